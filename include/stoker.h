@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stoker.h -- training data, read, decoded, transformed, shuffled and batched by threads.
+ *
+ *     stk_options o = { .source = "train/", .batch_size = 256, .shuffle = 1,
+ *                       .ops = "RandomResizedCrop(224) | RandomHorizontalFlip | Normalize" };
+ *     stk_error e;
+ *     stk_loader *loader;
+ *     if (stk_open(&loader, &o, &e) != STK_OK)
+ *         return fprintf(stderr, "%s\n", e.text), 1;
+ *
+ *     stk_batch *b;
+ *     int rc;
+ *     while ((rc = stk_next(loader, &b, &e)) == STK_OK) {
+ *         const stk_array *x = stk_field(b, "image");
+ *         train(x->data, stk_field(b, "label")->data, stk_samples(b));
+ *         stk_release(b);
+ *     }
+ *     stk_close(loader);
+ *
+ * Rules that hold everywhere:
+ *   - A zeroed struct with a source in it is valid: zero is the default of every option.
+ *   - Functions that can fail return a code of stk_code and fill *e, which may be NULL and is
+ *     written only on failure. Nothing is printed, nothing aborts, no signal handler is set.
+ *   - What comes out depends on (seed, epoch, position) alone: threads, ranks, caches and batch
+ *     size change nothing.
+ *   - After fork() the child sees closed loaders: every call on them fails with STK_EFORK, and the
+ *     child may open its own.
+ */
+#ifndef STOKER_H
+#define STOKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define STK_API __attribute__((visibility("default")))
+#else
+#define STK_API
+#endif
+
+#define STK_VERSION_MAJOR 0
+#define STK_VERSION_MINOR 1
+#define STK_VERSION_PATCH 0
+
+/* ------------------------------------------------------------------ errors */
+
+#define STK_CODES(X)                                                                                                   \
+    X(OK, 0, "success")                                                                                                \
+    X(END, 1, "end of the epoch")                                                                                      \
+    X(AGAIN, 2, "not ready yet")                                                                                       \
+    X(STOPPED, 3, "the loader was stopped")                                                                            \
+    X(EUSAGE, 16, "wrong argument")                                                                                    \
+    X(EDATA, 17, "bad sample")                                                                                         \
+    X(EROTTEN, 18, "too many bad samples")                                                                             \
+    X(EIO, 19, "cannot read or write")                                                                                 \
+    X(ENOTFOUND, 20, "no such file or folder")                                                                         \
+    X(ENOMEM, 21, "not enough memory")                                                                                 \
+    X(ECHANGED, 22, "the data set is not the one this state is about")                                                 \
+    X(EFORK, 23, "the loader belongs to the parent process")                                                           \
+    X(EBUILD, 24, "not in this build")                                                                                 \
+    X(EBUG, 25, "a bug in stoker")
+
+typedef enum stk_code {
+#define STK_CODE_ENUM(name, value, words) STK_##name = value,
+    STK_CODES(STK_CODE_ENUM)
+#undef STK_CODE_ENUM
+} stk_code;
+
+/* What went wrong, in the caller's own memory. */
+typedef struct stk_error {
+    int code;         /* stk_code */
+    int os_error;     /* errno, 0 when the system is not to blame */
+    int64_t sample;   /* -1 when no sample is to blame */
+    char stage[16];   /* "read", "decode", "transform", ... */
+    char path[1024];  /* the file, raw bytes; its end when longer */
+    char reason[640]; /* why, and what to do about it */
+    char text[1700];  /* all of it in one line: "path: reason" */
+} stk_error;
+
+STK_API const char *stk_code_words(int code);
+
+/* ------------------------------------------------------------------ options */
+
+typedef enum stk_dtype {
+    STK_DTYPE_DEFAULT = 0, /* float32 */
+    STK_FLOAT32,
+    STK_FLOAT16,
+    STK_BFLOAT16,
+    STK_UINT8,
+    STK_INT8,
+    STK_INT16,
+    STK_UINT16,
+    STK_INT32,
+    STK_UINT32,
+    STK_INT64,
+    STK_UINT64,
+    STK_FLOAT64,
+    STK_BOOL
+} stk_dtype;
+
+typedef enum stk_layout { STK_LAYOUT_DEFAULT = 0, STK_NCHW, STK_NHWC } stk_layout;
+typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk_fidelity;
+typedef enum stk_on_error { STK_ON_ERROR_DEFAULT = 0, STK_RAISE, STK_SKIP, STK_REPLACE } stk_on_error;
+typedef enum stk_reader { STK_READER_DEFAULT = 0, STK_READER_PREAD, STK_READER_URING } stk_reader;
+typedef enum stk_cpu { STK_CPU_DEFAULT = 0, STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX512, STK_CPU_NEON } stk_cpu;
+typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } stk_format;
+
+/* An array, as in DLPack: strides count elements, NULL means dense. */
+typedef struct stk_array {
+    const char *name;
+    void *data;
+    stk_dtype dtype;
+    int ndim;
+    int device; /* DLPack's device type; 1 is host memory */
+    const int64_t *shape;
+    const int64_t *strides;
+} stk_array;
+
+/* A source of the caller's own. read() is called from many threads at once: it puts a pointer to the
+ * encoded bytes of a sample, valid until the next call from the same thread slot, and returns
+ * STK_OK, or fills *e and returns another code. */
+typedef struct stk_source_hooks {
+    void *user;
+    int64_t (*count)(void *user);
+    int (*read)(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e);
+    void (*close)(void *user); /* may be NULL; called once */
+} stk_source_hooks;
+
+/* One finished row, given to the op hook in the worker's thread; it may change it in place. */
+typedef struct stk_row {
+    int thread;
+    int64_t epoch, position, sample, label;
+    uint64_t random; /* the row's own random number: the same for any number of threads */
+    const stk_array *image;
+} stk_row;
+
+typedef struct stk_op_hook {
+    void *user;
+    int (*run)(void *user, const stk_row *row, stk_error *e);
+} stk_op_hook;
+
+/* Where the memory of batches comes from, when not from the system. Aligned to 64 bytes. */
+typedef struct stk_allocator {
+    void *user;
+    void *(*alloc)(void *user, size_t bytes);
+    void (*free)(void *user, void *p, size_t bytes);
+} stk_allocator;
+
+typedef struct stk_log_hook {
+    void *user;
+    void (*line)(void *user, const char *text);
+} stk_log_hook;
+
+typedef struct stk_options {
+    /* What to read: one of source, arrays, hooks. */
+    const char *source;      /* folder, list, ...: recognised by looking; a prefix settles doubt */
+    const stk_array *arrays; /* first dimension: the samples; read in place, must outlive the loader */
+    int n_arrays;
+    const stk_source_hooks *hooks;
+    const char *const *classes; /* fixes names and indices; NULL: as found */
+    int n_classes;
+    int64_t take;          /* only the first n samples; 0: all */
+    const int64_t *subset; /* only these samples, in this order; copied; NULL: all */
+    int64_t n_subset;
+
+    /* What to do with it. */
+    const char *ops;       /* "Resize(256) | CenterCrop(224) | Normalize" */
+    const stk_op_hook *op; /* runs on every finished row; NULL: none */
+    stk_dtype dtype;       /* of the images; float32 */
+    stk_layout layout;     /* NCHW */
+    stk_fidelity fidelity; /* exact: Pillow's pixels, bit for bit */
+    int no_exif;           /* leave pictures as stored */
+    int64_t max_pixels;    /* a larger picture is a bad sample; 256 million */
+    int64_t max_bytes;     /* a larger file is a bad sample; 1 GiB */
+
+    /* How to hand it over. */
+    int64_t batch_size; /* per rank; 1 */
+    int shuffle;
+    int drop_last;
+    int pad_last; /* a full last batch, "valid" false in the repeated rows */
+    uint64_t seed;
+    int rank, world_size;  /* 0 of 1 */
+    stk_on_error on_error; /* raise */
+    double max_bad;        /* share of the samples that may be bad under skip and replace; 0.01 */
+
+    /* What it may use. */
+    int threads;           /* 0: what affinity and cgroup allow */
+    int64_t memory;        /* bytes for ring, scratch and caches; 0: a quarter of what there is */
+    const char *cache_dir; /* NULL: STOKER_CACHE_DIR, else the user's cache folder; "off": write nothing */
+    stk_reader reader;
+    stk_cpu cpu; /* the best this CPU has */
+    const stk_allocator *allocator;
+    const stk_log_hook *log;
+} stk_options;
+
+/* ------------------------------------------------------------------ loader */
+
+typedef struct stk_loader stk_loader;
+typedef struct stk_batch stk_batch;
+
+STK_API int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_error *e);
+static inline int stk_open(stk_loader **out, const stk_options *o, stk_error *e)
+{
+    return stk_open_sized(out, o, sizeof *o, e);
+}
+STK_API void stk_close(stk_loader *l); /* also NULL, also in the middle; once, and last */
+
+/* The next batch, in order; STK_END ends the epoch, the next call begins the next one. From several
+ * threads at once each batch goes to one of them. */
+STK_API int stk_next(stk_loader *l, stk_batch **out, stk_error *e);
+/* The same, but STK_AGAIN when nothing is ready within ms milliseconds; < 0 waits for ever. */
+STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
+/* From any thread: all waiting and later calls of stk_next return STK_STOPPED. */
+STK_API void stk_stop(stk_loader *l);
+
+STK_API int64_t stk_length(const stk_loader *l);                       /* batches in a full epoch, on this rank */
+STK_API int64_t stk_count(const stk_loader *l);                        /* samples */
+STK_API int64_t stk_epoch(stk_loader *l);                              /* the epoch of the next batch */
+STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current one: no change */
+STK_API int stk_n_classes(const stk_loader *l);
+STK_API const char *stk_class_name(const stk_loader *l, int i);
+STK_API uint64_t stk_fingerprint(const stk_loader *l);
+/* Path of a sample, raw bytes, ended by 0; returns its length as snprintf does. */
+STK_API size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n);
+
+/* ------------------------------------------------------------------ batches */
+
+/* A batch is the caller's: writable, never overwritten, also after stk_close; any thread may
+ * release it. Fields: "image" (or the arrays' own names), "label" int64, then "index" int64 and
+ * "valid" bool, which come on request by name. */
+STK_API int64_t stk_samples(const stk_batch *b);
+STK_API int64_t stk_batch_epoch(const stk_batch *b);
+STK_API int stk_n_fields(const stk_batch *b);
+STK_API const stk_array *stk_field(const stk_batch *b, const char *name);
+STK_API const stk_array *stk_field_at(const stk_batch *b, int i);
+STK_API void stk_retain(stk_batch *b);
+STK_API void stk_release(stk_batch *b); /* also NULL */
+
+/* Keeps the memory of one field alive without the rest of the batch. The handle may outlive both. */
+typedef struct stk_memory stk_memory;
+STK_API stk_memory *stk_field_retain(const stk_batch *b, int i);
+STK_API void stk_memory_release(stk_memory *m); /* also NULL */
+
+/* ------------------------------------------------------------------ state */
+
+/* Writes the state as JSON text, under 300 bytes with its 0; returns its length as snprintf does. It
+ * counts what was delivered, not what was prefetched. */
+STK_API size_t stk_state_get(stk_loader *l, char *buf, size_t n);
+/* The next batch is the one that would have followed; also for another number of ranks. */
+STK_API int stk_state_set(stk_loader *l, const char *text, stk_error *e);
+
+/* ------------------------------------------------------------------ seeing */
+
+typedef struct stk_stats {
+    double seconds;                /* since open */
+    double waited_s;               /* of it: callers in stk_next, with nothing ready */
+    int64_t batches, samples, bad; /* delivered */
+    int64_t read_bytes;
+    double read_s, decode_s, transform_s, op_s; /* summed over the threads */
+    double idle_s;                              /* threads with nothing to do: the caller is the slower side */
+    int threads;
+    int64_t memory_bytes; /* held by the loader now */
+    int64_t memory_limit;
+    int64_t kept_bytes; /* batches that are with the caller */
+    int64_t warnings;   /* pictures decoded with complaints of the codec */
+} stk_stats;
+
+STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);
+static inline int stk_stats_get(stk_loader *l, stk_stats *s)
+{
+    return stk_stats_get_sized(l, s, sizeof *s);
+}
+/* What limits the loader: "read", "decode", "transform", "op" or "consumer". */
+STK_API const char *stk_limit(stk_loader *l);
+/* What was chosen, and why: lines of text; returns the length as snprintf does. */
+STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n);
+/* The i-th bad sample since open (the first 1,000 are kept): its error; 0 when there is none. */
+STK_API int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out);
+
+/* ------------------------------------------------------------------ scanning */
+
+/* What is known of a sample without, or after, decoding it. */
+typedef struct stk_finding {
+    int64_t sample;
+    int64_t bytes;
+    int64_t label; /* -1: none */
+    const char *path;
+    stk_format format;
+    int width, height;  /* as stored */
+    int channels, bits; /* as stored */
+    int orientation;    /* EXIF, 1 to 8 */
+    unsigned odd;       /* STK_ODD_* */
+    int warnings;       /* complaints of the codec, when decoded */
+    int code;           /* STK_OK, or why it is bad */
+    const char *reason; /* words, when it is bad */
+} stk_finding;
+
+#define STK_ODDITIES(X)                                                                                                \
+    X(GREY, 0, "grey")                                                                                                 \
+    X(ALPHA, 1, "alpha")                                                                                               \
+    X(PALETTE, 2, "palette")                                                                                           \
+    X(CMYK, 3, "CMYK")                                                                                                 \
+    X(DEEP, 4, "more than 8 bits")                                                                                     \
+    X(PROGRESSIVE, 5, "progressive")                                                                                   \
+    X(ARITHMETIC, 6, "arithmetic coding")                                                                              \
+    X(INTERLACED, 7, "interlaced")                                                                                     \
+    X(ANIMATED, 8, "animated")                                                                                         \
+    X(ROTATED, 9, "rotated by EXIF")                                                                                   \
+    X(ICC, 10, "colour profile")                                                                                       \
+    X(SUFFIX, 11, "suffix of another kind")                                                                            \
+    X(LOSSLESS, 12, "lossless JPEG")
+enum {
+#define STK_ODD_ENUM(name, bit, words) STK_ODD_##name = 1 << (bit),
+    STK_ODDITIES(STK_ODD_ENUM)
+#undef STK_ODD_ENUM
+};
+#define STK_N_ODDITIES 13
+
+/* What a source has besides its samples. */
+typedef struct stk_overview {
+    const char *kind; /* "folder of classes", "list", ... */
+    int64_t samples, bytes;
+    int n_classes;
+    uint64_t fingerprint;
+    int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing;
+    int index_cached;    /* the index came from the cache */
+    double index_s;      /* how long the index took */
+    int64_t index_bytes; /* memory it takes */
+} stk_overview;
+
+typedef struct stk_scan_options {
+    int decode; /* decode every picture wholly; else only look at the headers */
+    /* Called once, before the first sample; may be NULL. */
+    void (*begin)(void *user, const stk_overview *v, const char *const *class_names);
+    /* Called for every sample in their order, one at a time; return non-zero to stop. */
+    int (*each)(void *user, const stk_finding *f);
+    void *user;
+} stk_scan_options;
+
+/* Goes over all samples of o->source with o->threads threads; ops are not run. */
+STK_API int stk_scan(const stk_options *o, const stk_scan_options *s, stk_error *e);
+
+/* ------------------------------------------------------------------ pictures */
+
+/* Encodes 8-bit interleaved pixels (1 or 3 channels; rows `stride` bytes apart) into memory that
+ * stk_free gives back. quality 1 to 100, 0: 90; subsample: 4:2:0 chroma (JPEG). */
+typedef struct stk_encode_options {
+    stk_format format;
+    int quality;
+    int subsample;
+    int progressive;
+    int lossless; /* WebP */
+} stk_encode_options;
+
+STK_API int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride,
+                       const stk_encode_options *o, void **out, size_t *n, stk_error *e);
+STK_API void stk_free(void *p);
+
+/* ------------------------------------------------------------------ the library */
+
+STK_API const char *stk_version(void);
+
+typedef struct stk_info {
+    const char *jpeg, *png, *webp; /* versions of the codecs, NULL when not built in */
+    const char *cpu_in_use;        /* "c", "avx2", "avx512" */
+    char cpu_has[128];
+    int cpus_online, cpus_affinity;
+    double cpus_quota;                  /* of the cgroup; 0: none */
+    int threads;                        /* what would be chosen */
+    int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
+    int64_t memory;                     /* what would be chosen */
+    char cache_dir[1024];
+} stk_info;
+
+STK_API int stk_info_get_sized(stk_info *i, size_t size);
+static inline int stk_info_get(stk_info *i)
+{
+    return stk_info_get_sized(i, sizeof *i);
+}
+
+/* 64-bit hash of bytes, the one used in checksums and fingerprints; chain it through seed. */
+STK_API uint64_t stk_hash(const void *p, size_t n, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

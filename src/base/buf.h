@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buf.h -- a growable run of bytes with a maximum.
+ *
+ *     struct buf b = {.max = 1 << 20};
+ *     if (buf_add(&b, p, n)) ...      no memory, or past the maximum
+ *     buf_done(&b);
+ */
+#ifndef BUF_H
+#define BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+    uint8_t *data;
+    size_t len, cap;
+    size_t max; /* 0: SIZE_MAX / 2 */
+};
+
+/* Room for n bytes in all; the content stays. 0, or -1. */
+int buf_reserve(struct buf *b, size_t n);
+int buf_add(struct buf *b, const void *p, size_t n);
+int buf_add_str(struct buf *b, const char *s); /* without its 0 */
+int buf_printf(struct buf *b, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+/* Gives the memory back when it holds more than keep. */
+void buf_trim(struct buf *b, size_t keep);
+void buf_done(struct buf *b);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.c -- what this machine has and what of it we may use.
+ *
+ * The number of CPUs that sysconf gives is often a lie: a container sees all of the host's and may
+ * use two. So: affinity mask, then the quota of every cgroup on the way up (v2 cpu.max, v1
+ * cpu.cfs_quota_us), likewise for memory.
+ */
+#include "base/cpu.h"
+
+#include <limits.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int read_line(const char *path, char *buf, size_t n)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return -1;
+    const char *got = fgets(buf, (int)n, f);
+    fclose(f);
+    return got ? 0 : -1;
+}
+
+/* A number at the start of a file; -1 for "max", for none and for what cannot be read. */
+static int64_t read_number(const char *path)
+{
+    char line[64];
+    if (read_line(path, line, sizeof line) || line[0] < '0' || line[0] > '9')
+        return -1;
+    return strtoll(line, NULL, 10);
+}
+
+static void lower(int64_t *limit, int64_t found, int64_t ceiling)
+{
+    if (found > 0 && found < ceiling && (*limit == 0 || found < *limit))
+        *limit = found;
+}
+
+static void lower_quota(double *quota, double found)
+{
+    if (found > 0 && (*quota == 0 || found < *quota))
+        *quota = found;
+}
+
+static void look_v2(struct machine *m, const char *dir)
+{
+    char path[PATH_MAX], line[64];
+    snprintf(path, sizeof path, "%s/cpu.max", dir);
+    if (read_line(path, line, sizeof line) == 0 && line[0] != 'm') {
+        char *end = NULL;
+        const double quota = (double)strtoll(line, &end, 10), period = (double)strtoll(end, NULL, 10);
+        if (period > 0)
+            lower_quota(&m->cpus_quota, quota / period);
+    }
+    snprintf(path, sizeof path, "%s/memory.max", dir);
+    lower(&m->memory_limit, read_number(path), m->memory_total);
+    snprintf(path, sizeof path, "%s/memory.high", dir);
+    lower(&m->memory_limit, read_number(path), m->memory_total);
+}
+
+static void look_v1(struct machine *m, const char *controllers, const char *dir)
+{
+    char path[PATH_MAX];
+    if (strstr(controllers, "memory")) {
+        snprintf(path, sizeof path, "%s/memory.limit_in_bytes", dir);
+        lower(&m->memory_limit, read_number(path), m->memory_total);
+    } else if (strstr(controllers, "cpu")) {
+        snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
+        const int64_t period = read_number(path);
+        snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", dir);
+        const int64_t quota = read_number(path);
+        if (quota > 0 && period > 0)
+            lower_quota(&m->cpus_quota, (double)quota / (double)period);
+    }
+}
+
+/* Looks into a cgroup and all above it, up to the mount. */
+static void look_up(struct machine *m, const char *mount, const char *controllers, const char *group)
+{
+    char dir[PATH_MAX / 2];
+    const int n = snprintf(dir, sizeof dir, "%s%s", mount, strcmp(group, "/") == 0 ? "" : group);
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return;
+    for (;;) {
+        if (controllers[0])
+            look_v1(m, controllers, dir);
+        else
+            look_v2(m, dir);
+        char *slash = strrchr(dir, '/');
+        if (strlen(dir) <= strlen(mount) || !slash)
+            return;
+        *slash = 0;
+    }
+}
+
+/* Lines of /proc/self/cgroup are "0::/group" (v2) or "4:cpu,cpuacct:/group" (v1). */
+static void look_cgroups(struct machine *m)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    if (!f)
+        return;
+    char line[1024];
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *controllers++ = 0;
+        *group++ = 0;
+        char mount[256] = "/sys/fs/cgroup";
+        if (controllers[0])
+            snprintf(mount, sizeof mount, "/sys/fs/cgroup/%s", strstr(controllers, "memory") ? "memory" : controllers);
+        look_up(m, mount, controllers, group);
+    }
+    fclose(f);
+}
+
+static int64_t memory_available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    if (!f)
+        return 0;
+    char line[128];
+    int64_t kib = 0;
+    while (kib == 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            kib = strtoll(line + 13, NULL, 10);
+    fclose(f);
+    return kib * 1024;
+}
+
+static int count_affinity(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+void machine_look(struct machine *m)
+{
+    *m = (struct machine){0};
+    m->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    m->cpus_affinity = count_affinity();
+    if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t can name */
+        m->cpus_affinity = m->cpus_online;
+    m->memory_total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    look_cgroups(m);
+    m->memory_available = memory_available();
+    if (m->memory_available == 0)
+        m->memory_available = m->memory_total;
+    if (m->memory_limit && m->memory_limit < m->memory_available)
+        m->memory_available = m->memory_limit;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    m->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    m->avx512 = m->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512vnni");
+#endif
+}
+
+int machine_threads(const struct machine *m)
+{
+    int n = m->cpus_affinity;
+    if (m->cpus_quota > 0 && m->cpus_quota < n)
+        n = (int)ceil(m->cpus_quota);
+    return n < 1 ? 1 : n;
+}
+
+const char *cpu_name(stk_cpu c)
+{
+    switch (c) {
+    case STK_CPU_C:
+        return "c";
+    case STK_CPU_AVX2:
+        return "avx2";
+    case STK_CPU_AVX512:
+        return "avx512";
+    case STK_CPU_NEON:
+        return "neon";
+    case STK_CPU_DEFAULT:
+        break;
+    }
+    return "best";
+}
+
+int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e)
+{
+    struct machine m;
+    machine_look(&m);
+    const stk_cpu best = m.avx512 ? STK_CPU_AVX512 : m.avx2 ? STK_CPU_AVX2 : STK_CPU_C;
+    *out = asked == STK_CPU_DEFAULT ? best : asked;
+    if (asked == STK_CPU_DEFAULT || asked == STK_CPU_C || (asked == STK_CPU_AVX2 && m.avx2) ||
+        (asked == STK_CPU_AVX512 && m.avx512))
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "open", "this CPU has no %s; the best here is %s", cpu_name(asked), cpu_name(best));
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.h -- what this machine has and what of it we may use; the clock.
+ */
+#ifndef CPU_H
+#define CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stoker.h"
+
+struct machine {
+    int cpus_online, cpus_affinity;
+    double cpus_quota;                  /* CPUs the cgroup grants; 0: no quota */
+    int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
+    int64_t memory_available;
+    bool avx2, avx512; /* avx512: F, BW, DQ, VL and VNNI */
+};
+
+void machine_look(struct machine *m);
+/* Threads to run: affinity and quota, at least 1. */
+int machine_threads(const struct machine *m);
+/* The best set of kernels here, or the one that is asked for; STK_EUSAGE when the CPU lacks it. */
+int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);
+const char *cpu_name(stk_cpu c);
+
+/* Monotonic nanoseconds. */
+uint64_t now_ns(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perm.h -- a shuffle of 0..n-1 as a function: O(1) memory for any n.
+ */
+#ifndef PERM_H
+#define PERM_H
+
+#include <stdint.h>
+
+struct perm {
+    uint64_t n;
+    uint64_t keys[8];
+    int low_bits, high_bits;
+};
+
+void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch); /* n > 0 */
+uint64_t perm_at(const struct perm *p, uint64_t i);                        /* i < n */
+
+#endif

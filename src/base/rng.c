@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rng.c -- Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3").
+ */
+#include "base/rng.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static void philox(uint32_t c[4], uint64_t key)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
+        const uint32_t x0 = (uint32_t)(b >> 32) ^ c[1] ^ k0, x2 = (uint32_t)(a >> 32) ^ c[3] ^ k1;
+        c[0] = x0;
+        c[1] = (uint32_t)b;
+        c[2] = x2;
+        c[3] = (uint32_t)a;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+}
+
+void rng_init(struct rng *r, const struct draw *d, const char *op, int nth)
+{
+    uint64_t key = hash_bytes(op, strlen(op), (uint64_t)nth);
+    key = hash_mix(key, d->seed);
+    key = hash_mix(key, d->epoch);
+    key = hash_mix(key, d->sample);
+    key = hash_mix(key, d->repeat);
+    key = hash_mix(key, d->view);
+    *r = (struct rng){.key = key};
+}
+
+uint32_t rng_u32(struct rng *r)
+{
+    if (r->left == 0) {
+        const uint32_t c[4] = {(uint32_t)r->counter, (uint32_t)(r->counter >> 32), 0, 0};
+        memcpy(r->block, c, sizeof c);
+        philox(r->block, r->key);
+        r->counter++;
+        r->left = 4;
+    }
+    return r->block[4 - r->left--];
+}
+
+uint64_t rng_u64(struct rng *r)
+{
+    const uint64_t high = rng_u32(r);
+    return high << 32 | rng_u32(r);
+}
+
+double rng_double(struct rng *r)
+{
+    return (double)(rng_u64(r) >> 11) * 0x1p-53;
+}
+
+double rng_between(struct rng *r, double low, double high)
+{
+    return low + (high - low) * rng_double(r);
+}
+
+uint64_t rng_below(struct rng *r, uint64_t n)
+{
+    /* Numbers under 2^64 mod n would favour the small results: draw again. */
+    const uint64_t reject = (0 - n) % n;
+    for (;;) {
+        const uint64_t v = rng_u64(r);
+        if (v >= reject)
+            return v % n;
+    }
+}
+
+bool rng_chance(struct rng *r, double p)
+{
+    return rng_double(r) < p;
+}

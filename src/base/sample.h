@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample.h -- the data that stages hand to each other.
+ */
+#ifndef SAMPLE_H
+#define SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker.h"
+
+struct rect {
+    int32_t x, y, w, h;
+};
+
+/*
+ * 8-bit pixels, interleaved, 1 or 3 channels. Kernels may read up to IMAGE_SLACK bytes past the last
+ * pixel, so whoever makes an image leaves as much room behind it (arena_alloc does).
+ */
+enum { IMAGE_SLACK = 64 };
+
+struct image {
+    uint8_t *px;
+    size_t stride; /* bytes from row to row */
+    int32_t w, h, channels;
+};
+
+/* What the first bytes of a picture say. */
+struct head {
+    stk_format format;
+    int32_t w, h;       /* as stored */
+    int channels, bits; /* as stored */
+    int orientation;    /* EXIF, 1 to 8; 1 when EXIF is to be left alone */
+    unsigned odd;       /* STK_ODD_* */
+};
+
+/* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
+struct want {
+    struct rect crop;
+    bool whole; /* decode all of it and read to its end: for verify */
+};
+
+/* Size of the upright picture. */
+static inline int32_t head_width(const struct head *h)
+{
+    return h->orientation > 4 ? h->h : h->w;
+}
+static inline int32_t head_height(const struct head *h)
+{
+    return h->orientation > 4 ? h->w : h->h;
+}
+
+/* What names one random decision; the op and the draw within it come on top. */
+struct draw {
+    uint64_t seed, epoch, sample, repeat, view;
+};
+
+enum { FIELD_MAX = 16, FIELD_DIMS = 8, FIELD_NAME = 32 };
+
+/* One field of a sample, as a source has it. */
+enum field_kind {
+    FIELD_ENCODED, /* bytes of a picture, to be decoded */
+    FIELD_PIXELS,  /* uint8 rows x columns x channels, to be transformed */
+    FIELD_TENSOR   /* copied as it is */
+};
+
+struct field {
+    char name[FIELD_NAME];
+    enum field_kind kind;
+    stk_dtype dtype;
+    int ndim;                  /* of one sample */
+    int64_t shape[FIELD_DIMS]; /* of one sample; rows, columns, channels for pixels */
+    size_t bytes;              /* of one sample; 0 for encoded */
+};
+
+size_t dtype_bytes(stk_dtype t); /* 0 for what is no type */
+const char *dtype_name(stk_dtype t);
+
+#endif
