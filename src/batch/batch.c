@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.c -- the depot, the batches and their memories.
+ *
+ * Invariants:
+ *   (1) depot->refs = 1 for the loader until depot_close + every batch and memory outside of the depot.
+ *   (2) what is in the lists of the depot has no references.
+ *   (3) in a forked child nothing is given back: the lock may be held by a thread that is not there.
+ */
+#include "batch/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+static size_t memory_bytes(const struct field *f, int64_t rows)
+{
+    if (f->bytes == 0 || rows <= 0 || (uint64_t)rows > (SIZE_MAX / 2) / f->bytes)
+        return 0;
+    return f->bytes * (size_t)rows;
+}
+
+size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows)
+{
+    size_t sum = 0;
+    for (int i = 0; i < n_fields; i++) {
+        const size_t n = memory_bytes(&fields[i], rows);
+        if (n == 0 || n > SIZE_MAX / 2 - sum)
+            return 0;
+        sum += n;
+    }
+    return sum;
+}
+
+static void *system_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return pages_new(bytes);
+}
+
+static void system_free(void *user, void *p, size_t bytes)
+{
+    (void)user;
+    pages_free(p, bytes);
+}
+
+int depot_new(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
+              const stk_allocator *allocator, stk_error *e)
+{
+    struct depot *d = calloc(1, sizeof *d);
+    *out = d;
+    if (!d)
+        return error_nomem(e, "open", sizeof *d);
+    atomic_init(&d->refs, 1);
+    d->pid = getpid();
+    pthread_mutex_init(&d->lock, NULL);
+    d->keep = keep;
+    d->rows = rows;
+    d->n_fields = n_fields;
+    d->n_plain = n_plain;
+    memcpy(d->fields, fields, (size_t)n_fields * sizeof *fields);
+    d->allocator = allocator ? *allocator : (stk_allocator){.alloc = system_alloc, .free = system_free};
+    return STK_OK;
+}
+
+static size_t bytes_of(const struct stk_memory *m)
+{
+    return memory_bytes(&m->depot->fields[m->field], m->depot->rows);
+}
+
+static void memory_destroy(struct stk_memory *m)
+{
+    m->depot->allocator.free(m->depot->allocator.user, m->data, bytes_of(m));
+    free(m);
+}
+
+static void depot_unref(struct depot *d)
+{
+    if (atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+void depot_close(struct depot *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->closed = true;
+    pthread_mutex_unlock(&d->lock);
+    /* From here on nothing comes into the lists any more. */
+    for (struct stk_batch *b = d->batches, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    for (int i = 0; i < d->n_fields; i++)
+        for (struct stk_memory *m = d->memories[i], *next; m; m = next) {
+            next = m->next;
+            memory_destroy(m);
+        }
+    depot_unref(d);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static struct stk_memory *memory_new(struct depot *d, int field)
+{
+    struct stk_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->depot = d;
+    m->field = field;
+    m->data = d->allocator.alloc(d->allocator.user, bytes_of(m));
+    if (!m->data) {
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static struct stk_memory *memory_take(struct depot *d, int field)
+{
+    pthread_mutex_lock(&d->lock);
+    struct stk_memory *m = d->memories[field];
+    if (m) {
+        d->memories[field] = m->next;
+        d->n_memories[field]--;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (m)
+        atomic_fetch_sub_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
+    else
+        m = memory_new(d, field);
+    if (!m)
+        return NULL;
+    m->next = NULL;
+    atomic_init(&m->refs, 1);
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&d->bytes_out, (int64_t)bytes_of(m), memory_order_relaxed);
+    return m;
+}
+
+static bool memory_put_back(struct stk_memory *m)
+{
+    struct depot *d = m->depot;
+    pthread_mutex_lock(&d->lock);
+    const bool wanted = !d->closed && d->n_memories[m->field] < d->keep;
+    if (wanted) {
+        m->next = d->memories[m->field];
+        d->memories[m->field] = m;
+        d->n_memories[m->field]++;
+        atomic_fetch_add_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return wanted;
+}
+
+void stk_memory_release(stk_memory *m)
+{
+    if (!m || m->depot->pid != getpid())
+        return;
+    if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    struct depot *d = m->depot;
+    atomic_fetch_sub_explicit(&d->bytes_out, (int64_t)bytes_of(m), memory_order_relaxed);
+    if (!memory_put_back(m))
+        memory_destroy(m);
+    depot_unref(d);
+}
+
+stk_memory *stk_field_retain(const stk_batch *b, int i)
+{
+    if (!b || i < 0 || i >= b->depot->n_fields)
+        return NULL;
+    atomic_fetch_add_explicit(&b->memory[i]->refs, 1, memory_order_relaxed);
+    return b->memory[i];
+}
+
+/* ------------------------------------------------------------------ batches */
+
+static struct stk_batch *shell_take(struct depot *d)
+{
+    pthread_mutex_lock(&d->lock);
+    struct stk_batch *b = d->batches;
+    if (b) {
+        d->batches = b->next;
+        d->n_batches--;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (!b)
+        b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->depot = d;
+    b->next = NULL;
+    atomic_init(&b->refs, 1);
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+static void shell_give(struct stk_batch *b)
+{
+    struct depot *d = b->depot;
+    pthread_mutex_lock(&d->lock);
+    const bool wanted = !d->closed && d->n_batches < d->keep;
+    if (wanted) {
+        b->next = d->batches;
+        d->batches = b;
+        d->n_batches++;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (!wanted)
+        free(b);
+    depot_unref(d);
+}
+
+static void describe(struct stk_batch *b, int i)
+{
+    const struct field *f = &b->depot->fields[i];
+    b->shapes[i][0] = b->depot->rows;
+    for (int k = 0; k < f->ndim; k++)
+        b->shapes[i][k + 1] = f->shape[k];
+    b->arrays[i] = (stk_array){
+        .name = f->name,
+        .data = b->memory[i]->data,
+        .dtype = f->dtype,
+        .ndim = f->ndim + 1,
+        .device = 1,
+        .shape = b->shapes[i],
+    };
+}
+
+struct stk_batch *depot_take(struct depot *d)
+{
+    struct stk_batch *b = shell_take(d);
+    if (!b)
+        return NULL;
+    for (int i = 0; i < d->n_fields; i++) {
+        b->memory[i] = memory_take(d, i);
+        if (!b->memory[i]) {
+            for (int k = 0; k < i; k++)
+                stk_memory_release(b->memory[k]);
+            shell_give(b);
+            return NULL;
+        }
+        describe(b, i);
+    }
+    return b;
+}
+
+uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row)
+{
+    return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
+}
+
+void batch_set_rows(struct stk_batch *b, int64_t n)
+{
+    b->rows = n;
+    for (int i = 0; i < b->depot->n_fields; i++)
+        b->shapes[i][0] = n;
+}
+
+void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field)
+{
+    for (int i = 0; i < b->depot->n_fields; i++) {
+        const size_t bytes = b->depot->fields[i].bytes;
+        if (i == but_field)
+            continue;
+        if (from < 0)
+            memset(batch_row(b, i, to), 0, bytes);
+        else
+            memcpy(batch_row(b, i, to), batch_row(b, i, from), bytes);
+    }
+}
+
+int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        if (!keep[row])
+            continue;
+        if (n != row)
+            batch_copy_row(b, row, n, -1);
+        n++;
+    }
+    batch_set_rows(b, n);
+    return n;
+}
+
+void stk_retain(stk_batch *b)
+{
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void stk_release(stk_batch *b)
+{
+    if (!b || b->depot->pid != getpid())
+        return;
+    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int i = 0; i < b->depot->n_fields; i++)
+        stk_memory_release(b->memory[i]);
+    shell_give(b);
+}
+
+int64_t stk_samples(const stk_batch *b)
+{
+    return b->rows;
+}
+
+int64_t stk_batch_epoch(const stk_batch *b)
+{
+    return b->epoch;
+}
+
+int stk_n_fields(const stk_batch *b)
+{
+    return b->depot->n_plain;
+}
+
+const stk_array *stk_field_at(const stk_batch *b, int i)
+{
+    return i >= 0 && i < b->depot->n_fields ? &b->arrays[i] : NULL;
+}
+
+const stk_array *stk_field(const stk_batch *b, const char *name)
+{
+    for (int i = 0; i < b->depot->n_fields; i++)
+        if (strcmp(b->depot->fields[i].name, name) == 0)
+            return &b->arrays[i];
+    return NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.h -- batches and where their memory comes from and goes back to.
+ *
+ *     depot --take--> ring --deliver--> caller --release--> depot
+ *
+ * Every field of a batch has memory of its own with a count of references: a kept label does not
+ * hold the images. What the caller keeps is his; the depot makes new memory instead, and never hands out
+ * what somebody still holds. Depot, batches and memories may outlive the loader in any order.
+ */
+#ifndef BATCH_H
+#define BATCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/sample.h"
+
+struct depot;
+
+struct stk_memory {
+    atomic_int refs;
+    uint8_t *data;
+    int field;
+    struct depot *depot;
+    struct stk_memory *next; /* in the depot */
+};
+
+struct stk_batch {
+    atomic_int refs;
+    struct depot *depot;
+    int64_t epoch, first, rows; /* as laid out; rows that were skipped are gone from the arrays */
+    stk_array arrays[FIELD_MAX];
+    int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
+    struct stk_memory *memory[FIELD_MAX];
+    struct stk_batch *next; /* in the depot */
+};
+
+struct depot {
+    atomic_int refs; /* the loader, and everything that is not in the depot */
+    pid_t pid;
+    pthread_mutex_t lock;
+    bool closed;
+    int keep;              /* how many of each may wait here */
+    int64_t rows;          /* of a batch */
+    int n_fields, n_plain; /* the first n_plain are fields to be seen by stk_field_at */
+    struct field fields[FIELD_MAX];
+    stk_allocator allocator;
+    struct stk_batch *batches;
+    int n_batches;
+    struct stk_memory *memories[FIELD_MAX];
+    int n_memories[FIELD_MAX];
+    _Atomic int64_t bytes_out, bytes_in; /* with others; waiting here */
+};
+
+/* fields: of one row; the arrays get the number of rows as first dimension. allocator may be NULL. */
+int depot_new(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
+              const stk_allocator *allocator, stk_error *e);
+/* The loader is done with it; also NULL. */
+void depot_close(struct depot *d);
+
+/* A batch with room for all rows and one reference, or NULL when there is no memory. */
+struct stk_batch *depot_take(struct depot *d);
+size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */
+
+uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row);
+/* Says that the batch has n rows. */
+void batch_set_rows(struct stk_batch *b, int64_t n);
+/* Takes out the rows whose keep[row] is 0, in order, and returns how many are left. */
+int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows);
+/* Copies row `from` to row `to` in all fields but one; from < 0: zeroes. */
+void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field);
+
+#endif

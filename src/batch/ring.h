@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.h -- the ring of batches between the workers and the caller.
+ *
+ * Workers take tickets (a run of rows of one batch), fill the rows and give the ticket back; the
+ * caller takes whole batches in order. See ring.c for how it works.
+ */
+#ifndef RING_H
+#define RING_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch/batch.h"
+
+/* A row that could not be made: kept until its batch is delivered. */
+struct bad {
+    struct bad *next;
+    int64_t row, sample;
+    bool replaced; /* another sample stands in its row */
+    int code, os_error;
+    char stage[16];
+    char reason[640];
+};
+
+struct ticket {
+    int64_t batch; /* number in the ring's own count */
+    struct stk_batch *to;
+    int64_t epoch, first; /* position of row 0 of the batch */
+    int64_t row, rows;    /* the run */
+    struct bad *bads;     /* what went wrong in it, given back with it */
+    bool no_memory;       /* something went wrong that could not even be noted */
+};
+
+struct slot {
+    struct stk_batch *batch;
+    int64_t rows, missing;
+    struct bad *bads; /* newest first */
+    bool no_memory;
+};
+
+/* Where a walk along the epochs is: the next batch of an epoch. */
+struct place {
+    int64_t epoch, batch;
+};
+
+/* What the ring asks: how many batches an epoch has, and the rows of one. */
+struct ring_plan {
+    void *user;
+    int64_t (*batches)(void *user, int64_t epoch);
+    void (*span)(void *user, struct place at, int64_t *first, int64_t *rows);
+};
+
+struct ring {
+    pthread_mutex_t lock;
+    pthread_cond_t work, ready, quiet;
+    struct slot *slots;
+    int64_t n_slots;
+    int64_t head, tail;   /* batches delivered; batches begun */
+    int64_t row;          /* next row of the batch that is being handed out, tail - 1 */
+    struct place in, out; /* of the next batch to begin; of the next to deliver */
+    int in_flight;        /* tickets that are with workers */
+    bool paused, stopped;
+    struct depot *depot;
+    struct ring_plan plan;
+};
+
+int ring_init(struct ring *r, int64_t n_slots, struct depot *d, struct ring_plan plan, stk_error *e);
+void ring_done(struct ring *r); /* no thread may be in it any more */
+
+/* For workers. Waits for work; a run of at most max_rows rows. false: stopped. */
+bool ring_take(struct ring *r, int64_t max_rows, struct ticket *out);
+void ring_give(struct ring *r, struct ticket *t);
+
+/* For callers. Waits up to ms (< 0: for ever): STK_OK with the batch, its rows as laid out and its bad rows (the
+ * caller frees them), STK_END, STK_AGAIN, STK_STOPPED or STK_ENOMEM. */
+int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);
+
+void ring_stop(struct ring *r);
+/* Drops all that is prefetched and goes on at another place. set, called in between, may change what
+ * the plan answers. */
+void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void *user);
+struct place ring_place(struct ring *r); /* of the next batch to be delivered */
+
+void bads_free(struct bad *b);
+
+#endif

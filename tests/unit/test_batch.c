@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "batch/batch.h"
+#include "test.h"
+
+static int live, made;
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    live++;
+    made++;
+    return malloc(bytes);
+}
+
+static void count_free(void *user, void *p, size_t bytes)
+{
+    (void)user, (void)bytes;
+    live--;
+    free(p);
+}
+
+static const stk_allocator counting = {.alloc = count_alloc, .free = count_free};
+
+static struct depot *depot_of(int64_t rows, int keep)
+{
+    const struct field fields[] = {
+        {.name = "image", .kind = FIELD_TENSOR, .dtype = STK_UINT8, .ndim = 2, .shape = {3, 4}, .bytes = 12},
+        {.name = "label", .kind = FIELD_TENSOR, .dtype = STK_INT64, .bytes = 8},
+        {.name = "valid", .kind = FIELD_TENSOR, .dtype = STK_BOOL, .bytes = 1},
+    };
+    struct depot *d = NULL;
+    made = live = 0;
+    CHECK_EQ(depot_new(&d, fields, 3, 2, rows, keep, &counting, NULL), STK_OK);
+    return d;
+}
+
+static void has_fields(void)
+{
+    struct depot *d = depot_of(5, 2);
+    struct stk_batch *b = depot_take(d);
+    batch_set_rows(b, 4);
+    CHECK_EQ(stk_samples(b), 4);
+    CHECK_EQ(stk_n_fields(b), 2);
+    const stk_array *x = stk_field(b, "image");
+    CHECK_EQ(x->ndim, 3);
+    CHECK_EQ(x->shape[0], 4);
+    CHECK_EQ(x->shape[2], 4);
+    CHECK(x->data == batch_row(b, 0, 0) && x->device == 1 && !x->strides);
+    CHECK(stk_field_at(b, 1) == stk_field(b, "label"));
+    CHECK(stk_field(b, "valid") && !stk_field(b, "nothing") && !stk_field_at(b, 9) && !stk_field_at(b, -1));
+    stk_release(b);
+    stk_release(NULL);
+    depot_close(d);
+    depot_close(NULL);
+    CHECK_EQ(live, 0);
+}
+
+static void memory_comes_back(void)
+{
+    struct depot *d = depot_of(5, 2);
+    for (int i = 0; i < 100; i++)
+        stk_release(depot_take(d));
+    CHECK_EQ(made, 3);
+    struct stk_batch *kept[5];
+    for (int i = 0; i < 5; i++)
+        kept[i] = depot_take(d);
+    CHECK_EQ(live, 15);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            CHECK(stk_field_at(kept[i], 0)->data != stk_field_at(kept[k], 0)->data);
+    for (int i = 0; i < 5; i++)
+        stk_release(kept[i]);
+    CHECK_EQ(live, 6); /* two of each are kept */
+    depot_close(d);
+    CHECK_EQ(live, 0);
+}
+
+static void a_label_does_not_hold_the_images(void)
+{
+    struct depot *d = depot_of(5, 2);
+    struct stk_batch *b = depot_take(d);
+    stk_retain(b);
+    stk_memory *label = stk_field_retain(b, 1);
+    stk_release(b);
+    CHECK_EQ(d->bytes_in, 0);
+    stk_release(b);
+    CHECK_EQ(d->bytes_in, 5 * 13);
+    CHECK_EQ(d->bytes_out, 5 * 8);
+    depot_close(d); /* the label may outlive it */
+    CHECK_EQ(live, 1);
+    memset(label->data, 1, 40);
+    stk_memory_release(label);
+    stk_memory_release(NULL);
+    CHECK_EQ(live, 0);
+    CHECK(stk_field_retain(NULL, 0) == NULL);
+}
+
+static void compacts(void)
+{
+    struct depot *d = depot_of(5, 2);
+    struct stk_batch *b = depot_take(d);
+    for (int64_t i = 0; i < 5; i++)
+        memset(batch_row(b, 0, i), (int)i, 12);
+    const uint8_t keep[5] = {0, 1, 1, 0, 1};
+    CHECK_EQ(batch_compact(b, keep, 5), 3);
+    CHECK_EQ(stk_samples(b), 3);
+    CHECK_EQ(*batch_row(b, 0, 0), 1);
+    CHECK_EQ(*batch_row(b, 0, 2), 4);
+    batch_copy_row(b, -1, 0, 2);
+    CHECK_EQ(*batch_row(b, 0, 0), 0);
+    stk_release(b);
+    depot_close(d);
+}
+
+static void sizes_are_checked(void)
+{
+    const struct field huge = {.bytes = SIZE_MAX / 4};
+    CHECK_EQ(depot_batch_bytes(&huge, 1, 8), 0);
+    const struct field none = {.bytes = 0};
+    CHECK_EQ(depot_batch_bytes(&none, 1, 8), 0);
+    CHECK_EQ(depot_batch_bytes(&huge, 1, 0), 0);
+}
+
+/* In a child nothing is given back, and nothing hangs. */
+static void a_child_leaves_it_alone(void)
+{
+    struct depot *d = depot_of(5, 2);
+    struct stk_batch *b = depot_take(d);
+    pthread_mutex_lock(&d->lock);
+    const pid_t child = fork();
+    if (child == 0) {
+        stk_release(b);
+        _exit(0);
+    }
+    pthread_mutex_unlock(&d->lock);
+    int status = 1;
+    waitpid(child, &status, 0);
+    CHECK_EQ(status, 0);
+    stk_release(b);
+    depot_close(d);
+    CHECK_EQ(live, 0);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(has_fields), T(memory_comes_back), T(a_label_does_not_hold_the_images), T(compacts), T(sizes_are_checked),
+          T(a_child_leaves_it_alone))
+}

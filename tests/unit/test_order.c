@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/order.h"
+#include "test.h"
+
+static struct order plain(int64_t n, int64_t batch, int64_t world)
+{
+    return (struct order){.n = n, .batch_size = batch, .world = world, .resumed_epoch = -1};
+}
+
+/* Over all ranks every position comes once, in every epoch, and all ranks have as many batches. */
+static void ranks_share_an_epoch(void)
+{
+    for (int64_t n = 1; n < 40; n++)
+        for (int64_t world = 1; world < 5; world++)
+            for (int64_t batch = 1; batch < 6; batch++) {
+                int seen[64] = {0};
+                for (int64_t rank = 0; rank < world; rank++) {
+                    struct order o = plain(n, batch, world);
+                    o.rank = rank;
+                    for (int64_t b = 0; b < order_batches(&o, 0); b++) {
+                        const struct span s = order_span(&o, 0, b);
+                        for (int64_t i = 0; i < s.rows; i++)
+                            seen[s.first + i]++;
+                    }
+                }
+                for (int64_t i = 0; i < 64; i++)
+                    CHECK_EQ(seen[i], i < n);
+            }
+}
+
+static void drop_last_drops(void)
+{
+    struct order o = plain(103, 10, 2);
+    CHECK_EQ(order_batches(&o, 0), 6);
+    CHECK_EQ(order_span(&o, 0, 5).rows, 3);
+    o.rank = 1;
+    CHECK_EQ(order_span(&o, 0, 5).rows, 0);
+    o.drop_last = true;
+    CHECK_EQ(order_batches(&o, 0), 5);
+    o.n = 19;
+    CHECK_EQ(order_batches(&o, 0), 0);
+}
+
+static void pad_last_pads(void)
+{
+    struct order o = plain(13, 10, 2);
+    o.pad_last = true;
+    o.rank = 1;
+    const struct span s = order_span(&o, 0, 0);
+    CHECK_EQ(s.rows, 10);
+    CHECK_EQ(s.first, 10);
+    struct walk w = {.epoch = -1};
+    CHECK_EQ(order_at(&o, &w, 0, 12), 12);
+    CHECK_EQ(order_at(&o, &w, 0, 13), 0);
+}
+
+/* 40 positions with 2 ranks, then the rest with 3: nothing lost, nothing twice. */
+static void resumes_with_other_ranks(void)
+{
+    struct order o = plain(100, 10, 2);
+    const int64_t at = order_position(&o, 4, 2);
+    CHECK_EQ(at, 40);
+    int seen[100] = {0};
+    for (int64_t rank = 0; rank < 3; rank++) {
+        struct order r = plain(100, 7, 3);
+        r.rank = rank;
+        r.resumed_epoch = 4;
+        r.resumed_at = at;
+        CHECK_EQ(order_batches(&r, 4), 3);
+        CHECK_EQ(order_batches(&r, 5), 5);
+        for (int64_t b = 0; b < order_batches(&r, 4); b++) {
+            const struct span s = order_span(&r, 4, b);
+            for (int64_t i = 0; i < s.rows; i++)
+                seen[s.first + i]++;
+        }
+        CHECK_EQ(order_position(&r, 4, 3), 100);
+    }
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(seen[i], i >= 40);
+}
+
+static void shuffles_by_epoch(void)
+{
+    struct order o = plain(1000, 1, 1);
+    struct walk w = {.epoch = -1}, other = {.epoch = -1};
+    CHECK_EQ(order_at(&o, &w, 0, 17), 17);
+    o.shuffle = true;
+    int moved = 0, same = 0;
+    for (int64_t i = 0; i < 1000; i++) {
+        moved += order_at(&o, &w, 0, i) != i;
+        same += order_at(&o, &w, 0, i) == order_at(&o, &other, 1, i);
+    }
+    CHECK(moved > 980);
+    CHECK(same < 20);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(ranks_share_an_epoch), T(drop_last_drops), T(pad_last_pads), T(resumes_with_other_ranks),
+          T(shuffles_by_epoch))
+}
