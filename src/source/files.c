@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files.c -- sources whose samples are files: folders and lists.
+ *
+ * Opening asks the file system for names only, since a size costs as much as ten names. Sizes
+ * come to light when files are read; the first who asks for the tally or the fingerprint has the
+ * rest looked up, and the index is cached with them. Otherwise it is cached at close.
+ */
+#include "source/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "source/io.h"
+
+enum { CACHE_FROM = 1000 }; /* samples; fewer are found as fast as a cache is read */
+
+struct files {
+    struct index index;
+    int dir;
+    int threads;
+    char *folder; /* as typed, with "/" at the end; or "" */
+    char *cache;  /* file; NULL: not to be cached */
+    pid_t pid;    /* a child of a fork leaves the cache alone */
+    bool found, unsaved;
+    atomic_bool stale; /* a file had another size than the index says */
+    pthread_mutex_t lock;
+    bool measured; /* under lock, like what follows */
+    uint64_t fingerprint;
+    struct source_tally tally;
+};
+
+/* ------------------------------------------------------------------ samples */
+
+static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct files *f = s->state;
+    return index_path(&f->index, i, buf, n);
+}
+
+static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct files *f = s->state;
+    const char *dir = f->index.pool + f->index.dir_at[f->index.dir_of[i]];
+    const size_t n_folder = dir[0] == '/' ? 0 : strlen(f->folder);
+    if (n_folder < n) {
+        memcpy(buf, f->folder, n_folder);
+        return n_folder + index_path(&f->index, i, buf + n_folder, n - n_folder);
+    }
+    if (n > 0) {
+        memcpy(buf, f->folder, n - 1);
+        buf[n - 1] = 0;
+    }
+    return n_folder + index_path(&f->index, i, NULL, 0);
+}
+
+static int64_t label(const struct source *s, int64_t i)
+{
+    const struct files *f = s->state;
+    return index_label(&f->index, i);
+}
+
+static int64_t bytes(const struct source *s, int64_t i)
+{
+    const struct files *f = s->state;
+    return index_size(&f->index, f->dir, i);
+}
+
+static const char *class_name(const struct source *s, int i)
+{
+    const struct files *f = s->state;
+    return index_class(&f->index, i);
+}
+
+static void copy(const struct source *s, int64_t i, int field, void *to)
+{
+    (void)field; /* the label is all there is to copy */
+    const int64_t value = label(s, i);
+    memcpy(to, &value, sizeof value);
+}
+
+static void note_size(struct files *f, int64_t i, int64_t size)
+{
+    const int64_t known = atomic_load_explicit(&f->index.size[i], memory_order_relaxed);
+    if (known == size)
+        return;
+    if (known >= 0)
+        atomic_store_explicit(&f->stale, true, memory_order_relaxed);
+    atomic_store_explicit(&f->index.size[i], size, memory_order_relaxed);
+}
+
+static int read_file(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    struct files *f = s->state;
+    char below[PATH_MAX];
+    if (index_path(&f->index, i, below, sizeof below) >= sizeof below)
+        return error_os(e, ENAMETOOLONG, "read", "cannot be opened");
+    int64_t size = -1;
+    const int rc = io_read(f->dir, below, s->max_bytes, &r->file, &size, e);
+    if (size >= 0)
+        note_size(f, i, size);
+    r->bytes = r->file.data;
+    r->n_bytes = rc == STK_OK ? r->file.len : 0;
+    r->label = label(s, i);
+    return rc;
+}
+
+/* What goes wrong here goes wrong again in read_file, which has the words for it. */
+static int peek_file(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
+{
+    const struct files *f = s->state;
+    char below[PATH_MAX];
+    if (index_path(&f->index, i, below, sizeof below) >= sizeof below || buf_reserve(&r->file, n + IO_SLACK))
+        return read_file(s, r, i, e);
+    const ssize_t got = io_peek(f->dir, below, r->file.data, n);
+    if (got <= 0)
+        return read_file(s, r, i, e);
+    r->file.len = (size_t)got;
+    memset(r->file.data + got, 0, IO_SLACK);
+    r->bytes = r->file.data;
+    r->n_bytes = r->file.len;
+    r->label = label(s, i);
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static void forget_cache(struct files *f)
+{
+    free(f->cache);
+    f->cache = NULL;
+    f->unsaved = false;
+}
+
+static void save(struct files *f)
+{
+    if (f->cache && f->pid == getpid())
+        index_save(&f->index, f->cache);
+    f->unsaved = false;
+}
+
+static void measure(struct files *f)
+{
+    struct index_sum sum;
+    index_measure(&f->index, f->dir, f->threads, &sum);
+    f->fingerprint = sum.fingerprint;
+    f->tally.bytes = sum.bytes;
+    f->tally.missing = sum.missing;
+    f->tally.unreadable += sum.unreadable;
+    if (sum.unreadable > 0) /* rights may change without a trace */
+        forget_cache(f);
+    else if (f->unsaved || sum.learned > 0)
+        save(f);
+    f->measured = true;
+}
+
+static const struct files *measured(const struct source *s)
+{
+    struct files *f = s->state;
+    pthread_mutex_lock(&f->lock);
+    if (!f->measured)
+        measure(f);
+    pthread_mutex_unlock(&f->lock);
+    return f;
+}
+
+static uint64_t fingerprint(const struct source *s)
+{
+    return measured(s)->fingerprint;
+}
+
+static const struct source_tally *tally(const struct source *s)
+{
+    return &measured(s)->tally;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void close_files(struct source *s)
+{
+    struct files *f = s->state;
+    if (!f)
+        return;
+    if (f->cache && atomic_load(&f->stale) && f->pid == getpid())
+        unlink(f->cache);
+    else if (f->unsaved)
+        save(f);
+    index_done(&f->index);
+    if (f->dir >= 0)
+        close(f->dir);
+    free(f->folder);
+    free(f->cache);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+    s->state = NULL;
+}
+
+static const struct source_ops ops = {
+    .close = close_files,
+    .path = path,
+    .key = key,
+    .label = label,
+    .bytes = bytes,
+    .read = read_file,
+    .peek = peek_file,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = tally,
+    .class_name = class_name,
+};
+
+/* "train//" and "train" are "train/". */
+static char *with_slash(const char *folder)
+{
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/')
+        n--;
+    char *out = malloc(n + 2);
+    if (!out)
+        return NULL;
+    memcpy(out, folder, n);
+    if (n > 0 && out[n - 1] != '/')
+        out[n++] = '/';
+    out[n] = 0;
+    return out;
+}
+
+/* The file of the cache is named by everything the index depends on. */
+static char *cache_file(const struct source *s, const struct files_options *o)
+{
+    char *real = realpath(o->path, NULL);
+    if (!real)
+        return NULL;
+    uint64_t h = hash_mix(hash_bytes(real, strlen(real), INDEX_MAGIC), o->kind);
+    for (uint32_t i = 0; i < s->classes.n; i++)
+        h = hash_bytes(names_at(&s->classes, i), names_length(&s->classes, i), h);
+    free(real);
+    return index_cache_file(o->cache_dir, h);
+}
+
+int files_open(struct source *s, const struct files_options *o, stk_error *e)
+{
+    struct files *f = calloc(1, sizeof *f);
+    if (!f)
+        return error_nomem(e, "open", sizeof *f);
+    pthread_mutex_init(&f->lock, NULL);
+    f->pid = getpid();
+    f->threads = o->threads;
+    s->state = f;
+    s->ops = &ops;
+    f->dir = open(o->folder[0] ? o->folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->dir < 0)
+        return error_os(e, errno, "open", "cannot open the folder");
+    f->folder = with_slash(o->folder);
+    if (!f->folder)
+        return error_nomem(e, "open", strlen(o->folder));
+    f->cache = cache_file(s, o);
+    f->found = f->cache && index_load(&f->index, f->cache, o->kind, f->dir, o->list, o->threads) == 0;
+    return STK_OK;
+}
+
+bool files_found(const struct source *s)
+{
+    return ((const struct files *)s->state)->found;
+}
+
+struct index *files_index(const struct source *s)
+{
+    return &((struct files *)s->state)->index;
+}
+
+int files_dir(const struct source *s)
+{
+    return ((const struct files *)s->state)->dir;
+}
+
+void files_ready(struct source *s, const char *kind, const struct files_made *made)
+{
+    struct files *f = s->state;
+    const struct index_head *h = f->index.head;
+    s->kind = kind;
+    s->count = (int64_t)h->n;
+    s->n_classes = (int)h->n_classes;
+    shard_fields(s, h->has_labels || h->kind == INDEX_CLASSES);
+    f->tally = (struct source_tally){
+        .ignored_hidden = h->hidden,
+        .ignored_other = h->other,
+        .ignored_loops = h->loops,
+        .empty_classes = h->empty_classes,
+        .unreadable = made->unreadable,
+        .index_cached = f->found,
+        .index_s = (double)(now_ns() - made->began_ns) * 1e-9,
+        .index_bytes = (int64_t)h->bytes,
+    };
+    f->unsaved = !f->found;
+    if (!made->settled || made->unreadable > 0 || s->count < CACHE_FROM)
+        forget_cache(f);
+}

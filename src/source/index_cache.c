@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_cache.c -- the index of a source kept on disk, per user.
+ *
+ * The file is the index's block of memory with a checksum in its head. It counts only while
+ * everything it was made from looks the same: a folder's device, inode and time of change (they tell of
+ * every file that came, went or was renamed) and the list's own. A file that is rewritten in place
+ * leaves its folder's time alone; so the sizes of some files, spread over the whole, are compared
+ * too, and whoever reads a file of another size than the index has drops the cache.
+ *
+ * A folder that was changed in the very tick it was read in could change again without a new
+ * time. Such an index is not kept; the next open makes it anew.
+ *
+ * Nothing here is an error for the caller: without a usable folder there is no cache.
+ */
+#include "source/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/pool.h"
+#include "source/io.h"
+
+/* ------------------------------------------------------------------ where */
+
+static bool is(const char *s, const char *word)
+{
+    return s && strcmp(s, word) == 0;
+}
+
+size_t index_cache_dir(const char *asked, char *buf, size_t n)
+{
+    const char *dir = asked && asked[0] ? asked : getenv("STOKER_CACHE_DIR");
+    const char *below = "";
+    if (!dir || !dir[0]) {
+        dir = getenv("XDG_CACHE_HOME");
+        below = "/stoker";
+    }
+    if (!dir || dir[0] == 0) {
+        dir = getenv("HOME");
+        below = "/.cache/stoker";
+    }
+    if (!dir || dir[0] == 0 || is(dir, "off")) {
+        if (n > 0)
+            buf[0] = 0;
+        return 0;
+    }
+    const int length = snprintf(buf, n, "%s%s", dir, below);
+    return length > 0 ? (size_t)length : 0;
+}
+
+char *index_cache_file(const char *asked, uint64_t key)
+{
+    char dir[PATH_MAX];
+    const size_t n = index_cache_dir(asked, dir, sizeof dir);
+    if (n == 0 || n >= sizeof dir)
+        return NULL;
+    const size_t room = n + sizeof "/index/0123456789abcdef";
+    char *file = malloc(room);
+    if (file)
+        snprintf(file, room, "%s/index/%016llx", dir, (unsigned long long)key);
+    return file;
+}
+
+/* ------------------------------------------------------------------ watching for change */
+
+/* Clocks of file systems tick; those that keep whole seconds (or two) show it by the zeros. */
+enum { TICK_NS = 20 * 1000 * 1000, COARSE_S = 2 };
+
+bool index_watch(struct watch *w, const struct stat *st)
+{
+    *w = (struct watch){(uint64_t)st->st_dev, (uint64_t)st->st_ino, (int64_t)st->st_mtim.tv_sec,
+                        (int64_t)st->st_mtim.tv_nsec};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t s = (int64_t)now.tv_sec - w->seconds, ns = (int64_t)now.tv_nsec - w->nanoseconds;
+    if (w->nanoseconds == 0)
+        return s > COARSE_S;
+    return s > 1 || (s >= 0 && s * 1000000000 + ns > TICK_NS);
+}
+
+static bool same(const struct watch *a, const struct watch *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
+}
+
+enum { DIRS_A_TURN = 64, FILES_COMPARED = 256 };
+
+struct checking {
+    const struct index *x;
+    int dir;
+    atomic_bool changed;
+};
+
+static void check_dirs(void *user, int64_t turn)
+{
+    struct checking *c = user;
+    const uint64_t last = (uint64_t)(turn + 1) * DIRS_A_TURN, n = c->x->head->n_dirs, end = last < n ? last : n;
+    for (uint64_t i = (uint64_t)turn * DIRS_A_TURN; i < end && !atomic_load(&c->changed); i++) {
+        const char *path = c->x->pool + c->x->dir_at[i];
+        struct watch now = {0}; /* what a missing folder looks like */
+        struct stat st;
+        if (fstatat(c->dir, path[0] ? path : ".", &st, 0) == 0)
+            index_watch(&now, &st);
+        if (!same(&now, &c->x->watch[i]))
+            atomic_store(&c->changed, true);
+    }
+}
+
+static bool files_changed(const struct index *x, int dir)
+{
+    const uint64_t n = x->head->n, step = n / FILES_COMPARED + 1;
+    for (uint64_t i = 0; i < n; i += step) {
+        char path[PATH_MAX];
+        struct stat st;
+        if (x->size[i] < 0 || index_path(x, (int64_t)i, path, sizeof path) >= sizeof path)
+            continue;
+        if (fstatat(dir, path, &st, 0) != 0 || (int64_t)st.st_size != x->size[i])
+            return true;
+    }
+    return false;
+}
+
+static bool list_changed(const struct index_head *h, int list)
+{
+    struct watch now;
+    struct stat st;
+    if (fstat(list, &st) != 0)
+        return true;
+    index_watch(&now, &st);
+    return !same(&now, &h->list) || (int64_t)st.st_size != h->list_bytes;
+}
+
+static bool changed(const struct index *x, int dir, int list, int threads)
+{
+    if (list >= 0 && list_changed(x->head, list))
+        return true;
+    struct checking c = {.x = x, .dir = dir};
+    pool_for(threads, (int64_t)((x->head->n_dirs + DIRS_A_TURN - 1) / DIRS_A_TURN), check_dirs, &c);
+    return atomic_load(&c.changed) || files_changed(x, dir);
+}
+
+/* ------------------------------------------------------------------ reading and writing */
+
+/* The whole file, when it is ours; NULL otherwise. */
+static void *read_block(const char *file, size_t *bytes)
+{
+    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    struct stat st;
+    void *block = NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        st.st_size >= (off_t)sizeof(struct index_head))
+        block = malloc((size_t)st.st_size);
+    if (block && io_pread(fd, block, (size_t)st.st_size, 0) != (ssize_t)st.st_size) {
+        free(block);
+        block = NULL;
+    }
+    close(fd);
+    *bytes = block ? (size_t)st.st_size : 0;
+    return block;
+}
+
+int index_load(struct index *x, const char *file, enum index_kind kind, int dir, int list, int threads)
+{
+    size_t bytes;
+    void *block = read_block(file, &bytes);
+    if (!block || index_adopt(x, block, bytes)) {
+        free(block);
+        return -1;
+    }
+    const bool is_list = x->head->kind == INDEX_LIST;
+    if (is_list != (kind == INDEX_LIST) || changed(x, dir, list, threads)) {
+        index_done(x);
+        return -1;
+    }
+    return 0;
+}
+
+/* Makes the folders above a file, for this user alone. */
+static int make_folders(char *file)
+{
+    for (char *p = strchr(file + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        const int rc = mkdir(file, 0700);
+        *p = '/';
+        if (rc != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_block(int fd, const struct index *x)
+{
+    const size_t n_sizes = (size_t)x->head->n;
+    int64_t *sizes = malloc(n_sizes * sizeof *sizes); /* others may learn sizes meanwhile */
+    if (!sizes)
+        return -1;
+    for (size_t i = 0; i < n_sizes; i++)
+        sizes[i] = atomic_load_explicit(&x->size[i], memory_order_relaxed);
+    const uint8_t *rest = (const void *)x->name_at;
+    const size_t rest_bytes = (size_t)x->head->bytes - sizeof *x->head - n_sizes * sizeof *sizes;
+    struct index_head head = *x->head;
+    head.checksum = index_checksum(&head, sizes, rest, rest_bytes);
+    const int rc = io_write(fd, &head, sizeof head) || io_write(fd, sizes, n_sizes * sizeof *sizes) ||
+                   io_write(fd, rest, rest_bytes);
+    free(sizes);
+    return rc ? -1 : 0;
+}
+
+void index_save(const struct index *x, const char *file)
+{
+    const size_t room = strlen(file) + 64;
+    char *temp = malloc(room);
+    if (!temp)
+        return;
+    snprintf(temp, room, "%s.%ld.%llx.tmp", file, (long)getpid(), (unsigned long long)now_ns());
+    int fd = -1;
+    if (make_folders(temp) == 0)
+        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        int rc = write_block(fd, x);
+        if (close(fd) != 0)
+            rc = -1;
+        if (rc != 0 || rename(temp, file) != 0)
+            unlink(temp);
+    }
+    free(temp);
+}

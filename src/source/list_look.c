@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_look.c -- how a list is to be read: format, header, columns.
+ *
+ * What the suffix leaves open is found by looking at the first records; whether the lines of a
+ * .txt carry labels, by looking at all of them.
+ */
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "source/list.h"
+#include "source/picture.h"
+
+static bool is_picture(struct slice s)
+{
+    return picture_suffix(s.p, s.n);
+}
+
+static bool has(struct slice s, char c)
+{
+    return s.n > 0 && memchr(s.p, c, s.n);
+}
+
+/* ------------------------------------------------------------------ format */
+
+static const char *suffix_of(const char *name)
+{
+    const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
+    return dot ? dot : "";
+}
+
+static bool is_table(struct slice first, char delimiter)
+{
+    struct slice cells[LIST_COLUMNS];
+    const int n = has(first, delimiter) ? list_cells(first, delimiter, cells) : 0;
+    for (int i = 0; i < n; i++)
+        if (is_picture(cells[i]) || list_path_rank(cells[i]) >= 0)
+            return true;
+    return false;
+}
+
+/* The one of the usual delimiters that the first record has; preferred where there is a doubt. */
+static char delimiter_of(struct slice first, char preferred)
+{
+    static const char usual[] = {',', '\t', ';'};
+    if (has(first, preferred))
+        return preferred;
+    for (size_t i = 0; i < sizeof usual; i++)
+        if (has(first, usual[i]))
+            return usual[i];
+    return preferred;
+}
+
+static bool is_suffix(const struct list *l, const char *suffix)
+{
+    return strcasecmp(suffix_of(l->name), suffix) == 0;
+}
+
+static void choose_format(struct list *l, struct slice first)
+{
+    const struct slice text = list_trim(first);
+    if (is_suffix(l, ".csv") || is_suffix(l, ".tsv")) {
+        l->format = LIST_TABLE;
+        l->delimiter = delimiter_of(first, is_suffix(l, ".csv") ? ',' : '\t');
+    } else if (is_suffix(l, ".jsonl") || is_suffix(l, ".ndjson") || text.p[0] == '{') {
+        l->format = LIST_JSON;
+    } else if (has(text, '\t') || is_table(first, ',')) {
+        l->format = LIST_TABLE;
+        l->delimiter = has(text, '\t') ? '\t' : ',';
+    }
+}
+
+/* ------------------------------------------------------------------ columns of a table */
+
+struct table {
+    struct slice first[LIST_COLUMNS], second[LIST_COLUMNS];
+    int n_first, n_second;
+};
+
+static int best(const struct slice *cells, int n, int (*rank)(struct slice))
+{
+    int found = -1;
+    for (int i = 0; i < n; i++) {
+        const int r = rank(cells[i]);
+        if (r >= 0 && (found < 0 || r < rank(cells[found])))
+            found = i;
+    }
+    return found;
+}
+
+static int first_picture(const struct slice *cells, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (is_picture(cells[i]))
+            return i;
+    return -1;
+}
+
+static int first_with_slash(const struct slice *cells, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (has(cells[i], '/'))
+            return i;
+    return -1;
+}
+
+/* By name; else where a row has something that looks like a path; else the first that is no label. */
+static int path_column(const struct list *l, const struct table *t, int named, int label)
+{
+    if (named >= 0)
+        return named;
+    const struct slice *cells = l->header ? t->second : t->first;
+    const int n = l->header ? t->n_second : t->n_first;
+    int column = first_picture(cells, n);
+    if (column < 0)
+        column = first_with_slash(cells, n);
+    if (column < 0)
+        column = label == 0 && t->n_first > 1 ? 1 : 0;
+    return column;
+}
+
+/* By name; else the other one of two; else, where columns have no names, the next one. -1: none. */
+static int label_column(const struct list *l, const struct table *t, int named)
+{
+    if (named >= 0)
+        return named;
+    if (t->n_first == 2)
+        return 1 - l->path_column;
+    if (l->header || t->n_first < 2)
+        return -1;
+    return l->path_column + 1 < t->n_first ? l->path_column + 1 : l->path_column - 1;
+}
+
+static void choose_columns(struct list *l, const struct table *t)
+{
+    const int path = best(t->first, t->n_first, list_path_rank), label = best(t->first, t->n_first, list_label_rank);
+    const bool names = path >= 0 || label >= 0 || first_picture(t->second, t->n_second) >= 0;
+    l->header = names && first_picture(t->first, t->n_first) < 0;
+    l->path_column = path_column(l, t, l->header ? path : -1, l->header ? label : -1);
+    l->label_column = label_column(l, t, l->header ? label : -1);
+    l->labels = l->label_column >= 0;
+}
+
+static int look_at_table(struct list *l, stk_error *e)
+{
+    struct table t;
+    struct slice record;
+    struct buf held = {0}; /* the first record, which the second one would overwrite */
+    lines_rewind(&l->lines);
+    int rc = list_record(l, &record, e);
+    if (rc > 0 && buf_add(&held, record.p, record.n)) {
+        error_nomem(e, "open", record.n);
+        rc = -1;
+    }
+    if (rc > 0) {
+        t.n_first = list_cells((struct slice){(char *)held.data, held.len}, l->delimiter, t.first);
+        rc = list_record(l, &record, e);
+    }
+    if (rc >= 0 && held.len > 0) {
+        t.n_second = rc > 0 ? list_cells(record, l->delimiter, t.second) : 0;
+        choose_columns(l, &t);
+    }
+    buf_done(&held);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ labels behind paths */
+
+enum { LINES_TRIED = 16 };
+
+static bool exists(const struct list *l, struct slice s)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (s.n >= sizeof path)
+        return false;
+    memcpy(path, s.p, s.n);
+    path[s.n] = 0;
+    return fstatat(l->dir, path, &st, 0) == 0;
+}
+
+/* There are labels when something stands behind a picture's suffix, or else behind a space in every line; but a line
+ * that exists whole is a path. */
+static int look_at_lines(struct list *l, stk_error *e)
+{
+    int64_t n = 0, behind_picture = 0, behind_space = 0;
+    struct slice line, path, label;
+    int rc;
+    lines_rewind(&l->lines);
+    while ((rc = list_record(l, &line, e)) > 0) {
+        n++;
+        line = list_trim(line);
+        if (!list_split(line, &path, &label) || has(label, '/') || is_picture(label))
+            continue;
+        if (behind_space++ < LINES_TRIED && exists(l, line))
+            return 0;
+        behind_picture += is_picture(path);
+    }
+    l->labels = behind_picture > 0 || (n > 0 && behind_space == n);
+    return rc;
+}
+
+int list_look(struct list *l, stk_error *e)
+{
+    struct slice first;
+    l->comments = !is_suffix(l, ".csv") && !is_suffix(l, ".tsv") && !is_suffix(l, ".jsonl") && !is_suffix(l, ".ndjson");
+    lines_rewind(&l->lines);
+    int rc = list_record(l, &first, e);
+    if (rc > 0) {
+        choose_format(l, first);
+        if (l->format == LIST_TABLE)
+            rc = look_at_table(l, e);
+        else if (l->format == LIST_LINES)
+            rc = look_at_lines(l, e);
+    }
+    if (rc >= 0)
+        list_rewind(l);
+    return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * picture.c -- which files are taken for pictures before anything is decoded.
+ *
+ * A suffix of up to five letters is folded into one number, so that the question costs a few
+ * instructions a file. Formats that cannot be decoded are taken all the same: the numbering of
+ * samples is ImageFolder's, and such a file is a bad sample that can be named.
+ */
+#include "source/picture.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define FOLD(a, b, c, d) ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24)
+
+static bool known(uint64_t suffix)
+{
+    switch (suffix) {
+    case FOLD('j', 'p', 'g', 0):
+    case FOLD('j', 'p', 'e', 'g'):
+    case FOLD('j', 'p', 'e', 0):
+    case FOLD('j', 'f', 'i', 'f'):
+    case FOLD('p', 'n', 'g', 0):
+    case FOLD('w', 'e', 'b', 'p'):
+    case FOLD('b', 'm', 'p', 0):
+    case FOLD('p', 'p', 'm', 0):
+    case FOLD('p', 'g', 'm', 0):
+    case FOLD('t', 'i', 'f', 0):
+    case FOLD('t', 'i', 'f', 'f'):
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool picture_suffix(const char *name, size_t n)
+{
+    uint64_t suffix = 0;
+    for (int letters = 0; n > 0 && letters <= 4; letters++) {
+        const uint8_t c = (uint8_t)name[--n];
+        if (c == '.')
+            return known(suffix);
+        suffix = suffix << 8 | (c >= 'A' && c <= 'Z' ? c | 0x20u : c);
+    }
+    return false;
+}
+
+bool picture_magic(const uint8_t *p, size_t n)
+{
+    if (n >= 3 && memcmp(p, "\xff\xd8\xff", 3) == 0)
+        return true;
+    if (n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return true;
+    return n >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0;
+}
+
+bool picture_junk(const char *name)
+{
+    static const char *const junk[] = {"thumbs.db", "ehthumbs.db",  "desktop.ini", "__macosx",
+                                       "@eadir",    "$recycle.bin", "lost+found",  "System Volume Information"};
+    if (name[0] == '.')
+        return true;
+    if (!strchr("tedTED_@$lLsS", name[0])) /* most names are done with here */
+        return false;
+    for (size_t i = 0; i < sizeof junk / sizeof junk[0]; i++)
+        if (strcasecmp(name, junk[i]) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * picture.h -- which files are taken for pictures before anything is decoded.
+ */
+#ifndef PICTURE_H
+#define PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ImageFolder's suffixes and two more of JPEG's, in any case. */
+#define PICTURE_SUFFIXES ".jpg .jpeg .jpe .jfif .png .webp .bmp .ppm .pgm .tif .tiff"
+
+bool picture_suffix(const char *name, size_t n);
+
+enum { PICTURE_MAGIC = 16 };
+/* By the first bytes, of which PICTURE_MAGIC are enough: JPEG, PNG, WebP. */
+bool picture_magic(const uint8_t *p, size_t n);
+
+/* Files and folders that the system left there, not the user: dot files, Thumbs.db, __MACOSX, ... */
+bool picture_junk(const char *name);
+
+#endif

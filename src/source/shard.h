@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard.h -- what the kinds of sources have in common, for the inside of source/.
+ *
+ * An opener (shard_*_open) fills the source that source_open made: ops, kind, count, fields,
+ * classes, state. When it fails, ops->close takes what it left, if it had set ops.
+ */
+#ifndef SHARD_H
+#define SHARD_H
+
+#include "source/names.h"
+#include "source/source.h"
+
+struct source_ops {
+    void (*close)(struct source *s);
+    size_t (*path)(const struct source *s, int64_t i, char *buf, size_t n);
+    size_t (*key)(const struct source *s, int64_t i, char *buf, size_t n);
+    int64_t (*label)(const struct source *s, int64_t i);
+    int64_t (*bytes)(const struct source *s, int64_t i);
+    int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);
+    int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
+    void (*copy)(const struct source *s, int64_t i, int f, void *to);
+    uint64_t (*fingerprint)(const struct source *s);
+    const struct source_tally *(*tally)(const struct source *s);
+    const char *(*class_name)(const struct source *s, int i);
+};
+
+struct source {
+    const struct source_ops *ops;
+    const char *kind;
+    int64_t count;
+    int64_t max_bytes;
+    struct field fields[FIELD_MAX];
+    int n_fields;
+    struct names classes; /* those that were given */
+    int n_classes;        /* those that there are */
+    void *state;          /* of the kind */
+};
+
+enum source_form { SOURCE_FOLDER, SOURCE_FILES, SOURCE_LIST };
+/* What source names by its looks or its prefix, and the path without the prefix. */
+int recognise(const char *source, enum source_form *form, const char **path, stk_error *e);
+
+int shard_dir_open(struct source *s, const struct source_options *o, const char *path, bool files, stk_error *e);
+int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
+int shard_array_open(struct source *s, const struct source_options *o, stk_error *e);
+int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
+
+/* The usual fields: an encoded picture, and a label where there are labels. */
+void shard_fields(struct source *s, bool labels);
+/* "sample 17", for what has no files. */
+size_t shard_path(const struct source *s, int64_t i, char *buf, size_t n);
+/* Names as they were given. */
+const char *shard_class(const struct source *s, int i);
+/* Nothing was found beside the samples. */
+const struct source_tally *shard_tally(const struct source *s);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_dir.c -- a folder of class folders, or of files.
+ *
+ * The order of samples is ImageFolder's: by class, then by the path of the folder as a string
+ * (so that "a-b" stands between "a" and "a/c"), then by name; all in bytes.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "source/files.h"
+#include "source/picture.h"
+#include "source/tree.h"
+
+/* A folder's place in the order, and where its samples go. */
+struct place {
+    const struct tree_dir *dir;
+    const char *path;
+    size_t path_bytes; /* without the "/" at its end */
+    const char *top;   /* the class it belongs to: path of the folder below the root */
+    size_t top_bytes;
+    int64_t label;
+    int64_t first; /* sample */
+    size_t pool;   /* its names in the index; its own path follows */
+};
+
+struct making {
+    const struct tree *tree;
+    const struct names *given; /* classes; empty: as found */
+    struct place *places;      /* one for every folder, in order */
+    struct index *index;
+    bool classes;
+    int n_classes;
+    const int64_t *by_top; /* pictures below each folder that is a class */
+};
+
+/* ------------------------------------------------------------------ order */
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    const int by_class = bytes_compare(x->top, x->top_bytes, y->top, y->top_bytes);
+    return by_class ? by_class : bytes_compare(x->path, x->path_bytes, y->path, y->path_bytes);
+}
+
+static size_t without_slash(const struct tree_dir *d)
+{
+    return d->path_bytes ? d->path_bytes - 1 : 0;
+}
+
+static int put_in_order(struct making *m)
+{
+    const struct tree *t = m->tree;
+    m->places = calloc(t->n, sizeof *m->places);
+    if (!m->places)
+        return -1;
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct tree_dir *d = &t->dirs[i], *top = &t->dirs[m->classes ? d->top : TREE_ROOT];
+        m->places[i] = (struct place){.dir = d,
+                                      .path = tree_path(t, d),
+                                      .path_bytes = without_slash(d),
+                                      .top = tree_path(t, top),
+                                      .top_bytes = without_slash(top),
+                                      .label = -1};
+    }
+    qsort(m->places, t->n, sizeof *m->places, compare);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ classes */
+
+static int stranger(const struct names *given, const struct place *p, stk_error *e)
+{
+    char word[NAME_MAX + 1];
+    const size_t n = p->top_bytes < NAME_MAX ? p->top_bytes : NAME_MAX;
+    memcpy(word, p->top, n);
+    word[n] = 0;
+    const char *near = names_nearest(given, word);
+    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d classes given%s%s%s", word,
+                     (int)given->n, near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+}
+
+/* The label of a class folder: its number, or that of its name among the given. */
+static int label_of(struct making *m, const struct place *p, int64_t *label, stk_error *e)
+{
+    if (m->given->n == 0) {
+        *label = m->n_classes++;
+        return STK_OK;
+    }
+    uint32_t i;
+    *label = -1;
+    if (names_find(m->given, p->top, p->top_bytes, &i))
+        *label = i;
+    else if (m->by_top[p->dir - m->tree->dirs] > 0)
+        return stranger(m->given, p, e);
+    return STK_OK;
+}
+
+static int give_labels(struct making *m, stk_error *e)
+{
+    int64_t label = -1;
+    for (uint32_t k = 0; k < m->tree->n && m->classes; k++) {
+        struct place *p = &m->places[k];
+        if (p->dir->depth == 1) { /* the first of its class */
+            const int rc = label_of(m, p, &label, e);
+            if (rc != STK_OK)
+                return rc;
+        }
+        p->label = p->dir->depth ? label : -1;
+    }
+    if (m->given->n > 0)
+        m->n_classes = (int)m->given->n;
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ the index */
+
+static bool is_sample_folder(const struct making *m, const struct tree_dir *d)
+{
+    return !m->classes || d->depth > 0; /* beside class folders, files are not samples */
+}
+
+/* A class folder whose name is the class's. */
+static bool names_itself(const struct making *m, const struct tree_dir *d)
+{
+    return m->classes && d->depth == 1 && m->given->n == 0;
+}
+
+static void plan_index(struct making *m, struct index_head *h)
+{
+    h->kind = m->classes ? INDEX_CLASSES : INDEX_FILES;
+    h->n_dirs = m->tree->n;
+    h->n_classes = (uint64_t)m->n_classes;
+    h->loops = m->tree->loops;
+    for (uint32_t k = 0; k < m->tree->n; k++) {
+        struct place *p = &m->places[k];
+        const struct tree_dir *d = p->dir;
+        p->first = (int64_t)h->n;
+        p->pool = h->pool_bytes;
+        h->hidden += d->hidden;
+        h->other += d->other;
+        if (is_sample_folder(m, d)) {
+            h->n += (uint64_t)d->n;
+            h->pool_bytes += d->names.len;
+        } else {
+            h->other += d->n;
+        }
+        h->pool_bytes += d->path_bytes + 1;
+        if (m->classes && d->depth == 1)
+            h->empty_classes += m->by_top[d - m->tree->dirs] == 0 && d->os_error == 0;
+        h->pool_bytes += names_itself(m, d) ? p->path_bytes + 1 : 0;
+    }
+    h->pool_bytes += m->given->pool.len;
+}
+
+static void fill_folder(void *user, int64_t k)
+{
+    const struct making *m = user;
+    const struct place *p = &m->places[k];
+    struct index *x = m->index;
+    size_t at = p->pool;
+    if (is_sample_folder(m, p->dir) && p->dir->n > 0) {
+        memcpy(x->pool + at, p->dir->names.data, p->dir->names.len);
+        for (int64_t i = p->first; i < p->first + p->dir->n; i++) {
+            x->name_at[i] = at;
+            x->dir_of[i] = (uint32_t)k;
+            at += strlen(x->pool + at) + 1;
+        }
+    }
+    memcpy(x->pool + at, p->path, p->dir->path_bytes + 1);
+    x->dir_at[k] = at;
+    x->dir_label[k] = p->label;
+    x->watch[k] = p->dir->watch;
+    if (names_itself(m, p->dir)) {
+        at += p->dir->path_bytes + 1;
+        memcpy(x->pool + at, p->path, p->path_bytes); /* the 0 is there already */
+        x->class_at[p->label] = at;
+    }
+}
+
+/* Behind everything else in the pool: the classes that were given. */
+static void fill_classes(struct index *x, const struct names *given)
+{
+    size_t at = x->head->pool_bytes - given->pool.len;
+    if (given->n > 0)
+        memcpy(x->pool + at, given->pool.data, given->pool.len);
+    for (uint32_t i = 0; i < given->n; i++, at += strlen(x->pool + at) + 1)
+        x->class_at[i] = at;
+}
+
+static int make_index(struct making *m, int threads, stk_error *e)
+{
+    struct index_head head = {0};
+    plan_index(m, &head);
+    if (index_new(m->index, &head))
+        return error_nomem(e, "open", (size_t)head.pool_bytes);
+    pool_for(threads, (int64_t)m->tree->n, fill_folder, m);
+    fill_classes(m->index, m->given);
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static int64_t pictures(const struct tree *t)
+{
+    int64_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++)
+        n += t->dirs[i].n;
+    return n;
+}
+
+static void add_suffix(char *list, size_t room, const char *suffix)
+{
+    const size_t n = strlen(list), k = strlen(suffix);
+    if (k > 0 && !strstr(list, suffix) && n + k + sizeof ", " <= room)
+        snprintf(list + n, room - n, "%s%s", n ? ", " : "", suffix);
+}
+
+/* What was looked for, and what was found instead. */
+static int nothing(const struct tree *t, stk_error *e)
+{
+    int64_t other = 0, hidden = 0;
+    char suffixes[48] = "";
+    for (uint32_t i = 0; i < t->n; i++) {
+        other += t->dirs[i].other;
+        hidden += t->dirs[i].hidden;
+        add_suffix(suffixes, sizeof suffixes, t->dirs[i].other_suffix);
+    }
+    if (other + hidden == 0)
+        return error_set(e, STK_EUSAGE, "open", "no pictures: %s; looked for " PICTURE_SUFFIXES,
+                         t->n > 1 ? "there are only empty folders" : "the folder is empty");
+    return error_set(e, STK_EUSAGE, "open",
+                     "no pictures: looked for " PICTURE_SUFFIXES
+                     " and for the first bytes of JPEG, PNG and WebP; there are %lld other files%s%s%s and %lld hidden",
+                     (long long)other, suffixes[0] ? " (" : "", suffixes, suffixes[0] ? ")" : "", (long long)hidden);
+}
+
+/* By suffix; in a folder where that finds nothing, by first bytes. */
+static int scan(struct tree *t, int dir, int threads, stk_error *e)
+{
+    int rc = tree_scan(t, dir, false, threads, e);
+    if (rc == STK_OK && pictures(t) == 0) {
+        tree_done(t);
+        rc = tree_scan(t, dir, true, threads, e);
+    }
+    if (rc == STK_OK && pictures(t) == 0)
+        rc = nothing(t, e);
+    return rc;
+}
+
+/* Pictures of each class, by the number of its folder; NULL when there is no memory. */
+static int64_t *count_by_top(const struct tree *t)
+{
+    int64_t *by_top = calloc(t->n, sizeof *by_top);
+    for (uint32_t i = 0; i < t->n && by_top; i++)
+        by_top[t->dirs[i].top] += t->dirs[i].n;
+    return by_top;
+}
+
+static void look_back(const struct tree *t, struct files_made *made)
+{
+    made->settled = true;
+    for (uint32_t i = 0; i < t->n; i++) {
+        made->unreadable += t->dirs[i].os_error != 0;
+        made->settled &= t->dirs[i].settled;
+    }
+}
+
+static int make(struct source *s, const struct source_options *o, bool files, struct files_made *made, stk_error *e)
+{
+    struct tree tree = {0};
+    struct making m = {.tree = &tree, .given = &s->classes, .index = files_index(s)};
+    int64_t *by_top = NULL;
+    int rc = scan(&tree, files_dir(s), o->threads, e);
+    if (rc != STK_OK)
+        goto done;
+    m.by_top = by_top = count_by_top(&tree);
+    if (!by_top)
+        goto no_memory;
+    m.classes = !files && pictures(&tree) > by_top[TREE_ROOT];
+    if (put_in_order(&m))
+        goto no_memory;
+    rc = give_labels(&m, e);
+    if (rc == STK_OK)
+        rc = make_index(&m, o->threads, e);
+    look_back(&tree, made);
+    goto done;
+
+no_memory:
+    rc = error_nomem(e, "open", tree.n * sizeof *m.places);
+done:
+    free(m.places);
+    free(by_top);
+    tree_done(&tree);
+    return rc;
+}
+
+int shard_dir_open(struct source *s, const struct source_options *o, const char *path, bool files, stk_error *e)
+{
+    struct files_made made = {.began_ns = now_ns()};
+    const struct files_options options = {.path = path,
+                                          .folder = path,
+                                          .cache_dir = o->cache_dir,
+                                          .kind = files ? INDEX_FILES : INDEX_CLASSES,
+                                          .list = -1,
+                                          .threads = o->threads};
+    int rc = files_open(s, &options, e);
+    if (rc == STK_OK && files_found(s))
+        made.settled = true;
+    else if (rc == STK_OK)
+        rc = make(s, o, files, &made, e);
+    if (rc == STK_OK)
+        files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
+    else
+        error_at(e, path, -1);
+    return rc;
+}

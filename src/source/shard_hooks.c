@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_hooks.c -- samples that the caller's own functions give.
+ *
+ * What they give is copied into the reading thread's buffer: decoders may read past the end, and
+ * that is nothing to ask of foreign memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "source/io.h"
+#include "source/shard.h"
+
+static void close_hooks(struct source *s)
+{
+    stk_source_hooks *h = s->state;
+    if (h && h->close)
+        h->close(h->user);
+    free(h);
+    s->state = NULL;
+}
+
+static int64_t unknown(const struct source *s, int64_t i)
+{
+    (void)s;
+    (void)i;
+    return -1;
+}
+
+static int keep(const struct source *s, struct reading *r, const void *bytes, size_t n, stk_error *e)
+{
+    if (!bytes || n == 0)
+        return error_set(e, STK_EDATA, "read", "is empty");
+    if (n > (size_t)s->max_bytes)
+        return error_set(e, STK_EDATA, "read", "has %zu bytes, more than the %lld that max_bytes allows", n,
+                         (long long)s->max_bytes);
+    r->file.len = 0;
+    if (buf_reserve(&r->file, n + IO_SLACK))
+        return error_nomem(e, "read", n);
+    memcpy(r->file.data, bytes, n);
+    memset(r->file.data + n, 0, IO_SLACK);
+    r->file.len = n;
+    r->bytes = r->file.data;
+    r->n_bytes = n;
+    return STK_OK;
+}
+
+/* A hook may leave parts of the error to us; what is no error's code must not pass for one. */
+static int failed(int rc, stk_error *e)
+{
+    const int code = rc < STK_EUSAGE ? STK_EDATA : rc;
+    if (e && e->reason[0] == 0)
+        return error_set(e, code, "read", "the source's read() failed with code %d", rc);
+    if (e) {
+        e->code = code;
+        error_at(e, NULL, -1);
+    }
+    return code;
+}
+
+static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const stk_source_hooks *h = s->state;
+    const void *bytes = NULL;
+    size_t n = 0;
+    r->label = -1;
+    r->n_bytes = 0;
+    error_set(e, STK_OK, "read", "%s", "");
+    const int rc = h->read(h->user, r->thread, i, &bytes, &n, &r->label, e);
+    return rc == STK_OK ? keep(s, r, bytes, n, e) : failed(rc, e);
+}
+
+static void copy(const struct source *s, int64_t i, int f, void *to)
+{
+    (void)f; /* labels are known after reading only */
+    const int64_t none = unknown(s, i);
+    memcpy(to, &none, sizeof none);
+}
+
+static uint64_t fingerprint(const struct source *s)
+{
+    return hash_mix(hash_bytes("hooks", 5, 0), (uint64_t)s->count);
+}
+
+static const struct source_ops ops = {
+    .close = close_hooks,
+    .path = shard_path,
+    .key = shard_path,
+    .label = unknown,
+    .bytes = unknown,
+    .read = read_hook,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = shard_tally,
+    .class_name = shard_class,
+};
+
+int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
+{
+    if (!o->hooks->count || !o->hooks->read)
+        return error_set(e, STK_EUSAGE, "open", "hooks need both count and read");
+    const int64_t count = o->hooks->count(o->hooks->user);
+    if (count <= 0)
+        return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
+    stk_source_hooks *h = malloc(sizeof *h);
+    if (!h)
+        return error_nomem(e, "open", sizeof *h);
+    *h = *o->hooks;
+    s->state = h;
+    s->ops = &ops;
+    s->kind = "hooks";
+    s->count = count;
+    shard_fields(s, true);
+    return STK_OK;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_list.c -- a list of files, with or without labels.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "source/files.h"
+#include "source/list.h"
+
+/* ------------------------------------------------------------------ watching the folders */
+
+struct watching {
+    struct index *x;
+    int dir;
+    atomic_bool unsettled;
+};
+
+static void watch_one(void *user, int64_t i)
+{
+    struct watching *w = user;
+    const char *path = w->x->pool + w->x->dir_at[i];
+    struct stat st;
+    if (fstatat(w->dir, path[0] ? path : ".", &st, 0) == 0 && !index_watch(&w->x->watch[i], &st))
+        atomic_store(&w->unsettled, true);
+}
+
+/* False when one of them changed in this very moment. */
+static bool watch_folders(struct index *x, int dir, int threads)
+{
+    struct watching w = {.x = x, .dir = dir};
+    pool_for(threads, (int64_t)x->head->n_dirs, watch_one, &w);
+    return !atomic_load(&w.unsettled);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static bool any_file(const struct source *s)
+{
+    const struct index *x = files_index(s);
+    for (int64_t i = 0; i < (int64_t)x->head->n; i++) /* the first one, as a rule */
+        if (index_size(x, files_dir(s), i) >= 0)
+            return true;
+    return false;
+}
+
+static int none_there(const struct source *s, stk_error *e)
+{
+    char first[PATH_MAX], below[PATH_MAX];
+    s->ops->path(s, 0, first, sizeof first);
+    s->ops->key(s, 0, below, sizeof below);
+    struct stat st;
+    const bool from_here = below[0] != '/' && stat(below, &st) == 0;
+    return error_set(e, STK_ENOTFOUND, "open", "none of the %lld files exists; the first was looked for at %.300s; %s",
+                     (long long)files_index(s)->head->n, first,
+                     from_here             ? "paths begin in the list's own folder, not in the current one"
+                     : strchr(below, '\\') ? "folders are separated by /, not by \\"
+                                           : "paths begin in the list's own folder, or with /");
+}
+
+static int make(struct source *s, const struct source_options *o, const char *name, int fd, struct files_made *made,
+                stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct index *x = files_index(s);
+    struct watch list;
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return error_os(e, errno, "open", "cannot be looked at");
+    const bool settled = index_watch(&list, &st);
+    int rc = list_look(&l, e);
+    if (rc == 0)
+        rc = list_index(&l, &s->classes, x, e);
+    list_done(&l);
+    if (rc != 0)
+        return e->code;
+    x->head->list = list;
+    x->head->list_bytes = (int64_t)st.st_size;
+    made->settled = watch_folders(x, files_dir(s), o->threads) && settled;
+    return STK_OK;
+}
+
+/* The folder that a list lies in, as typed: "" when it is the current one. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    char *folder = malloc(n + 1);
+    if (folder) {
+        memcpy(folder, path, n);
+        folder[n] = 0;
+    }
+    return folder;
+}
+
+static int open_at(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e)
+{
+    char *folder = folder_of(path);
+    if (!folder)
+        return error_nomem(e, "open", strlen(path));
+    struct files_made made = {.began_ns = now_ns()};
+    const struct files_options options = {.path = path,
+                                          .folder = folder,
+                                          .cache_dir = o->cache_dir,
+                                          .kind = INDEX_LIST,
+                                          .list = fd,
+                                          .threads = o->threads};
+    int rc = files_open(s, &options, e);
+    if (rc == STK_OK && files_found(s))
+        made.settled = true;
+    else if (rc == STK_OK)
+        rc = make(s, o, path, fd, &made, e);
+    if (rc == STK_OK && !any_file(s))
+        rc = none_there(s, e);
+    if (rc == STK_OK)
+        files_ready(s, "list", &made);
+    free(folder);
+    return rc;
+}
+
+int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int rc = fd < 0 ? error_os(e, errno, "open", "cannot be opened") : open_at(s, o, path, fd, e);
+    if (fd >= 0)
+        close(fd);
+    if (rc != STK_OK && !e->path[0])
+        error_at(e, path, -1);
+    return rc;
+}

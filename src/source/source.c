@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.c -- opens the kind of source that was given or recognised, and hands calls on to it.
+ */
+#include "source/source.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "source/index.h"
+#include "source/io.h"
+#include "source/shard.h"
+
+enum { MAX_BYTES = 1 << 30 };
+
+/* ------------------------------------------------------------------ opening */
+
+static int take_classes(struct source *s, const struct source_options *o, stk_error *e)
+{
+    for (int i = 0; i < o->n_classes; i++) {
+        uint32_t number;
+        const char *name = o->classes ? o->classes[i] : NULL;
+        if (!name)
+            return error_set(e, STK_EUSAGE, "open", "classes[%d] is NULL", i);
+        const int added = names_add(&s->classes, name, strlen(name), &number);
+        if (added < 0)
+            return error_nomem(e, "open", strlen(name));
+        if (added == 0)
+            return error_set(e, STK_EUSAGE, "open", "the class %s is given twice, as number %d and number %d", name,
+                             (int)number, i);
+    }
+    s->n_classes = o->n_classes > 0 ? o->n_classes : 0;
+    return STK_OK;
+}
+
+static int open_path(struct source *s, const struct source_options *o, stk_error *e)
+{
+    enum source_form form = SOURCE_FOLDER;
+    const char *path;
+    const int rc = recognise(o->path, &form, &path, e);
+    if (rc != STK_OK) {
+        error_at(e, path, -1);
+        return rc;
+    }
+    if (form == SOURCE_LIST)
+        return shard_list_open(s, o, path, e);
+    return shard_dir_open(s, o, path, form == SOURCE_FILES, e);
+}
+
+static int open_kind(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const int given = (o->path != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
+    if (given != 1)
+        return error_set(e, STK_EUSAGE, "open", "%s of source, arrays and hooks %s given; one is needed",
+                         given ? "more than one" : "none", given ? "are" : "is");
+    const int rc = take_classes(s, o, e);
+    if (rc != STK_OK)
+        return rc;
+    if (o->path)
+        return open_path(s, o, e);
+    return o->arrays ? shard_array_open(s, o, e) : shard_hooks_open(s, o, e);
+}
+
+int source_open(struct source **out, const struct source_options *o, stk_error *e)
+{
+    stk_error unasked;
+    stk_error *error = e ? e : &unasked; /* openers look at what went wrong */
+    struct source_options options = *o;
+    options.threads = o->threads < 1 ? 1 : o->threads;
+    *out = NULL;
+    struct source *s = calloc(1, sizeof *s);
+    if (!s)
+        return error_nomem(error, "open", sizeof *s);
+    s->max_bytes = o->max_bytes > 0 ? o->max_bytes : MAX_BYTES;
+    const int rc = open_kind(s, &options, error);
+    if (rc != STK_OK)
+        source_close(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void source_close(struct source *s)
+{
+    if (!s)
+        return;
+    if (s->ops)
+        s->ops->close(s);
+    names_done(&s->classes);
+    free(s);
+}
+
+/* ------------------------------------------------------------------ what shards have in common */
+
+void shard_fields(struct source *s, bool labels)
+{
+    s->fields[0] = (struct field){.name = "image", .kind = FIELD_ENCODED, .dtype = STK_UINT8};
+    s->fields[1] = (struct field){.name = "label", .kind = FIELD_TENSOR, .dtype = STK_INT64, .bytes = sizeof(int64_t)};
+    s->n_fields = labels ? 2 : 1;
+}
+
+size_t shard_path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    (void)s;
+    const int length = snprintf(buf, n, "sample %lld", (long long)i);
+    return length > 0 ? (size_t)length : 0;
+}
+
+const char *shard_class(const struct source *s, int i)
+{
+    return names_at(&s->classes, (uint32_t)i);
+}
+
+const struct source_tally *shard_tally(const struct source *s)
+{
+    (void)s;
+    static const struct source_tally nothing;
+    return &nothing;
+}
+
+/* ------------------------------------------------------------------ handing on */
+
+const char *source_kind(const struct source *s)
+{
+    return s->kind;
+}
+
+int64_t source_count(const struct source *s)
+{
+    return s->count;
+}
+
+uint64_t source_fingerprint(const struct source *s)
+{
+    return s->ops->fingerprint(s);
+}
+
+const struct source_tally *source_tally(const struct source *s)
+{
+    return s->ops->tally(s);
+}
+
+int source_n_classes(const struct source *s)
+{
+    return s->n_classes;
+}
+
+const char *source_class(const struct source *s, int i)
+{
+    return i >= 0 && i < s->n_classes ? s->ops->class_name(s, i) : NULL;
+}
+
+int source_n_fields(const struct source *s)
+{
+    return s->n_fields;
+}
+
+const struct field *source_field(const struct source *s, int f)
+{
+    return &s->fields[f];
+}
+
+size_t source_path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    return s->ops->path(s, i, buf, n);
+}
+
+size_t source_key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    return s->ops->key(s, i, buf, n);
+}
+
+int64_t source_label(const struct source *s, int64_t i)
+{
+    return s->ops->label(s, i);
+}
+
+int64_t source_bytes(const struct source *s, int64_t i)
+{
+    return s->ops->bytes(s, i);
+}
+
+int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    return s->ops->read(s, r, i, e);
+}
+
+int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
+{
+    return s->ops->peek ? s->ops->peek(s, r, i, n, e) : s->ops->read(s, r, i, e);
+}
+
+size_t source_read_bytes(const struct source *s, int64_t i)
+{
+    const int64_t bytes = s->ops->bytes(s, i);
+    return bytes > 0 && bytes <= s->max_bytes ? (size_t)bytes + IO_SLACK : 0;
+}
+
+void source_copy(const struct source *s, int64_t i, int f, void *to)
+{
+    s->ops->copy(s, i, f, to);
+}
+
+void source_cache_dir(const char *option, char *buf, size_t n)
+{
+    index_cache_dir(option, buf, n);
+}

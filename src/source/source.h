@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h -- which samples there are, and their bytes.
+ *
+ * A source is opened once and then only read, from any thread. It is recognised by looking: a
+ * folder, a list file; arrays in memory and hooks are given. Each kind is a table of functions
+ * (struct source_ops) in its own shard_*.c.
+ */
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/sample.h"
+
+struct source;
+
+struct source_options {
+    const char *path;              /* or one of the next two */
+    const stk_array *arrays;
+    int n_arrays;
+    const stk_source_hooks *hooks;
+    const char *const *classes;    /* NULL: as found */
+    int n_classes;
+    int threads;                   /* for scanning */
+    const char *cache_dir;         /* as in stk_options */
+    int64_t max_bytes;             /* of one file; a larger one is a bad sample */
+};
+
+/* What was found beside the samples. */
+struct source_tally {
+    int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing;
+    int64_t bytes;
+    bool index_cached;
+    double index_s;
+    int64_t index_bytes;
+};
+
+int source_open(struct source **out, const struct source_options *o, stk_error *e);
+void source_close(struct source *s); /* also NULL */
+
+const char *source_kind(const struct source *s); /* "folder of classes", ... */
+int64_t source_count(const struct source *s);
+uint64_t source_fingerprint(const struct source *s); /* relative path, size, label of every sample */
+const struct source_tally *source_tally(const struct source *s);
+int source_n_classes(const struct source *s);
+const char *source_class(const struct source *s, int i);
+
+/* The fields of every sample: the picture first, then "label", when there are any. */
+int source_n_fields(const struct source *s);
+const struct field *source_field(const struct source *s, int f);
+
+/* Path of a sample as the user would type it, or "sample 17" where there are no files; returns
+ * the length as snprintf does. */
+size_t source_path(const struct source *s, int64_t i, char *buf, size_t n);
+/* The path below the source's own folder, the key of the sample. */
+size_t source_key(const struct source *s, int64_t i, char *buf, size_t n);
+int64_t source_label(const struct source *s, int64_t i); /* -1: none, or not known before reading */
+int64_t source_bytes(const struct source *s, int64_t i); /* from the index; -1: not known */
+
+/* One thread's means of reading. */
+struct reading {
+    int thread;        /* 0.. : which thread this is, for hooks */
+    struct buf file;   /* reused */
+    const uint8_t *bytes; /* the encoded picture after source_read: in file, or lent by hooks */
+    size_t n_bytes;
+    int64_t label;
+};
+
+/* Reads the encoded bytes and the label of sample i. Errors name code, stage "read" and reason; the
+ * caller adds path and sample. A file that is missing, empty, larger than max_bytes, changed while
+ * being read or unreadable is an error of this sample, not of the source. */
+int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e);
+/* The same for the first n bytes at the most: enough for a header. */
+int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e);
+/* How many bytes source_read will take for sample i, to be charged beforehand; from the index. */
+size_t source_read_bytes(const struct source *s, int64_t i);
+/* Copies the bytes of a field of pixels or tensor kind. */
+void source_copy(const struct source *s, int64_t i, int f, void *to);
+
+/* The folder for caches that an option of stk_options means; "" when none is to be used. */
+void source_cache_dir(const char *option, char *buf, size_t n);
+
+#endif

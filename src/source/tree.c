@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c -- the folders below a folder, scanned level by level.
+ *
+ * All folders of a level are read in parallel, each by one thread that touches nothing but its own
+ * tree_dir; between levels one thread lists the folders of the next. Links are followed. A folder
+ * that is its own ancestor is a loop and is left out; a folder reached in several ways is read
+ * each time, as ImageFolder does, but not without bound: links that cross can make more paths
+ * than there are atoms.
+ */
+#include "source/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "source/io.h"
+#include "source/picture.h"
+
+/* ------------------------------------------------------------------ one folder */
+
+struct child {
+    uint64_t dev, ino;
+};
+
+static int add_child(struct tree_dir *d, const char *name, const struct stat *st)
+{
+    const struct child c = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+    return buf_add(&d->children, &c, sizeof c) || buf_add(&d->children, name, strlen(name) + 1) ? ENOMEM : 0;
+}
+
+static void note_other(struct tree_dir *d, const char *name)
+{
+    if (d->other++ > 0)
+        return;
+    const char *dot = strrchr(name, '.');
+    const size_t n = dot ? strlen(dot) : 0;
+    if (n < sizeof d->other_suffix)
+        memcpy(d->other_suffix, dot ? dot : "", n + 1);
+}
+
+static bool is_picture(const struct tree *t, int fd, const char *name, size_t n)
+{
+    if (!t->sniff)
+        return picture_suffix(name, n);
+    uint8_t first[PICTURE_MAGIC];
+    const ssize_t got = io_peek(fd, name, first, sizeof first);
+    return got > 0 && picture_magic(first, (size_t)got);
+}
+
+/* A folder that cannot be looked at is one all the same: what is wrong with it comes out when it is read, and its
+ * class keeps its number. */
+static bool is_folder(int fd, const struct dirent *entry, struct stat *st)
+{
+    const unsigned char type = entry->d_type;
+    if (type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN)
+        return false;
+    if (fstatat(fd, entry->d_name, st, 0) == 0)
+        return S_ISDIR(st->st_mode);
+    *st = (struct stat){0};
+    return type == DT_DIR;
+}
+
+/* Sorts one entry of a folder into where it belongs: 0, or an errno. */
+static int take_entry(const struct tree *t, struct tree_dir *d, int fd, const struct dirent *entry)
+{
+    const char *name = entry->d_name;
+    if (name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)))
+        return 0;
+    if (picture_junk(name)) {
+        d->hidden++;
+        return 0;
+    }
+    struct stat st;
+    if (is_folder(fd, entry, &st))
+        return add_child(d, name, &st);
+    const size_t n = strlen(name);
+    if (!is_picture(t, fd, name, n)) {
+        note_other(d, name);
+        return 0;
+    }
+    d->n++;
+    return buf_add(&d->names, name, n + 1) ? ENOMEM : 0;
+}
+
+static int read_entries(const struct tree *t, struct tree_dir *d, DIR *dir)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            return errno;
+        const int rc = take_entry(t, d, dirfd(dir), entry);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+/* Names are compared by the eight bytes behind what they all begin with, and only where these are
+ * equal by all. */
+struct entry {
+    uint64_t key;
+    const char *name;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static uint64_t key_of(const char *p)
+{
+    uint64_t key = 0;
+    int i = 0;
+    for (; i < 8 && p[i]; i++)
+        key = key << 8 | (uint8_t)p[i];
+    return i < 8 ? key << (8 * (8 - i)) : key;
+}
+
+static size_t common_prefix(const struct tree_dir *d)
+{
+    const char *first = (const char *)d->names.data, *end = first + d->names.len;
+    size_t common = strlen(first);
+    for (const char *p = first; p < end; p += strlen(p) + 1)
+        for (size_t i = 0; i < common; i++)
+            if (p[i] != first[i])
+                common = i;
+    return common;
+}
+
+static int sort_names(struct tree_dir *d)
+{
+    if (d->n < 2)
+        return 0;
+    struct entry *entries = malloc((size_t)d->n * sizeof *entries);
+    struct buf sorted = {0};
+    if (!entries || buf_reserve(&sorted, d->names.len)) {
+        free(entries);
+        return ENOMEM;
+    }
+    const size_t common = common_prefix(d);
+    const char *p = (const char *)d->names.data;
+    for (int64_t i = 0; i < d->n; i++, p += strlen(p) + 1)
+        entries[i] = (struct entry){key_of(p + common), p};
+    qsort(entries, (size_t)d->n, sizeof *entries, compare);
+    for (int64_t i = 0; i < d->n; i++)
+        buf_add(&sorted, entries[i].name, strlen(entries[i].name) + 1); /* cannot fail: reserved */
+    free(entries);
+    buf_done(&d->names);
+    d->names = sorted;
+    return 0;
+}
+
+static int scan(const struct tree *t, struct tree_dir *d)
+{
+    const char *path = tree_path(t, d);
+    const int fd = openat(t->fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    struct stat st;
+    DIR *dir = fstat(fd, &st) == 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        const int os_error = errno;
+        close(fd);
+        return os_error;
+    }
+    d->settled = index_watch(&d->watch, &st);
+    int rc = buf_reserve(&d->names, 4096) ? ENOMEM : read_entries(t, d, dir);
+    closedir(dir);
+    if (rc == 0)
+        rc = sort_names(d);
+    if (d->n == 0 || rc != 0)
+        buf_done(&d->names);
+    return rc;
+}
+
+static void scan_one(void *user, int64_t i)
+{
+    struct tree *t = user;
+    struct tree_dir *d = &t->dirs[t->level + (uint32_t)i];
+    d->os_error = scan(t, d);
+    if (d->os_error != 0)
+        d->n = 0;
+}
+
+/* ------------------------------------------------------------------ all folders */
+
+static int add_dir(struct tree *t, uint32_t parent, const char *name)
+{
+    if (t->n == t->cap) {
+        const uint32_t cap = t->cap ? 2 * t->cap : 64;
+        struct tree_dir *dirs = cap < UINT32_MAX / 2 ? realloc(t->dirs, cap * sizeof *dirs) : NULL;
+        if (!dirs)
+            return -1;
+        t->dirs = dirs;
+        t->cap = cap;
+    }
+    struct tree_dir d = {.path = t->paths.len, .parent = parent};
+    if (t->n != TREE_ROOT) {
+        const struct tree_dir above = t->dirs[parent];
+        d.depth = above.depth + 1;
+        d.top = parent == TREE_ROOT ? t->n : above.top;
+        /* The pool may move while the parent's path, which is part of it, is added. */
+        if (buf_reserve(&t->paths, t->paths.len + above.path_bytes + strlen(name) + 2) ||
+            buf_add(&t->paths, t->paths.data + above.path, above.path_bytes) || buf_add_str(&t->paths, name) ||
+            buf_add(&t->paths, "/", 1))
+            return -1;
+    }
+    d.path_bytes = t->paths.len - d.path;
+    if (buf_add(&t->paths, "", 1))
+        return -1;
+    t->dirs[t->n++] = d;
+    return 0;
+}
+
+static bool is_loop(const struct tree *t, uint32_t at, const struct child *c)
+{
+    for (;; at = t->dirs[at].parent) {
+        const struct watch *w = &t->dirs[at].watch;
+        if (w->ino == c->ino && w->dev == c->dev)
+            return true;
+        if (at == TREE_ROOT)
+            return false;
+    }
+}
+
+/* Lists the folders of one folder for the next level. */
+static int expand(struct tree *t, uint32_t at)
+{
+    struct buf children = t->dirs[at].children;
+    t->dirs[at].children = (struct buf){0};
+    int rc = 0;
+    for (size_t p = 0; p < children.len && rc == 0;) {
+        struct child c;
+        memcpy(&c, children.data + p, sizeof c);
+        const char *name = (const char *)children.data + p + sizeof c;
+        p += sizeof c + strlen(name) + 1;
+        uint32_t number;
+        const int added = names_add(&t->seen, &c, sizeof c, &number);
+        if (added < 0)
+            rc = -1;
+        else if (t->dirs[at].depth >= TREE_DEPTH || is_loop(t, at, &c) || (added == 0 && ++t->repeats > TREE_REPEATS))
+            t->loops++;
+        else
+            rc = add_dir(t, at, name);
+    }
+    buf_done(&children);
+    return rc;
+}
+
+/* What must not pass as an unreadable folder: pictures would be missing for no fault of theirs. */
+static bool fatal(int os_error)
+{
+    return os_error == ENOMEM || os_error == EMFILE || os_error == ENFILE;
+}
+
+static int fail(const struct tree *t, uint32_t at, stk_error *e)
+{
+    const struct tree_dir *d = &t->dirs[at];
+    const char *path = tree_path(t, d);
+    return error_os(e, d->os_error, "open", "cannot read the folder%s%s", path[0] ? " " : "", path);
+}
+
+int tree_scan(struct tree *t, int fd, bool sniff, int threads, stk_error *e)
+{
+    *t = (struct tree){.fd = fd, .sniff = sniff};
+    if (add_dir(t, TREE_ROOT, ""))
+        goto no_memory;
+    while (t->level < t->n) {
+        const uint32_t end = t->n;
+        pool_for(threads, (int64_t)end - t->level, scan_one, t);
+        for (uint32_t at = t->level; at < end; at++) {
+            if (t->dirs[at].os_error && (at == TREE_ROOT || fatal(t->dirs[at].os_error)))
+                return fail(t, at, e);
+            if (expand(t, at))
+                goto no_memory;
+        }
+        t->level = end;
+    }
+    return STK_OK;
+
+no_memory:
+    return error_nomem(e, "open", t->paths.len);
+}
+
+void tree_done(struct tree *t)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        buf_done(&t->dirs[i].names);
+        buf_done(&t->dirs[i].children);
+    }
+    free(t->dirs);
+    buf_done(&t->paths);
+    names_done(&t->seen);
+    *t = (struct tree){0};
+}
