@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * codec.h -- what a picture format has to provide; one table per format, chosen by first bytes.
+ *
+ * A codec works in the coordinates of the picture as stored; decode.c turns it upright.
+ */
+#ifndef CODEC_H
+#define CODEC_H
+
+#include "base/arena.h"
+#include "base/sample.h"
+
+/* In head.odd, above the public STK_ODD_*: the codec's library has to hold all of the picture while it decodes. */
+enum { CODEC_HELD = 1 << 24 };
+
+/* One picture to decode. */
+struct job {
+    const uint8_t *bytes;
+    size_t n;
+    const struct head *head;
+    struct rect crop; /* as stored, within the picture, not empty */
+    bool whole;       /* read to the end, also past the crop */
+    struct arena *arena;
+};
+
+struct codec {
+    stk_format format;
+    bool (*match)(const uint8_t *bytes, size_t n);
+    /* All of *out; orientation as the file says. */
+    int (*head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
+    /* Arena and foreign heap that pixels() takes for this crop; SIZE_MAX when it overflows. */
+    size_t (*scratch)(const struct head *h, const struct rect *crop, bool whole);
+    size_t (*foreign)(const struct head *h, const struct rect *crop, bool whole);
+    /* The crop, 3 channels, in the arena. state is what open() gave to this thread. */
+    int (*pixels)(void *state, const struct job *job, struct image *out, int *warnings, stk_error *e);
+    int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
+    const char *(*version)(void);
+    void *(*open)(void); /* NULL: no memory. Both may be missing: no state. */
+    void (*close)(void *state);
+};
+
+extern const struct codec codec_jpeg, codec_png, codec_webp;
+
+/* a * b and a + b that stay at SIZE_MAX instead of wrapping. */
+static inline size_t size_mul(size_t a, size_t b)
+{
+    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+static inline size_t size_add(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+/* Bytes of w x h RGB pixels. */
+static inline size_t rgb_bytes(int32_t w, int32_t h)
+{
+    return size_mul(size_mul((size_t)w, (size_t)h), 3);
+}
+
+/* What a codec says when its stage was promised less arena than it takes. */
+int codec_no_arena(stk_error *e);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode.c -- finds the codec by first bytes, keeps the limits, turns pictures upright.
+ *
+ * A codec gives the wanted crop as it is stored. An upright picture (orientation 1) is handed on as
+ * it came, inside a strip that may be wider than the crop; any other is copied once.
+ */
+#include "decode/decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "decode/codec.h"
+#include "decode/orient.h"
+#include "decode/sniff.h"
+
+static const char stage[] = "decode";
+
+enum { N_FORMATS = STK_WEBP + 1, DEFAULT_MAX_PIXELS = 256000000 };
+
+/* By stk_format; NULL: not in this build. */
+static const struct codec *const codecs[N_FORMATS] = {
+#ifdef HAVE_JPEG
+    [STK_JPEG] = &codec_jpeg,
+#endif
+#ifdef HAVE_PNG
+    [STK_PNG] = &codec_png,
+#endif
+#ifdef HAVE_WEBP
+    [STK_WEBP] = &codec_webp,
+#endif
+    [STK_FORMAT_UNKNOWN] = NULL,
+};
+
+struct decoder {
+    void *states[N_FORMATS];
+};
+
+const char *format_name(stk_format f)
+{
+    static const char *const names[N_FORMATS] = {"unknown", "JPEG", "PNG", "WebP"};
+    return (unsigned)f < N_FORMATS ? names[f] : names[0];
+}
+
+static const struct codec *codec_of(stk_format f)
+{
+    return (unsigned)f < N_FORMATS ? codecs[f] : NULL;
+}
+
+const char *decode_version(stk_format f)
+{
+    const struct codec *c = codec_of(f);
+    return c ? c->version() : NULL;
+}
+
+int codec_no_arena(stk_error *e)
+{
+    return error_set(e, STK_EBUG, stage, "the decoder was given less memory than it had asked for");
+}
+
+/* ------------------------------------------------------------------ life */
+
+int decoder_new(struct decoder **out, stk_error *e)
+{
+    struct decoder *d = calloc(1, sizeof *d);
+    if (!d)
+        return error_nomem(e, stage, sizeof *d);
+    for (int f = 0; f < N_FORMATS; f++) {
+        if (!codecs[f] || !codecs[f]->open)
+            continue;
+        d->states[f] = codecs[f]->open();
+        if (!d->states[f]) {
+            decoder_free(d);
+            return error_set(e, STK_ENOMEM, stage, "no memory for a decoder");
+        }
+    }
+    *out = d;
+    return STK_OK;
+}
+
+void decoder_free(struct decoder *d)
+{
+    if (!d)
+        return;
+    for (int f = 0; f < N_FORMATS; f++)
+        if (d->states[f])
+            codecs[f]->close(d->states[f]);
+    free(d);
+}
+
+/* ------------------------------------------------------------------ head */
+
+static int not_a_picture(const uint8_t *bytes, size_t n, stk_error *e)
+{
+    if (n == 0)
+        return error_set(e, STK_EDATA, stage, "is empty");
+    const struct sniffed s = sniff(bytes, n);
+    if (s.is_text)
+        return error_set(e, STK_EDATA, stage, "is %s, not a picture", s.name);
+    if (s.format && !codecs[s.format])
+        return error_set(e, STK_EBUILD, stage, "is a %s picture, and this build has no decoder for it", s.name);
+    char start[3 * 4 + 1] = "";
+    for (size_t i = 0; i < n && i < 4; i++)
+        snprintf(start + 3 * i, sizeof start - 3 * i, " %02x", bytes[i]);
+    return error_set(e, STK_EDATA, stage, "not a JPEG, PNG or WebP picture (starts with%s%s%s)", start,
+                     s.name ? ": " : "", s.name ? s.name : "");
+}
+
+static const struct codec *find(const uint8_t *bytes, size_t n)
+{
+    for (int f = 0; f < N_FORMATS; f++)
+        if (codecs[f] && codecs[f]->match(bytes, n))
+            return codecs[f];
+    return NULL;
+}
+
+/* "256 million", or all digits of a small number. */
+static void pixels_words(int64_t n, char *buf, size_t size)
+{
+    if (n < 1000000)
+        snprintf(buf, size, "%lld", (long long)n);
+    else
+        snprintf(buf, size, "%lld million", (long long)(n / 1000000));
+}
+
+static int check_size(const struct head *h, int64_t max_pixels, stk_error *e)
+{
+    if (h->w <= 0 || h->h <= 0)
+        return error_set(e, STK_EDATA, stage, "has no pixels (%d x %d)", h->w, h->h);
+    const int64_t pixels = (int64_t)h->w * h->h, limit = max_pixels > 0 ? max_pixels : DEFAULT_MAX_PIXELS;
+    if (pixels <= limit)
+        return STK_OK;
+    char has[32], may[32];
+    pixels_words(pixels, has, sizeof has);
+    pixels_words(limit, may, sizeof may);
+    return error_set(e, STK_EDATA, stage, "%dx%d is %s pixels, over the limit of %s; raise max_pixels", h->w, h->h, has,
+                     may);
+}
+
+int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
+{
+    const struct codec *c = find(bytes, n);
+    if (!c)
+        return not_a_picture(bytes, n, e);
+    struct head h = {.format = c->format, .orientation = 1};
+    int rc = c->head(bytes, n, &h, e);
+    if (rc == STK_OK)
+        rc = check_size(&h, limits->max_pixels, e);
+    if (rc != STK_OK)
+        return rc;
+    if (h.orientation != 1)
+        h.odd |= STK_ODD_ROTATED;
+    if (limits->no_exif)
+        h.orientation = 1;
+    *out = h;
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ pixels */
+
+static bool inside(const struct rect *r, int32_t w, int32_t h)
+{
+    return r->x >= 0 && r->y >= 0 && r->w > 0 && r->h > 0 && r->w <= w - r->x && r->h <= h - r->y;
+}
+
+static struct rect stored_crop(const struct head *h, const struct want *w)
+{
+    return orient_stored(h->orientation, h->w, h->h, w->crop);
+}
+
+size_t decode_scratch(const struct head *h, const struct want *w)
+{
+    const struct codec *c = codec_of(h->format);
+    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
+        return 0;
+    const struct rect crop = stored_crop(h, w);
+    size_t n = c->scratch(h, &crop, w->whole);
+    if (h->orientation != 1)
+        n = size_add(n, arena_cost(rgb_bytes(crop.w, crop.h)));
+    return n == SIZE_MAX ? 0 : n;
+}
+
+size_t decode_foreign(const struct head *h, const struct want *w)
+{
+    const struct codec *c = codec_of(h->format);
+    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
+        return 0;
+    const struct rect crop = stored_crop(h, w);
+    return c->foreign(h, &crop, w->whole);
+}
+
+static int turn_upright(const struct head *h, struct arena *a, struct image *im, stk_error *e)
+{
+    const bool swap = h->orientation > 4;
+    const int32_t w = swap ? im->h : im->w, rows = swap ? im->w : im->h;
+    uint8_t *px = arena_alloc(a, rgb_bytes(w, rows));
+    if (!px)
+        return codec_no_arena(e);
+    orient_pixels(h->orientation, im, px);
+    *im = (struct image){.px = px, .stride = (size_t)w * 3, .w = w, .h = rows, .channels = 3};
+    return STK_OK;
+}
+
+int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                  struct arena *a, struct image *out, int *warnings, stk_error *e)
+{
+    const struct codec *c = codec_of(h->format);
+    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
+        return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
+                         w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
+    const struct job job = {
+        .bytes = bytes, .n = n, .head = h, .crop = stored_crop(h, w), .whole = w->whole, .arena = a};
+    *warnings = 0;
+    const int rc = c->pixels(d->states[h->format], &job, out, warnings, e);
+    return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
+}
+
+/* ------------------------------------------------------------------ encoding */
+
+int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e)
+{
+    const struct codec *c = codec_of(o->format);
+    if (o->format == STK_FORMAT_UNKNOWN || (unsigned)o->format >= N_FORMATS)
+        return error_set(e, STK_EUSAGE, "encode", "the format to encode to is not named");
+    if (!c)
+        return error_set(e, STK_EBUILD, "encode", "this build has no encoder for %s", format_name(o->format));
+    if (im->w <= 0 || im->h <= 0 || (im->channels != 1 && im->channels != 3))
+        return error_set(e, STK_EUSAGE, "encode", "a picture of %dx%d with %d channels cannot be encoded", im->w, im->h,
+                         im->channels);
+    if (o->quality < 0 || o->quality > 100)
+        return error_set(e, STK_EUSAGE, "encode", "a quality of %d is not within 1 to 100", o->quality);
+    return c->encode(im, o, out, n, e);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode.h -- from the bytes of a picture to RGB pixels.
+ *
+ *     decode_head(bytes, n, &limits, &head, e)          first bytes only: size, kind, orientation
+ *     arena_reserve(a, decode_scratch(&head, &want))    what it will take, known beforehand
+ *     decode_pixels(d, bytes, n, &head, &want, a, &image, e)
+ *
+ * The format is found by the first bytes. The result is always 3 channels, upright, exactly the
+ * wanted crop, and equal to Pillow's exif_transpose(Image.open(f)).convert("RGB") bit for bit
+ * (exceptions: 16-bit grey is scaled, where Pillow clips).
+ */
+#ifndef DECODE_H
+#define DECODE_H
+
+#include "base/arena.h"
+#include "base/sample.h"
+
+struct decode_limits {
+    int64_t max_pixels;
+    bool no_exif;
+};
+
+struct decoder; /* one thread's codecs, reused from picture to picture */
+
+int decoder_new(struct decoder **out, stk_error *e);
+void decoder_free(struct decoder *d); /* also NULL */
+
+int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
+/* Bytes of arena that decode_pixels takes; 0 only when it overflows. */
+size_t decode_scratch(const struct head *h, const struct want *w);
+/* Bytes that the codec's own library will take from the heap meanwhile (an estimate, not too low). */
+size_t decode_foreign(const struct head *h, const struct want *w);
+/* image->px points into the arena (w x h of want->crop). *warnings counts complaints of the codec
+ * about data that it could nevertheless decode. */
+int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                  struct arena *a, struct image *out, int *warnings, stk_error *e);
+
+/* Encoding, for synth, show and pack. *out comes from malloc. */
+int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
+
+/* Versions of the libraries; NULL when not built in. */
+const char *decode_version(stk_format f);
+const char *format_name(stk_format f); /* "JPEG", "PNG", "WebP", "unknown" */
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * png_rows.c -- the fifteen kinds of PNG pixels, in three ways:
+ *
+ *     up to 8 bits of grey or index    a table of 256 colours
+ *     grey+alpha, RGB, RGBA            the first, or first three, samples; of 16 bits the high byte
+ *     16 bits of grey                  scaled (v / 257), where Pillow clips
+ */
+#include "decode/png_rows.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+void png_rows_init(struct png_rows *s, const struct png_chunks *c)
+{
+    const size_t sample = c->bits == 16 ? 2 : 1;
+    *s = (struct png_rows){.step = sample * (size_t)c->samples, .sample = c->samples < 3 ? 0 : sample};
+    s->deep_grey = c->colour == PNG_GREY && c->bits == 16;
+    if (c->samples > 1 || s->deep_grey)
+        return;
+    s->bits = c->bits;
+    if (c->colour == PNG_INDEXED) {
+        const size_t n = c->palette_bytes / 3 * 3;
+        if (n > 0)
+            memcpy(s->table, c->palette, n < sizeof s->table ? n : sizeof s->table);
+        return;
+    }
+    const int max = (1 << c->bits) - 1;
+    for (int v = 0; v <= max; v++)
+        memset(s->table + v * 3, v * 255 / max, 3);
+}
+
+static void from_table(const struct png_rows *s, const uint8_t *row, size_t x, uint8_t *out, size_t n)
+{
+    const size_t bits = (size_t)s->bits, mask = ((size_t)1 << bits) - 1;
+    for (size_t i = x; i < x + n; i++, out += 3) {
+        const size_t bit = i * bits;
+        const size_t v = (size_t)row[bit / 8] >> (8 - bits - bit % 8) & mask;
+        memcpy(out, s->table + v * 3, 3);
+    }
+}
+
+static void from_deep_grey(const uint8_t *p, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++, p += 2, out += 3)
+        memset(out, (be16(p) + 128) / 257, 3);
+}
+
+static void from_samples(const uint8_t *p, size_t step, size_t sample, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++, p += step, out += 3) {
+        out[0] = p[0];
+        out[1] = p[sample];
+        out[2] = p[2 * sample];
+    }
+}
+
+void png_rows_expand(const struct png_rows *s, const uint8_t *row, const struct rect *crop, uint8_t *out)
+{
+    const size_t x = (size_t)crop->x, n = (size_t)crop->w;
+    if (s->bits)
+        from_table(s, row, x, out, n);
+    else if (s->deep_grey)
+        from_deep_grey(row + x * 2, out, n);
+    else if (s->step == 3)
+        memcpy(out, row + x * 3, n * 3);
+    else
+        from_samples(row + x * s->step, s->step, s->sample, out, n);
+}

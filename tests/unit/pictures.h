@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pictures.h -- what the tests of the decoders share: pictures made by program, crops compared with
+ * the whole, files of the test data.
+ */
+#ifndef PICTURES_H
+#define PICTURES_H
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "decode/decode.h"
+#include "test.h"
+
+/* A picture in memory of its own. */
+struct picture {
+    uint8_t *px; /* rows of w * channels */
+    int32_t w, h, channels;
+};
+
+static inline void picture_done(struct picture *p)
+{
+    free(p->px);
+    p->px = NULL;
+}
+
+static inline uint32_t noise(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+/* Gradients, edges and some noise: enough to tell neighbouring pixels apart. */
+static inline struct picture picture_make(int32_t w, int32_t h, int32_t channels, uint32_t seed)
+{
+    struct picture p = {malloc((size_t)w * (size_t)h * (size_t)channels), w, h, channels};
+    for (int32_t y = 0; p.px && y < h; y++)
+        for (int32_t x = 0; x < w; x++)
+            for (int32_t c = 0; c < channels; c++) {
+                const uint32_t edge = (x / 5 + y / 7 + c) % 3 == 0 ? 90 : 0;
+                p.px[((size_t)y * (size_t)w + (size_t)x) * (size_t)channels + (size_t)c] =
+                    (uint8_t)((uint32_t)(x * (3 + c) + y * (5 - c)) + edge + noise(&seed) % 24);
+            }
+    return p;
+}
+
+static inline struct image picture_image(const struct picture *p)
+{
+    return (struct image){p->px, (size_t)p->w * (size_t)p->channels, p->w, p->h, p->channels};
+}
+
+/* Decodes what w asks for (an empty crop: all of it) into memory of its own. Checks that the promised scratch suffices
+ * and that nothing is written behind it. */
+static inline int picture_decode(const void *bytes, size_t n, const struct want *want, bool no_exif,
+                                 struct picture *out, int *warnings, stk_error *e)
+{
+    const struct decode_limits limits = {.max_pixels = 0, .no_exif = no_exif};
+    struct head h;
+    struct arena a = {0};
+    struct image im;
+    struct decoder *d = NULL;
+    struct want w = *want;
+    *out = (struct picture){0};
+    int rc = decode_head(bytes, n, &limits, &h, e);
+    if (rc != STK_OK)
+        return rc;
+    if (w.crop.w == 0)
+        w.crop = (struct rect){0, 0, head_width(&h), head_height(&h)};
+    rc = decoder_new(&d, e);
+    const size_t scratch = decode_scratch(&h, &w);
+    CHECK(scratch > 0);
+    CHECK(decode_foreign(&h, &w) > 0);
+    if (rc == STK_OK && arena_reserve(&a, scratch) == 0) {
+        rc = decode_pixels(d, bytes, n, &h, &w, &a, &im, warnings, e);
+        CHECK(rc != STK_EBUG);
+    }
+    if (rc == STK_OK) {
+        CHECK(im.w == w.crop.w && im.h == w.crop.h && im.channels == 3);
+        *out = (struct picture){malloc((size_t)im.w * (size_t)im.h * 3), im.w, im.h, 3};
+        for (int32_t y = 0; out->px && y < im.h; y++)
+            memcpy(out->px + (size_t)y * (size_t)im.w * 3, im.px + (size_t)y * im.stride, (size_t)im.w * 3);
+    }
+    arena_done(&a);
+    decoder_free(d);
+    return rc;
+}
+
+static inline bool picture_has(const struct picture *whole, const struct rect *r, const struct picture *part)
+{
+    for (int32_t y = 0; y < r->h; y++)
+        if (memcmp(whole->px + ((size_t)(r->y + y) * (size_t)whole->w + (size_t)r->x) * 3,
+                   part->px + (size_t)y * (size_t)r->w * 3, (size_t)r->w * 3) != 0)
+            return false;
+    return true;
+}
+
+/* Random, with a liking for edges and for small and narrow crops. */
+static inline struct rect picture_crop(int32_t w, int32_t h, uint32_t *seed)
+{
+    struct rect r;
+    r.w = 1 + (int32_t)(noise(seed) % (uint32_t)(noise(seed) % 3 ? w : w < 9 ? w : 9));
+    r.h = 1 + (int32_t)(noise(seed) % (uint32_t)(noise(seed) % 3 ? h : h < 9 ? h : 9));
+    r.x = noise(seed) % 5 ? (int32_t)(noise(seed) % (uint32_t)(w - r.w + 1)) : w - r.w;
+    r.y = noise(seed) % 5 ? (int32_t)(noise(seed) % (uint32_t)(h - r.h + 1)) : h - r.h;
+    return r;
+}
+
+/* n random crops equal the same crops of the whole; the number that do not. Damaged pictures may fail in whole. */
+static inline int picture_crops(const void *bytes, size_t n, int n_crops, uint32_t seed, const char *name)
+{
+    const struct want all = {0};
+    struct picture whole;
+    int warnings, bad = 0;
+    if (picture_decode(bytes, n, &all, false, &whole, &warnings, NULL) != STK_OK)
+        return 0;
+    for (int i = 0; i < n_crops; i++) {
+        const struct want w = {.crop = picture_crop(whole.w, whole.h, &seed), .whole = i % 16 == 15};
+        struct picture part;
+        const int rc = picture_decode(bytes, n, &w, false, &part, &warnings, NULL);
+        const bool same = rc == STK_OK ? picture_has(&whole, &w.crop, &part) : w.whole;
+        if (!same && bad++ == 0)
+            printf("%s: %dx%d: crop %dx%d at %d,%d differs (%d)\n", name, whole.w, whole.h, w.crop.w, w.crop.h,
+                   w.crop.x, w.crop.y, rc);
+        picture_done(&part);
+    }
+    picture_done(&whole);
+    return bad;
+}
+
+static inline bool file_load(const char *path, struct buf *b)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return false;
+    b->len = 0;
+    size_t n = 0;
+    do {
+        b->len += n;
+        if (buf_reserve(b, b->len + 65536))
+            break;
+    } while ((n = fread(b->data + b->len, 1, 65536, f)) > 0);
+    fclose(f);
+    return true;
+}
+
+/* Calls each file under a folder, folders depth levels deep. */
+static inline void each_file(const char *folder, int depth, void (*each)(const char *path, struct buf *b, void *user),
+                             void *user)
+{
+    DIR *d = opendir(folder);
+    if (!d)
+        return;
+    struct buf b = {0};
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        char path[4096];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || stat(path, &st) != 0)
+            continue;
+        if (S_ISDIR(st.st_mode) && depth > 0)
+            each_file(path, depth - 1, each, user);
+        else if (S_ISREG(st.st_mode) && file_load(path, &b))
+            each(path, &b, user);
+    }
+    buf_done(&b);
+    closedir(d);
+}
+
+#endif
