@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.c -- fills the table of kernels for a CPU.
+ *
+ * A new instruction set is a file kernel_<set>.c (and more) with one function kernels_<set>, and a case here.
+ */
+#include "transform/kernel.h"
+
+void kernels_fill(struct kernels *k, stk_cpu cpu)
+{
+    kernels_c(k);
+#if defined(__x86_64__)
+    if (cpu == STK_CPU_AVX2 || cpu == STK_CPU_AVX512) {
+        kernels_avx2(k);
+        kernels_avx2_store(k);
+    }
+    if (cpu == STK_CPU_AVX512) {
+        kernels_avx512(k);
+        kernels_avx512_store(k);
+    }
+#else
+    (void)cpu;
+#endif
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.h -- the inner loops, as a table of functions.
+ *
+ * kernels_fill puts plain C into every place and then lets the better instruction sets take over
+ * places, so each set holds only what it does faster. C defines the result; all give the same bits.
+ *
+ * All may read up to IMAGE_SLACK bytes past the last pixel of what they are given. None writes past
+ * its result.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker.h"
+#include "transform/resample.h"
+
+enum store_dtype { STORE_U8, STORE_F16, STORE_BF16, STORE_F32, STORE_DTYPES };
+
+enum { STREAM_ALIGN = 64 };
+
+enum store_shape {
+    STORE_SINGLE, /* one channel */
+    STORE_PLANAR, /* three channels to three planes */
+    STORE_PACKED, /* three channels to pixels of three */
+    STORE_SHAPES
+};
+
+/*
+ * What a byte becomes, per channel. The tables define it; the numbers give the same by arithmetic,
+ *     x = v * unit + v * unit_rest - mean,   result = x * factor + x * factor_rest
+ * where a sum of two products is one fused step, and unit + unit_rest is 1/255 to twice the precision, factor +
+ * factor_rest 1/std. Whether it is the same to the last bit is tried for all 256 values when a plan is made.
+ */
+struct levels {
+    uint32_t f32[3][256];
+    uint16_t half[3][256]; /* float16 or bfloat16 */
+    float unit, unit_rest, mean[3], factor[3], factor_rest[3];
+};
+
+/* Writes one row of w pixels; planes are `plane` elements apart. */
+typedef void store_fn(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v);
+/* Resamples rows in the width: `rows` rows of t->n pixels. */
+typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
+                       const struct taps *t);
+
+struct kernels {
+    /* Brings the weights of groups of four taps into the order that across and down read. */
+    void (*pack)(int32_t *c, size_t groups);
+    across_fn *across1, *across3;
+    /* Resamples in the height: output i of t, n bytes, from rows `stride` apart. */
+    void (*down)(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, const struct taps *t, int32_t i);
+    /* Three channels to one, as Pillow's convert("L"). */
+    void (*grey)(uint8_t *dst, const uint8_t *src, int32_t w);
+    /* The same pixels from right to left. */
+    void (*mirror1)(uint8_t *dst, const uint8_t *src, int32_t w);
+    void (*mirror3)(uint8_t *dst, const uint8_t *src, int32_t w);
+    store_fn *store[STORE_SHAPES][STORE_DTYPES];
+    /* The same around the caches, for rows that nobody reads soon. The first byte of every row of every plane must
+     * be aligned to STREAM_ALIGN, and fence called before another thread may look. */
+    store_fn *stream[STORE_SHAPES][STORE_DTYPES];
+    void (*fence)(void);
+};
+
+void kernels_fill(struct kernels *k, stk_cpu cpu);
+
+/* One per instruction set; for kernels_fill only. */
+void kernels_c(struct kernels *k);
+void kernels_avx2(struct kernels *k);
+void kernels_avx2_store(struct kernels *k);
+void kernels_avx512(struct kernels *k);
+void kernels_avx512_store(struct kernels *k);
+void kernels_neon(struct kernels *k);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_avx512_store.c -- rows of bytes to rows of the batch, for AVX-512 (F, BW, DQ, VL).
+ *
+ * As in kernel_avx2_store.c, sixteen values at a time; what is left of a row goes through masks.
+ */
+#include "transform/kernel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The numbers of struct levels, for sixteen values of the channels that they belong to. */
+struct scale {
+    __m512 unit, unit_rest, mean, factor, factor_rest;
+};
+
+/* Value i is of channel (first + i * step) % 3. */
+INLINE struct scale scale_of(const struct levels *v, int first, int step)
+{
+    float mean[16], factor[16], rest[16];
+    for (int i = 0; i < 16; i++) {
+        const int ch = (first + i * step) % 3;
+        mean[i] = v->mean[ch];
+        factor[i] = v->factor[ch];
+        rest[i] = v->factor_rest[ch];
+    }
+    return (struct scale){_mm512_set1_ps(v->unit), _mm512_set1_ps(v->unit_rest), _mm512_loadu_ps(mean),
+                          _mm512_loadu_ps(factor), _mm512_loadu_ps(rest)};
+}
+
+INLINE __m512 scaled(__m512i bytes, const struct scale *s)
+{
+    const __m512 v = _mm512_cvtepi32_ps(bytes);
+    const __m512 x = _mm512_sub_ps(_mm512_fmadd_ps(v, s->unit, _mm512_mul_ps(v, s->unit_rest)), s->mean);
+    return _mm512_fmadd_ps(x, s->factor, _mm512_mul_ps(x, s->factor_rest));
+}
+
+/* Rounds to the nearest, ties to even; there are no NaNs here. */
+INLINE __m256i bf16_of(__m512 x)
+{
+    const __m512i u = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), one);
+    const __m512i r = _mm512_add_epi32(_mm512_add_epi32(u, odd), _mm512_set1_epi32(0x7fff));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
+}
+
+/* How results are written: a constant in every instance of the loops below. */
+struct form {
+    enum store_dtype dtype;
+    bool stream;
+};
+
+/* Up to sixteen results, from element `at` on. */
+INLINE void put16(void *dst, size_t at, __m512 x, size_t left, struct form f)
+{
+    const __mmask16 part = left < 16 ? (__mmask16)((1u << left) - 1) : 0xffff;
+    if (f.dtype == STORE_F32) {
+        float *to = (float *)dst + at;
+        if (f.stream)
+            _mm512_stream_ps(to, x);
+        else
+            _mm512_mask_storeu_ps(to, part, x);
+    } else {
+        const __m256i h = f.dtype == STORE_F16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : bf16_of(x);
+        uint16_t *to = (uint16_t *)dst + at;
+        if (f.stream)
+            _mm256_stream_si256((__m256i *)(void *)to, h);
+        else
+            _mm256_mask_storeu_epi16(to, part, h);
+    }
+}
+
+INLINE __m512i load16(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+INLINE void single(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
+{
+    const struct scale s = scale_of(v, 0, 0);
+    const size_t n = (size_t)w;
+    for (size_t x = 0; x < n; x += 16)
+        put16(dst, x, scaled(load16(src + x), &s), n - x, f);
+}
+
+/* Sixteen pixels are 48 bytes: four pixels to every lane, then their channels to words. */
+INLINE void planar(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
+{
+    const struct scale s[3] = {scale_of(v, 0, 0), scale_of(v, 1, 0), scale_of(v, 2, 0)};
+    const __m512i words = _mm512_setr_epi32(0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12);
+    const __m512i r = _mm512_broadcast_i32x4(_mm_setr_epi8(0, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 9, -1, -1, -1));
+    const __m512i one = _mm512_set1_epi32(1), g = _mm512_add_epi8(r, one), b = _mm512_add_epi8(g, one);
+    const size_t n = (size_t)w;
+    for (size_t x = 0; x < n; x += 16, src += 48) {
+        const __m512i px = _mm512_permutexvar_epi32(words, _mm512_loadu_si512(src));
+        put16(dst, x, scaled(_mm512_shuffle_epi8(px, r), &s[0]), n - x, f);
+        put16(dst, x + plane, scaled(_mm512_shuffle_epi8(px, g), &s[1]), n - x, f);
+        put16(dst, x + 2 * plane, scaled(_mm512_shuffle_epi8(px, b), &s[2]), n - x, f);
+    }
+}
+
+INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
+{
+    const struct scale s[3] = {scale_of(v, 0, 1), scale_of(v, 16, 1), scale_of(v, 32, 1)};
+    const size_t n = 3 * (size_t)w;
+    for (size_t i = 0; i < n; i += 48)
+        for (size_t k = 0, at = i; k < 3 && at < n; k++, at += 16)
+            put16(dst, at, scaled(load16(src + at), &s[k]), n - at, f);
+}
+
+#define STORES(name, ...)                                                                                              \
+    static void single_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
+    {                                                                                                                  \
+        (void)plane;                                                                                                   \
+        single(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
+    }                                                                                                                  \
+    static void planar_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
+    {                                                                                                                  \
+        planar(dst, plane, src, w, v, (struct form){__VA_ARGS__});                                                     \
+    }                                                                                                                  \
+    static void packed_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
+    {                                                                                                                  \
+        (void)plane;                                                                                                   \
+        packed(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
+    }
+STORES(f16_avx512, STORE_F16, false)
+STORES(bf16_avx512, STORE_BF16, false)
+STORES(f32_avx512, STORE_F32, false)
+STORES(f16_stream_avx512, STORE_F16, true)
+STORES(bf16_stream_avx512, STORE_BF16, true)
+STORES(f32_stream_avx512, STORE_F32, true)
+
+#define TAKE(table, shape, name)                                                                                       \
+    (table)[STORE_F16] = shape##_f16_##name, (table)[STORE_BF16] = shape##_bf16_##name,                                \
+    (table)[STORE_F32] = shape##_f32_##name
+
+void kernels_avx512_store(struct kernels *k)
+{
+    TAKE(k->store[STORE_SINGLE], single, avx512);
+    TAKE(k->store[STORE_PLANAR], planar, avx512);
+    TAKE(k->store[STORE_PACKED], packed, avx512);
+    TAKE(k->stream[STORE_SINGLE], single, stream_avx512);
+    TAKE(k->stream[STORE_PLANAR], planar, stream_avx512);
+    TAKE(k->stream[STORE_PACKED], packed, stream_avx512);
+}
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_c.c -- the kernels in plain C: the definition of what the others must give.
+ */
+#include <string.h>
+
+#include "transform/kernel.h"
+
+static void pack_c(int32_t *c, size_t groups)
+{
+    (void)c;
+    (void)groups;
+}
+
+static uint8_t clip(int32_t sum)
+{
+    const int32_t v = sum >> RESAMPLE_BITS;
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+static inline void across_row(uint8_t *dst, const uint8_t *src, const struct taps *t, int channels)
+{
+    const int32_t n_taps = 4 * t->groups < t->rows ? 4 * t->groups : t->rows;
+    const int32_t *c = t->c;
+    for (int32_t i = 0; i < t->n; i++, c += 4 * (size_t)t->groups) {
+        const uint8_t *p = src + (size_t)t->first[i] * (size_t)channels;
+        int32_t sum[3];
+        for (int ch = 0; ch < channels; ch++)
+            sum[ch] = 1 << (RESAMPLE_BITS - 1);
+        for (int32_t k = 0; k < n_taps; k++, p += channels)
+            for (int ch = 0; ch < channels; ch++)
+                sum[ch] += p[ch] * c[k];
+        for (int ch = 0; ch < channels; ch++)
+            *dst++ = clip(sum[ch]);
+    }
+}
+
+static void across1_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
+                         const struct taps *t)
+{
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
+        across_row(dst, src, t, 1);
+}
+
+static void across3_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
+                         const struct taps *t)
+{
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
+        across_row(dst, src, t, 3);
+}
+
+/* In runs of columns, so that the sums stay in registers and the rows are read in order. */
+static void down_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, const struct taps *t, int32_t i)
+{
+    enum { RUN = 32 };
+    const int32_t n_taps = 4 * t->groups < t->rows ? 4 * t->groups : t->rows;
+    const int32_t *c = t->c + (size_t)i * 4 * (size_t)t->groups;
+    src += (size_t)t->first[i] * stride;
+    for (size_t x = 0; x < n; x += RUN) {
+        const size_t run = n - x < RUN ? n - x : RUN;
+        int32_t sum[RUN];
+        for (size_t j = 0; j < run; j++)
+            sum[j] = 1 << (RESAMPLE_BITS - 1);
+        for (int32_t k = 0; k < n_taps; k++) {
+            const uint8_t *row = src + (size_t)k * stride + x;
+            for (size_t j = 0; j < run; j++)
+                sum[j] += row[j] * c[k];
+        }
+        for (size_t j = 0; j < run; j++)
+            dst[x + j] = clip(sum[j]);
+    }
+}
+
+static void grey_u8_c(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    for (int32_t x = 0; x < w; x++, src += 3)
+        dst[x] = (uint8_t)((src[0] * 19595u + src[1] * 38470u + src[2] * 7471u + 0x8000u) >> 16);
+}
+
+static void mirror1_u8_c(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    for (int32_t x = 0; x < w; x++)
+        dst[x] = src[w - 1 - x];
+}
+
+static void mirror3_u8_c(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    src += 3 * (size_t)w;
+    for (int32_t x = 0; x < w; x++, dst += 3) {
+        src -= 3;
+        dst[0] = src[0];
+        dst[1] = src[1];
+        dst[2] = src[2];
+    }
+}
+
+static void single_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    (void)plane;
+    (void)v;
+    memcpy(dst, src, (size_t)w);
+}
+
+static void planar_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint8_t *r = dst, *g = r + plane, *b = g + plane;
+    (void)v;
+    for (int32_t x = 0; x < w; x++, src += 3) {
+        r[x] = src[0];
+        g[x] = src[1];
+        b[x] = src[2];
+    }
+}
+
+static void packed_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    (void)plane;
+    (void)v;
+    memcpy(dst, src, 3 * (size_t)w);
+}
+
+static void single_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint16_t *out = dst;
+    (void)plane;
+    for (int32_t x = 0; x < w; x++)
+        out[x] = v->half[0][src[x]];
+}
+
+static void planar_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint16_t *r = dst, *g = r + plane, *b = g + plane;
+    for (int32_t x = 0; x < w; x++, src += 3) {
+        r[x] = v->half[0][src[0]];
+        g[x] = v->half[1][src[1]];
+        b[x] = v->half[2][src[2]];
+    }
+}
+
+static void packed_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint16_t *out = dst;
+    (void)plane;
+    for (int32_t x = 0; x < w; x++, src += 3, out += 3) {
+        out[0] = v->half[0][src[0]];
+        out[1] = v->half[1][src[1]];
+        out[2] = v->half[2][src[2]];
+    }
+}
+
+static void single_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint32_t *out = dst;
+    (void)plane;
+    for (int32_t x = 0; x < w; x++)
+        out[x] = v->f32[0][src[x]];
+}
+
+static void planar_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint32_t *r = dst, *g = r + plane, *b = g + plane;
+    for (int32_t x = 0; x < w; x++, src += 3) {
+        r[x] = v->f32[0][src[0]];
+        g[x] = v->f32[1][src[1]];
+        b[x] = v->f32[2][src[2]];
+    }
+}
+
+static void packed_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+{
+    uint32_t *out = dst;
+    (void)plane;
+    for (int32_t x = 0; x < w; x++, src += 3, out += 3) {
+        out[0] = v->f32[0][src[0]];
+        out[1] = v->f32[1][src[1]];
+        out[2] = v->f32[2][src[2]];
+    }
+}
+
+static void fence_c(void)
+{
+}
+
+void kernels_c(struct kernels *k)
+{
+    *k = (struct kernels){
+        .pack = pack_c,
+        .across1 = across1_u8_c,
+        .across3 = across3_u8_c,
+        .down = down_u8_c,
+        .grey = grey_u8_c,
+        .mirror1 = mirror1_u8_c,
+        .mirror3 = mirror3_u8_c,
+        .store =
+            {
+                [STORE_SINGLE] = {single_u8_c, single_half_c, single_half_c, single_f32_c},
+                [STORE_PLANAR] = {planar_u8_c, planar_half_c, planar_half_c, planar_f32_c},
+                [STORE_PACKED] = {packed_u8_c, packed_half_c, packed_half_c, packed_f32_c},
+            },
+        .fence = fence_c,
+    };
+    memcpy(k->stream, k->store, sizeof k->stream);
+}

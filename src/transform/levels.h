@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levels.h -- what the bytes of a picture become in a batch.
+ */
+#ifndef LEVELS_H
+#define LEVELS_H
+
+#include "transform/kernel.h"
+#include "transform/ops.h"
+
+/* Fills the tables and the numbers: scaled and normalised in float32, in torchvision's order of operations, then
+ * rounded once to the type of the batch. */
+void levels_init(struct levels *v, const struct ops *ops, enum store_dtype d);
+/* Whether the kernels' arithmetic gives what the tables say, for every byte and channel. */
+bool levels_exact(const struct levels *v, const struct kernels *k, enum store_shape s, enum store_dtype d);
+
+uint16_t f16_of(float x);
+uint16_t bf16_of(float x);
+
+#endif

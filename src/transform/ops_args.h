@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops_args.h -- the table of ops and their arguments, for the reader of ops.c.
+ */
+#ifndef OPS_ARGS_H
+#define OPS_ARGS_H
+
+#include "transform/ops.h"
+#include "transform/ops_text.h"
+
+struct reader {
+    struct text text;
+    const struct spec *spec;   /* the op being read */
+    const struct param *param; /* and its argument */
+};
+
+enum { PARAMS = 5 };
+
+struct param {
+    const char *name;
+    int (*set)(struct reader *r, struct op *o, const struct value *v);
+};
+
+struct spec {
+    const char *name;
+    int required; /* the first so many arguments have no default */
+    struct param params[PARAMS];
+};
+
+extern const struct spec op_specs[OP_KINDS];
+void op_defaults(struct op *o);
+
+#endif

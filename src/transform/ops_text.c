@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops_text.c -- the letters of an op text.
+ *
+ * strtod and printf follow the locale in nothing but the decimal point, so they never get to see one:
+ * numbers go in as digits and an exponent, and come out as digits that are put together here.
+ */
+#include "transform/ops_text.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static void skip(struct text *t)
+{
+    while (*t->at == ' ' || (*t->at >= '\t' && *t->at <= '\r'))
+        t->at++;
+}
+
+int32_t text_column(struct text *t)
+{
+    skip(t);
+    return (int32_t)(t->at - t->start) + 1;
+}
+
+int text_error(struct text *t, int32_t column, const char *format, ...)
+{
+    char words[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    return error_set(t->e, STK_EUSAGE, "ops", "ops: column %d: %s", (int)column, words);
+}
+
+bool text_take(struct text *t, char c)
+{
+    skip(t);
+    if (*t->at != c)
+        return false;
+    t->at++;
+    return true;
+}
+
+/* Copies from a piece of text what can be shown. */
+static void copy(char *buf, size_t n, const char *from, size_t len)
+{
+    const size_t keep = len < n ? len : n - 1;
+    for (size_t i = 0; i < keep; i++)
+        buf[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+    buf[keep] = 0;
+}
+
+void text_next(struct text *t, char *buf, size_t n)
+{
+    skip(t);
+    size_t len = 0;
+    while (is_letter(t->at[len]) || is_digit(t->at[len]))
+        len++;
+    if (len == 0 && t->at[0])
+        len = 1;
+    char word[WORD_BYTES];
+    copy(word, sizeof word, t->at, len);
+    snprintf(buf, n, len ? "\"%s\"" : "the end", word);
+}
+
+bool text_name(struct text *t, char *buf, size_t n)
+{
+    skip(t);
+    if (!is_letter(*t->at))
+        return false;
+    size_t len = 0;
+    while (is_letter(t->at[len]) || is_digit(t->at[len]))
+        len++;
+    copy(buf, n, t->at, len);
+    t->at += len;
+    return true;
+}
+
+/* Digits of a number on their way to strtod, which gets "digits e exponent". */
+struct digits {
+    char text[64];
+    int n, exponent;
+};
+
+static bool digits_take(struct text *t, struct digits *d, bool after_point)
+{
+    bool any = false;
+    for (; is_digit(*t->at); t->at++) {
+        any = true;
+        if (d->n == 1 && d->text[0] == '0')
+            d->n = 0;
+        if (d->n < 40)
+            d->text[d->n++] = *t->at;
+        else
+            d->exponent++;
+        d->exponent -= after_point;
+    }
+    return any;
+}
+
+static int exponent_take(struct text *t, struct digits *d)
+{
+    const char *p = t->at + 1;
+    const bool minus = *p == '-';
+    p += *p == '-' || *p == '+';
+    if (lower(*t->at) != 'e' || !is_digit(*p))
+        return 0;
+    int e = 0;
+    for (; is_digit(*p); p++)
+        e = e < 10000 ? 10 * e + (*p - '0') : e;
+    t->at = p;
+    d->exponent += minus ? -e : e;
+    return 1;
+}
+
+/* A number without fraction bar. */
+static int read_plain(struct text *t, double *out, bool *whole)
+{
+    const int32_t column = text_column(t);
+    const bool minus = *t->at == '-';
+    t->at += *t->at == '-' || *t->at == '+';
+    struct digits d = {.n = 0};
+    bool any = digits_take(t, &d, false);
+    *whole = true;
+    if (*t->at == '.') {
+        t->at++;
+        any |= digits_take(t, &d, true);
+        *whole = false;
+    }
+    if (!any)
+        return text_error(t, column, "expected a number");
+    if (exponent_take(t, &d))
+        *whole = false;
+    snprintf(d.text + d.n, sizeof d.text - (size_t)d.n, "e%d", d.exponent);
+    const double v = strtod(d.text, NULL);
+    if (!isfinite(v))
+        return text_error(t, column, "the number is too large");
+    *out = minus ? -v : v;
+    return STK_OK;
+}
+
+static int read_number(struct text *t, double *out, bool *whole)
+{
+    const int32_t column = text_column(t);
+    int rc = read_plain(t, out, whole);
+    if (rc || !text_take(t, '/'))
+        return rc;
+    double below;
+    bool ignored;
+    skip(t);
+    rc = read_plain(t, &below, &ignored);
+    if (rc)
+        return rc;
+    if (below == 0.0 || !isfinite(*out / below))
+        return text_error(t, column, "the fraction has no value");
+    *out /= below;
+    *whole = false;
+    return STK_OK;
+}
+
+static int read_list(struct text *t, struct value *v)
+{
+    const char close = *t->at == '(' ? ')' : ']';
+    char seen[WORD_BYTES + 2];
+    v->kind = VALUE_LIST;
+    t->at++;
+    while (!text_take(t, close)) {
+        if (v->n == VALUE_ITEMS)
+            return text_error(t, text_column(t), "more than %d numbers in a list", VALUE_ITEMS);
+        const int rc = read_number(t, &v->number[v->n], &v->whole[v->n]);
+        if (rc)
+            return rc;
+        v->n++;
+        if (text_take(t, ',') || *t->at == close)
+            continue;
+        text_next(t, seen, sizeof seen);
+        return text_error(t, text_column(t), "read %s, expected \",\" or \"%c\"", seen, close);
+    }
+    return STK_OK;
+}
+
+/* Small letters, what follows the last point: InterpolationMode.NEAREST_EXACT is "nearest-exact". */
+static void word_of(struct value *v, const char *from, size_t len)
+{
+    size_t start = len;
+    while (start > 0 && from[start - 1] != '.')
+        start--;
+    copy(v->word, sizeof v->word, from + start, len - start);
+    for (char *p = v->word; *p; p++)
+        *p = *p == '-' ? '_' : lower(*p);
+    v->kind = VALUE_WORD;
+}
+
+static int read_word(struct text *t, struct value *v)
+{
+    size_t len = 0;
+    if (*t->at == '"' || *t->at == '\'') {
+        const char quote = *t->at++;
+        while (t->at[len] && t->at[len] != quote)
+            len++;
+        if (!t->at[len])
+            return text_error(t, v->column, "the quote does not end");
+        word_of(v, t->at, len);
+        t->at += len + 1;
+        return STK_OK;
+    }
+    while (is_letter(t->at[len]) || is_digit(t->at[len]) || t->at[len] == '.' || t->at[len] == '-')
+        len++;
+    word_of(v, t->at, len);
+    t->at += len;
+    return STK_OK;
+}
+
+int text_value(struct text *t, struct value *v)
+{
+    *v = (struct value){.kind = VALUE_NUMBER};
+    skip(t);
+    v->column = text_column(t);
+    const char *from = t->at, c = *t->at;
+    int rc;
+    if (c == '(' || c == '[') {
+        rc = read_list(t, v);
+    } else if (is_letter(c) || c == '"' || c == '\'') {
+        rc = read_word(t, v);
+    } else if (is_digit(c) || c == '.' || c == '-' || c == '+') {
+        v->n = 1;
+        rc = read_number(t, &v->number[0], &v->whole[0]);
+    } else {
+        char seen[WORD_BYTES + 2];
+        text_next(t, seen, sizeof seen);
+        rc = text_error(t, v->column, "read %s, expected a value", seen);
+    }
+    copy(v->source, sizeof v->source, from, (size_t)(t->at - from));
+    return rc;
+}
+
+/* Changes of a letter that make a into b, without regard to capitals. */
+static int distance(const char *a, const char *b)
+{
+    int row[WORD_BYTES + 1];
+    const int m = (int)strlen(a), n = (int)strlen(b);
+    if (m > WORD_BYTES || n > WORD_BYTES)
+        return INT_MAX;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; i <= m; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int change = corner + (lower(a[i - 1]) != lower(b[j - 1]));
+            const int one = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            corner = row[j];
+            row[j] = change < one ? change : one;
+        }
+    }
+    return row[n];
+}
+
+const char *text_nearest(const char *word, const char *const *names, int n)
+{
+    const int len = (int)strlen(word);
+    int best = (len < 6 ? 2 : len / 3) + 1;
+    const char *found = NULL;
+    for (int i = 0; i < n; i++) {
+        const int d = distance(word, names[i]);
+        if (d < best) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+/* Puts digits and the exponent of the first one together without asking the locale. */
+static void layout(char buf[NUMBER_BYTES], const char *sign, const char *digits, int exponent)
+{
+    const int n = (int)strlen(digits);
+    if (exponent < -5 || exponent > 15)
+        snprintf(buf, NUMBER_BYTES, "%s%c.%se%d", sign, digits[0], n > 1 ? digits + 1 : "0", exponent);
+    else if (exponent < 0)
+        snprintf(buf, NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent - 1, "00000", digits);
+    else if (n <= exponent + 1)
+        snprintf(buf, NUMBER_BYTES, "%s%s%.*s", sign, digits, exponent + 1 - n, "000000000000000");
+    else
+        snprintf(buf, NUMBER_BYTES, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+}
+
+void text_number(double v, char buf[NUMBER_BYTES])
+{
+    char raw[NUMBER_BYTES], digits[20], back[48];
+    for (int precision = 0; precision <= 16; precision++) {
+        snprintf(raw, sizeof raw, "%.*e", precision, fabs(v));
+        int n = 0;
+        const char *p = raw;
+        for (; *p != 'e'; p++)
+            if (is_digit(*p))
+                digits[n++] = *p;
+        digits[n] = 0;
+        const int exponent = (int)strtol(p + 1, NULL, 10);
+        layout(buf, v < 0.0 ? "-" : "", digits, exponent);
+        snprintf(back, sizeof back, "%se%d", digits, exponent - n + 1);
+        if (strtod(back, NULL) == fabs(v))
+            return;
+    }
+}

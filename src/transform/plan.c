@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c -- makes a plan: everything that does not depend on the picture.
+ */
+#include "transform/plan.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "transform/levels.h"
+#include "transform/plan_inner.h"
+
+/* Smaller rows are better left in the caches. */
+enum { STREAM_BYTES = 256 << 10 };
+
+static enum store_dtype store_dtype_of(stk_dtype t)
+{
+    switch (t) {
+    case STK_UINT8:
+        return STORE_U8;
+    case STK_FLOAT16:
+        return STORE_F16;
+    case STK_BFLOAT16:
+        return STORE_BF16;
+    default:
+        return STORE_F32;
+    }
+}
+
+static enum store_shape store_shape_of(const struct plan *p)
+{
+    if (p->ops.channels == 1)
+        return STORE_SINGLE;
+    return p->layout == STK_NHWC ? STORE_PACKED : STORE_PLANAR;
+}
+
+static void choose_store(struct plan *p, stk_dtype dtype)
+{
+    const enum store_dtype d = store_dtype_of(dtype);
+    const enum store_shape s = store_shape_of(p);
+    levels_init(&p->levels, &p->ops, d);
+    if (!levels_exact(&p->levels, &p->kernels, s, d)) { /* odd means or deviations: look the results up */
+        struct kernels c;
+        kernels_c(&c);
+        p->store = c.store[s][d];
+        return;
+    }
+    p->store = p->kernels.store[s][d];
+    if (p->row_bytes >= STREAM_BYTES && p->pitch % STREAM_ALIGN == 0)
+        p->stream = p->kernels.stream[s][d];
+}
+
+static int check_options(const struct plan_options *o, stk_error *e)
+{
+    if (o->dtype != STK_FLOAT32 && o->dtype != STK_FLOAT16 && o->dtype != STK_BFLOAT16 && o->dtype != STK_UINT8)
+        return error_set(e, STK_EUSAGE, "ops", "pictures come as float32, float16, bfloat16 or uint8, not as %s",
+                         dtype_name(o->dtype));
+    if (o->layout != STK_NCHW && o->layout != STK_NHWC)
+        return error_set(e, STK_EUSAGE, "ops", "the layout is NCHW or NHWC");
+    return STK_OK;
+}
+
+int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
+{
+    int rc = check_options(o, e);
+    if (rc)
+        return rc;
+    struct plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return error_nomem(e, "ops", sizeof *p);
+    rc = ops_read(&p->ops, o->ops, o->dtype, e);
+    if (rc) {
+        plan_free(p);
+        return rc;
+    }
+    p->layout = o->layout;
+    p->element = dtype_bytes(o->dtype);
+    p->plane = (size_t)p->ops.w * (size_t)p->ops.h;
+    p->pitch = (size_t)p->ops.w * p->element * (o->layout == STK_NHWC ? (size_t)p->ops.channels : 1);
+    p->row_bytes = p->plane * (size_t)p->ops.channels * p->element;
+    kernels_fill(&p->kernels, o->cpu);
+    choose_store(p, o->dtype);
+    ops_write(&p->ops, p->text, sizeof p->text);
+    *out = p;
+    return STK_OK;
+}
+
+void plan_free(struct plan *p)
+{
+    free(p);
+}
+
+void plan_shape(const struct plan *p, int64_t shape[3])
+{
+    const bool last = p->layout == STK_NHWC;
+    shape[last ? 2 : 0] = p->ops.channels;
+    shape[last ? 0 : 1] = p->ops.h;
+    shape[last ? 1 : 2] = p->ops.w;
+}
+
+size_t plan_row_bytes(const struct plan *p)
+{
+    return p->row_bytes;
+}
+
+const char *plan_text(const struct plan *p)
+{
+    return p->text;
+}

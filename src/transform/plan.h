@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h -- the text of the ops becomes a plan; a plan and a picture's size become a job.
+ *
+ *     plan_new(&plan, "RandomResizedCrop(224) | RandomHorizontalFlip | Normalize", ...)
+ *     plan_draw(plan, &draw, w, h, &job, e)      all random choices; job.want goes to the decoder
+ *     plan_scratch(plan, &job)                   arena bytes plan_run will take
+ *     plan_run(plan, &job, &image, arena, row, e)
+ *
+ * image holds exactly job.want.crop of the picture. The row is written whole: pixels, type,
+ * layout. A plan is read-only once made and serves all threads.
+ */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "base/arena.h"
+#include "base/sample.h"
+
+struct plan;
+
+struct plan_options {
+    const char *ops;
+    stk_dtype dtype;   /* of the result; never DEFAULT here */
+    stk_layout layout; /* never DEFAULT here */
+    stk_fidelity fidelity;
+    stk_cpu cpu; /* which kernels; never DEFAULT here */
+};
+
+enum { JOB_STEPS = 32 };
+
+enum step_kind { STEP_CROP, STEP_RESIZE, STEP_FLIP_X, STEP_FLIP_Y, STEP_GREY };
+
+/*
+ * One step of a job, all numbers drawn. It is described for the whole picture, so that its bits do
+ * not depend on which part of it is computed: of its input (in_w x in_h) the part `from` is at hand, of its
+ * output (w x h) the part `need` is made.
+ */
+struct step {
+    enum step_kind kind;
+    int32_t in_w, in_h, w, h;
+    struct rect from, need;
+    int32_t x, y;  /* crop: where the output lies in the input; outside of it, it pads */
+    int8_t filter; /* resize: enum filter */
+    int8_t antialias;
+    int8_t pad_mode; /* crop: enum pad_mode */
+    int8_t channels; /* of the output */
+    uint8_t fill[3];
+};
+
+struct job {
+    struct want want;
+    int n_steps;
+    struct step steps[JOB_STEPS];
+    bool flip_x, flip_y; /* at the very end, while storing */
+};
+
+int plan_new(struct plan **out, const struct plan_options *o, stk_error *e);
+void plan_free(struct plan *p); /* also NULL */
+
+/* Shape of a row: C,H,W or H,W,C by layout. Always known: ops that leave the size open are refused. */
+void plan_shape(const struct plan *p, int64_t shape[3]);
+size_t plan_row_bytes(const struct plan *p);
+/* The ops in their one text form, all defaults filled in, for explain. Lives with the plan. */
+const char *plan_text(const struct plan *p);
+
+int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+size_t plan_scratch(const struct plan *p, const struct job *j); /* 0 only when it overflows */
+int plan_run(const struct plan *p, const struct job *j, const struct image *in, struct arena *a, void *row,
+             stk_error *e);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_inner.h -- what a plan is made of, for plan.c, plan_draw.c and plan_run.c.
+ */
+#ifndef PLAN_INNER_H
+#define PLAN_INNER_H
+
+#include "transform/kernel.h"
+#include "transform/ops.h"
+#include "transform/plan.h"
+
+struct plan {
+    struct ops ops;
+    struct kernels kernels;
+    struct levels levels;
+    store_fn *store, *stream; /* stream: NULL where it does not pay or does not fit */
+    size_t element;           /* bytes of one value */
+    size_t plane;             /* values from plane to plane */
+    size_t pitch, row_bytes;  /* bytes of one line of pixels, of the whole row of the batch */
+    stk_layout layout;
+    char text[OPS_TEXT];
+};
+
+/* The steps as the ops say, each on the whole picture: what plan_draw's are equal to, bit for bit. */
+int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+/* The same with only the pixels that matter, and flips moved to the end. */
+void plan_trim(struct job *j);
+
+/* Which pixel stands at i of n, when i may lie outside; -1: the fill. */
+int32_t pad_index(int32_t i, int32_t n, enum pad_mode mode);
+/* One direction of a resize. */
+struct axis step_axis_x(const struct step *s);
+struct axis step_axis_y(const struct step *s);
+
+#endif

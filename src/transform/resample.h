@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resample.h -- which input pixels make an output pixel, with which weights: Pillow's, bit for bit.
+ *
+ * A resize is one axis across and one down. Each output is a sum over neighbouring inputs, its taps,
+ * in fixed point with RESAMPLE_BITS after the point. The weights follow from the whole geometry, so
+ * that computing only a part of the output leaves its bits alone.
+ */
+#ifndef RESAMPLE_H
+#define RESAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum filter {
+    FILTER_NEAREST,
+    FILTER_BOX,
+    FILTER_BILINEAR,
+    FILTER_HAMMING,
+    FILTER_BICUBIC,
+    FILTER_LANCZOS,
+    FILTER_COUNT
+};
+
+enum { RESAMPLE_BITS = 22, TAPS_ROUND = 16 };
+
+struct axis {
+    enum filter filter;
+    bool plain;      /* without antialias; bilinear and bicubic only */
+    int32_t in, out; /* pixels of the whole picture */
+    double scale, support, shrink;
+    int bits; /* of the weights, after the point */
+};
+
+/* A part of an axis: n pixels from lo. */
+struct span {
+    int32_t lo, n;
+};
+
+/*
+ * Weights for a part of the output. Output i is the sum over t < 4 * groups of weight[t] times the
+ * input first[i] + t, counted from the start of the input at hand. Every output has as many taps, so
+ * some weights are 0; first[i] + 4 * groups <= rows, unless there are fewer rows than that.
+ */
+struct taps {
+    int32_t n;      /* outputs */
+    int32_t groups; /* of four taps */
+    int32_t rows;   /* inputs at hand */
+    int32_t *first; /* n, rounded up to TAPS_ROUND so that kernels may look at more */
+    int32_t *c;     /* as many times groups * 4 weights, in the order that the kernels like */
+};
+
+struct axis resample_axis(enum filter f, bool antialias, int32_t in, int32_t out);
+/* The inputs that a part of the output needs: never none. */
+struct span resample_needs(const struct axis *a, struct span out);
+/* Groups of four taps that every output of this part can do with. */
+int32_t resample_groups(const struct axis *a, struct span out);
+/* Fills t->first and t->c, whose groups must be set; in is what resample_needs said, or more. Weights is room
+ * for 4 * groups. reverse: the last output comes first. */
+void resample_fill(struct taps *t, const struct axis *a, struct span out, struct span in, bool reverse,
+                   double *weights);
+
+#endif
