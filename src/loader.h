@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader.h -- what loader.c, state.c, stats.c and stoker.c share.
+ */
+#ifndef LOADER_H
+#define LOADER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/budget.h"
+#include "base/cpu.h"
+#include "base/pool.h"
+#include "batch/ring.h"
+#include "decode/decode.h"
+#include "source/order.h"
+#include "source/source.h"
+#include "transform/plan.h"
+
+/* Work and waiting of one thread, in nanoseconds; written by it, read by anyone. */
+struct counters {
+    _Atomic uint64_t read_ns, decode_ns, transform_ns, op_ns, idle_ns;
+    _Atomic uint64_t read_bytes, warnings, held_bytes;
+};
+
+struct worker {
+    struct reading reading;
+    struct decoder *decoder;
+    struct arena arena;
+    struct walk walk;
+    int64_t run; /* rows a ticket, so that one is worth some 50 µs */
+    struct counters count;
+};
+
+struct stk_loader {
+    pid_t pid;
+    stk_options options; /* defaults filled in; its pointers are not used after open */
+    struct machine machine;
+    struct source *source;
+    struct plan *plan; /* NULL: no pictures */
+    struct order order;
+    int64_t *subset; /* index in the order -> sample; NULL: the same */
+    uint64_t subset_hash; /* of subset and take; 0: neither */
+    struct depot *depot;
+    struct ring ring;
+    struct budget budget;
+    struct worker *workers;
+    struct pool pool;
+    stk_op_hook op;
+    stk_log_hook log;
+    size_t batch_bytes;
+    int picture, label, index, valid; /* numbers of these fields; -1: none */
+
+    /* Of what was delivered, under lock. */
+    pthread_mutex_t lock;
+    uint64_t opened_ns, waited_ns;
+    int64_t batches, samples, bad, bad_epoch, bad_in_epoch;
+    bool rotten;
+    stk_error *bads;
+    int64_t n_bads;
+};
+
+enum { BADS_KEPT = 1000 };
+
+/* loader.c */
+int loader_open(struct stk_loader *l, stk_error *e);
+void loader_close(struct stk_loader *l);
+int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a forked child */
+/* Of the samples that are read, in order: relative path, size and label of each. The first call may take a while: it
+ * looks at every file. */
+uint64_t loader_fingerprint(const struct stk_loader *l);
+/* Goes to a position of an epoch and forgets what was prefetched. */
+void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
+
+/* One picture's memory within the budget: waits for its turn, or says what it needs. */
+int budget_fit(struct budget *b, size_t need, bool *in_turn, stk_error *e);
+
+/* stoker.c: options checked, defaults filled in. */
+int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);
+int options_source(const stk_options *o, struct source **out, stk_error *e);
+struct decode_limits options_limits(const stk_options *o);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c -- goes over all samples, without batches: looks at headers, or decodes everything.
+ *
+ * Threads take samples in order and put what they find into a window of results; the caller's
+ * thread hands them out in order. A thread waits when its sample is a whole window ahead.
+ *
+ * Invariants, under lock:
+ *   (1) done <= next <= done + WINDOW; results[i % WINDOW] belongs to sample i from when it is taken until it is done.
+ *   (2) results[i % WINDOW].ready is set by the thread, cleared by the caller.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "loader.h"
+
+enum { WINDOW = 256, HEAD_BYTES = 64 << 10 };
+
+struct result {
+    bool ready;
+    stk_finding finding;
+    char path[1024];
+    char reason[640];
+};
+
+struct scan {
+    stk_options options;
+    bool decode;
+    struct source *source;
+    int64_t n;
+    struct budget budget;
+    struct worker *workers;
+    struct result *results;
+    pthread_mutex_t lock;
+    pthread_cond_t room, ready;
+    int64_t next, done;
+    bool stopped;
+};
+
+static int decode_whole(struct scan *s, struct worker *w, const struct head *h, bool *in_turn, int *warnings,
+                        stk_error *e)
+{
+    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    const size_t scratch = decode_scratch(h, &want), foreign = decode_foreign(h, &want);
+    if (scratch == 0 || foreign > SIZE_MAX - scratch - w->reading.file.cap)
+        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
+    const int rc = budget_fit(&s->budget, scratch + foreign + w->reading.file.cap, in_turn, e);
+    if (rc != STK_OK)
+        return rc;
+    if (arena_reserve(&w->arena, scratch))
+        return error_nomem(e, "decode", scratch);
+    struct image image;
+    return decode_pixels(w->decoder, w->reading.bytes, w->reading.n_bytes, h, &want, &w->arena, &image, warnings, e);
+}
+
+static int look(struct scan *s, struct worker *w, int64_t i, stk_finding *f, bool *in_turn, stk_error *e)
+{
+    const struct decode_limits limits = options_limits(&s->options);
+    struct head head = {0};
+    int rc = STK_OK;
+    if (!s->decode) {
+        /* The first bytes nearly always hold the header; else the whole file is read below. */
+        rc = source_peek(s->source, &w->reading, i, HEAD_BYTES, e);
+        if (rc == STK_OK && decode_head(w->reading.bytes, w->reading.n_bytes, &limits, &head, NULL) != STK_OK)
+            head.w = 0;
+    }
+    if (rc == STK_OK && head.w == 0) {
+        rc = budget_fit(&s->budget, source_read_bytes(s->source, i), in_turn, e);
+        if (rc == STK_OK)
+            rc = source_read(s->source, &w->reading, i, e);
+        if (rc == STK_OK) {
+            f->bytes = (int64_t)w->reading.n_bytes;
+            rc = decode_head(w->reading.bytes, w->reading.n_bytes, &limits, &head, e);
+        }
+    }
+    f->format = head.format;
+    f->width = head.w;
+    f->height = head.h;
+    f->channels = head.channels;
+    f->bits = head.bits;
+    f->orientation = head.orientation;
+    f->odd |= head.odd;
+    if (rc == STK_OK && s->decode)
+        rc = decode_whole(s, w, &head, in_turn, &f->warnings, e);
+    return rc;
+}
+
+static bool suffix_is(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+static bool suffix_lies(const char *path, stk_format f)
+{
+    const bool jpeg =
+        suffix_is(path, ".jpg") || suffix_is(path, ".jpeg") || suffix_is(path, ".jpe") || suffix_is(path, ".jfif");
+    const bool png = suffix_is(path, ".png"), webp = suffix_is(path, ".webp");
+    return (jpeg && f != STK_JPEG) || (png && f != STK_PNG) || (webp && f != STK_WEBP);
+}
+
+static void find(struct scan *s, struct worker *w, int64_t i, struct result *r)
+{
+    stk_error e = {0};
+    bool in_turn = false;
+    source_path(s->source, i, r->path, sizeof r->path);
+    r->finding = (stk_finding){
+        .sample = i,
+        .bytes = source_bytes(s->source, i),
+        .label = source_label(s->source, i),
+        .path = r->path,
+        .orientation = 1,
+    };
+    stk_finding *f = &r->finding;
+    f->code = look(s, w, i, f, &in_turn, &e);
+    if (f->code != STK_OK) {
+        snprintf(r->reason, sizeof r->reason, "%s", e.reason);
+        f->reason = r->reason;
+    }
+    if (f->format != STK_FORMAT_UNKNOWN && suffix_lies(r->path, f->format))
+        f->odd |= STK_ODD_SUFFIX;
+    if (in_turn) {
+        buf_trim(&w->reading.file, s->budget.share / 2);
+        arena_done(&w->arena);
+        budget_leave(&s->budget, &in_turn);
+    }
+}
+
+static void run(void *user, int thread)
+{
+    struct scan *s = user;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (!s->stopped && s->next < s->n && s->next >= s->done + WINDOW)
+            pthread_cond_wait(&s->room, &s->lock);
+        if (s->stopped || s->next >= s->n)
+            break;
+        const int64_t i = s->next++;
+        struct result *r = &s->results[i % WINDOW];
+        pthread_mutex_unlock(&s->lock);
+        find(s, &s->workers[thread], i, r);
+        pthread_mutex_lock(&s->lock);
+        r->ready = true;
+        if (i == s->done)
+            pthread_cond_signal(&s->ready);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void stop(void *user)
+{
+    struct scan *s = user;
+    pthread_mutex_lock(&s->lock);
+    s->stopped = true;
+    pthread_cond_broadcast(&s->room);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void hand_out(struct scan *s, const stk_scan_options *o)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        struct result *r = &s->results[i % WINDOW];
+        pthread_mutex_lock(&s->lock);
+        while (!r->ready)
+            pthread_cond_wait(&s->ready, &s->lock);
+        pthread_mutex_unlock(&s->lock);
+        const int enough = o->each(o->user, &r->finding);
+        pthread_mutex_lock(&s->lock);
+        r->ready = false;
+        s->done++;
+        pthread_cond_broadcast(&s->room);
+        pthread_mutex_unlock(&s->lock);
+        if (enough)
+            break;
+    }
+}
+
+static int announce(const struct scan *s, const stk_scan_options *o, stk_error *e)
+{
+    if (!o->begin)
+        return STK_OK;
+    const struct source_tally *t = source_tally(s->source);
+    const int n = source_n_classes(s->source);
+    const char **names = calloc((size_t)n + 1, sizeof *names);
+    if (!names)
+        return error_nomem(e, "scan", (size_t)n * sizeof *names);
+    for (int i = 0; i < n; i++)
+        names[i] = source_class(s->source, i);
+    const stk_overview v = {
+        .kind = source_kind(s->source),
+        .samples = s->n,
+        .bytes = t->bytes,
+        .n_classes = n,
+        .fingerprint = source_fingerprint(s->source),
+        .ignored_hidden = t->ignored_hidden,
+        .ignored_other = t->ignored_other,
+        .ignored_loops = t->ignored_loops,
+        .unreadable = t->unreadable,
+        .empty_classes = t->empty_classes,
+        .missing = t->missing,
+        .index_cached = t->index_cached,
+        .index_s = t->index_s,
+        .index_bytes = t->index_bytes,
+    };
+    o->begin(o->user, &v, names);
+    free(names);
+    return STK_OK;
+}
+
+static int open_workers(struct scan *s, stk_error *e)
+{
+    const int n = s->options.threads;
+    s->results = calloc(WINDOW, sizeof *s->results);
+    s->workers = calloc((size_t)n, sizeof *s->workers);
+    if (!s->results || !s->workers)
+        return error_nomem(e, "scan", WINDOW * sizeof *s->results);
+    for (int i = 0; i < n; i++) {
+        s->workers[i].reading.thread = i;
+        const int rc = decoder_new(&s->workers[i].decoder, e);
+        if (rc != STK_OK)
+            return rc;
+    }
+    return STK_OK;
+}
+
+static void close_scan(struct scan *s)
+{
+    for (int i = 0; s->workers && i < s->options.threads; i++) {
+        decoder_free(s->workers[i].decoder);
+        arena_done(&s->workers[i].arena);
+        buf_done(&s->workers[i].reading.file);
+    }
+    free(s->workers);
+    free(s->results);
+    source_close(s->source);
+    budget_done(&s->budget);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->room);
+    pthread_cond_destroy(&s->ready);
+}
+
+static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
+{
+    int rc = options_source(&s->options, &s->source, e);
+    if (rc != STK_OK)
+        return rc;
+    if (source_n_fields(s->source) == 0 || source_field(s->source, 0)->kind != FIELD_ENCODED)
+        return error_set(e, STK_EUSAGE, "scan", "this source has no encoded pictures to look at");
+    s->n = source_count(s->source);
+    if (s->options.take > 0 && s->options.take < s->n)
+        s->n = s->options.take;
+    rc = announce(s, o, e);
+    if (rc == STK_OK)
+        rc = open_workers(s, e);
+    struct pool pool;
+    if (rc == STK_OK)
+        rc = pool_open(&pool, s->options.threads, run, stop, s, e);
+    if (rc != STK_OK)
+        return rc;
+    hand_out(s, o);
+    stop(s);
+    pool_close(&pool);
+    return STK_OK;
+}
+
+int stk_scan(const stk_options *options, const stk_scan_options *o, stk_error *e)
+{
+    struct scan s = {.decode = o->decode != 0};
+    struct machine m;
+    int rc = options_take(&s.options, options, sizeof *options, &m, e);
+    if (rc != STK_OK)
+        return rc;
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.room, NULL);
+    pthread_cond_init(&s.ready, NULL);
+    budget_init(&s.budget, (size_t)s.options.memory, s.options.threads);
+    rc = scan_all(&s, o, e);
+    close_scan(&s);
+    return rc;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stats.c -- what the loader did, what it waits for, and what was chosen for it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "loader.h"
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static uint64_t load(_Atomic uint64_t *v)
+{
+    return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void add_worker(stk_stats *s, struct counters *c)
+{
+    s->read_s += seconds(load(&c->read_ns));
+    s->decode_s += seconds(load(&c->decode_ns));
+    s->transform_s += seconds(load(&c->transform_ns));
+    s->op_s += seconds(load(&c->op_ns));
+    s->idle_s += seconds(load(&c->idle_ns));
+    s->read_bytes += (int64_t)load(&c->read_bytes);
+    s->warnings += (int64_t)load(&c->warnings);
+    s->memory_bytes += (int64_t)load(&c->held_bytes);
+}
+
+/* What is out of the depot is either in the ring or with the caller. */
+static void add_memory(stk_loader *l, stk_stats *s)
+{
+    pthread_mutex_lock(&l->ring.lock);
+    const int64_t in_ring = (l->ring.tail - l->ring.head) * (int64_t)l->batch_bytes;
+    pthread_mutex_unlock(&l->ring.lock);
+    const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);
+    s->memory_bytes += in_ring + atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
+    s->kept_bytes = out > in_ring ? out - in_ring : 0;
+}
+
+static void collect(stk_loader *l, stk_stats *s)
+{
+    *s = (stk_stats){.threads = l->options.threads, .memory_limit = l->options.memory};
+    for (int i = 0; i < l->options.threads; i++)
+        add_worker(s, &l->workers[i].count);
+    add_memory(l, s);
+    pthread_mutex_lock(&l->lock);
+    s->seconds = seconds(now_ns() - l->opened_ns);
+    s->waited_s = seconds(l->waited_ns);
+    s->batches = l->batches;
+    s->samples = l->samples;
+    s->bad = l->bad;
+    pthread_mutex_unlock(&l->lock);
+}
+
+int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
+{
+    const int rc = loader_check(l, NULL);
+    if (rc != STK_OK)
+        return rc;
+    stk_stats s;
+    collect(l, &s);
+    memset(out, 0, size);
+    memcpy(out, &s, size < sizeof s ? size : sizeof s);
+    return STK_OK;
+}
+
+const char *stk_limit(stk_loader *l)
+{
+    stk_stats s;
+    if (stk_stats_get(l, &s) != STK_OK)
+        return "consumer";
+    const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
+    if (s.idle_s > busy) /* the threads mostly wait for room in the ring */
+        return "consumer";
+    const double most = s.decode_s > s.read_s ? s.decode_s : s.read_s;
+    if (s.op_s > most && s.op_s > s.transform_s)
+        return "op";
+    if (s.transform_s > most)
+        return "transform";
+    return s.decode_s >= s.read_s ? "decode" : "read";
+}
+
+int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out)
+{
+    if (loader_check(l, NULL) != STK_OK)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    const int found = i >= 0 && i < l->n_bads;
+    if (found)
+        *out = l->bads[i];
+    pthread_mutex_unlock(&l->lock);
+    return found;
+}
+
+/* ------------------------------------------------------------------ what was chosen */
+
+static void explain_threads(const stk_loader *l, struct buf *b)
+{
+    const struct machine *m = &l->machine;
+    buf_printf(b, "threads    %d", l->options.threads);
+    if (l->options.threads != machine_threads(m))
+        buf_printf(b, " (as asked; this process may use %d)\n", machine_threads(m));
+    else if (m->cpus_quota > 0 && m->cpus_quota < m->cpus_affinity)
+        buf_printf(b, " (the cgroup grants %.2f of %d CPUs)\n", m->cpus_quota, m->cpus_online);
+    else
+        buf_printf(b, " (of %d CPUs, all this process may use)\n", m->cpus_online);
+}
+
+static void explain_memory(const stk_loader *l, struct buf *b)
+{
+    const int64_t mib = 1 << 20;
+    buf_printf(b, "memory     at most %lld MiB: %lld batches ahead of %.1f MiB each, scratch of %zu MiB a thread\n",
+               (long long)(l->options.memory / mib), (long long)l->ring.n_slots, (double)l->batch_bytes / (double)mib,
+               l->budget.share >> 20);
+    buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
+}
+
+size_t stk_explain(stk_loader *l, char *buf, size_t n)
+{
+    struct buf b = {.max = 1 << 16};
+    buf_printf(&b, "source     %s, %lld samples, %d classes\n", source_kind(l->source),
+               (long long)source_count(l->source), source_n_classes(l->source));
+    if (l->plan)
+        buf_printf(&b, "ops        %s\n", plan_text(l->plan));
+    buf_printf(&b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
+               l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
+               (long long)l->order.world, (long long)stk_length(l));
+    explain_threads(l, &b);
+    explain_memory(l, &b);
+    buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
+    buf_printf(&b, "reader     pread\n");
+    const size_t len = b.len;
+    if (n)
+        snprintf(buf, n, "%.*s", (int)len, b.data ? (const char *)b.data : "");
+    buf_done(&b);
+    return len;
+}

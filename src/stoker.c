@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stoker.c -- the public face: checks arguments, fills in defaults, and asks the right one.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "loader.h"
+
+#define STRING_OF(x)        #x
+#define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
+
+const char *stk_version(void)
+{
+    return VERSION_OF(STK_VERSION_MAJOR, STK_VERSION_MINOR, STK_VERSION_PATCH);
+}
+
+/* ------------------------------------------------------------------ options */
+
+enum { THREADS_MAX = 1024 };
+
+static int usage(stk_error *e, const char *words)
+{
+    return error_set(e, STK_EUSAGE, "open", "%s", words);
+}
+
+/* A program built for a later header may know more options than we do: those must be unset. */
+static int copy_options(stk_options *to, const stk_options *from, size_t size, stk_error *e)
+{
+    const char *tail = (const char *)from;
+    for (size_t i = sizeof *to; i < size; i++)
+        if (tail[i] != 0)
+            return usage(e, "an option is set that this version of the library does not know");
+    memset(to, 0, sizeof *to);
+    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
+    return STK_OK;
+}
+
+static int check_source(const stk_options *o, stk_error *e)
+{
+    const int given = (o->source != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
+    if (given == 0)
+        return usage(e, "no source: give source, arrays or hooks");
+    if (given > 1)
+        return usage(e, "more than one of source, arrays and hooks");
+    if (o->hooks && (!o->hooks->count || !o->hooks->read))
+        return usage(e, "hooks need count and read");
+    if (o->take < 0 || o->n_subset < 0 || o->n_arrays < 0 || o->n_classes < 0)
+        return usage(e, "a count of samples, arrays or classes is negative");
+    if (o->op && !o->op->run)
+        return usage(e, "the op hook has no function");
+    if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
+        return usage(e, "the allocator needs alloc and free");
+    return STK_OK;
+}
+
+static int check_form(const stk_options *o, stk_error *e)
+{
+    const stk_dtype t = o->dtype;
+    if (t != STK_FLOAT32 && t != STK_FLOAT16 && t != STK_BFLOAT16 && t != STK_UINT8)
+        return usage(e, "dtype must be float32, float16, bfloat16 or uint8");
+    if (o->layout != STK_NCHW && o->layout != STK_NHWC)
+        return usage(e, "layout must be NCHW or NHWC");
+    if (o->fidelity != STK_EXACT)
+        return usage(e, "fidelity must be exact; draft is not in this version");
+    if (o->reader != STK_READER_PREAD)
+        return usage(e, "reader must be pread; uring is not in this version");
+    if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
+        return usage(e, "on_error must be raise, skip or replace");
+    if (!(o->max_bad >= 0 && o->max_bad <= 1))
+        return usage(e, "max_bad is a share of the samples, between 0 and 1");
+    if (o->max_pixels < 0 || o->max_bytes < 0)
+        return usage(e, "max_pixels and max_bytes must be positive");
+    return STK_OK;
+}
+
+static int check_amounts(const stk_options *o, stk_error *e)
+{
+    if (o->batch_size < 1 || o->batch_size > INT32_MAX)
+        return error_set(e, STK_EUSAGE, "open", "batch_size is %lld; it must be between 1 and %d",
+                         (long long)o->batch_size, INT32_MAX);
+    if (o->drop_last && o->pad_last)
+        return usage(e, "drop_last and pad_last exclude each other");
+    if (o->world_size < 1 || o->rank < 0 || o->rank >= o->world_size)
+        return error_set(e, STK_EUSAGE, "open", "rank %d of %d; ranks count from 0 to world_size - 1", o->rank,
+                         o->world_size);
+    if (o->threads < 1 || o->threads > THREADS_MAX)
+        return error_set(e, STK_EUSAGE, "open", "threads is %d; it must be between 1 and %d, or 0 to be chosen",
+                         o->threads, THREADS_MAX);
+    if (o->memory < 0)
+        return usage(e, "memory is negative");
+    return STK_OK;
+}
+
+static void fill_in(stk_options *o, const struct machine *m)
+{
+    if (o->dtype == STK_DTYPE_DEFAULT)
+        o->dtype = STK_FLOAT32;
+    if (o->layout == STK_LAYOUT_DEFAULT)
+        o->layout = STK_NCHW;
+    if (o->fidelity == STK_FIDELITY_DEFAULT)
+        o->fidelity = STK_EXACT;
+    if (o->reader == STK_READER_DEFAULT)
+        o->reader = STK_READER_PREAD;
+    if (o->on_error == STK_ON_ERROR_DEFAULT)
+        o->on_error = STK_RAISE;
+    if (o->max_bad == 0)
+        o->max_bad = 0.01;
+    if (o->max_pixels == 0)
+        o->max_pixels = 256 * 1000 * 1000;
+    if (o->max_bytes == 0)
+        o->max_bytes = (int64_t)1 << 30;
+    if (o->batch_size == 0)
+        o->batch_size = 1;
+    if (o->world_size == 0)
+        o->world_size = 1;
+    if (o->threads == 0)
+        o->threads = machine_threads(m);
+    if (o->memory == 0)
+        o->memory = m->memory_available / 4;
+}
+
+int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e)
+{
+    if (!from)
+        return usage(e, "no options");
+    int rc = copy_options(to, from, size, e);
+    if (rc != STK_OK)
+        return rc;
+    machine_look(m);
+    fill_in(to, m);
+    rc = check_source(to, e);
+    if (rc == STK_OK)
+        rc = check_form(to, e);
+    if (rc == STK_OK)
+        rc = check_amounts(to, e);
+    if (rc == STK_OK)
+        rc = cpu_choose(to->cpu, &to->cpu, e);
+    return rc;
+}
+
+int options_source(const stk_options *o, struct source **out, stk_error *e)
+{
+    const struct source_options s = {
+        .path = o->source,
+        .arrays = o->arrays,
+        .n_arrays = o->n_arrays,
+        .hooks = o->hooks,
+        .classes = o->classes,
+        .n_classes = o->n_classes,
+        .threads = o->threads,
+        .cache_dir = o->cache_dir,
+        .max_bytes = o->max_bytes,
+    };
+    return source_open(out, &s, e);
+}
+
+struct decode_limits options_limits(const stk_options *o)
+{
+    return (struct decode_limits){.max_pixels = o->max_pixels, .no_exif = o->no_exif != 0};
+}
+
+/* ------------------------------------------------------------------ the loader */
+
+int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_error *e)
+{
+    *out = NULL;
+    struct stk_loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return error_nomem(e, "open", sizeof *l);
+    int rc = options_take(&l->options, o, size, &l->machine, e);
+    if (rc != STK_OK) {
+        free(l);
+        return rc;
+    }
+    rc = loader_open(l, e);
+    if (rc != STK_OK) {
+        loader_close(l);
+        return rc;
+    }
+    *out = l;
+    return STK_OK;
+}
+
+void stk_close(stk_loader *l)
+{
+    /* In a forked child the threads are not there and the locks may be held: it is left as it is. */
+    if (l && loader_check(l, NULL) == STK_OK)
+        loader_close(l);
+}
+
+void stk_stop(stk_loader *l)
+{
+    if (l && loader_check(l, NULL) == STK_OK)
+        ring_stop(&l->ring);
+}
+
+int64_t stk_length(const stk_loader *l)
+{
+    return order_batches(&(struct order){.n = l->order.n,
+                                         .batch_size = l->order.batch_size,
+                                         .world = l->order.world,
+                                         .drop_last = l->order.drop_last,
+                                         .resumed_epoch = -1},
+                         0);
+}
+
+int64_t stk_count(const stk_loader *l)
+{
+    return l->order.n;
+}
+
+int stk_n_classes(const stk_loader *l)
+{
+    return source_n_classes(l->source);
+}
+
+const char *stk_class_name(const stk_loader *l, int i)
+{
+    return i >= 0 && i < source_n_classes(l->source) ? source_class(l->source, i) : NULL;
+}
+
+uint64_t stk_fingerprint(const stk_loader *l)
+{
+    return loader_fingerprint(l);
+}
+
+size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
+{
+    if (sample >= 0 && sample < source_count(l->source))
+        return source_path(l->source, sample, buf, n);
+    if (n)
+        buf[0] = 0;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ pictures, hashing */
+
+int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride, const stk_encode_options *o,
+               void **out, size_t *n, stk_error *e)
+{
+    *out = NULL;
+    *n = 0;
+    if (!pixels || !o || width < 1 || height < 1 || (channels != 1 && channels != 3))
+        return error_set(e, STK_EUSAGE, "encode", "needs pixels of 1 or 3 channels, at least 1 x 1");
+    if (stride < (size_t)width * (size_t)channels)
+        return error_set(e, STK_EUSAGE, "encode", "stride %zu is less than a row of %d pixels", stride, width);
+    if (o->quality < 0 || o->quality > 100)
+        return error_set(e, STK_EUSAGE, "encode", "quality %d is not between 1 and 100", o->quality);
+    stk_encode_options filled = *o;
+    if (filled.quality == 0)
+        filled.quality = 90;
+    const struct image im = {
+        .px = (uint8_t *)(uintptr_t)pixels, .stride = stride, .w = width, .h = height, .channels = channels};
+    return encode_pixels(&im, &filled, out, n, e);
+}
+
+void stk_free(void *p)
+{
+    free(p);
+}
+
+uint64_t stk_hash(const void *p, size_t n, uint64_t seed)
+{
+    return hash_bytes(p, n, seed);
+}
+
+/* ------------------------------------------------------------------ the machine */
+
+int stk_info_get_sized(stk_info *out, size_t size)
+{
+    struct machine m;
+    machine_look(&m);
+    stk_info i = {
+        .jpeg = decode_version(STK_JPEG),
+        .png = decode_version(STK_PNG),
+        .webp = decode_version(STK_WEBP),
+        .cpus_online = m.cpus_online,
+        .cpus_affinity = m.cpus_affinity,
+        .cpus_quota = m.cpus_quota,
+        .threads = machine_threads(&m),
+        .memory_total = m.memory_total,
+        .memory_limit = m.memory_limit,
+        .memory = m.memory_available / 4,
+    };
+    stk_cpu best = STK_CPU_C;
+    cpu_choose(STK_CPU_DEFAULT, &best, NULL);
+    i.cpu_in_use = cpu_name(best);
+    snprintf(i.cpu_has, sizeof i.cpu_has, "c%s%s", m.avx2 ? " avx2" : "", m.avx512 ? " avx512" : "");
+    source_cache_dir(NULL, i.cache_dir, sizeof i.cache_dir);
+    memset(out, 0, size);
+    memcpy(out, &i, size < sizeof i ? size : sizeof i);
+    return STK_OK;
+}

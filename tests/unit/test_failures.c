@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_failures.c -- every allocation and every call to the system fails once, the n-th one after
+ * the other, while a folder is opened, read for an epoch, saved, resumed and closed. Each run must end with
+ * the right pixels or with an error in words; the sanitizers watch for leaks and worse.
+ *
+ * The linker puts the functions below in place of the real ones (-Wl,--wrap); those for large files have names of
+ * their own.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stoker.h"
+#include "test.h"
+
+/* Which call fails: counted down while armed. */
+static atomic_int fail_in = -1, calls;
+static const char *failing;
+
+static int fails(const char *kind)
+{
+    if (strcmp(kind, failing) != 0)
+        return 0;
+    calls++;
+    return atomic_fetch_sub(&fail_in, 1) == 0;
+}
+
+#define WRAP(kind, type, name, params, args, on_failure, error)                                                        \
+    type __real_##name params;                                                                                         \
+    type __wrap_##name params;                                                                                         \
+    type __wrap_##name params                                                                                          \
+    {                                                                                                                  \
+        if (fails(kind)) {                                                                                             \
+            errno = error;                                                                                             \
+            return on_failure;                                                                                         \
+        }                                                                                                              \
+        return __real_##name args;                                                                                     \
+    }
+
+WRAP("memory", void *, malloc, (size_t n), (n), NULL, ENOMEM)
+WRAP("memory", void *, calloc, (size_t n, size_t m), (n, m), NULL, ENOMEM)
+WRAP("memory", void *, realloc, (void *p, size_t n), (p, n), NULL, ENOMEM)
+WRAP("memory", void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
+     MAP_FAILED, ENOMEM)
+WRAP("memory", void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
+     MAP_FAILED, ENOMEM)
+WRAP("read", ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
+WRAP("read", ssize_t, pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
+WRAP("read", ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), -1, EIO)
+WRAP("read", int, fstat, (int fd, struct stat *s), (fd, s), -1, EIO)
+WRAP("read", int, fstat64, (int fd, struct stat *s), (fd, s), -1, EIO)
+WRAP("read", int, fstatat, (int fd, const char *p, struct stat *s, int flags), (fd, p, s, flags), -1, EIO)
+WRAP("read", int, fstatat64, (int fd, const char *p, struct stat *s, int flags), (fd, p, s, flags), -1, EIO)
+WRAP("read", DIR *, fdopendir, (int fd), (fd), NULL, EMFILE)
+WRAP("read", DIR *, opendir, (const char *p), (p), NULL, EMFILE)
+WRAP("read", struct dirent *, readdir, (DIR * d), (d), NULL, EIO)
+WRAP("read", struct dirent *, readdir64, (DIR * d), (d), NULL, EIO)
+WRAP("thread", int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), (t, a, f, x),
+     EAGAIN, EAGAIN)
+
+#define WRAP_OPEN(name, params, args)                                                                                  \
+    int __real_##name params;                                                                                          \
+    int __wrap_##name params;                                                                                          \
+    int __wrap_##name params                                                                                           \
+    {                                                                                                                  \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;                                                \
+        va_end(rest);                                                                                                  \
+        if (fails("read")) {                                                                                           \
+            errno = EMFILE;                                                                                            \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        return __real_##name args;                                                                                     \
+    }
+
+WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(openat, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
+WRAP_OPEN(openat64, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
+
+/* ------------------------------------------------------------------ the job */
+
+static char folder[] = "/tmp/stoker-failures-XXXXXX";
+enum { FILES = 6 };
+
+static void path_of(int i, char *buf, size_t n)
+{
+    static const char *const suffix[] = {"jpg", "png", "webp"};
+    snprintf(buf, n, "%s/set/%c/%d.%s", folder, i % 2 ? 'b' : 'a', i, suffix[i % 3]);
+}
+
+static void write_picture(int i)
+{
+    uint8_t px[40 * 30 * 3];
+    for (size_t k = 0; k < sizeof px; k++)
+        px[k] = (uint8_t)(k * 7 + (size_t)i * 31);
+    const stk_encode_options o = {.format = (stk_format)(STK_JPEG + i % 3)};
+    void *bytes = NULL;
+    size_t n = 0;
+    if (stk_encode(px, 40, 30, 3, 120, &o, &bytes, &n, NULL) != STK_OK)
+        return; /* a codec that is not built in */
+    char path[200];
+    path_of(i, path, sizeof path);
+    FILE *f = fopen(path, "wb");
+    fwrite(bytes, 1, n, f);
+    fclose(f);
+    stk_free(bytes);
+}
+
+static void make_folder(void)
+{
+    if (!mkdtemp(folder))
+        exit(1);
+    char path[200];
+    static const char *const dirs[] = {"set", "set/a", "set/b", "cache"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, dirs[i]);
+        mkdir(path, 0700);
+    }
+    for (int i = 0; i < FILES; i++)
+        write_picture(i);
+}
+
+static void remove_folder(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0)
+        printf("could not remove %s\n", folder);
+}
+
+/* Reads what is left of an epoch into a hash; the code that ended it. */
+static int read_epoch(stk_loader *l, uint64_t *hash)
+{
+    stk_error e;
+    stk_batch *b;
+    int rc;
+    while ((rc = stk_next(l, &b, &e)) == STK_OK) {
+        *hash = stk_hash(stk_field(b, "image")->data, (size_t)stk_samples(b) * 3 * 16 * 16, *hash);
+        stk_release(b);
+    }
+    if (rc != STK_END)
+        CHECK(e.text[0] != 0);
+    return rc;
+}
+
+/* 0: all went well, *hash is that of two epochs. */
+static int job(uint64_t *hash, int cached)
+{
+    char path[200], cache[200], state[300];
+    snprintf(path, sizeof path, "%s/set", folder);
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    const stk_options o = {
+        .source = path,
+        .ops = "RandomResizedCrop(16) | RandomHorizontalFlip",
+        .dtype = STK_UINT8,
+        .batch_size = 2,
+        .threads = 1,
+        .shuffle = 1,
+        .cache_dir = cached ? cache : "off",
+        .memory = 64 << 20,
+    };
+    stk_error e;
+    stk_loader *l;
+    *hash = 0;
+    int rc = stk_open(&l, &o, &e);
+    if (rc != STK_OK) {
+        CHECK(e.code == rc && e.text[0] != 0);
+        return rc;
+    }
+    rc = read_epoch(l, hash);
+    if (rc == STK_END) {
+        stk_state_get(l, state, sizeof state);
+        rc = stk_state_set(l, state, &e);
+    }
+    if (rc == STK_OK)
+        rc = read_epoch(l, hash);
+    stk_close(l);
+    return rc == STK_END ? 0 : rc;
+}
+
+static uint64_t right; /* the hash when nothing fails */
+
+static void fail_one_by_one(const char *kind, int cached)
+{
+    int n = 0;
+    for (int more = 1; more; n++) {
+        uint64_t hash;
+        failing = kind;
+        fail_in = n;
+        const int rc = job(&hash, cached);
+        more = fail_in < 0; /* it was reached */
+        fail_in = -1;
+        CHECK(rc != 0 || hash == right || strcmp(kind, "read") == 0);
+    }
+    printf("%s%s: %d calls, each failed once\n", kind, cached ? ", with a cache" : "", n - 1);
+    CHECK(n > (strcmp(kind, "thread") == 0 ? 1 : 10));
+}
+
+static void memory(void)
+{
+    fail_one_by_one("memory", 0);
+    fail_one_by_one("memory", 1);
+}
+
+/* A folder that cannot be read to its end has fewer samples: the pixels may differ, never be wrong. */
+static void reads(void)
+{
+    fail_one_by_one("read", 0);
+    fail_one_by_one("read", 1);
+}
+
+static void threads(void)
+{
+    fail_one_by_one("thread", 0);
+}
+
+static int check_finding(void *user, const stk_finding *f)
+{
+    (void)user;
+    CHECK(f->code == STK_OK || f->reason[0] != 0);
+    return 0;
+}
+
+static void scan_each(const char *kind)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/set", folder);
+    const stk_options o = {.source = path, .threads = 1, .cache_dir = "off", .memory = 64 << 20};
+    const stk_scan_options s = {.decode = 1, .each = check_finding};
+    for (int n = 0, more = 1; more; n++) {
+        stk_error e;
+        failing = kind;
+        fail_in = n;
+        const int rc = stk_scan(&o, &s, &e);
+        more = fail_in < 0;
+        fail_in = -1;
+        CHECK(rc == STK_OK || e.text[0] != 0);
+    }
+}
+
+static void scans(void)
+{
+    scan_each("memory");
+    scan_each("read");
+    scan_each("thread");
+}
+
+/* Once the largest sample was seen, our code allocates nothing more. PNG is left out: libpng's own memory comes
+ * through a hook of ours. */
+static void no_allocation_per_sample(void)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/set", folder);
+    const int64_t subset[] = {0, 1, 4, 5};
+    const stk_options o = {
+        .source = path,
+        .subset = subset,
+        .n_subset = 4,
+        .ops = "Resize((16, 16))",
+        .batch_size = 2,
+        .threads = 1,
+        .cache_dir = "off",
+    };
+    stk_loader *l;
+    stk_batch *b;
+    CHECK_EQ(stk_open(&l, &o, NULL), STK_OK);
+    for (int epoch = 0; epoch < 3; epoch++)
+        while (stk_next(l, &b, NULL) == STK_OK)
+            stk_release(b);
+    failing = "memory";
+    calls = 0;
+    for (int epoch = 0; epoch < 20; epoch++)
+        while (stk_next(l, &b, NULL) == STK_OK)
+            stk_release(b);
+    CHECK_EQ(calls, 0);
+    failing = "";
+    stk_close(l);
+}
+
+int main(int argc, char **argv)
+{
+    failing = "";
+    make_folder();
+    int rc = job(&right, 0);
+    if (rc != 0)
+        printf("the job itself fails with %d\n", rc);
+    const struct test_case cases[] = {T(memory), T(reads), T(threads), T(scans), T(no_allocation_per_sample)};
+    rc = rc ? 1 : test_main(cases, 5, argc, argv);
+    remove_folder();
+    return rc;
+}
