@@ -252,6 +252,21 @@ struct stk_batch *depot_take(struct depot *d)
     return b;
 }
 
+int depot_fill(struct depot *d, stk_error *e)
+{
+    struct stk_batch *list = NULL;
+    int n = 0;
+    for (struct stk_batch *b; n < d->keep && (b = depot_take(d)); n++) {
+        b->next = list;
+        list = b;
+    }
+    for (struct stk_batch *next; list; list = next) {
+        next = list->next;
+        stk_release(list);
+    }
+    return n == d->keep ? STK_OK : error_nomem(e, "open", depot_batch_bytes(d->fields, d->n_fields, d->rows));
+}
+
 uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row)
 {
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;

@@ -61,6 +61,8 @@ int depot_new(struct depot **out, const struct field *fields, int n_fields, int 
 /* The loader is done with it; also NULL. */
 void depot_close(struct depot *d);
 
+/* Makes all that it may keep, so that none has to be made later. */
+int depot_fill(struct depot *d, stk_error *e);
 /* A batch with room for all rows and one reference, or NULL when there is no memory. */
 struct stk_batch *depot_take(struct depot *d);
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */

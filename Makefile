@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# An index of commands; the build itself is meson.build. `make help` lists them.
+
+PREFIX ?= /usr/local
+BUILD ?= build
+FUZZ_SECONDS ?= 60
+
+# Real photos and bad files for tests and benchmarks (photos/, corpus/); what needs them is skipped without.
+STOKER_TEST_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(STOKER_TEST_DATA),)
+export STOKER_TEST_DATA
+endif
+# The tools and the Python that setup.sh may have put into .venv come first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+all: ## build the library and the command into build/
+	@tools/setup.sh
+	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -C $(BUILD)
+
+demo: all ## see it work: photos made, loaded, compared with a plain loop, trained on
+	@tools/demo.sh $(BUILD)
+
+test: all ## run every test; the last line counts them
+	@tools/test.sh $(BUILD)
+
+bench: all ## time every stage and the whole path, and check the figures of docs/performance.md
+	@tools/bench.sh $(BUILD)
+
+fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each
+	@tools/setup.sh fuzz
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+lint: ## check formatting, layering, exported symbols, banned functions
+	@tools/setup.sh lint
+	@tools/check.sh $(BUILD)
+
+install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+
+clean: ## remove all that was built
+	rm -rf $(BUILD) build-*
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: all demo test bench fuzz lint install clean help

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plain.h -- a sample by the plain path: the whole file, the whole picture by libjpeg-turbo as it
+ * comes, then the kernels in plain C. What everything faster is compared with.
+ */
+#ifndef PLAIN_H
+#define PLAIN_H
+
+#include "decode/decode.h"
+#include "source/source.h"
+#include "transform/plan.h"
+
+enum plain_stage { PLAIN_READ, PLAIN_DECODE, PLAIN_TRANSFORM, PLAIN_STAGES };
+
+struct plain {
+    struct source *source;
+    struct plan *plan;
+    struct decoder *decoder;
+    struct reading reading;
+    struct arena arena;
+    uint64_t ns[PLAIN_STAGES]; /* time spent, added up */
+    int64_t read_bytes;
+};
+
+int plain_open(struct plain *p, const char *folder, const char *ops, stk_layout layout, stk_error *e);
+void plain_close(struct plain *p); /* also half-built, also twice */
+
+/* Reads, decodes and transforms one sample into a row; its label is then in reading.label. */
+int plain_row(struct plain *p, int64_t sample, uint64_t epoch, void *row, stk_error *e);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * args.c -- what was typed, by the tables of options, into struct args.
+ */
+#include "args.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "out.h"
+#include "value.h"
+
+/* ------------------------------------------------------------------ values */
+
+static int parse_word(const struct args_word *words, const char *s, int *out)
+{
+    for (; words->word; words++) {
+        if (strcmp(words->word, s) == 0) {
+            *out = words->value;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* Names between commas, or the lines of a file; empty ones do not count. */
+static int parse_classes(struct args *a, const char *s)
+{
+    stk_error e;
+    size_t n;
+    free(a->class_text);
+    free(a->class_names);
+    a->class_text = NULL;
+    a->class_names = NULL;
+    if (s[0] == '@') {
+        if (file_read(s + 1, 64 << 20, &a->class_text, &n, &e) != STK_OK)
+            return out_fail(a->command->name, e.code, &e);
+    } else if (!(a->class_text = strdup(s))) {
+        return END_MACHINE;
+    }
+    size_t most = 1;
+    for (const char *p = a->class_text; *p; p++)
+        most += *p == ',' || *p == '\n';
+    a->class_names = calloc(most, sizeof *a->class_names);
+    if (!a->class_names)
+        return END_MACHINE;
+    int count = 0;
+    const char *between = s[0] == '@' ? "\r\n" : ",";
+    for (char *p = a->class_text; *p;) {
+        const size_t len = strcspn(p, between);
+        const int last = p[len] == 0;
+        p[len] = 0;
+        if (len)
+            a->class_names[count++] = p;
+        p += len + !last;
+    }
+    a->o.classes = a->class_names;
+    a->o.n_classes = count;
+    return count ? END_GOOD : END_USAGE;
+}
+
+/* ------------------------------------------------------------------ one option */
+
+static void *slot(struct args *a, const struct args_option *o)
+{
+    return (char *)a + o->at;
+}
+
+static int assign(struct args *a, const struct args_option *o, const char *text)
+{
+    int64_t v;
+    int word;
+    switch (o->kind) {
+    case ARGS_ON:
+    case ARGS_OFF:
+        *(int *)slot(a, o) = o->kind == ARGS_ON;
+        return 0;
+    case ARGS_INT:
+        if (value_int64(text, o->min, o->max, &v))
+            return -1;
+        *(int *)slot(a, o) = (int)v;
+        return 0;
+    case ARGS_INT64:
+        return value_int64(text, o->min, o->max, slot(a, o));
+    case ARGS_UINT64:
+        return value_uint64(text, slot(a, o));
+    case ARGS_SIZE:
+        return value_size(text, slot(a, o));
+    case ARGS_SHARE:
+        return value_share(text, slot(a, o));
+    case ARGS_TEXT:
+        *(const char **)slot(a, o) = text;
+        return 0;
+    case ARGS_WORD:
+        if (parse_word(o->words, text, &word))
+            return -1;
+        memcpy(slot(a, o), &word, sizeof word); /* an int or an enum */
+        return 0;
+    case ARGS_GRID:
+        return value_grid(text, slot(a, o), (int *)slot(a, o) + 1);
+    case ARGS_CLASSES:
+        return parse_classes(a, text);
+    }
+    return -1;
+}
+
+static void say_words(const struct args_option *o, const char *typed)
+{
+    struct nearest n = {.typed = typed};
+    fputs("  it takes", stderr);
+    for (const struct args_word *w = o->words; w->word; w++) {
+        fprintf(stderr, " %s", w->word);
+        nearest_try(&n, w->word);
+    }
+    if (n.best)
+        fprintf(stderr, "; did you mean %s?", n.best);
+    putc('\n', stderr);
+}
+
+static void say_range(const struct args_option *o)
+{
+    if (o->max == INT64_MAX || o->max == INT32_MAX)
+        fprintf(stderr, "  it takes a whole number from %" PRId64 " on\n", o->min);
+    else
+        fprintf(stderr, "  it takes a whole number from %" PRId64 " to %" PRId64 "\n", o->min, o->max);
+}
+
+static void say_wanted(const struct args_option *o, const char *typed)
+{
+    switch (o->kind) {
+    case ARGS_INT:
+    case ARGS_INT64:
+        say_range(o);
+        break;
+    case ARGS_UINT64:
+        fputs("  it takes a whole number from 0 on\n", stderr);
+        break;
+    case ARGS_SIZE:
+        fputs("  it takes a size such as 512M, 2GiB or 4096; M is MiB\n", stderr);
+        break;
+    case ARGS_SHARE:
+        fputs("  it takes a share such as 0.05 or 5%\n", stderr);
+        break;
+    case ARGS_WORD:
+        say_words(o, typed);
+        break;
+    case ARGS_GRID:
+        fputs("  it takes columns x rows, such as 8x5\n", stderr);
+        break;
+    default:
+        break;
+    }
+}
+
+int args_set(struct args *a, const struct args_option *o, const char *text)
+{
+    const int rc = assign(a, o, text);
+    if (rc == 0)
+        return END_GOOD;
+    if (rc == END_MACHINE)
+        return END_MACHINE;
+    out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
+    say_wanted(o, text);
+    return END_USAGE;
+}
+
+static void show_word(const struct args_option *o, int value, char *buf, size_t n)
+{
+    for (const struct args_word *w = o->words; w->word; w++)
+        if (w->value == value)
+            snprintf(buf, n, "%s", w->word);
+}
+
+void args_show(const struct args *a, const struct args_option *o, char *buf, size_t n)
+{
+    const void *at = (const char *)a + o->at;
+    const char *text;
+    int word;
+    buf[0] = 0;
+    switch (o->kind) {
+    case ARGS_ON:
+    case ARGS_OFF:
+    case ARGS_INT:
+        snprintf(buf, n, "%d", *(const int *)at);
+        break;
+    case ARGS_INT64:
+    case ARGS_SIZE:
+        snprintf(buf, n, "%" PRId64, *(const int64_t *)at);
+        break;
+    case ARGS_UINT64:
+        snprintf(buf, n, "%" PRIu64, *(const uint64_t *)at);
+        break;
+    case ARGS_SHARE:
+        snprintf(buf, n, "%.9f", *(const double *)at);
+        break;
+    case ARGS_TEXT:
+        text = *(const char *const *)at;
+        snprintf(buf, n, "%s", text ? text : "");
+        break;
+    case ARGS_WORD:
+        memcpy(&word, at, sizeof word);
+        show_word(o, word, buf, n);
+        break;
+    case ARGS_GRID:
+        snprintf(buf, n, "%dx%d", ((const int *)at)[0], ((const int *)at)[1]);
+        break;
+    case ARGS_CLASSES:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ the tables */
+
+const struct args_option *args_option_at(const struct command *c, int i)
+{
+    int n = 0;
+    for (const struct args_option *o = c->options; o && o->name; o++)
+        if (n++ == i)
+            return o;
+    if (!c->groups)
+        return NULL;
+    const struct args_option *o = &args_common[i - n];
+    return o->name ? o : NULL;
+}
+
+static int is_named(const struct args_option *o, const char *name, size_t n)
+{
+    return strlen(o->name) == n && memcmp(o->name, name, n) == 0;
+}
+
+static int find_option(const struct command *c, const char *name, size_t n)
+{
+    const struct args_option *o;
+    for (int i = 0; (o = args_option_at(c, i)); i++)
+        if (is_named(o, name, n))
+            return i;
+    return -1;
+}
+
+static int find_letter(const struct command *c, char letter)
+{
+    const struct args_option *o;
+    for (int i = 0; (o = args_option_at(c, i)); i++)
+        if (o->letter && o->letter == letter)
+            return i;
+    return -1;
+}
+
+int args_given(const struct args *a, const char *name)
+{
+    const int i = find_option(a->command, name, strlen(name));
+    return i >= 0 && i < (int)sizeof a->given && a->given[i];
+}
+
+/* ------------------------------------------------------------------ the line */
+
+static int unknown_option(const struct command *c, const char *typed, size_t n)
+{
+    char name[64];
+    const struct args_option *o;
+    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), typed);
+    struct nearest near = {.typed = name};
+    for (int i = 0; (o = args_option_at(c, i)); i++)
+        nearest_try(&near, o->name);
+    if (near.best)
+        out_say(c->name, "there is no option --%s; did you mean --%s?", name, near.best);
+    else
+        out_say(c->name, "there is no option --%s; `stoker %s --help` lists them", name, c->name);
+    return END_USAGE;
+}
+
+static int wants_value(const struct args_option *o)
+{
+    return o->kind != ARGS_ON && o->kind != ARGS_OFF;
+}
+
+static int set_given(struct args *a, int i, const char *value)
+{
+    const struct args_option *o = args_option_at(a->command, i);
+    if (i < (int)sizeof a->given)
+        a->given[i] = 1;
+    if (o->group && !(o->group & a->command->groups))
+        out_say(a->command->name, "--%s has no effect here", o->name);
+    return args_set(a, o, value);
+}
+
+/* "--name value", "--name=value", "-o value"; *at moves past a value that stands alone. */
+static int take_option(struct args *a, int argc, char **argv, int *at)
+{
+    const char *word = argv[*at];
+    const int is_long = word[1] == '-';
+    const char *name = word + 1 + is_long, *equals = strchr(name, '=');
+    const size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    const int i = is_long ? find_option(a->command, name, n) : n == 1 ? find_letter(a->command, name[0]) : -1;
+    if (i < 0)
+        return unknown_option(a->command, name, n);
+    const struct args_option *o = args_option_at(a->command, i);
+    if (!wants_value(o)) {
+        if (!equals)
+            return set_given(a, i, "");
+        out_say(a->command->name, "--%s takes no value", o->name);
+        return END_USAGE;
+    }
+    if (equals)
+        return set_given(a, i, equals + 1);
+    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
+        out_say(a->command->name, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+        return END_USAGE;
+    }
+    return set_given(a, i, argv[++*at]);
+}
+
+static int take_operand(struct args *a, const char *word)
+{
+    if (!a->command->operand) {
+        out_say(a->command->name, "takes no '%s'", word);
+        return END_USAGE;
+    }
+    if (a->operand) {
+        out_say(a->command->name, "takes one %s, and there are two: '%s' and '%s'", a->command->operand, a->operand,
+                word);
+        return END_USAGE;
+    }
+    a->operand = word;
+    return END_GOOD;
+}
+
+static int check_operand(const struct args *a)
+{
+    if (!a->command->operand || (a->operand && a->operand[0]))
+        return END_GOOD;
+    out_say(a->command->name, "what %s?  stoker %s %s; `stoker %s --help` has examples",
+            strcmp(a->command->operand, "OUT") == 0 ? "folder to write to" : "source to read", a->command->name,
+            a->command->operand, a->command->name);
+    return END_USAGE;
+}
+
+/* What a single value cannot say. */
+static int check_values(struct args *a)
+{
+    if (a->cache) {
+        out_say(a->command->name, "this version keeps no data, only --cache none");
+        return END_USAGE;
+    }
+    if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
+        a->o.max_bad = 1e-12; /* zero would be the default */
+    return END_GOOD;
+}
+
+static int asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+int args_parse(struct args *a, const struct command *c, int argc, char **argv)
+{
+    *a = (struct args){.command = c};
+    if (c->defaults)
+        c->defaults(a);
+    int only_operands = 0;
+    for (int i = 0; i < argc; i++) {
+        int end;
+        if (!only_operands && strcmp(argv[i], "--") == 0) {
+            only_operands = 1;
+            continue;
+        }
+        if (!only_operands && asks_for_help(argv[i]))
+            return -1;
+        if (!only_operands && argv[i][0] == '-' && argv[i][1])
+            end = take_option(a, argc, argv, &i);
+        else
+            end = take_operand(a, argv[i]);
+        if (end != END_GOOD)
+            return end;
+    }
+    a->o.source = a->operand;
+    const int end = check_values(a);
+    return end == END_GOOD ? check_operand(a) : end;
+}
+
+void args_done(struct args *a)
+{
+    free(a->class_text);
+    free(a->class_names);
+    a->class_text = NULL;
+    a->class_names = NULL;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_bench.c -- stoker bench: reads epochs as training would, and says what limits it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "args.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "resume.h"
+#include "stop.h"
+#include "table.h"
+
+struct epoch {
+    int64_t epoch, images, bad;
+    double seconds, waited_s;
+};
+
+struct bench {
+    struct args *a;
+    stk_loader *loader;
+    struct resume r;
+    struct progress progress;
+    struct epoch *epochs;
+    int64_t n_epochs, images, batches;
+    double seconds, open_s;
+    stk_stats stats;
+    const char *limit;
+};
+
+/* ------------------------------------------------------------------ running */
+
+/* A set that is smaller than a batch still has something to measure. */
+static int open_loader(struct bench *b, stk_error *e)
+{
+    stk_options *o = &b->a->o;
+    const double began = out_clock();
+    int rc = stk_open(&b->loader, o, e);
+    if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
+        out_say("bench", "%s samples do not fill a batch of %s%s, so the short one is kept",
+                out_count(stk_count(b->loader)).s, out_count(o->batch_size).s,
+                o->world_size > 1 ? " on every rank" : "");
+        stk_close(b->loader);
+        o->drop_last = 0;
+        rc = stk_open(&b->loader, o, e);
+    }
+    b->open_s = out_clock() - began;
+    return rc;
+}
+
+static int enough(const struct bench *b)
+{
+    return b->a->stop_after && b->batches >= b->a->stop_after;
+}
+
+/* Goes to the end of the epoch, or to where it is to stop. */
+static int run_epoch(struct bench *b, struct epoch *to, stk_error *e)
+{
+    stk_stats before = b->stats;
+    const double began = out_clock();
+    const int64_t step = b->a->o.batch_size * (b->a->o.world_size > 0 ? b->a->o.world_size : 1);
+    to->epoch = stk_epoch(b->loader);
+    int rc = STK_OK;
+    while (!enough(b)) {
+        stk_batch *batch;
+        rc = stop_next(b->loader, &batch, e);
+        if (rc != STK_OK)
+            break;
+        to->images += stk_samples(batch);
+        stk_release(batch);
+        b->batches++;
+        b->r.position += step;
+        progress_at(&b->progress, b->images + to->images);
+    }
+    to->seconds = out_clock() - began;
+    stk_stats_get(b->loader, &b->stats);
+    to->waited_s = b->stats.waited_s - before.waited_s;
+    to->bad = b->stats.bad - before.bad;
+    b->images += to->images;
+    b->seconds += to->seconds;
+    return rc;
+}
+
+static int run_epochs(struct bench *b, stk_error *e)
+{
+    const int64_t first = stk_epoch(b->loader), n = b->r.first + b->r.epochs - first;
+    const int64_t world = b->a->o.world_size > 0 ? b->a->o.world_size : 1;
+    if (n <= 0)
+        out_say("bench", "%s is at the end; --epochs %" PRId64 " would go on", b->a->state, b->r.epochs + 1);
+    b->epochs = calloc((size_t)(n > 0 ? n : 1), sizeof *b->epochs);
+    if (!b->epochs) {
+        snprintf(e->text, sizeof e->text, "no memory for %s epochs", out_count(n).s);
+        return STK_ENOMEM;
+    }
+    progress_begin(&b->progress, "bench", n > 0 ? n * stk_count(b->loader) / world : 0);
+    int rc = STK_END;
+    while (rc == STK_END && b->n_epochs < n && !enough(b)) {
+        rc = run_epoch(b, &b->epochs[b->n_epochs++], e);
+        if (rc == STK_END)
+            b->r.position = 0;
+    }
+    progress_end(&b->progress);
+    b->limit = stk_limit(b->loader);
+    return rc == STK_END ? STK_OK : rc;
+}
+
+/* ------------------------------------------------------------------ words */
+
+static int64_t peak_rss(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
+}
+
+static double work_s(const stk_stats *s)
+{
+    return s->read_s + s->decode_s + s->transform_s + s->op_s;
+}
+
+static void print_epochs(const struct bench *b)
+{
+    struct table t = {0};
+    table_head(&t, ">epoch", ">images", ">seconds", ">images/s", ">waited", ">bad", NULL);
+    for (int64_t i = 0; i < b->n_epochs; i++) {
+        const struct epoch *x = &b->epochs[i];
+        table_row(&t, out_count(x->epoch).s, out_count(x->images).s, out_real(x->seconds, 2).s,
+                  out_real(x->seconds > 0 ? (double)x->images / x->seconds : 0, 1).s, out_seconds(x->waited_s).s,
+                  out_count(x->bad).s, NULL);
+    }
+    putchar('\n');
+    table_print(&t, stdout);
+}
+
+static void add_stage(struct table *t, const struct bench *b, const char *name, double seconds, const char *note)
+{
+    const double all = work_s(&b->stats) + b->stats.idle_s;
+    const double each = b->images > 0 ? seconds / (double)b->images * 1e6 : 0;
+    table_row(t, name, out_real(seconds, 2).s, out_share(seconds, all).s, out_real(each, 0).s, note, NULL);
+}
+
+static void print_stages(const struct bench *b)
+{
+    const stk_stats *s = &b->stats;
+    char note[128];
+    snprintf(note, sizeof note, "%s, %s/s a thread", out_bytes(s->read_bytes).s,
+             out_bytes(s->read_s > 0 ? (int64_t)((double)s->read_bytes / s->read_s) : 0).s);
+    struct table t = {0};
+    table_head(&t, "<stage", ">seconds", ">share", ">µs/image", "<", NULL);
+    add_stage(&t, b, "read", s->read_s, note);
+    add_stage(&t, b, "decode", s->decode_s, "");
+    add_stage(&t, b, "transform", s->transform_s, "");
+    if (s->op_s > 0)
+        add_stage(&t, b, "op", s->op_s, "");
+    add_stage(&t, b, "idle", s->idle_s, "threads with nothing to do");
+    putchar('\n');
+    table_print(&t, stdout);
+}
+
+static void print_advice(const struct bench *b)
+{
+    const stk_stats *s = &b->stats;
+    stk_info i;
+    stk_info_get(&i);
+    if (strcmp(b->limit, "consumer") == 0) {
+        puts("The threads mostly waited: the caller is the slower side, and loading is no bottleneck here.");
+        return;
+    }
+    const char *doing = strcmp(b->limit, "read") == 0        ? "reading"
+                        : strcmp(b->limit, "decode") == 0    ? "decoding"
+                        : strcmp(b->limit, "transform") == 0 ? "transforming"
+                                                             : "the op";
+    const double part = strcmp(b->limit, "read") == 0        ? s->read_s
+                        : strcmp(b->limit, "decode") == 0    ? s->decode_s
+                        : strcmp(b->limit, "transform") == 0 ? s->transform_s
+                                                             : s->op_s;
+    printf("Limited by %s, %s of the work: ", doing, out_share(part, work_s(s)).s);
+    if (s->threads < i.threads)
+        printf("%d of %d CPUs work, so --threads %d comes first.\n", s->threads, i.threads, i.threads);
+    else if (strcmp(b->limit, "read") == 0)
+        puts("a faster disk helps, or memory enough to keep the files between epochs.");
+    else if (strcmp(b->limit, "decode") == 0)
+        puts("all CPUs work; smaller pictures (shrunk once, ahead of training) help most.");
+    else
+        puts("all CPUs work; smaller outputs or dtype uint8 help most.");
+}
+
+static void print_text(const struct bench *b)
+{
+    const stk_options *o = &b->a->o;
+    out_paint(stdout, PAINT_BOLD);
+    out_name(stdout, b->a->operand);
+    out_paint(stdout, PAINT_PLAIN);
+    printf(": %s samples, batches of %s, %d threads, opened in %s\n", out_count(stk_count(b->loader)).s,
+           out_count(o->batch_size).s, b->stats.threads, out_seconds(b->open_s).s);
+    printf("  %s\n", o->ops && o->ops[0] ? o->ops : "no ops");
+    print_epochs(b);
+    print_stages(b);
+    printf("\n  memory   %s held, at most %s; %s at the peak of the process\n", out_bytes(b->stats.memory_bytes).s,
+           out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
+    if (b->stats.warnings)
+        printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
+    out_paint(stdout, PAINT_BOLD);
+    printf("\n%s images/s", out_real(b->seconds > 0 ? (double)b->images / b->seconds : 0, 0).s);
+    out_paint(stdout, PAINT_PLAIN);
+    fputs(". ", stdout);
+    print_advice(b);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static void json_epochs(struct json *j, const struct bench *b)
+{
+    json_open(j, "epochs", '[');
+    for (int64_t i = 0; i < b->n_epochs; i++) {
+        const struct epoch *x = &b->epochs[i];
+        json_open(j, NULL, '{');
+        json_int(j, "epoch", x->epoch);
+        json_int(j, "images", x->images);
+        json_real(j, "seconds", x->seconds);
+        json_real(j, "images_per_s", x->seconds > 0 ? (double)x->images / x->seconds : 0);
+        json_int(j, "bad", x->bad);
+        json_real(j, "waited_s", x->waited_s);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void json_stage(struct json *j, const char *name, double seconds, int64_t bytes)
+{
+    json_open(j, name, '{');
+    json_real(j, "s", seconds);
+    if (bytes >= 0)
+        json_int(j, "bytes", bytes);
+    json_close(j, '}');
+}
+
+static void print_json(const struct bench *b)
+{
+    const stk_stats *s = &b->stats;
+    struct json j = {.f = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "source", b->a->operand);
+    json_int(&j, "samples", stk_count(b->loader));
+    json_int(&j, "threads", s->threads);
+    json_text(&j, "ops", b->a->o.ops ? b->a->o.ops : "");
+    json_int(&j, "batch_size", b->a->o.batch_size);
+    json_epochs(&j, b);
+    json_open(&j, "stages", '{');
+    json_stage(&j, "read", s->read_s, s->read_bytes);
+    json_stage(&j, "decode", s->decode_s, -1);
+    json_stage(&j, "transform", s->transform_s, -1);
+    json_stage(&j, "op", s->op_s, -1);
+    json_stage(&j, "wait", s->idle_s, -1);
+    json_close(&j, '}');
+    json_int(&j, "memory_bytes", s->memory_bytes);
+    json_int(&j, "memory_limit", s->memory_limit);
+    json_int(&j, "peak_rss_bytes", peak_rss());
+    json_real(&j, "images_per_s", b->seconds > 0 ? (double)b->images / b->seconds : 0);
+    json_real(&j, "open_s", b->open_s);
+    json_int(&j, "warnings", s->warnings);
+    json_text(&j, "limit", b->limit);
+    json_text(&j, "version", stk_version());
+    json_close(&j, '}');
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static int run_open(struct bench *b)
+{
+    stk_error e = {.sample = -1};
+    if (!b->r.found)
+        b->r.first = stk_epoch(b->loader);
+    const int rc = run_epochs(b, &e);
+    if (rc != STK_OK && rc != STK_STOPPED)
+        return out_fail("bench", rc, &e);
+    if (b->a->json)
+        print_json(b);
+    else
+        print_text(b);
+    const int end = resume_save(&b->r, b->a, b->loader);
+    return end == END_GOOD && rc == STK_STOPPED ? END_INTERRUPTED : end;
+}
+
+static int run(struct args *a)
+{
+    struct bench b = {.a = a};
+    struct out_log log;
+    stk_error e = {.sample = -1};
+    a->o.log = out_log_init(&log, "bench");
+    int end = resume_load(&b.r, a);
+    if (end == END_GOOD) {
+        const int rc = open_loader(&b, &e);
+        if (rc != STK_OK)
+            end = out_fail("bench", rc, &e);
+    }
+    if (end == END_GOOD)
+        end = resume_apply(&b.r, a, b.loader);
+    if (end == END_GOOD)
+        end = run_open(&b);
+    stk_close(b.loader);
+    free(b.epochs);
+    resume_done(&b.r);
+    return end;
+}
+
+static void defaults(struct args *a)
+{
+    a->epochs = 3;
+    a->o.batch_size = 64;
+    a->o.shuffle = 1;
+    a->o.drop_last = 1;
+    a->o.ops = "RandomResizedCrop(224) | RandomHorizontalFlip | Normalize";
+}
+
+static const char *const examples[] = {
+    "stoker bench train/",
+    "three epochs as an ImageNet training reads them: images/s, the time of every stage, what limits it",
+    "stoker bench val/ --ops \"Resize(256) | CenterCrop(224) | Normalize\" --no-shuffle --epochs 1",
+    "as validation reads them",
+    "stoker bench train/ --threads 1 --cpu c",
+    "one thread without vector instructions, to compare",
+    "stoker bench train/ --take 5000 --memory 256M --json > bench.json",
+    "the first 5,000 samples within a limit of memory, for programs",
+    NULL,
+};
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .operand = "SRC",
+    .summary = "read epochs as training would: images/s, the time of every stage",
+    .about = "Reads epochs as training would, and throws the batches away: what is measured is how fast batches can be "
+             "had. Stage times are summed over the threads.",
+    .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_JSON,
+    .examples = examples,
+    .defaults = defaults,
+    .run = run,
+};

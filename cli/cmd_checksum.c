@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_checksum.c -- stoker checksum: one number for every bit that comes out.
+ *
+ * A sample's hash is over its label and the bytes of its row; an epoch's hash chains the hashes of its
+ * samples in order. So batches, threads and a stop in the middle leave no trace in it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "resume.h"
+#include "stop.h"
+
+struct checksum {
+    const struct args *a;
+    stk_loader *loader;
+    struct resume r;
+    struct json json;
+    struct progress progress;
+    int64_t step; /* positions a batch takes, over all ranks */
+    int64_t batches, delivered;
+};
+
+/* ------------------------------------------------------------------ hashing */
+
+static size_t row_bytes(const stk_array *x)
+{
+    static const size_t sizes[] = {4, 4, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
+    size_t n = (size_t)x->dtype < sizeof sizes / sizeof sizes[0] ? sizes[x->dtype] : 1;
+    for (int i = 1; i < x->ndim; i++)
+        n *= (size_t)x->shape[i];
+    return n;
+}
+
+/* The same on machines of either byte order, as far as the pixels are. */
+static uint64_t hash_number(uint64_t v, uint64_t seed)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(v >> (8 * i));
+    return stk_hash(bytes, sizeof bytes, seed);
+}
+
+/* All fields that the batch brings by itself, but those that number the samples. */
+static uint64_t hash_row(const stk_batch *b, int64_t row)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < stk_n_fields(b); i++) {
+        const stk_array *x = stk_field_at(b, i);
+        const size_t n = row_bytes(x);
+        const char *p = (const char *)x->data + (size_t)row * n;
+        int64_t label;
+        if (strcmp(x->name, "label") == 0 && x->dtype == STK_INT64 && x->ndim == 1) {
+            memcpy(&label, p, sizeof label);
+            h = hash_number((uint64_t)label, h);
+        } else {
+            h = stk_hash(p, n, h);
+        }
+    }
+    return h;
+}
+
+static int64_t sample_of(const stk_batch *b, int64_t row)
+{
+    const stk_array *x = stk_field(b, "index");
+    return x ? ((const int64_t *)x->data)[row] : -1;
+}
+
+static int is_valid(const stk_batch *b, int64_t row)
+{
+    const stk_array *x = stk_field(b, "valid");
+    return !x || ((const uint8_t *)x->data)[row] != 0;
+}
+
+/* ------------------------------------------------------------------ printing */
+
+static void tell_sample(struct checksum *c, int64_t epoch, int64_t position, int64_t sample, uint64_t hash)
+{
+    if (!c->a->each_sample)
+        return;
+    if (!c->a->json) {
+        printf("%" PRId64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", epoch, position, sample, hash);
+        return;
+    }
+    json_open(&c->json, NULL, '{');
+    json_int(&c->json, "epoch", epoch);
+    json_int(&c->json, "position", position);
+    json_int(&c->json, "sample", sample);
+    json_hex(&c->json, "hash", hash);
+    json_close(&c->json, '}');
+}
+
+static void tell_epoch(struct checksum *c, int64_t epoch)
+{
+    if (c->a->each_sample)
+        return;
+    if (!c->a->json) {
+        progress_clear(&c->progress);
+        printf("epoch %" PRId64 "  %016" PRIx64 "\n", epoch, c->r.hash);
+        fflush(stdout);
+        return;
+    }
+    json_open(&c->json, NULL, '{');
+    json_int(&c->json, "epoch", epoch);
+    json_int(&c->json, "samples", c->r.samples);
+    json_hex(&c->json, "hash", c->r.hash);
+    json_close(&c->json, '}');
+}
+
+static void json_head(struct checksum *c)
+{
+    const stk_options *o = &c->a->o;
+    c->json.f = stdout;
+    json_open(&c->json, NULL, '{');
+    json_text(&c->json, "source", c->a->operand);
+    json_int(&c->json, "total", stk_count(c->loader));
+    json_hex(&c->json, "fingerprint", stk_fingerprint(c->loader));
+    json_text(&c->json, "ops", o->ops);
+    json_int(&c->json, "rank", o->rank);
+    json_int(&c->json, "world_size", o->world_size > 0 ? o->world_size : 1);
+    json_open(&c->json, c->a->each_sample ? "samples" : "epochs", '[');
+}
+
+/* A failure leaves a whole document, too, with what was found before it. */
+static void json_tail(struct checksum *c, const char *error)
+{
+    json_close(&c->json, ']');
+    if (error)
+        json_text(&c->json, "error", error);
+    json_close(&c->json, '}');
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void take_batch(struct checksum *c, const stk_batch *b)
+{
+    const int64_t rows = stk_samples(b), epoch = stk_batch_epoch(b);
+    const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
+    const int64_t first = c->r.position + c->a->o.rank * (c->step / world);
+    for (int64_t row = 0; row < rows; row++) {
+        if (!is_valid(b, row))
+            continue;
+        const uint64_t h = hash_row(b, row);
+        c->r.hash = hash_number(h, c->r.hash);
+        c->r.samples++;
+        tell_sample(c, epoch, first + row, sample_of(b, row), h);
+    }
+    c->r.position += c->step;
+    c->batches++;
+    c->delivered += rows;
+}
+
+static void end_epoch(struct checksum *c, int64_t epoch)
+{
+    tell_epoch(c, epoch);
+    c->r.position = 0;
+    c->r.samples = 0;
+    c->r.hash = 0;
+}
+
+/* A stop at the very end of an epoch waits for the end, so that its line is printed here. */
+static int may_stop(const struct checksum *c)
+{
+    const int64_t left = stk_count(c->loader) - c->r.position;
+    return left > 0 && !(c->a->o.drop_last && left < c->step);
+}
+
+static int go(struct checksum *c, stk_error *e)
+{
+    int64_t epoch = stk_epoch(c->loader);
+    const int64_t end = c->r.first + c->r.epochs;
+    while (epoch < end) {
+        stk_batch *b;
+        if (c->a->stop_after && c->batches >= c->a->stop_after && may_stop(c))
+            return STK_OK;
+        const int rc = stop_next(c->loader, &b, e);
+        if (rc == STK_END) {
+            end_epoch(c, epoch++);
+            if (c->a->stop_after && c->batches >= c->a->stop_after)
+                return STK_OK;
+        } else if (rc == STK_OK) {
+            take_batch(c, b);
+            stk_release(b);
+            progress_at(&c->progress, c->delivered);
+        } else {
+            return rc;
+        }
+    }
+    return STK_OK;
+}
+
+static int64_t rows_due(const struct checksum *c)
+{
+    const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
+    const int64_t epochs = c->r.first + c->r.epochs - stk_epoch(c->loader);
+    return epochs > 0 ? (epochs * stk_count(c->loader) - c->r.position) / world : 0;
+}
+
+static int run_open(struct checksum *c)
+{
+    stk_error e = {.sample = -1};
+    const stk_options *o = &c->a->o;
+    c->step = (o->batch_size > 0 ? o->batch_size : 1) * (o->world_size > 0 ? o->world_size : 1);
+    if (!c->r.found)
+        c->r.first = stk_epoch(c->loader);
+    else if (rows_due(c) == 0)
+        out_say("checksum", "%s is at the end; --epochs %" PRId64 " would go on", c->a->state, c->r.epochs + 1);
+    progress_begin(&c->progress, "checksum", rows_due(c));
+    if (c->a->json)
+        json_head(c);
+    const int rc = go(c, &e);
+    const int failed = rc != STK_OK && rc != STK_STOPPED;
+    progress_end(&c->progress);
+    if (c->a->json)
+        json_tail(c, failed ? e.text : NULL);
+    if (failed)
+        return out_fail("checksum", rc, &e);
+    const int end = resume_save(&c->r, c->a, c->loader);
+    return end == END_GOOD && rc == STK_STOPPED ? END_INTERRUPTED : end;
+}
+
+static int run(struct args *a)
+{
+    struct checksum c = {.a = a};
+    struct out_log log;
+    stk_error e = {.sample = -1};
+    a->o.log = out_log_init(&log, "checksum");
+    int end = resume_load(&c.r, a);
+    if (end == END_GOOD) {
+        const int rc = stk_open(&c.loader, &a->o, &e);
+        if (rc != STK_OK)
+            end = out_fail("checksum", rc, &e);
+    }
+    if (end == END_GOOD)
+        end = resume_apply(&c.r, a, c.loader);
+    if (end == END_GOOD)
+        end = run_open(&c);
+    stk_close(c.loader);
+    resume_done(&c.r);
+    return end;
+}
+
+static void defaults(struct args *a)
+{
+    a->epochs = 1;
+    a->o.batch_size = 1;
+}
+
+static const char *const examples[] = {
+    "stoker checksum train/ --ops \"Resize(256) | CenterCrop(224)\"",
+    "one line `epoch N  HASH`; two machines with the same lines have the same bits",
+    "stoker checksum train/ --ops \"RandomResizedCrop(224)\" --shuffle --seed 7 --epochs 2 --threads 16",
+    "the same lines for any number of threads and any batch size",
+    "stoker checksum train/ --ops \"CenterCrop(224)\" --state s.json --stop-after 300",
+    "stop in the middle; the same with --state s.json alone goes on from there and prints the lines that are due",
+    "for r in 0 1; do stoker checksum train/ --ops \"CenterCrop(224)\" --batch-size 32 --rank $r --world-size 2 "
+    "--each-sample; done | sort -n -k1,1 -k2,2",
+    "the ranks together, sorted by epoch and position, are the lines of one rank with --batch-size 64",
+    NULL,
+};
+
+const struct command cmd_checksum = {
+    .name = "checksum",
+    .operand = "SRC",
+    .summary = "per epoch one hash over every bit and label, in order",
+    .about = "Prints a line `epoch N  HASH` per epoch, over every bit of every image and every label, in the order of "
+             "delivery: independent of threads, batch size and stops. With --each-sample it prints a line "
+             "`epoch position sample HASH` per sample instead; positions count over all ranks.",
+    .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_EACH | FOR_JSON,
+    .examples = examples,
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_ls.c -- stoker ls: what is in a data set.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+#include "table.h"
+
+enum { N_FORMATS = STK_WEBP + 1, BADS_KEPT = 20 };
+
+static const char *const format_names[N_FORMATS] = {"not a picture", "JPEG", "PNG", "WebP"};
+static const char *const oddities[STK_N_ODDITIES] = {
+#define ODD_WORDS(name, bit, words) [bit] = words,
+    STK_ODDITIES(ODD_WORDS)
+#undef ODD_WORDS
+};
+
+struct bad {
+    char *path, *reason;
+    int64_t sample;
+};
+
+/* What was seen, one number a sample where a median is wanted. */
+struct listing {
+    const struct args *a;
+    struct progress progress;
+    stk_overview o;
+    char kind[64];
+    char **classes;
+    int64_t *class_counts;
+    int64_t samples, seen, unlabelled, n_bad;
+    int64_t formats[N_FORMATS], odd[STK_N_ODDITIES];
+    int64_t *bytes;
+    int32_t *widths, *heights;
+    int64_t n_sizes, n_bytes, total_bytes;
+    struct bad bads[BADS_KEPT];
+    int no_memory;
+};
+
+/* ------------------------------------------------------------------ collecting */
+
+static void begin(void *user, const stk_overview *o, const char *const *class_names)
+{
+    struct listing *l = user;
+    l->o = *o;
+    snprintf(l->kind, sizeof l->kind, "%s", o->kind);
+    const int64_t take = l->a->o.take;
+    l->samples = take > 0 && take < o->samples ? take : o->samples;
+    const size_t n = (size_t)l->samples, k = (size_t)o->n_classes;
+    l->classes = calloc(k + 1, sizeof *l->classes);
+    l->class_counts = calloc(k + 1, sizeof *l->class_counts);
+    l->bytes = malloc((n + 1) * sizeof *l->bytes);
+    l->widths = malloc((n + 1) * sizeof *l->widths);
+    l->heights = malloc((n + 1) * sizeof *l->heights);
+    l->no_memory = !l->classes || !l->class_counts || !l->bytes || !l->widths || !l->heights;
+    for (size_t i = 0; i < k && !l->no_memory; i++) {
+        l->classes[i] = strdup(class_names[i]);
+        l->no_memory = !l->classes[i];
+    }
+    progress_begin(&l->progress, "ls", l->samples);
+}
+
+static void add_bad(struct listing *l, const stk_finding *f)
+{
+    if (l->n_bad < BADS_KEPT) {
+        struct bad *b = &l->bads[l->n_bad];
+        b->path = strdup(f->path);
+        b->reason = strdup(f->reason ? f->reason : stk_code_words(f->code));
+        b->sample = f->sample;
+    }
+    l->n_bad++;
+}
+
+static int each(void *user, const stk_finding *f)
+{
+    struct listing *l = user;
+    if (l->no_memory || l->seen >= l->samples)
+        return 1;
+    l->seen++;
+    if (f->label >= 0 && f->label < l->o.n_classes)
+        l->class_counts[f->label]++;
+    else if (f->label < 0)
+        l->unlabelled++;
+    if (f->bytes >= 0) {
+        l->bytes[l->n_bytes++] = f->bytes;
+        l->total_bytes += f->bytes;
+    }
+    if (f->code != STK_OK) {
+        add_bad(l, f);
+    } else {
+        l->formats[(int)f->format < N_FORMATS ? f->format : 0]++;
+        l->widths[l->n_sizes] = f->width;
+        l->heights[l->n_sizes++] = f->height;
+        for (int i = 0; i < STK_N_ODDITIES; i++)
+            l->odd[i] += (f->odd >> i) & 1;
+    }
+    progress_at(&l->progress, l->seen);
+    return stop_asked();
+}
+
+static void done(struct listing *l)
+{
+    for (int i = 0; l->classes && i < l->o.n_classes; i++)
+        free(l->classes[i]);
+    for (int64_t i = 0; i < l->n_bad && i < BADS_KEPT; i++) {
+        free(l->bads[i].path);
+        free(l->bads[i].reason);
+    }
+    free(l->classes);
+    free(l->class_counts);
+    free(l->bytes);
+    free(l->widths);
+    free(l->heights);
+}
+
+/* ------------------------------------------------------------------ minimum, median, maximum */
+
+struct spread {
+    int64_t min, median, max;
+};
+
+static int by_int32(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_int64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static struct spread spread32(int32_t *v, int64_t n)
+{
+    if (n == 0)
+        return (struct spread){0};
+    qsort(v, (size_t)n, sizeof *v, by_int32);
+    return (struct spread){v[0], v[n / 2], v[n - 1]};
+}
+
+static struct spread spread64(int64_t *v, int64_t n)
+{
+    if (n == 0)
+        return (struct spread){0};
+    qsort(v, (size_t)n, sizeof *v, by_int64);
+    return (struct spread){v[0], v[n / 2], v[n - 1]};
+}
+
+/* ------------------------------------------------------------------ text */
+
+static void line(const char *name)
+{
+    printf("  %-13s", name);
+}
+
+static void print_head(const struct listing *l)
+{
+    out_paint(stdout, PAINT_BOLD);
+    out_name(stdout, l->a->operand);
+    out_paint(stdout, PAINT_PLAIN);
+    printf(": %s\n", l->kind);
+    line("samples");
+    printf("%s, %s", out_count(l->seen).s, out_bytes(l->total_bytes).s);
+    if (l->seen < l->o.samples)
+        printf(" (of %s)", out_count(l->o.samples).s);
+    putchar('\n');
+    line("classes");
+    printf("%s", out_count(l->o.n_classes).s);
+    if (l->o.n_classes && l->unlabelled)
+        printf(", %s samples without one", out_count(l->unlabelled).s);
+    putchar('\n');
+    line("fingerprint");
+    printf("%016" PRIx64 "\n", l->o.fingerprint);
+    line("index");
+    printf("%s, %s%s\n", out_seconds(l->o.index_s).s, out_bytes(l->o.index_bytes).s,
+           l->o.index_cached ? ", from the cache" : "");
+}
+
+static void print_formats(const struct listing *l)
+{
+    const char *between = "";
+    line("formats");
+    for (int i = 1; i < N_FORMATS; i++) {
+        if (!l->formats[i])
+            continue;
+        printf("%s%s %s", between, format_names[i], out_count(l->formats[i]).s);
+        between = ", ";
+    }
+    if (l->n_bad)
+        printf("%sbad %s", between, out_count(l->n_bad).s);
+    putchar('\n');
+}
+
+static void print_oddities(const struct listing *l)
+{
+    const char *between = "";
+    line("odd");
+    for (int i = 0; i < STK_N_ODDITIES; i++) {
+        if (!l->odd[i])
+            continue;
+        printf("%s%s %s", between, oddities[i], out_count(l->odd[i]).s);
+        between = ", ";
+    }
+    puts(between[0] ? "" : "nothing");
+}
+
+/* Files that are there and are no samples. */
+static void print_ignored(const stk_overview *o)
+{
+    const struct {
+        const char *words;
+        int64_t n;
+    } kinds[] = {
+        {"hidden", o->ignored_hidden},           {"no pictures by name", o->ignored_other},
+        {"links in a circle", o->ignored_loops}, {"unreadable", o->unreadable},
+        {"empty classes", o->empty_classes},     {"missing files", o->missing},
+    };
+    const char *between = "";
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!kinds[i].n)
+            continue;
+        if (!between[0])
+            line("passed over");
+        printf("%s%s %s", between, kinds[i].words, out_count(kinds[i].n).s);
+        between = ", ";
+    }
+    if (between[0])
+        putchar('\n');
+}
+
+static void print_sizes(struct listing *l)
+{
+    const struct spread w = spread32(l->widths, l->n_sizes), h = spread32(l->heights, l->n_sizes);
+    const struct spread b = spread64(l->bytes, l->n_bytes);
+    struct table t = {0};
+    putchar('\n');
+    table_head(&t, "<size", ">smallest", ">median", ">largest", NULL);
+    table_row(&t, "width", out_count(w.min).s, out_count(w.median).s, out_count(w.max).s, NULL);
+    table_row(&t, "height", out_count(h.min).s, out_count(h.median).s, out_count(h.max).s, NULL);
+    table_row(&t, "file", out_bytes(b.min).s, out_bytes(b.median).s, out_bytes(b.max).s, NULL);
+    table_print(&t, stdout);
+}
+
+static void print_classes(const struct listing *l)
+{
+    const int n = l->o.n_classes, height = out_height(stdout);
+    const int screenful = height > 24 ? height - 20 : 20;
+    const int shown = l->a->all || n <= screenful + 1 ? n : screenful;
+    if (n == 0)
+        return;
+    struct table t = {0};
+    putchar('\n');
+    table_head(&t, ">label", "<class", ">samples", NULL);
+    for (int i = 0; i < shown; i++) {
+        char label[16];
+        snprintf(label, sizeof label, "%d", i);
+        table_row(&t, label, l->classes[i], out_count(l->class_counts[i]).s, NULL);
+    }
+    table_print(&t, stdout);
+    if (shown < n)
+        printf("  … and %s more (--all shows them)\n", out_count(n - shown).s);
+}
+
+static void print_bads(const struct listing *l)
+{
+    if (l->n_bad == 0)
+        return;
+    putchar('\n');
+    out_paint(stdout, PAINT_BAD);
+    printf("  %s bad at first sight", out_count(l->n_bad).s);
+    out_paint(stdout, PAINT_PLAIN);
+    puts(" (`stoker verify` decodes them all)");
+    for (int64_t i = 0; i < l->n_bad && i < BADS_KEPT; i++) {
+        const struct bad *b = &l->bads[i];
+        fputs("  ", stdout);
+        out_name(stdout, b->path ? b->path : "?");
+        fputs(": ", stdout);
+        out_name(stdout, b->reason ? b->reason : "?");
+        putchar('\n');
+    }
+    if (l->n_bad > BADS_KEPT)
+        printf("  … and %s more\n", out_count(l->n_bad - BADS_KEPT).s);
+}
+
+static void print_text(struct listing *l)
+{
+    print_head(l);
+    print_formats(l);
+    print_oddities(l);
+    print_ignored(&l->o);
+    if (l->n_bytes)
+        print_sizes(l);
+    print_classes(l);
+    print_bads(l);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static void json_spread(struct json *j, const char *key, struct spread s)
+{
+    json_open(j, key, '{');
+    json_int(j, "min", s.min);
+    json_int(j, "median", s.median);
+    json_int(j, "max", s.max);
+    json_close(j, '}');
+}
+
+static void json_tallies(struct json *j, const struct listing *l)
+{
+    json_open(j, "formats", '{');
+    for (int i = 1; i < N_FORMATS; i++)
+        json_int(j, format_names[i], l->formats[i]);
+    json_close(j, '}');
+    json_open(j, "odd", '{');
+    for (int i = 0; i < STK_N_ODDITIES; i++)
+        if (l->odd[i])
+            json_int(j, oddities[i], l->odd[i]);
+    json_close(j, '}');
+    json_open(j, "ignored", '{');
+    json_int(j, "hidden", l->o.ignored_hidden);
+    json_int(j, "other", l->o.ignored_other);
+    json_int(j, "loops", l->o.ignored_loops);
+    json_int(j, "unreadable", l->o.unreadable);
+    json_int(j, "empty_classes", l->o.empty_classes);
+    json_int(j, "missing", l->o.missing);
+    json_close(j, '}');
+}
+
+static void json_lists(struct json *j, const struct listing *l)
+{
+    json_open(j, "classes", '[');
+    for (int i = 0; i < l->o.n_classes; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", l->classes[i]);
+        json_int(j, "samples", l->class_counts[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_open(j, "bad_samples", '[');
+    for (int64_t i = 0; i < l->n_bad && i < BADS_KEPT; i++) {
+        json_open(j, NULL, '{');
+        json_int(j, "sample", l->bads[i].sample);
+        json_text(j, "path", l->bads[i].path);
+        json_text(j, "reason", l->bads[i].reason);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void print_json(struct listing *l)
+{
+    struct json j = {.f = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "source", l->a->operand);
+    json_text(&j, "kind", l->kind);
+    json_int(&j, "samples", l->seen);
+    json_int(&j, "bytes", l->total_bytes);
+    json_int(&j, "n_classes", l->o.n_classes);
+    json_hex(&j, "fingerprint", l->o.fingerprint);
+    json_spread(&j, "width", spread32(l->widths, l->n_sizes));
+    json_spread(&j, "height", spread32(l->heights, l->n_sizes));
+    json_spread(&j, "file_bytes", spread64(l->bytes, l->n_bytes));
+    json_int(&j, "bad", l->n_bad);
+    json_tallies(&j, l);
+    json_open(&j, "index", '{');
+    json_real(&j, "seconds", l->o.index_s);
+    json_int(&j, "bytes", l->o.index_bytes);
+    json_bool(&j, "cached", l->o.index_cached);
+    json_close(&j, '}');
+    json_lists(&j, l);
+    json_close(&j, '}');
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static int run(struct args *a)
+{
+    struct listing l = {.a = a};
+    stk_error e = {.sample = -1};
+    const stk_scan_options s = {.begin = begin, .each = each, .user = &l};
+    int rc = stk_scan(&a->o, &s, &e);
+    progress_end(&l.progress);
+    if (rc == STK_OK && l.no_memory) {
+        rc = STK_ENOMEM;
+        snprintf(e.text, sizeof e.text, "no memory for a list of %s samples", out_count(l.samples).s);
+    }
+    int end = stop_asked() ? END_INTERRUPTED : END_GOOD;
+    if (rc != STK_OK)
+        end = out_fail("ls", rc, &e);
+    else if (a->json)
+        print_json(&l);
+    else
+        print_text(&l);
+    done(&l);
+    return end;
+}
+
+static const struct args_option options[] = {
+    {"all", 0, ARGS_ON, 0, offsetof(struct args, all), 0, 0, NULL, NULL, "show all classes, not only a screenful",
+     NULL},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker ls train/",
+    "samples, classes, formats, sizes, what is odd, the fingerprint",
+    "stoker ls train/ --all",
+    "with every class and its count",
+    "stoker ls val.csv --classes @classes.txt",
+    "a list, with the labels of the training set",
+    "stoker ls train/ --json | jq .odd",
+    "for programs: rotated, grey or CMYK pictures, counted",
+    NULL,
+};
+
+const struct command cmd_ls = {
+    .name = "ls",
+    .operand = "SRC",
+    .summary = "samples, classes, formats, sizes, what is odd, the fingerprint",
+    .about = "Lists what is in a data set, from its index and the header of every picture; nothing is decoded. Two "
+             "sets with the same fingerprint have the same paths, sizes and labels.",
+    .groups = FOR_SOURCE | FOR_JSON,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

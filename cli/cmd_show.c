@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_show.c -- stoker show: a contact sheet of what training sees.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "file.h"
+#include "font.h"
+#include "json.h"
+#include "out.h"
+#include "show.h"
+#include "stop.h"
+
+const struct sheet_colour show_paper = {250, 250, 248}, show_ink = {32, 34, 38}, show_soft = {104, 108, 116};
+
+enum { SIDE = 224, OPS_MAX = 4096 };
+static const float title_cap = 16, under_cap = 10, caption_cap = 10;
+
+/* ------------------------------------------------------------------ pixels to look at */
+
+/* The last op, after the last bar that stands outside of brackets. */
+static size_t last_op(const char *ops)
+{
+    int depth = 0;
+    size_t start = 0;
+    for (size_t i = 0; ops[i]; i++) {
+        depth += (ops[i] == '(' || ops[i] == '[') - (ops[i] == ')' || ops[i] == ']');
+        if (ops[i] == '|' && depth == 0)
+            start = i;
+    }
+    return start;
+}
+
+/* Normalised values are no pixels to look at, but without it they are the same. */
+static void without_normalize(const char *ops, char *buf, size_t n)
+{
+    static const char word[] = "Normalize";
+    snprintf(buf, n, "%s", ops);
+    const size_t at = last_op(buf);
+    const char *p = buf + at + strspn(buf + at, "| \t\n");
+    if (strncmp(p, word, sizeof word - 1) == 0 && !isalnum((unsigned char)p[sizeof word - 1]))
+        buf[at] = 0;
+}
+
+int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
+{
+    char ops[OPS_MAX];
+    without_normalize(o.ops ? o.ops : "", ops, sizeof ops);
+    o.ops = ops;
+    o.dtype = STK_UINT8;
+    o.layout = STK_NHWC;
+    o.drop_last = 0;
+    const int rc = stk_open(l, &o, e);
+    return rc == STK_OK ? stk_set_epoch(*l, a->epoch, e) : rc;
+}
+
+int show_next(stk_loader *l, struct show_view *v, stk_error *e)
+{
+    *v = (struct show_view){0};
+    const int rc = stop_next(l, &v->batch, e);
+    if (rc != STK_OK)
+        return rc;
+    const stk_array *x = stk_field(v->batch, "image"), *y = stk_field(v->batch, "label");
+    const stk_array *i = stk_field(v->batch, "index");
+    v->pixels = x->data;
+    v->h = (int)x->shape[1];
+    v->w = (int)x->shape[2];
+    v->n = stk_samples(v->batch);
+    v->labels = y ? y->data : NULL;
+    v->samples = i ? i->data : NULL;
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ the look */
+
+void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n)
+{
+    const int64_t label = v->labels ? v->labels[row] : -1;
+    const char *class = label >= 0 && label < stk_n_classes(l) ? stk_class_name(l, (int)label) : NULL;
+    if (class) {
+        snprintf(buf, n, "%s", class);
+    } else if (label >= 0) {
+        snprintf(buf, n, "label %" PRId64, label);
+    } else {
+        char path[1024];
+        stk_path(l, v->samples ? v->samples[row] : row, path, sizeof path);
+        const char *slash = strrchr(path, '/');
+        snprintf(buf, n, "%s", slash ? slash + 1 : path);
+    }
+}
+
+void show_head(struct sheet *s, const char *title, const char *under)
+{
+    const float width = (float)(s->w - 2 * SHOW_MARGIN), y = SHOW_MARGIN + title_cap;
+    char cut[1024];
+    font_fit(title, title_cap, width, cut, sizeof cut);
+    font_draw(s, SHOW_MARGIN, y, cut, title_cap, 2.3f, show_ink);
+    font_fit(under, under_cap, width, cut, sizeof cut);
+    font_draw(s, SHOW_MARGIN, y + 26, cut, under_cap, 1.2f, show_soft);
+}
+
+void show_caption(struct sheet *s, int x, int y, int width, const char *text)
+{
+    char cut[256];
+    font_fit(text, caption_cap, (float)width, cut, sizeof cut);
+    font_draw(s, (float)x + 1, (float)y + 17, cut, caption_cap, 1.3f, show_ink);
+}
+
+void show_fit(int w, int h, int side, int *to_w, int *to_h)
+{
+    const int longer = w > h ? w : h;
+    if (longer > side + side / 4) {
+        *to_w = (int)((int64_t)w * side / longer);
+        *to_h = (int)((int64_t)h * side / longer);
+    } else {
+        const int times = longer * 2 <= side ? side / longer : 1; /* whole times, so that pixels stay square */
+        *to_w = w * times;
+        *to_h = h * times;
+    }
+    *to_w = *to_w < 1 ? 1 : *to_w;
+    *to_h = *to_h < 1 ? 1 : *to_h;
+}
+
+int show_no_memory(stk_error *e, int w, int h)
+{
+    *e = (stk_error){.code = STK_ENOMEM, .sample = -1};
+    snprintf(e->text, sizeof e->text, "no memory for a sheet of %d x %d pixels", w, h);
+    return STK_ENOMEM;
+}
+
+static stk_format format_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0))
+        return STK_JPEG;
+    return dot && strcasecmp(dot, ".webp") == 0 ? STK_WEBP : STK_PNG;
+}
+
+int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_error *e)
+{
+    const stk_encode_options o = {.format = format_of(a->output), .quality = 92};
+    void *file;
+    int rc = stk_encode(s->px, s->w, s->h, 3, (size_t)s->w * 3, &o, &file, bytes, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = file_write(a->output, file, *bytes, e);
+    stk_free(file);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ the grid */
+
+static void describe(const struct args *a, const stk_loader *l, char *title, size_t title_n, char *under, size_t n)
+{
+    const int classes = stk_n_classes(l);
+    snprintf(title, title_n, "%s", a->operand);
+    int at = snprintf(under, n, "%s samples", out_count(stk_count(l)).s);
+    if (classes > 0)
+        at += snprintf(under + at, n - (size_t)at, ", %s classes", out_count(classes).s);
+    at += snprintf(under + at, n - (size_t)at, "  \xc2\xb7  epoch %" PRId64 "  \xc2\xb7  seed %" PRIu64, a->epoch,
+                   a->o.seed);
+    snprintf(under + at, n - (size_t)at, "  \xc2\xb7  %s", a->o.ops);
+}
+
+static int draw_grid(const struct args *a, const stk_loader *l, const struct show_view *v, struct sheet *s,
+                     stk_error *e)
+{
+    int w, h;
+    char title[512], under[2048], name[256];
+    const int rows = (int)((v->n + a->columns - 1) / a->columns);
+    show_fit(v->w, v->h, SIDE, &w, &h);
+    const int wide = 2 * SHOW_MARGIN + a->columns * (w + SHOW_GAP) - SHOW_GAP;
+    const int high = 2 * SHOW_MARGIN + SHOW_HEAD + rows * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP;
+    if (sheet_init(s, wide < 480 ? 480 : wide, high, show_paper))
+        return show_no_memory(e, wide, high);
+    describe(a, l, title, sizeof title, under, sizeof under);
+    show_head(s, title, under);
+    for (int64_t i = 0; i < v->n; i++) {
+        const int x = SHOW_MARGIN + (int)(i % a->columns) * (w + SHOW_GAP);
+        const int y = SHOW_MARGIN + SHOW_HEAD + (int)(i / a->columns) * (h + SHOW_CAPTION + SHOW_GAP);
+        sheet_picture(s, x, y, w, h, v->pixels + (size_t)i * (size_t)v->w * (size_t)v->h * 3, v->w, v->h, show_paper);
+        show_name(l, v, i, name, sizeof name);
+        show_caption(s, x, y + h, w, name);
+    }
+    return STK_OK;
+}
+
+static void print_json(const struct args *a, const stk_loader *l, const struct show_view *v, const struct sheet *s,
+                       size_t bytes)
+{
+    struct json j = {.f = stdout};
+    char text[1024];
+    json_open(&j, NULL, '{');
+    json_text(&j, "output", a->output);
+    json_int(&j, "width", s->w);
+    json_int(&j, "height", s->h);
+    json_int(&j, "bytes", (int64_t)bytes);
+    json_int(&j, "epoch", a->epoch);
+    json_open(&j, "samples", '[');
+    for (int64_t i = 0; i < v->n; i++) {
+        const int64_t sample = v->samples ? v->samples[i] : i;
+        json_open(&j, NULL, '{');
+        json_int(&j, "sample", sample);
+        json_int(&j, "label", v->labels ? v->labels[i] : -1);
+        show_name(l, v, i, text, sizeof text);
+        json_text(&j, "caption", text);
+        stk_path(l, sample, text, sizeof text);
+        json_text(&j, "path", text);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+}
+
+static void print_text(const struct args *a, const struct show_view *v, const struct sheet *s, size_t bytes)
+{
+    out_name(stdout, a->output);
+    printf(": %s samples on %d x %d pixels, %s\n", out_count(v->n).s, s->w, s->h, out_bytes((int64_t)bytes).s);
+}
+
+static int show_grid(struct args *a, stk_loader **l, stk_error *e)
+{
+    struct show_view v;
+    struct sheet s = {0};
+    size_t bytes = 0;
+    a->o.batch_size = (int64_t)a->columns * a->rows;
+    int rc = show_open(a, a->o, l, e);
+    if (rc == STK_OK)
+        rc = show_next(*l, &v, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = draw_grid(a, *l, &v, &s, e);
+    if (rc == STK_OK)
+        rc = show_write(a, &s, &bytes, e);
+    if (rc == STK_OK && a->json)
+        print_json(a, *l, &v, &s, bytes);
+    else if (rc == STK_OK)
+        print_text(a, &v, &s, bytes);
+    sheet_done(&s);
+    stk_release(v.batch);
+    return rc;
+}
+
+static int run(struct args *a)
+{
+    struct out_log log;
+    a->o.log = out_log_init(&log, "show");
+    if (args_given(a, "index"))
+        return show_one(a);
+    stk_error e = {.sample = -1};
+    stk_loader *l = NULL;
+    const int rc = show_grid(a, &l, &e);
+    stk_close(l);
+    if (rc == STK_STOPPED)
+        return END_INTERRUPTED;
+    return rc == STK_OK ? END_GOOD : out_fail("show", rc, &e);
+}
+
+static void defaults(struct args *a)
+{
+    a->o.shuffle = 1;
+    a->o.ops = "RandomResizedCrop(224) | RandomHorizontalFlip";
+    a->output = "stoker-sheet.png";
+    a->columns = 8;
+    a->rows = 5;
+}
+
+#define AT(member) offsetof(struct args, member)
+static const struct args_option options[] = {
+    {"output", 'o', ARGS_TEXT, 0, AT(output), 0, 0, NULL, "FILE", "the sheet: .png, .jpg or .webp", NULL},
+    {"grid", 0, ARGS_GRID, 0, AT(columns), 0, 0, NULL, "CxR", "columns and rows", NULL},
+    {"index", 0, ARGS_INT64, 0, AT(index), 0, INT64_MAX, NULL, "I",
+     "one sample: as it is stored, and as training sees it in some epochs", NULL},
+    {"epoch", 0, ARGS_INT64, 0, AT(epoch), 0, INT32_MAX, NULL, "N", "which epoch; with --index the first of some", "0"},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker show train/ -o sheet.png",
+    "the first 40 pictures of an epoch, cropped and flipped as training sees them, with their classes",
+    "stoker show train/ -o sheet.png --ops \"Resize(256) | CenterCrop(224)\" --no-shuffle --grid 10x4",
+    "the first 40 of the source, as validation sees them",
+    "stoker show train/ -o one.png --index 17 --epoch 3",
+    "sample 17 as it is stored, beside what training draws from it in epoch 3 and the following",
+    NULL,
+};
+
+const struct command cmd_show = {
+    .name = "show",
+    .operand = "SRC",
+    .summary = "a contact sheet of what training sees, after the ops, with labels",
+    .about =
+        "Writes a contact sheet of what training sees: the very pixels of an epoch's first samples, after the ops, "
+        "with their classes. A Normalize at the end of the ops is left out, since its values are no colours.",
+    .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
+    .options = options,
+    .examples = examples,
+    .defaults = defaults,
+    .run = run,
+};

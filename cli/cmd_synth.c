@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_synth.c -- stoker synth: a data set of photo-like pictures.
+ *
+ * Threads take the next index each; a picture depends on its index alone, so that their number
+ * changes nothing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "file.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+#include "synth.h"
+#include "synth_folder.h"
+
+struct job {
+    const struct args *a;
+    int keep;
+    _Atomic int64_t next, done, made, bytes;
+    pthread_mutex_t lock;
+    int rc; /* the first failure, under lock */
+    stk_error error;
+    _Atomic int failed, running;
+};
+
+static void fail(struct job *j, int rc, const stk_error *e)
+{
+    pthread_mutex_lock(&j->lock);
+    if (j->rc == STK_OK) {
+        j->rc = rc;
+        j->error = *e;
+    }
+    pthread_mutex_unlock(&j->lock);
+    atomic_store(&j->failed, 1);
+}
+
+static int make_picture(struct job *j, struct synth_painter *p, int64_t index, const char *path, stk_error *e)
+{
+    const struct args_synth *s = &j->a->synth;
+    const struct synth_spec spec = {.seed = s->seed, .index = index, .n_classes = s->classes, .size = s->size};
+    struct synth_picture pic;
+    void *file;
+    size_t n;
+    synth_paint(p, &spec, &pic);
+    const stk_encode_options o = {.format = synth_format_of(s, index),
+                                  .quality = s->quality ? s->quality : pic.quality,
+                                  .subsample = pic.subsample,
+                                  .progressive = pic.progressive};
+    int rc = stk_encode(pic.pixels, pic.width, pic.height, pic.channels, (size_t)pic.width * (size_t)pic.channels, &o,
+                        &file, &n, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = file_write(path, file, n, e);
+    stk_free(file);
+    atomic_fetch_add(&j->made, rc == STK_OK);
+    atomic_fetch_add(&j->bytes, (int64_t)n);
+    return rc;
+}
+
+static void *work(void *user)
+{
+    struct job *j = user;
+    stk_error e = {.sample = -1};
+    char path[SYNTH_PATH];
+    struct synth_painter *p = synth_painter_new(j->a->synth.size);
+    int rc = p ? STK_OK : file_error(&e, j->a->operand, "cannot paint", ENOMEM);
+    while (rc == STK_OK && !atomic_load(&j->failed) && !stop_asked()) {
+        const int64_t i = atomic_fetch_add(&j->next, 1);
+        if (i >= j->a->synth.samples)
+            break;
+        if (synth_path(j->a->operand, &j->a->synth, i, path, sizeof path))
+            rc = file_error(&e, j->a->operand, "cannot write into it", ENAMETOOLONG);
+        else if (!j->keep || access(path, F_OK) != 0)
+            rc = make_picture(j, p, i, path, &e);
+        atomic_fetch_add(&j->done, 1);
+    }
+    if (rc != STK_OK)
+        fail(j, rc, &e);
+    synth_painter_free(p);
+    atomic_fetch_sub(&j->running, 1);
+    return NULL;
+}
+
+static void watch(struct job *j)
+{
+    struct progress p;
+    progress_begin(&p, "synth", j->a->synth.samples);
+    while (atomic_load(&j->running) > 0) {
+        const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+        nanosleep(&pause, NULL);
+        progress_at(&p, atomic_load(&j->done));
+    }
+    progress_end(&p);
+}
+
+static int run_threads(struct job *j)
+{
+    enum { MOST = 256 };
+    pthread_t threads[MOST];
+    int n = j->a->synth.threads, started = 0;
+    if (n == 0) {
+        stk_info i;
+        stk_info_get(&i);
+        n = i.threads;
+    }
+    n = n < 1 ? 1 : n > MOST ? MOST : n;
+    if (n > j->a->synth.samples)
+        n = (int)j->a->synth.samples;
+    atomic_store(&j->running, n);
+    while (started < n && pthread_create(&threads[started], NULL, work, j) == 0)
+        started++;
+    atomic_fetch_sub(&j->running, n - started);
+    watch(j);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    if (started == 0)
+        return file_error(&j->error, j->a->operand, "cannot start a thread", EAGAIN);
+    return j->rc;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static void tell(const struct job *j, double seconds)
+{
+    const struct args_synth *s = &j->a->synth;
+    const int64_t made = atomic_load(&j->made), bytes = atomic_load(&j->bytes);
+    if (j->a->json) {
+        struct json w = {.f = stdout};
+        json_open(&w, NULL, '{');
+        json_text(&w, "output", j->a->operand);
+        json_int(&w, "samples", s->samples);
+        json_int(&w, "classes", s->classes);
+        json_int(&w, "made", made);
+        json_int(&w, "made_bytes", bytes);
+        json_real(&w, "seconds", seconds);
+        json_close(&w, '}');
+        return;
+    }
+    out_name(stdout, j->a->operand);
+    if (made == 0)
+        printf(": all %s pictures were there already\n", out_count(s->samples).s);
+    else
+        printf(": %s pictures of %d classes, %s, made in %s\n", out_count(made).s, s->classes, out_bytes(bytes).s,
+               out_seconds(seconds).s);
+}
+
+static int run(struct args *a)
+{
+    struct job j = {.a = a, .lock = PTHREAD_MUTEX_INITIALIZER};
+    stk_error e;
+    const double began = out_clock();
+    const int end = synth_folder_open(a, &j.keep);
+    if (end != END_GOOD)
+        return end;
+    int rc = run_threads(&j);
+    if (rc != STK_OK)
+        return out_fail("synth", rc, &j.error);
+    if (stop_asked()) {
+        out_say("synth", "stopped at %s of %s pictures; the same command goes on from there",
+                out_count(atomic_load(&j.done)).s, out_count(a->synth.samples).s);
+        return END_INTERRUPTED;
+    }
+    rc = synth_folder_note(a, 1, &e);
+    if (rc != STK_OK)
+        return out_fail("synth", rc, &e);
+    tell(&j, out_clock() - began);
+    return END_GOOD;
+}
+
+static void defaults(struct args *a)
+{
+    a->synth = (struct args_synth){.samples = 2000, .classes = 10, .size = 500};
+}
+
+static const struct args_word formats[] = {
+    {"jpeg", STK_JPEG}, {"png", STK_PNG}, {"webp", STK_WEBP}, {"mixed", -1}, {0}};
+
+#define AT(member) offsetof(struct args, member)
+static const struct args_option options[] = {
+    {"samples", 0, ARGS_INT64, 0, AT(synth.samples), 1, 100000000, NULL, "N", "how many pictures", NULL},
+    {"classes", 0, ARGS_INT, 0, AT(synth.classes), 1, SYNTH_MAX_CLASSES, NULL, "N", "of how many classes", NULL},
+    {"size", 0, ARGS_INT, 0, AT(synth.size), 32, 4096, NULL, "N", "pixels of the long side of most of them", NULL},
+    {"format", 0, ARGS_WORD, 0, AT(synth.format), 0, 0, formats, "NAME", "jpeg, png, webp or mixed", "jpeg"},
+    {"quality", 0, ARGS_INT, 0, AT(synth.quality), 1, 100, NULL, "N", "one quality for all", "75 to 96"},
+    {"seed", 0, ARGS_UINT64, 0, AT(synth.seed), 0, 0, NULL, "N", "other pictures for another one", "0"},
+    {"threads", 0, ARGS_INT, 0, AT(synth.threads), 0, 256, NULL, "N", "that paint", "all this process may use"},
+    {"force", 0, ARGS_ON, 0, AT(synth.force), 0, 0, NULL, NULL,
+     "write into a folder with other files, and everything anew", NULL},
+    {"json", 0, ARGS_ON, 0, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker synth photos",
+    "2,000 pictures of 10 classes, with sizes and JPEG qualities as ImageNet has them",
+    "stoker synth big --samples 100000 --classes 1000",
+    "a large set; stopped in the middle, the same command goes on",
+    "stoker synth small --samples 500 --size 64 --format png",
+    "small pictures without loss",
+    "stoker synth mixed --format mixed --seed 7",
+    "JPEG, PNG and WebP side by side; the same seed gives the same pictures anywhere",
+    NULL,
+};
+
+const struct command cmd_synth = {
+    .name = "synth",
+    .operand = "OUT",
+    .summary = "make a photo-like data set to try things on",
+    .about = "Makes a folder of class folders with photo-like pictures: things of a colour and a shape, which are "
+             "the class, in scenes of fractal noise that are not. A small network can learn them, but not from the "
+             "colour alone. The pictures depend on the options alone, not on the number of threads.",
+    .options = options,
+    .examples = examples,
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_verify.c -- stoker verify: decodes everything, names what is bad.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "file.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+
+struct verify {
+    const struct args *a;
+    struct progress progress;
+    struct json json;
+    int64_t samples, seen, bad, with_warnings;
+    FILE *list; /* the bad paths, in memory */
+};
+
+static void begin(void *user, const stk_overview *o, const char *const *class_names)
+{
+    struct verify *v = user;
+    (void)class_names;
+    const int64_t take = v->a->o.take;
+    v->samples = take > 0 && take < o->samples ? take : o->samples;
+    progress_begin(&v->progress, "verify", v->samples);
+}
+
+static void tell(struct verify *v, const stk_finding *f)
+{
+    const char *reason = f->reason ? f->reason : stk_code_words(f->code);
+    if (v->a->json) {
+        json_open(&v->json, NULL, '{');
+        json_int(&v->json, "sample", f->sample);
+        json_text(&v->json, "path", f->path);
+        json_text(&v->json, "reason", reason);
+        json_close(&v->json, '}');
+        return;
+    }
+    progress_clear(&v->progress);
+    out_name(stdout, f->path);
+    fputs(": ", stdout);
+    out_name(stdout, reason);
+    putchar('\n');
+}
+
+static int each(void *user, const stk_finding *f)
+{
+    struct verify *v = user;
+    v->seen++;
+    v->with_warnings += f->code == STK_OK && f->warnings > 0;
+    if (f->code != STK_OK) {
+        v->bad++;
+        tell(v, f);
+        if (v->list) {
+            out_name(v->list, f->path);
+            putc('\n', v->list);
+        }
+    }
+    progress_at(&v->progress, v->seen);
+    return stop_asked();
+}
+
+static void summary(const struct verify *v, double seconds)
+{
+    const int64_t good = v->seen - v->bad;
+    out_paint(stderr, v->bad ? PAINT_BAD : PAINT_GOOD);
+    fprintf(stderr, "%s good, %s bad, %s with warnings", out_count(good).s, out_count(v->bad).s,
+            out_count(v->with_warnings).s);
+    out_paint(stderr, PAINT_PLAIN);
+    if (v->seen < v->samples)
+        fprintf(stderr, "  (stopped after %s of %s samples)\n", out_count(v->seen).s, out_count(v->samples).s);
+    else
+        fprintf(stderr, "  (%s samples in %s)\n", out_count(v->seen).s, out_seconds(seconds).s);
+}
+
+static void json_head(struct verify *v)
+{
+    json_open(&v->json, NULL, '{');
+    json_text(&v->json, "source", v->a->operand);
+    json_open(&v->json, "bad_samples", '[');
+}
+
+static void json_tail(struct verify *v, double seconds)
+{
+    json_close(&v->json, ']');
+    json_int(&v->json, "samples", v->seen);
+    json_int(&v->json, "good", v->seen - v->bad);
+    json_int(&v->json, "bad", v->bad);
+    json_int(&v->json, "warnings", v->with_warnings);
+    json_real(&v->json, "seconds", seconds);
+    json_bool(&v->json, "complete", v->seen == v->samples);
+    json_close(&v->json, '}');
+}
+
+/* Scans with the document, or the list of bad paths, collected in memory: a failure prints no half of it. */
+static int scan(struct verify *v, stk_error *e)
+{
+    const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v};
+    const double began = out_clock();
+    if (v->a->json)
+        json_head(v);
+    const int rc = stk_scan(&v->a->o, &s, e);
+    progress_end(&v->progress);
+    if (rc != STK_OK)
+        return rc;
+    if (v->a->json)
+        json_tail(v, out_clock() - began);
+    fflush(stdout);
+    summary(v, out_clock() - began);
+    return STK_OK;
+}
+
+static int no_memory(stk_error *e, const char *what)
+{
+    *e = (stk_error){.code = STK_ENOMEM, .sample = -1};
+    snprintf(e->text, sizeof e->text, "no memory for %s", what);
+    return STK_ENOMEM;
+}
+
+struct memory_file {
+    char *text;
+    size_t n;
+    FILE *f;
+};
+
+static int run(struct args *a)
+{
+    struct verify v = {.a = a};
+    struct memory_file document = {0}, list = {0};
+    stk_error e = {.sample = -1};
+    int rc = STK_OK;
+    if (a->json && !(document.f = open_memstream(&document.text, &document.n)))
+        rc = no_memory(&e, "the result");
+    if (a->quarantine && !(list.f = open_memstream(&list.text, &list.n)))
+        rc = no_memory(&e, "the list");
+    v.json.f = document.f;
+    v.list = list.f;
+    if (rc == STK_OK)
+        rc = scan(&v, &e);
+    if (document.f)
+        fclose(document.f);
+    if (list.f)
+        fclose(list.f);
+    if (rc == STK_OK && document.text)
+        fputs(document.text, stdout);
+    if (rc == STK_OK && list.text)
+        rc = file_write(a->quarantine, list.text, list.n, &e);
+    free(document.text);
+    free(list.text);
+    if (rc != STK_OK)
+        return out_fail("verify", rc, &e);
+    return stop_asked() ? END_INTERRUPTED : v.bad ? END_BAD : END_GOOD;
+}
+
+static const struct args_option options[] = {
+    {"quarantine", 0, ARGS_TEXT, 0, offsetof(struct args, quarantine), 0, 0, NULL, "FILE",
+     "write the paths of the bad samples there, one a line", NULL},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker verify train/",
+    "decode every picture wholly; one line `path: reason` per bad one",
+    "stoker verify train/ --quarantine bad.txt",
+    "the paths of the bad ones also go into bad.txt",
+    "mkdir rejected && xargs -d '\\n' mv -t rejected -- < bad.txt   # after stoker verify has written it",
+    "takes them out of the set",
+    "stoker verify big.csv --memory 1G --threads 4",
+    "within a limit of memory; a picture that needs more is named as bad",
+    NULL,
+};
+
+const struct command cmd_verify = {
+    .name = "verify",
+    .operand = "SRC",
+    .summary = "decode everything; one line `path: reason` per bad sample",
+    .about = "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
+             "`path: reason`; control characters in a name are written as \\xNN. Ends with 0 when all are good and "
+             "with 1 when some are bad.",
+    .groups = FOR_SOURCE | FOR_JSON,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

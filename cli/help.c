@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * help.c -- teaches by example, and lists the options with their defaults.
+ */
+#include <string.h>
+
+#include "args.h"
+#include "out.h"
+
+enum { NAMES = 24 }; /* columns that option names take */
+
+static void heading(FILE *f, const char *words)
+{
+    out_paint(f, PAINT_BOLD);
+    fprintf(f, "\n%s\n", words);
+    out_paint(f, PAINT_PLAIN);
+}
+
+/* Text broken into lines of at most `width`, each after `indent` spaces; starts at column `at`. */
+static void wrapped(FILE *f, const char *text, int at, int indent, int width)
+{
+    while (*text) {
+        const int n = (int)strcspn(text, " \n");
+        if (at > indent && at + 1 + n > width) {
+            fprintf(f, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putc(' ', f);
+            at++;
+        }
+        fprintf(f, "%.*s", n, text);
+        at += n;
+        text += n;
+        if (*text == '\n') {
+            fprintf(f, "\n%*s", indent, "");
+            at = indent;
+        }
+        text += *text != 0;
+    }
+    putc('\n', f);
+}
+
+static int is_default(const struct args *a, const struct args_option *o)
+{
+    char value[16];
+    args_show(a, o, value, sizeof value);
+    return (o->kind == ARGS_ON && value[0] == '1') || (o->kind == ARGS_OFF && value[0] == '0');
+}
+
+static void default_of(const struct args *a, const struct args_option *o, char *buf, size_t n)
+{
+    char value[160];
+    buf[0] = 0;
+    if (o->kind == ARGS_ON || o->kind == ARGS_OFF) {
+        if (is_default(a, o))
+            snprintf(buf, n, " [default]");
+        return;
+    }
+    args_show(a, o, value, sizeof value);
+    const int typed = value[0] && strcmp(value, "0") != 0 && strncmp(value, "0.000", 5) != 0;
+    if (typed && o->kind != ARGS_WORD)
+        snprintf(buf, n, " [%s]", value);
+    else if (o->standard)
+        snprintf(buf, n, " [%s]", o->standard);
+}
+
+static void print_option(const struct args *a, const struct args_option *o, FILE *f, int width)
+{
+    char names[64], text[400], standard[200];
+    char letter[8] = "";
+    if (o->letter)
+        snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    const int n =
+        snprintf(names, sizeof names, "  %s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+    default_of(a, o, standard, sizeof standard);
+    snprintf(text, sizeof text, "%s%s", o->help, standard);
+    fprintf(f, "%s%*s", names, n + 1 < NAMES ? NAMES - n : 1, "");
+    wrapped(f, text, NAMES, NAMES, width);
+}
+
+/* A common option that the command has a table row of its own for is not shown twice. */
+static int is_overridden(const struct command *c, const struct args_option *o)
+{
+    for (const struct args_option *own = c->options; own && own->name; own++)
+        if (own != o && strcmp(own->name, o->name) == 0)
+            return 1;
+    return 0;
+}
+
+static void print_options(const struct command *c, FILE *f, int width)
+{
+    struct args a = {.command = c};
+    const struct args_option *o;
+    int own = 0, last_group = -1;
+    if (c->defaults)
+        c->defaults(&a);
+    while (c->options && c->options[own].name)
+        own++;
+    heading(f, "Options");
+    for (int i = 0; (o = args_option_at(c, i)); i++) {
+        if (i >= own && (!(o->group & c->groups) || is_overridden(c, o)))
+            continue;
+        if (last_group >= 0 && (int)o->group != last_group)
+            putc('\n', f);
+        last_group = (int)o->group;
+        print_option(&a, o, f, width);
+    }
+}
+
+void help_command(const struct command *c, FILE *f)
+{
+    const int columns = out_width(f), width = columns > 110 ? 110 : columns;
+    out_paint(f, PAINT_BOLD);
+    fprintf(f, "stoker %s%s%s [options]\n", c->name, c->operand ? " " : "", c->operand ? c->operand : "");
+    out_paint(f, PAINT_PLAIN);
+    fputs("  ", f);
+    wrapped(f, c->about, 2, 2, width);
+    heading(f, "Examples");
+    for (const char *const *e = c->examples; *e; e += 2) {
+        fprintf(f, "  %s\n      ", e[0]);
+        out_paint(f, PAINT_DIM);
+        wrapped(f, e[1], 6, 6, width);
+        out_paint(f, PAINT_PLAIN);
+    }
+    print_options(c, f, width);
+    putc('\n', f);
+    wrapped(f,
+            "Ends with 0; 1 for bad samples; 2 when called wrongly; 3 when the machine fails (cannot read, no memory); "
+            "130 when interrupted.",
+            0, 0, width);
+}
+
+void help_overview(const struct command *const *commands, FILE *f)
+{
+    out_paint(f, PAINT_BOLD);
+    fprintf(f, "stoker %s", stk_version());
+    out_paint(f, PAINT_PLAIN);
+    fputs(" reads, decodes, transforms, shuffles and batches training data.\n", f);
+    heading(f, "Start with");
+    for (int i = 0; commands[i]; i++) {
+        if (i == 3)
+            heading(f, "And then");
+        char line[64];
+        snprintf(line, sizeof line, "stoker %s%s%s", commands[i]->name, commands[i]->operand ? " " : "",
+                 commands[i]->operand ? commands[i]->operand : "");
+        fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
+    }
+    fputs("\nSRC is a folder of class folders, a folder of pictures, or a list (.csv .tsv .jsonl .txt).\n"
+          "`stoker help COMMAND` has examples. No data at hand? `stoker synth photos` makes some.\n",
+          f);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c -- the command `stoker`: finds what was asked for, and runs it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "out.h"
+#include "stop.h"
+
+/* The three most useful ones first, as the overview shows them. */
+static const struct command *const commands[] = {&cmd_ls,       &cmd_bench, &cmd_show, &cmd_verify,
+                                                 &cmd_checksum, &cmd_synth, &cmd_info, NULL};
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    struct nearest n = {.typed = name};
+    for (int i = 0; commands[i]; i++)
+        nearest_try(&n, commands[i]->name);
+    if (n.best)
+        out_say(NULL, "there is no command '%s'; did you mean `stoker %s`?", name, n.best);
+    else
+        out_say(NULL, "there is no command '%s'; `stoker` alone lists them", name);
+    return END_USAGE;
+}
+
+static int help(const char *name)
+{
+    const struct command *c = name ? find(name) : NULL;
+    if (name && !c)
+        return unknown(name);
+    if (c)
+        help_command(c, stdout);
+    else
+        help_overview(commands, stdout);
+    return END_GOOD;
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+    struct args a;
+    int end = args_parse(&a, c, argc, argv);
+    if (end == -1)
+        end = help(c->name);
+    else if (end == END_GOOD)
+        end = c->run(&a);
+    args_done(&a);
+    return end;
+}
+
+static int is(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "help";
+    int end = END_GOOD;
+    stop_watch();
+    if (is(word, "--help", "-h") || is(word, "help", "help"))
+        end = help(argc > 2 ? argv[2] : NULL);
+    else if (is(word, "--version", "-V"))
+        printf("stoker %s\n", stk_version());
+    else if (find(word))
+        end = run(find(word), argc - 2, argv + 2);
+    else
+        end = unknown(word);
+    return out_close(find(word) ? word : NULL, end);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.c -- the options that the commands have in common, one row each.
+ */
+#include "args.h"
+
+static const struct args_word dtypes[] = {
+    {"float32", STK_FLOAT32}, {"float16", STK_FLOAT16}, {"bfloat16", STK_BFLOAT16}, {"uint8", STK_UINT8}, {0}};
+static const struct args_word layouts[] = {{"NCHW", STK_NCHW}, {"NHWC", STK_NHWC}, {0}};
+static const struct args_word fidelities[] = {{"exact", STK_EXACT}, {"draft", STK_DRAFT}, {0}};
+static const struct args_word policies[] = {{"raise", STK_RAISE}, {"skip", STK_SKIP}, {"replace", STK_REPLACE}, {0}};
+static const struct args_word caches[] = {{"none", 0}, {"bytes", 1}, {"dct", 2}, {"pixels", 3}, {"auto", 4}, {0}};
+static const struct args_word readers[] = {
+    {"auto", STK_READER_DEFAULT}, {"pread", STK_READER_PREAD}, {"uring", STK_READER_URING}, {0}};
+static const struct args_word cpus[] = {
+    {"c", STK_CPU_C}, {"avx2", STK_CPU_AVX2}, {"avx512", STK_CPU_AVX512}, {"neon", STK_CPU_NEON}, {0}};
+
+#define AT(member) offsetof(struct args, member)
+#define ANY        INT64_MAX
+
+const struct args_option args_common[] = {
+    {"ops", 0, ARGS_TEXT, FOR_PIXELS, AT(o.ops), 0, 0, NULL, "TEXT",
+     "what happens to a picture: \"Resize(256) | CenterCrop(224)\"", "none"},
+    {"fidelity", 0, ARGS_WORD, FOR_PIXELS, AT(o.fidelity), 0, 0, fidelities, "HOW",
+     "exact: Pillow's pixels, bit for bit", "exact"},
+    {"no-exif", 0, ARGS_ON, FOR_PIXELS, AT(o.no_exif), 0, 0, NULL, NULL,
+     "leave pictures as stored, not as the camera was held", NULL},
+    {"seed", 0, ARGS_UINT64, FOR_PIXELS, AT(o.seed), 0, 0, NULL, "N", "of the order and of random ops", "0"},
+    {"shuffle", 0, ARGS_ON, FOR_PIXELS, AT(o.shuffle), 0, 0, NULL, NULL, "in an order that is new in every epoch",
+     NULL},
+    {"no-shuffle", 0, ARGS_OFF, FOR_PIXELS, AT(o.shuffle), 0, 0, NULL, NULL, "in the order of the source", NULL},
+
+    {"dtype", 0, ARGS_WORD, FOR_FORM, AT(o.dtype), 0, 0, dtypes, "TYPE", "float32, float16, bfloat16 or uint8",
+     "float32"},
+    {"layout", 0, ARGS_WORD, FOR_FORM, AT(o.layout), 0, 0, layouts, "ORDER", "NCHW or NHWC", "NCHW"},
+
+    {"batch-size", 0, ARGS_INT64, FOR_LOADER, AT(o.batch_size), 1, INT32_MAX, NULL, "N",
+     "samples in a batch, on each rank", "1"},
+    {"epochs", 0, ARGS_INT64, FOR_LOADER, AT(epochs), 1, INT32_MAX, NULL, "N", "how often to go over all samples", "1"},
+    {"drop-last", 0, ARGS_ON, FOR_LOADER, AT(o.drop_last), 0, 0, NULL, NULL, "leave out a last batch that is not full",
+     NULL},
+    {"no-drop-last", 0, ARGS_OFF, FOR_LOADER, AT(o.drop_last), 0, 0, NULL, NULL, "keep it", NULL},
+    {"pad-last", 0, ARGS_ON, FOR_LOADER, AT(o.pad_last), 0, 0, NULL, NULL, "fill it up with repeated rows", NULL},
+    {"rank", 0, ARGS_INT, FOR_LOADER, AT(o.rank), 0, INT32_MAX, NULL, "R", "which of the ranks this is, from 0", "0"},
+    {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "how many ranks there are", "1"},
+
+    {"on-error", 0, ARGS_WORD, FOR_ERRORS, AT(o.on_error), 0, 0, policies, "DO", "a bad sample: raise, skip or replace",
+     "raise"},
+    {"max-bad", 0, ARGS_SHARE, FOR_ERRORS, AT(o.max_bad), 0, 0, NULL, "SHARE",
+     "bad samples that skip and replace put up with", "1%"},
+
+    {"state", 0, ARGS_TEXT, FOR_STATE, AT(state), 0, 0, NULL, "FILE",
+     "go on from there if it exists; save there at the end", NULL},
+    {"stop-after", 0, ARGS_INT64, FOR_STATE, AT(stop_after), 1, ANY, NULL, "N", "stop after N batches", NULL},
+    {"each-sample", 0, ARGS_ON, FOR_EACH, AT(each_sample), 0, 0, NULL, NULL, "a line for every sample", NULL},
+
+    {"take", 0, ARGS_INT64, FOR_SOURCE, AT(o.take), 1, ANY, NULL, "N", "only the first N samples", "all"},
+    {"classes", 0, ARGS_CLASSES, FOR_SOURCE, AT(o.classes), 0, 0, NULL, "NAMES",
+     "fix the classes: a,b,c or @FILE with one a line", "as found"},
+    {"threads", 0, ARGS_INT, FOR_SOURCE, AT(o.threads), 0, INT32_MAX, NULL, "N", "that work",
+     "all this process may use"},
+    {"memory", 0, ARGS_SIZE, FOR_SOURCE, AT(o.memory), 0, 0, NULL, "SIZE", "for batches and scratch, as 512M or 2GiB",
+     "a quarter of what is free"},
+    {"max-pixels", 0, ARGS_INT64, FOR_SOURCE, AT(o.max_pixels), 1, ANY, NULL, "N", "a larger picture is a bad sample",
+     "256000000"},
+    {"max-bytes", 0, ARGS_SIZE, FOR_SOURCE, AT(o.max_bytes), 0, 0, NULL, "SIZE", "a larger file is a bad sample",
+     "1GiB"},
+    {"cache", 0, ARGS_WORD, FOR_SOURCE, AT(cache), 0, 0, caches, "WHAT",
+     "what of the data to keep; this version has none", "none"},
+    {"cache-dir", 0, ARGS_TEXT, FOR_SOURCE, AT(o.cache_dir), 0, 0, NULL, "DIR",
+     "where the index is kept; off writes nothing", "as `stoker info` says"},
+    {"reader", 0, ARGS_WORD, FOR_SOURCE, AT(o.reader), 0, 0, readers, "HOW", "auto or pread", "auto"},
+    {"cpu", 0, ARGS_WORD, FOR_SOURCE, AT(o.cpu), 0, 0, cpus, "SET", "instruction set: c, avx2 or avx512",
+     "the best there is"},
+    {"json", 0, ARGS_ON, FOR_JSON, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},
+    {0},
+};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * out.c -- numbers for people, messages, colours, exit codes.
+ */
+#include "out.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ numbers */
+
+/* Puts a comma before every third of the digits that follow the sign. */
+static void group(char *to, size_t n, const char *digits)
+{
+    const char *p = digits;
+    size_t len = 0;
+    if (*p == '-' && len + 1 < n)
+        to[len++] = *p++;
+    const size_t whole = strspn(p, "0123456789");
+    for (size_t i = 0; p[i] && len + 2 < n; i++) {
+        if (i > 0 && i < whole && (whole - i) % 3 == 0)
+            to[len++] = ',';
+        to[len++] = p[i];
+    }
+    to[len] = 0;
+}
+
+struct out_text out_count(int64_t n)
+{
+    char digits[32];
+    struct out_text t;
+    snprintf(digits, sizeof digits, "%lld", (long long)n);
+    group(t.s, sizeof t.s, digits);
+    return t;
+}
+
+struct out_text out_real(double v, int decimals)
+{
+    char digits[40];
+    struct out_text t;
+    snprintf(digits, sizeof digits, "%.*f", decimals, v);
+    group(t.s, sizeof t.s, digits);
+    return t;
+}
+
+struct out_text out_bytes(int64_t n)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)n;
+    size_t u = 0;
+    while (v >= 1000 && u + 1 < sizeof units / sizeof units[0]) {
+        v /= 1024;
+        u++;
+    }
+    struct out_text t;
+    snprintf(t.s, sizeof t.s, "%.*f %s", u == 0 || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, units[u]);
+    return t;
+}
+
+struct out_text out_seconds(double s)
+{
+    struct out_text t;
+    if (s < 0.001)
+        snprintf(t.s, sizeof t.s, "%.0f µs", s * 1e6);
+    else if (s < 0.1)
+        snprintf(t.s, sizeof t.s, "%.1f ms", s * 1e3);
+    else if (s < 100)
+        snprintf(t.s, sizeof t.s, "%.2f s", s);
+    else
+        snprintf(t.s, sizeof t.s, "%lld min %02d s", (long long)s / 60, (int)((long long)s % 60));
+    return t;
+}
+
+struct out_text out_share(double part, double whole)
+{
+    struct out_text t;
+    const double percent = whole > 0 ? 100 * part / whole : 0;
+    snprintf(t.s, sizeof t.s, "%.*f %%", percent > 0 && percent < 9.95 ? 1 : 0, percent);
+    return t;
+}
+
+double out_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ------------------------------------------------------------------ terminal */
+
+int out_is_terminal(FILE *f)
+{
+    const char *term = getenv("TERM");
+    return isatty(fileno(f)) && !(term && strcmp(term, "dumb") == 0);
+}
+
+int out_width(FILE *f)
+{
+    struct winsize w;
+    if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &w) == 0 && w.ws_col >= 20)
+        return w.ws_col;
+    return 100;
+}
+
+int out_height(FILE *f)
+{
+    struct winsize w;
+    return isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &w) == 0 ? w.ws_row : 0;
+}
+
+void out_paint(FILE *f, enum out_paint p)
+{
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m"};
+    const char *no = getenv("NO_COLOR");
+    if (out_is_terminal(f) && !(no && no[0]))
+        fputs(codes[p], f);
+}
+
+void out_name(FILE *f, const char *name)
+{
+    for (const char *p = name; *p; p++) {
+        const unsigned char c = (unsigned char)*p;
+        if (c < 0x20 || c == 0x7f)
+            fprintf(f, "\\x%02x", c);
+        else
+            putc(c, f);
+    }
+}
+
+/* ------------------------------------------------------------------ messages and ends */
+
+void out_say(const char *command, const char *format, ...)
+{
+    va_list args;
+    fputs("stoker", stderr);
+    if (command)
+        fprintf(stderr, " %s", command);
+    fputs(": ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    putc('\n', stderr);
+}
+
+int out_end_of(int code, const stk_error *e)
+{
+    switch (code) {
+    case STK_OK:
+    case STK_END:
+        return END_GOOD;
+    case STK_EUSAGE:
+    case STK_ECHANGED:
+    case STK_EBUILD:
+        return END_USAGE;
+    case STK_EDATA:
+    case STK_EROTTEN:
+        return END_BAD;
+    case STK_EIO:
+    case STK_ENOTFOUND:
+        /* One file of a set that cannot be read is a bad sample; the set itself is a matter of the machine. */
+        return e && e->sample >= 0 ? END_BAD : END_MACHINE;
+    default:
+        return END_MACHINE;
+    }
+}
+
+int out_fail(const char *command, int code, const stk_error *e)
+{
+    fprintf(stderr, "stoker %s: ", command);
+    out_name(stderr, e->text[0] ? e->text : stk_code_words(code));
+    putc('\n', stderr);
+    const int end = out_end_of(code, e);
+    if (end == END_BAD && code != STK_EROTTEN)
+        fputs("  `stoker verify` lists every bad sample; --on-error skip or replace goes on without them\n", stderr);
+    return end;
+}
+
+static void log_line(void *user, const char *text)
+{
+    enum { LINES = 10 };
+    struct out_log *l = user;
+    if (++l->n > LINES + 1)
+        return;
+    fprintf(stderr, "stoker %s: ", l->command);
+    out_name(stderr, l->n > LINES ? "and so on; the rest is only counted" : text);
+    putc('\n', stderr);
+}
+
+const stk_log_hook *out_log_init(struct out_log *l, const char *command)
+{
+    *l = (struct out_log){.command = command, .hook = {.user = l, .line = log_line}};
+    return &l->hook;
+}
+
+int out_close(const char *command, int end)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return end;
+    /* Whoever closed the pipe has what he wanted, and hears no more of it. */
+    if (errno != EPIPE)
+        out_say(command, "cannot write the result: %s", errno ? strerror(errno) : "an earlier write failed");
+    return END_MACHINE;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resume.c -- the file of --state.
+ *
+ *     {"stoker_run": "checksum", "loader": {...}, "first": 0, "epochs": 2, "position": 640,
+ *      "samples": 640, "hash": "...", "options": {"ops": "...", "seed": "7", ...}}
+ */
+#include "resume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "json.h"
+#include "out.h"
+
+enum { MAX_FILE = 1 << 16 };
+
+/* ------------------------------------------------------------------ which options */
+
+static int decides_bits(const struct args_option *o)
+{
+    return (o->group & (FOR_PIXELS | FOR_FORM)) || strcmp(o->name, "take") == 0;
+}
+
+static int is_kept(const struct args_option *o)
+{
+    static const char *const others[] = {"batch-size", "drop-last", "pad-last", "on-error"};
+    if (o->kind == ARGS_OFF) /* the flag that switches it on stands for both */
+        return 0;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(o->name, others[i]) == 0)
+            return 1;
+    return decides_bits(o);
+}
+
+/* Typed, or its opposite typed. */
+static int was_typed(const struct args *a, const struct args_option *o)
+{
+    const struct args_option *other;
+    for (int i = 0; (other = args_option_at(a->command, i)); i++)
+        if (other->at == o->at && args_given(a, other->name))
+            return 1;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static int bad_file(const struct args *a, const char *what)
+{
+    out_say(a->command->name, "%s: %s; delete it to begin anew", a->state, what);
+    return END_USAGE;
+}
+
+static int set_kept(struct resume *r, struct args *a, const struct args_option *o, const char *text)
+{
+    if (o->kind == ARGS_ON) {
+        *(int *)((char *)a + o->at) = strcmp(text, "1") == 0;
+        return END_GOOD;
+    }
+    if (text[0] == 0 || strcmp(text, "0") == 0)
+        return END_GOOD; /* the default */
+    if (o->kind != ARGS_TEXT)
+        return args_set(a, o, text);
+    if (r->n_texts == (int)(sizeof r->texts / sizeof r->texts[0]))
+        return END_MACHINE;
+    char *copy = strdup(text);
+    if (!copy)
+        return END_MACHINE;
+    r->texts[r->n_texts++] = copy;
+    return args_set(a, o, copy);
+}
+
+static int load_option(struct resume *r, struct args *a, const struct args_option *o, const char *options)
+{
+    char then[4096], now[4096];
+    if (json_get_text(options, o->name, then, sizeof then))
+        return bad_file(a, "is no state of this version");
+    if (!was_typed(a, o))
+        return set_kept(r, a, o, then);
+    args_show(a, o, now, sizeof now);
+    if (!decides_bits(o) || strcmp(then, now) == 0)
+        return END_GOOD;
+    out_say(a->command->name, "%s was saved with --%s %s, and now it is %s", a->state, o->name, then, now);
+    return END_USAGE;
+}
+
+static int load_options(struct resume *r, struct args *a, const char *text)
+{
+    const char *options = json_find(text, "options");
+    const struct args_option *o;
+    if (!options || *options != '{')
+        return bad_file(a, "is no state of this version");
+    for (int i = 0; (o = args_option_at(a->command, i)); i++) {
+        const int end = is_kept(o) ? load_option(r, a, o, options) : END_GOOD;
+        if (end != END_GOOD)
+            return end;
+    }
+    return END_GOOD;
+}
+
+static int load_numbers(struct resume *r, struct args *a, const char *text)
+{
+    char command[32];
+    if (json_get_text(text, "stoker_run", command, sizeof command))
+        return bad_file(a, "is no state of a run of stoker");
+    if (strcmp(command, a->command->name) != 0)
+        return bad_file(a, "is the state of another command");
+    const char *loader = json_find(text, "loader");
+    const char *end = loader ? json_end(loader) : NULL;
+    if (!end || (size_t)(end - loader) >= sizeof r->loader)
+        return bad_file(a, "has no state of a loader in it");
+    memcpy(r->loader, loader, (size_t)(end - loader));
+    r->loader[end - loader] = 0;
+    if (json_get_int(text, "first", &r->first) || json_get_int(text, "epochs", &r->epochs) ||
+        json_get_int(text, "position", &r->position) || json_get_int(text, "samples", &r->samples) ||
+        json_get_hex(text, "hash", &r->hash))
+        return bad_file(a, "is damaged");
+    return END_GOOD;
+}
+
+int resume_load(struct resume *r, struct args *a)
+{
+    *r = (struct resume){.epochs = a->epochs};
+    if (!a->state)
+        return END_GOOD;
+    stk_error e;
+    char *text;
+    size_t n;
+    const int rc = file_read(a->state, MAX_FILE, &text, &n, &e);
+    if (rc == STK_ENOTFOUND)
+        return END_GOOD;
+    if (rc != STK_OK)
+        return out_fail(a->command->name, rc, &e);
+    int end = load_numbers(r, a, text);
+    if (end == END_GOOD)
+        end = load_options(r, a, text);
+    free(text);
+    if (args_given(a, "epochs"))
+        r->epochs = a->epochs;
+    r->found = end == END_GOOD;
+    return end;
+}
+
+int resume_apply(const struct resume *r, const struct args *a, stk_loader *l)
+{
+    stk_error e = {.sample = -1};
+    const int rc = r->found ? stk_state_set(l, r->loader, &e) : STK_OK;
+    return rc == STK_OK ? END_GOOD : out_fail(a->command->name, rc, &e);
+}
+
+/* ------------------------------------------------------------------ saving */
+
+static void write_options(struct json *j, const struct args *a)
+{
+    char text[4096];
+    const struct args_option *o;
+    json_open(j, "options", '{');
+    for (int i = 0; (o = args_option_at(a->command, i)); i++) {
+        if (!is_kept(o))
+            continue;
+        args_show(a, o, text, sizeof text);
+        json_text(j, o->name, text);
+    }
+    json_close(j, '}');
+}
+
+int resume_save(struct resume *r, const struct args *a, stk_loader *l)
+{
+    if (!a->state)
+        return END_GOOD;
+    char *text = NULL;
+    size_t n = 0;
+    stk_error e = {.code = STK_ENOMEM, .sample = -1, .text = "no memory for the state"};
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return out_fail(a->command->name, STK_ENOMEM, &e);
+    stk_state_get(l, r->loader, sizeof r->loader);
+    struct json j = {.f = f};
+    json_open(&j, NULL, '{');
+    json_text(&j, "stoker_run", a->command->name);
+    json_raw(&j, "loader", r->loader);
+    json_int(&j, "first", r->first);
+    json_int(&j, "epochs", r->epochs);
+    json_int(&j, "position", r->position);
+    json_int(&j, "samples", r->samples);
+    json_hex(&j, "hash", r->hash);
+    write_options(&j, a);
+    json_close(&j, '}');
+    int rc = fclose(f) == 0 ? STK_OK : STK_ENOMEM;
+    if (rc == STK_OK)
+        rc = file_write(a->state, text, n, &e);
+    free(text);
+    return rc == STK_OK ? END_GOOD : out_fail(a->command->name, rc, &e);
+}
+
+void resume_done(struct resume *r)
+{
+    for (int i = 0; i < r->n_texts; i++)
+        free(r->texts[i]);
+    r->n_texts = 0;
+}

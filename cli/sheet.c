@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sheet.c -- the raster of a contact sheet.
+ */
+#include "sheet.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { ROUND = 5 }; /* radius of the corners, pixels */
+
+int sheet_init(struct sheet *s, int w, int h, struct sheet_colour paper)
+{
+    *s = (struct sheet){.w = w, .h = h};
+    s->px = malloc((size_t)w * (size_t)h * 3);
+    if (!s->px)
+        return -1;
+    sheet_fill(s, 0, 0, w, h, paper);
+    return 0;
+}
+
+void sheet_done(struct sheet *s)
+{
+    free(s->px);
+    s->px = NULL;
+}
+
+static uint8_t *pixel(const struct sheet *s, int x, int y)
+{
+    return s->px + ((size_t)y * (size_t)s->w + (size_t)x) * 3;
+}
+
+void sheet_fill(struct sheet *s, int x, int y, int w, int h, struct sheet_colour c)
+{
+    for (int j = y < 0 ? 0 : y; j < y + h && j < s->h; j++) {
+        for (int i = x < 0 ? 0 : x; i < x + w && i < s->w; i++) {
+            uint8_t *p = pixel(s, i, j);
+            p[0] = c.r;
+            p[1] = c.g;
+            p[2] = c.b;
+        }
+    }
+}
+
+static uint8_t toward(uint8_t from, uint8_t to, float cover)
+{
+    return (uint8_t)((float)from + ((float)to - (float)from) * cover + 0.5f);
+}
+
+void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover)
+{
+    if (x < 0 || y < 0 || x >= s->w || y >= s->h)
+        return;
+    uint8_t *p = pixel(s, x, y);
+    p[0] = toward(p[0], c.r, cover);
+    p[1] = toward(p[1], c.g, cover);
+    p[2] = toward(p[2], c.b, cover);
+}
+
+/* The mean of the source pixels under one pixel of the result; the nearest one when it grows. */
+static struct sheet_colour mean_under(const uint8_t *rgb, int src_w, int x0, int x1, int y0, int y1)
+{
+    uint32_t sum[3] = {0};
+    for (int y = y0; y < y1; y++) {
+        const uint8_t *p = rgb + ((size_t)y * (size_t)src_w + (size_t)x0) * 3;
+        for (int x = x0; x < x1; x++, p += 3) {
+            sum[0] += p[0];
+            sum[1] += p[1];
+            sum[2] += p[2];
+        }
+    }
+    const uint32_t n = (uint32_t)(x1 - x0) * (uint32_t)(y1 - y0);
+    return (struct sheet_colour){(uint8_t)((sum[0] + n / 2) / n), (uint8_t)((sum[1] + n / 2) / n),
+                                 (uint8_t)((sum[2] + n / 2) / n)};
+}
+
+/* Where the i-th of n parts of a length starts. */
+static int part(int i, int n, int length)
+{
+    return (int)((int64_t)i * length / n);
+}
+
+static int part_end(int i, int n, int length)
+{
+    const int start = part(i, n, length), end = part(i + 1, n, length);
+    return end > start ? end : start + 1;
+}
+
+static void round_corners(struct sheet *s, int x, int y, int w, int h, struct sheet_colour paper)
+{
+    for (int j = 0; j < ROUND; j++) {
+        for (int i = 0; i < ROUND; i++) {
+            const float dx = (float)(ROUND - i) - 0.5f, dy = (float)(ROUND - j) - 0.5f;
+            const float out = sqrtf(dx * dx + dy * dy) - (float)ROUND + 0.5f;
+            const float cover = out < 0 ? 0 : out > 1 ? 1 : out;
+            sheet_dot(s, x + i, y + j, paper, cover);
+            sheet_dot(s, x + w - 1 - i, y + j, paper, cover);
+            sheet_dot(s, x + i, y + h - 1 - j, paper, cover);
+            sheet_dot(s, x + w - 1 - i, y + h - 1 - j, paper, cover);
+        }
+    }
+}
+
+/* A hairline, so that white pictures end somewhere on white paper. */
+static void hairline(struct sheet *s, int x, int y, int w, int h)
+{
+    const struct sheet_colour grey = {120, 122, 126};
+    const float cover = 0.22f;
+    for (int i = 0; i < w; i++) {
+        sheet_dot(s, x + i, y, grey, cover);
+        sheet_dot(s, x + i, y + h - 1, grey, cover);
+    }
+    for (int j = 1; j + 1 < h; j++) {
+        sheet_dot(s, x, y + j, grey, cover);
+        sheet_dot(s, x + w - 1, y + j, grey, cover);
+    }
+}
+
+void sheet_picture(struct sheet *s, int x, int y, int w, int h, const uint8_t *rgb, int src_w, int src_h,
+                   struct sheet_colour paper)
+{
+    for (int j = 0; j < h; j++) {
+        const int y0 = part(j, h, src_h), y1 = part_end(j, h, src_h);
+        for (int i = 0; i < w; i++) {
+            const struct sheet_colour c = mean_under(rgb, src_w, part(i, w, src_w), part_end(i, w, src_w), y0, y1);
+            sheet_dot(s, x + i, y + j, c, 1);
+        }
+    }
+    hairline(s, x, y, w, h);
+    round_corners(s, x, y, w, h, paper);
+}

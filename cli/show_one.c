@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show_one.c -- one sample on a sheet: as it is stored, and as training sees it in some epochs.
+ *
+ * The draws come from the source itself, as a subset of one sample. The original is the same file given
+ * to the library as a source of callbacks, because its size must be known before it can be
+ * asked for as a whole.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "json.h"
+#include "out.h"
+#include "show.h"
+
+enum { COLUMNS = 3, ROWS = 2, DRAWS = COLUMNS * ROWS, SIDE = 224, MAX_FILE = 1 << 30 };
+
+struct one {
+    struct args *a;
+    stk_loader *loader; /* of the one sample */
+    char path[1024], name[256];
+    char *file;
+    size_t n_file;
+    stk_finding finding;
+    struct show_view original, draws[DRAWS];
+    int n_draws;
+};
+
+/* ------------------------------------------------------------------ the original */
+
+static int64_t count(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static int read_file(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label,
+                     stk_error *e)
+{
+    const struct one *o = user;
+    (void)thread;
+    (void)sample;
+    (void)e;
+    *bytes = o->file;
+    *n = o->n_file;
+    *label = -1;
+    return STK_OK;
+}
+
+static int keep_finding(void *user, const stk_finding *f)
+{
+    struct one *o = user;
+    o->finding = *f;
+    return 1;
+}
+
+/* Sides as seen: EXIF may have it stand on its side. */
+static void upright(const struct one *o, int *w, int *h)
+{
+    const int turned = o->finding.orientation >= 5 && !o->a->o.no_exif;
+    *w = turned ? o->finding.height : o->finding.width;
+    *h = turned ? o->finding.width : o->finding.height;
+}
+
+static int load_original(struct one *o, stk_error *e)
+{
+    const stk_source_hooks hooks = {.user = o, .count = count, .read = read_file};
+    stk_options p = {.hooks = &hooks, .no_exif = o->a->o.no_exif, .threads = 1, .memory = o->a->o.memory};
+    const stk_scan_options s = {.each = keep_finding, .user = o};
+    int rc = file_read(o->path, MAX_FILE, &o->file, &o->n_file, e);
+    if (rc == STK_OK)
+        rc = stk_scan(&p, &s, e);
+    if (rc == STK_OK && o->finding.code != STK_OK) {
+        *e = (stk_error){.code = o->finding.code, .sample = o->a->index};
+        snprintf(e->text, sizeof e->text, "%.900s: %s", o->path, stk_code_words(o->finding.code));
+        rc = e->code;
+    }
+    if (rc != STK_OK)
+        return rc;
+    int w, h, to_w, to_h;
+    char ops[64];
+    upright(o, &w, &h);
+    const int longer = w > h ? w : h, side = ROWS * (SIDE + SHOW_CAPTION + SHOW_GAP) - SHOW_CAPTION - SHOW_GAP;
+    to_w = (int)((int64_t)w * side / longer);
+    to_h = (int)((int64_t)h * side / longer);
+    snprintf(ops, sizeof ops, "Resize((%d, %d))", to_h > 0 ? to_h : 1, to_w > 0 ? to_w : 1);
+    p.ops = ops;
+    stk_loader *l = NULL;
+    rc = show_open(o->a, p, &l, e);
+    if (rc == STK_OK)
+        rc = show_next(l, &o->original, e);
+    stk_close(l);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ the draws */
+
+static int load_draws(struct one *o, stk_error *e)
+{
+    stk_options p = o->a->o;
+    p.subset = &o->a->index;
+    p.n_subset = 1;
+    p.take = 0;
+    p.batch_size = 1;
+    p.on_error = STK_RAISE; /* there is no other sample to go on with */
+    p.rank = 0;
+    p.world_size = 1;
+    int rc = show_open(o->a, p, &o->loader, e);
+    while (rc == STK_OK && o->n_draws < DRAWS) {
+        struct show_view *v = &o->draws[o->n_draws];
+        rc = show_next(o->loader, v, e);
+        o->n_draws += rc == STK_OK;
+        if (rc == STK_END)
+            rc = STK_OK; /* the next epoch follows */
+    }
+    if (rc != STK_OK)
+        return rc;
+    stk_path(o->loader, o->a->index, o->path, sizeof o->path);
+    show_name(o->loader, &o->draws[0], 0, o->name, sizeof o->name);
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ the sheet */
+
+static void describe(const struct one *o, char *buf, size_t n)
+{
+    static const char *const formats[] = {"", "JPEG", "PNG", "WebP"};
+    const stk_finding *f = &o->finding;
+    snprintf(buf, n,
+             "%s  \xc2\xb7  sample %" PRId64 "  \xc2\xb7  %d x %d %s, %s  \xc2\xb7  seed %" PRIu64 "  \xc2\xb7  %s",
+             o->name, o->a->index, f->width, f->height, f->format <= STK_WEBP ? formats[f->format] : "",
+             out_bytes((int64_t)o->n_file).s, o->a->o.seed, o->a->o.ops);
+}
+
+static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int h)
+{
+    for (int i = 0; i < o->n_draws; i++) {
+        const struct show_view *v = &o->draws[i];
+        char caption[48];
+        const int x = x0 + i % COLUMNS * (w + SHOW_GAP);
+        const int y = SHOW_MARGIN + SHOW_HEAD + i / COLUMNS * (h + SHOW_CAPTION + SHOW_GAP);
+        sheet_picture(s, x, y, w, h, v->pixels, v->w, v->h, show_paper);
+        snprintf(caption, sizeof caption, "epoch %" PRId64, stk_batch_epoch(v->batch));
+        show_caption(s, x, y + h, w, caption);
+    }
+}
+
+static int draw(const struct one *o, struct sheet *s, stk_error *e)
+{
+    const struct show_view *left = &o->original;
+    char under[2048];
+    int w, h;
+    show_fit(o->draws[0].w, o->draws[0].h, SIDE, &w, &h);
+    const int rows_h = ROWS * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP, left_h = left->h + SHOW_CAPTION;
+    const int x = SHOW_MARGIN + left->w + 2 * SHOW_GAP;
+    const int wide = x + COLUMNS * (w + SHOW_GAP) - SHOW_GAP + SHOW_MARGIN;
+    const int high = 2 * SHOW_MARGIN + SHOW_HEAD + (rows_h > left_h ? rows_h : left_h);
+    if (sheet_init(s, wide, high, show_paper))
+        return show_no_memory(e, wide, high);
+    describe(o, under, sizeof under);
+    show_head(s, o->path, under);
+    const int top = SHOW_MARGIN + SHOW_HEAD;
+    sheet_picture(s, SHOW_MARGIN, top, left->w, left->h, left->pixels, left->w, left->h, show_paper);
+    show_caption(s, SHOW_MARGIN, top + left->h, left->w, "the whole picture");
+    draw_draws(o, s, x, w, h);
+    return STK_OK;
+}
+
+static void tell(const struct one *o, const struct sheet *s, size_t bytes)
+{
+    if (!o->a->json) {
+        out_name(stdout, o->a->output);
+        printf(": sample %" PRId64 " on %d x %d pixels, %s\n", o->a->index, s->w, s->h, out_bytes((int64_t)bytes).s);
+        return;
+    }
+    struct json j = {.f = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "output", o->a->output);
+    json_int(&j, "width", s->w);
+    json_int(&j, "height", s->h);
+    json_int(&j, "bytes", (int64_t)bytes);
+    json_int(&j, "sample", o->a->index);
+    json_text(&j, "caption", o->name);
+    json_text(&j, "path", o->path);
+    json_close(&j, '}');
+}
+
+int show_one(struct args *a)
+{
+    struct one *o = calloc(1, sizeof *o);
+    struct sheet s = {0};
+    stk_error e = {.sample = -1};
+    size_t bytes = 0;
+    if (!o)
+        return out_fail("show", show_no_memory(&e, SIDE, SIDE), &e);
+    o->a = a;
+    int rc = load_draws(o, &e);
+    if (rc == STK_OK)
+        rc = load_original(o, &e);
+    if (rc == STK_OK)
+        rc = draw(o, &s, &e);
+    if (rc == STK_OK)
+        rc = show_write(a, &s, &bytes, &e);
+    if (rc == STK_OK)
+        tell(o, &s, bytes);
+    sheet_done(&s);
+    for (int i = 0; i < o->n_draws; i++)
+        stk_release(o->draws[i].batch);
+    stk_release(o->original.batch);
+    stk_close(o->loader);
+    free(o->file);
+    free(o);
+    if (rc == STK_STOPPED)
+        return END_INTERRUPTED;
+    return rc == STK_OK ? END_GOOD : out_fail("show", rc, &e);
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker info
+. "$(dirname "$0")/lib.sh"
+
+ends 0 "info" "$stoker" info
+says out '^stoker [0-9]' "the version"
+says out 'threads +[0-9]+, because ' "the threads, and why"
+says out 'JPEG|PNG|WebP' "the codecs"
+says out "cache +.*cache" "the cache folder"
+ends 0 "info --json" "$stoker" info --json
+json out "info" 'd["threads"] >= 1 and d["memory_bytes"] > 0 and set(d["codecs"]) == {"jpeg", "png", "webp"} and d["cpu"]["in_use"] in d["cpu"]["has"]'
+if command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null; then
+  ends 0 "one CPU" taskset -c 0 "$stoker" info --json
+  json out "one CPU" 'd["threads"] == 1'
+fi
+finish

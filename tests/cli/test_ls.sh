@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker ls
+. "$(dirname "$0")/lib.sh"
+make_photos
+
+ends 0 "ls" "$stoker" ls photos
+says out 'samples +24' "the count"
+says out 'classes +4' "the classes"
+says out 'fingerprint +[0-9a-f]{16}$' "the fingerprint"
+says out 'amber_' "the names of the classes"
+ends 0 "ls of a list" sh -c "find photos -name '*.jpg' | sort > list.txt; '$stoker' ls list.txt"
+says out 'samples +24' "the count of a list"
+
+ends 0 "ls --json" "$stoker" ls photos --json
+json out "ls" 'd["samples"] == 24 and d["n_classes"] == 4 and len(d["classes"]) == 4 and d["formats"]["JPEG"] == 24'
+json out "ls" 'sum(c["samples"] for c in d["classes"]) == 24 and len(d["fingerprint"]) == 16'
+json out "ls" 'd["width"]["min"] <= d["width"]["median"] <= d["width"]["max"] <= 150'
+ends 0 "ls --take" "$stoker" ls photos --take 5 --json
+json out "ls --take" 'd["samples"] == 5'
+
+# Bad ones are shown, names of any bytes are survived, and ls still ends with 0.
+first=$(ls photos | head -n 1)
+printf '<html>' >"photos/$first/page.jpg"
+odd=$(printf 'a\377b\nc.jpg')
+cp "$(find photos -name '*_000000.jpg')" "photos/$first/$odd"
+ends 0 "ls with bad ones" "$stoker" ls photos
+says out '1 bad at first sight' "a bad one is counted"
+says out 'page\.jpg: ' "a bad one is named"
+ends 0 "ls --json with bad ones" "$stoker" ls photos --json
+json out "bad ones" 'd["bad"] == 1 and d["samples"] == 26 and d["bad_samples"][0]["path"].endswith("page.jpg")'
+mkdir "photos/z$(printf 'q\351"\\')"
+cp "$(find photos -name '*_000001.jpg')" "photos/z$(printf 'q\351"\\')/x.jpg"
+ends 0 "a class of odd bytes" "$stoker" ls photos --json
+json out "a class of odd bytes" 'd["classes"][-1]["name"].encode("utf-8", "surrogateescape") == b"zq\xe9\"\\"'
+
+mkdir empty
+"$stoker" ls empty >out 2>err
+[ $? != 0 ] || fail "an empty folder is no success"
+[ -s err ] || fail "an empty folder has words"
+
+# More classes than a screen has lines.
+ends 0 "many classes" "$stoker" synth many --samples 60 --classes 60 --size 32
+ends 0 "ls of many" "$stoker" ls many
+says out 'and 40 more' "the list is cut"
+ends 0 "ls --all" "$stoker" ls many --all
+[ "$(grep -cE '^ +[0-9]+  .* 1$' out)" = 60 ] || fail "--all shows all"
+finish

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_parts.c -- the parts of the command that need no library: values, guesses, JSON, the typeface,
+ * synthetic pictures.
+ */
+#include "../../cli/args.h"
+#include "../../cli/font.h"
+#include "../../cli/json.h"
+#include "../../cli/synth.h"
+#include "../../cli/value.h"
+#include "test.h"
+
+static void numbers(void)
+{
+    uint64_t u;
+    int64_t i;
+    double d;
+    CHECK(value_uint64("18446744073709551615", &u) == 0 && u == UINT64_MAX);
+    CHECK(value_uint64("18446744073709551616", &u) == -1);
+    CHECK(value_uint64("", &u) == -1 && value_uint64("1 ", &u) == -1 && value_uint64("+1", &u) == -1);
+    CHECK(value_int64("-3", -5, 5, &i) == 0 && i == -3);
+    CHECK(value_int64("6", -5, 5, &i) == -1 && value_int64("--3", -5, 5, &i) == -1);
+    CHECK(value_int64("9223372036854775808", 0, INT64_MAX, &i) == -1);
+    CHECK(value_share("5%", &d) == 0 && d > 0.0499 && d < 0.0501);
+    CHECK(value_share("0.25", &d) == 0 && d > 0.2499 && d < 0.2501);
+    CHECK(value_share("1.5", &d) == -1 && value_share("x", &d) == -1 && value_share("-0.1", &d) == -1);
+}
+
+static void sizes(void)
+{
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } good[] = {{"4096", 4096},
+                {"1k", 1024},
+                {"512M", 512 << 20},
+                {"2GiB", INT64_C(2) << 30},
+                {"1.5G", INT64_C(3) << 29},
+                {"3B", 3},
+                {"1TiB", INT64_C(1) << 40},
+                {"2MB", 2 << 20}};
+    static const char *const bad[] = {"", "M", "1Q", "1iB", "1MiBs", "-1", "0", "1.2.3", "99999999T"};
+    int64_t v;
+    for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
+        CHECK(value_size(good[k].text, &v) == 0);
+        CHECK_EQ(v, good[k].bytes);
+    }
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        CHECK(value_size(bad[k], &v) == -1);
+}
+
+static void grids(void)
+{
+    int c, r;
+    CHECK(value_grid("8x5", &c, &r) == 0 && c == 8 && r == 5);
+    CHECK(value_grid("8", &c, &r) == -1 && value_grid("x5", &c, &r) == -1 && value_grid("8x", &c, &r) == -1);
+    CHECK(value_grid("0x5", &c, &r) == -1 && value_grid("8x500", &c, &r) == -1);
+}
+
+static const char *guess(const char *typed, const char *a, const char *b, const char *c)
+{
+    struct nearest n = {.typed = typed};
+    nearest_try(&n, a);
+    nearest_try(&n, b);
+    nearest_try(&n, c);
+    return n.best ? n.best : "";
+}
+
+static void guesses(void)
+{
+    CHECK_STR(guess("bnech", "ls", "bench", "show"), "bench");
+    CHECK_STR(guess("verfy", "show", "synth", "verify"), "verify");
+    CHECK_STR(guess("check", "show", "checksum", "verify"), "checksum");
+    CHECK_STR(guess("zzz", "show", "checksum", "verify"), "");
+    CHECK_STR(guess("a_word_that_is_much_longer_than_any_option_has_ever_been", "show", "ls", "verify"), "");
+}
+
+static char *document(void (*fill)(struct json *j))
+{
+    char *text = NULL;
+    size_t n = 0;
+    struct json j = {.f = open_memstream(&text, &n)};
+    fill(&j);
+    fclose(j.f);
+    return text;
+}
+
+static const char odd_name[] = "a\"b\\c\nd\xff\xc3\xa9\x01\xed\xa0\x80.jpg";
+
+static void fill(struct json *j)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "name", odd_name);
+    json_int(j, "n", -17);
+    json_hex(j, "hash", 0x0123456789abcdefu);
+    json_open(j, "inside", '{');
+    json_text(j, "n", "}");
+    json_close(j, '}');
+    json_open(j, "list", '[');
+    json_close(j, ']');
+    json_real(j, "nothing", 0.0 / 1.0);
+    json_bool(j, "last", 1);
+    json_close(j, '}');
+}
+
+static void json_there_and_back(void)
+{
+    char *text = document(fill), name[64];
+    int64_t n = 0;
+    uint64_t hash = 0;
+    CHECK(strstr(text, "a\\\"b\\\\c\\u000ad\\udcff\xc3\xa9\\u0001\\udced\\udca0\\udc80.jpg"));
+    CHECK(json_get_text(text, "name", name, sizeof name) == 0);
+    CHECK_STR(name, odd_name);
+    CHECK(json_get_int(text, "n", &n) == 0);
+    CHECK_EQ(n, -17);
+    CHECK(json_get_hex(text, "hash", &hash) == 0 && hash == 0x0123456789abcdefu);
+    CHECK(json_find(text, "last") && !json_find(text, "nobody") && !json_find(text, "nam"));
+    CHECK(json_get_text(text, "name", name, 4) == -1);
+    CHECK(json_get_text(json_find(text, "inside"), "n", name, sizeof name) == 0);
+    CHECK_STR(name, "}");
+    free(text);
+}
+
+/* Every beginning of a document is survived. */
+static void json_cut_short(void)
+{
+    char *text = document(fill), name[64];
+    int64_t n;
+    uint64_t hash;
+    for (size_t len = strlen(text); len-- > 0;) {
+        char *cut = malloc(len + 1);
+        memcpy(cut, text, len);
+        cut[len] = 0;
+        json_get_text(cut, "name", name, sizeof name);
+        json_get_hex(cut, "hash", &hash);
+        json_get_int(cut, "nobody", &n);
+        CHECK(json_find(cut, "nobody") == NULL);
+        free(cut);
+    }
+    free(text);
+}
+
+static void words_fit(void)
+{
+    char cut[64];
+    const float all = font_width("n01443537_goldfish", 9);
+    CHECK(all > 80 && all < 140);
+    font_fit("n01443537_goldfish", 9, all + 1, cut, sizeof cut);
+    CHECK_STR(cut, "n01443537_goldfish");
+    font_fit("n01443537_goldfish", 9, 50, cut, sizeof cut);
+    CHECK(font_width(cut, 9) <= 50 && strlen(cut) > 4);
+    font_fit("n01443537_goldfish", 9, 1, cut, sizeof cut);
+    CHECK(strlen(cut) <= 3);
+    char small[8];
+    font_fit("n01443537_goldfish", 9, 1000, small, sizeof small);
+    CHECK(strlen(small) < sizeof small);
+}
+
+static void words_on_a_sheet(void)
+{
+    struct sheet s;
+    const struct sheet_colour white = {255, 255, 255}, black = {0, 0, 0};
+    CHECK(sheet_init(&s, 40, 20, white) == 0);
+    for (int c = 1; c < 256; c++) {
+        const char text[] = {(char)c, 0};
+        font_draw(&s, 30, 15, text, 12, 2, black); /* also over the edge */
+    }
+    int dark = 0;
+    for (size_t i = 0; i < (size_t)s.w * (size_t)s.h; i++)
+        dark += s.px[3 * i] < 128;
+    CHECK(dark > 50);
+    CHECK(s.px[0] == 255);
+    sheet_done(&s);
+    sheet_done(&s);
+}
+
+static uint64_t fingerprint(const struct synth_picture *p)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    const size_t n = (size_t)p->width * (size_t)p->height * (size_t)p->channels;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p->pixels[i]) * 0x100000001b3u;
+    return h ^ (uint64_t)p->width << 32 ^ (uint64_t)p->height;
+}
+
+/* The pixels are the same on every machine and with every compiler, for ever. */
+static void pictures_stay(void)
+{
+    static const uint64_t want[] = {0x3ffcd53aaf352462u, 0xeaeccc9a6f2d805fu, 0xb9c011ee6dfc2224u, 0x3652b52478212d9eu,
+                                    0x4c8d7600dd861a0fu, 0x361863b715f6f942u, 0x5ef4a0aab212a006u, 0x14b036b5c366b6b4u};
+    struct synth_painter *p = synth_painter_new(160);
+    CHECK(p != NULL);
+    for (int i = 0; p && i < (int)(sizeof want / sizeof want[0]); i++) {
+        const struct synth_spec s = {.seed = 1, .index = i, .n_classes = 1024, .size = 160};
+        struct synth_picture pic;
+        synth_paint(p, &s, &pic);
+        CHECK(pic.width >= 32 && pic.height >= 32 && pic.width <= 192 && pic.height <= 192);
+        if (fingerprint(&pic) != want[i]) {
+            test_failures++;
+            printf("picture %d is 0x%016" PRIx64 "\n", i, fingerprint(&pic));
+        }
+    }
+    synth_painter_free(p);
+    synth_painter_free(NULL);
+}
+
+static void classes_differ(void)
+{
+    static const int sizes_of[] = {1, 2, 10, 100, 1000, SYNTH_MAX_CLASSES};
+    for (size_t k = 0; k < sizeof sizes_of / sizeof sizes_of[0]; k++) {
+        static unsigned char seen[SYNTH_COLOURS][SYNTH_SHAPES][SYNTH_PATTERNS];
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < sizes_of[k]; i++) {
+            const struct synth_class c = synth_class_of(i, sizes_of[k]);
+            CHECK(c.pattern < SYNTH_PATTERNS && !seen[c.colour][c.shape][c.pattern]);
+            if (c.pattern < SYNTH_PATTERNS)
+                seen[c.colour][c.shape][c.pattern] = 1;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(json_there_and_back), T(json_cut_short), T(words_fit),
+          T(words_on_a_sheet), T(pictures_stay), T(classes_differ))
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker show
+. "$(dirname "$0")/lib.sh"
+make_photos
+ops='RandomResizedCrop(48) | RandomHorizontalFlip'
+
+ends 0 "show" "$stoker" show photos -o sheet.png --ops "$ops" --grid 6x3
+if grep -q 'not in this build' err; then
+  echo "skipped: $(cat err)"
+  exit 77
+fi
+says out '^sheet\.png: 18 samples on [0-9]+ x [0-9]+ pixels' "where it is"
+[ "$(head -c 4 sheet.png | tail -c 3)" = PNG ] || fail "a PNG"
+ends 0 "show --json" "$stoker" show photos -o again.png --ops "$ops | Normalize" --grid 6x3 --json
+json out "show" 'd["output"] == "again.png" and len(d["samples"]) == 18 and all(s["caption"] for s in d["samples"])'
+ends 0 "an end that is near" "$stoker" show photos -o few.png --ops "$ops" --take 5 --json
+json out "five samples" 'len(d["samples"]) == 5'
+ends 0 "another epoch" "$stoker" show photos -o other.png --ops "$ops" --grid 6x3 --epoch 1
+cmp -s sheet.png other.png && fail "another epoch is another sheet"
+ends 0 "the same again" "$stoker" show photos -o twice.png --ops "$ops" --grid 6x3 --threads 3
+same sheet.png twice.png "the sheet is the same for any number of threads"
+
+ends 0 "one sample" "$stoker" show photos -o one.png --ops "$ops" --index 17 --epoch 3 --json
+json out "one sample" 'd["sample"] == 17 and d["path"].startswith("photos/")'
+ends 2 "a sample that is not there" "$stoker" show photos -o x.png --ops "$ops" --index 24
+ends 2 "a grid that is none" "$stoker" show photos --grid 8by5
+ends 3 "a folder that is not there" "$stoker" show photos -o nowhere/x.png --ops "$ops"
+[ ! -e x.png ] || fail "a failure leaves no file"
+ls | grep -q 'tmp$' && fail "temporary files are left"
+finish

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench.sh -- every figure of docs/performance.md, measured here and now.
+#
+#     tools/bench.sh [BUILD [PHOTOS]]     photos: $STOKER_TEST_DATA/photos, else 1,000 made ones
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:-build}
+photos=${2:-}
+if [ -z "$photos" ] && [ -d "${STOKER_TEST_DATA:-}/photos" ]; then photos=$STOKER_TEST_DATA/photos; fi
+if [ -z "$photos" ]; then
+  photos=$build/bench-photos
+  [ -d "$photos" ] || "$build/stoker" synth "$photos" --samples 1000 --classes 10 --seed 1
+fi
+
+"$build/stages" "$photos"
+echo
+python3 bench/figures.py "$build" "$photos"

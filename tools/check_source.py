@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script can see in the sources: layering, foreign headers, banned functions, lengths, words.
+
+    check_source.py FILE...        prints `file:line: what`, ends with 1 when there is anything
+"""
+
+import re
+import sys
+from pathlib import Path
+
+STAGES = ("source", "decode", "transform", "batch", "deliver")
+FUNCTION_LINES, FILE_LINES = 100, 700  # longer is an error
+FUNCTION_MUCH, FILE_MUCH = 60, 450  # longer is a warning
+
+# Headers of C, POSIX, Linux and the compiler; every other <header> belongs to a foreign library.
+SYSTEM = set(
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic"
+    " stdbool stddef stdint stdio stdlib stdnoreturn string strings threads time uchar wchar wctype dirent dlfcn fcntl"
+    " fnmatch ftw getopt glob libgen poll pthread pwd sched semaphore spawn termios unistd utime cpuid immintrin"
+    " arm_neon".split()
+)
+SYSTEM_FOLDERS = ("sys/", "linux/", "sanitizer/", "mach/")
+# Headers that come with another one of the same library.
+KIN = {"jerror.h": "jpeglib.h", "jmorecfg.h": "jpeglib.h"}
+
+BANNED = "strcpy strcat sprintf vsprintf gets atoi atol atoll atof strtok alloca tmpnam mktemp rand srand".split()
+PRODUCT_BANNED = "system popen".split()  # in all but tests
+LIBRARY_BANNED = (
+    "exit _exit abort printf fprintf vfprintf vprintf puts fputs putchar perror signal sigaction setlocale".split()
+)
+
+WORDS = re.compile(
+    r"\b(TODO|FIXME|XXX)\b|(?i:\b(sessions?|helpers?|workplace|issue #?\d+)\b)|(?<![\w.])/(work|root)/"
+)
+
+errors = 0
+
+
+def say(path: Path, line: int, what: str, warning: bool = False) -> None:
+    global errors
+    errors += not warning
+    print(f"{path}:{line}: {'warning: ' if warning else ''}{what}")
+
+
+def bare(text: str) -> str:
+    """The code without comments and the content of strings, lines kept."""
+
+    def blank(m: re.Match[str]) -> str:
+        return "\n" * m[0].count("\n") if m[0].startswith("/") else '""'
+
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blank, text, flags=re.S)
+
+
+def may_include(path: Path, name: str) -> bool:
+    """Whether this file may include "name"."""
+    top = path.parts[0]
+    if name == "stoker.h" or top in ("tests", "fuzz", "bench", "include"):
+        return True
+    if top in ("cli", "python", "examples"):
+        return (path.parent / name).exists()
+    folder = path.parts[1] if len(path.parts) > 2 else ""
+    if folder == "":
+        return True
+    return name.startswith("base/") or (folder in STAGES and name.startswith(folder + "/"))
+
+
+def is_foreign(name: str) -> bool:
+    return name != "stoker.h" and name.removesuffix(".h") not in SYSTEM and not name.startswith(SYSTEM_FOLDERS)
+
+
+def check_includes(path: Path, text: str, users: dict[str, set[Path]]) -> None:
+    for n, line in enumerate(text.splitlines(), 1):
+        if m := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
+            if not may_include(path, m[1]):
+                say(path, n, f'may not include "{m[1]}": a stage includes base/ and its own folder only')
+        elif (m := re.match(r"\s*#\s*include\s+<([^>]+)>", line)) and is_foreign(m[1]):
+            if path.parts[0] in ("tests", "fuzz", "bench"):
+                continue
+            if path.suffix == ".h" or path.parts[0] != "src":
+                say(path, n, f"a foreign header, <{m[1]}>, belongs into one .c file of src/")
+            library = KIN.get(m[1], m[1]).split("/")[0]
+            users.setdefault(library, set()).add(path)
+
+
+def check_functions(path: Path, code: str) -> None:
+    banned = BANNED + (PRODUCT_BANNED if path.parts[0] != "tests" else [])
+    banned = banned + (LIBRARY_BANNED if path.parts[0] in ("src", "include") else [])
+    pattern = re.compile(r"\b(" + "|".join(banned) + r")\s*\(")
+    start = 0
+    for n, line in enumerate(code.splitlines(), 1):
+        for m in pattern.finditer(line):
+            say(path, n, f"{m[1]}() is banned here")
+        if line == "{":
+            start = n
+        elif line == "}" and start:
+            length = n - start + 1
+            if length > FUNCTION_MUCH:
+                say(path, start, f"a function of {length} lines", warning=length <= FUNCTION_LINES)
+            start = 0
+
+
+def check_c(path: Path, text: str, users: dict[str, set[Path]]) -> None:
+    lines = text.splitlines()
+    if lines[:1] != ["/* SPDX-License-Identifier: Apache-2.0 */"]:
+        say(path, 1, "the first line is not the SPDX line")
+    test = path.parts[:2] == ("tests", "unit")  # its name says what it is, and it may be long
+    if not test and (len(lines) < 3 or not lines[2].startswith(f" * {path.name} -- ")):
+        say(path, 3, f'the file does not open with "{path.name} -- what it is"')
+    if len(lines) > FILE_MUCH:
+        say(path, len(lines), f"{len(lines)} lines", warning=test or len(lines) <= FILE_LINES)
+    check_includes(path, text, users)
+    check_functions(path, bare(text))
+
+
+def check_text(path: Path, text: str) -> None:
+    for n, line in enumerate(text.split("\n"), 1):
+        if line != line.rstrip():
+            say(path, n, "white space at the end of the line")
+        if "\t" in line and path.name != "Makefile":
+            say(path, n, "a tab")
+        if path.name != "check_source.py" and (m := WORDS.search(line)):
+            say(path, n, f"not for this place: {m[0]!r}")
+    if text and not text.endswith("\n"):
+        say(path, text.count("\n") + 1, "no newline at the end")
+    if path.suffix in (".py", ".sh") or path.name in ("Makefile", "meson.build"):
+        if not any("SPDX-License-Identifier: Apache-2.0" in line for line in text.splitlines()[:2]):
+            say(path, 1, "no SPDX line")
+
+
+def main() -> int:
+    users: dict[str, set[Path]] = {}
+    for name in sys.argv[1:]:
+        path = Path(name)
+        raw = path.read_bytes()
+        if b"\0" in raw or path.parts[:2] == ("fuzz", "seeds") or path.name == "LICENSE":
+            continue
+        text = raw.decode(errors="replace")
+        check_text(path, text)
+        if path.suffix in (".c", ".h"):
+            check_c(path, text, users)
+    for library, paths in users.items():
+        for path in sorted(paths)[1:]:
+            say(path, 1, f"<{library}> is already used by {sorted(paths)[0]}: one foreign library, one file")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# setup.sh -- installs what is missing for building and testing, and says so; silent when all is there.
+#
+#     tools/setup.sh           compiler, meson, codec libraries; .venv with Pillow and NumPy
+#     tools/setup.sh fuzz      the same and a clang with libFuzzer
+#     tools/setup.sh lint      the same and clang-format 14
+#     tools/setup.sh python    the same, and tries the .venv again after a failure
+set -u
+cd "$(dirname "$0")/.." || exit 1
+what=${1:-}
+PATH=$PWD/.venv/bin:$PATH
+
+say() { printf 'setup: %s\n' "$*"; }
+has() { command -v "$1" >/dev/null 2>&1; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+case $what in
+'' | fuzz | lint | python) ;;
+*)
+  echo "usage: tools/setup.sh [fuzz|lint|python]" >&2
+  exit 2
+  ;;
+esac
+
+# ---------------------------------------------------------------- packages
+
+# Names of the Debian packages that are missing.
+missing() {
+  has cc || echo build-essential
+  has pkg-config || echo pkg-config
+  has meson || echo meson
+  has ninja || echo ninja-build
+  has python3 || echo python3
+  for library in libjpeg libpng libwebp; do
+    pkg-config --exists $library 2>/dev/null || echo $library-dev
+  done
+  [ -f .venv/ready ] || python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+  [ "$what" != fuzz ] || tools/find_clang.sh >/dev/null || echo clang
+}
+
+other_systems() {
+  cat >&2 <<'MSG'
+setup: there is no apt-get here; please install these and try again:
+  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel python3
+  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp python
+  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev python3 linux-headers
+  macOS    brew install meson pkg-config jpeg-turbo libpng webp python
+  (for fuzzing: clang with compiler-rt; for lint: clang-format 14)
+MSG
+}
+
+apt_install() {
+  has apt-get || { other_systems; return 1; }
+  if [ "$(id -u)" != 0 ] && ! has sudo; then
+    say "neither root nor sudo; please run: apt-get install $*" >&2
+    return 1
+  fi
+  say "installing $*"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null 2>&1 && return
+  say "refreshing the list of packages"
+  as_root apt-get -qq update >/dev/null &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null
+}
+
+packages=$(missing)
+if [ -n "$packages" ]; then
+  # shellcheck disable=SC2086 # a list of words
+  if ! apt_install $packages; then
+    # A codec may be missing; what compiles may not.
+    for tool in cc pkg-config meson ninja python3; do has $tool || exit 1; done
+    say "going on without $(echo $packages)" >&2
+  fi
+fi
+if [ "$what" = fuzz ] && ! tools/find_clang.sh >/dev/null; then
+  # Debian keeps the run-time of the fuzzer apart from the compiler.
+  apt_install "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+  tools/find_clang.sh >/dev/null || { say "no clang here can link a fuzzer" >&2; exit 1; }
+fi
+
+# ---------------------------------------------------------------- Python
+
+ready=.venv/ready
+failed=.venv/failed
+[ "$what" != python ] || rm -f $failed
+
+pip_install() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@" 2>/dev/null
+}
+
+if [ ! -f $ready ] && [ ! -f $failed ]; then
+  say "making .venv with Pillow and NumPy for the Python tests"
+  if ! python3 -m venv --clear .venv >/dev/null 2>&1; then
+    mkdir -p .venv
+    echo "python3 -m venv did not work" >$failed
+  # Pillow 13 is the reference; where Python is too old for it the tests follow the older one.
+  elif ! pip_install 'pillow>=13' numpy && ! pip_install pillow numpy; then
+    echo "pip could not get Pillow and NumPy" >$failed
+  else
+    : >$ready
+  fi
+fi
+[ ! -f $failed ] || say "Python tests will be skipped: $(cat $failed) (again with: tools/setup.sh python)"
+
+# ---------------------------------------------------------------- versions that distributions lack
+
+# Old distributions have an old meson; the check costs time, so it is remembered.
+enough=.venv/meson-is-enough
+if [ ! -f $enough ]; then
+  case $(meson --version) in
+  0.[0-5]* | 0.6[0-3]*)
+    say "meson here is $(meson --version), 0.64 is needed: putting one into .venv"
+    pip_install meson || { say "could not get a newer meson" >&2; exit 1; }
+    ;;
+  esac
+  : >$enough
+fi
+
+if [ "$what" = lint ] && ! has clang-format-14 && [ ! -x .venv/bin/clang-format ]; then
+  say "putting clang-format 14 into .venv"
+  pip_install 'clang-format==14.0.6' || say "could not get clang-format 14: formatting will not be checked"
+fi
+exit 0

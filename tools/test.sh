@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# test.sh -- runs the tests of a build folder; failures are shown, and the last line counts.
+#
+#     tools/test.sh build                    all suites
+#     tools/test.sh build-tsan --suite unit  arguments go to `meson test`
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build}
+[ $# = 0 ] || shift
+log=$build/meson-logs/testlog.json
+
+rm -f "$log"
+meson test -C "$build" --no-rebuild --num-processes "${TEST_JOBS:-$(nproc 2>/dev/null || echo 2)}" "$@" |
+  grep -vE '^(ninja:|Full log|>>> |$)|^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):'
+exec python3 tools/test_report.py "$log" "$build/test-counts"
