@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 all: ## build the library and the command into build/
 	@tools/setup.sh
 	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) -n | grep -q 'no work to do' || ninja -C $(BUILD)
 
 demo: all ## see it work: photos made, loaded, compared with a plain loop, trained on
 	@tools/demo.sh $(BUILD)

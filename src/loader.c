@@ -568,13 +568,11 @@ static void stop(void *user)
 static int take_subset(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
-    const int64_t all = source_count(l->source);
-    l->order.n = all;
+    l->order.n = source_count(l->source);
+    const int rc = options_check_subset(o, l->order.n, e);
+    if (rc != STK_OK)
+        return rc;
     if (o->subset) {
-        for (int64_t i = 0; i < o->n_subset; i++)
-            if (o->subset[i] < 0 || o->subset[i] >= all)
-                return error_set(e, STK_EUSAGE, "open", "subset names sample %lld of %lld", (long long)o->subset[i],
-                                 (long long)all);
         const size_t bytes = (size_t)o->n_subset * sizeof *l->subset;
         l->subset = malloc(bytes);
         if (!l->subset)

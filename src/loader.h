@@ -41,7 +41,7 @@ struct stk_loader {
     struct source *source;
     struct plan *plan; /* NULL: no pictures */
     struct order order;
-    int64_t *subset; /* index in the order -> sample; NULL: the same */
+    int64_t *subset;      /* index in the order -> sample; NULL: the same */
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;
     struct ring ring;
@@ -80,6 +80,7 @@ int budget_fit(struct budget *b, size_t need, bool *in_turn, stk_error *e);
 /* stoker.c: options checked, defaults filled in. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);
 int options_source(const stk_options *o, struct source **out, stk_error *e);
+int options_check_subset(const stk_options *o, int64_t count, stk_error *e);
 struct decode_limits options_limits(const stk_options *o);
 
 #endif

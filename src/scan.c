@@ -141,7 +141,7 @@ static void run(void *user, int thread)
         const int64_t i = s->next++;
         struct result *r = &s->results[i % WINDOW];
         pthread_mutex_unlock(&s->lock);
-        find(s, &s->workers[thread], i, r);
+        find(s, &s->workers[thread], s->options.subset ? s->options.subset[i] : i, r);
         pthread_mutex_lock(&s->lock);
         r->ready = true;
         if (i == s->done)
@@ -249,7 +249,10 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         return rc;
     if (source_n_fields(s->source) == 0 || source_field(s->source, 0)->kind != FIELD_ENCODED)
         return error_set(e, STK_EUSAGE, "scan", "this source has no encoded pictures to look at");
-    s->n = source_count(s->source);
+    s->n = s->options.subset ? s->options.n_subset : source_count(s->source);
+    rc = options_check_subset(&s->options, source_count(s->source), e);
+    if (rc != STK_OK)
+        return rc;
     if (s->options.take > 0 && s->options.take < s->n)
         s->n = s->options.take;
     rc = announce(s, o, e);

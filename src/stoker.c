@@ -160,6 +160,15 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
     return source_open(out, &s, e);
 }
 
+int options_check_subset(const stk_options *o, int64_t count, stk_error *e)
+{
+    for (int64_t i = 0; o->subset && i < o->n_subset; i++)
+        if (o->subset[i] < 0 || o->subset[i] >= count)
+            return error_set(e, STK_EUSAGE, "open", "subset names sample %lld of %lld", (long long)o->subset[i],
+                             (long long)count);
+    return STK_OK;
+}
+
 struct decode_limits options_limits(const stk_options *o)
 {
     return (struct decode_limits){.max_pixels = o->max_pixels, .no_exif = o->no_exif != 0};

@@ -14,6 +14,6 @@ if [ -z "$photos" ]; then
   [ -d "$photos" ] || "$build/stoker" synth "$photos" --samples 1000 --classes 10 --seed 1
 fi
 
-"$build/stages" "$photos"
+"$build/bench-stages" "$photos"
 echo
 python3 bench/figures.py "$build" "$photos"

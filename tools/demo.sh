@@ -12,23 +12,26 @@ stoker=$build/stoker
 bold= plain=
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
 heading() { printf '\n%s%s%s\n\n' "$bold" "$*" "$plain"; }
-indent() { sed 's/^/  /'; }
+indent() { sed 's/^./  &/'; }
 
 # The plain loop is Python with Pillow where there is one, and the same in C otherwise.
-if python3 -c 'import PIL, numpy' 2>/dev/null; then naive="python3 bench/naive.py"; else naive=$build/naive; fi
+if python3 -c 'import PIL, numpy' 2>/dev/null; then naive="python3 bench/naive.py"; else naive=$build/bench-naive; fi
 
 mkdir -p "$demo"
 heading "1. Two thousand photos in ten classes"
-[ "$("$stoker" ls "$photos" --json 2>/dev/null | grep -o '"samples": *[0-9]*' | grep -o '[0-9]*$')" = 2000 ] ||
-  { rm -rf "$photos" && "$stoker" synth "$photos" --samples 2000 --classes 10 --seed 1 | indent; }
-echo "  they are in $photos"
+if [ -f "$photos/.complete" ]; then
+  echo "  $photos has them from the last time"
+else
+  rm -rf "$photos"
+  "$stoker" synth "$photos" --samples 2000 --classes 10 --seed 1 | indent
+  : >"$photos/.complete"
+fi
 
 heading "2. What is in the folder: stoker ls $photos"
 "$stoker" ls "$photos" | indent
 
 heading "3. What training will see: stoker show $photos"
 "$stoker" show "$photos" -o "$demo/sheet.png" | indent
-echo "  a contact sheet is in $demo/sheet.png"
 
 heading "4. One job, done by a plain loop and by Stoker"
 echo "  RandomResizedCrop(224) | RandomHorizontalFlip | Normalize -> float32 batches of 64"
