@@ -36,9 +36,11 @@ lint: ## check formatting, layering, exported symbols, banned functions
 	@tools/check.sh $(BUILD)
 
 install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD) --quiet >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+	@echo "installed under $(DESTDIR)$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+	@[ -z "$$SUDO_UID" ] || chown -R "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 
 clean: ## remove all that was built
 	rm -rf $(BUILD) build-*

@@ -12,26 +12,24 @@ stoker=$build/stoker
 bold= plain=
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
 heading() { printf '\n%s%s%s\n\n' "$bold" "$*" "$plain"; }
-indent() { sed 's/^./  &/'; }
+# Runs a command and shows what it prints, indented; a failure ends the demo.
+show() {
+  "$@" >"$demo/printed"
+  sed 's/^./  &/' "$demo/printed"
+}
 
 # The plain loop is Python with Pillow where there is one, and the same in C otherwise.
 if python3 -c 'import PIL, numpy' 2>/dev/null; then naive="python3 bench/naive.py"; else naive=$build/bench-naive; fi
 
 mkdir -p "$demo"
 heading "1. Two thousand photos in ten classes"
-if [ -f "$photos/.complete" ]; then
-  echo "  $photos has them from the last time"
-else
-  rm -rf "$photos"
-  "$stoker" synth "$photos" --samples 2000 --classes 10 --seed 1 | indent
-  : >"$photos/.complete"
-fi
+show "$stoker" synth "$photos" --samples 2000 --classes 10 --seed 1
 
 heading "2. What is in the folder: stoker ls $photos"
-"$stoker" ls "$photos" | indent
+show "$stoker" ls "$photos"
 
 heading "3. What training will see: stoker show $photos"
-"$stoker" show "$photos" -o "$demo/sheet.png" | indent
+show "$stoker" show "$photos" -o "$demo/sheet.png"
 
 heading "4. One job, done by a plain loop and by Stoker"
 echo "  RandomResizedCrop(224) | RandomHorizontalFlip | Normalize -> float32 batches of 64"
@@ -42,9 +40,9 @@ python3 tools/side_by_side.py "$demo/naive.json" "$demo/stoker.json"
 
 heading "5. Training a small network on it, in C, for one epoch"
 echo "  fed by the plain loop:"
-"$build/train" "$photos" --naive "$naive $photos --serve --size 64 --batch-size 32" | indent
+show "$build/train" "$photos" --naive "$naive $photos --serve --size 64 --batch-size 32"
 echo "  fed by Stoker:"
-"$build/train" "$photos" | indent
+show "$build/train" "$photos"
 
 cat <<MSG
 

@@ -100,6 +100,8 @@ static int not_a_picture(const uint8_t *bytes, size_t n, stk_error *e)
         return error_set(e, STK_EDATA, stage, "is %s, not a picture", s.name);
     if (s.format && !codecs[s.format])
         return error_set(e, STK_EBUILD, stage, "is a %s picture, and this build has no decoder for it", s.name);
+    if (s.format)
+        return error_set(e, STK_EDATA, stage, "broken %s: it begins like one and does not go on so", s.name);
     char start[3 * 4 + 1] = "";
     for (size_t i = 0; i < n && i < 4; i++)
         snprintf(start + 3 * i, sizeof start - 3 * i, " %02x", bytes[i]);
@@ -206,12 +208,12 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
                   struct arena *a, struct image *out, int *warnings, stk_error *e)
 {
     const struct codec *c = codec_of(h->format);
+    *warnings = 0;
     if (!c || !inside(&w->crop, head_width(h), head_height(h)))
         return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
                          w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
     const struct job job = {
         .bytes = bytes, .n = n, .head = h, .crop = stored_crop(h, w), .whole = w->whole, .arena = a};
-    *warnings = 0;
     const int rc = c->pixels(d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }

@@ -174,10 +174,11 @@ static void read_header(struct jpeg *j, const struct job *job)
     j->c.out_color_space = j->c.num_components == 4 ? JCS_CMYK : JCS_EXT_RGB;
 }
 
-static bool same_as_head(const struct jpeg *j, const struct head *h)
+/* What the scratch was reckoned from. */
+static bool same_as_head(struct jpeg *j, const struct head *h)
 {
     return j->c.image_width == (JDIMENSION)h->w && j->c.image_height == (JDIMENSION)h->h &&
-           j->c.num_components == h->channels;
+           j->c.num_components == h->channels && (h->odd & CODEC_HELD || !jpeg_has_multiple_scans(&j->c));
 }
 
 /* Columns and rows that are decoded: the crop and its margin. */
@@ -300,7 +301,8 @@ static int explain(struct jpeg *j, const struct job *job, stk_error *e)
         return error_set(e, STK_ENOMEM, stage, "no memory for libjpeg");
     char words[JMSG_LENGTH_MAX];
     j->err.format_message((j_common_ptr)&j->c, words);
-    return error_set(e, STK_EDATA, stage, "broken JPEG: %s", words);
+    const char *kind = job->head->odd & STK_ODD_LOSSLESS ? "lossless" : "broken";
+    return error_set(e, STK_EDATA, stage, "%s JPEG: %s", kind, words);
 }
 
 static int run_guarded(struct jpeg *j, const struct job *job, struct image *out, stk_error *e)

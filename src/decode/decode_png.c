@@ -53,6 +53,7 @@ struct reader {
     struct span spans[N_SPANS];
     int span;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
+    size_t cut;       /* png_cut() */
     int on_bad_crc;   /* of pixels; PNG_CRC_... */
     size_t chunk_max; /* unpacked; 0: no limit, which is right for pixels */
     jmp_buf jump;
@@ -313,17 +314,18 @@ static int read_pixels(struct reader *r, const struct job *job, const struct tar
  * libpng would not take a part of it, and often enough all pixels are in it. */
 static void feed(struct reader *r, const struct job *job, const struct png_chunks *c)
 {
-    const size_t end = c->cut ? c->cut : job->n;
+    r->cut = png_cut(job->bytes, job->n, c);
+    const size_t end = r->cut ? r->cut : job->n;
     make_header(r->header, c);
     r->spans[0] = (struct span){r->header, HEADER_BYTES};
     r->spans[1] = (struct span){job->bytes + c->idat, end - c->idat};
-    if (!c->cut)
+    if (!r->cut)
         return;
-    const size_t left = job->n - c->cut - CHUNK_HEAD;
+    const size_t left = job->n - r->cut - CHUNK_HEAD;
     put_be32(r->cut_head, (uint32_t)left);
     memcpy(r->cut_head + 4, "IDAT", 4);
     r->spans[2] = (struct span){r->cut_head, CHUNK_HEAD};
-    r->spans[3] = (struct span){job->bytes + c->cut + CHUNK_HEAD, left};
+    r->spans[3] = (struct span){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
 static int decode(const struct job *job, const struct png_chunks *c, struct image *out, int *warnings, stk_error *e)
@@ -341,7 +343,7 @@ static int decode(const struct job *job, const struct png_chunks *c, struct imag
     for (int32_t y = crop->y; rc == STK_OK && t.interlaced && y < crop->y + crop->h; y++)
         expand(&t, crop, t.rows + (size_t)y * t.stride, y);
     *out = (struct image){.px = t.px, .stride = (size_t)crop->w * 3, .w = crop->w, .h = crop->h, .channels = 3};
-    const bool cut_needed = c->cut && r.span >= 2;
+    const bool cut_needed = r.cut && r.span >= 2;
     if (rc == STK_OK && job->whole && !cut_needed && !png_tail_whole(job->bytes, job->n, c))
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk behind its pixels",
                          job->n);

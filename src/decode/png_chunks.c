@@ -208,19 +208,6 @@ static int before_pixels(const struct chunk *c, const uint8_t *end, struct png_c
     return STK_OK;
 }
 
-/* The chunk of pixels, of those in a row, that the file ends in. */
-static size_t find_cut(const uint8_t *bytes, size_t n, size_t idat)
-{
-    struct chunk c;
-    for (size_t at = idat;; at += c.n + CHUNK_FRAME) {
-        const enum chunk_state state = chunk_at(bytes, n, at, &c);
-        if (state == CHUNK_NONE || !is(&c, "IDAT"))
-            return 0;
-        if (state == CHUNK_CUT)
-            return at;
-    }
-}
-
 static bool is_end(const struct chunk *c, bool animated)
 {
     return is(c, "IEND") || (animated && is(c, "fcTL"));
@@ -263,10 +250,21 @@ int png_chunks_read(const uint8_t *bytes, size_t n, bool all, struct png_chunks 
     }
     if (out->samples == 0)
         return error_set(e, STK_EDATA, stage, "has no header (no IHDR chunk)");
-    out->cut = find_cut(bytes, n, out->idat);
     if (all)
         behind_pixels(bytes, n, out);
     return STK_OK;
+}
+
+size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *info)
+{
+    struct chunk c;
+    for (size_t at = info->idat;; at += c.n + CHUNK_FRAME) {
+        const enum chunk_state state = chunk_at(bytes, n, at, &c);
+        if (state == CHUNK_NONE || !is(&c, "IDAT"))
+            return 0;
+        if (state == CHUNK_CUT)
+            return at;
+    }
 }
 
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *info)

@@ -29,7 +29,6 @@ struct png_chunks {
     const uint8_t *palette; /* RGB */
     size_t palette_bytes;
     size_t idat; /* where the first chunk of pixels begins, at its length */
-    size_t cut;  /* where the one begins that the file ends in; 0: none */
     struct png_string exif, raw_exif, xmp;
 };
 
@@ -38,6 +37,8 @@ uint32_t png_crc(const uint8_t *p, size_t n);
 bool png_signature(const uint8_t *bytes, size_t n);
 /* Up to the pixels; with all also the texts behind them. */
 int png_chunks_read(const uint8_t *bytes, size_t n, bool all, struct png_chunks *out, stk_error *e);
+/* Where the chunk of pixels begins that the file ends in; 0: none. */
+size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *c);
 /* Whether no chunk of the picture (of an animation: the first) is cut off, from the pixels on. An end without IEND is
  * forgiven, as Pillow forgives it. */
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *c);

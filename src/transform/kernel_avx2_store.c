@@ -67,25 +67,19 @@ INLINE __m128i bf16_of(__m256 x)
 /* How results are written: a constant in every instance of the loops below. */
 struct form {
     enum store_dtype dtype;
-    bool stream;
+    bool stream; /* float32 only: halves do not fill a cache line at a time, and then it costs more than it saves */
 };
 
 /* Eight results, from element `at` on. */
 INLINE void put8(void *dst, size_t at, __m256 x, struct form f)
 {
-    if (f.dtype == STORE_F32) {
-        float *to = (float *)dst + at;
-        if (f.stream)
-            _mm256_stream_ps(to, x);
-        else
-            _mm256_storeu_ps(to, x);
+    if (f.stream) {
+        _mm256_stream_ps((float *)dst + at, x);
+    } else if (f.dtype == STORE_F32) {
+        _mm256_storeu_ps((float *)dst + at, x);
     } else {
         const __m128i h = f.dtype == STORE_F16 ? _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : bf16_of(x);
-        __m128i *to = (__m128i *)(void *)((uint16_t *)dst + at);
-        if (f.stream)
-            _mm_stream_si128(to, h);
-        else
-            _mm_storeu_si128(to, h);
+        _mm_storeu_si128((__m128i *)(void *)((uint16_t *)dst + at), h);
     }
 }
 
@@ -155,8 +149,6 @@ INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels
 STORES(f16_avx2, STORE_F16, false)
 STORES(bf16_avx2, STORE_BF16, false)
 STORES(f32_avx2, STORE_F32, false)
-STORES(f16_stream_avx2, STORE_F16, true)
-STORES(bf16_stream_avx2, STORE_BF16, true)
 STORES(f32_stream_avx2, STORE_F32, true)
 
 /* 16 pixels: each quarter to RRRR GGGG BBBB, then the quarters are joined by colour. */
@@ -187,20 +179,21 @@ static void fence_avx2(void)
     _mm_sfence();
 }
 
-#define TAKE(table, shape, name)                                                                                       \
-    (table)[STORE_F16] = shape##_f16_##name, (table)[STORE_BF16] = shape##_bf16_##name,                                \
-    (table)[STORE_F32] = shape##_f32_##name
-
 void kernels_avx2_store(struct kernels *k)
 {
     k->store[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
     k->stream[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
-    TAKE(k->store[STORE_SINGLE], single, avx2);
-    TAKE(k->store[STORE_PLANAR], planar, avx2);
-    TAKE(k->store[STORE_PACKED], packed, avx2);
-    TAKE(k->stream[STORE_SINGLE], single, stream_avx2);
-    TAKE(k->stream[STORE_PLANAR], planar, stream_avx2);
-    TAKE(k->stream[STORE_PACKED], packed, stream_avx2);
+    store_fn *const all[STORE_SHAPES][STORE_DTYPES] = {
+        [STORE_SINGLE] = {NULL, single_f16_avx2, single_bf16_avx2, single_f32_avx2},
+        [STORE_PLANAR] = {NULL, planar_f16_avx2, planar_bf16_avx2, planar_f32_avx2},
+        [STORE_PACKED] = {NULL, packed_f16_avx2, packed_bf16_avx2, packed_f32_avx2},
+    };
+    for (int shape = 0; shape < STORE_SHAPES; shape++)
+        for (int d = STORE_F16; d < STORE_DTYPES; d++)
+            k->store[shape][d] = k->stream[shape][d] = all[shape][d];
+    k->stream[STORE_SINGLE][STORE_F32] = single_f32_stream_avx2;
+    k->stream[STORE_PLANAR][STORE_F32] = planar_f32_stream_avx2;
+    k->stream[STORE_PACKED][STORE_F32] = packed_f32_stream_avx2;
     k->fence = fence_avx2;
 }
 #endif

@@ -241,7 +241,7 @@ INLINE void across3_unit(uint8_t *dst, size_t dst_stride, const uint8_t *src, si
     }
     const __m512i q[4] = {sums_end(&s[0]), sums_end(&s[1]), sums_end(&s[2]), sums_end(&s[3])};
     const __m512i v = squeezed(turned(join(q)));
-    const __mmask16 part = t->n - i < UNIT ? (__mmask16)((1 << 3 * (t->n - i)) - 1) : 0xfff;
+    const __mmask16 part = (__mmask16)((1u << 3 * (t->n - i < UNIT ? t->n - i : UNIT)) - 1);
     const __m128i row[4] = {_mm512_castsi512_si128(v), _mm512_extracti32x4_epi32(v, 1), _mm512_extracti32x4_epi32(v, 2),
                             _mm512_extracti32x4_epi32(v, 3)};
     for (int32_t r = 0; r < rows; r++)

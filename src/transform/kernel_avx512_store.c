@@ -49,26 +49,20 @@ INLINE __m256i bf16_of(__m512 x)
 /* How results are written: a constant in every instance of the loops below. */
 struct form {
     enum store_dtype dtype;
-    bool stream;
+    bool stream; /* float32 only: halves do not fill a cache line at a time, and then it costs more than it saves */
 };
 
 /* Up to sixteen results, from element `at` on. */
 INLINE void put16(void *dst, size_t at, __m512 x, size_t left, struct form f)
 {
-    const __mmask16 part = left < 16 ? (__mmask16)((1u << left) - 1) : 0xffff;
-    if (f.dtype == STORE_F32) {
-        float *to = (float *)dst + at;
-        if (f.stream)
-            _mm512_stream_ps(to, x);
-        else
-            _mm512_mask_storeu_ps(to, part, x);
+    const __mmask16 part = (__mmask16)((1u << (left < 16 ? left : 16)) - 1);
+    if (f.stream) {
+        _mm512_stream_ps((float *)dst + at, x);
+    } else if (f.dtype == STORE_F32) {
+        _mm512_mask_storeu_ps((float *)dst + at, part, x);
     } else {
         const __m256i h = f.dtype == STORE_F16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : bf16_of(x);
-        uint16_t *to = (uint16_t *)dst + at;
-        if (f.stream)
-            _mm256_stream_si256((__m256i *)(void *)to, h);
-        else
-            _mm256_mask_storeu_epi16(to, part, h);
+        _mm256_mask_storeu_epi16((uint16_t *)dst + at, part, h);
     }
 }
 
@@ -128,21 +122,20 @@ INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels
 STORES(f16_avx512, STORE_F16, false)
 STORES(bf16_avx512, STORE_BF16, false)
 STORES(f32_avx512, STORE_F32, false)
-STORES(f16_stream_avx512, STORE_F16, true)
-STORES(bf16_stream_avx512, STORE_BF16, true)
 STORES(f32_stream_avx512, STORE_F32, true)
-
-#define TAKE(table, shape, name)                                                                                       \
-    (table)[STORE_F16] = shape##_f16_##name, (table)[STORE_BF16] = shape##_bf16_##name,                                \
-    (table)[STORE_F32] = shape##_f32_##name
 
 void kernels_avx512_store(struct kernels *k)
 {
-    TAKE(k->store[STORE_SINGLE], single, avx512);
-    TAKE(k->store[STORE_PLANAR], planar, avx512);
-    TAKE(k->store[STORE_PACKED], packed, avx512);
-    TAKE(k->stream[STORE_SINGLE], single, stream_avx512);
-    TAKE(k->stream[STORE_PLANAR], planar, stream_avx512);
-    TAKE(k->stream[STORE_PACKED], packed, stream_avx512);
+    store_fn *const all[STORE_SHAPES][STORE_DTYPES] = {
+        [STORE_SINGLE] = {NULL, single_f16_avx512, single_bf16_avx512, single_f32_avx512},
+        [STORE_PLANAR] = {NULL, planar_f16_avx512, planar_bf16_avx512, planar_f32_avx512},
+        [STORE_PACKED] = {NULL, packed_f16_avx512, packed_bf16_avx512, packed_f32_avx512},
+    };
+    for (int shape = 0; shape < STORE_SHAPES; shape++)
+        for (int d = STORE_F16; d < STORE_DTYPES; d++)
+            k->store[shape][d] = k->stream[shape][d] = all[shape][d];
+    k->stream[STORE_SINGLE][STORE_F32] = single_f32_stream_avx512;
+    k->stream[STORE_PLANAR][STORE_F32] = planar_f32_stream_avx512;
+    k->stream[STORE_PACKED][STORE_F32] = packed_f32_stream_avx512;
 }
 #endif

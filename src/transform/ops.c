@@ -43,7 +43,7 @@ static int param_names(const struct spec *s, const char *names[PARAMS], char *li
 
 static int no_param(struct reader *r, int32_t column, const char *name)
 {
-    const char *names[PARAMS];
+    const char *names[PARAMS] = {0};
     char list[128];
     const int n = param_names(r->spec, names, list, sizeof list);
     const char *near = text_nearest(name, names, n);
@@ -72,6 +72,10 @@ static int next_param(struct reader *r, int place, bool *named)
     r->text.at = before;
     if (*named) {
         text_error(&r->text, column, "%s: an argument without name after one with a name", r->spec->name);
+        return -1;
+    }
+    if (n == 0) {
+        no_param(r, column, "");
         return -1;
     }
     if (place >= n) {

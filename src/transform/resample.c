@@ -196,74 +196,80 @@ int32_t resample_groups(const struct axis *a, struct span out)
     return (most + 3) / 4;
 }
 
-/* Weights of the window, before they are brought to a sum of 1. */
+static int32_t fixed(double w, int bits)
+{
+    const double x = w * (1 << bits);
+    return (int32_t)(w < 0.0 ? -0.5 + x : 0.5 + x) * (1 << (RESAMPLE_BITS - bits));
+}
+
+/* The four taps of nearly all bilinear resizing, from input `start` on: as below, but all in registers. */
+static void bilinear_four(const struct axis *a, int32_t i, struct window w, int32_t start, int32_t *c)
+{
+    const double center = center_of(a, i), first = w.first, end = w.first + w.count;
+    double weights[4], sum = 0.0;
+    for (int k = 0; k < 4; k++) {
+        const double at = start + k, x = fabs((at - center + 0.5) * a->shrink);
+        const bool in = (x < 1.0) & (at >= first) & (at < end);
+        weights[k] = in ? 1.0 - x : 0.0;
+        sum += weights[k];
+    }
+    for (int k = 0; k < 4; k++)
+        c[k] = (int32_t)(0.5 + weights[k] / sum * (1 << RESAMPLE_BITS));
+}
+
+/* Weights of the window, brought to a sum of 1. */
 static void soft_weights(const struct axis *a, int32_t i, struct window w, double *weights)
 {
     const double center = center_of(a, i);
-    if (a->filter == FILTER_BILINEAR) { /* by far the most used: without a call per tap */
-        for (int32_t k = 0; k < w.count; k++) {
-            const double x = fabs(((double)(k + w.first) - center + 0.5) * a->shrink);
-            weights[k] = x < 1.0 ? 1.0 - x : 0.0;
-        }
-        return;
-    }
-    for (int32_t k = 0; k < w.count; k++)
-        weights[k] = filters[a->filter].weight(((double)(k + w.first) - center + 0.5) * a->shrink);
-}
-
-static int32_t fixed(const struct axis *a, double w)
-{
-    const double x = w * (1 << a->bits);
-    return (int32_t)(w < 0.0 ? -0.5 + x : 0.5 + x) * (1 << (RESAMPLE_BITS - a->bits));
-}
-
-static void one_sum(struct window w, double *weights)
-{
     double sum = 0.0;
-    for (int32_t k = 0; k < w.count; k++)
+    for (int32_t k = 0; k < w.count; k++) {
+        weights[k] = filters[a->filter].weight(((double)(k + w.first) - center + 0.5) * a->shrink);
         sum += weights[k];
-    if (sum != 0.0)
-        for (int32_t k = 0; k < w.count; k++)
-            weights[k] /= sum;
-}
-
-static void weigh(const struct axis *a, int32_t i, struct window w, double *weights)
-{
-    if (a->filter == FILTER_NEAREST) {
-        weights[0] = 1.0;
-    } else if (a->plain) {
-        plain_weights(a, i, w, weights);
-    } else {
-        soft_weights(a, i, w, weights);
-        one_sum(w, weights);
     }
+    for (int32_t k = 0; k < w.count && sum != 0.0; k++)
+        weights[k] /= sum;
 }
 
-/* Puts the window's weights where all 4 * groups taps lie within the input, if they fit at all. */
-static void place(struct taps *t, const struct axis *a, int32_t slot, struct window w, int32_t lo,
-                  const double *weights)
+static void any_taps(const struct axis *a, int32_t i, struct window w, int32_t start, int32_t *c, int32_t n,
+                     double *weights)
+{
+    if (a->filter == FILTER_NEAREST)
+        weights[0] = 1.0;
+    else if (a->plain)
+        plain_weights(a, i, w, weights);
+    else
+        soft_weights(a, i, w, weights);
+    memset(c, 0, sizeof *c * (size_t)n);
+    for (int32_t k = 0; k < w.count; k++)
+        c[w.first - start + k] = fixed(weights[k], a->bits);
+}
+
+/* All 4 * groups taps shall lie within the input at hand, if they fit at all. */
+static int32_t start_of(const struct taps *t, int32_t first, int32_t lo)
 {
     const int32_t width = 4 * t->groups, room = t->rows > width ? t->rows - width : 0;
-    const int32_t first = w.first - lo, start = first < room ? first : room;
-    int32_t *c = t->c + (size_t)slot * (size_t)width;
-    memset(c, 0, sizeof *c * (size_t)width);
-    t->first[slot] = start;
-    for (int32_t k = 0; k < w.count; k++)
-        c[first - start + k] = fixed(a, weights[k]);
+    return first - lo < room ? first : lo + room;
 }
 
 void resample_fill(struct taps *t, const struct axis *a, struct span out, struct span in, bool reverse, double *weights)
 {
+    const int32_t width = 4 * t->groups;
+    const bool four = a->filter == FILTER_BILINEAR && !a->plain && width == 4;
     double x = a->filter == FILTER_NEAREST ? nearest_start(a, out.lo) : 0.0;
     t->n = out.n;
     t->rows = in.n;
     for (int32_t i = 0; i < out.n; i++, x += a->scale) {
         const struct window w = a->filter == FILTER_NEAREST ? nearest_window(a, x) : window_at(a, out.lo + i);
-        weigh(a, out.lo + i, w, weights);
-        place(t, a, reverse ? out.n - 1 - i : i, w, in.lo, weights);
+        const int32_t slot = reverse ? out.n - 1 - i : i, start = start_of(t, w.first, in.lo);
+        int32_t *c = t->c + (size_t)slot * (size_t)width;
+        if (four)
+            bilinear_four(a, out.lo + i, w, start, c);
+        else
+            any_taps(a, out.lo + i, w, start, c, width, weights);
+        t->first[slot] = start - in.lo;
     }
     for (int32_t i = out.n; i % TAPS_ROUND != 0; i++) { /* readable, without effect */
         t->first[i] = t->first[out.n - 1];
-        memset(t->c + (size_t)i * 4 * (size_t)t->groups, 0, 16 * (size_t)t->groups);
+        memset(t->c + (size_t)i * (size_t)width, 0, sizeof *t->c * (size_t)width);
     }
 }

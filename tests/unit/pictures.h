@@ -156,8 +156,8 @@ static inline void each_file(const char *folder, int depth, void (*each)(const c
     for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
         char path[4096];
         struct stat st;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || stat(path, &st) != 0)
+        const int len = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || len < 0 || len >= (int)sizeof path || stat(path, &st) != 0)
             continue;
         if (S_ISDIR(st.st_mode) && depth > 0)
             each_file(path, depth - 1, each, user);

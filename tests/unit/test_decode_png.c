@@ -174,8 +174,6 @@ static int wrong_pixels(const struct kind *k, const struct picture *q)
     return wrong;
 }
 
-#ifdef HAVE_PNG
-
 static void every_kind(void)
 {
     static const int32_t sizes[][2] = {{1, 1}, {2, 3}, {5, 9}, {8, 8}, {33, 20}, {3, 70}};
@@ -340,7 +338,6 @@ static void bad_sum_is_a_warning(void)
     struct png p = make(&rgb8, 6, 4, false);
     stk_error e;
     int warnings;
-    p.b.data[8 + 25 + 8 + 45 - 1 - 45 + 12] ^= 0; /* untouched: counts nothing */
     CHECK_EQ(decode_all(&p.b, &warnings, &e), STK_OK);
     CHECK_EQ(warnings, 0);
     struct png_chunks c;
@@ -397,16 +394,10 @@ static void refused(void)
 
 int main(int argc, char **argv)
 {
+    if (!decode_version(STK_PNG)) {
+        printf("skipped: no PNG in this build\n");
+        return 77;
+    }
     TESTS(T(every_kind), T(heads), T(orientation_in_chunks), T(packed_texts), T(oddities), T(forgiven),
           T(bad_sum_is_a_warning), T(refused))
 }
-
-#else
-
-int main(void)
-{
-    printf("skipped: no PNG in this build\n");
-    return 77;
-}
-
-#endif

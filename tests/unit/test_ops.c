@@ -96,7 +96,7 @@ static const char *const bad[][2] = {
     {"CenterCrop(size=8, size=9)", "size is given twice"},
     {"CenterCrop(sise=8)", "column 12: CenterCrop has no argument \"sise\"; did you mean size?"},
     {"CenterCrop(zoom=8)", "CenterCrop has no argument \"zoom\"; it takes size"},
-    {"CenterCrop(8) | ToTensor(1)", "ToTensor takes at most 0 arguments"},
+    {"CenterCrop(8) | ToTensor(1)", "column 26: ToTensor takes no arguments"},
     {"CenterCrop(8) | ToTensor(a=1)", "ToTensor takes no arguments"},
     {"Resize(interpolation=bilinear, 8)", "an argument without name after one with a name"},
     {"Resize((8, 8), bilinea)",
