@@ -82,7 +82,7 @@ static int look(struct scan *s, struct worker *w, int64_t i, stk_finding *f, boo
     f->channels = head.channels;
     f->bits = head.bits;
     f->orientation = head.orientation;
-    f->odd |= head.odd;
+    f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
         rc = decode_whole(s, w, &head, in_turn, &f->warnings, e);
     return rc;

@@ -101,8 +101,8 @@ static int read_entries(const struct tree *t, struct tree_dir *d, DIR *dir)
     }
 }
 
-/* Names are compared by the eight bytes behind what they all begin with, and only where these are
- * equal by all. */
+/* Names are sorted by the eight bytes behind what they all begin with, one byte after the other from the last to the
+ * first; only where these are equal they are compared as strings. */
 struct entry {
     uint64_t key;
     const char *name;
@@ -111,9 +111,41 @@ struct entry {
 static int compare(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
     return strcmp(x->name, y->name);
+}
+
+/* Sorts a[n] by key; b is as large, for the way. Which of the two holds the result. */
+static struct entry *sort_by_key(struct entry *a, struct entry *b, size_t n)
+{
+    uint32_t count[8][256] = {{0}};
+    for (size_t i = 0; i < n; i++)
+        for (int d = 0; d < 8; d++)
+            count[d][a[i].key >> 8 * d & 255]++;
+    for (int d = 0; d < 8; d++) {
+        if (count[d][a[0].key >> 8 * d & 255] == n) /* all have the same byte there */
+            continue;
+        for (uint32_t v = 0, before = 0; v < 256; v++) {
+            const uint32_t k = count[d][v];
+            count[d][v] = before;
+            before += k;
+        }
+        for (size_t i = 0; i < n; i++)
+            b[count[d][a[i].key >> 8 * d & 255]++] = a[i];
+        struct entry *const sorted = b;
+        b = a;
+        a = sorted;
+    }
+    return a;
+}
+
+static void sort_equal_keys(struct entry *a, size_t n)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && a[end].key == a[i].key; end++)
+            ;
+        if (end - i > 1)
+            qsort(a + i, end - i, sizeof *a, compare);
+    }
 }
 
 static uint64_t key_of(const char *p)
@@ -140,7 +172,8 @@ static int sort_names(struct tree_dir *d)
 {
     if (d->n < 2)
         return 0;
-    struct entry *entries = malloc((size_t)d->n * sizeof *entries);
+    const size_t n = (size_t)d->n;
+    struct entry *entries = n < UINT32_MAX ? malloc(2 * n * sizeof *entries) : NULL;
     struct buf sorted = {0};
     if (!entries || buf_reserve(&sorted, d->names.len)) {
         free(entries);
@@ -148,11 +181,12 @@ static int sort_names(struct tree_dir *d)
     }
     const size_t common = common_prefix(d);
     const char *p = (const char *)d->names.data;
-    for (int64_t i = 0; i < d->n; i++, p += strlen(p) + 1)
+    for (size_t i = 0; i < n; i++, p += strlen(p) + 1)
         entries[i] = (struct entry){key_of(p + common), p};
-    qsort(entries, (size_t)d->n, sizeof *entries, compare);
-    for (int64_t i = 0; i < d->n; i++)
-        buf_add(&sorted, entries[i].name, strlen(entries[i].name) + 1); /* cannot fail: reserved */
+    struct entry *const in_order = sort_by_key(entries, entries + n, n);
+    sort_equal_keys(in_order, n);
+    for (size_t i = 0; i < n; i++)
+        buf_add(&sorted, in_order[i].name, strlen(in_order[i].name) + 1); /* cannot fail: reserved */
     free(entries);
     buf_done(&d->names);
     d->names = sorted;

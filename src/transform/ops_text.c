@@ -117,19 +117,22 @@ static bool digits_take(struct text *t, struct digits *d, bool after_point)
     return any;
 }
 
-static int exponent_take(struct text *t, struct digits *d)
+/* "e-5"; false, and nothing taken, when there is none. */
+static bool exponent_take(struct text *t, struct digits *d)
 {
+    if (lower(*t->at) != 'e')
+        return false;
     const char *p = t->at + 1;
     const bool minus = *p == '-';
     p += *p == '-' || *p == '+';
-    if (lower(*t->at) != 'e' || !is_digit(*p))
-        return 0;
+    if (!is_digit(*p))
+        return false;
     int e = 0;
     for (; is_digit(*p); p++)
         e = e < 10000 ? 10 * e + (*p - '0') : e;
     t->at = p;
     d->exponent += minus ? -e : e;
-    return 1;
+    return true;
 }
 
 /* A number without fraction bar. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_shard_dir.c -- folders: order, classes, what is ignored, loops, the cache. */
+#include <pthread.h>
+
 #include "source/source.h"
 #include "temp_tree.h"
 #include "test.h"
@@ -403,6 +405,67 @@ static void reading_drops_a_stale_cache(void)
     CHECK(after.fingerprint != before.fingerprint);
 }
 
+struct reader {
+    struct source *s;
+    int failed;
+    uint64_t fingerprint;
+};
+
+static void *read_all(void *user)
+{
+    struct reader *me = user;
+    struct reading r = {0};
+    stk_error e;
+    for (int64_t i = 0; i < source_count(me->s); i++) {
+        me->failed += source_read_bytes(me->s, i) == 0;
+        me->failed += source_read(me->s, &r, i, &e) != STK_OK;
+        if (i == 100)
+            me->fingerprint = source_fingerprint(me->s);
+    }
+    me->failed += source_tally(me->s)->missing != 0;
+    buf_done(&r.file);
+    return NULL;
+}
+
+static void many_threads_at_once(void)
+{
+    make_many("threads", 1500);
+    struct reader readers[4];
+    pthread_t threads[4];
+    struct source *s =
+        open_with((struct source_options){.path = temp_path("threads"), .cache_dir = temp_path("cache/dir")});
+    for (int i = 0; i < 4; i++) {
+        readers[i] = (struct reader){.s = s};
+        pthread_create(&threads[i], NULL, read_all, &readers[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_EQ(readers[i].failed, 0);
+        CHECK(readers[i].fingerprint == readers[0].fingerprint);
+    }
+    source_close(s);
+}
+
+/* Names that differ only behind many equal bytes, and more of them than a byte can count. */
+static void long_equal_beginnings(void)
+{
+    char name[128];
+    for (int i = 0; i < 600; i++) {
+        snprintf(name, sizeof name, "eq/%s_the_same_for_all_of_them_%d.jpg", i % 2 ? "a" : "b", i * 7 % 600);
+        temp_file(name, "x");
+    }
+    temp_file("eq/a.jpg", "x");
+    struct source *s = open_folder("eq");
+    char before[PATH_MAX] = "", key[PATH_MAX];
+    CHECK_EQ(source_count(s), 601);
+    for (int64_t i = 0; i < source_count(s); i++) {
+        source_key(s, i, key, sizeof key);
+        CHECK(strcmp(before, key) < 0);
+        memcpy(before, key, sizeof key);
+    }
+    source_close(s);
+}
+
 static void small_sets_are_not_cached(void)
 {
     temp_file("tiny/c/1.jpg", "x");
@@ -468,6 +531,6 @@ int main(int argc, char **argv)
     TESTS(T(classes_in_byte_order), T(reads), T(junk_is_counted), T(files_without_classes), T(files_on_request),
           T(pictures_without_suffix), T(nothing_to_read), T(links_and_loops), T(crossing_links), T(deep_folders),
           T(given_classes), T(any_name), T(folders_without_rights), T(fingerprint_is_of_the_content),
-          T(second_open_is_cached), T(change_is_noticed), T(reading_drops_a_stale_cache), T(small_sets_are_not_cached),
-          T(same_as_imagefolder))
+          T(second_open_is_cached), T(change_is_noticed), T(reading_drops_a_stale_cache), T(many_threads_at_once),
+          T(long_equal_beginnings), T(small_sets_are_not_cached), T(same_as_imagefolder))
 }
