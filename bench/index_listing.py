@@ -4,7 +4,7 @@
 
 Makes a tree of small files in a temporary folder, lists it in turns, and prints medians and ratios:
 
-    bench/index_listing.py build/bench/index_open [--files 200000] [--classes 200] [--rounds 7] [--json]
+    bench/index_listing.py build/bench-index [--files 200000] [--classes 200] [--rounds 7] [--json]
 
 Stoker is timed by the given program (bench/index_open.c): the first open, which reads the folders; the look at
 every file's size, which is done when the fingerprint is asked for and which ImageFolder does not do; and the second
@@ -96,7 +96,7 @@ def measure(arguments: argparse.Namespace, root: str, cache: str) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("program", help="bench/index_open, built")
+    parser.add_argument("program", help="bench-index, built from bench/index_open.c")
     parser.add_argument("--files", type=int, default=200_000)
     parser.add_argument("--classes", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=7)

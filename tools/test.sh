@@ -10,8 +10,10 @@ cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
 [ $# = 0 ] || shift
 log=$build/meson-logs/testlog.json
+[ ! -x .venv/bin/python3 ] || STOKER_PYTHON=${STOKER_PYTHON:-$PWD/.venv/bin/python3}
+export STOKER_PYTHON
 
 rm -f "$log"
 meson test -C "$build" --no-rebuild --num-processes "${TEST_JOBS:-$(nproc 2>/dev/null || echo 2)}" "$@" |
   grep -vE '^(ninja:|Full log|>>> |$)|^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):'
-exec python3 tools/test_report.py "$log" "$build/test-counts"
+exec "${STOKER_PYTHON:-python3}" tools/test_report.py "$log" "$build/test-counts"

@@ -19,15 +19,15 @@
 struct source;
 
 struct source_options {
-    const char *path;              /* or one of the next two */
+    const char *path; /* or one of the next two */
     const stk_array *arrays;
     int n_arrays;
     const stk_source_hooks *hooks;
-    const char *const *classes;    /* NULL: as found */
+    const char *const *classes; /* NULL: as found */
     int n_classes;
-    int threads;                   /* for scanning */
-    const char *cache_dir;         /* as in stk_options */
-    int64_t max_bytes;             /* of one file; a larger one is a bad sample */
+    int threads;           /* for scanning */
+    const char *cache_dir; /* as in stk_options */
+    int64_t max_bytes;     /* of one file; a larger one is a bad sample */
 };
 
 /* What was found beside the samples. */
@@ -44,7 +44,9 @@ void source_close(struct source *s); /* also NULL */
 
 const char *source_kind(const struct source *s); /* "folder of classes", ... */
 int64_t source_count(const struct source *s);
-uint64_t source_fingerprint(const struct source *s); /* relative path, size, label of every sample */
+/* Fingerprint (relative path, size, label of every sample) and tally need the size of every file: whoever asks first
+ * has those looked up that are not known yet, by all threads. Opening and reading do without. */
+uint64_t source_fingerprint(const struct source *s);
 const struct source_tally *source_tally(const struct source *s);
 int source_n_classes(const struct source *s);
 const char *source_class(const struct source *s, int i);
@@ -59,13 +61,13 @@ size_t source_path(const struct source *s, int64_t i, char *buf, size_t n);
 /* The path below the source's own folder, the key of the sample. */
 size_t source_key(const struct source *s, int64_t i, char *buf, size_t n);
 int64_t source_label(const struct source *s, int64_t i); /* -1: none, or not known before reading */
-int64_t source_bytes(const struct source *s, int64_t i); /* from the index; -1: not known */
+int64_t source_bytes(const struct source *s, int64_t i); /* looked up when not known yet; -1: missing, or no file */
 
 /* One thread's means of reading. */
 struct reading {
-    int thread;        /* 0.. : which thread this is, for hooks */
-    struct buf file;   /* reused */
-    const uint8_t *bytes; /* the encoded picture after source_read: in file, or lent by hooks */
+    int thread;           /* 0.. : which thread this is, for hooks */
+    struct buf file;      /* reused */
+    const uint8_t *bytes; /* the encoded picture after source_read */
     size_t n_bytes;
     int64_t label;
 };
@@ -76,7 +78,7 @@ struct reading {
 int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e);
 /* The same for the first n bytes at the most: enough for a header. */
 int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e);
-/* How many bytes source_read will take for sample i, to be charged beforehand; from the index. */
+/* How many bytes source_read will take for sample i, to be charged beforehand; 0 when that is not known. */
 size_t source_read_bytes(const struct source *s, int64_t i);
 /* Copies the bytes of a field of pixels or tensor kind. */
 void source_copy(const struct source *s, int64_t i, int f, void *to);

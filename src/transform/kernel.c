@@ -2,7 +2,9 @@
 /*
  * kernel.c -- fills the table of kernels for a CPU.
  *
- * A new instruction set is a file kernel_<set>.c (and more) with one function kernels_<set>, and a case here.
+ * A new instruction set is a file kernel_<set>.c with a function kernels_<set> that takes over the
+ * places where it is faster, and a case here: NEON's belongs under defined(__aarch64__). Whoever takes
+ * over pack takes over across1, across3 and down as well, which read what it packs.
  */
 #include "transform/kernel.h"
 

@@ -72,6 +72,5 @@ void kernels_avx2(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx512(struct kernels *k);
 void kernels_avx512_store(struct kernels *k);
-void kernels_neon(struct kernels *k);
 
 #endif

@@ -18,35 +18,40 @@ static uint8_t clip(int32_t sum)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-static inline void across_row(uint8_t *dst, const uint8_t *src, const struct taps *t, int channels)
-{
-    const int32_t n_taps = 4 * t->groups < t->rows ? 4 * t->groups : t->rows;
-    const int32_t *c = t->c;
-    for (int32_t i = 0; i < t->n; i++, c += 4 * (size_t)t->groups) {
-        const uint8_t *p = src + (size_t)t->first[i] * (size_t)channels;
-        int32_t sum[3];
-        for (int ch = 0; ch < channels; ch++)
-            sum[ch] = 1 << (RESAMPLE_BITS - 1);
-        for (int32_t k = 0; k < n_taps; k++, p += channels)
-            for (int ch = 0; ch < channels; ch++)
-                sum[ch] += p[ch] * c[k];
-        for (int ch = 0; ch < channels; ch++)
-            *dst++ = clip(sum[ch]);
-    }
-}
-
 static void across1_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                          const struct taps *t)
 {
-    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
-        across_row(dst, src, t, 1);
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride) {
+        const int32_t *c = t->c;
+        for (int32_t i = 0; i < t->n; i++) {
+            const uint8_t *p = src + t->first[i];
+            int32_t sum = 1 << (RESAMPLE_BITS - 1);
+            for (int32_t group = 0; group < t->groups; group++, p += 4, c += 4)
+                sum += p[0] * c[0] + p[1] * c[1] + p[2] * c[2] + p[3] * c[3];
+            dst[i] = clip(sum);
+        }
+    }
 }
 
 static void across3_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                          const struct taps *t)
 {
-    for (; rows > 0; rows--, dst += dst_stride, src += src_stride)
-        across_row(dst, src, t, 3);
+    for (; rows > 0; rows--, dst += dst_stride, src += src_stride) {
+        const int32_t *c = t->c;
+        uint8_t *out = dst;
+        for (int32_t i = 0; i < t->n; i++, out += 3) {
+            const uint8_t *p = src + 3 * (size_t)t->first[i];
+            int32_t r = 1 << (RESAMPLE_BITS - 1), g = r, b = r;
+            for (int32_t group = 0; group < t->groups; group++, p += 12, c += 4) {
+                r += p[0] * c[0] + p[3] * c[1] + p[6] * c[2] + p[9] * c[3];
+                g += p[1] * c[0] + p[4] * c[1] + p[7] * c[2] + p[10] * c[3];
+                b += p[2] * c[0] + p[5] * c[1] + p[8] * c[2] + p[11] * c[3];
+            }
+            out[0] = clip(r);
+            out[1] = clip(g);
+            out[2] = clip(b);
+        }
+    }
 }
 
 /* In runs of columns, so that the sums stay in registers and the rows are read in order. */

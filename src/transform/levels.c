@@ -20,7 +20,7 @@ static uint32_t drop(uint32_t m, uint32_t bits)
     return (m + half - 1 + odd) >> bits;
 }
 
-uint16_t f16_of(float x)
+uint16_t levels_f16(float x)
 {
     const uint32_t u = bits_of(x), sign = u >> 16 & 0x8000, magnitude = u & 0x7fffffff;
     const uint32_t exponent = magnitude >> 23, fraction = (magnitude & 0x7fffff) | 0x800000;
@@ -34,7 +34,7 @@ uint16_t f16_of(float x)
     return (uint16_t)(sign | (rounded > 0x7c00 ? 0x7c00 : rounded));
 }
 
-uint16_t bf16_of(float x)
+uint16_t levels_bf16(float x)
 {
     return (uint16_t)drop(bits_of(x), 16);
 }
@@ -70,7 +70,7 @@ void levels_init(struct levels *v, const struct ops *ops, enum store_dtype d)
         for (int i = 0; i < 256; i++) {
             const float moved = in_units((uint8_t)i, ops->unit) - v->mean[ch], x = moved / std;
             v->f32[ch][i] = bits_of(x);
-            v->half[ch][i] = d == STORE_BF16 ? bf16_of(x) : f16_of(x);
+            v->half[ch][i] = d == STORE_BF16 ? levels_bf16(x) : levels_f16(x);
         }
     }
 }

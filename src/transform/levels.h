@@ -14,7 +14,7 @@ void levels_init(struct levels *v, const struct ops *ops, enum store_dtype d);
 /* Whether the kernels' arithmetic gives what the tables say, for every byte and channel. */
 bool levels_exact(const struct levels *v, const struct kernels *k, enum store_shape s, enum store_dtype d);
 
-uint16_t f16_of(float x);
-uint16_t bf16_of(float x);
+uint16_t levels_f16(float x);
+uint16_t levels_bf16(float x);
 
 #endif

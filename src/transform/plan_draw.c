@@ -241,7 +241,7 @@ int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h,
     return STK_OK;
 }
 
-int32_t pad_index(int32_t i, int32_t n, enum pad_mode mode)
+int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode)
 {
     if (i >= 0 && i < n)
         return i;
@@ -254,12 +254,12 @@ int32_t pad_index(int32_t i, int32_t n, enum pad_mode mode)
     return at < n ? at : period - 1 + skip - at;
 }
 
-struct axis step_axis_x(const struct step *s)
+struct axis plan_axis_x(const struct step *s)
 {
     return resample_axis((enum filter)s->filter, s->antialias, s->in_w, s->w);
 }
 
-struct axis step_axis_y(const struct step *s)
+struct axis plan_axis_y(const struct step *s)
 {
     return resample_axis((enum filter)s->filter, s->antialias, s->in_h, s->h);
 }
@@ -313,7 +313,7 @@ static struct span crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode m
     if (lo >= 0 && n <= in - lo)
         return (struct span){lo, n};
     for (int32_t i = lo; i < lo + n; i++) {
-        const int32_t at = pad_index(i, in, mode);
+        const int32_t at = plan_pad_index(i, in, mode);
         if (at >= 0) {
             first = at < first ? at : first;
             last = at > last ? at : last;
@@ -335,7 +335,7 @@ static struct rect needs(const struct step *s)
         x = crop_needs(s->x + n.x, n.w, s->in_w, (enum pad_mode)s->pad_mode);
         y = crop_needs(s->y + n.y, n.h, s->in_h, (enum pad_mode)s->pad_mode);
     } else if (s->kind == STEP_RESIZE) {
-        const struct axis across = step_axis_x(s), down = step_axis_y(s);
+        const struct axis across = plan_axis_x(s), down = plan_axis_y(s);
         x = resize_needs(&across, x);
         y = resize_needs(&down, y);
     } else if (s->kind == STEP_FLIP_X) {

@@ -27,9 +27,9 @@ int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h,
 void plan_trim(struct job *j);
 
 /* Which pixel stands at i of n, when i may lie outside; -1: the fill. */
-int32_t pad_index(int32_t i, int32_t n, enum pad_mode mode);
+int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode);
 /* One direction of a resize. */
-struct axis step_axis_x(const struct step *s);
-struct axis step_axis_y(const struct step *s);
+struct axis plan_axis_x(const struct step *s);
+struct axis plan_axis_y(const struct step *s);
 
 #endif

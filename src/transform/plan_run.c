@@ -91,7 +91,7 @@ static bool across_first(const struct step *s)
 static void lay_resize(struct room *r, struct stage *st)
 {
     const struct step *s = st->s;
-    const struct axis x = step_axis_x(s), y = step_axis_y(s);
+    const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
     st->across = s->in_w != s->w;
     st->down = s->in_h != s->h;
     st->across_first = x.plain || across_first(s); /* torch: always */
@@ -151,7 +151,7 @@ static uint8_t *pad_pixels(uint8_t *dst, const uint8_t *src, int32_t lo, int32_t
 {
     const size_t bytes = (size_t)s->channels;
     for (int32_t i = lo; i < end; i++, dst += bytes) {
-        const int32_t at = pad_index(i, s->in_w, (enum pad_mode)s->pad_mode);
+        const int32_t at = plan_pad_index(i, s->in_w, (enum pad_mode)s->pad_mode);
         if (at < 0)
             fill_pixels(dst, 1, s);
         else
@@ -163,7 +163,7 @@ static uint8_t *pad_pixels(uint8_t *dst, const uint8_t *src, int32_t lo, int32_t
 static void crop_line(const struct stage *st, int32_t y, uint8_t *dst)
 {
     const struct step *s = st->s;
-    const int32_t at = pad_index(s->y + s->need.y + y, s->in_h, (enum pad_mode)s->pad_mode);
+    const int32_t at = plan_pad_index(s->y + s->need.y + y, s->in_h, (enum pad_mode)s->pad_mode);
     if (at < 0) {
         fill_pixels(dst, s->need.w, s);
         return;
@@ -198,7 +198,7 @@ static void across_lines(const struct kernels *k, const struct stage *st, uint8_
 static void resize_begin(const struct kernels *k, struct stage *st)
 {
     const struct step *s = st->s;
-    const struct axis x = step_axis_x(s), y = step_axis_y(s);
+    const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
     if (st->across) {
         resample_fill(&st->x, &x, (struct span){s->need.x, s->need.w}, (struct span){s->from.x, s->from.w},
                       st->mirrored, st->weights);

@@ -4,8 +4,8 @@
     transform_parity.py PATH/TO/transform_dump [number of random cases]
 
 uint8 must be equal bit for bit; floats must be equal to torchvision's arithmetic done in float32.
-Pillow 13 is the reference; an older one resizes across before down always, so the cases where
-that matters are then left out of the sizes that take both passes.
+Pillow 13 is the reference. An older one resizes across before down always; where 13 does not,
+the two passes are then asked for one by one.
 """
 
 import random

@@ -21,13 +21,13 @@ static void halves_come_back(void)
 {
     for (uint32_t h = 0; h < 0x10000; h++)
         if ((h & 0x7c00) != 0x7c00)
-            CHECK_EQ(f16_of(float_of_half((uint16_t)h)), h);
-    CHECK_EQ(f16_of(INFINITY), 0x7c00);
-    CHECK_EQ(f16_of(-INFINITY), 0xfc00);
-    CHECK_EQ(f16_of(65519.0f), 0x7bff);
-    CHECK_EQ(f16_of(65520.0f), 0x7c00);
-    CHECK_EQ(f16_of(1e30f), 0x7c00);
-    CHECK_EQ(f16_of(1e-30f), 0);
+            CHECK_EQ(levels_f16(float_of_half((uint16_t)h)), h);
+    CHECK_EQ(levels_f16(INFINITY), 0x7c00);
+    CHECK_EQ(levels_f16(-INFINITY), 0xfc00);
+    CHECK_EQ(levels_f16(65519.0f), 0x7bff);
+    CHECK_EQ(levels_f16(65520.0f), 0x7c00);
+    CHECK_EQ(levels_f16(1e30f), 0x7c00);
+    CHECK_EQ(levels_f16(1e-30f), 0);
 }
 
 /* Halfway between neighbours the even one wins; a hair more or less decides. */
@@ -35,19 +35,19 @@ static void halves_round_to_even(void)
 {
     for (uint32_t h = 0; h < 0x7bff; h++) {
         const float a = float_of_half((uint16_t)h), b = float_of_half((uint16_t)(h + 1)), mid = a + (b - a) / 2;
-        CHECK_EQ(f16_of(mid), h & 1 ? h + 1 : h);
-        CHECK_EQ(f16_of(nextafterf(mid, a)), h);
-        CHECK_EQ(f16_of(nextafterf(mid, b)), h + 1);
+        CHECK_EQ(levels_f16(mid), h & 1 ? h + 1 : h);
+        CHECK_EQ(levels_f16(nextafterf(mid, a)), h);
+        CHECK_EQ(levels_f16(nextafterf(mid, b)), h + 1);
     }
 }
 
 static void bfloats(void)
 {
-    CHECK_EQ(bf16_of(1.0f), 0x3f80);
-    CHECK_EQ(bf16_of(-2.0f), 0xc000);
-    CHECK_EQ(bf16_of(1.0f + 0x1p-8f), 0x3f80); /* tie to even */
-    CHECK_EQ(bf16_of(1.0f + 0x3p-8f), 0x3f82);
-    CHECK_EQ(bf16_of(1.0f + 0x1.1p-8f), 0x3f81);
+    CHECK_EQ(levels_bf16(1.0f), 0x3f80);
+    CHECK_EQ(levels_bf16(-2.0f), 0xc000);
+    CHECK_EQ(levels_bf16(1.0f + 0x1p-8f), 0x3f80); /* tie to even */
+    CHECK_EQ(levels_bf16(1.0f + 0x3p-8f), 0x3f82);
+    CHECK_EQ(levels_bf16(1.0f + 0x1.1p-8f), 0x3f81);
 }
 
 static float f32_at(const struct levels *v, int ch, int i)
