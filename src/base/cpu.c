@@ -8,6 +8,9 @@
  */
 #include "base/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
@@ -151,6 +154,29 @@ static int count_affinity(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
+#if defined(__x86_64__)
+/* Not every compiler's __builtin_cpu_supports knows this one by name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+
+static void look_features(struct machine *m)
+{
+    __builtin_cpu_init();
+    m->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+    m->avx512 = m->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512vnni");
+}
+#else
+static void look_features(struct machine *m)
+{
+    (void)m; /* plain C */
+}
+#endif
+
 void machine_look(struct machine *m)
 {
     *m = (struct machine){0};
@@ -165,13 +191,7 @@ void machine_look(struct machine *m)
         m->memory_available = m->memory_total;
     if (m->memory_limit && m->memory_limit < m->memory_available)
         m->memory_available = m->memory_limit;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    m->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    m->avx512 = m->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                __builtin_cpu_supports("avx512vnni");
-#endif
+    look_features(m);
 }
 
 int machine_threads(const struct machine *m)

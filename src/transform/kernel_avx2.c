@@ -221,7 +221,7 @@ static void down_u8_avx2(uint8_t *dst, const uint8_t *src, size_t stride, size_t
         down_row(dst, src, stride, n, c, t->groups, t->rows);
 }
 
-/* Four pixels of three bytes at a, four at b, to words of two channels each. */
+/* Eight pixels at a time: red with half of green, and the other half of green with blue. */
 static void grey_u8_avx2(uint8_t *dst, const uint8_t *src, int32_t w)
 {
     const __m256i rg = both(_mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1));
