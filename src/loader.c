@@ -477,7 +477,7 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
         fields[i] = *source_field(l->source, i);
         if (fields[i].kind != FIELD_TENSOR)
             l->picture = i;
-        else if (strcmp(fields[i].name, "label") == 0 && fields[i].ndim == 0)
+        else if (strcmp(fields[i].name, "label") == 0 && fields[i].ndim == 0 && fields[i].dtype == STK_INT64)
             l->label = i;
     }
     if (l->picture >= 0) {

@@ -15,7 +15,7 @@ struct machine {
     double cpus_quota;                  /* CPUs the cgroup grants; 0: no quota */
     int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
     int64_t memory_available;
-    bool avx2, avx512; /* avx512: F, BW, DQ, VL and VNNI */
+    bool avx2, avx512; /* avx2: with FMA and F16C; avx512: F, BW, DQ, VL and VNNI */
 };
 
 void machine_look(struct machine *m);

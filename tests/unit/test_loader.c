@@ -624,6 +624,24 @@ static void arrays_in_memory(void)
     stk_close(l);
 }
 
+/* A label that is no integer is a tensor like any other. */
+static void float_labels(void)
+{
+    static float y[MANY];
+    for (int i = 0; i < MANY; i++)
+        y[i] = (float)i;
+    const int64_t shape[] = {MANY};
+    const stk_array label = {.name = "label", .data = y, .dtype = STK_FLOAT32, .ndim = 1, .device = 1, .shape = shape};
+    const stk_options o = {.arrays = &label, .n_arrays = 1, .batch_size = MANY};
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+    CHECK_EQ(stk_field(b, "label")->dtype, STK_FLOAT32);
+    CHECK(memcmp(stk_field(b, "label")->data, y, sizeof y) == 0);
+    stk_release(b);
+    stk_close(l);
+}
+
 static void pixels_in_memory(void)
 {
     static uint8_t px[10][6][5];
@@ -700,6 +718,7 @@ int main(int argc, char **argv)
         T(a_child_can_open_its_own),
         T(an_op_of_ones_own),
         T(arrays_in_memory),
+        T(float_labels),
         T(pixels_in_memory),
         T(words),
     };
