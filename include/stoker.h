@@ -121,27 +121,37 @@ typedef struct stk_array {
     const int64_t *strides;
 } stk_array;
 
-/* A source of the caller's own. read() is called from many threads at once: it puts a pointer to the
- * encoded bytes of a sample, valid until the next call from the same thread slot, and returns
- * STK_OK, or fills *e and returns another code. */
+/* One row, as a hook sees it in the worker's thread. Threads count from 0 to the number of threads: the
+ * last one is whoever calls stk_get. */
+typedef struct stk_row {
+    int thread;
+    int64_t epoch, position, sample, label;
+    uint64_t random;        /* the row's own random number: the same for any number of threads */
+    const stk_array *image; /* finished, for the op hook; NULL in fill() */
+    void *to;               /* where the op's result goes: image->data itself when it works in place */
+} stk_row;
+
+/* A source of the caller's own, in one of two ways; both are called from many threads at once, and return
+ * STK_OK, or fill *e and return another code.
+ * read() puts a pointer to the encoded bytes of a sample, valid until the next call from the same
+ * thread slot. fill() writes a sample straight into the row of its batch: `fields` describes the arrays of one
+ * sample (name, dtype, ndim, shape; dense), to[i] is where field i goes. */
 typedef struct stk_source_hooks {
     void *user;
     int64_t (*count)(void *user);
     int (*read)(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e);
     void (*close)(void *user); /* may be NULL; called once */
+    const stk_array *fields;
+    int n_fields;
+    int (*fill)(void *user, const stk_row *row, void *const *to, stk_error *e);
 } stk_source_hooks;
 
-/* One finished row, given to the op hook in the worker's thread; it may change it in place. */
-typedef struct stk_row {
-    int thread;
-    int64_t epoch, position, sample, label;
-    uint64_t random; /* the row's own random number: the same for any number of threads */
-    const stk_array *image;
-} stk_row;
-
+/* Runs on every finished row, and may change it in place. With a result (dtype, ndim, shape) it makes
+ * row->to, which is of that form, of row->image. */
 typedef struct stk_op_hook {
     void *user;
     int (*run)(void *user, const stk_row *row, stk_error *e);
+    const stk_array *result;
 } stk_op_hook;
 
 /* Where the memory of batches comes from, when not from the system. Aligned to 64 bytes. */
@@ -196,6 +206,15 @@ typedef struct stk_options {
     stk_cpu cpu; /* the best this CPU has */
     const stk_allocator *allocator;
     const stk_log_hook *log;
+
+    /* Another order. */
+    const double *weights; /* one per sample: every position of an epoch is a draw by weight; copied */
+    int64_t n_weights;
+    int64_t steps_per_epoch; /* an epoch has so many batches; without weights the samples come pass after pass */
+    int sampled;             /* epochs are what stk_set_order says; neither shuffled nor split by rank */
+
+    const char *const *sources; /* several of what `source` is one of, joined; all with labels or all without */
+    int n_sources;
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -218,9 +237,18 @@ STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
 /* From any thread: all waiting and later calls of stk_next return STK_STOPPED. */
 STK_API void stk_stop(stk_loader *l);
 
-STK_API int64_t stk_length(const stk_loader *l);                       /* batches in a full epoch, on this rank */
-STK_API int64_t stk_count(const stk_loader *l);                        /* samples */
-STK_API int64_t stk_epoch(stk_loader *l);                              /* the epoch of the next batch */
+/* With options.sampled: the samples of the current epoch or the next, in order (0 to stk_count - 1; copied), in
+ * batches of batch_size, or of the rows from starts[i] to starts[i + 1], at most batch_size each. Once for each
+ * epoch; stk_set_epoch and stk_state_set forget what was given. */
+STK_API int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
+                          int64_t n_batches, stk_error *e);
+/* Up to batch_size samples (as in the field "index") as they are in that epoch, made now, in the caller's thread; the
+ * order is not disturbed. What the order can repeat is made as its first time (repeat 0). */
+STK_API int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e);
+
+STK_API int64_t stk_length(const stk_loader *l); /* batches in a full epoch, on this rank; 0 when sampled */
+STK_API int64_t stk_count(const stk_loader *l);  /* samples */
+STK_API int64_t stk_epoch(stk_loader *l);        /* the epoch of the next batch */
 STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current one: no change */
 STK_API int stk_n_classes(const stk_loader *l);
 STK_API const char *stk_class_name(const stk_loader *l, int i);
@@ -243,7 +271,8 @@ STK_API void stk_release(stk_batch *b); /* also NULL */
 
 /* Keeps the memory of one field alive without the rest of the batch. The handle may outlive both. */
 typedef struct stk_memory stk_memory;
-STK_API stk_memory *stk_field_retain(const stk_batch *b, int i);
+STK_API stk_memory *stk_field_retain(const stk_batch *b, int i); /* "index" and "valid" come after the others */
+STK_API void stk_memory_retain(stk_memory *m);
 STK_API void stk_memory_release(stk_memory *m); /* also NULL */
 
 /* ------------------------------------------------------------------ state */
@@ -344,6 +373,30 @@ typedef struct stk_scan_options {
 
 /* Goes over all samples of o->source with o->threads threads; ops are not run. */
 STK_API int stk_scan(const stk_options *o, const stk_scan_options *s, stk_error *e);
+
+/* ------------------------------------------------------------------ a source alone */
+
+/* What samples there are, without a loader. It is only read, from any thread. */
+typedef struct stk_source stk_source;
+
+STK_API int stk_source_open_sized(stk_source **out, const stk_options *o, size_t size, stk_error *e);
+static inline int stk_source_open(stk_source **out, const stk_options *o, stk_error *e)
+{
+    return stk_source_open_sized(out, o, sizeof *o, e);
+}
+STK_API void stk_source_close(stk_source *s); /* also NULL */
+STK_API const char *stk_source_kind(const stk_source *s);
+STK_API int64_t stk_source_count(const stk_source *s);
+STK_API uint64_t stk_source_fingerprint(const stk_source *s);
+STK_API int stk_source_n_classes(const stk_source *s);
+STK_API const char *stk_source_class(const stk_source *s, int i);
+STK_API int64_t stk_source_label(const stk_source *s, int64_t sample); /* -1: none */
+/* As the user would type it; below the source's own folder. Both as stk_path. */
+STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n);
+STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);
+/* The whole picture, 3 bytes a pixel, in memory that stk_free gives back. */
+STK_API int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
+                               stk_error *e);
 
 /* ------------------------------------------------------------------ pictures */
 

@@ -131,34 +131,41 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
     return rc;
 }
 
-static int run_op(struct stk_loader *l, struct worker *w, const struct draw *d, int64_t position, int64_t label,
-                  const stk_array *image, stk_error *e)
+/* What a hook is told about a row; its random number belongs to the kind of hook. */
+static stk_row row_of(const struct worker *w, const struct draw *d, int64_t position, int64_t label, const char *hook)
 {
     struct rng r;
-    rng_init(&r, d, "op", 0);
-    const stk_row row = {
+    rng_init(&r, d, hook, 0);
+    return (stk_row){
         .thread = w->reading.thread,
         .epoch = (int64_t)d->epoch,
         .position = position,
         .sample = (int64_t)d->sample,
         .label = label,
         .random = rng_u64(&r),
-        .image = image,
     };
-    const uint64_t clock = now_ns();
-    const int rc = l->op.run(l->op.user, &row, e);
-    lap(&w->count.op_ns, clock);
-    return rc;
 }
 
+/* The op's picture: the row itself, or what was made for it apart when the op makes another shape. */
 static int op_on_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                      int64_t position, stk_error *e)
 {
-    stk_array image = b->arrays[l->picture < 0 ? 0 : l->picture];
-    image.data = batch_row(b, l->picture < 0 ? 0 : l->picture, row);
+    const int f = l->picture < 0 ? 0 : l->picture;
+    stk_array image = b->arrays[f];
+    image.data = batch_row(b, f, row);
     image.ndim--;
     image.shape++;
-    return run_op(l, w, d, position, w->reading.label, &image, e);
+    stk_row about = row_of(w, d, position, w->reading.label, "op");
+    about.to = image.data;
+    if (w->made) {
+        image = l->made;
+        image.data = w->made;
+    }
+    about.image = &image;
+    const uint64_t clock = now_ns();
+    const int rc = l->op.run(l->op.user, &about, e);
+    lap(&w->count.op_ns, clock);
+    return rc;
 }
 
 static void put_i64(const struct stk_batch *b, int field, int64_t row, int64_t value)
@@ -166,24 +173,51 @@ static void put_i64(const struct stk_batch *b, int field, int64_t row, int64_t v
     memcpy(batch_row(b, field, row), &value, sizeof value);
 }
 
-static int make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
-                    int64_t sample, stk_error *e)
+/* The caller's own function writes all fields of the row. */
+static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
+                    int64_t position, stk_error *e)
 {
-    const struct draw d = {.seed = l->options.seed, .epoch = (uint64_t)b->epoch, .sample = (uint64_t)sample};
-    bool in_turn = false;
+    void *to[FIELD_MAX];
+    for (int f = 0; f < source_n_fields(l->source); f++)
+        to[f] = batch_row(b, f, row);
+    const stk_row about = row_of(w, d, position, -1, "fill");
+    const uint64_t clock = now_ns();
+    const int rc = source_fill(l->source, &about, to, e);
+    lap(&w->count.read_ns, clock);
+    return rc;
+}
+
+static int make_fields(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
+                       bool *in_turn, stk_error *e)
+{
+    const int64_t sample = (int64_t)d->sample;
     int rc = STK_OK;
     w->reading.label = source_label(l->source, sample);
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++) {
         const enum field_kind kind = source_field(l->source, f)->kind;
+        uint8_t *to = f == l->picture && w->made ? w->made : batch_row(b, f, row);
         if (kind == FIELD_ENCODED)
-            rc = make_picture(l, w, &d, batch_row(b, f, row), &in_turn, e);
+            rc = make_picture(l, w, d, to, in_turn, e);
         else if (kind == FIELD_PIXELS)
-            rc = make_pixels(l, w, &d, batch_row(b, f, row), &in_turn, e);
+            rc = make_pixels(l, w, d, to, in_turn, e);
         else if (f == l->label)
             put_i64(b, f, row, w->reading.label);
         else
-            source_copy(l->source, sample, f, batch_row(b, f, row));
+            source_copy(l->source, sample, f, to);
     }
+    return rc;
+}
+
+int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
+                    struct pick p, stk_error *e)
+{
+    const struct draw d = {.seed = l->options.seed,
+                           .epoch = (uint64_t)b->epoch,
+                           .sample = (uint64_t)p.index,
+                           .repeat = (uint64_t)p.repeat};
+    bool in_turn = false;
+    int rc =
+        source_fills(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, &in_turn, e);
     if (rc == STK_OK && l->op.run)
         rc = op_on_row(l, w, &d, b, row, position, e);
     if (in_turn) { /* what a large picture took goes back before the next one's turn */
@@ -191,8 +225,8 @@ static int make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
         arena_done(&w->arena);
         budget_leave(&l->budget, &in_turn);
     }
-    put_i64(b, l->index, row, sample);
-    *batch_row(b, l->valid, row) = rc == STK_OK && position < l->order.n;
+    put_i64(b, l->index, row, p.index);
+    *batch_row(b, l->valid, row) = rc == STK_OK;
     return rc;
 }
 
@@ -215,19 +249,22 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-static int64_t sample_at(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position)
+static struct pick pick_at(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position)
 {
-    const int64_t i = order_at(&l->order, &w->walk, epoch, position);
-    return l->subset ? l->subset[i] : i;
+    struct pick p = order_at(&l->order, &w->walk, epoch, position);
+    if (l->subset)
+        p.index = l->subset[p.index];
+    return p;
 }
 
 /* The next good sample of the order takes the row. */
 static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position)
 {
     stk_error ignored;
-    for (int64_t step = 1; step < l->order.n; step++) {
-        const int64_t sample = sample_at(l, w, b->epoch, position + step);
-        if (make_row(l, w, b, row, position, sample, &ignored) == STK_OK)
+    const int64_t n = order_length(&l->order, b->epoch);
+    for (int64_t step = 1; step < n; step++) {
+        const struct pick p = pick_at(l, w, b->epoch, position + step);
+        if (loader_make_row(l, w, b, row, position, p, &ignored) == STK_OK)
             return true;
     }
     return false;
@@ -236,12 +273,15 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
 static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
 {
     stk_error e;
-    const int64_t position = t->first + row, sample = sample_at(l, w, t->epoch, position);
-    if (make_row(l, w, t->to, row, position, sample, &e) == STK_OK)
-        return;
-    note_bad(t, row, sample, &e);
-    if (l->options.on_error == STK_REPLACE && t->bads)
-        t->bads->replaced = replace(l, w, t->to, row, position);
+    const int64_t position = t->first + row;
+    const struct pick p = pick_at(l, w, t->epoch, position);
+    if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
+        note_bad(t, row, p.index, &e);
+        if (l->options.on_error == STK_REPLACE && t->bads)
+            t->bads->replaced = replace(l, w, t->to, row, position);
+    }
+    if (position >= order_length(&l->order, t->epoch)) /* padding */
+        *batch_row(t->to, l->valid, row) = 0;
 }
 
 /* Runs of tiny samples are made long enough to be worth their ticket. */
@@ -268,165 +308,6 @@ static void work(void *user, int i)
         atomic_store_explicit(&w->count.held_bytes, w->reading.file.cap + w->arena.cap, memory_order_relaxed);
         ring_give(&l->ring, &t);
     }
-}
-
-/* ------------------------------------------------------------------ delivery */
-
-static void keep_bad(struct stk_loader *l, const struct bad *b)
-{
-    l->bad++;
-    l->bad_in_epoch++;
-    if (!l->bads)
-        l->bads = calloc(BADS_KEPT, sizeof *l->bads);
-    if (!l->bads || l->n_bads == BADS_KEPT)
-        return;
-    char path[sizeof l->bads->path];
-    source_path(l->source, b->sample, path, sizeof path);
-    stk_error *e = &l->bads[l->n_bads++];
-    error_set(e, b->code, b->stage, "%s", b->reason);
-    e->os_error = b->os_error;
-    error_at(e, path, b->sample);
-}
-
-static void log_bad(const struct stk_loader *l, const struct bad *b)
-{
-    if (!l->log.line)
-        return;
-    char path[1024], text[1700];
-    source_path(l->source, b->sample, path, sizeof path);
-    snprintf(text, sizeof text, "%s: %s: %s", b->replaced ? "replaced" : "left out", path, b->reason);
-    l->log.line(l->log.user, text);
-}
-
-static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *e)
-{
-    char path[1024];
-    source_path(l->source, b->sample, path, sizeof path);
-    error_set(e, b->code, b->stage, "%s", b->reason);
-    if (e)
-        e->os_error = b->os_error;
-    error_at(e, path, b->sample);
-    return b->code;
-}
-
-static int64_t bad_limit(const struct stk_loader *l)
-{
-    const int64_t limit = (int64_t)(l->options.max_bad * (double)(l->order.n / l->order.world));
-    return limit < 1 ? 1 : limit;
-}
-
-/* Bad rows come newest first and from several workers: in the order of their rows they are the same
- * for any number of threads. */
-static struct bad *sort_bads(struct bad *list)
-{
-    struct bad *sorted = NULL;
-    while (list) {
-        struct bad *b = list, **at = &sorted;
-        list = b->next;
-        while (*at && (*at)->row < b->row)
-            at = &(*at)->next;
-        b->next = *at;
-        *at = b;
-    }
-    return sorted;
-}
-
-static int rotten(const struct stk_loader *l, stk_error *e)
-{
-    return error_set(
-        e, STK_EROTTEN, "read",
-        "%lld bad samples in epoch %lld, more than the %lld that max_bad allows; `stoker verify` lists them "
-        "all",
-        (long long)l->bad_in_epoch, (long long)l->bad_epoch, (long long)bad_limit(l));
-}
-
-static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *bads)
-{
-    if (l->bad_epoch != epoch) {
-        l->bad_epoch = epoch;
-        l->bad_in_epoch = 0;
-    }
-    for (; bads; bads = bads->next) {
-        keep_bad(l, bads);
-        log_bad(l, bads);
-    }
-    if (l->options.on_error != STK_RAISE && l->bad_in_epoch > bad_limit(l))
-        l->rotten = true;
-}
-
-/* Skipped rows go; where the shape is to stay, a good row stands in for them, not valid. valid is
- * already false for them. */
-static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t rows)
-{
-    const uint8_t *valid = batch_row(b, l->valid, 0);
-    if (!l->order.pad_last) {
-        batch_compact(b, valid, rows);
-        return;
-    }
-    int64_t good = 0;
-    while (good < rows && !valid[good])
-        good++;
-    for (int64_t row = 0; row < rows; row++)
-        if (!valid[row])
-            batch_copy_row(b, good < rows ? good : -1, row, l->valid);
-}
-
-/* Applies the policy on errors to a whole batch. */
-static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
-{
-    bads = sort_bads(bads);
-    const struct bad *fatal = NULL;
-    for (const struct bad *x = bads; x && !fatal; x = x->next)
-        if (l->options.on_error == STK_RAISE || (l->options.on_error == STK_REPLACE && !x->replaced))
-            fatal = x;
-    batch_set_rows(b, rows);
-    if (!fatal && bads && l->options.on_error == STK_SKIP)
-        skip_rows(l, b, rows);
-    pthread_mutex_lock(&l->lock);
-    count_bads(l, b->epoch, bads);
-    if (!fatal) {
-        l->batches++;
-        l->samples += stk_samples(b);
-    }
-    int rc = STK_OK;
-    if (l->rotten)
-        rc = rotten(l, e);
-    else if (fatal)
-        rc = error_of(l, fatal, e);
-    pthread_mutex_unlock(&l->lock);
-    bads_free(bads);
-    return rc;
-}
-
-int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
-{
-    *out = NULL;
-    int rc = loader_check(l, e);
-    if (rc != STK_OK)
-        return rc;
-    int64_t rows = 0;
-    struct bad *bads = NULL;
-    struct stk_batch *b = NULL;
-    const uint64_t began = now_ns();
-    rc = ring_deliver(&l->ring, ms, &b, &rows, &bads);
-    pthread_mutex_lock(&l->lock);
-    l->waited_ns += now_ns() - began;
-    pthread_mutex_unlock(&l->lock);
-    if (rc == STK_ENOMEM)
-        return error_nomem(e, "batch", l->batch_bytes);
-    if (rc != STK_OK)
-        return rc;
-    rc = finish(l, b, rows, bads, e);
-    if (rc == STK_OK)
-        *out = b;
-    else
-        stk_release(b);
-    return rc;
-}
-
-int stk_next(stk_loader *l, stk_batch **out, stk_error *e)
-{
-    return stk_next_wait(l, out, -1, e);
 }
 
 /* ------------------------------------------------------------------ open and close */
@@ -465,6 +346,17 @@ static void picture_field(const struct plan *p, const stk_options *o, struct fie
     f->bytes = plan_row_bytes(p);
 }
 
+/* An op that makes another shape or type: its result is the field, and the picture is made apart. */
+static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
+{
+    if (!l->op.run || !l->op.result)
+        return STK_OK;
+    l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
+    memcpy(l->made_shape, f->shape, sizeof l->made_shape);
+    l->made_bytes = f->bytes;
+    return field_of(f, l->op.result, e);
+}
+
 /* The fields of a batch: the source's, then index and valid. */
 static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
 {
@@ -483,10 +375,15 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     if (l->picture >= 0) {
         const struct plan_options p = {
             .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
-        const int rc = plan_new(&l->plan, &p, e);
+        int rc = plan_new(&l->plan, &p, e);
         if (rc != STK_OK)
             return rc;
         picture_field(l->plan, o, &fields[l->picture]);
+        rc = result_field(l, &fields[l->picture], e);
+        if (rc != STK_OK)
+            return rc;
+    } else if (l->op.result) {
+        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and this source has none");
     } else if (o->ops && o->ops[0]) {
         return error_set(e, STK_EUSAGE, "open", "ops work on pictures, and this source has none");
     }
@@ -544,18 +441,21 @@ static int open_batches(struct stk_loader *l, stk_error *e)
 
 static int open_workers(struct stk_loader *l, stk_error *e)
 {
-    const int n = l->options.threads;
+    const int n = l->options.threads + 1; /* one without a thread, for stk_get */
     l->workers = calloc((size_t)n, sizeof *l->workers);
     if (!l->workers)
         return error_nomem(e, "open", (size_t)n * sizeof *l->workers);
     for (int i = 0; i < n; i++) {
         struct worker *w = &l->workers[i];
         w->reading.thread = i;
-        w->walk.epoch = -1;
+        w->walk.pass = -1;
         w->run = 1;
         const int rc = l->picture >= 0 ? decoder_new(&w->decoder, e) : STK_OK;
         if (rc != STK_OK)
             return rc;
+        w->made = l->made_bytes ? pages_new(l->made_bytes) : NULL;
+        if (l->made_bytes && !w->made)
+            return error_nomem(e, "open", l->made_bytes);
     }
     return STK_OK;
 }
@@ -568,8 +468,8 @@ static void stop(void *user)
 static int take_subset(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
-    l->order.n = source_count(l->source);
-    const int rc = options_check_subset(o, l->order.n, e);
+    l->order.samples = source_count(l->source);
+    const int rc = options_check_subset(o, l->order.samples, e);
     if (rc != STK_OK)
         return rc;
     if (o->subset) {
@@ -578,16 +478,47 @@ static int take_subset(struct stk_loader *l, stk_error *e)
         if (!l->subset)
             return error_nomem(e, "open", bytes);
         memcpy(l->subset, o->subset, bytes);
-        l->order.n = o->n_subset;
+        l->order.samples = o->n_subset;
         l->subset_hash = hash_bytes(l->subset, bytes, 0);
     }
-    if (o->take > 0 && o->take < l->order.n) {
-        l->order.n = o->take;
+    if (o->take > 0 && o->take < l->order.samples) {
+        l->order.samples = o->take;
         l->subset_hash = hash_mix(l->subset_hash, (uint64_t)o->take);
     }
-    if (l->order.n < 1)
+    if (l->order.samples < 1)
         return error_set(e, STK_EUSAGE, "open", "there are no samples in it");
     return STK_OK;
+}
+
+/* What is given by the caller is not split again: to the order, such a loader is one of one. */
+static int open_order(struct stk_loader *l, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    const int64_t samples = l->order.samples, step = o->world_size * o->batch_size;
+    const bool sampled = o->sampled != 0;
+    if (o->steps_per_epoch > INT64_MAX / 2 / step)
+        return error_set(e, STK_EUSAGE, "open", "steps_per_epoch is %lld; that is more samples than can be counted",
+                         (long long)o->steps_per_epoch);
+    l->order = (struct order){
+        .n = o->steps_per_epoch > 0 ? o->steps_per_epoch * step : samples,
+        .samples = samples,
+        .batch_size = o->batch_size,
+        .rank = sampled ? 0 : o->rank,
+        .world = sampled ? 1 : o->world_size,
+        .seed = o->seed,
+        .shuffle = o->shuffle != 0,
+        .drop_last = o->drop_last != 0,
+        .pad_last = o->pad_last != 0,
+        .passes = o->steps_per_epoch > 0,
+        .sampled = sampled,
+        .resumed_epoch = -1,
+    };
+    if (!o->weights)
+        return STK_OK;
+    if (o->n_weights != samples)
+        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; one for each is needed",
+                         (long long)o->n_weights, (long long)samples);
+    return alias_init(&l->order.alias, o->weights, samples, e);
 }
 
 uint64_t loader_fingerprint(const struct stk_loader *l)
@@ -602,6 +533,7 @@ int loader_open(struct stk_loader *l, stk_error *e)
     l->pid = getpid();
     l->opened_ns = now_ns();
     pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->getting, NULL);
     l->op = o->op ? *o->op : (stk_op_hook){0};
     l->log = o->log ? *o->log : (stk_log_hook){0};
     int rc = options_source(o, &l->source, e);
@@ -609,18 +541,9 @@ int loader_open(struct stk_loader *l, stk_error *e)
         rc = take_subset(l, e);
     if (rc != STK_OK)
         return rc;
-    l->order = (struct order){
-        .n = l->order.n,
-        .batch_size = o->batch_size,
-        .rank = o->rank,
-        .world = o->world_size,
-        .seed = o->seed,
-        .shuffle = o->shuffle != 0,
-        .drop_last = o->drop_last != 0,
-        .pad_last = o->pad_last != 0,
-        .resumed_epoch = -1,
-    };
-    rc = open_batches(l, e);
+    rc = open_order(l, e);
+    if (rc == STK_OK)
+        rc = open_batches(l, e);
     if (rc == STK_OK)
         rc = open_workers(l, e);
     if (rc == STK_OK)
@@ -635,7 +558,8 @@ void loader_close(struct stk_loader *l)
     pool_close(&l->pool);
     ring_done(&l->ring);
     depot_close(l->depot);
-    for (int i = 0; l->workers && i < l->options.threads; i++) {
+    for (int i = 0; l->workers && i <= l->options.threads; i++) {
+        pages_free(l->workers[i].made, l->made_bytes);
         decoder_free(l->workers[i].decoder);
         arena_done(&l->workers[i].arena);
         buf_done(&l->workers[i].reading.file);
@@ -645,9 +569,12 @@ void loader_close(struct stk_loader *l)
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);
+    order_forget(&l->order);
+    alias_done(&l->order.alias);
     free(l->subset);
     free(l->bads);
     pthread_mutex_destroy(&l->lock);
+    pthread_mutex_destroy(&l->getting);
     free(l);
 }
 
@@ -661,6 +588,7 @@ static void set_start(void *user)
     const struct start *s = user;
     s->order->resumed_epoch = s->epoch;
     s->order->resumed_at = s->position;
+    order_forget(s->order); /* no ticket is out that could still look at them */
 }
 
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h -- what loader.c, state.c, stats.c and stoker.c share.
+ * loader.h -- what loader.c, delivery.c, state.c, stats.c and stoker.c share.
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -30,7 +30,8 @@ struct worker {
     struct decoder *decoder;
     struct arena arena;
     struct walk walk;
-    int64_t run; /* rows a ticket, so that one is worth some 50 µs */
+    uint8_t *made; /* the picture that an op turns into the row; NULL: the op works in place */
+    int64_t run;   /* rows a ticket, so that one is worth some 50 µs */
     struct counters count;
 };
 
@@ -50,7 +51,11 @@ struct stk_loader {
     struct pool pool;
     stk_op_hook op;
     stk_log_hook log;
+    stk_array made; /* describes what workers make apart for the op */
+    int64_t made_shape[FIELD_DIMS];
+    size_t made_bytes; /* 0: nothing */
     size_t batch_bytes;
+    pthread_mutex_t getting;          /* held by whoever uses the last worker, which has no thread */
     int picture, label, index, valid; /* numbers of these fields; -1: none */
 
     /* Of what was delivered, under lock. */
@@ -73,6 +78,10 @@ int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a fo
 uint64_t loader_fingerprint(const struct stk_loader *l);
 /* Goes to a position of an epoch and forgets what was prefetched. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
+
+/* One sample to its row, by the worker w. */
+int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
+                    struct pick p, stk_error *e);
 
 /* One picture's memory within the budget: waits for its turn, or says what it needs. */
 int budget_fit(struct budget *b, size_t need, bool *in_turn, stk_error *e);

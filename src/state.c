@@ -5,7 +5,9 @@
  *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"epoch":3,"position":640}
  *
  * position counts what was delivered over all ranks. The rest says what it is a position in: a state
- * of another data set, seed or order is refused with words on what differs.
+ * of another data set, seed or order is refused with words on what differs. Three more are there only
+ * when they mean something: "length", of an epoch, with steps_per_epoch; "weights", their hash;
+ * "sampled". An order that was given is not in the state: the caller gives it again.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -20,6 +22,7 @@ enum { STATE_VERSION = 1 };
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
+    uint64_t length, weights, sampled; /* 0: none */
 };
 
 static void state_of(struct stk_loader *l, struct state *s)
@@ -29,11 +32,14 @@ static void state_of(struct stk_loader *l, struct state *s)
     *s = (struct state){
         .version = STATE_VERSION,
         .data = loader_fingerprint(l),
-        .samples = (uint64_t)l->order.n,
+        .samples = (uint64_t)l->order.samples,
         .seed = l->order.seed,
         .shuffle = l->order.shuffle,
         .epoch = (uint64_t)at.epoch,
         .position = (uint64_t)order_position(&l->order, at.epoch, at.batch),
+        .length = l->order.passes ? (uint64_t)l->order.n : 0,
+        .weights = l->order.alias.hash,
+        .sampled = l->order.sampled,
     };
     pthread_mutex_unlock(&l->lock);
 }
@@ -47,11 +53,19 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
     }
     struct state s;
     state_of(l, &s);
+    char more[96] = "";
+    int used = 0;
+    if (s.length)
+        used += snprintf(more, sizeof more, ",\"length\":%" PRIu64, s.length);
+    if (s.weights)
+        used += snprintf(more + used, sizeof more - (size_t)used, ",\"weights\":\"%016" PRIx64 "\"", s.weights);
+    if (s.sampled)
+        snprintf(more + used, sizeof more - (size_t)used, ",\"sampled\":1");
     const int len =
         snprintf(buf, n,
                  "{\"stoker\":%" PRIu64 ",\"data\":\"%016" PRIx64 "\",\"samples\":%" PRIu64 ",\"seed\":%" PRIu64
-                 ",\"shuffle\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"position\":%" PRIu64 "}",
-                 s.version, s.data, s.samples, s.seed, s.shuffle, s.epoch, s.position);
+                 ",\"shuffle\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"position\":%" PRIu64 "%s}",
+                 s.version, s.data, s.samples, s.seed, s.shuffle, s.epoch, s.position, more);
     return len < 0 ? 0 : (size_t)len;
 }
 
@@ -94,15 +108,25 @@ static int parse(const char *text, struct state *s, stk_error *e)
         int base;
         uint64_t *to;
     } numbers[] = {
-        {"stoker", 10, &s->version},  {"data", 16, &s->data},   {"samples", 10, &s->samples},   {"seed", 10, &s->seed},
-        {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch}, {"position", 10, &s->position},
+        {"stoker", 10, &s->version},    {"data", 16, &s->data},       {"samples", 10, &s->samples},
+        {"seed", 10, &s->seed},         {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch},
+        {"position", 10, &s->position}, {"length", 10, &s->length},   {"weights", 16, &s->weights},
+        {"sampled", 10, &s->sampled},
     };
+    const size_t always = 7;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (i >= always && !value_of(text, numbers[i].key))
+            continue;
         const int rc = number(text, numbers[i].key, numbers[i].base, numbers[i].to, e);
         if (rc != STK_OK)
             return rc;
     }
     return STK_OK;
+}
+
+static const char *kind_of(const struct state *s)
+{
+    return s->sampled ? "an order given by a sampler" : s->weights ? "a draw by (other) weights" : "Stoker's own";
 }
 
 static int compare(const struct state *s, const struct state *mine, stk_error *e)
@@ -124,7 +148,15 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
                          "the order changed: seed %" PRIu64 ", shuffle %" PRIu64 " then; seed %" PRIu64
                          ", shuffle %" PRIu64 " now",
                          s->seed, s->shuffle, mine->seed, mine->shuffle);
-    if (s->position > s->samples || s->epoch > INT64_MAX)
+    if (s->length != mine->length)
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order changed: epochs of %" PRIu64 " samples by steps_per_epoch then, of %" PRIu64
+                         " now (0: none)",
+                         s->length, mine->length);
+    if (s->weights != mine->weights || s->sampled != mine->sampled)
+        return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now", kind_of(s), kind_of(mine));
+    const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;
+    if (s->position > most || s->epoch > INT64_MAX)
         return error_set(e, STK_EUSAGE, "state", "the state stands at position %" PRIu64 " of %" PRIu64, s->position,
                          s->samples);
     return STK_OK;
@@ -144,6 +176,92 @@ int stk_state_set(stk_loader *l, const char *text, stk_error *e)
         loader_restart(l, (int64_t)s.epoch, (int64_t)s.position);
     return rc;
 }
+
+/* ------------------------------------------------------------------ orders from outside */
+
+struct giving {
+    struct stk_loader *l;
+    struct given given;
+    stk_error *e;
+};
+
+/* Under the ring's lock: tickets of the epoch before the current one have all come back, so that the
+ * order two epochs ago, whose place this one takes, is looked at by nobody. */
+static int give(void *user, struct place out)
+{
+    struct giving *g = user;
+    const int64_t epoch = g->given.epoch;
+    if (epoch != out.epoch && epoch != out.epoch + 1)
+        return error_set(g->e, STK_EUSAGE, "order", "an order for epoch %lld; the loader is in epoch %lld",
+                         (long long)epoch, (long long)out.epoch);
+    if (order_given(&g->l->order, epoch))
+        return error_set(g->e, STK_EUSAGE, "order", "epoch %lld has its order already", (long long)epoch);
+    order_give(&g->l->order, &g->given);
+    return STK_OK;
+}
+
+static int check_starts(const stk_loader *l, int64_t n, const int64_t *starts, int64_t n_batches, stk_error *e)
+{
+    if (l->order.drop_last || l->order.pad_last)
+        return error_set(e, STK_EUSAGE, "order", "batches that are given exclude drop_last and pad_last");
+    for (int64_t i = 0; i < n_batches; i++) {
+        const int64_t rows = (i + 1 < n_batches ? starts[i + 1] : n) - starts[i];
+        if (rows < 1 || rows > l->options.batch_size || (i == 0 && starts[0] != 0))
+            return error_set(e, STK_EUSAGE, "order", "batch %lld has %lld rows; 1 to %lld (batch_size) are possible",
+                             (long long)i, (long long)rows, (long long)l->options.batch_size);
+    }
+    return n_batches > 0 || n == 0 ? STK_OK : error_set(e, STK_EUSAGE, "order", "samples without a batch");
+}
+
+static int check_given(const stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, stk_error *e)
+{
+    if (!l->order.sampled)
+        return error_set(e, STK_EUSAGE, "order", "this loader has an order of its own; open it with sampled");
+    if (epoch < 0 || n < 0 || (n > 0 && !samples))
+        return error_set(e, STK_EUSAGE, "order", "%lld samples for epoch %lld", (long long)n, (long long)epoch);
+    for (int64_t i = 0; i < n; i++)
+        if (samples[i] < 0 || samples[i] >= l->order.samples)
+            return error_set(e, STK_EUSAGE, "order", "the order names sample %lld at position %lld; there are %lld",
+                             (long long)samples[i], (long long)i, (long long)l->order.samples);
+    return STK_OK;
+}
+
+static int64_t *copy_of(const int64_t *from, int64_t n)
+{
+    int64_t *to = malloc(((size_t)n + 1) * sizeof *to);
+    if (to && n > 0)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    return to;
+}
+
+int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
+                  int64_t n_batches, stk_error *e)
+{
+    int rc = loader_check(l, e);
+    if (rc == STK_OK)
+        rc = check_given(l, epoch, samples, n, e);
+    if (rc == STK_OK && starts)
+        rc = check_starts(l, n, starts, n_batches, e);
+    if (rc != STK_OK)
+        return rc;
+    struct giving g = {.l = l, .e = e, .given = {.epoch = epoch, .n = n, .n_batches = n_batches}};
+    g.given.samples = copy_of(samples, n);
+    g.given.starts = starts ? copy_of(starts, n_batches) : NULL;
+    if (!g.given.samples || (starts && !g.given.starts)) {
+        rc = error_nomem(e, "order", (size_t)n * sizeof *samples);
+    } else {
+        pthread_mutex_lock(&l->lock); /* state_of looks at the orders under this one */
+        rc = ring_change(&l->ring, give, &g);
+        pthread_mutex_unlock(&l->lock);
+    }
+    if (rc != STK_OK) {
+        free(g.given.samples);
+        free(g.given.starts);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------ epochs */
 
 int64_t stk_epoch(stk_loader *l)
 {

@@ -43,13 +43,13 @@ static int copy_options(stk_options *to, const stk_options *from, size_t size, s
 
 static int check_source(const stk_options *o, stk_error *e)
 {
-    const int given = (o->source != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
+    const int given = (o->source != NULL) + (o->sources != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
     if (given == 0)
-        return usage(e, "no source: give source, arrays or hooks");
+        return usage(e, "no source: give source, sources, arrays or hooks");
     if (given > 1)
-        return usage(e, "more than one of source, arrays and hooks");
-    if (o->hooks && (!o->hooks->count || !o->hooks->read))
-        return usage(e, "hooks need count and read");
+        return usage(e, "more than one of source, sources, arrays and hooks");
+    if (o->hooks && (!o->hooks->count || !o->hooks->read == !o->hooks->fill))
+        return usage(e, "hooks need count, and either read or fill");
     if (o->take < 0 || o->n_subset < 0 || o->n_arrays < 0 || o->n_classes < 0)
         return usage(e, "a count of samples, arrays or classes is negative");
     if (o->op && !o->op->run)
@@ -97,6 +97,17 @@ static int check_amounts(const stk_options *o, stk_error *e)
     return STK_OK;
 }
 
+static int check_order(const stk_options *o, stk_error *e)
+{
+    if (o->steps_per_epoch < 0 || o->n_weights < 0)
+        return usage(e, "steps_per_epoch or the number of weights is negative");
+    if (o->weights && o->shuffle)
+        return usage(e, "weights draw at random already; shuffle and weights exclude each other");
+    if (o->sampled && (o->weights || o->shuffle || o->steps_per_epoch))
+        return usage(e, "an order that is given (sampled) excludes shuffle, weights and steps_per_epoch");
+    return STK_OK;
+}
+
 static void fill_in(stk_options *o, const struct machine *m)
 {
     if (o->dtype == STK_DTYPE_DEFAULT)
@@ -140,6 +151,8 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
     if (rc == STK_OK)
         rc = check_amounts(to, e);
     if (rc == STK_OK)
+        rc = check_order(to, e);
+    if (rc == STK_OK)
         rc = cpu_choose(to->cpu, &to->cpu, e);
     return rc;
 }
@@ -151,6 +164,8 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .arrays = o->arrays,
         .n_arrays = o->n_arrays,
         .hooks = o->hooks,
+        .paths = o->sources,
+        .n_paths = o->n_sources,
         .classes = o->classes,
         .n_classes = o->n_classes,
         .threads = o->threads,
@@ -211,6 +226,8 @@ void stk_stop(stk_loader *l)
 
 int64_t stk_length(const stk_loader *l)
 {
+    if (l->order.sampled)
+        return 0;
     return order_batches(&(struct order){.n = l->order.n,
                                          .batch_size = l->order.batch_size,
                                          .world = l->order.world,
@@ -221,7 +238,7 @@ int64_t stk_length(const stk_loader *l)
 
 int64_t stk_count(const stk_loader *l)
 {
-    return l->order.n;
+    return l->order.samples;
 }
 
 int stk_n_classes(const stk_loader *l)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c -- the types of elements.
+ * sample.c -- the types of elements, and the form of a field.
  */
 #include "base/sample.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
 
 static const struct {
     const char *name;
@@ -28,4 +32,26 @@ size_t dtype_bytes(stk_dtype t)
 const char *dtype_name(stk_dtype t)
 {
     return known(t) ? types[t].name : "unknown";
+}
+
+int field_of(struct field *f, const stk_array *a, stk_error *e)
+{
+    const char *name = a->name ? a->name : "";
+    const stk_dtype type = a->dtype == STK_DTYPE_DEFAULT ? STK_FLOAT32 : a->dtype;
+    const int length = snprintf(f->name, sizeof f->name, "%s", name);
+    if (length < 1 || (size_t)length >= sizeof f->name)
+        return error_set(e, STK_EUSAGE, "open", "the name of a field must have 1 to %d bytes", FIELD_NAME - 1);
+    if (dtype_bytes(type) == 0 || a->ndim < 0 || a->ndim > FIELD_DIMS || (a->ndim > 0 && !a->shape))
+        return error_set(e, STK_EUSAGE, "open", "the field %s needs a dtype and 0 to %d dimensions", name, FIELD_DIMS);
+    f->dtype = type;
+    f->ndim = a->ndim;
+    f->bytes = dtype_bytes(type);
+    for (int d = 0; d < a->ndim; d++) {
+        if (a->shape[d] < 1 || f->bytes > SIZE_MAX / 4 / (size_t)a->shape[d])
+            return error_set(e, STK_EUSAGE, "open", "the field %s has a dimension of %lld", name,
+                             (long long)a->shape[d]);
+        f->shape[d] = a->shape[d];
+        f->bytes *= (size_t)a->shape[d];
+    }
+    return STK_OK;
 }

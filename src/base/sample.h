@@ -75,6 +75,9 @@ struct field {
     size_t bytes;              /* of one sample; 0 for encoded */
 };
 
+/* The form of one sample as the caller describes it: name, type, shape; f->kind is left alone. */
+int field_of(struct field *f, const stk_array *a, stk_error *e);
+
 size_t dtype_bytes(stk_dtype t); /* 0 for what is no type */
 const char *dtype_name(stk_dtype t);
 

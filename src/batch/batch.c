@@ -172,11 +172,16 @@ void stk_memory_release(stk_memory *m)
     depot_unref(d);
 }
 
+void stk_memory_retain(stk_memory *m)
+{
+    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+}
+
 stk_memory *stk_field_retain(const stk_batch *b, int i)
 {
     if (!b || i < 0 || i >= b->depot->n_fields)
         return NULL;
-    atomic_fetch_add_explicit(&b->memory[i]->refs, 1, memory_order_relaxed);
+    stk_memory_retain(b->memory[i]);
     return b->memory[i];
 }
 

@@ -87,7 +87,10 @@ void ring_done(struct ring *r)
 static bool find_batch(struct ring *r)
 {
     for (int tries = 0; tries < 3; tries++) {
-        if (r->in.batch < r->plan.batches(r->plan.user, r->in.epoch))
+        const int64_t n = r->plan.batches(r->plan.user, r->in.epoch);
+        if (n < 0) /* nobody knows yet: ring_change will say so */
+            return false;
+        if (r->in.batch < n)
             return true;
         r->in = (struct place){.epoch = r->in.epoch + 1};
     }
@@ -201,7 +204,10 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
 {
     if (r->stopped)
         return STK_STOPPED;
-    if (r->out.batch >= r->plan.batches(r->plan.user, r->out.epoch)) {
+    const int64_t n = r->plan.batches(r->plan.user, r->out.epoch);
+    if (n < 0)
+        return STK_EUSAGE;
+    if (r->out.batch >= n) {
         r->out = (struct place){.epoch = r->out.epoch + 1};
         return STK_END;
     }
@@ -284,6 +290,16 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);
     pthread_mutex_unlock(&r->lock);
+}
+
+int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user)
+{
+    pthread_mutex_lock(&r->lock);
+    const int rc = set(user, r->out);
+    pthread_cond_broadcast(&r->work);
+    pthread_cond_broadcast(&r->ready);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
 }
 
 struct place ring_place(struct ring *r)

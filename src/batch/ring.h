@@ -45,7 +45,7 @@ struct place {
     int64_t epoch, batch;
 };
 
-/* What the ring asks: how many batches an epoch has, and the rows of one. */
+/* What the ring asks: how many batches an epoch has (-1: not known yet), and the rows of one. */
 struct ring_plan {
     void *user;
     int64_t (*batches)(void *user, int64_t epoch);
@@ -74,13 +74,15 @@ bool ring_take(struct ring *r, int64_t max_rows, struct ticket *out);
 void ring_give(struct ring *r, struct ticket *t);
 
 /* For callers. Waits up to ms (< 0: for ever): STK_OK with the batch, its rows as laid out and its bad rows (the
- * caller frees them), STK_END, STK_AGAIN, STK_STOPPED or STK_ENOMEM. */
+ * caller frees them), STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when nobody knows the epoch. */
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);
 
 void ring_stop(struct ring *r);
 /* Drops all that is prefetched and goes on at another place. set, called in between, may change what
  * the plan answers. */
 void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void *user);
+/* Adds to what the plan answers, under the ring's lock, and wakes who waits for it; returns what set returns. */
+int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user);
 struct place ring_place(struct ring *r); /* of the next batch to be delivered */
 
 void bads_free(struct bad *b);

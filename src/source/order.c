@@ -8,46 +8,161 @@
  *
  * A resumed epoch is laid out in the same way from the position where it was left, so that
  * another number of ranks goes on with exactly the samples that are due.
+ *
+ * Which sample stands at a position has four answers: the position itself; a shuffle by epoch; the walk
+ * of passes, in which epoch e is the positions e*n .. e*n + n - 1 and each pass over the samples has a shuffle of its
+ * own; a draw by weight. Or the caller says it.
  */
 #include "source/order.h"
+
+#include <stdlib.h>
 
 static int64_t start_of(const struct order *o, int64_t epoch)
 {
     return epoch == o->resumed_epoch ? o->resumed_at : 0;
 }
 
+const struct given *order_given(const struct order *o, int64_t epoch)
+{
+    const struct given *g = &o->given[epoch & 1];
+    return g->samples && g->epoch == epoch ? g : NULL;
+}
+
+static const int64_t *starts_of(const struct order *o, int64_t epoch)
+{
+    const struct given *g = o->sampled ? order_given(o, epoch) : NULL;
+    return g ? g->starts : NULL;
+}
+
+/* Of the batches that begin at starts: the one that position is in. */
+static int64_t batch_of(const struct given *g, int64_t position)
+{
+    int64_t low = 0, high = g->n_batches;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (g->starts[middle] <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int64_t begin_of(const struct given *g, int64_t batch)
+{
+    return batch < g->n_batches ? g->starts[batch] : g->n;
+}
+
+int64_t order_length(const struct order *o, int64_t epoch)
+{
+    if (!o->sampled)
+        return o->n;
+    const struct given *g = order_given(o, epoch);
+    return g ? g->n : -1;
+}
+
 int64_t order_batches(const struct order *o, int64_t epoch)
 {
-    const int64_t left = o->n - start_of(o, epoch), step = o->world * o->batch_size;
+    const int64_t n = order_length(o, epoch);
+    if (n < 0)
+        return -1;
+    const int64_t left = n - start_of(o, epoch), step = o->world * o->batch_size;
     if (left <= 0)
         return 0;
+    if (starts_of(o, epoch)) {
+        const struct given *g = order_given(o, epoch);
+        return g->n_batches - batch_of(g, start_of(o, epoch));
+    }
     return o->drop_last ? left / step : left / step + (left % step != 0);
+}
+
+static struct span given_span(const struct order *o, const struct given *g, int64_t batch)
+{
+    const int64_t start = start_of(o, g->epoch), b = batch_of(g, start) + batch;
+    struct span s = {.epoch = g->epoch, .first = begin_of(g, b)};
+    if (s.first < start)
+        s.first = start;
+    s.rows = begin_of(g, b + 1) - s.first;
+    return s;
 }
 
 struct span order_span(const struct order *o, int64_t epoch, int64_t batch)
 {
-    const int64_t step = o->world * o->batch_size;
+    if (starts_of(o, epoch))
+        return given_span(o, order_given(o, epoch), batch);
+    const int64_t step = o->world * o->batch_size, n = order_length(o, epoch);
     struct span s = {.epoch = epoch, .rows = o->batch_size};
     s.first = start_of(o, epoch) + batch * step + o->rank * o->batch_size;
-    if (!o->pad_last && s.first + s.rows > o->n)
-        s.rows = s.first < o->n ? o->n - s.first : 0;
+    if (!o->pad_last && s.first + s.rows > n)
+        s.rows = s.first < n ? n - s.first : 0;
     return s;
 }
 
 int64_t order_position(const struct order *o, int64_t epoch, int64_t batches)
 {
-    const int64_t p = start_of(o, epoch) + batches * o->world * o->batch_size;
-    return p < o->n ? p : o->n;
+    const int64_t start = start_of(o, epoch), n = order_length(o, epoch);
+    if (batches == 0 || n < 0)
+        return start;
+    if (starts_of(o, epoch)) {
+        const struct given *g = order_given(o, epoch);
+        return begin_of(g, batch_of(g, start) + batches);
+    }
+    const int64_t p = start + batches * o->world * o->batch_size;
+    return p < n ? p : n;
 }
 
-int64_t order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
+static int64_t shuffled(const struct order *o, struct walk *w, int64_t pass, int64_t i)
 {
-    const int64_t i = position % o->n;
     if (!o->shuffle)
         return i;
-    if (w->epoch != epoch) {
-        perm_init(&w->perm, (uint64_t)o->n, o->seed, (uint64_t)epoch);
-        w->epoch = epoch;
+    if (w->pass != pass) {
+        perm_init(&w->perm, (uint64_t)o->samples, o->seed, (uint64_t)pass);
+        w->pass = pass;
     }
     return (int64_t)perm_at(&w->perm, (uint64_t)i);
+}
+
+/* Epochs beyond all reason wrap around. */
+static struct pick pass_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
+{
+    const uint64_t samples = (uint64_t)o->samples, begin = (uint64_t)epoch * (uint64_t)o->n;
+    const uint64_t q = begin + (uint64_t)position;
+    return (struct pick){
+        .index = shuffled(o, w, (int64_t)(q / samples), (int64_t)(q % samples)),
+        .repeat = (int64_t)(q / samples - begin / samples),
+    };
+}
+
+struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
+{
+    const int64_t n = order_length(o, epoch), i = n > 0 ? position % n : 0;
+    if (o->sampled)
+        return (struct pick){.index = n > 0 ? order_given(o, epoch)->samples[i] : 0, .repeat = position};
+    if (o->alias.n > 0)
+        return (struct pick){.index = alias_at(&o->alias, o->seed, epoch, i), .repeat = i};
+    if (o->passes)
+        return pass_at(o, w, epoch, i);
+    return (struct pick){.index = shuffled(o, w, epoch, i)};
+}
+
+/* ------------------------------------------------------------------ orders given */
+
+static void drop(struct given *g)
+{
+    free(g->samples);
+    free(g->starts);
+    *g = (struct given){.epoch = -1};
+}
+
+void order_give(struct order *o, const struct given *g)
+{
+    struct given *to = &o->given[g->epoch & 1];
+    drop(to);
+    *to = *g;
+}
+
+void order_forget(struct order *o)
+{
+    drop(&o->given[0]);
+    drop(&o->given[1]);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * order.h -- which positions of an epoch make which batch on this rank, and which sample stands at
- * a position. Pure arithmetic: a function of (seed, epoch, position).
+ * a position. Pure arithmetic, a function of (seed, epoch, position), but where the caller gives the
+ * order himself.
  */
 #ifndef ORDER_H
 #define ORDER_H
@@ -10,13 +11,28 @@
 #include <stdint.h>
 
 #include "base/perm.h"
+#include "source/alias.h"
+
+/* An epoch as the caller gave it. */
+struct given {
+    int64_t epoch; /* -1: none */
+    int64_t n;     /* positions */
+    int64_t *samples;
+    int64_t *starts; /* first positions of the batches; NULL: all of batch_size rows */
+    int64_t n_batches;
+};
 
 struct order {
     int64_t n;          /* positions in an epoch: all ranks together */
+    int64_t samples;    /* to choose from */
     int64_t batch_size; /* rows per rank */
     int64_t rank, world;
     uint64_t seed;
     bool shuffle, drop_last, pad_last;
+    bool passes;        /* epochs are pieces of a walk through the samples, again and again */
+    bool sampled;       /* epochs are as given; n means nothing then */
+    struct alias alias; /* with n > 0 every position is a draw by weight */
+    struct given given[2];
     /* The epoch that a loaded state begins in the middle: its first position. */
     int64_t resumed_epoch, resumed_at;
 };
@@ -26,17 +42,29 @@ struct span {
     int64_t epoch, first, rows;
 };
 
-int64_t order_batches(const struct order *o, int64_t epoch);
+int64_t order_length(const struct order *o, int64_t epoch);  /* positions; -1: not given yet */
+int64_t order_batches(const struct order *o, int64_t epoch); /* -1: not given yet */
 struct span order_span(const struct order *o, int64_t epoch, int64_t batch);
 /* The global position after so many batches of an epoch: what a state holds. */
 int64_t order_position(const struct order *o, int64_t epoch, int64_t batches);
 
-/* The shuffle of one epoch, kept by whoever walks along it. */
+/* The shuffle of one pass, kept by whoever walks along it. */
 struct walk {
-    int64_t epoch; /* of perm; -1: none */
+    int64_t pass; /* of perm; -1: none */
     struct perm perm;
 };
-/* Index of the sample at a position; positions from n on begin anew. */
-int64_t order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position);
+
+/* Which sample, and which time in this epoch, as far as the order can repeat one. */
+struct pick {
+    int64_t index, repeat;
+};
+/* What stands at a position; positions from n on begin anew. */
+struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position);
+
+/* Takes over an order for an epoch and its memory; what was there for it is freed. */
+void order_give(struct order *o, const struct given *g);
+const struct given *order_given(const struct order *o, int64_t epoch); /* NULL: none */
+/* Forgets the orders given. */
+void order_forget(struct order *o);
 
 #endif

@@ -20,6 +20,7 @@ struct source_ops {
     int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);
     int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
     void (*copy)(const struct source *s, int64_t i, int f, void *to);
+    int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);
     const struct source_tally *(*tally)(const struct source *s);
     const char *(*class_name)(const struct source *s, int i);
@@ -44,6 +45,7 @@ int recognise(const char *source, enum source_form *form, const char **path, stk
 int shard_dir_open(struct source *s, const struct source_options *o, const char *path, bool files, stk_error *e);
 int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
 int shard_array_open(struct source *s, const struct source_options *o, stk_error *e);
+int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
 
 /* The usual fields: an encoded picture, and a label where there are labels. */

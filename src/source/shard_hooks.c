@@ -2,8 +2,8 @@
 /*
  * shard_hooks.c -- samples that the caller's own functions give.
  *
- * What they give is copied into the reading thread's buffer: decoders may read past the end, and
- * that is nothing to ask of foreign memory.
+ * Encoded bytes are copied into the reading thread's buffer: decoders may read past the end, and
+ * that is nothing to ask of foreign memory. What fill() makes goes straight into its row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +48,11 @@ static int keep(const struct source *s, struct reading *r, const void *bytes, si
 }
 
 /* A hook may leave parts of the error to us; what is no error's code must not pass for one. */
-static int failed(int rc, stk_error *e)
+static int failed(const char *function, int rc, stk_error *e)
 {
     const int code = rc < STK_EUSAGE ? STK_EDATA : rc;
     if (e && e->reason[0] == 0)
-        return error_set(e, code, "read", "the source's read() failed with code %d", rc);
+        return error_set(e, code, "read", "the source's %s() failed with code %d", function, rc);
     if (e) {
         e->code = code;
         error_at(e, NULL, -1);
@@ -69,7 +69,15 @@ static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_e
     r->n_bytes = 0;
     error_set(e, STK_OK, "read", "%s", "");
     const int rc = h->read(h->user, r->thread, i, &bytes, &n, &r->label, e);
-    return rc == STK_OK ? keep(s, r, bytes, n, e) : failed(rc, e);
+    return rc == STK_OK ? keep(s, r, bytes, n, e) : failed("read", rc, e);
+}
+
+static int fill_hook(const struct source *s, const stk_row *row, void *const *to, stk_error *e)
+{
+    const stk_source_hooks *h = s->state;
+    error_set(e, STK_OK, "read", "%s", "");
+    const int rc = h->fill(h->user, row, to, e);
+    return rc == STK_OK ? rc : failed("fill", rc, e);
 }
 
 static void copy(const struct source *s, int64_t i, int f, void *to)
@@ -84,7 +92,13 @@ static uint64_t fingerprint(const struct source *s)
     return hash_mix(hash_bytes("hooks", 5, 0), (uint64_t)s->count);
 }
 
-static const struct source_ops ops = {
+static int no_bytes(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    (void)s, (void)r, (void)i;
+    return error_set(e, STK_EUSAGE, "read", "samples that fill() makes have no bytes to look at");
+}
+
+static const struct source_ops reading_ops = {
     .close = close_hooks,
     .path = shard_path,
     .key = shard_path,
@@ -97,21 +111,60 @@ static const struct source_ops ops = {
     .class_name = shard_class,
 };
 
+static const struct source_ops filling_ops = {
+    .close = close_hooks,
+    .path = shard_path,
+    .key = shard_path,
+    .label = unknown,
+    .bytes = unknown,
+    .read = no_bytes,
+    .copy = copy,
+    .fill = fill_hook,
+    .fingerprint = fingerprint,
+    .tally = shard_tally,
+    .class_name = shard_class,
+};
+
+static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e)
+{
+    if (h->n_fields < 1 || h->n_fields > FIELD_MAX - 2 || !h->fields)
+        return error_set(e, STK_EUSAGE, "open", "hooks with fill need 1 to %d fields, not %d", FIELD_MAX - 2,
+                         h->n_fields);
+    for (int i = 0; i < h->n_fields; i++) {
+        struct field *f = &s->fields[i];
+        *f = (struct field){.kind = FIELD_TENSOR};
+        const int rc = field_of(f, &h->fields[i], e);
+        if (rc != STK_OK)
+            return rc;
+        for (int k = 0; k < i; k++)
+            if (strcmp(s->fields[k].name, f->name) == 0)
+                return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
+    }
+    s->n_fields = h->n_fields;
+    return STK_OK;
+}
+
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
 {
-    if (!o->hooks->count || !o->hooks->read)
-        return error_set(e, STK_EUSAGE, "open", "hooks need both count and read");
+    if (!o->hooks->count || !o->hooks->read == !o->hooks->fill)
+        return error_set(e, STK_EUSAGE, "open", "hooks need count, and either read or fill");
     const int64_t count = o->hooks->count(o->hooks->user);
     if (count <= 0)
         return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
+    if (o->hooks->fill) {
+        const int rc = take_fields(s, o->hooks, e);
+        if (rc != STK_OK)
+            return rc;
+    } else {
+        shard_fields(s, true);
+    }
     stk_source_hooks *h = malloc(sizeof *h);
     if (!h)
         return error_nomem(e, "open", sizeof *h);
     *h = *o->hooks;
     s->state = h;
-    s->ops = &ops;
+    s->ops = h->fill ? &filling_ops : &reading_ops;
     s->kind = "hooks";
     s->count = count;
-    shard_fields(s, true);
     return STK_OK;
 }

@@ -52,15 +52,17 @@ static int open_path(struct source *s, const struct source_options *o, stk_error
 
 static int open_kind(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const int given = (o->path != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
+    const int given = (o->path != NULL) + (o->paths != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
     if (given != 1)
-        return error_set(e, STK_EUSAGE, "open", "%s of source, arrays and hooks %s given; one is needed",
+        return error_set(e, STK_EUSAGE, "open", "%s of source, sources, arrays and hooks %s given; one is needed",
                          given ? "more than one" : "none", given ? "are" : "is");
     const int rc = take_classes(s, o, e);
     if (rc != STK_OK)
         return rc;
     if (o->path)
         return open_path(s, o, e);
+    if (o->paths)
+        return shard_join_open(s, o, e);
     return o->arrays ? shard_array_open(s, o, e) : shard_hooks_open(s, o, e);
 }
 
@@ -202,6 +204,16 @@ size_t source_read_bytes(const struct source *s, int64_t i)
 void source_copy(const struct source *s, int64_t i, int f, void *to)
 {
     s->ops->copy(s, i, f, to);
+}
+
+bool source_fills(const struct source *s)
+{
+    return s->ops->fill != NULL;
+}
+
+int source_fill(const struct source *s, const stk_row *row, void *const *to, stk_error *e)
+{
+    return s->ops->fill(s, row, to, e);
 }
 
 void source_cache_dir(const char *option, char *buf, size_t n)

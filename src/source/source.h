@@ -23,6 +23,8 @@ struct source_options {
     const stk_array *arrays;
     int n_arrays;
     const stk_source_hooks *hooks;
+    const char *const *paths; /* several, joined */
+    int n_paths;
     const char *const *classes; /* NULL: as found */
     int n_classes;
     int threads;           /* for scanning */
@@ -82,6 +84,10 @@ int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, 
 size_t source_read_bytes(const struct source *s, int64_t i);
 /* Copies the bytes of a field of pixels or tensor kind. */
 void source_copy(const struct source *s, int64_t i, int f, void *to);
+
+/* Whether the caller's own function writes whole rows; then only this is called for them. */
+bool source_fills(const struct source *s);
+int source_fill(const struct source *s, const stk_row *row, void *const *to, stk_error *e);
 
 /* The folder for caches that an option of stk_options means; "" when none is to be used. */
 void source_cache_dir(const char *option, char *buf, size_t n);

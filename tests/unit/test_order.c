@@ -4,7 +4,7 @@
 
 static struct order plain(int64_t n, int64_t batch, int64_t world)
 {
-    return (struct order){.n = n, .batch_size = batch, .world = world, .resumed_epoch = -1};
+    return (struct order){.n = n, .samples = n, .batch_size = batch, .world = world, .resumed_epoch = -1};
 }
 
 /* Over all ranks every position comes once, in every epoch, and all ranks have as many batches. */
@@ -49,9 +49,9 @@ static void pad_last_pads(void)
     const struct span s = order_span(&o, 0, 0);
     CHECK_EQ(s.rows, 10);
     CHECK_EQ(s.first, 10);
-    struct walk w = {.epoch = -1};
-    CHECK_EQ(order_at(&o, &w, 0, 12), 12);
-    CHECK_EQ(order_at(&o, &w, 0, 13), 0);
+    struct walk w = {.pass = -1};
+    CHECK_EQ(order_at(&o, &w, 0, 12).index, 12);
+    CHECK_EQ(order_at(&o, &w, 0, 13).index, 0);
 }
 
 /* 40 positions with 2 ranks, then the rest with 3: nothing lost, nothing twice. */
@@ -82,20 +82,79 @@ static void resumes_with_other_ranks(void)
 static void shuffles_by_epoch(void)
 {
     struct order o = plain(1000, 1, 1);
-    struct walk w = {.epoch = -1}, other = {.epoch = -1};
-    CHECK_EQ(order_at(&o, &w, 0, 17), 17);
+    struct walk w = {.pass = -1}, other = {.pass = -1};
+    CHECK_EQ(order_at(&o, &w, 0, 17).index, 17);
     o.shuffle = true;
     int moved = 0, same = 0;
     for (int64_t i = 0; i < 1000; i++) {
-        moved += order_at(&o, &w, 0, i) != i;
-        same += order_at(&o, &w, 0, i) == order_at(&o, &other, 1, i);
+        moved += order_at(&o, &w, 0, i).index != i;
+        same += order_at(&o, &w, 0, i).index == order_at(&o, &other, 1, i).index;
     }
     CHECK(moved > 980);
     CHECK(same < 20);
 }
 
+/* Epochs of 25 positions over 10 samples: the passes go on where the epoch before ended. */
+static void passes_go_on(void)
+{
+    struct order o = plain(25, 5, 1);
+    o.samples = 10;
+    o.passes = o.shuffle = true;
+    struct walk w = {.pass = -1};
+    int seen[4][10] = {{0}};
+    for (int64_t q = 0; q < 40; q++) {
+        const struct pick p = order_at(&o, &w, q / 25, q % 25);
+        seen[q / 10][p.index]++;
+        CHECK_EQ(p.repeat, q / 10 - q / 25 * 25 / 10);
+    }
+    for (int pass = 0; pass < 4; pass++)
+        for (int i = 0; i < 10; i++)
+            CHECK_EQ(seen[pass][i], 1);
+}
+
+static int64_t *copy(const int64_t *from, size_t n)
+{
+    int64_t *to = malloc(n * sizeof *to);
+    memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+static void given_orders(void)
+{
+    struct order o = plain(10, 4, 1);
+    o.sampled = true;
+    struct walk w = {.pass = -1};
+    CHECK_EQ(order_batches(&o, 0), -1);
+    const int64_t samples[] = {9, 9, 3, 1, 0, 2}, starts[] = {0, 1, 5};
+    order_give(&o, &(struct given){.epoch = 0, .n = 6, .samples = copy(samples, 6)});
+    CHECK_EQ(order_batches(&o, 0), 2);
+    CHECK_EQ(order_span(&o, 0, 1).rows, 2);
+    order_give(&o, &(struct given){
+                       .epoch = 1, .n = 6, .samples = copy(samples, 6), .starts = copy(starts, 3), .n_batches = 3});
+    CHECK_EQ(order_batches(&o, 1), 3);
+    CHECK_EQ(order_span(&o, 1, 0).rows, 1);
+    CHECK_EQ(order_span(&o, 1, 1).rows, 4);
+    CHECK_EQ(order_span(&o, 1, 2).first, 5);
+    CHECK_EQ(order_span(&o, 1, 2).rows, 1);
+    CHECK_EQ(order_position(&o, 1, 2), 5);
+    CHECK_EQ(order_position(&o, 1, 3), 6);
+    CHECK_EQ(order_at(&o, &w, 1, 2).index, 3);
+    CHECK_EQ(order_at(&o, &w, 1, 2).repeat, 2);
+    o.resumed_epoch = 1;
+    o.resumed_at = 3;
+    CHECK_EQ(order_batches(&o, 1), 2);
+    CHECK_EQ(order_span(&o, 1, 0).first, 3);
+    CHECK_EQ(order_span(&o, 1, 0).rows, 2);
+    CHECK_EQ(order_position(&o, 1, 1), 5);
+    o.resumed_at = 6;
+    CHECK_EQ(order_batches(&o, 1), 0);
+    order_forget(&o);
+    CHECK_EQ(order_batches(&o, 1), -1);
+    order_forget(&o);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(ranks_share_an_epoch), T(drop_last_drops), T(pad_last_pads), T(resumes_with_other_ranks),
-          T(shuffles_by_epoch))
+          T(shuffles_by_epoch), T(passes_go_on), T(given_orders))
 }

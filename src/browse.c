@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * browse.c -- a source alone: its samples, their names and labels, and a picture now and then.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "loader.h"
+
+struct stk_source {
+    stk_options options; /* its pointers are not used after open */
+    struct source *source;
+};
+
+int stk_source_open_sized(stk_source **out, const stk_options *o, size_t size, stk_error *e)
+{
+    *out = NULL;
+    struct stk_source *s = calloc(1, sizeof *s);
+    if (!s)
+        return error_nomem(e, "open", sizeof *s);
+    struct machine m;
+    int rc = options_take(&s->options, o, size, &m, e);
+    if (rc == STK_OK)
+        rc = options_source(&s->options, &s->source, e);
+    if (rc == STK_OK)
+        *out = s;
+    else
+        free(s);
+    return rc;
+}
+
+void stk_source_close(stk_source *s)
+{
+    if (!s)
+        return;
+    source_close(s->source);
+    free(s);
+}
+
+const char *stk_source_kind(const stk_source *s)
+{
+    return source_kind(s->source);
+}
+
+int64_t stk_source_count(const stk_source *s)
+{
+    return source_count(s->source);
+}
+
+uint64_t stk_source_fingerprint(const stk_source *s)
+{
+    return source_fingerprint(s->source);
+}
+
+int stk_source_n_classes(const stk_source *s)
+{
+    return source_n_classes(s->source);
+}
+
+const char *stk_source_class(const stk_source *s, int i)
+{
+    return source_class(s->source, i);
+}
+
+static int has(const stk_source *s, int64_t sample)
+{
+    return sample >= 0 && sample < source_count(s->source);
+}
+
+int64_t stk_source_label(const stk_source *s, int64_t sample)
+{
+    return has(s, sample) ? source_label(s->source, sample) : -1;
+}
+
+size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n)
+{
+    if (has(s, sample))
+        return source_path(s->source, sample, buf, n);
+    if (n)
+        buf[0] = 0;
+    return 0;
+}
+
+size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n)
+{
+    if (has(s, sample))
+        return source_key(s->source, sample, buf, n);
+    if (n)
+        buf[0] = 0;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ one picture */
+
+static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
+{
+    const size_t row = (size_t)image->w * 3;
+    uint8_t *to = malloc(row * (size_t)image->h);
+    if (!to)
+        return error_nomem(e, "decode", row * (size_t)image->h);
+    for (int32_t y = 0; y < image->h; y++) {
+        const uint8_t *from = image->px + (size_t)y * image->stride;
+        if (image->channels == 3)
+            memcpy(to + (size_t)y * row, from, row);
+        else
+            for (int32_t x = 0; x < image->w; x++)
+                memset(to + (size_t)y * row + 3 * (size_t)x, from[x], 3);
+    }
+    *pixels = to;
+    return STK_OK;
+}
+
+static int decode_whole(struct worker *w, const struct decode_limits *limits, struct image *image, stk_error *e)
+{
+    struct head head;
+    int warnings = 0;
+    int rc = decode_head(w->reading.bytes, w->reading.n_bytes, limits, &head, e);
+    if (rc != STK_OK)
+        return rc;
+    const struct want want = {.crop = {.w = head_width(&head), .h = head_height(&head)}};
+    const size_t scratch = decode_scratch(&head, &want);
+    if (scratch == 0)
+        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", head.w, head.h);
+    if (arena_reserve(&w->arena, scratch))
+        return error_nomem(e, "decode", scratch);
+    rc = decoder_new(&w->decoder, e);
+    if (rc == STK_OK)
+        rc = decode_pixels(w->decoder, w->reading.bytes, w->reading.n_bytes, &head, &want, &w->arena, image, &warnings,
+                           e);
+    return rc;
+}
+
+int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
+                       stk_error *e)
+{
+    *pixels = NULL;
+    if (!has(s, sample))
+        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
+                         (long long)source_count(s->source));
+    if (source_field(s->source, 0)->kind != FIELD_ENCODED)
+        return error_set(e, STK_EUSAGE, "read", "this source has no encoded pictures");
+    const struct decode_limits limits = options_limits(&s->options);
+    struct worker w = {0};
+    struct image image;
+    w.reading.label = source_label(s->source, sample);
+    int rc = source_read(s->source, &w.reading, sample, e);
+    if (rc == STK_OK)
+        rc = decode_whole(&w, &limits, &image, e);
+    if (rc == STK_OK)
+        rc = copy_out(&image, pixels, e);
+    if (rc == STK_OK) {
+        *width = image.w;
+        *height = image.h;
+        *label = w.reading.label;
+    } else {
+        char path[1024];
+        source_path(s->source, sample, path, sizeof path);
+        error_at(e, path, sample);
+    }
+    decoder_free(w.decoder);
+    arena_done(&w.arena);
+    buf_done(&w.reading.file);
+    return rc;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delivery.c -- batches to the caller: the policy on bad samples, and rows made out of turn.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "loader.h"
+
+/* ------------------------------------------------------------------ bad samples */
+
+static void keep_bad(struct stk_loader *l, const struct bad *b)
+{
+    l->bad++;
+    l->bad_in_epoch++;
+    if (!l->bads)
+        l->bads = calloc(BADS_KEPT, sizeof *l->bads);
+    if (!l->bads || l->n_bads == BADS_KEPT)
+        return;
+    char path[sizeof l->bads->path];
+    source_path(l->source, b->sample, path, sizeof path);
+    stk_error *e = &l->bads[l->n_bads++];
+    error_set(e, b->code, b->stage, "%s", b->reason);
+    e->os_error = b->os_error;
+    error_at(e, path, b->sample);
+}
+
+static void log_bad(const struct stk_loader *l, const struct bad *b)
+{
+    if (!l->log.line)
+        return;
+    char path[1024], text[1700];
+    source_path(l->source, b->sample, path, sizeof path);
+    snprintf(text, sizeof text, "%s: %s: %s", b->replaced ? "replaced" : "left out", path, b->reason);
+    l->log.line(l->log.user, text);
+}
+
+static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *e)
+{
+    char path[1024];
+    source_path(l->source, b->sample, path, sizeof path);
+    error_set(e, b->code, b->stage, "%s", b->reason);
+    if (e)
+        e->os_error = b->os_error;
+    error_at(e, path, b->sample);
+    return b->code;
+}
+
+static int64_t bad_limit(const struct stk_loader *l)
+{
+    const int64_t limit =
+        (int64_t)(l->options.max_bad * (double)(l->order.sampled ? l->order.samples : l->order.n / l->order.world));
+    return limit < 1 ? 1 : limit;
+}
+
+/* Bad rows come newest first and from several workers: in the order of their rows they are the same
+ * for any number of threads. */
+static struct bad *sort_bads(struct bad *list)
+{
+    struct bad *sorted = NULL;
+    while (list) {
+        struct bad *b = list, **at = &sorted;
+        list = b->next;
+        while (*at && (*at)->row < b->row)
+            at = &(*at)->next;
+        b->next = *at;
+        *at = b;
+    }
+    return sorted;
+}
+
+static int rotten(const struct stk_loader *l, stk_error *e)
+{
+    return error_set(
+        e, STK_EROTTEN, "read",
+        "%lld bad samples in epoch %lld, more than the %lld that max_bad allows; `stoker verify` lists them "
+        "all",
+        (long long)l->bad_in_epoch, (long long)l->bad_epoch, (long long)bad_limit(l));
+}
+
+static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *bads)
+{
+    if (l->bad_epoch != epoch) {
+        l->bad_epoch = epoch;
+        l->bad_in_epoch = 0;
+    }
+    for (; bads; bads = bads->next) {
+        keep_bad(l, bads);
+        log_bad(l, bads);
+    }
+    if (l->options.on_error != STK_RAISE && l->bad_in_epoch > bad_limit(l))
+        l->rotten = true;
+}
+
+/* Skipped rows go; where the shape is to stay, a good row stands in for them, not valid. valid is
+ * already false for them. */
+static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t rows)
+{
+    const uint8_t *valid = batch_row(b, l->valid, 0);
+    if (!l->order.pad_last) {
+        batch_compact(b, valid, rows);
+        return;
+    }
+    int64_t good = 0;
+    while (good < rows && !valid[good])
+        good++;
+    for (int64_t row = 0; row < rows; row++)
+        if (!valid[row])
+            batch_copy_row(b, good < rows ? good : -1, row, l->valid);
+}
+
+/* Applies the policy on errors to a whole batch. */
+static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
+{
+    bads = sort_bads(bads);
+    const struct bad *fatal = NULL;
+    for (const struct bad *x = bads; x && !fatal; x = x->next)
+        if (l->options.on_error == STK_RAISE || (l->options.on_error == STK_REPLACE && !x->replaced))
+            fatal = x;
+    batch_set_rows(b, rows);
+    if (!fatal && bads && l->options.on_error == STK_SKIP)
+        skip_rows(l, b, rows);
+    pthread_mutex_lock(&l->lock);
+    count_bads(l, b->epoch, bads);
+    if (!fatal) {
+        l->batches++;
+        l->samples += stk_samples(b);
+    }
+    int rc = STK_OK;
+    if (l->rotten)
+        rc = rotten(l, e);
+    else if (fatal)
+        rc = error_of(l, fatal, e);
+    pthread_mutex_unlock(&l->lock);
+    bads_free(bads);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ in order */
+
+int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
+{
+    *out = NULL;
+    int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    int64_t rows = 0;
+    struct bad *bads = NULL;
+    struct stk_batch *b = NULL;
+    const uint64_t began = now_ns();
+    rc = ring_deliver(&l->ring, ms, &b, &rows, &bads);
+    pthread_mutex_lock(&l->lock);
+    l->waited_ns += now_ns() - began;
+    pthread_mutex_unlock(&l->lock);
+    if (rc == STK_ENOMEM)
+        return error_nomem(e, "batch", l->batch_bytes);
+    if (rc == STK_EUSAGE)
+        return error_set(e, STK_EUSAGE, "next", "no order was given for epoch %lld; stk_set_order gives it",
+                         (long long)stk_epoch(l));
+    if (rc != STK_OK)
+        return rc;
+    rc = finish(l, b, rows, bads, e);
+    if (rc == STK_OK)
+        *out = b;
+    else
+        stk_release(b);
+    return rc;
+}
+
+int stk_next(stk_loader *l, stk_batch **out, stk_error *e)
+{
+    return stk_next_wait(l, out, -1, e);
+}
+
+/* ------------------------------------------------------------------ out of turn */
+
+static int get_rows(struct stk_loader *l, struct stk_batch *b, const int64_t *samples, int64_t n, stk_error *e)
+{
+    struct worker *w = &l->workers[l->options.threads];
+    for (int64_t row = 0; row < n; row++) {
+        const int rc = loader_make_row(l, w, b, row, row, (struct pick){.index = samples[row]}, e);
+        if (rc == STK_OK)
+            continue;
+        char path[1024];
+        source_path(l->source, samples[row], path, sizeof path);
+        error_at(e, path, samples[row]);
+        return rc;
+    }
+    batch_set_rows(b, n);
+    return STK_OK;
+}
+
+int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e)
+{
+    *out = NULL;
+    int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    if (n < 0 || n > l->options.batch_size || epoch < 0)
+        return error_set(e, STK_EUSAGE, "get", "%lld samples of epoch %lld; 0 to %lld (batch_size) are possible",
+                         (long long)n, (long long)epoch, (long long)l->options.batch_size);
+    for (int64_t i = 0; i < n; i++)
+        if (samples[i] < 0 || samples[i] >= source_count(l->source))
+            return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; there are %lld", (long long)samples[i],
+                             (long long)source_count(l->source));
+    struct stk_batch *b = depot_take(l->depot);
+    if (!b)
+        return error_nomem(e, "get", l->batch_bytes);
+    b->epoch = epoch;
+    b->first = 0;
+    struct worker *w = &l->workers[l->options.threads];
+    pthread_mutex_lock(&l->getting);
+    rc = get_rows(l, b, samples, n, e);
+    arena_done(&w->arena); /* this worker has no share of the budget: it keeps nothing */
+    buf_trim(&w->reading.file, 0);
+    pthread_mutex_unlock(&l->getting);
+    if (rc == STK_OK)
+        *out = b;
+    else
+        stk_release(b);
+    return rc;
+}
