@@ -100,7 +100,7 @@ static void copy_some(const struct source *s, int64_t i, int f, void *to, size_t
     if (f == a->label) {
         const int64_t value = label(s, i);
         memcpy(to, &value, sizeof value);
-    } else if (n > 0) {
+    } else {
         gather(&a->of[f], a->of[f].data + i * a->of[f].stride, to, n);
     }
 }
@@ -222,9 +222,9 @@ static int check(const stk_array *a, int i, int64_t count, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %d dimensions; 1 to %d are possible", i, name,
                          a->shape ? a->ndim : 0, FIELD_DIMS + 1);
     for (int d = 0; d < a->ndim; d++)
-        if (a->shape[d] < 0)
-            return error_set(e, STK_EUSAGE, "open", "array %d (%s) has a negative dimension %d: %lld", i, name, d,
-                             (long long)a->shape[d]);
+        if (a->shape[d] < (d > 0))
+            return error_set(e, STK_EUSAGE, "open", "array %d (%s) has a dimension %d of %lld%s", i, name, d,
+                             (long long)a->shape[d], a->shape[d] == 0 ? ", so that its rows are empty" : "");
     if (a->shape[0] != count)
         return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %lld samples, but array 0 has %lld", i, name,
                          (long long)a->shape[0], (long long)count);
@@ -291,12 +291,21 @@ static int lay_out(struct array *out, const stk_array *a, struct field *f, stk_e
 
 /* ------------------------------------------------------------------ fields */
 
+/* What every batch has besides the source's own fields. */
+static bool reserved(const char *name)
+{
+    return strcmp(name, "index") == 0 || strcmp(name, "position") == 0 || strcmp(name, "valid") == 0;
+}
+
 static int name_field(struct source *s, struct field *f, const char *name, int i, stk_error *e)
 {
     const int n =
         name ? snprintf(f->name, sizeof f->name, "%s", name) : snprintf(f->name, sizeof f->name, "array%d", i);
     if (n <= 0 || (size_t)n >= sizeof f->name)
         return error_set(e, STK_EUSAGE, "open", "the name of array %d must have 1 to %d bytes", i, FIELD_NAME - 1);
+    if (reserved(f->name))
+        return error_set(e, STK_EUSAGE, "open",
+                         "array %d is called %s; index, position and valid are fields of every batch", i, f->name);
     for (int k = 0; k < s->n_fields; k++)
         if (strcmp(s->fields[k].name, f->name) == 0)
             return error_set(e, STK_EUSAGE, "open", "two arrays are called %s", f->name);
@@ -326,7 +335,7 @@ static int add_pixels(struct source *s, const stk_array *a, int i, stk_error *e)
     if (f->ndim == 2)
         f->shape[2] = 1;
     f->ndim = 3;
-    if (f->bytes == 0 || f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
+    if (f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
         return error_set(e, STK_EUSAGE, "open", "pictures of %lld x %lld pixels in array %d", (long long)f->shape[1],
                          (long long)f->shape[0], i);
     return STK_OK;

@@ -171,7 +171,14 @@ static void what_is_refused(void)
     bad = (stk_array){.name = "b", .ndim = 2, .shape = shape};
     fails(good, bad, "no data");
     bad = (stk_array){.name = "b", .data = data, .ndim = 2, .shape = negative};
-    fails(good, bad, "negative");
+    fails(good, bad, "a dimension 1 of -1");
+    bad = (stk_array){.name = "b", .data = data, .ndim = 2, .shape = (int64_t[]){2, 0}};
+    fails(good, bad, "rows are empty");
+    for (int i = 0; i < 3; i++) {
+        bad = good;
+        bad.name = (const char *[]){"index", "position", "valid"}[i];
+        fails(good, bad, "index, position and valid are fields of every batch");
+    }
     bad = (stk_array){.name = "b", .data = data, .ndim = 3, .shape = huge};
     fails(good, bad, "larger than memory");
     bad = (stk_array){.name = "b", .data = data, .ndim = 2, .shape = shape, .strides = far};
