@@ -3,8 +3,9 @@
  * files.c -- sources whose samples are files: folders and lists.
  *
  * Opening asks the file system for names only, since a size costs as much as ten names. Sizes
- * come to light when files are read; the first who asks for the tally or the fingerprint has the
- * rest looked up, and the index is cached with them. Otherwise it is cached at close.
+ * come to light when files are read; the first who asks for the tally or the fingerprint has all
+ * files looked at, whatever the cache says of them, and the index is cached with their sizes.
+ * Otherwise it is cached at close.
  */
 #include "source/files.h"
 
@@ -155,9 +156,7 @@ static void measure(struct files *f)
     f->tally.bytes = sum.bytes;
     f->tally.missing = sum.missing;
     f->tally.unreadable += sum.unreadable;
-    if (sum.unreadable > 0) /* rights may change without a trace */
-        forget_cache(f);
-    else if (f->unsaved || sum.learned > 0)
+    if (f->unsaved || sum.learned > 0)
         save(f);
     f->measured = true;
 }
@@ -292,7 +291,8 @@ void files_ready(struct source *s, const char *kind, const struct files_made *ma
     shard_fields(s, h->has_labels || h->kind == INDEX_CLASSES);
     f->tally = (struct source_tally){
         .ignored_hidden = h->hidden,
-        .ignored_other = h->other,
+        .ignored_other = h->other + h->beside,
+        .beside = h->beside,
         .ignored_loops = h->loops,
         .empty_classes = h->empty_classes,
         .unreadable = made->unreadable,

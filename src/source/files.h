@@ -16,8 +16,8 @@ struct files_options {
     const char *path;   /* the folder or the list, as typed */
     const char *folder; /* what paths are relative to, as typed; "": the current one */
     const char *cache_dir;
-    enum index_kind kind; /* for folders INDEX_FILES leaves class folders alone */
-    int list;             /* its descriptor, or -1 */
+    enum index_kind kind;
+    int list; /* its descriptor, or -1 */
     int threads;
 };
 

@@ -45,7 +45,7 @@ static void lay_out(struct index *x, void *block)
     x->pool = (void *)(x->dir_of + h->n);
 }
 
-int index_new(struct index *x, const struct index_head *head)
+int index_init(struct index *x, const struct index_head *head)
 {
     const size_t bytes = block_bytes(head);
     void *block = bytes && head->pool_bytes ? calloc(1, bytes) : NULL;
@@ -141,10 +141,10 @@ const char *index_class(const struct index *x, int64_t i)
 static int64_t look(const struct index *x, int dir, int64_t i, struct stat *st)
 {
     char path[PATH_MAX];
-    if (index_path(x, i, path, sizeof path) >= sizeof path || fstatat(dir, path, st, 0) != 0)
-        return -1;
-    atomic_store_explicit(&x->size[i], (int64_t)st->st_size, memory_order_relaxed);
-    return (int64_t)st->st_size;
+    const bool there = index_path(x, i, path, sizeof path) < sizeof path && fstatat(dir, path, st, 0) == 0;
+    const int64_t size = there ? (int64_t)st->st_size : -1;
+    atomic_store_explicit(&x->size[i], size, memory_order_relaxed);
+    return size;
 }
 
 int64_t index_size(const struct index *x, int dir, int64_t i)
@@ -175,17 +175,14 @@ static bool forbidden(const struct index *x, int dir, int64_t i, mode_t mode)
     return faccessat(dir, path, R_OK, AT_EACCESS) != 0;
 }
 
-static int64_t learn(const struct index *x, int dir, int64_t i, struct index_sum *sum)
+/* What the index says of the size may be old: a file rewritten in place leaves its folder's time alone. */
+static int64_t look_again(const struct index *x, int dir, int64_t i, struct index_sum *sum)
 {
     struct stat st;
-    const int64_t size = look(x, dir, i, &st);
-    if (size < 0) {
-        sum->missing++;
-        return size;
-    }
-    sum->learned++;
-    if (forbidden(x, dir, i, st.st_mode))
-        sum->unreadable++;
+    const int64_t known = atomic_load_explicit(&x->size[i], memory_order_relaxed), size = look(x, dir, i, &st);
+    sum->learned += size != known;
+    sum->missing += size < 0;
+    sum->unreadable += size >= 0 && forbidden(x, dir, i, st.st_mode);
     return size;
 }
 
@@ -201,9 +198,7 @@ static struct index_sum measure(const struct index *x, int dir, int64_t chunk)
     struct index_sum sum = {0};
     uint64_t h = 0;
     for (int64_t i = chunk * CHUNK; i < end; i++) {
-        int64_t size = atomic_load_explicit(&x->size[i], memory_order_relaxed);
-        if (size < 0)
-            size = learn(x, dir, i, &sum);
+        const int64_t size = look_again(x, dir, i, &sum);
         char path[PATH_MAX];
         const size_t length = index_path(x, i, path, sizeof path);
         h = hash_bytes(path, length < sizeof path ? length : sizeof path - 1, h);

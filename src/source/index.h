@@ -23,7 +23,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-enum index_kind { INDEX_CLASSES = 1, INDEX_FILES, INDEX_LIST };
+enum index_kind {
+    INDEX_CLASSES = 1,
+    INDEX_FILES,
+    INDEX_LIST,
+    INDEX_FOLDER /* CLASSES or FILES, by looking; no index is of this kind */
+};
 
 /* What a folder, or the list, looked like when it was read: another look tells whether it changed. */
 struct watch {
@@ -35,7 +40,7 @@ struct index_head {
     uint64_t magic, bytes, checksum;
     uint64_t kind;
     uint64_t n, n_dirs, n_classes, has_labels, pool_bytes;
-    int64_t hidden, other, loops, empty_classes;
+    int64_t hidden, other, loops, empty_classes, beside;
     int64_t list_bytes;
     struct watch list;
 };
@@ -55,7 +60,7 @@ struct index {
 
 /* A block for what head says (kind, n, n_dirs, n_classes, has_labels, pool_bytes); sizes are -1, all else is
  * zero and for the caller to fill. 0, or -1 when there is no memory or the numbers are absurd. */
-int index_new(struct index *x, const struct index_head *head);
+int index_init(struct index *x, const struct index_head *head);
 /* Makes an index of a block from malloc that was read from a file: 0, and the block belongs to x; or
  * -1 when it is not what index_save wrote, down to the last offset. */
 int index_adopt(struct index *x, void *block, size_t bytes);
@@ -70,16 +75,17 @@ const char *index_class(const struct index *x, int64_t i);
 int64_t index_size(const struct index *x, int dir, int64_t i);
 
 struct index_sum {
-    int64_t bytes, missing, unreadable, learned;
+    int64_t bytes, missing, unreadable;
+    int64_t learned; /* sizes that were not known, or other ones */
     uint64_t fingerprint;
 };
-/* Looks at every file whose size is not known, in parallel, and sums up. The fingerprint covers path, size and label
+/* Looks at every file, in parallel, and sums up. The fingerprint covers path, size and label
  * of every sample in order, and nothing else. */
 void index_measure(const struct index *x, int dir, int threads, struct index_sum *sum);
 
 /* ------------------------------------------------------------------ its cache on disk */
 
-#define INDEX_MAGIC UINT64_C(0x31307864696b7473) /* in this machine's byte order; the digits are the version */
+#define INDEX_MAGIC UINT64_C(0x32307864696b7473) /* in this machine's byte order; the digits are the version */
 
 /* Over head, sizes and everything behind them. */
 uint64_t index_checksum(const struct index_head *h, const int64_t *sizes, const uint8_t *rest, size_t rest_bytes);

@@ -6,7 +6,8 @@
  * everything it was made from looks the same: a folder's device, inode and time of change (they tell of
  * every file that came, went or was renamed) and the list's own. A file that is rewritten in place
  * leaves its folder's time alone; so the sizes of some files, spread over the whole, are compared
- * too, and whoever reads a file of another size than the index has drops the cache.
+ * too, and whoever reads a file of another size than the index has drops the cache. Names and labels
+ * can be relied on then; sizes are a good guess, and index_measure looks at all of them again.
  *
  * A folder that was changed in the very tick it was read in could change again without a new
  * time. Such an index is not kept; the next open makes it anew.

@@ -61,6 +61,8 @@ static enum label_kind number_kind(struct slice s, int64_t *value)
     if (at < s.n && (s.p[at] | 0x20) == 'e') {
         at += at + 1 < s.n && (s.p[at + 1] == '-' || s.p[at + 1] == '+') ? 2 : 1;
         const size_t exponent = count_digits(s, at);
+        if (exponent == 0)
+            return LABEL_WORD;
         at += exponent;
         whole = false;
     }
@@ -285,7 +287,7 @@ static int make(struct list *l, struct survey *v, const struct names *given, str
         if (!rank)
             return no_memory(e, v->labels.n * sizeof *rank);
     }
-    const int rc = index_new(x, &head) == 0 ? fill(&f, l, e) : no_memory(e, (size_t)head.pool_bytes);
+    const int rc = index_init(x, &head) == 0 ? fill(&f, l, e) : no_memory(e, (size_t)head.pool_bytes);
     free(rank);
     return rc;
 }

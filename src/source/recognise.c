@@ -190,7 +190,7 @@ static int recognise_file(const char *path, stk_error *e)
 static const struct {
     const char *prefix;
     enum source_form form;
-} prefixes[] = {{"folder:", SOURCE_FOLDER}, {"files:", SOURCE_FILES}, {"list:", SOURCE_LIST}};
+} prefixes[] = {{"folder:", SOURCE_CLASSES}, {"files:", SOURCE_FILES}, {"list:", SOURCE_LIST}};
 
 static bool begins_with(const char *s, const char *prefix)
 {

@@ -38,11 +38,12 @@ struct source {
     void *state;          /* of the kind */
 };
 
-enum source_form { SOURCE_FOLDER, SOURCE_FILES, SOURCE_LIST };
+enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST }; /* a folder is one of the next two */
 /* What source names by its looks or its prefix, and the path without the prefix. */
 int recognise(const char *source, enum source_form *form, const char **path, stk_error *e);
 
-int shard_dir_open(struct source *s, const struct source_options *o, const char *path, bool files, stk_error *e);
+int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
+                   stk_error *e);
 int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
 int shard_array_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);

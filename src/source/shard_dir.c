@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard_dir.c -- a folder of class folders, or of files.
+ * shard_dir.c -- a folder of class folders, or of files: the latter too when more pictures lie beside
+ * the folders in it than inside them.
  *
  * The order of samples is ImageFolder's: by class, then by the path of the folder as a string
  * (so that "a-b" stands between "a" and "a/c"), then by name; all in bytes.
@@ -148,7 +149,7 @@ static void plan_index(struct making *m, struct index_head *h)
             h->n += (uint64_t)d->n;
             h->pool_bytes += d->names.len;
         } else {
-            h->other += d->n;
+            h->beside += d->n;
         }
         h->pool_bytes += d->path_bytes + 1;
         if (m->classes && d->depth == 1)
@@ -197,7 +198,7 @@ static int make_index(struct making *m, int threads, stk_error *e)
 {
     struct index_head head = {0};
     plan_index(m, &head);
-    if (index_new(m->index, &head))
+    if (index_init(m->index, &head))
         return error_nomem(e, "open", (size_t)head.pool_bytes);
     pool_for(threads, (int64_t)m->tree->n, fill_folder, m);
     fill_classes(m->index, m->given);
@@ -271,7 +272,18 @@ static void look_back(const struct tree *t, struct files_made *made)
     }
 }
 
-static int make(struct source *s, const struct source_options *o, bool files, struct files_made *made, stk_error *e)
+/* Pictures beside folders of pictures: are these classes and those strays, or all of it files in some order of their
+ * own? What there is more of decides, unless classes were asked for. */
+static bool class_folders(const struct making *m, enum source_form form)
+{
+    const int64_t beside = m->by_top[TREE_ROOT], inside = pictures(m->tree) - beside;
+    if (form == SOURCE_FILES || inside == 0)
+        return false;
+    return form == SOURCE_CLASSES || m->given->n > 0 || beside <= inside;
+}
+
+static int make(struct source *s, const struct source_options *o, enum source_form form, struct files_made *made,
+                stk_error *e)
 {
     struct tree tree = {0};
     struct making m = {.tree = &tree, .given = &s->classes, .index = files_index(s)};
@@ -282,7 +294,7 @@ static int make(struct source *s, const struct source_options *o, bool files, st
     m.by_top = by_top = count_by_top(&tree);
     if (!by_top)
         goto no_memory;
-    m.classes = !files && pictures(&tree) > by_top[TREE_ROOT];
+    m.classes = class_folders(&m, form);
     if (put_in_order(&m))
         goto no_memory;
     rc = give_labels(&m, e);
@@ -300,20 +312,23 @@ done:
     return rc;
 }
 
-int shard_dir_open(struct source *s, const struct source_options *o, const char *path, bool files, stk_error *e)
+int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
+                   stk_error *e)
 {
+    static const enum index_kind kinds[] = {
+        [SOURCE_FOLDER] = INDEX_FOLDER, [SOURCE_CLASSES] = INDEX_CLASSES, [SOURCE_FILES] = INDEX_FILES};
     struct files_made made = {.began_ns = now_ns()};
     const struct files_options options = {.path = path,
                                           .folder = path,
                                           .cache_dir = o->cache_dir,
-                                          .kind = files ? INDEX_FILES : INDEX_CLASSES,
+                                          .kind = kinds[form],
                                           .list = -1,
                                           .threads = o->threads};
     int rc = files_open(s, &options, e);
     if (rc == STK_OK && files_found(s))
         made.settled = true;
     else if (rc == STK_OK)
-        rc = make(s, o, files, &made, e);
+        rc = make(s, o, form, &made, e);
     if (rc == STK_OK)
         files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
     else

@@ -47,7 +47,7 @@ static int open_path(struct source *s, const struct source_options *o, stk_error
     }
     if (form == SOURCE_LIST)
         return shard_list_open(s, o, path, e);
-    return shard_dir_open(s, o, path, form == SOURCE_FILES, e);
+    return shard_dir_open(s, o, path, form, e);
 }
 
 static int open_kind(struct source *s, const struct source_options *o, stk_error *e)

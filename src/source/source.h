@@ -35,6 +35,7 @@ struct source_options {
 /* What was found beside the samples. */
 struct source_tally {
     int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing;
+    int64_t beside; /* of ignored_other: pictures that lie beside class folders */
     int64_t bytes;
     bool index_cached;
     double index_s;
@@ -47,7 +48,8 @@ void source_close(struct source *s); /* also NULL */
 const char *source_kind(const struct source *s); /* "folder of classes", ... */
 int64_t source_count(const struct source *s);
 /* Fingerprint (relative path, size, label of every sample) and tally need the size of every file: whoever asks first
- * has those looked up that are not known yet, by all threads. Opening and reading do without. */
+ * has all of them looked at, by all threads, since a cached index may be older than a file. Opening and reading do
+ * without. */
 uint64_t source_fingerprint(const struct source *s);
 const struct source_tally *source_tally(const struct source *s);
 int source_n_classes(const struct source *s);
@@ -72,6 +74,9 @@ struct reading {
     const uint8_t *bytes; /* the encoded picture after source_read */
     size_t n_bytes;
     int64_t label;
+    /* Asked before a sample of so many bytes is taken into memory, by sources that learn it only then; may be NULL. */
+    int (*allow)(void *user, size_t bytes, stk_error *e);
+    void *user;
 };
 
 /* Reads the encoded bytes and the label of sample i. Errors name code, stage "read" and reason; the

@@ -125,6 +125,29 @@ static void reading_drops_a_stale_cache(void)
     CHECK(after.fingerprint != before.fingerprint);
 }
 
+/* Nor may the fingerprint come from what the cache says of sizes: the file here is none of those that opening
+ * compares. */
+static void fingerprint_looks_at_every_size(void)
+{
+    make_many("rewritten", 3000);
+    temp_settle();
+    see("rewritten");
+    const struct seen before = see("rewritten");
+    CHECK(before.cached);
+    struct source *s = open_with((struct source_options){.path = temp_path("rewritten")});
+    char key[1024], below[1100];
+    source_key(s, 1, key, sizeof key);
+    source_close(s);
+    snprintf(below, sizeof below, "rewritten/%s", key);
+    temp_file(below, "a length that no other one has");
+    for (int again = 0; again < 2; again++) {
+        const struct seen after = see("rewritten");
+        CHECK(after.cached);
+        CHECK(after.fingerprint != before.fingerprint);
+        CHECK(after.fingerprint == fingerprint_of("rewritten", 2));
+    }
+}
+
 struct reader {
     struct source *s;
     int failed;
@@ -179,5 +202,6 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(fingerprint_is_of_the_content), T(second_open_is_cached), T(change_is_noticed),
-          T(reading_drops_a_stale_cache), T(many_threads_at_once), T(small_sets_are_not_cached))
+          T(reading_drops_a_stale_cache), T(fingerprint_looks_at_every_size), T(many_threads_at_once),
+          T(small_sets_are_not_cached))
 }

@@ -29,7 +29,7 @@ static void make(struct index *x, bool labels)
                                     .pool_bytes = N * 7 + 7 + 4};
     size_t at = 0;
     char name[16];
-    CHECK_EQ(index_new(x, &head), 0);
+    CHECK_EQ(index_init(x, &head), 0);
     for (int i = 0; i < DIRS; i++) {
         x->dir_at[i] = put(x, &at, dirs[i]);
         x->dir_label[i] = i - 1;
@@ -74,15 +74,15 @@ static void absurd_numbers(void)
 {
     struct index x = {0};
     struct index_head head = {.kind = INDEX_FILES, .n = UINT64_MAX / 8, .n_dirs = 1, .pool_bytes = 1};
-    CHECK(index_new(&x, &head) != 0);
+    CHECK(index_init(&x, &head) != 0);
     head.n = 1;
     head.n_dirs = UINT64_MAX;
-    CHECK(index_new(&x, &head) != 0);
+    CHECK(index_init(&x, &head) != 0);
     head.n_dirs = 1;
     head.pool_bytes = UINT64_MAX;
-    CHECK(index_new(&x, &head) != 0);
+    CHECK(index_init(&x, &head) != 0);
     head.pool_bytes = 0;
-    CHECK(index_new(&x, &head) != 0);
+    CHECK(index_init(&x, &head) != 0);
 }
 
 /* Reads the one file of a cache folder. */

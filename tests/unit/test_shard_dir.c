@@ -145,6 +145,42 @@ static void files_on_request(void)
     CHECK_STR(source_kind(s), "folder of classes");
     CHECK_EQ(source_count(s), 2);
     CHECK_EQ(source_tally(s)->ignored_other, 1);
+    CHECK_EQ(source_tally(s)->beside, 1);
+    source_close(s);
+}
+
+/* A flat set with a few thumbnails below it is not one class. */
+static void more_beside_than_inside(void)
+{
+    char source[PATH_MAX];
+    for (int i = 0; i < 3; i++)
+        temp_file((const char *[]){"b/1.jpg", "b/2.jpg", "b/thumbs/1.jpg"}[i], "x");
+    struct source *s = open_folder("b");
+    CHECK_STR(source_kind(s), "folder of files");
+    CHECK_EQ(source_count(s), 3);
+    has(s, 2, "thumbs/1.jpg", -1);
+    CHECK_EQ(source_tally(s)->beside, 0);
+    CHECK_EQ(source_tally(s)->ignored_other, 0);
+    source_close(s);
+
+    snprintf(source, sizeof source, "folder:%s", temp_path("b"));
+    s = open_with((struct source_options){.path = source});
+    CHECK_STR(source_kind(s), "folder of classes");
+    CHECK_EQ(source_count(s), 1);
+    CHECK_EQ(source_tally(s)->beside, 2);
+    CHECK_EQ(source_tally(s)->ignored_other, 2);
+    source_close(s);
+
+    static const char *const classes[] = {"thumbs"};
+    s = open_with((struct source_options){.path = temp_path("b"), .classes = classes, .n_classes = 1});
+    CHECK_STR(source_kind(s), "folder of classes");
+    source_close(s);
+
+    temp_file("b/thumbs/2.jpg", "x"); /* as many: classes */
+    s = open_folder("b");
+    CHECK_EQ(source_count(s), 2);
+    CHECK_EQ(source_n_classes(s), 1);
+    CHECK_EQ(source_tally(s)->beside, 2);
     source_close(s);
 }
 
@@ -382,6 +418,7 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(classes_in_byte_order), T(reads), T(junk_is_counted), T(files_without_classes), T(files_on_request),
-          T(pictures_without_suffix), T(nothing_to_read), T(links_and_loops), T(crossing_links), T(deep_folders),
-          T(given_classes), T(any_name), T(folders_without_rights), T(long_equal_beginnings), T(same_as_imagefolder))
+          T(more_beside_than_inside), T(pictures_without_suffix), T(nothing_to_read), T(links_and_loops),
+          T(crossing_links), T(deep_folders), T(given_classes), T(any_name), T(folders_without_rights),
+          T(long_equal_beginnings), T(same_as_imagefolder))
 }

@@ -77,6 +77,10 @@ static void names_become_classes(void)
     has(s, 0, "img/a.jpg", 0);
     has(s, 1, "img/b.jpg", 1);
     source_close(s);
+    s = open_list("l.csv", "img/a.jpg,1e\nimg/b.jpg,2E+\ntop.jpg,3e-\n"); /* no exponents */
+    CHECK_EQ(source_n_classes(s), 3);
+    CHECK_STR(source_class(s, 1), "2E+");
+    source_close(s);
     s = open_list("l.csv", "img/a.jpg,none\nimg/b.jpg,crack\n");
     CHECK_STR(source_class(s, 1), "none");
     source_close(s);
