@@ -276,13 +276,23 @@ static int wants_value(const struct args_option *o)
     return o->kind != ARGS_ON && o->kind != ARGS_OFF;
 }
 
+/* The value is looked at, since a mistake in it is one everywhere, and forgotten. */
+static int set_nowhere(const struct command *c, const struct args_option *o, const char *value)
+{
+    struct args nowhere = {.command = c};
+    out_say(c->name, "--%s has no effect here", o->name);
+    const int end = args_set(&nowhere, o, value);
+    args_done(&nowhere);
+    return end;
+}
+
 static int set_given(struct args *a, int i, const char *value)
 {
     const struct args_option *o = args_option_at(a->command, i);
+    if (o->group && !(o->group & a->command->groups))
+        return set_nowhere(a->command, o, value);
     if (i < (int)sizeof a->given)
         a->given[i] = 1;
-    if (o->group && !(o->group & a->command->groups))
-        out_say(a->command->name, "--%s has no effect here", o->name);
     return args_set(a, o, value);
 }
 

@@ -18,44 +18,71 @@
 
 const struct sheet_colour show_paper = {250, 250, 248}, show_ink = {32, 34, 38}, show_soft = {104, 108, 116};
 
-enum { SIDE = 224, OPS_MAX = 4096 };
+enum { SIDE = 224 };
+#define SPACE " \t\n\v\f\r"
 static const float title_cap = 16, under_cap = 10, caption_cap = 10;
+
+int show_no_memory(stk_error *e, const char *what)
+{
+    *e = (stk_error){.code = STK_ENOMEM, .sample = -1};
+    snprintf(e->text, sizeof e->text, "no memory for %s", what);
+    return STK_ENOMEM;
+}
 
 /* ------------------------------------------------------------------ pixels to look at */
 
-/* The last op, after the last bar that stands outside of brackets. */
-static size_t last_op(const char *ops)
+/* Up to the next bar that stands outside of brackets. */
+static size_t op_length(const char *op)
 {
     int depth = 0;
-    size_t start = 0;
-    for (size_t i = 0; ops[i]; i++) {
-        depth += (ops[i] == '(' || ops[i] == '[') - (ops[i] == ')' || ops[i] == ']');
-        if (ops[i] == '|' && depth == 0)
-            start = i;
-    }
-    return start;
+    size_t i = 0;
+    for (; op[i] && !(op[i] == '|' && depth == 0); i++)
+        depth += (op[i] == '(' || op[i] == '[') - (op[i] == ')' || op[i] == ']');
+    return i;
 }
 
-/* Normalised values are no pixels to look at, but without it they are the same. */
-static void without_normalize(const char *ops, char *buf, size_t n)
+static int makes_floats(const char *op)
 {
-    static const char word[] = "Normalize";
-    snprintf(buf, n, "%s", ops);
-    const size_t at = last_op(buf);
-    const char *p = buf + at + strspn(buf + at, "| \t\n");
-    if (strncmp(p, word, sizeof word - 1) == 0 && !isalnum((unsigned char)p[sizeof word - 1]))
-        buf[at] = 0;
+    static const char *const names[] = {"Normalize", "ToTensor", "ToDtype"};
+    op += strspn(op, SPACE);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t n = strlen(names[i]);
+        if (strncmp(op, names[i], n) == 0 && !isalnum((unsigned char)op[n]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Floats are no pixels to look at. What makes them changes values, never places, so without it the pixels are
+ * those that it would have got. Blanks take its place: columns in messages stay those that were typed. */
+static void blank_floats(char *ops)
+{
+    char *bar = NULL; /* the last one that stays */
+    for (char *op = ops, *next; *op; op = next) {
+        char *end = op + op_length(op);
+        next = end + (*end == '|');
+        if (!makes_floats(op)) {
+            bar = end;
+            continue;
+        }
+        memset(op, ' ', (size_t)(next - op));
+        if (bar && !*next && next == end)
+            *bar = ' ';
+    }
 }
 
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
 {
-    char ops[OPS_MAX];
-    without_normalize(o.ops ? o.ops : "", ops, sizeof ops);
+    char *ops = strdup(o.ops ? o.ops : "");
+    if (!ops)
+        return show_no_memory(e, "the ops");
+    blank_floats(ops);
     o.ops = ops;
     o.dtype = STK_UINT8;
     o.layout = STK_NHWC;
     o.drop_last = 0;
     const int rc = stk_open(l, &o, e);
+    free(ops);
     return rc == STK_OK ? stk_set_epoch(*l, a->epoch, e) : rc;
 }
 
@@ -67,13 +94,19 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
         return rc;
     const stk_array *x = stk_field(v->batch, "image"), *y = stk_field(v->batch, "label");
     const stk_array *i = stk_field(v->batch, "index");
-    v->pixels = x->data;
-    v->h = (int)x->shape[1];
-    v->w = (int)x->shape[2];
+    v->first =
+        (struct sheet_image){x->data, .h = (int)x->shape[1], .w = (int)x->shape[2], .channels = (int)x->shape[3]};
     v->n = stk_samples(v->batch);
     v->labels = y ? y->data : NULL;
     v->samples = i ? i->data : NULL;
     return STK_OK;
+}
+
+struct sheet_image show_image(const struct show_view *v, int64_t row)
+{
+    struct sheet_image image = v->first;
+    image.px += (size_t)row * (size_t)image.w * (size_t)image.h * (size_t)image.channels;
+    return image;
 }
 
 /* ------------------------------------------------------------------ the look */
@@ -126,13 +159,6 @@ void show_fit(int w, int h, int side, int *to_w, int *to_h)
     *to_h = *to_h < 1 ? 1 : *to_h;
 }
 
-int show_no_memory(stk_error *e, int w, int h)
-{
-    *e = (stk_error){.code = STK_ENOMEM, .sample = -1};
-    snprintf(e->text, sizeof e->text, "no memory for a sheet of %d x %d pixels", w, h);
-    return STK_ENOMEM;
-}
-
 static stk_format format_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -173,17 +199,18 @@ static int draw_grid(const struct args *a, const stk_loader *l, const struct sho
     int w, h;
     char title[512], under[2048], name[256];
     const int rows = (int)((v->n + a->columns - 1) / a->columns);
-    show_fit(v->w, v->h, SIDE, &w, &h);
+    show_fit(v->first.w, v->first.h, SIDE, &w, &h);
     const int wide = 2 * SHOW_MARGIN + a->columns * (w + SHOW_GAP) - SHOW_GAP;
     const int high = 2 * SHOW_MARGIN + SHOW_HEAD + rows * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP;
     if (sheet_init(s, wide < 480 ? 480 : wide, high, show_paper))
-        return show_no_memory(e, wide, high);
+        return show_no_memory(e, "the sheet");
     describe(a, l, title, sizeof title, under, sizeof under);
     show_head(s, title, under);
     for (int64_t i = 0; i < v->n; i++) {
         const int x = SHOW_MARGIN + (int)(i % a->columns) * (w + SHOW_GAP);
         const int y = SHOW_MARGIN + SHOW_HEAD + (int)(i / a->columns) * (h + SHOW_CAPTION + SHOW_GAP);
-        sheet_picture(s, x, y, w, h, v->pixels + (size_t)i * (size_t)v->w * (size_t)v->h * 3, v->w, v->h, show_paper);
+        const struct sheet_image image = show_image(v, i);
+        sheet_picture(s, x, y, w, h, &image, show_paper);
         show_name(l, v, i, name, sizeof name);
         show_caption(s, x, y + h, w, name);
     }
@@ -296,7 +323,7 @@ const struct command cmd_show = {
     .summary = "a contact sheet of what training sees, after the ops, with labels",
     .about =
         "Writes a contact sheet of what training sees: the very pixels of an epoch's first samples, after the ops, "
-        "with their classes. A Normalize at the end of the ops is left out, since its values are no colours.",
+        "with their classes. Normalize, ToTensor and ToDtype are left out, since floats are no colours.",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,
     .examples = examples,

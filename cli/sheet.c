@@ -58,15 +58,16 @@ void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover
 }
 
 /* The mean of the source pixels under one pixel of the result; the nearest one when it grows. */
-static struct sheet_colour mean_under(const uint8_t *rgb, int src_w, int x0, int x1, int y0, int y1)
+static struct sheet_colour mean_under(const struct sheet_image *image, int x0, int x1, int y0, int y1)
 {
+    const size_t step = (size_t)image->channels, green = step == 3 ? 1 : 0, blue = step == 3 ? 2 : 0;
     uint32_t sum[3] = {0};
     for (int y = y0; y < y1; y++) {
-        const uint8_t *p = rgb + ((size_t)y * (size_t)src_w + (size_t)x0) * 3;
-        for (int x = x0; x < x1; x++, p += 3) {
+        const uint8_t *p = image->px + ((size_t)y * (size_t)image->w + (size_t)x0) * step;
+        for (int x = x0; x < x1; x++, p += step) {
             sum[0] += p[0];
-            sum[1] += p[1];
-            sum[2] += p[2];
+            sum[1] += p[green];
+            sum[2] += p[blue];
         }
     }
     const uint32_t n = (uint32_t)(x1 - x0) * (uint32_t)(y1 - y0);
@@ -116,13 +117,13 @@ static void hairline(struct sheet *s, int x, int y, int w, int h)
     }
 }
 
-void sheet_picture(struct sheet *s, int x, int y, int w, int h, const uint8_t *rgb, int src_w, int src_h,
+void sheet_picture(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image,
                    struct sheet_colour paper)
 {
     for (int j = 0; j < h; j++) {
-        const int y0 = part(j, h, src_h), y1 = part_end(j, h, src_h);
+        const int y0 = part(j, h, image->h), y1 = part_end(j, h, image->h);
         for (int i = 0; i < w; i++) {
-            const struct sheet_colour c = mean_under(rgb, src_w, part(i, w, src_w), part_end(i, w, src_w), y0, y1);
+            const struct sheet_colour c = mean_under(image, part(i, w, image->w), part_end(i, w, image->w), y0, y1);
             sheet_dot(s, x + i, y + j, c, 1);
         }
     }

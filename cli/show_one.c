@@ -142,7 +142,7 @@ static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int 
         char caption[48];
         const int x = x0 + i % COLUMNS * (w + SHOW_GAP);
         const int y = SHOW_MARGIN + SHOW_HEAD + i / COLUMNS * (h + SHOW_CAPTION + SHOW_GAP);
-        sheet_picture(s, x, y, w, h, v->pixels, v->w, v->h, show_paper);
+        sheet_picture(s, x, y, w, h, &v->first, show_paper);
         snprintf(caption, sizeof caption, "epoch %" PRId64, stk_batch_epoch(v->batch));
         show_caption(s, x, y + h, w, caption);
     }
@@ -150,20 +150,20 @@ static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int 
 
 static int draw(const struct one *o, struct sheet *s, stk_error *e)
 {
-    const struct show_view *left = &o->original;
+    const struct sheet_image *left = &o->original.first;
     char under[2048];
     int w, h;
-    show_fit(o->draws[0].w, o->draws[0].h, SIDE, &w, &h);
+    show_fit(o->draws[0].first.w, o->draws[0].first.h, SIDE, &w, &h);
     const int rows_h = ROWS * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP, left_h = left->h + SHOW_CAPTION;
     const int x = SHOW_MARGIN + left->w + 2 * SHOW_GAP;
     const int wide = x + COLUMNS * (w + SHOW_GAP) - SHOW_GAP + SHOW_MARGIN;
     const int high = 2 * SHOW_MARGIN + SHOW_HEAD + (rows_h > left_h ? rows_h : left_h);
     if (sheet_init(s, wide, high, show_paper))
-        return show_no_memory(e, wide, high);
+        return show_no_memory(e, "the sheet");
     describe(o, under, sizeof under);
     show_head(s, o->path, under);
     const int top = SHOW_MARGIN + SHOW_HEAD;
-    sheet_picture(s, SHOW_MARGIN, top, left->w, left->h, left->pixels, left->w, left->h, show_paper);
+    sheet_picture(s, SHOW_MARGIN, top, left->w, left->h, left, show_paper);
     show_caption(s, SHOW_MARGIN, top + left->h, left->w, "the whole picture");
     draw_draws(o, s, x, w, h);
     return STK_OK;
@@ -195,7 +195,7 @@ int show_one(struct args *a)
     stk_error e = {.sample = -1};
     size_t bytes = 0;
     if (!o)
-        return out_fail("show", show_no_memory(&e, SIDE, SIDE), &e);
+        return out_fail("show", show_no_memory(&e, "the sheet"), &e);
     o->a = a;
     int rc = load_draws(o, &e);
     if (rc == STK_OK)

@@ -56,6 +56,9 @@ done
 ends 0 "a size with a unit" "$stoker" checksum photos --ops "CenterCrop(8)" --memory=256MiB
 ends 0 "an option without effect" "$stoker" ls photos --batch-size 4
 says err 'batch-size has no effect' "an option without effect is named"
+ends 0 "a rank for verify" "$stoker" verify photos --rank 1
+ends 0 "a fidelity for ls" "$stoker" ls photos --fidelity draft --on-error skip
+ends 2 "a wrong value without effect" "$stoker" ls photos --rank one
 ends 0 "after --" "$stoker" ls -- photos
 if [ -w /dev/full ]; then
   "$stoker" ls photos >/dev/full 2>err

@@ -21,6 +21,38 @@ cmp -s sheet.png other.png && fail "another epoch is another sheet"
 ends 0 "the same again" "$stoker" show photos -o twice.png --ops "$ops" --grid 6x3 --threads 3
 same sheet.png twice.png "the sheet is the same for any number of threads"
 
+# middle SHEET: a hash of its middle, which the words at the top are no part of.
+middle() {
+  rm -rf middle && mkdir middle && cp "$1" middle/
+  "$stoker" checksum middle --ops "CenterCrop((400, 800))"
+}
+
+# What makes floats leaves the picture as it is.
+plain='Resize(56) | CenterCrop(48)'
+ends 0 "plain pixels" "$stoker" show photos -o plain.png --ops "$plain"
+middle plain.png >plain
+says plain '^epoch 0  ' "the middle of a sheet"
+for o in "$plain | ToTensor | Normalize" "Resize(56) | ToTensor | CenterCrop(48)" \
+  "$plain | ToImage | ToDtype(float32, scale=True) | Normalize(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))"; do
+  ends 0 "$o" "$stoker" show photos -o floats.png --ops "$o"
+  middle floats.png >floats
+  same floats plain "$o"
+done
+ends 2 "an op that is none" "$stoker" show photos -o x.png --ops "ToTensor | CenterCorp(8)"
+says err 'column 12: ' "the column is that of the typed text"
+ends 0 "grey" "$stoker" show photos -o grey.png --ops "$plain | Grayscale"
+ends 0 "grey of three channels" "$stoker" show photos -o grey3.png --ops "$plain | Grayscale(3)"
+middle grey.png >grey
+middle grey3.png >grey3
+same grey grey3 "grey is drawn as grey of three channels"
+cmp -s grey plain && fail "grey is not the colours"
+ends 0 "one grey sample" "$stoker" show photos -o grey1.png --ops "$plain | Grayscale" --index 5
+
+# Options of other commands leave the sheet as it is.
+ends 0 "options without effect" "$stoker" show photos -o without.png --ops "$ops" --grid 6x3 --pad-last --rank 1 --world-size 2 --dtype float16
+says err 'rank has no effect' "an option without effect is named"
+same sheet.png without.png "options without effect"
+
 ends 0 "one sample" "$stoker" show photos -o one.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample" 'd["sample"] == 17 and d["path"].startswith("photos/")'
 ends 2 "a sample that is not there" "$stoker" show photos -o x.png --ops "$ops" --index 24
