@@ -140,7 +140,7 @@ typedef struct stk_source_hooks {
     void *user;
     int64_t (*count)(void *user);
     int (*read)(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e);
-    void (*close)(void *user); /* may be NULL; called once */
+    void (*close)(void *user); /* may be NULL; called once, also when opening fails */
     const stk_array *fields;
     int n_fields;
     int (*fill)(void *user, const stk_row *row, void *const *to, stk_error *e);
@@ -154,7 +154,8 @@ typedef struct stk_op_hook {
     const stk_array *result;
 } stk_op_hook;
 
-/* Where the memory of batches comes from, when not from the system. Aligned to 64 bytes. */
+/* Where the memory of batches comes from, when not from the system. Aligned to 64 bytes. Called from any thread, for
+ * as long as a batch lives, also after stk_close; it may not call the loader. */
 typedef struct stk_allocator {
     void *user;
     void *(*alloc)(void *user, size_t bytes);
@@ -196,7 +197,7 @@ typedef struct stk_options {
     uint64_t seed;
     int rank, world_size;  /* 0 of 1 */
     stk_on_error on_error; /* raise */
-    double max_bad;        /* share of the samples that may be bad under skip and replace; 0.01 */
+    double max_bad; /* share of the samples of an epoch that may be bad under skip and replace; 0.01; negative: none */
 
     /* What it may use. */
     int threads;           /* 0: what affinity and cgroup allow */
@@ -230,7 +231,7 @@ static inline int stk_open(stk_loader **out, const stk_options *o, stk_error *e)
 STK_API void stk_close(stk_loader *l); /* also NULL, also in the middle; once, and last */
 
 /* The next batch, in order; STK_END ends the epoch, the next call begins the next one. From several
- * threads at once each batch goes to one of them. */
+ * threads at once each batch goes to one of them, and so does STK_END: that one tells the others. */
 STK_API int stk_next(stk_loader *l, stk_batch **out, stk_error *e);
 /* The same, but STK_AGAIN when nothing is ready within ms milliseconds; < 0 waits for ever. */
 STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
@@ -259,8 +260,9 @@ STK_API size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n
 /* ------------------------------------------------------------------ batches */
 
 /* A batch is the caller's: writable, never overwritten, also after stk_close; any thread may
- * release it. Fields: "image" (or the arrays' own names), "label" int64, then "index" int64 and
- * "valid" bool, which come on request by name. */
+ * release it (in a forked child that does nothing). Fields: "image" (or the arrays' own names) and "label" int64, where
+ * the source has labels; and, not counted by stk_n_fields but there by name: "index" (the sample) and "position" (in
+ * the epoch, over all ranks), int64, and "valid", bool. */
 STK_API int64_t stk_samples(const stk_batch *b);
 STK_API int64_t stk_batch_epoch(const stk_batch *b);
 STK_API int stk_n_fields(const stk_batch *b);
@@ -308,7 +310,7 @@ static inline int stk_stats_get(stk_loader *l, stk_stats *s)
 STK_API const char *stk_limit(stk_loader *l);
 /* What was chosen, and why: lines of text; returns the length as snprintf does. */
 STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n);
-/* The i-th bad sample since open (the first 1,000 are kept): its error; 0 when there is none. */
+/* The i-th bad sample since open (each once, the first 1,000): its error; 0 when there is none. */
 STK_API int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out);
 
 /* ------------------------------------------------------------------ scanning */
@@ -372,7 +374,11 @@ typedef struct stk_scan_options {
 } stk_scan_options;
 
 /* Goes over all samples of o->source with o->threads threads; ops are not run. */
-STK_API int stk_scan(const stk_options *o, const stk_scan_options *s, stk_error *e);
+STK_API int stk_scan_sized(const stk_options *o, size_t o_size, const stk_scan_options *s, size_t s_size, stk_error *e);
+static inline int stk_scan(const stk_options *o, const stk_scan_options *s, stk_error *e)
+{
+    return stk_scan_sized(o, sizeof *o, s, sizeof *s, e);
+}
 
 /* ------------------------------------------------------------------ a source alone */
 
@@ -410,8 +416,13 @@ typedef struct stk_encode_options {
     int lossless; /* WebP */
 } stk_encode_options;
 
-STK_API int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride,
-                       const stk_encode_options *o, void **out, size_t *n, stk_error *e);
+STK_API int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels, size_t stride,
+                             const stk_encode_options *o, size_t o_size, void **out, size_t *n, stk_error *e);
+static inline int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride,
+                             const stk_encode_options *o, void **out, size_t *n, stk_error *e)
+{
+    return stk_encode_sized(pixels, width, height, channels, stride, o, sizeof *o, out, n, e);
+}
 STK_API void stk_free(void *p);
 
 /* ------------------------------------------------------------------ the library */

@@ -112,24 +112,22 @@ static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
     return STK_OK;
 }
 
-static int decode_whole(struct worker *w, const struct decode_limits *limits, struct image *image, stk_error *e)
+static int decode_whole(struct desk *d, const struct decode_limits *limits, struct image *image, stk_error *e)
 {
     struct head head;
     int warnings = 0;
-    int rc = decode_head(w->reading.bytes, w->reading.n_bytes, limits, &head, e);
+    int rc = decode_head(d->reading.bytes, d->reading.n_bytes, limits, &head, e);
     if (rc != STK_OK)
         return rc;
     const struct want want = {.crop = {.w = head_width(&head), .h = head_height(&head)}};
     const size_t scratch = decode_scratch(&head, &want);
     if (scratch == 0)
         return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", head.w, head.h);
-    if (arena_reserve(&w->arena, scratch))
-        return error_nomem(e, "decode", scratch);
-    rc = decoder_new(&w->decoder, e);
-    if (rc == STK_OK)
-        rc = decode_pixels(w->decoder, w->reading.bytes, w->reading.n_bytes, &head, &want, &w->arena, image, &warnings,
-                           e);
-    return rc;
+    rc = desk_reserve(d, scratch, 0, e);
+    if (rc != STK_OK)
+        return rc;
+    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, &head, &want, &d->arena, image, &warnings,
+                         e);
 }
 
 int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
@@ -142,25 +140,24 @@ int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *wid
     if (source_field(s->source, 0)->kind != FIELD_ENCODED)
         return error_set(e, STK_EUSAGE, "read", "this source has no encoded pictures");
     const struct decode_limits limits = options_limits(&s->options);
-    struct worker w = {0};
+    struct desk d;
     struct image image;
-    w.reading.label = source_label(s->source, sample);
-    int rc = source_read(s->source, &w.reading, sample, e);
+    int rc = desk_init(&d, 0, NULL, true, e);
     if (rc == STK_OK)
-        rc = decode_whole(&w, &limits, &image, e);
+        rc = desk_read(&d, s->source, sample, e);
+    if (rc == STK_OK)
+        rc = decode_whole(&d, &limits, &image, e);
     if (rc == STK_OK)
         rc = copy_out(&image, pixels, e);
     if (rc == STK_OK) {
         *width = image.w;
         *height = image.h;
-        *label = w.reading.label;
+        *label = d.reading.label;
     } else {
         char path[1024];
         source_path(s->source, sample, path, sizeof path);
         error_at(e, path, sample);
     }
-    decoder_free(w.decoder);
-    arena_done(&w.arena);
-    buf_done(&w.reading.file);
+    desk_done(&d);
     return rc;
 }

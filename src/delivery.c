@@ -11,32 +11,6 @@
 
 /* ------------------------------------------------------------------ bad samples */
 
-static void keep_bad(struct stk_loader *l, const struct bad *b)
-{
-    l->bad++;
-    l->bad_in_epoch++;
-    if (!l->bads)
-        l->bads = calloc(BADS_KEPT, sizeof *l->bads);
-    if (!l->bads || l->n_bads == BADS_KEPT)
-        return;
-    char path[sizeof l->bads->path];
-    source_path(l->source, b->sample, path, sizeof path);
-    stk_error *e = &l->bads[l->n_bads++];
-    error_set(e, b->code, b->stage, "%s", b->reason);
-    e->os_error = b->os_error;
-    error_at(e, path, b->sample);
-}
-
-static void log_bad(const struct stk_loader *l, const struct bad *b)
-{
-    if (!l->log.line)
-        return;
-    char path[1024], text[1700];
-    source_path(l->source, b->sample, path, sizeof path);
-    snprintf(text, sizeof text, "%s: %s: %s", b->replaced ? "replaced" : "left out", path, b->reason);
-    l->log.line(l->log.user, text);
-}
-
 static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *e)
 {
     char path[1024];
@@ -48,10 +22,35 @@ static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *
     return b->code;
 }
 
-static int64_t bad_limit(const struct stk_loader *l)
+/* A sample that is bad in every epoch is listed once. */
+static void keep_bad(struct stk_loader *l, const struct bad *b)
 {
-    const int64_t limit =
-        (int64_t)(l->options.max_bad * (double)(l->order.sampled ? l->order.samples : l->order.n / l->order.world));
+    l->bad++;
+    l->bad_in_epoch++;
+    if (!l->bads)
+        l->bads = calloc(BADS_KEPT, sizeof *l->bads);
+    if (!l->bads || l->n_bads == BADS_KEPT)
+        return;
+    for (int64_t i = 0; i < l->n_bads; i++)
+        if (l->bads[i].sample == b->sample)
+            return;
+    error_of(l, b, &l->bads[l->n_bads++]);
+}
+
+static void log_bad(const struct stk_loader *l, const struct bad *b)
+{
+    char path[1024], text[1700];
+    source_path(l->source, b->sample, path, sizeof path);
+    snprintf(text, sizeof text, "%s: %s: %s", b->replaced ? "replaced" : "left out", path, b->reason);
+    l->log.line(l->log.user, text);
+}
+
+int64_t loader_bad_limit(const struct stk_loader *l)
+{
+    if (l->options.max_bad < 0)
+        return 0;
+    const double all = (double)(l->order.sampled ? l->order.samples : l->order.n / l->order.world);
+    const int64_t limit = (int64_t)(l->options.max_bad * all);
     return limit < 1 ? 1 : limit;
 }
 
@@ -77,7 +76,7 @@ static int rotten(const struct stk_loader *l, stk_error *e)
         e, STK_EROTTEN, "read",
         "%lld bad samples in epoch %lld, more than the %lld that max_bad allows; `stoker verify` lists them "
         "all",
-        (long long)l->bad_in_epoch, (long long)l->bad_epoch, (long long)bad_limit(l));
+        (long long)l->bad_in_epoch, (long long)l->bad_epoch, (long long)loader_bad_limit(l));
 }
 
 static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *bads)
@@ -86,11 +85,10 @@ static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *ba
         l->bad_epoch = epoch;
         l->bad_in_epoch = 0;
     }
-    for (; bads; bads = bads->next) {
-        keep_bad(l, bads);
-        log_bad(l, bads);
-    }
-    if (l->options.on_error != STK_RAISE && l->bad_in_epoch > bad_limit(l))
+    for (; bads; bads = bads->next)
+        if (!bads->machine)
+            keep_bad(l, bads);
+    if (l->options.on_error != STK_RAISE && l->bad_in_epoch > loader_bad_limit(l))
         l->rotten = true;
 }
 
@@ -114,13 +112,14 @@ static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t r
 /* Applies the policy on errors to a whole batch. */
 static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
+    const stk_on_error policy = l->options.on_error;
     bads = sort_bads(bads);
     const struct bad *fatal = NULL;
     for (const struct bad *x = bads; x && !fatal; x = x->next)
-        if (l->options.on_error == STK_RAISE || (l->options.on_error == STK_REPLACE && !x->replaced))
+        if (x->machine || policy == STK_RAISE || (policy == STK_REPLACE && !x->replaced))
             fatal = x;
     batch_set_rows(b, rows);
-    if (!fatal && bads && l->options.on_error == STK_SKIP)
+    if (!fatal && bads && policy == STK_SKIP)
         skip_rows(l, b, rows);
     pthread_mutex_lock(&l->lock);
     count_bads(l, b->epoch, bads);
@@ -134,6 +133,9 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     else if (fatal)
         rc = error_of(l, fatal, e);
     pthread_mutex_unlock(&l->lock);
+    if (l->log.line && !fatal) /* without the lock: the caller's function may ask the loader something */
+        for (const struct bad *x = bads; x; x = x->next)
+            log_bad(l, x);
     bads_free(bads);
     return rc;
 }
@@ -213,8 +215,8 @@ int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk
     struct worker *w = &l->workers[l->options.threads];
     pthread_mutex_lock(&l->getting);
     rc = get_rows(l, b, samples, n, e);
-    arena_done(&w->arena); /* this worker has no share of the budget: it keeps nothing */
-    buf_trim(&w->reading.file, 0);
+    arena_done(&w->desk.arena); /* this worker has no share of the budget: it keeps nothing */
+    buf_trim(&w->desk.reading.file, 0);
     pthread_mutex_unlock(&l->getting);
     if (rc == STK_OK)
         *out = b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h -- what loader.c, delivery.c, state.c, stats.c and stoker.c share.
+ * loader.h -- what loader*.c, delivery.c, state.c, stats.c, scan.c, browse.c and stoker.c share.
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -10,13 +10,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/budget.h"
 #include "base/cpu.h"
 #include "base/pool.h"
 #include "batch/ring.h"
-#include "decode/decode.h"
+#include "desk.h"
 #include "source/order.h"
-#include "source/source.h"
 #include "transform/plan.h"
 
 /* Work and waiting of one thread, in nanoseconds; written by it, read by anyone. */
@@ -26,9 +24,7 @@ struct counters {
 };
 
 struct worker {
-    struct reading reading;
-    struct decoder *decoder;
-    struct arena arena;
+    struct desk desk;
     struct walk walk;
     uint8_t *made; /* the picture that an op turns into the row; NULL: the op works in place */
     int64_t run;   /* rows a ticket, so that one is worth some 50 µs */
@@ -55,8 +51,8 @@ struct stk_loader {
     int64_t made_shape[FIELD_DIMS];
     size_t made_bytes; /* 0: nothing */
     size_t batch_bytes;
-    pthread_mutex_t getting;          /* held by whoever uses the last worker, which has no thread */
-    int picture, label, index, valid; /* numbers of these fields; -1: none */
+    pthread_mutex_t getting;                    /* held by whoever uses the last worker, which has no thread */
+    int picture, label, index, position, valid; /* numbers of these fields; -1: none */
 
     /* Of what was delivered, under lock. */
     pthread_mutex_t lock;
@@ -69,7 +65,7 @@ struct stk_loader {
 
 enum { BADS_KEPT = 1000 };
 
-/* loader.c */
+/* loader_open.c */
 int loader_open(struct stk_loader *l, stk_error *e);
 void loader_close(struct stk_loader *l);
 int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a forked child */
@@ -79,12 +75,13 @@ uint64_t loader_fingerprint(const struct stk_loader *l);
 /* Goes to a position of an epoch and forgets what was prefetched. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
-/* One sample to its row, by the worker w. */
+/* loader.c: what a thread does until it is stopped; and one sample to its row, by the worker w. */
+void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
 
-/* One picture's memory within the budget: waits for its turn, or says what it needs. */
-int budget_fit(struct budget *b, size_t need, bool *in_turn, stk_error *e);
+/* delivery.c: how many bad samples an epoch may have on this rank. */
+int64_t loader_bad_limit(const struct stk_loader *l);
 
 /* stoker.c: options checked, defaults filled in. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);

@@ -21,6 +21,8 @@ enum { WINDOW = 256, HEAD_BYTES = 64 << 10 };
 
 struct result {
     bool ready;
+    bool machine; /* not the sample's fault */
+    int os_error;
     stk_finding finding;
     char path[1024];
     char reason[640];
@@ -32,7 +34,7 @@ struct scan {
     struct source *source;
     int64_t n;
     struct budget budget;
-    struct worker *workers;
+    struct desk *desks;
     struct result *results;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
@@ -40,40 +42,35 @@ struct scan {
     bool stopped;
 };
 
-static int decode_whole(struct scan *s, struct worker *w, const struct head *h, bool *in_turn, int *warnings,
-                        stk_error *e)
+static int decode_whole(struct desk *d, const struct head *h, int *warnings, stk_error *e)
 {
     const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
     const size_t scratch = decode_scratch(h, &want), foreign = decode_foreign(h, &want);
-    if (scratch == 0 || foreign > SIZE_MAX - scratch - w->reading.file.cap)
+    if (scratch == 0)
         return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
-    const int rc = budget_fit(&s->budget, scratch + foreign + w->reading.file.cap, in_turn, e);
+    const int rc = desk_reserve(d, scratch, foreign, e);
     if (rc != STK_OK)
         return rc;
-    if (arena_reserve(&w->arena, scratch))
-        return error_nomem(e, "decode", scratch);
     struct image image;
-    return decode_pixels(w->decoder, w->reading.bytes, w->reading.n_bytes, h, &want, &w->arena, &image, warnings, e);
+    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, h, &want, &d->arena, &image, warnings, e);
 }
 
-static int look(struct scan *s, struct worker *w, int64_t i, stk_finding *f, bool *in_turn, stk_error *e)
+static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&s->options);
     struct head head = {0};
     int rc = STK_OK;
     if (!s->decode) {
         /* The first bytes nearly always hold the header; else the whole file is read below. */
-        rc = source_peek(s->source, &w->reading, i, HEAD_BYTES, e);
-        if (rc == STK_OK && decode_head(w->reading.bytes, w->reading.n_bytes, &limits, &head, NULL) != STK_OK)
+        rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
+        if (rc == STK_OK && decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, NULL) != STK_OK)
             head.w = 0;
     }
     if (rc == STK_OK && head.w == 0) {
-        rc = budget_fit(&s->budget, source_read_bytes(s->source, i), in_turn, e);
-        if (rc == STK_OK)
-            rc = source_read(s->source, &w->reading, i, e);
+        rc = desk_read(d, s->source, i, e);
         if (rc == STK_OK) {
-            f->bytes = (int64_t)w->reading.n_bytes;
-            rc = decode_head(w->reading.bytes, w->reading.n_bytes, &limits, &head, e);
+            f->bytes = (int64_t)d->reading.n_bytes;
+            rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, e);
         }
     }
     f->format = head.format;
@@ -84,7 +81,7 @@ static int look(struct scan *s, struct worker *w, int64_t i, stk_finding *f, boo
     f->orientation = head.orientation;
     f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
-        rc = decode_whole(s, w, &head, in_turn, &f->warnings, e);
+        rc = decode_whole(d, &head, &f->warnings, e);
     return rc;
 }
 
@@ -102,10 +99,9 @@ static bool suffix_lies(const char *path, stk_format f)
     return (jpeg && f != STK_JPEG) || (png && f != STK_PNG) || (webp && f != STK_WEBP);
 }
 
-static void find(struct scan *s, struct worker *w, int64_t i, struct result *r)
+static void find(const struct scan *s, struct desk *d, int64_t i, struct result *r)
 {
     stk_error e = {0};
-    bool in_turn = false;
     source_path(s->source, i, r->path, sizeof r->path);
     r->finding = (stk_finding){
         .sample = i,
@@ -115,18 +111,16 @@ static void find(struct scan *s, struct worker *w, int64_t i, struct result *r)
         .orientation = 1,
     };
     stk_finding *f = &r->finding;
-    f->code = look(s, w, i, f, &in_turn, &e);
+    f->code = look(s, d, i, f, &e);
+    r->machine = f->code != STK_OK && error_is_machine(&e);
+    r->os_error = e.os_error;
     if (f->code != STK_OK) {
         snprintf(r->reason, sizeof r->reason, "%s", e.reason);
         f->reason = r->reason;
     }
     if (f->format != STK_FORMAT_UNKNOWN && suffix_lies(r->path, f->format))
         f->odd |= STK_ODD_SUFFIX;
-    if (in_turn) {
-        buf_trim(&w->reading.file, s->budget.share / 2);
-        arena_done(&w->arena);
-        budget_leave(&s->budget, &in_turn);
-    }
+    desk_clear(d);
 }
 
 static void run(void *user, int thread)
@@ -141,7 +135,7 @@ static void run(void *user, int thread)
         const int64_t i = s->next++;
         struct result *r = &s->results[i % WINDOW];
         pthread_mutex_unlock(&s->lock);
-        find(s, &s->workers[thread], s->options.subset ? s->options.subset[i] : i, r);
+        find(s, &s->desks[thread], s->options.subset ? s->options.subset[i] : i, r);
         pthread_mutex_lock(&s->lock);
         r->ready = true;
         if (i == s->done)
@@ -159,7 +153,17 @@ static void stop(void *user)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void hand_out(struct scan *s, const stk_scan_options *o)
+/* A machine that has run out of something ends the scan: the sample may be as good as any. */
+static int machine_failed(const struct result *r, stk_error *e)
+{
+    error_set(e, r->finding.code, "scan", "%s", r->reason);
+    if (e)
+        e->os_error = r->os_error;
+    error_at(e, r->path, r->finding.sample);
+    return r->finding.code;
+}
+
+static int hand_out(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
     for (int64_t i = 0; i < s->n; i++) {
         struct result *r = &s->results[i % WINDOW];
@@ -167,7 +171,9 @@ static void hand_out(struct scan *s, const stk_scan_options *o)
         while (!r->ready)
             pthread_cond_wait(&s->ready, &s->lock);
         pthread_mutex_unlock(&s->lock);
-        const int enough = o->each(o->user, &r->finding);
+        if (r->machine)
+            return machine_failed(r, e);
+        const int enough = o->each ? o->each(o->user, &r->finding) : 0;
         pthread_mutex_lock(&s->lock);
         r->ready = false;
         s->done++;
@@ -176,6 +182,7 @@ static void hand_out(struct scan *s, const stk_scan_options *o)
         if (enough)
             break;
     }
+    return STK_OK;
 }
 
 static int announce(const struct scan *s, const stk_scan_options *o, stk_error *e)
@@ -214,12 +221,11 @@ static int open_workers(struct scan *s, stk_error *e)
 {
     const int n = s->options.threads;
     s->results = calloc(WINDOW, sizeof *s->results);
-    s->workers = calloc((size_t)n, sizeof *s->workers);
-    if (!s->results || !s->workers)
+    s->desks = calloc((size_t)n, sizeof *s->desks);
+    if (!s->results || !s->desks)
         return error_nomem(e, "scan", WINDOW * sizeof *s->results);
     for (int i = 0; i < n; i++) {
-        s->workers[i].reading.thread = i;
-        const int rc = decoder_new(&s->workers[i].decoder, e);
+        const int rc = desk_init(&s->desks[i], i, &s->budget, true, e);
         if (rc != STK_OK)
             return rc;
     }
@@ -228,12 +234,9 @@ static int open_workers(struct scan *s, stk_error *e)
 
 static void close_scan(struct scan *s)
 {
-    for (int i = 0; s->workers && i < s->options.threads; i++) {
-        decoder_free(s->workers[i].decoder);
-        arena_done(&s->workers[i].arena);
-        buf_done(&s->workers[i].reading.file);
-    }
-    free(s->workers);
+    for (int i = 0; s->desks && i < s->options.threads; i++)
+        desk_done(&s->desks[i]);
+    free(s->desks);
     free(s->results);
     source_close(s->source);
     budget_done(&s->budget);
@@ -263,24 +266,27 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         rc = pool_open(&pool, s->options.threads, run, stop, s, e);
     if (rc != STK_OK)
         return rc;
-    hand_out(s, o);
+    rc = hand_out(s, o, e);
     stop(s);
     pool_close(&pool);
-    return STK_OK;
+    return rc;
 }
 
-int stk_scan(const stk_options *options, const stk_scan_options *o, stk_error *e)
+int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_options *o, size_t o_size, stk_error *e)
 {
-    struct scan s = {.decode = o->decode != 0};
+    struct scan s = {0};
     struct machine m;
-    int rc = options_take(&s.options, options, sizeof *options, &m, e);
+    stk_scan_options scan = {0};
+    memcpy(&scan, o, o_size < sizeof scan ? o_size : sizeof scan);
+    s.decode = scan.decode != 0;
+    int rc = options_take(&s.options, options, size, &m, e);
     if (rc != STK_OK)
         return rc;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.room, NULL);
     pthread_cond_init(&s.ready, NULL);
     budget_init(&s.budget, (size_t)s.options.memory, s.options.threads);
-    rc = scan_all(&s, o, e);
+    rc = scan_all(&s, &scan, e);
     close_scan(&s);
     return rc;
 }

@@ -10,6 +10,7 @@
  * "sampled". An order that was given is not in the state: the caller gives it again.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "loader.h"
 
 enum { STATE_VERSION = 1 };
+static const int64_t EPOCH_MAX = (int64_t)1 << 53; /* as far as a double counts: further is a mistake */
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
@@ -27,11 +29,12 @@ struct state {
 
 static void state_of(struct stk_loader *l, struct state *s)
 {
+    const uint64_t data = loader_fingerprint(l); /* before the lock: the first time it looks at every file */
     pthread_mutex_lock(&l->lock);
     const struct place at = ring_place(&l->ring);
     *s = (struct state){
         .version = STATE_VERSION,
-        .data = loader_fingerprint(l),
+        .data = data,
         .samples = (uint64_t)l->order.samples,
         .seed = l->order.seed,
         .shuffle = l->order.shuffle,
@@ -95,9 +98,12 @@ static int number(const char *text, const char *key, int base, uint64_t *out, st
     const char *p = value_of(text, key);
     if (p && base == 16 && *p == '"')
         p++;
-    if (!p || !isxdigit((unsigned char)*p))
+    const bool digit = p && (base == 16 ? isxdigit((unsigned char)*p) : isdigit((unsigned char)*p));
+    char *end = NULL;
+    errno = 0;
+    *out = digit ? strtoull(p, &end, base) : 0;
+    if (!digit || errno || *end == 0 || !strchr(base == 16 ? "\"" : ",} \t\r\n", *end))
         return error_set(e, STK_EUSAGE, "state", "this is no state of a loader: no number for \"%s\" in it", key);
-    *out = strtoull(p, NULL, base);
     return STK_OK;
 }
 
@@ -156,7 +162,7 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
     if (s->weights != mine->weights || s->sampled != mine->sampled)
         return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now", kind_of(s), kind_of(mine));
     const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;
-    if (s->position > most || s->epoch > INT64_MAX)
+    if (s->position > most || s->epoch > EPOCH_MAX)
         return error_set(e, STK_EUSAGE, "state", "the state stands at position %" PRIu64 " of %" PRIu64, s->position,
                          s->samples);
     return STK_OK;
@@ -273,8 +279,8 @@ int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)
     const int rc = loader_check(l, e);
     if (rc != STK_OK)
         return rc;
-    if (epoch < 0)
-        return error_set(e, STK_EUSAGE, "epoch", "epoch is %lld; epochs count from 0", (long long)epoch);
+    if (epoch < 0 || epoch > EPOCH_MAX)
+        return error_set(e, STK_EUSAGE, "epoch", "epoch is %lld; epochs count from 0 to 2^53", (long long)epoch);
     if (epoch != stk_epoch(l))
         loader_restart(l, epoch, 0);
     return STK_OK;

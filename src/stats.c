@@ -74,7 +74,7 @@ const char *stk_limit(stk_loader *l)
     if (stk_stats_get(l, &s) != STK_OK)
         return "consumer";
     const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
-    if (s.idle_s > busy) /* the threads mostly wait for room in the ring */
+    if (s.idle_s > busy && s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, the caller for nothing */
         return "consumer";
     const double most = s.decode_s > s.read_s ? s.decode_s : s.read_s;
     if (s.op_s > most && s.op_s > s.transform_s)

@@ -32,12 +32,12 @@ static int usage(stk_error *e, const char *words)
 /* A program built for a later header may know more options than we do: those must be unset. */
 static int copy_options(stk_options *to, const stk_options *from, size_t size, stk_error *e)
 {
+    memset(to, 0, sizeof *to);
+    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
     const char *tail = (const char *)from;
     for (size_t i = sizeof *to; i < size; i++)
         if (tail[i] != 0)
             return usage(e, "an option is set that this version of the library does not know");
-    memset(to, 0, sizeof *to);
-    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
     return STK_OK;
 }
 
@@ -72,8 +72,8 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "reader must be pread; uring is not in this version");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
         return usage(e, "on_error must be raise, skip or replace");
-    if (!(o->max_bad >= 0 && o->max_bad <= 1))
-        return usage(e, "max_bad is a share of the samples, between 0 and 1");
+    if (!(o->max_bad <= 1)) /* nor NaN */
+        return usage(e, "max_bad is a share of the samples, up to 1; negative for none");
     if (o->max_pixels < 0 || o->max_bytes < 0)
         return usage(e, "max_pixels and max_bytes must be positive");
     return STK_OK;
@@ -136,16 +136,22 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->memory = m->memory_available / 4;
 }
 
+/* The caller's close() is called once, whatever becomes of the opening. */
+static void close_hooks(const stk_options *o)
+{
+    if (o->hooks && o->hooks->close)
+        o->hooks->close(o->hooks->user);
+}
+
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e)
 {
     if (!from)
         return usage(e, "no options");
     int rc = copy_options(to, from, size, e);
-    if (rc != STK_OK)
-        return rc;
     machine_look(m);
     fill_in(to, m);
-    rc = check_source(to, e);
+    if (rc == STK_OK)
+        rc = check_source(to, e);
     if (rc == STK_OK)
         rc = check_form(to, e);
     if (rc == STK_OK)
@@ -154,6 +160,8 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
         rc = check_order(to, e);
     if (rc == STK_OK)
         rc = cpu_choose(to->cpu, &to->cpu, e);
+    if (rc != STK_OK)
+        close_hooks(to);
     return rc;
 }
 
@@ -172,7 +180,10 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .cache_dir = o->cache_dir,
         .max_bytes = o->max_bytes,
     };
-    return source_open(out, &s, e);
+    const int rc = source_open(out, &s, e);
+    if (rc != STK_OK)
+        close_hooks(o);
+    return rc;
 }
 
 int options_check_subset(const stk_options *o, int64_t count, stk_error *e)
@@ -195,8 +206,11 @@ int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_erro
 {
     *out = NULL;
     struct stk_loader *l = calloc(1, sizeof *l);
-    if (!l)
+    if (!l) {
+        if (o && size >= sizeof *o)
+            close_hooks(o);
         return error_nomem(e, "open", sizeof *l);
+    }
     int rc = options_take(&l->options, o, size, &l->machine, e);
     if (rc != STK_OK) {
         free(l);
@@ -253,7 +267,7 @@ const char *stk_class_name(const stk_loader *l, int i)
 
 uint64_t stk_fingerprint(const stk_loader *l)
 {
-    return loader_fingerprint(l);
+    return loader_check(l, NULL) == STK_OK ? loader_fingerprint(l) : 0;
 }
 
 size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
@@ -267,8 +281,8 @@ size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
 
 /* ------------------------------------------------------------------ pictures, hashing */
 
-int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride, const stk_encode_options *o,
-               void **out, size_t *n, stk_error *e)
+int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels, size_t stride,
+                     const stk_encode_options *o, size_t size, void **out, size_t *n, stk_error *e)
 {
     *out = NULL;
     *n = 0;
@@ -276,9 +290,10 @@ int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_
         return error_set(e, STK_EUSAGE, "encode", "needs pixels of 1 or 3 channels, at least 1 x 1");
     if (stride < (size_t)width * (size_t)channels)
         return error_set(e, STK_EUSAGE, "encode", "stride %zu is less than a row of %d pixels", stride, width);
-    if (o->quality < 0 || o->quality > 100)
-        return error_set(e, STK_EUSAGE, "encode", "quality %d is not between 1 and 100", o->quality);
-    stk_encode_options filled = *o;
+    stk_encode_options filled = {0};
+    memcpy(&filled, o, size < sizeof filled ? size : sizeof filled);
+    if (filled.quality < 0 || filled.quality > 100)
+        return error_set(e, STK_EUSAGE, "encode", "quality %d is not between 1 and 100", filled.quality);
     if (filled.quality == 0)
         filled.quality = 90;
     const struct image im = {

@@ -4,10 +4,12 @@
  */
 #include "base/budget.h"
 
+#include "base/error.h"
+
 void budget_init(struct budget *b, size_t bytes, int threads)
 {
-    b->share = bytes / 2 / (size_t)threads;
-    b->reserve = bytes - b->share * (size_t)threads;
+    b->reserve = bytes / 2;
+    b->share = b->reserve / (size_t)threads;
     pthread_mutex_init(&b->turn, NULL);
 }
 
@@ -16,16 +18,23 @@ void budget_done(struct budget *b)
     pthread_mutex_destroy(&b->turn);
 }
 
-bool budget_enter(struct budget *b, size_t need, bool *in_turn)
+static size_t mib(size_t bytes)
 {
-    if (need <= b->share)
-        return true;
-    if (need - b->share > b->reserve)
-        return false;
-    if (!*in_turn)
+    return (bytes + (1 << 20) - 1) >> 20;
+}
+
+int budget_enter(struct budget *b, size_t need, bool *in_turn, stk_error *e)
+{
+    if (need > b->reserve) /* a quarter of memory, or more where batches are small */
+        return error_set(
+            e, STK_EDATA, "decode",
+            "needs %zu MiB of scratch, and memory leaves %zu MiB for one picture; %zu MiB more memory would do",
+            mib(need), b->reserve >> 20, 4 * mib(need - b->reserve));
+    if (need > b->share && !*in_turn) {
         pthread_mutex_lock(&b->turn);
-    *in_turn = true;
-    return true;
+        *in_turn = true;
+    }
+    return STK_OK;
 }
 
 void budget_leave(struct budget *b, bool *in_turn)

@@ -97,6 +97,31 @@ void error_at(stk_error *e, const char *path, int64_t sample)
     compose(e);
 }
 
+void error_clear(stk_error *e)
+{
+    if (e)
+        *e = (stk_error){.sample = -1};
+}
+
+int error_of_hook(stk_error *e, int rc, const char *stage, const char *function)
+{
+    const int code = rc < STK_EUSAGE ? STK_EDATA : rc;
+    if (e && e->reason[0] == 0)
+        return error_set(e, code, stage, "%s failed with code %d", function, rc);
+    if (e) {
+        e->code = code;
+        if (e->stage[0] == 0)
+            snprintf(e->stage, sizeof e->stage, "%s", stage);
+        compose(e);
+    }
+    return code;
+}
+
+int error_is_machine(const stk_error *e)
+{
+    return e->code == STK_ENOMEM || e->os_error == EMFILE || e->os_error == ENFILE || e->os_error == ENOMEM;
+}
+
 const char *stk_code_words(int code)
 {
     switch (code) {

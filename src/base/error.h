@@ -27,4 +27,11 @@ int error_nomem(stk_error *e, const char *stage, size_t bytes);
 /* Adds where it happened; path may be NULL (unchanged), sample -1 (unchanged). */
 void error_at(stk_error *e, const char *path, int64_t sample);
 
+/* Before a caller's own function is asked: nothing is known of an error. */
+void error_clear(stk_error *e);
+/* After it failed with rc: what it left unsaid is filled in, and what is no error's code does not pass for one. */
+int error_of_hook(stk_error *e, int rc, const char *stage, const char *function);
+/* Whether the machine is to blame and not the sample: no memory, no descriptors. */
+int error_is_machine(const stk_error *e);
+
 #endif

@@ -47,8 +47,8 @@ static void system_free(void *user, void *p, size_t bytes)
     pages_free(p, bytes);
 }
 
-int depot_new(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
-              const stk_allocator *allocator, stk_error *e)
+int depot_open(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
+               const stk_allocator *allocator, stk_error *e)
 {
     struct depot *d = calloc(1, sizeof *d);
     *out = d;

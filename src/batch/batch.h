@@ -56,8 +56,8 @@ struct depot {
 };
 
 /* fields: of one row; the arrays get the number of rows as first dimension. allocator may be NULL. */
-int depot_new(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
-              const stk_allocator *allocator, stk_error *e);
+int depot_open(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
+               const stk_allocator *allocator, stk_error *e);
 /* The loader is done with it; also NULL. */
 void depot_close(struct depot *d);
 

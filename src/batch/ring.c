@@ -186,6 +186,11 @@ void ring_give(struct ring *r, struct ticket *t)
     pthread_mutex_unlock(&r->lock);
 }
 
+bool ring_wants_back(struct ring *r)
+{
+    return atomic_load_explicit(&r->dropping, memory_order_relaxed) != 0;
+}
+
 /* ------------------------------------------------------------------ callers */
 
 /* Nothing is under way and no batch can be begun: there is no memory for one. */
@@ -268,6 +273,7 @@ void ring_stop(struct ring *r)
 {
     pthread_mutex_lock(&r->lock);
     r->stopped = true;
+    atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);
     pthread_mutex_unlock(&r->lock);
@@ -279,6 +285,7 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
     while (r->paused) /* another restart is under way */
         pthread_cond_wait(&r->quiet, &r->lock);
     r->paused = true;
+    atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
     while (r->in_flight > 0)
         pthread_cond_wait(&r->quiet, &r->lock);
     drop_all(r);
@@ -286,6 +293,7 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
     if (set)
         set(user);
     r->paused = false;
+    atomic_store_explicit(&r->dropping, r->stopped, memory_order_relaxed);
     pthread_cond_broadcast(&r->quiet);
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);

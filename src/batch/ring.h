@@ -19,6 +19,7 @@ struct bad {
     struct bad *next;
     int64_t row, sample;
     bool replaced; /* another sample stands in its row */
+    bool machine;  /* no memory, no descriptors: not the sample's fault, and no policy passes over it */
     int code, os_error;
     char stage[16];
     char reason[640];
@@ -57,11 +58,12 @@ struct ring {
     pthread_cond_t work, ready, quiet;
     struct slot *slots;
     int64_t n_slots;
-    int64_t head, tail;   /* batches delivered; batches begun */
-    int64_t row;          /* next row of the batch that is being handed out, tail - 1 */
-    struct place in, out; /* of the next batch to begin; of the next to deliver */
-    int in_flight;        /* tickets that are with workers */
+    int64_t head, tail;          /* batches delivered; batches begun */
+    int64_t row;                 /* next row of the batch that is being handed out, tail - 1 */
+    struct place in, out;        /* of the next batch to begin; of the next to deliver */
+    int in_flight;               /* tickets that are with workers */
     bool paused, stopped;
+    atomic_int dropping; /* whether either is set, for those without the lock */
     struct depot *depot;
     struct ring_plan plan;
 };
@@ -72,6 +74,8 @@ void ring_done(struct ring *r); /* no thread may be in it any more */
 /* For workers. Waits for work; a run of at most max_rows rows. false: stopped. */
 bool ring_take(struct ring *r, int64_t max_rows, struct ticket *out);
 void ring_give(struct ring *r, struct ticket *t);
+/* Whether the rest of a ticket will never be seen: it may be given back at once. */
+bool ring_wants_back(struct ring *r);
 
 /* For callers. Waits up to ms (< 0: for ever): STK_OK with the batch, its rows as laid out and its bad rows (the
  * caller frees them), STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when nobody knows the epoch. */

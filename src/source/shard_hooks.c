@@ -37,6 +37,9 @@ static int keep(const struct source *s, struct reading *r, const void *bytes, si
         return error_set(e, STK_EDATA, "read", "has %zu bytes, more than the %lld that max_bytes allows", n,
                          (long long)s->max_bytes);
     r->file.len = 0;
+    const int rc = r->allow ? r->allow(r->user, n + IO_SLACK, e) : STK_OK;
+    if (rc != STK_OK)
+        return rc;
     if (buf_reserve(&r->file, n + IO_SLACK))
         return error_nomem(e, "read", n);
     memcpy(r->file.data, bytes, n);
@@ -47,19 +50,6 @@ static int keep(const struct source *s, struct reading *r, const void *bytes, si
     return STK_OK;
 }
 
-/* A hook may leave parts of the error to us; what is no error's code must not pass for one. */
-static int failed(const char *function, int rc, stk_error *e)
-{
-    const int code = rc < STK_EUSAGE ? STK_EDATA : rc;
-    if (e && e->reason[0] == 0)
-        return error_set(e, code, "read", "the source's %s() failed with code %d", function, rc);
-    if (e) {
-        e->code = code;
-        error_at(e, NULL, -1);
-    }
-    return code;
-}
-
 static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const stk_source_hooks *h = s->state;
@@ -67,17 +57,17 @@ static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_e
     size_t n = 0;
     r->label = -1;
     r->n_bytes = 0;
-    error_set(e, STK_OK, "read", "%s", "");
+    error_clear(e);
     const int rc = h->read(h->user, r->thread, i, &bytes, &n, &r->label, e);
-    return rc == STK_OK ? keep(s, r, bytes, n, e) : failed("read", rc, e);
+    return rc == STK_OK ? keep(s, r, bytes, n, e) : error_of_hook(e, rc, "read", "the source's read()");
 }
 
 static int fill_hook(const struct source *s, const stk_row *row, void *const *to, stk_error *e)
 {
     const stk_source_hooks *h = s->state;
-    error_set(e, STK_OK, "read", "%s", "");
+    error_clear(e);
     const int rc = h->fill(h->user, row, to, e);
-    return rc == STK_OK ? rc : failed("fill", rc, e);
+    return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's fill()");
 }
 
 static void copy(const struct source *s, int64_t i, int f, void *to)

@@ -33,7 +33,7 @@ static struct depot *depot_of(int64_t rows, int keep)
     };
     struct depot *d = NULL;
     made = live = 0;
-    CHECK_EQ(depot_new(&d, fields, 3, 2, rows, keep, &counting, NULL), STK_OK);
+    CHECK_EQ(depot_open(&d, fields, 3, 2, rows, keep, &counting, NULL), STK_OK);
     return d;
 }
 

@@ -10,8 +10,8 @@ static void large(void *user, int64_t i)
 {
     (void)user, (void)i;
     bool in_turn = false;
-    CHECK(budget_enter(&budget, budget.share + 1, &in_turn));
-    CHECK(budget_enter(&budget, budget.share + 2, &in_turn)); /* once more is no second turn */
+    CHECK_EQ(budget_enter(&budget, budget.share + 1, &in_turn, NULL), STK_OK);
+    CHECK_EQ(budget_enter(&budget, budget.share + 2, &in_turn, NULL), STK_OK); /* once more is no second turn */
     inside++;
     most = inside > most ? inside : most;
     inside--;
@@ -33,9 +33,9 @@ static void small_ones_do_not_wait(void)
 {
     budget_init(&budget, 1000, 4);
     bool big = false, small = false;
-    CHECK(budget_enter(&budget, 625, &big) && big);
-    CHECK(budget_enter(&budget, 125, &small) && !small);
-    CHECK(!budget_enter(&budget, 626, &small));
+    CHECK(budget_enter(&budget, 500, &big, NULL) == STK_OK && big);
+    CHECK(budget_enter(&budget, 125, &small, NULL) == STK_OK && !small);
+    CHECK_EQ(budget_enter(&budget, 501, &small, NULL), STK_EDATA);
     budget_leave(&budget, &big);
     budget_done(&budget);
 }

@@ -3,6 +3,7 @@
  * test_loader.c -- the rules on epochs, ranks, errors, memory and batches, on a source of PNG
  * pictures that are made here: picture i is all of colour (i, 2i, 3i), its label is i % 10.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -388,7 +389,201 @@ static void a_rotten_set_ends_the_run(void)
     first_bad = MANY;
 }
 
+static void none_may_be_bad(void)
+{
+    first_bad = 20;
+    n_bad = 1;
+    stk_options o = base_options();
+    o.on_error = STK_SKIP;
+    o.max_bad = -1;
+    stk_loader *l = open_loader(&o);
+    int64_t samples[MANY];
+    int rc;
+    read_some(l, 100, samples, &rc);
+    CHECK_EQ(rc, STK_EROTTEN);
+    stk_close(l);
+    first_bad = MANY;
+}
+
+static void the_list_names_each_once(void)
+{
+    first_bad = 20;
+    n_bad = 1;
+    stk_options o = base_options();
+    o.on_error = STK_REPLACE;
+    stk_loader *l = open_loader(&o);
+    int64_t samples[MANY];
+    int rc;
+    stk_error e;
+    for (int epoch = 0; epoch < 3; epoch++)
+        read_some(l, 100, samples, &rc);
+    CHECK(stk_bad_sample(l, 0, &e) == 1 && stk_bad_sample(l, 1, &e) == 0);
+    stk_close(l);
+    first_bad = MANY;
+}
+
+/* Positions stay with their rows when others go. */
+static void rows_know_their_position(void)
+{
+    first_bad = 10;
+    n_bad = 1;
+    stk_options o = base_options();
+    o.on_error = STK_SKIP;
+    o.shuffle = 1;
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    int64_t seen = 0, gaps = 0;
+    while (stk_next(l, &b, NULL) == STK_OK) {
+        for (int64_t i = 0; i < stk_samples(b); i++) {
+            gaps += value_at(b, "position", i) - seen - gaps;
+            seen++;
+        }
+        stk_release(b);
+    }
+    CHECK_EQ(seen, MANY - 1);
+    CHECK(gaps <= 1);
+    stk_close(l);
+    first_bad = MANY;
+}
+
+static int no_descriptors(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
+                          stk_error *e)
+{
+    if (i == 5) {
+        e->os_error = EMFILE;
+        snprintf(e->reason, sizeof e->reason, "too many open files");
+        return STK_EIO;
+    }
+    return read_picture(user, thread, i, bytes, n, label, e);
+}
+
+/* What the machine lacks is not the sample's fault: no policy passes over it. */
+static void a_machine_that_runs_out(void)
+{
+    const stk_source_hooks h = {.count = count, .read = no_descriptors};
+    for (int policy = STK_RAISE; policy <= STK_REPLACE; policy++) {
+        stk_options o = base_options();
+        o.hooks = &h;
+        o.on_error = (stk_on_error)policy;
+        stk_loader *l = open_loader(&o);
+        stk_batch *b;
+        stk_error e;
+        stk_stats s;
+        CHECK_EQ(stk_next(l, &b, &e), STK_EIO);
+        CHECK_EQ(e.os_error, EMFILE);
+        stk_stats_get(l, &s);
+        CHECK_EQ(s.bad, 0);
+        CHECK_EQ(stk_next(l, &b, &e), STK_OK);
+        stk_release(b);
+        stk_close(l);
+    }
+}
+
+static atomic_int reads;
+
+static int rotten_and_slow(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
+                           stk_error *e)
+{
+    (void)user, (void)thread, (void)i, (void)bytes, (void)n, (void)label, (void)e;
+    reads++;
+    usleep(1000);
+    return STK_EDATA;
+}
+
+static int64_t a_million(void *user)
+{
+    (void)user;
+    return 1000000;
+}
+
+/* Neither a search for a good sample nor a long run of rows holds up the end. */
+static void closes_in_the_middle_of_a_search(void)
+{
+    const stk_source_hooks h = {.count = a_million, .read = rotten_and_slow};
+    stk_options o = base_options();
+    o.hooks = &h;
+    o.on_error = STK_REPLACE;
+    o.batch_size = 64;
+    stk_loader *l = open_loader(&o);
+    while (reads < 10)
+        usleep(1000);
+    const int before = reads;
+    stk_close(l);
+    CHECK(reads - before <= 2 * 3);
+}
+
 /* ------------------------------------------------------------------ memory */
+
+static uint8_t *large;
+static size_t large_bytes;
+
+static int read_large(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    (void)user, (void)thread, (void)i, (void)e;
+    *bytes = large;
+    *n = large_bytes;
+    *label = 0;
+    return STK_OK;
+}
+
+/* Whether a picture fits depends on memory alone, and what is held stays within it. */
+static void memory_is_held(void)
+{
+    const stk_source_hooks h = {.count = count, .read = read_large};
+    const int64_t mib = 1 << 20;
+    large_bytes = (size_t)(40 * mib);
+    large = calloc(1, large_bytes);
+    memcpy(large, pictures[0].bytes, pictures[0].n); /* a picture, and a long tail */
+    for (int64_t memory = 144; memory <= 176; memory += 32)
+        for (int threads = 1; threads <= 8; threads *= 2) {
+            stk_options o = base_options();
+            o.hooks = &h;
+            o.threads = threads;
+            o.memory = memory * mib;
+            stk_loader *l = open_loader(&o);
+            stk_batch *b;
+            stk_error e;
+            stk_stats s;
+            CHECK_EQ(stk_next(l, &b, &e), memory == 144 ? STK_EDATA : STK_OK);
+            CHECK(b || strstr(e.text, "MiB"));
+            stk_release(b);
+            stk_stats_get(l, &s);
+            CHECK(s.memory_bytes <= o.memory);
+            stk_close(l);
+        }
+    free(large);
+}
+
+static atomic_int pages_out;
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    pages_out++;
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void count_free(void *user, void *p, size_t bytes)
+{
+    (void)user, (void)bytes;
+    pages_out--;
+    free(p);
+}
+
+static void an_allocator_of_ones_own(void)
+{
+    const stk_allocator a = {.alloc = count_alloc, .free = count_free};
+    stk_options o = base_options();
+    o.allocator = &a;
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+    stk_close(l);
+    CHECK_EQ(value_at(b, "index", 1), 1);
+    CHECK(pages_out > 0);
+    stk_release(b);
+    CHECK_EQ(pages_out, 0);
+}
 
 static void kept_batches_are_never_overwritten(void)
 {
@@ -421,7 +616,10 @@ static void too_little_memory_names_the_minimum(void)
     stk_error e;
     o.memory = 1000;
     CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
-    CHECK(strstr(e.text, "13 MiB"));
+    CHECK(strstr(e.text, "48 MiB"));
+    o.memory = 48 << 20;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    stk_close(l);
     o.memory = 0;
     o.batch_size = 1000000000;
     CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
@@ -484,7 +682,84 @@ static void options_may_grow(void)
     stk_close(l);
 }
 
+/* The caller's close() is called once, however far the opening came. */
+static void hooks_are_closed_once(void)
+{
+    const struct {
+        const char *ops;
+        int64_t batch_size;
+        int n_subset;
+    } cases[] = {
+        {"Nonsense", 1, 0}, {"CenterCrop(4)", -1, 0}, {"CenterCrop(4)", 1, 1}, {"CenterCrop(4)", 1000000000, 0}};
+    const int64_t wrong[] = {-1};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stk_options o = base_options();
+        o.ops = cases[i].ops;
+        o.batch_size = cases[i].batch_size;
+        o.subset = cases[i].n_subset ? wrong : NULL;
+        o.n_subset = cases[i].n_subset;
+        const int before = closed;
+        stk_loader *l;
+        CHECK(stk_open(&l, &o, NULL) != STK_OK);
+        CHECK_EQ(closed, before + 1);
+    }
+}
+
+static void a_state_is_read_strictly(void)
+{
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    char state[300], wrong[300];
+    stk_state_get(l, state, sizeof state);
+    const struct {
+        const char *from, *to;
+    } cases[] = {{"\"epoch\":0", "\"epoch\":fish"},
+                 {"\"position\":0", "\"position\":1.9e1"},
+                 {"\"position\":0", "\"position\":c"},
+                 {"\"epoch\":0", "\"epoch\":9223372036854775807"},
+                 {"\"position\":0", "\"position\":101"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *at = strstr(state, cases[i].from);
+        snprintf(wrong, sizeof wrong, "%.*s%s%s", (int)(at - state), state, cases[i].to, at + strlen(cases[i].from));
+        CHECK_EQ(stk_state_set(l, wrong, NULL), STK_EUSAGE);
+    }
+    CHECK_EQ(stk_set_epoch(l, INT64_MAX, NULL), STK_EUSAGE);
+    CHECK_EQ(stk_state_set(l, state, NULL), STK_OK);
+    stk_close(l);
+}
+
 /* ------------------------------------------------------------------ threads and processes */
+
+static atomic_int taken[MANY], ends;
+
+static void take_until_end(void *user, int i)
+{
+    (void)i;
+    stk_loader *l = user;
+    stk_batch *b;
+    int rc;
+    while ((rc = stk_next(l, &b, NULL)) == STK_OK) {
+        for (int64_t k = 0; k < stk_samples(b); k++)
+            if (stk_batch_epoch(b) == 0)
+                taken[value_at(b, "index", k)]++;
+        stk_release(b);
+    }
+    ends += rc == STK_END;
+    stk_stop(l); /* the one who sees the end tells the others */
+}
+
+static void several_callers(void)
+{
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    struct pool callers;
+    CHECK_EQ(pool_open(&callers, 4, take_until_end, NULL, l, NULL), STK_OK);
+    pool_close(&callers);
+    CHECK(ends >= 1);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQ(taken[i], 1);
+    stk_close(l);
+}
 
 static void *stop_soon(void *arg)
 {
@@ -531,6 +806,9 @@ static void closes_at_any_moment(void)
 
 static void a_child_can_open_its_own(void)
 {
+#if defined(__SANITIZE_THREAD__)
+    SKIP("the thread sanitizer knows no threads after a fork");
+#endif
     stk_options o = base_options();
     stk_loader *l = open_loader(&o);
     stk_batch *kept;
@@ -590,6 +868,30 @@ static void an_op_of_ones_own(void)
     stk_release(b);
     stk_close(l);
     CHECK(calls >= 8);
+}
+
+static int say_nothing(void *user, const stk_row *row, stk_error *e)
+{
+    (void)e;
+    return row->sample == 3 ? *(int *)user : STK_OK;
+}
+
+/* A hook need not fill in the error, and its code may be any number. */
+static void an_op_that_fails(void)
+{
+    int codes[] = {STK_EDATA, -1, 1, 77};
+    for (int i = 0; i < 4; i++) {
+        const stk_op_hook op = {.user = &codes[i], .run = say_nothing};
+        stk_options o = base_options();
+        o.op = &op;
+        stk_loader *l = open_loader(&o);
+        stk_batch *b;
+        stk_error e;
+        CHECK(stk_next(l, &b, &e) >= STK_EUSAGE);
+        CHECK(b == NULL && e.sample == 3 && e.text[0] != 0);
+        CHECK_STR(e.stage, "op");
+        stk_close(l);
+    }
 }
 
 static void arrays_in_memory(void)
@@ -668,6 +970,34 @@ static void count_line(void *user, const char *text)
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
+static stk_loader *asked;
+
+static void ask_back(void *user, const char *text)
+{
+    (void)text;
+    stk_stats s;
+    stk_error e;
+    *(int *)user += stk_stats_get(asked, &s) == STK_OK && stk_bad_sample(asked, 0, &e) == 1;
+}
+
+static void a_log_may_ask_the_loader(void)
+{
+    int answers = 0;
+    const stk_log_hook log = {.user = &answers, .line = ask_back};
+    first_bad = 3;
+    n_bad = 1;
+    stk_options o = base_options();
+    o.log = &log;
+    o.on_error = STK_SKIP;
+    asked = open_loader(&o);
+    int64_t samples[MANY];
+    int rc;
+    read_some(asked, 100, samples, &rc);
+    CHECK_EQ(answers, 1);
+    stk_close(asked);
+    first_bad = MANY;
+}
+
 static void words(void)
 {
     atomic_int lines = 0;
@@ -709,17 +1039,29 @@ int main(int argc, char **argv)
         T(skip_shortens_one_batch),
         T(replace_takes_the_next_good_one),
         T(a_rotten_set_ends_the_run),
+        T(none_may_be_bad),
+        T(the_list_names_each_once),
+        T(rows_know_their_position),
+        T(a_machine_that_runs_out),
+        T(closes_in_the_middle_of_a_search),
         T(kept_batches_are_never_overwritten),
+        T(memory_is_held),
+        T(an_allocator_of_ones_own),
         T(too_little_memory_names_the_minimum),
         T(absurd_options),
         T(options_may_grow),
+        T(hooks_are_closed_once),
+        T(a_state_is_read_strictly),
+        T(several_callers),
         T(stop_wakes_everyone),
         T(closes_at_any_moment),
         T(a_child_can_open_its_own),
         T(an_op_of_ones_own),
+        T(an_op_that_fails),
         T(arrays_in_memory),
         T(float_labels),
         T(pixels_in_memory),
+        T(a_log_may_ask_the_loader),
         T(words),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);

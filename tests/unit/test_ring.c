@@ -49,7 +49,7 @@ static void stop(void *user)
 static void open_ring(struct shape *s, int threads, int64_t slots)
 {
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
-    CHECK_EQ(depot_new(&depot, &f, 1, 1, s->rows, (int)slots + 1, NULL, NULL), STK_OK);
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s->rows, (int)slots + 1, NULL, NULL), STK_OK);
     const struct ring_plan plan = {.user = s, .batches = shape_batches, .span = shape_span};
     CHECK_EQ(ring_init(&ring, slots, depot, plan, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, threads, work, stop, NULL, NULL), STK_OK);
@@ -139,7 +139,7 @@ static void time_out_and_stop(void)
 {
     struct shape s = {.batches = 3, .rows = 2};
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
-    CHECK_EQ(depot_new(&depot, &f, 1, 1, 2, 2, NULL, NULL), STK_OK);
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, 2, 2, NULL, NULL), STK_OK);
     CHECK_EQ(ring_init(&ring, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
     struct stk_batch *b = NULL;
     struct bad *bads;
@@ -168,7 +168,7 @@ static void no_memory_is_said(void)
     struct shape s = {.batches = 3, .rows = 2};
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
     const stk_allocator none = {.alloc = no_alloc, .free = no_free};
-    CHECK_EQ(depot_new(&depot, &f, 1, 1, 2, 2, &none, NULL), STK_OK);
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, 2, 2, &none, NULL), STK_OK);
     CHECK_EQ(ring_init(&ring, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, 2, work, stop, NULL, NULL), STK_OK);
     struct stk_batch *b = NULL;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * desk.c -- what one thread works with, within its share of the budget.
+ *
+ * Between samples a desk holds at most its share: buffers stay as large as they were, since the next
+ * sample is likely to need as much, but together they may not outgrow the share. What a large picture
+ * took in its turn goes back before the next one's.
+ */
+#include "desk.h"
+
+#include "base/error.h"
+
+static size_t add(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static int charge(struct desk *d, size_t need, stk_error *e)
+{
+    return d->budget ? budget_enter(d->budget, need, &d->in_turn, e) : STK_OK;
+}
+
+/* For sources that learn the size of a sample only while reading it. */
+static int allow(void *user, size_t bytes, stk_error *e)
+{
+    return charge(user, bytes, e);
+}
+
+int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_error *e)
+{
+    *d = (struct desk){.budget = b, .reading = {.thread = thread, .allow = allow, .user = d}};
+    return codecs ? decoder_new(&d->decoder, e) : STK_OK;
+}
+
+static void drop(struct desk *d)
+{
+    buf_done(&d->reading.file);
+    arena_done(&d->arena);
+}
+
+void desk_done(struct desk *d)
+{
+    drop(d);
+    decoder_free(d->decoder);
+    d->decoder = NULL;
+}
+
+size_t desk_held(const struct desk *d)
+{
+    return d->reading.file.cap + d->arena.cap;
+}
+
+int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
+{
+    if (d->budget && desk_held(d) > d->budget->share)
+        drop(d);
+    const int rc = charge(d, source_read_bytes(s, i), e);
+    return rc == STK_OK ? source_read(s, &d->reading, i, e) : rc;
+}
+
+int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
+{
+    const size_t file = d->reading.file.len, need = add(add(scratch, foreign), file);
+    const int rc = charge(d, need, e);
+    if (rc != STK_OK)
+        return rc;
+    if (d->budget && scratch < d->arena.cap && add(desk_held(d), foreign) > d->budget->share)
+        arena_done(&d->arena);
+    return arena_reserve(&d->arena, scratch) == 0 ? STK_OK : error_nomem(e, "decode", scratch);
+}
+
+void desk_clear(struct desk *d)
+{
+    if (!d->in_turn)
+        return;
+    drop(d);
+    budget_leave(d->budget, &d->in_turn);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * desk.h -- what one thread works with: its reading, its codecs, its scratch, and how much of it it may hold.
+ *
+ *     desk_read(d, source, i, e)               the bytes, charged before they are taken
+ *     desk_reserve(d, scratch, foreign, e)     room for what comes next in d->arena
+ *     desk_clear(d)                            after every sample, also a bad one
+ */
+#ifndef DESK_H
+#define DESK_H
+
+#include "base/arena.h"
+#include "base/budget.h"
+#include "decode/decode.h"
+#include "source/source.h"
+
+struct desk {
+    struct reading reading;
+    struct decoder *decoder;
+    struct arena arena;
+    struct budget *budget; /* shared by all desks; NULL: no limit */
+    bool in_turn;
+};
+
+/* codecs: whether pictures are to be decoded here. */
+int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_error *e);
+void desk_done(struct desk *d); /* also zeroed, also half-built */
+
+int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
+/* scratch in the arena, foreign in the codec's own heap. STK_EDATA with words when it never fits. */
+int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);
+void desk_clear(struct desk *d);
+size_t desk_held(const struct desk *d);
+
+#endif

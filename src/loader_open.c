@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_open.c -- a loader is put together and taken apart; memory is divided.
+ *
+ *     memory = batches: at most half, at least two (one is with the caller)
+ *            + scratch: what is left, half of it in shares, half for one large picture at a time
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "loader.h"
+
+int loader_check(const struct stk_loader *l, stk_error *e)
+{
+    if (l->pid == getpid())
+        return STK_OK;
+    return error_set(e, STK_EFORK, "next", "this loader was opened before fork(); open one in this process");
+}
+
+static int64_t plan_batches(void *user, int64_t epoch)
+{
+    return order_batches(&((struct stk_loader *)user)->order, epoch);
+}
+
+static void plan_span(void *user, struct place at, int64_t *first, int64_t *rows)
+{
+    const struct span s = order_span(&((struct stk_loader *)user)->order, at.epoch, at.batch);
+    *first = s.first;
+    *rows = s.rows;
+}
+
+static struct field small_field(const char *name, stk_dtype type)
+{
+    struct field f = {.kind = FIELD_TENSOR, .dtype = type, .bytes = dtype_bytes(type)};
+    snprintf(f.name, sizeof f.name, "%s", name);
+    return f;
+}
+
+static void picture_field(const struct plan *p, const stk_options *o, struct field *f)
+{
+    f->dtype = o->dtype;
+    f->ndim = 3;
+    plan_shape(p, f->shape);
+    f->bytes = plan_row_bytes(p);
+}
+
+/* An op that makes another shape or type: its result is the field, and the picture is made apart. */
+static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
+{
+    if (!l->op.run || !l->op.result)
+        return STK_OK;
+    l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
+    memcpy(l->made_shape, f->shape, sizeof l->made_shape);
+    l->made_bytes = f->bytes;
+    return field_of(f, l->op.result, e);
+}
+
+enum { OWN_FIELDS = 3 };
+
+/* The fields of a batch: the source's, then our own. */
+static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    *n = source_n_fields(l->source);
+    if (*n + OWN_FIELDS > FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
+    l->picture = l->label = -1;
+    for (int i = 0; i < *n; i++) {
+        fields[i] = *source_field(l->source, i);
+        if (fields[i].kind != FIELD_TENSOR)
+            l->picture = i;
+        else if (strcmp(fields[i].name, "label") == 0 && fields[i].ndim == 0 && fields[i].dtype == STK_INT64)
+            l->label = i;
+    }
+    if (l->picture >= 0) {
+        const struct plan_options p = {
+            .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
+        int rc = plan_new(&l->plan, &p, e);
+        if (rc != STK_OK)
+            return rc;
+        picture_field(l->plan, o, &fields[l->picture]);
+        rc = result_field(l, &fields[l->picture], e);
+        if (rc != STK_OK)
+            return rc;
+    } else if (l->op.result) {
+        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and this source has none");
+    } else if (o->ops && o->ops[0]) {
+        return error_set(e, STK_EUSAGE, "open", "ops work on pictures, and this source has none");
+    }
+    l->index = *n;
+    fields[(*n)++] = small_field("index", STK_INT64);
+    l->position = *n;
+    fields[(*n)++] = small_field("position", STK_INT64);
+    l->valid = *n;
+    fields[(*n)++] = small_field("valid", STK_BOOL);
+    return STK_OK;
+}
+
+enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
+
+static int too_little(const stk_options *o, uint64_t least, stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "open",
+                     "memory of %lld MiB is less than the %llu MiB that batches of %lld rows and %d threads need; "
+                     "raise memory, or take a smaller batch_size or fewer threads",
+                     (long long)(o->memory >> 20), (unsigned long long)((least + (1 << 20) - 1) >> 20),
+                     (long long)o->batch_size, o->threads);
+}
+
+/* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
+static int divide(const struct stk_loader *l, int64_t *depth, int64_t *scratch, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    const int64_t batch = (int64_t)l->batch_bytes;
+    const int64_t least = l->picture >= 0 ? (int64_t)o->threads * SCRATCH_MIN : 0;
+    if (batch == 0 || batch > INT64_MAX / 4)
+        return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
+                         (long long)o->batch_size);
+    const int64_t batches = o->memory / 2 > 2 * batch ? o->memory / 2 : 2 * batch;
+    *scratch = o->memory - batches;
+    if (*scratch < least) {
+        const int64_t even = 2 * least > 4 * batch ? 2 * least : 2 * batch + least;
+        return too_little(o, (uint64_t)even, e);
+    }
+    const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
+    const int64_t wanted = ahead < 4 ? 4 : ahead, room = batches / batch - 1; /* one is with the caller */
+    *depth = room < wanted ? room : wanted;
+    return STK_OK;
+}
+
+static int open_batches(struct stk_loader *l, stk_error *e)
+{
+    struct field fields[FIELD_MAX];
+    int n = 0;
+    int rc = lay_out(l, fields, &n, e);
+    if (rc != STK_OK)
+        return rc;
+    l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
+    int64_t depth = 0, scratch = 0;
+    rc = divide(l, &depth, &scratch, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = depot_open(&l->depot, fields, n, n - OWN_FIELDS, l->options.batch_size, (int)depth + 1, l->options.allocator,
+                    e);
+    if (rc == STK_OK)
+        rc = depot_fill(l->depot, e);
+    if (rc != STK_OK)
+        return rc;
+    budget_init(&l->budget, (size_t)scratch, l->options.threads);
+    const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
+    return ring_init(&l->ring, depth, l->depot, plan, e);
+}
+
+static int open_workers(struct stk_loader *l, stk_error *e)
+{
+    const int n = l->options.threads + 1; /* one without a thread, for stk_get */
+    l->workers = calloc((size_t)n, sizeof *l->workers);
+    if (!l->workers)
+        return error_nomem(e, "open", (size_t)n * sizeof *l->workers);
+    for (int i = 0; i < n; i++) {
+        struct worker *w = &l->workers[i];
+        w->walk.pass = -1;
+        w->run = 1;
+        /* The one without a thread is not among those that share: it keeps nothing, and waits for no turn. */
+        struct budget *b = i < l->options.threads ? &l->budget : NULL;
+        const int rc = desk_init(&w->desk, i, b, l->picture >= 0, e);
+        if (rc != STK_OK)
+            return rc;
+        w->made = l->made_bytes ? pages_new(l->made_bytes) : NULL;
+        if (l->made_bytes && !w->made)
+            return error_nomem(e, "open", l->made_bytes);
+    }
+    return STK_OK;
+}
+
+static void stop(void *user)
+{
+    ring_stop(&((struct stk_loader *)user)->ring);
+}
+
+static int take_subset(struct stk_loader *l, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    l->order.samples = source_count(l->source);
+    const int rc = options_check_subset(o, l->order.samples, e);
+    if (rc != STK_OK)
+        return rc;
+    if (o->subset) {
+        const size_t bytes = (size_t)o->n_subset * sizeof *l->subset;
+        l->subset = malloc(bytes);
+        if (!l->subset)
+            return error_nomem(e, "open", bytes);
+        memcpy(l->subset, o->subset, bytes);
+        l->order.samples = o->n_subset;
+        l->subset_hash = hash_bytes(l->subset, bytes, 0);
+    }
+    if (o->take > 0 && o->take < l->order.samples) {
+        l->order.samples = o->take;
+        l->subset_hash = hash_mix(l->subset_hash, (uint64_t)o->take);
+    }
+    if (l->order.samples < 1)
+        return error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+    return STK_OK;
+}
+
+/* What is given by the caller is not split again: to the order, such a loader is one of one. */
+static int open_order(struct stk_loader *l, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    const int64_t samples = l->order.samples, step = o->world_size * o->batch_size;
+    const bool sampled = o->sampled != 0;
+    if (o->steps_per_epoch > INT64_MAX / 2 / step)
+        return error_set(e, STK_EUSAGE, "open", "steps_per_epoch is %lld; that is more samples than can be counted",
+                         (long long)o->steps_per_epoch);
+    l->order = (struct order){
+        .n = o->steps_per_epoch > 0 ? o->steps_per_epoch * step : samples,
+        .samples = samples,
+        .batch_size = o->batch_size,
+        .rank = sampled ? 0 : o->rank,
+        .world = sampled ? 1 : o->world_size,
+        .seed = o->seed,
+        .shuffle = o->shuffle != 0,
+        .drop_last = o->drop_last != 0,
+        .pad_last = o->pad_last != 0,
+        .passes = o->steps_per_epoch > 0,
+        .sampled = sampled,
+        .resumed_epoch = -1,
+    };
+    if (!o->weights)
+        return STK_OK;
+    if (o->n_weights != samples)
+        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; one for each is needed",
+                         (long long)o->n_weights, (long long)samples);
+    return alias_init(&l->order.alias, o->weights, samples, e);
+}
+
+uint64_t loader_fingerprint(const struct stk_loader *l)
+{
+    const uint64_t all = source_fingerprint(l->source);
+    return l->subset_hash ? hash_mix(all, l->subset_hash) : all;
+}
+
+int loader_open(struct stk_loader *l, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    l->pid = getpid();
+    l->opened_ns = now_ns();
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->getting, NULL);
+    l->op = o->op ? *o->op : (stk_op_hook){0};
+    l->log = o->log ? *o->log : (stk_log_hook){0};
+    int rc = options_source(o, &l->source, e);
+    if (rc == STK_OK)
+        rc = take_subset(l, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = open_order(l, e);
+    if (rc == STK_OK)
+        rc = open_batches(l, e);
+    if (rc == STK_OK)
+        rc = open_workers(l, e);
+    if (rc == STK_OK)
+        rc = pool_open(&l->pool, o->threads, loader_work, stop, l, e);
+    return rc;
+}
+
+void loader_close(struct stk_loader *l)
+{
+    if (l->ring.slots)
+        ring_stop(&l->ring);
+    pool_close(&l->pool);
+    ring_done(&l->ring);
+    depot_close(l->depot);
+    for (int i = 0; l->workers && i <= l->options.threads; i++) {
+        pages_free(l->workers[i].made, l->made_bytes);
+        desk_done(&l->workers[i].desk);
+    }
+    if (l->budget.reserve)
+        budget_done(&l->budget);
+    free(l->workers);
+    plan_free(l->plan);
+    source_close(l->source);
+    order_forget(&l->order);
+    alias_done(&l->order.alias);
+    free(l->subset);
+    free(l->bads);
+    pthread_mutex_destroy(&l->lock);
+    pthread_mutex_destroy(&l->getting);
+    free(l);
+}
+
+struct start {
+    struct order *order;
+    int64_t epoch, position;
+};
+
+static void set_start(void *user)
+{
+    const struct start *s = user;
+    s->order->resumed_epoch = s->epoch;
+    s->order->resumed_at = s->position;
+    order_forget(s->order); /* no ticket is out that could still look at them */
+}
+
+void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
+{
+    struct start s = {.order = &l->order, .epoch = epoch, .position = position};
+    pthread_mutex_lock(&l->lock);
+    ring_restart(&l->ring, (struct place){.epoch = epoch}, set_start, &s);
+    l->rotten = false;
+    l->bad_in_epoch = 0;
+    pthread_mutex_unlock(&l->lock);
+}
