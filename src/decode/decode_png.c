@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "decode/exif.h"
 #include "decode/png_chunks.h"
+#include "decode/png_crc.h"
 #include "decode/png_rows.h"
 
 static const char stage[] = "decode";
@@ -54,7 +55,6 @@ struct reader {
     int span;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
-    int on_bad_crc;   /* of pixels; PNG_CRC_... */
     size_t chunk_max; /* unpacked; 0: no limit, which is right for pixels */
     jmp_buf jump;
     int warnings;
@@ -140,7 +140,7 @@ static void open_reader(struct reader *r)
     }
     png_set_read_fn(r->png, r, on_read);
     png_set_sig_bytes(r->png, 8);
-    png_set_crc_action(r->png, r->on_bad_crc, PNG_CRC_QUIET_USE);
+    png_set_crc_action(r->png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
     png_set_user_limits(r->png, INT32_MAX, INT32_MAX);
     png_set_chunk_malloc_max(r->png, r->chunk_max);
     png_set_benign_errors(r->png, 1);
@@ -174,7 +174,6 @@ static struct span unpack(const struct png_string *t, struct buf *out)
     if (!t->chunk)
         return (struct span){t->p, t->n};
     struct reader r = {.spans = {{r.header, HEADER_BYTES}, {t->chunk, t->chunk_bytes}, {end, sizeof end}},
-                       .on_bad_crc = PNG_CRC_QUIET_USE,
                        .chunk_max = TEXT_MAX};
     make_header(r.header, &tiny);
     take_text(&r, out);
@@ -328,17 +327,24 @@ static void feed(struct reader *r, const struct job *job, const struct png_chunk
     r->spans[3] = (struct span){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
+/* libpng looks at the sum of a chunk when it is through with it, and a crop may end before: then a flipped bit would
+ * go into the pixels in silence. So the sums are ours to look at, of every chunk that pixels were taken from. */
+static int wrong_sums(const struct reader *r, const struct job *job, const struct png_chunks *c)
+{
+    return png_wrong_sums(job->bytes, (size_t)(r->spans[1].p - job->bytes), job->n, c);
+}
+
 static int decode(const struct job *job, const struct png_chunks *c, struct image *out, int *warnings, stk_error *e)
 {
     struct target t;
     int rc = target_init(&t, job, c, e);
     if (rc != STK_OK)
         return rc;
-    struct reader r = {.on_bad_crc = job->whole ? PNG_CRC_WARN_USE : PNG_CRC_QUIET_USE};
+    struct reader r = {0};
     feed(&r, job, c);
     rc = read_pixels(&r, job, &t, e);
     close_reader(&r);
-    *warnings = r.warnings;
+    *warnings = r.warnings + wrong_sums(&r, job, c);
     const struct rect *crop = &job->crop;
     for (int32_t y = crop->y; rc == STK_OK && t.interlaced && y < crop->y + crop->h; y++)
         expand(&t, crop, t.rows + (size_t)y * t.stride, y);

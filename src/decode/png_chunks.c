@@ -6,7 +6,7 @@
  *
  * Only what pixels and orientation need is looked at. As in Pillow, chunks may come in any order
  * and unknown ones do no harm; checksums are looked at where a flipped bit would change pixels in
- * silence (IHDR, PLTE).
+ * silence: a wrong one is an error for IHDR and PLTE, a warning for IDAT.
  */
 #include "decode/png_chunks.h"
 
@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "decode/png_crc.h"
 
 static const char stage[] = "decode";
 
@@ -53,20 +54,6 @@ static enum chunk_state chunk_at(const uint8_t *p, size_t n, size_t at, struct c
         return CHUNK_NONE;
     *c = (struct chunk){p + at, p + at + 4, p + at + CHUNK_HEAD, be32(p + at)};
     return n - at - CHUNK_HEAD < c->n ? CHUNK_CUT : CHUNK_WHOLE;
-}
-
-uint32_t png_crc(const uint8_t *p, size_t n)
-{
-    static const uint32_t nibble[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-                                        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= p[i];
-        crc = crc >> 4 ^ nibble[crc & 15];
-        crc = crc >> 4 ^ nibble[crc & 15];
-    }
-    return ~crc;
 }
 
 static bool checksum_right(const struct chunk *c, const uint8_t *end)
@@ -265,6 +252,20 @@ size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *info)
         if (state == CHUNK_CUT)
             return at;
     }
+}
+
+int png_wrong_sums(const uint8_t *bytes, size_t end, size_t n, const struct png_chunks *info)
+{
+    struct png_crc_tables tables;
+    struct chunk c;
+    int wrong = 0;
+    png_crc_tables_init(&tables);
+    for (size_t at = info->idat; at + CHUNK_HEAD < end; at += c.n + CHUNK_FRAME) {
+        if (chunk_at(bytes, n, at, &c) != CHUNK_WHOLE || !is(&c, "IDAT") || n - at < c.n + CHUNK_FRAME)
+            break;
+        wrong += be32(c.data + c.n) != png_crc_long(&tables, c.name, 4 + c.n);
+    }
+    return wrong;
 }
 
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *info)

@@ -32,13 +32,13 @@ struct png_chunks {
     struct png_string exif, raw_exif, xmp;
 };
 
-/* The checksum of a chunk: over its name and data. */
-uint32_t png_crc(const uint8_t *p, size_t n);
 bool png_signature(const uint8_t *bytes, size_t n);
 /* Up to the pixels; with all also the texts behind them. */
 int png_chunks_read(const uint8_t *bytes, size_t n, bool all, struct png_chunks *out, stk_error *e);
 /* Where the chunk of pixels begins that the file ends in; 0: none. */
 size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *c);
+/* How many of the chunks of pixels that begin in front of `end` have a wrong checksum. */
+int png_wrong_sums(const uint8_t *bytes, size_t end, size_t n, const struct png_chunks *c);
 /* Whether no chunk of the picture (of an animation: the first) is cut off, from the pixels on. An end without IEND is
  * forgiven, as Pillow forgives it. */
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *c);

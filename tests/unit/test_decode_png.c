@@ -6,6 +6,7 @@
 #include "pictures.h"
 
 #include "decode/png_chunks.h"
+#include "decode/png_crc.h"
 
 /* ------------------------------------------------------------------ a small writer */
 
@@ -349,6 +350,46 @@ static void bad_sum_is_a_warning(void)
     buf_done(&p.b);
 }
 
+/* One pixel of the first row is another, and nothing but the checksum tells: also when the crop ends long before the
+ * chunk does, and only when the crop has something of that chunk. */
+static void bad_sum_in_a_crop(void)
+{
+    const struct kind k = {2, 8, 3};
+    const struct want top = {.crop = {0, 0, 8, 2}};
+    struct picture q;
+    int warnings;
+    for (int interlaced = 0; interlaced < 2; interlaced++) {
+        struct png p = make(&k, 64, 64, interlaced);
+        struct png_chunks c;
+        CHECK_EQ(png_chunks_read(p.b.data, p.b.len, true, &c, NULL), STK_OK);
+        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
+        CHECK_EQ(warnings, 0);
+        picture_done(&q);
+        p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
+        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
+        CHECK_EQ(warnings, 1);
+        picture_done(&q);
+        p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
+        p.b.data[p.b.len - 12 - 4 - 5] ^= 1; /* the last pixel, in the second chunk */
+        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
+        CHECK_EQ(warnings, interlaced);
+        picture_done(&q);
+        buf_done(&p.b);
+    }
+}
+
+static void checksums(void)
+{
+    uint8_t bytes[100];
+    struct png_crc_tables t;
+    png_crc_tables_init(&t);
+    CHECK_EQ(png_crc((const uint8_t *)"123456789", 9), 0xcbf43926);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37 + i / 5);
+    for (size_t n = 0; n <= sizeof bytes; n++)
+        CHECK_EQ(png_crc_long(&t, bytes + sizeof bytes - n, n), png_crc(bytes + sizeof bytes - n, n));
+}
+
 static void refused(void)
 {
     struct png p = make(&rgb8, 6, 4, false);
@@ -399,5 +440,5 @@ int main(int argc, char **argv)
         return 77;
     }
     TESTS(T(every_kind), T(heads), T(orientation_in_chunks), T(packed_texts), T(oddities), T(forgiven),
-          T(bad_sum_is_a_warning), T(refused))
+          T(bad_sum_is_a_warning), T(bad_sum_in_a_crop), T(checksums), T(refused))
 }
