@@ -359,6 +359,7 @@ typedef struct stk_overview {
     int n_classes;
     uint64_t fingerprint;
     int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing;
+    int64_t beside;      /* of ignored_other: pictures that lie beside class folders */
     int index_cached;    /* the index came from the cache */
     double index_s;      /* how long the index took */
     int64_t index_bytes; /* memory it takes */

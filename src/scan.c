@@ -208,6 +208,7 @@ static int announce(const struct scan *s, const stk_scan_options *o, stk_error *
         .unreadable = t->unreadable,
         .empty_classes = t->empty_classes,
         .missing = t->missing,
+        .beside = t->beside,
         .index_cached = t->index_cached,
         .index_s = t->index_s,
         .index_bytes = t->index_bytes,
