@@ -191,17 +191,19 @@ static int read_pipeline(struct reader *r, struct ops *ops)
     return STK_OK;
 }
 
-int ops_read(struct ops *out, const char *text, stk_dtype dtype, stk_error *e)
+int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e)
 {
-    *out = (struct ops){.normalize = -1, .channels = 3};
-    const size_t n = text ? strnlen(text, OPS_TEXT) : 0;
+    *out = (struct ops){.normalize = -1, .w = w, .h = h, .channels = 3};
+    const char *const start = text ? text : "";
+    const size_t n = strnlen(start, OPS_TEXT);
     if (n == OPS_TEXT)
         return error_set(e, STK_EUSAGE, "ops", "ops: the text is longer than %d bytes", OPS_TEXT - 1);
-    if (n == strspn(text ? text : "", " \t\n\v\f\r"))
+    const bool none = n == strspn(start, " \t\n\v\f\r");
+    if (none && w == 0)
         return error_set(e, STK_EUSAGE, "ops",
                          "ops: none are given, so pictures keep their own sizes and make no batch; "
                          "say for example Resize(256) | CenterCrop(224)");
-    struct reader r = {.text = {.start = text, .at = text, .e = e}};
-    const int rc = read_pipeline(&r, out);
+    struct reader r = {.text = {.start = start, .at = start, .e = e}};
+    const int rc = none ? STK_OK : read_pipeline(&r, out);
     return rc ? rc : ops_check(out, &r.text, dtype);
 }

@@ -77,7 +77,8 @@ struct ops {
     int normalize; /* which op it is; -1: none */
 };
 
-int ops_read(struct ops *out, const char *text, stk_dtype dtype, stk_error *e);
+/* dtype is that of the result; w and h are those of every picture, or 0 when they differ from one to the next. */
+int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e);
 /* The ops with all defaults filled in, in one text form that ops_read reads to the same; n is at least OPS_TEXT. */
 void ops_write(const struct ops *ops, char *buf, size_t n);
 

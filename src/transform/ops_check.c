@@ -12,6 +12,7 @@ struct flow {
     int32_t w, h;    /* 0: open */
     int channels;
     const struct op *floats; /* the op that made floats of the bytes; NULL: none yet */
+    const struct op *bytes;  /* the op that asked for bytes; NULL: none yet */
 };
 
 bool op_resized(const struct op *o, int32_t w, int32_t h, int32_t *out_w, int32_t *out_h)
@@ -98,16 +99,23 @@ static int check_to_tensor(struct flow *f, const struct op *o)
     return STK_OK;
 }
 
+static int disagree(const struct flow *f, const struct op *o)
+{
+    return text_error(f->text, o->column, "ToDtype(%s), but the dtype of the loader is %s: make them agree",
+                      dtype_name(o->dtype), dtype_name(f->dtype));
+}
+
 static int check_to_dtype(struct flow *f, const struct op *o)
 {
-    if (o->dtype == STK_UINT8 && !f->floats)
-        return STK_OK;
-    if (o->dtype == STK_UINT8)
+    if (o->dtype == STK_UINT8 && f->floats)
         return text_error(f->text, o->column, "ToDtype(uint8) comes after %s; there is no way back from floats",
                           op_name(f->floats->kind));
+    if (o->dtype == STK_UINT8) {
+        f->bytes = o;
+        return STK_OK;
+    }
     if (o->dtype != f->dtype)
-        return text_error(f->text, o->column, "ToDtype(%s), but the dtype of the loader is %s: make them agree",
-                          dtype_name(o->dtype), dtype_name(f->dtype));
+        return disagree(f, o);
     if (!f->floats) {
         f->floats = o;
         f->ops->unit = o->scaled ? UNIT_TIMES : UNIT_KEEP;
@@ -165,17 +173,22 @@ static int check_op(struct flow *f, const struct op *o)
 
 int ops_check(struct ops *ops, struct text *t, stk_dtype dtype)
 {
-    struct flow f = {.ops = ops, .text = t, .dtype = dtype, .channels = 3};
+    struct flow f = {.ops = ops, .text = t, .dtype = dtype, .w = ops->w, .h = ops->h, .channels = 3};
     for (int i = 0; i < ops->n; i++) {
         const int rc = check_op(&f, &ops->op[i]);
         if (rc)
             return rc;
     }
+    if (f.bytes && !f.floats && ops->normalize < 0 && dtype != STK_UINT8)
+        return disagree(&f, f.bytes);
     if (f.w == 0)
         return error_set(
             t->e, STK_EUSAGE, "ops",
             "ops: they leave the size of the result open, and pictures of different sizes make no batch: end "
             "with CenterCrop(224), or give Resize both sides, Resize((224, 224))");
+    if (f.w > OPS_SIDE || f.h > OPS_SIDE)
+        return error_set(t->e, STK_EUSAGE, "ops", "ops: the pictures have %d x %d pixels, and a side over %d", (int)f.w,
+                         (int)f.h, OPS_SIDE);
     ops->w = f.w;
     ops->h = f.h;
     ops->channels = f.channels;

@@ -68,7 +68,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
         return error_nomem(e, "ops", sizeof *p);
-    rc = ops_read(&p->ops, o->ops, o->dtype, e);
+    rc = ops_read(&p->ops, o->ops, o->dtype, o->fixed_w, o->fixed_h, e);
     if (rc) {
         plan_free(p);
         return rc;

@@ -19,11 +19,12 @@
 struct plan;
 
 struct plan_options {
-    const char *ops;
+    const char *ops;   /* NULL or "": none, which is possible for pictures of one size */
     stk_dtype dtype;   /* of the result; never DEFAULT here */
     stk_layout layout; /* never DEFAULT here */
     stk_fidelity fidelity;
-    stk_cpu cpu; /* which kernels; never DEFAULT here */
+    stk_cpu cpu;              /* which kernels; never DEFAULT here */
+    int32_t fixed_w, fixed_h; /* the size of all pictures, where ops may leave it open; 0: they differ */
 };
 
 enum { JOB_STEPS = 32 };

@@ -238,6 +238,9 @@ int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h,
         if (rc)
             return rc;
     }
+    if (g.w != p->ops.w || g.h != p->ops.h) /* a picture of another size than all were said to have */
+        return error_set(e, STK_EBUG, "transform", "%d x %d pixels become %d x %d, not %d x %d", (int)w, (int)h,
+                         (int)g.w, (int)g.h, (int)p->ops.w, (int)p->ops.h);
     return STK_OK;
 }
 

@@ -255,7 +255,7 @@ static bool some_levels(struct levels *v, const struct kernels *k, int shape, in
         snprintf(text, sizeof text, "CenterCrop(1) | Normalize((0.%03d, 0.%03d, 0.%03d), (0.%03d1, 0.%03d1, %d))",
                  below(1000), below(1000), below(1000), below(1000), below(1000), 1 + below(100));
     struct ops ops;
-    CHECK_EQ(ops_read(&ops, text, STK_FLOAT32, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, text, STK_FLOAT32, 0, 0, NULL), STK_OK);
     levels_init(v, &ops, (enum store_dtype)dtype);
     return levels_exact(v, k, (enum store_shape)shape, (enum store_dtype)dtype);
 }
@@ -351,7 +351,7 @@ static void bench_parts(stk_cpu cpu, int32_t in, enum filter filter)
     float *row = aligned_alloc(64, sizeof *row * 3 * OUT * OUT);
     struct ops ops;
     struct levels v;
-    ops_read(&ops, "CenterCrop(8) | Normalize", STK_FLOAT32, NULL);
+    ops_read(&ops, "CenterCrop(8) | Normalize", STK_FLOAT32, 0, 0, NULL);
     levels_init(&v, &ops, STORE_F32);
     double t[4] = {1e9, 1e9, 1e9, 1e9};
     for (int i = 0; i < ROUNDS; i++) {

@@ -61,18 +61,18 @@ static void tables(void)
 {
     struct ops ops;
     struct levels v;
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | Normalize", STK_FLOAT32, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | Normalize", STK_FLOAT32, 0, 0, NULL), STK_OK);
     levels_init(&v, &ops, STORE_F32);
     CHECK(f32_at(&v, 0, 0) == (0.0f - 0.485f) / 0.229f);
     CHECK(f32_at(&v, 2, 255) == (1.0f - 0.406f) / 0.225f);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8)", STK_FLOAT32, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8)", STK_FLOAT32, 0, 0, NULL), STK_OK);
     levels_init(&v, &ops, STORE_F32);
     for (int i = 0; i < 256; i++)
         CHECK(f32_at(&v, 1, i) == (float)i / 255.0f);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(float32)", STK_FLOAT32, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(float32)", STK_FLOAT32, 0, 0, NULL), STK_OK);
     levels_init(&v, &ops, STORE_F32);
     CHECK(f32_at(&v, 1, 200) == 200.0f);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(float32, scale=True)", STK_FLOAT32, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(float32, scale=True)", STK_FLOAT32, 0, 0, NULL), STK_OK);
     levels_init(&v, &ops, STORE_F32);
     CHECK(f32_at(&v, 1, 3) == 3.0f * (float)(1.0 / 255.0));
 }
@@ -93,7 +93,7 @@ static void arithmetic_is_exact(void)
                     struct ops ops;
                     struct levels v;
                     struct kernels k;
-                    CHECK_EQ(ops_read(&ops, texts[t], STK_FLOAT32, NULL), STK_OK);
+                    CHECK_EQ(ops_read(&ops, texts[t], STK_FLOAT32, 0, 0, NULL), STK_OK);
                     levels_init(&v, &ops, (enum store_dtype)d);
                     kernels_fill(&k, sets[s]);
                     CHECK(levels_exact(&v, &k, (enum store_shape)shape, (enum store_dtype)d));

@@ -56,12 +56,12 @@ static void reads_and_writes(void)
         struct ops ops;
         stk_error e = {0};
         char text[OPS_TEXT], again[OPS_TEXT];
-        CHECK_EQ(ops_read(&ops, good[i][0], STK_FLOAT32, &e), STK_OK);
+        CHECK_EQ(ops_read(&ops, good[i][0], STK_FLOAT32, 0, 0, &e), STK_OK);
         if (e.code)
             printf("%s: %s\n", good[i][0], e.text);
         ops_write(&ops, text, sizeof text);
         CHECK_STR(text, good[i][1]);
-        CHECK_EQ(ops_read(&ops, text, STK_FLOAT32, &e), STK_OK);
+        CHECK_EQ(ops_read(&ops, text, STK_FLOAT32, 0, 0, &e), STK_OK);
         ops_write(&ops, again, sizeof again);
         CHECK_STR(again, text);
     }
@@ -138,6 +138,8 @@ static const char *const bad[][2] = {
     {"ToTensor | CenterCrop(8) | Pad(1, fill=3)", "Pad comes after ToTensor"},
     {"CenterCrop(8) | ToTensor | ToDtype(uint8)", "there is no way back from floats"},
     {"CenterCrop(8) | ToDtype(float16)", "ToDtype(float16), but the dtype of the loader is float32"},
+    {"CenterCrop(8) | ToDtype(uint8)", "column 17: ToDtype(uint8), but the dtype of the loader is float32"},
+    {"ToDtype(uint8, scale=True) | CenterCrop(8)", "column 1: ToDtype(uint8), but the dtype of the loader is float32"},
     {"CenterCrop(8) | ToDtype(int64)", "read int64, expected float32, float16, bfloat16 or uint8"},
     {"image: CenterCrop(8); mask: CenterCrop(8)", "column 21: several pipelines are not in this version"},
     {"mask: CenterCrop(8)", "pipeline \"mask\": only \"image\" is in this version"},
@@ -149,12 +151,12 @@ static void errors_point_at_the_place(void)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct ops ops;
         stk_error e = {0};
-        CHECK_EQ(ops_read(&ops, bad[i][0], STK_FLOAT32, &e), STK_EUSAGE);
+        CHECK_EQ(ops_read(&ops, bad[i][0], STK_FLOAT32, 0, 0, &e), STK_EUSAGE);
         if (!strstr(e.text, bad[i][1]))
             printf("%s\n  gives  %s\n  not    %s\n", bad[i][0], e.text, bad[i][1]);
         CHECK(strstr(e.text, bad[i][1]) != NULL);
         CHECK(strncmp(e.text, "ops: ", 5) == 0);
-        CHECK_EQ(ops_read(&ops, bad[i][0], STK_FLOAT32, NULL), STK_EUSAGE);
+        CHECK_EQ(ops_read(&ops, bad[i][0], STK_FLOAT32, 0, 0, NULL), STK_EUSAGE);
     }
 }
 
@@ -162,16 +164,19 @@ static void types_must_agree(void)
 {
     struct ops ops;
     stk_error e = {0};
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | Normalize", STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | Normalize", STK_UINT8, 0, 0, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "the dtype is uint8") != NULL);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor", STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor", STK_UINT8, 0, 0, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "ToTensor gives floats") != NULL);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | PILToTensor", STK_UINT8, &e), STK_OK);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(uint8)", STK_UINT8, &e), STK_OK);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor | Normalize", STK_BFLOAT16, &e), STK_OK);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(half, scale=True)", STK_FLOAT16, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(float32)", STK_UINT8, 0, 0, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "ToDtype(float32), but the dtype of the loader is uint8") != NULL);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(uint8) | Normalize", STK_FLOAT32, 0, 0, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | PILToTensor", STK_UINT8, 0, 0, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(uint8)", STK_UINT8, 0, 0, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor | Normalize", STK_BFLOAT16, 0, 0, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToDtype(half, scale=True)", STK_FLOAT16, 0, 0, &e), STK_OK);
     CHECK_EQ(ops.unit, UNIT_TIMES);
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor | ToDtype(float32)", STK_FLOAT32, &e), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | ToTensor | ToDtype(float32)", STK_FLOAT32, 0, 0, &e), STK_OK);
     CHECK_EQ(ops.unit, UNIT_DIVIDE);
 }
 
@@ -189,7 +194,7 @@ static void sizes_are_known(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ops ops;
-        CHECK_EQ(ops_read(&ops, cases[i].text, STK_UINT8, NULL), STK_OK);
+        CHECK_EQ(ops_read(&ops, cases[i].text, STK_UINT8, 0, 0, NULL), STK_OK);
         CHECK_EQ(ops.w, cases[i].w);
         CHECK_EQ(ops.h, cases[i].h);
         CHECK_EQ(ops.channels, cases[i].channels);
@@ -203,30 +208,31 @@ static void limits(void)
     char text[2 * OPS_TEXT] = "CenterCrop(8)";
     for (int i = 0; i < OPS_MAX; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "|ToImage");
-    CHECK_EQ(ops_read(&ops, text, STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, text, STK_UINT8, 0, 0, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "more than 16 ops") != NULL);
     memset(text, ' ', sizeof text - 1);
     text[sizeof text - 1] = 0;
-    CHECK_EQ(ops_read(&ops, text, STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, text, STK_UINT8, 0, 0, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "longer than") != NULL);
     /* numbers and words of any length */
     memset(text, '1', 3000);
     memcpy(text, "CenterCrop(", 11);
     text[3000] = 0;
-    CHECK_EQ(ops_read(&ops, text, STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, text, STK_UINT8, 0, 0, &e), STK_EUSAGE);
     memset(text + 11, 'x', 2900);
-    CHECK_EQ(ops_read(&ops, text, STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, text, STK_UINT8, 0, 0, &e), STK_EUSAGE);
     memset(text, 'x', 3000);
-    CHECK_EQ(ops_read(&ops, text, STK_UINT8, &e), STK_EUSAGE);
-    CHECK_EQ(ops_read(&ops, NULL, STK_UINT8, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, text, STK_UINT8, 0, 0, &e), STK_EUSAGE);
+    CHECK_EQ(ops_read(&ops, NULL, STK_UINT8, 0, 0, &e), STK_EUSAGE);
 }
 
 /* Every use of a name is counted, so that each has draws of its own. */
 static void counts_uses(void)
 {
     struct ops ops;
-    CHECK_EQ(ops_read(&ops, "RandomCrop(9) | RandomHorizontalFlip | RandomCrop(8) | RandomCrop(7)", STK_UINT8, NULL),
-             STK_OK);
+    CHECK_EQ(
+        ops_read(&ops, "RandomCrop(9) | RandomHorizontalFlip | RandomCrop(8) | RandomCrop(7)", STK_UINT8, 0, 0, NULL),
+        STK_OK);
     CHECK_EQ(ops.op[0].nth, 0);
     CHECK_EQ(ops.op[1].nth, 0);
     CHECK_EQ(ops.op[2].nth, 1);
@@ -239,7 +245,7 @@ static void locale_has_no_say(void)
     char text[OPS_TEXT];
     if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "de_DE") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
         SKIP("no locale with a decimal comma is installed");
-    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | RandomHorizontalFlip(0.25)", STK_UINT8, NULL), STK_OK);
+    CHECK_EQ(ops_read(&ops, "CenterCrop(8) | RandomHorizontalFlip(0.25)", STK_UINT8, 0, 0, NULL), STK_OK);
     CHECK(ops.op[1].p == 0.25);
     ops_write(&ops, text, sizeof text);
     CHECK(strstr(text, "p=0.25)") != NULL);

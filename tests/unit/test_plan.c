@@ -103,6 +103,53 @@ static void refuses_odd_options(void)
     CHECK(p == NULL);
 }
 
+/* Where all pictures have one size, ops may leave it as it is, and there may be none. */
+static void pictures_of_one_size(void)
+{
+    static const struct {
+        const char *ops;
+        int32_t w, h;
+    } cases[] = {{NULL, 7, 5},
+                 {" ", 7, 5},
+                 {"RandomHorizontalFlip(1) | RandomHorizontalFlip(1)", 7, 5},
+                 {"Pad(2)", 11, 9},
+                 {"Resize(10)", 14, 10},
+                 {"CenterCrop(3)", 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct plan_options o = {
+            .ops = cases[i].ops, .dtype = STK_UINT8, .layout = STK_NHWC, .cpu = STK_CPU_C, .fixed_w = 7, .fixed_h = 5};
+        struct plan *p = NULL;
+        struct job j;
+        stk_error e = {0};
+        int64_t s[3];
+        CHECK_EQ(plan_new(&p, &o, &e), STK_OK);
+        plan_shape(p, s);
+        CHECK(s[0] == cases[i].h && s[1] == cases[i].w && s[2] == 3);
+        CHECK_EQ(plan_draw(p, &(struct draw){0}, 7, 5, &j, &e), STK_OK);
+        struct image im = picture(7, 5, i);
+        uint8_t *row = run(p, &j, &im);
+        if (cases[i].w == 7)
+            CHECK(memcmp(row, im.px, plan_row_bytes(p)) == 0);
+        free(row);
+        free(im.px);
+        if (cases[i].w != 3) /* another size than was said makes no row of this one's */
+            CHECK_EQ(plan_draw(p, &(struct draw){0}, 8, 5, &j, &e), STK_EBUG);
+        plan_free(p);
+    }
+}
+
+static void too_large_without_ops(void)
+{
+    struct plan *p = NULL;
+    stk_error e = {0};
+    struct plan_options o = {.dtype = STK_UINT8, .layout = STK_NCHW, .cpu = STK_CPU_C, .fixed_w = 7, .fixed_h = 70000};
+    CHECK_EQ(plan_new(&p, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "7 x 70000 pixels") != NULL);
+    o.ops = "CenterCrop(8)";
+    CHECK_EQ(plan_new(&p, &o, &e), STK_OK);
+    plan_free(p);
+}
+
 static struct job job_of(const struct plan *p, uint64_t sample, int32_t w, int32_t h)
 {
     struct job j;
@@ -465,8 +512,8 @@ static void streamed_rows(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(shapes), T(refuses_odd_options), T(trims_the_usual), T(trimming_changes_no_bit),
-          T(random_resized_crop_is_fair), T(falls_back_to_the_middle), T(flips_and_crops_are_fair),
-          T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_a_picture), T(checks_what_it_gets),
-          T(layouts_and_types), T(streamed_rows))
+    TESTS(T(shapes), T(refuses_odd_options), T(pictures_of_one_size), T(too_large_without_ops), T(trims_the_usual),
+          T(trimming_changes_no_bit), T(random_resized_crop_is_fair), T(falls_back_to_the_middle),
+          T(flips_and_crops_are_fair), T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_a_picture),
+          T(checks_what_it_gets), T(layouts_and_types), T(streamed_rows))
 }
