@@ -355,7 +355,7 @@ static int check_values(struct args *a)
         return END_USAGE;
     }
     if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
-        a->o.max_bad = 1e-12; /* zero would be the default */
+        a->o.max_bad = -1; /* none; zero would be the default */
     return END_GOOD;
 }
 

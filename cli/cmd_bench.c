@@ -167,7 +167,7 @@ static void print_advice(const struct bench *b)
     stk_info i;
     stk_info_get(&i);
     if (strcmp(b->limit, "consumer") == 0) {
-        puts("The threads mostly waited: the caller is the slower side, and loading is no bottleneck here.");
+        puts("The threads mostly waited, and the caller hardly did: loading is no bottleneck here.");
         return;
     }
     const char *doing = strcmp(b->limit, "read") == 0        ? "reading"

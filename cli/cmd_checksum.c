@@ -66,9 +66,10 @@ static uint64_t hash_row(const stk_batch *b, int64_t row)
     return h;
 }
 
-static int64_t sample_of(const stk_batch *b, int64_t row)
+/* Of a field that numbers the rows. */
+static int64_t number_of(const stk_batch *b, const char *name, int64_t row)
 {
-    const stk_array *x = stk_field(b, "index");
+    const stk_array *x = stk_field(b, name);
     return x ? ((const int64_t *)x->data)[row] : -1;
 }
 
@@ -141,15 +142,13 @@ static void json_tail(struct checksum *c, const char *error)
 static void take_batch(struct checksum *c, const stk_batch *b)
 {
     const int64_t rows = stk_samples(b), epoch = stk_batch_epoch(b);
-    const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
-    const int64_t first = c->r.position + c->a->o.rank * (c->step / world);
     for (int64_t row = 0; row < rows; row++) {
         if (!is_valid(b, row))
             continue;
         const uint64_t h = hash_row(b, row);
         c->r.hash = hash_number(h, c->r.hash);
         c->r.samples++;
-        tell_sample(c, epoch, first + row, sample_of(b, row), h);
+        tell_sample(c, epoch, number_of(b, "position", row), number_of(b, "index", row), h);
     }
     c->r.position += c->step;
     c->batches++;

@@ -147,6 +147,14 @@ void out_say(const char *command, const char *format, ...)
     putc('\n', stderr);
 }
 
+/* One file of a set that cannot be read is a bad sample; the set itself is a matter of the machine, and so are
+ * descriptors and memory that have run out. */
+static int end_of_reading(const stk_error *e)
+{
+    const int ran_out = e && (e->os_error == EMFILE || e->os_error == ENFILE || e->os_error == ENOMEM);
+    return e && e->sample >= 0 && !ran_out ? END_BAD : END_MACHINE;
+}
+
 int out_end_of(int code, const stk_error *e)
 {
     switch (code) {
@@ -162,8 +170,7 @@ int out_end_of(int code, const stk_error *e)
         return END_BAD;
     case STK_EIO:
     case STK_ENOTFOUND:
-        /* One file of a set that cannot be read is a bad sample; the set itself is a matter of the machine. */
-        return e && e->sample >= 0 ? END_BAD : END_MACHINE;
+        return end_of_reading(e);
     default:
         return END_MACHINE;
     }

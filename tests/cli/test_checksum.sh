@@ -91,5 +91,22 @@ ends 0 "a bad sample is left out" sum --on-error skip --max-bad 0.1
 mv out whole
 ends 0 "the same with other batches" sum --on-error skip --max-bad 0.1 --batch-size 7 --threads 3
 same out whole "skip with other batches"
+ends 1 "no bad sample at all" sum --on-error skip --max-bad 0
+# What is left out leaves its position empty, whatever the batches and ranks are.
+ends 0 "each sample but one" sum --on-error skip --max-bad 0.1 --each-sample
+mv out one
+[ "$(wc -l <one)" = 46 ] || fail "each sample but one: 23 lines an epoch"
+[ "$(cut -d' ' -f2 one | sort -n | tail -n 1)" = 23 ] || fail "each sample but one: positions up to 23"
+for o in 5 8; do
+  ends 0 "each sample but one, batches of $o" sum --on-error skip --max-bad 0.1 --each-sample --batch-size $o
+  same out one "each sample but one, batches of $o"
+done
+: >ranks
+for r in 0 1; do
+  ends 0 "each sample but one, rank $r" sum --on-error skip --max-bad 0.1 --each-sample --batch-size 4 --rank $r --world-size 2
+  cat out >>ranks
+done
+sort -n -k1,1 -k2,2 ranks >sorted
+same sorted one "each sample but one, two ranks joined"
 ends 2 "a state of another data set" sum --state st --epochs 9
 finish

@@ -31,5 +31,13 @@ ends 1 "verify --json" "$stoker" verify photos --json
 json out "verify" 'd["samples"] == 24 and d["good"] == 21 and d["bad"] == 3 and len(d["bad_samples"]) == 3 and d["complete"]'
 ends 3 "a list that cannot be written" "$stoker" verify photos --quarantine nowhere/bad.txt
 says err 'nowhere/bad.txt' "the list that cannot be written is named"
+# Descriptors that run out say nothing of the samples: it ends with 3, or finds what is bad when it gets by.
+# shellcheck disable=SC2016 # $1 is for the inner shell
+for i in 1 2 3; do
+  sh -c 'ulimit -n 5 && exec "$1" verify photos --threads 16' sh "$stoker" >out 2>err
+  end=$?
+  [ $end = 3 ] || cmp -s out first || fail "too few descriptors: ended with $end"
+  [ $end != 3 ] || says err 'Too many open files' "too few descriptors"
+done
 ends 3 "nothing there" "$stoker" verify nowhere
 finish
