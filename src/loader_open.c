@@ -77,8 +77,12 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
             l->label = i;
     }
     if (l->picture >= 0) {
-        const struct plan_options p = {
+        struct plan_options p = {
             .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
+        if (fields[l->picture].kind == FIELD_PIXELS) {
+            p.fixed_h = (int32_t)fields[l->picture].shape[0];
+            p.fixed_w = (int32_t)fields[l->picture].shape[1];
+        }
         int rc = plan_new(&l->plan, &p, e);
         if (rc != STK_OK)
             return rc;

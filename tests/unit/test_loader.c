@@ -970,6 +970,24 @@ static void count_line(void *user, const char *text)
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
+/* Zero is the default: pictures of one size need no ops. */
+static void pixels_without_ops(void)
+{
+    static uint8_t px[4][2][3][3];
+    memset(px, 51, sizeof px);
+    const int64_t shape[] = {4, 2, 3, 3};
+    const stk_array image = {.name = "image", .data = px, .dtype = STK_UINT8, .ndim = 4, .device = 1, .shape = shape};
+    const stk_options o = {.arrays = &image, .n_arrays = 1};
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+    const stk_array *x = stk_field(b, "image");
+    CHECK(x->shape[1] == 3 && x->shape[2] == 2 && x->shape[3] == 3);
+    CHECK(((float *)x->data)[17] == 51 / 255.0f);
+    stk_release(b);
+    stk_close(l);
+}
+
 static stk_loader *asked;
 
 static void ask_back(void *user, const char *text)
@@ -1061,6 +1079,7 @@ int main(int argc, char **argv)
         T(arrays_in_memory),
         T(float_labels),
         T(pixels_in_memory),
+        T(pixels_without_ops),
         T(a_log_may_ask_the_loader),
         T(words),
     };
