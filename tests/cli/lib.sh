@@ -11,6 +11,7 @@ case ${1:-} in
 /*) stoker=$1 ;;
 *) stoker=$PWD/$1 ;;
 esac
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
 unset NO_COLOR STOKER_RANK
 work=$(mktemp -d "${TMPDIR:-/tmp}/stoker-cli.XXXXXX") || exit 1
 trap 'chmod -R u+rwX "$work" 2>/dev/null; rm -rf "$work"' EXIT

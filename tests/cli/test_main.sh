@@ -15,6 +15,10 @@ for c in ls bench show verify checksum synth info; do
   ends 0 "$c --help" "$stoker" $c --help
   same out help "$c --help and help $c"
   [ ! -s err ] || fail "$c --help says something on stderr"
+  grep -oE '^  (-[a-z], )?--[a-z-]+' help | grep -oE -- '--[a-z-]+' | while read -r o; do
+    grep -qE -- "$o[\` ]" "$here/../../docs/command.md" || echo "$o"
+  done >missing
+  [ ! -s missing ] || fail "docs/command.md lacks $(tr '\n' ' ' <missing)of $c"
   awk 'length > 112 && !/^  .*stoker / { print; bad = 1 } END { exit bad }' out || fail "help of $c has long lines"
 done
 
