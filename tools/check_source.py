@@ -122,7 +122,7 @@ def check_text(path: Path, text: str) -> None:
             say(path, n, f"not for this place: {m[0]!r}")
     if text and not text.endswith("\n"):
         say(path, text.count("\n") + 1, "no newline at the end")
-    if path.suffix in (".py", ".sh") or path.name in ("Makefile", "meson.build"):
+    if path.suffix in (".py", ".sh") or path.name in ("Makefile", "meson.build", "meson_options.txt"):
         if not any("SPDX-License-Identifier: Apache-2.0" in line for line in text.splitlines()[:2]):
             say(path, 1, "no SPDX line")
 
