@@ -54,16 +54,6 @@ void *arena_alloc(struct arena *a, size_t n)
     return p;
 }
 
-size_t arena_mark(const struct arena *a)
-{
-    return a->used;
-}
-
-void arena_reset(struct arena *a, size_t mark)
-{
-    a->used = mark;
-}
-
 void arena_done(struct arena *a)
 {
     pages_free(a->base, a->cap);

@@ -24,9 +24,6 @@ size_t arena_cost(size_t n);
 int arena_reserve(struct arena *a, size_t n);
 /* Aligned to 64 bytes, followed by 64 readable bytes. NULL when it does not fit. */
 void *arena_alloc(struct arena *a, size_t n);
-/* Position, and return to it: for scratch within scratch. */
-size_t arena_mark(const struct arena *a);
-void arena_reset(struct arena *a, size_t mark);
 /* Frees; also a zeroed one, also twice. */
 void arena_done(struct arena *a);
 

@@ -27,15 +27,5 @@ static inline uint64_t le64(const uint8_t *p)
 {
     return le32(p) | (uint64_t)le32(p + 4) << 32;
 }
-static inline void put_le32(uint8_t *p, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(v >> 8 * i);
-}
-static inline void put_le64(uint8_t *p, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        p[i] = (uint8_t)(v >> 8 * i);
-}
 
 #endif

@@ -9,12 +9,13 @@
 
 #include "base/arena.h"
 #include "base/sample.h"
+#include "base/size.h"
 
 /* In head.odd, above the public STK_ODD_*: the codec's library has to hold all of the picture while it decodes. */
 enum { CODEC_HELD = 1 << 24 };
 
 /* One picture to decode. */
-struct job {
+struct picture_job {
     const uint8_t *bytes;
     size_t n;
     const struct head *head;
@@ -32,7 +33,7 @@ struct codec {
     size_t (*scratch)(const struct head *h, const struct rect *crop, bool whole);
     size_t (*foreign)(const struct head *h, const struct rect *crop, bool whole);
     /* The crop, 3 channels, in the arena. state is what open() gave to this thread. */
-    int (*pixels)(void *state, const struct job *job, struct image *out, int *warnings, stk_error *e);
+    int (*pixels)(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(void); /* NULL: no memory. Both may be missing: no state. */
@@ -41,15 +42,6 @@ struct codec {
 
 extern const struct codec codec_jpeg, codec_png, codec_webp;
 
-/* a * b and a + b that stay at SIZE_MAX instead of wrapping. */
-static inline size_t size_mul(size_t a, size_t b)
-{
-    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
-}
-static inline size_t size_add(size_t a, size_t b)
-{
-    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
-}
 /* Bytes of w x h RGB pixels. */
 static inline size_t rgb_bytes(int32_t w, int32_t h)
 {

@@ -17,7 +17,7 @@
 
 static const char stage[] = "decode";
 
-enum { N_FORMATS = STK_WEBP + 1, DEFAULT_MAX_PIXELS = 256000000 };
+enum { N_FORMATS = STK_WEBP + 1 };
 
 /* By stk_format; NULL: not in this build. */
 static const struct codec *const codecs[N_FORMATS] = {
@@ -130,12 +130,12 @@ static int check_size(const struct head *h, int64_t max_pixels, stk_error *e)
 {
     if (h->w <= 0 || h->h <= 0)
         return error_set(e, STK_EDATA, stage, "has no pixels (%d x %d)", h->w, h->h);
-    const int64_t pixels = (int64_t)h->w * h->h, limit = max_pixels > 0 ? max_pixels : DEFAULT_MAX_PIXELS;
-    if (pixels <= limit)
+    const int64_t pixels = (int64_t)h->w * h->h;
+    if (max_pixels == 0 || pixels <= max_pixels)
         return STK_OK;
     char has[32], may[32];
     pixels_words(pixels, has, sizeof has);
-    pixels_words(limit, may, sizeof may);
+    pixels_words(max_pixels, may, sizeof may);
     return error_set(e, STK_EDATA, stage, "%dx%d is %s pixels, over the limit of %s; raise max_pixels", h->w, h->h, has,
                      may);
 }
@@ -212,7 +212,7 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     if (!c || !inside(&w->crop, head_width(h), head_height(h)))
         return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
                          w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
-    const struct job job = {
+    const struct picture_job job = {
         .bytes = bytes, .n = n, .head = h, .crop = stored_crop(h, w), .whole = w->whole, .arena = a};
     const int rc = c->pixels(d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;

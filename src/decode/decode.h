@@ -17,7 +17,7 @@
 #include "base/sample.h"
 
 struct decode_limits {
-    int64_t max_pixels;
+    int64_t max_pixels; /* 0: no limit */
     bool no_exif;
 };
 

@@ -143,7 +143,7 @@ static void *jpeg_open(void)
     return calloc(1, sizeof(struct jpeg));
 }
 
-static void begin(struct jpeg *j, const struct job *job)
+static void begin(struct jpeg *j, const struct picture_job *job)
 {
     memset(j, 0, sizeof *j);
     j->c.err = jpeg_std_error(&j->err);
@@ -162,7 +162,7 @@ static void begin(struct jpeg *j, const struct job *job)
 }
 
 /* From here to the end of run() any call of libjpeg may jump out. */
-static void read_header(struct jpeg *j, const struct job *job)
+static void read_header(struct jpeg *j, const struct picture_job *job)
 {
     jpeg_create_decompress(&j->c);
     j->c.src = &j->src;
@@ -264,7 +264,7 @@ static void read_rest(struct jpeg *j, uint8_t *row)
         j->err.num_warnings++;
 }
 
-static int run(struct jpeg *j, const struct job *job, struct image *out, stk_error *e)
+static int run(struct jpeg *j, const struct picture_job *job, struct image *out, stk_error *e)
 {
     read_header(j, job);
     if (!same_as_head(j, job->head))
@@ -290,7 +290,7 @@ static int run(struct jpeg *j, const struct job *job, struct image *out, stk_err
     return STK_OK;
 }
 
-static int explain(struct jpeg *j, const struct job *job, stk_error *e)
+static int explain(struct jpeg *j, const struct picture_job *job, stk_error *e)
 {
     if (j->at_end)
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, before its last row", job->n);
@@ -305,14 +305,14 @@ static int explain(struct jpeg *j, const struct job *job, stk_error *e)
     return error_set(e, STK_EDATA, stage, "%s JPEG: %s", kind, words);
 }
 
-static int run_guarded(struct jpeg *j, const struct job *job, struct image *out, stk_error *e)
+static int run_guarded(struct jpeg *j, const struct picture_job *job, struct image *out, stk_error *e)
 {
     if (setjmp(j->jump))
         return explain(j, job, e);
     return run(j, job, out, e);
 }
 
-static int jpeg_pixels(void *state, const struct job *job, struct image *out, int *warnings, stk_error *e)
+static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
 {
     struct jpeg *j = state;
     const struct head *h = job->head;

@@ -32,7 +32,7 @@ enum {
     TEXT_MAX = 1 << 20,         /* unpacked; Pillow's limit too */
     FOREIGN_FIXED = 128 * 1024, /* libpng's structs, zlib's window and tables */
     PASSES = 7,                 /* of an interlaced picture */
-    N_SPANS = 4,
+    N_PIECES = 4,
     CHUNK_HEAD = 8,
 };
 
@@ -42,8 +42,8 @@ static void put_be32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* What libpng reads, one span after the other. */
-struct span {
+/* What libpng reads, one piece after the other. */
+struct piece {
     const uint8_t *p;
     size_t n;
 };
@@ -51,8 +51,8 @@ struct span {
 struct reader {
     png_structp png;
     png_infop info;
-    struct span spans[N_SPANS];
-    int span;
+    struct piece pieces[N_PIECES];
+    int piece;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
     size_t chunk_max; /* unpacked; 0: no limit, which is right for pixels */
@@ -96,14 +96,14 @@ static void on_read(png_structp png, png_bytep out, size_t n)
 {
     struct reader *r = png_get_io_ptr(png);
     while (n > 0) {
-        struct span *s = &r->spans[r->span];
+        struct piece *s = &r->pieces[r->piece];
         const size_t k = n < s->n ? n : s->n;
-        if (k == 0 && r->span + 1 == N_SPANS) {
+        if (k == 0 && r->piece + 1 == N_PIECES) {
             r->at_end = true;
             png_error(png, "end of file");
         }
         if (k == 0) {
-            r->span++;
+            r->piece++;
             continue;
         }
         memcpy(out, s->p, k);
@@ -167,30 +167,30 @@ static void take_text(struct reader *r, struct buf *out)
 }
 
 /* The text itself, in out when it has to be unpacked. A text that cannot be had is none. */
-static struct span unpack(const struct png_string *t, struct buf *out)
+static struct piece unpack(const struct png_string *t, struct buf *out)
 {
     static const uint8_t end[12] = {0, 0, 0, 0, 0, 0, 0, 0, 'I', 'D', 'A', 'T'}; /* a checksum, the next chunk */
     static const struct png_chunks tiny = {.w = 1, .h = 1, .bits = 8};
     if (!t->chunk)
-        return (struct span){t->p, t->n};
-    struct reader r = {.spans = {{r.header, HEADER_BYTES}, {t->chunk, t->chunk_bytes}, {end, sizeof end}},
+        return (struct piece){t->p, t->n};
+    struct reader r = {.pieces = {{r.header, HEADER_BYTES}, {t->chunk, t->chunk_bytes}, {end, sizeof end}},
                        .chunk_max = TEXT_MAX};
     make_header(r.header, &tiny);
     take_text(&r, out);
     close_reader(&r);
-    return (struct span){out->data, out->len};
+    return (struct piece){out->data, out->len};
 }
 
 static int orientation_of(const struct png_chunks *c)
 {
     struct buf texts[3] = {{.max = TEXT_MAX}, {.max = TEXT_MAX}, {.max = TEXT_MAX}};
-    struct span exif = {c->exif.p, c->exif.n};
+    struct piece exif = {c->exif.p, c->exif.n};
     if (!exif.p && (c->raw_exif.p || c->raw_exif.chunk)) {
-        const struct span raw = unpack(&c->raw_exif, &texts[0]);
+        const struct piece raw = unpack(&c->raw_exif, &texts[0]);
         png_hex_profile(raw.p, raw.n, &texts[1]);
-        exif = (struct span){texts[1].data, texts[1].len};
+        exif = (struct piece){texts[1].data, texts[1].len};
     }
-    const struct span xmp = unpack(&c->xmp, &texts[2]);
+    const struct piece xmp = unpack(&c->xmp, &texts[2]);
     const struct exif found = {exif.p, exif.n, xmp.p, xmp.n};
     const int orientation = exif_orientation(&found);
     for (int i = 0; i < 3; i++)
@@ -249,7 +249,7 @@ struct target {
     size_t stride; /* of rows */
 };
 
-static int target_init(struct target *t, const struct job *job, const struct png_chunks *c, stk_error *e)
+static int target_init(struct target *t, const struct picture_job *job, const struct png_chunks *c, stk_error *e)
 {
     png_rows_init(&t->how, c);
     t->interlaced = c->interlaced;
@@ -266,7 +266,7 @@ static void expand(const struct target *t, const struct rect *crop, const uint8_
 }
 
 /* Row by row: what lies above the crop is read over. */
-static void read_rows(struct reader *r, const struct job *job, const struct target *t)
+static void read_rows(struct reader *r, const struct picture_job *job, const struct target *t)
 {
     const int32_t end = job->whole ? job->head->h : job->crop.y + job->crop.h;
     for (int32_t y = 0; y < end; y++) {
@@ -276,7 +276,7 @@ static void read_rows(struct reader *r, const struct job *job, const struct targ
 }
 
 /* All seven passes over all rows; only the last may stop early. */
-static void read_passes(struct reader *r, const struct job *job, const struct target *t)
+static void read_passes(struct reader *r, const struct picture_job *job, const struct target *t)
 {
     const int32_t last = job->crop.y + job->crop.h;
     png_set_interlace_handling(r->png);
@@ -297,7 +297,7 @@ static int explain(const struct reader *r, size_t n, stk_error *e)
 }
 
 /* Where libpng stumbles after the last pass, only the end of the stream is missing. */
-static int read_pixels(struct reader *r, const struct job *job, const struct target *t, stk_error *e)
+static int read_pixels(struct reader *r, const struct picture_job *job, const struct target *t, stk_error *e)
 {
     if (setjmp(r->jump))
         return png_get_current_pass_number(r->png) == PASSES ? STK_OK : explain(r, job->n, e);
@@ -311,30 +311,31 @@ static int read_pixels(struct reader *r, const struct job *job, const struct tar
 
 /* The file from its pixels on. A chunk of them that the file ends in gets another head, with the length that is there:
  * libpng would not take a part of it, and often enough all pixels are in it. */
-static void feed(struct reader *r, const struct job *job, const struct png_chunks *c)
+static void feed(struct reader *r, const struct picture_job *job, const struct png_chunks *c)
 {
     r->cut = png_cut(job->bytes, job->n, c);
     const size_t end = r->cut ? r->cut : job->n;
     make_header(r->header, c);
-    r->spans[0] = (struct span){r->header, HEADER_BYTES};
-    r->spans[1] = (struct span){job->bytes + c->idat, end - c->idat};
+    r->pieces[0] = (struct piece){r->header, HEADER_BYTES};
+    r->pieces[1] = (struct piece){job->bytes + c->idat, end - c->idat};
     if (!r->cut)
         return;
     const size_t left = job->n - r->cut - CHUNK_HEAD;
     put_be32(r->cut_head, (uint32_t)left);
     memcpy(r->cut_head + 4, "IDAT", 4);
-    r->spans[2] = (struct span){r->cut_head, CHUNK_HEAD};
-    r->spans[3] = (struct span){job->bytes + r->cut + CHUNK_HEAD, left};
+    r->pieces[2] = (struct piece){r->cut_head, CHUNK_HEAD};
+    r->pieces[3] = (struct piece){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
 /* libpng looks at the sum of a chunk when it is through with it, and a crop may end before: then a flipped bit would
  * go into the pixels in silence. So the sums are ours to look at, of every chunk that pixels were taken from. */
-static int wrong_sums(const struct reader *r, const struct job *job, const struct png_chunks *c)
+static int wrong_sums(const struct reader *r, const struct picture_job *job, const struct png_chunks *c)
 {
-    return png_wrong_sums(job->bytes, (size_t)(r->spans[1].p - job->bytes), job->n, c);
+    return png_wrong_sums(job->bytes, (size_t)(r->pieces[1].p - job->bytes), job->n, c);
 }
 
-static int decode(const struct job *job, const struct png_chunks *c, struct image *out, int *warnings, stk_error *e)
+static int decode(const struct picture_job *job, const struct png_chunks *c, struct image *out, int *warnings,
+                  stk_error *e)
 {
     struct target t;
     int rc = target_init(&t, job, c, e);
@@ -349,14 +350,14 @@ static int decode(const struct job *job, const struct png_chunks *c, struct imag
     for (int32_t y = crop->y; rc == STK_OK && t.interlaced && y < crop->y + crop->h; y++)
         expand(&t, crop, t.rows + (size_t)y * t.stride, y);
     *out = (struct image){.px = t.px, .stride = (size_t)crop->w * 3, .w = crop->w, .h = crop->h, .channels = 3};
-    const bool cut_needed = r.cut && r.span >= 2;
+    const bool cut_needed = r.cut && r.piece >= 2;
     if (rc == STK_OK && job->whole && !cut_needed && !png_tail_whole(job->bytes, job->n, c))
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk behind its pixels",
                          job->n);
     return rc;
 }
 
-static int png_pixels(void *state, const struct job *job, struct image *out, int *warnings, stk_error *e)
+static int png_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
 {
     (void)state;
     struct png_chunks c;

@@ -173,7 +173,7 @@ static struct rect common(const struct rect *a, const struct rect *b)
 }
 
 /* Decodes what the frame has of area (in canvas coordinates, like everything here) into px. */
-static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t *px, const struct job *job,
+static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t *px, const struct picture_job *job,
                         stk_error *e)
 {
     const struct rect frame = {it->x_offset, it->y_offset, it->width, it->height};
@@ -201,7 +201,8 @@ static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t
     return code == VP8_STATUS_OK ? STK_OK : explain(code, job->n, e);
 }
 
-static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, const struct job *job, stk_error *e)
+static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, const struct picture_job *job,
+                       stk_error *e)
 {
     WebPIterator it;
     int rc;
@@ -213,7 +214,7 @@ static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, con
     return rc;
 }
 
-static int webp_pixels(void *state, const struct job *job, struct image *out, int *warnings, stk_error *e)
+static int webp_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
 {
     (void)state;
     *warnings = 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/nearest.h"
 
 static const uint64_t *ends_of(const struct names *s)
 {
@@ -135,48 +136,12 @@ uint32_t *names_sorted(const struct names *s)
 
 /* ------------------------------------------------------------------ what may have been meant */
 
-enum { WORD_MAX = 64, NAMES_LOOKED_AT = 10000 };
-
-static uint8_t lower(char c)
-{
-    return (uint8_t)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-}
-
-/* Letters to insert, delete or exchange; case counts for nothing. Both at most WORD_MAX long. */
-static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
-{
-    size_t row[WORD_MAX + 1];
-    for (size_t j = 0; j <= n_b; j++)
-        row[j] = j;
-    for (size_t i = 0; i < n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < n_b; j++) {
-            const size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
-            diagonal = row[j + 1];
-            const size_t shorter = (diagonal < row[j] ? diagonal : row[j]) + 1;
-            row[j + 1] = replaced < shorter ? replaced : shorter;
-        }
-    }
-    return row[n_b];
-}
+enum { NAMES_LOOKED_AT = 10000 };
 
 const char *names_nearest(const struct names *s, const char *word)
 {
-    const size_t n = strlen(word);
-    if (n > WORD_MAX)
-        return NULL;
-    size_t best = 1 + n / 3;
-    const char *found = NULL;
-    for (uint32_t i = 0; i < s->n && i < NAMES_LOOKED_AT; i++) {
-        const size_t length = names_length(s, i);
-        if (length > WORD_MAX)
-            continue;
-        const size_t d = distance(word, n, names_at(s, i), length);
-        if (d < best || (d == best && !found)) {
-            best = d;
-            found = names_at(s, i);
-        }
-    }
-    return found;
+    struct nearest near = {.word = word};
+    for (uint32_t i = 0; i < s->n && i < NAMES_LOOKED_AT; i++)
+        nearest_try(&near, names_at(s, i), names_length(s, i));
+    return near.found;
 }

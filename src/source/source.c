@@ -14,8 +14,6 @@
 #include "source/io.h"
 #include "source/shard.h"
 
-enum { MAX_BYTES = 1 << 30 };
-
 /* ------------------------------------------------------------------ opening */
 
 static int take_classes(struct source *s, const struct source_options *o, stk_error *e)
@@ -76,7 +74,7 @@ int source_open(struct source **out, const struct source_options *o, stk_error *
     struct source *s = calloc(1, sizeof *s);
     if (!s)
         return error_nomem(error, "open", sizeof *s);
-    s->max_bytes = o->max_bytes > 0 ? o->max_bytes : MAX_BYTES;
+    s->max_bytes = o->max_bytes > 0 ? o->max_bytes : INT64_MAX;
     const int rc = open_kind(s, &options, error);
     if (rc != STK_OK)
         source_close(s);

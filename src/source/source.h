@@ -29,7 +29,7 @@ struct source_options {
     int n_classes;
     int threads;           /* for scanning */
     const char *cache_dir; /* as in stk_options */
-    int64_t max_bytes;     /* of one file; a larger one is a bad sample */
+    int64_t max_bytes;     /* of one file; a larger one is a bad sample; 0: no limit */
 };
 
 /* What was found beside the samples. */

@@ -6,12 +6,10 @@
  * versions write around the caches; they want whole cache lines, so dst, plane and width are such
  * that every store is aligned.
  */
-#include "transform/kernel.h"
+#include "transform/kernel_store.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE __m256i two16(const uint8_t *a, const uint8_t *b)
 {
@@ -37,15 +35,10 @@ struct scale {
 /* Value i is of channel (first + i * step) % 3. */
 INLINE struct scale scale_of(const struct levels *v, int first, int step)
 {
-    float mean[8], factor[8], rest[8];
-    for (int i = 0; i < 8; i++) {
-        const int ch = (first + i * step) % 3;
-        mean[i] = v->mean[ch];
-        factor[i] = v->factor[ch];
-        rest[i] = v->factor_rest[ch];
-    }
-    return (struct scale){_mm256_set1_ps(v->unit), _mm256_set1_ps(v->unit_rest), _mm256_loadu_ps(mean),
-                          _mm256_loadu_ps(factor), _mm256_loadu_ps(rest)};
+    struct numbers n;
+    numbers_init(&n, v, 8, first, step);
+    return (struct scale){_mm256_set1_ps(v->unit), _mm256_set1_ps(v->unit_rest), _mm256_loadu_ps(n.mean),
+                          _mm256_loadu_ps(n.factor), _mm256_loadu_ps(n.rest)};
 }
 
 INLINE __m256 scaled(__m256i bytes, const struct scale *s)
@@ -63,12 +56,6 @@ INLINE __m128i bf16_of(__m256 x)
     const __m256i r = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, odd), _mm256_set1_epi32(0x7fff)), 16);
     return _mm_packus_epi32(_mm256_castsi256_si128(r), _mm256_extracti128_si256(r, 1));
 }
-
-/* How results are written: a constant in every instance of the loops below. */
-struct form {
-    enum store_dtype dtype;
-    bool stream; /* float32 only: halves do not fill a cache line at a time, and then it costs more than it saves */
-};
 
 /* Eight results, from element `at` on. */
 INLINE void put8(void *dst, size_t at, __m256 x, struct form f)
@@ -131,21 +118,6 @@ INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels
         put1(dst, i, src[i], (int)(i % 3), v, f);
 }
 
-#define STORES(name, ...)                                                                                              \
-    static void single_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        (void)plane;                                                                                                   \
-        single(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
-    }                                                                                                                  \
-    static void planar_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        planar(dst, plane, src, w, v, (struct form){__VA_ARGS__});                                                     \
-    }                                                                                                                  \
-    static void packed_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        (void)plane;                                                                                                   \
-        packed(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
-    }
 STORES(f16_avx2, STORE_F16, false)
 STORES(bf16_avx2, STORE_BF16, false)
 STORES(f32_avx2, STORE_F32, false)
@@ -183,17 +155,9 @@ void kernels_avx2_store(struct kernels *k)
 {
     k->store[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
     k->stream[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
-    store_fn *const all[STORE_SHAPES][STORE_DTYPES] = {
-        [STORE_SINGLE] = {NULL, single_f16_avx2, single_bf16_avx2, single_f32_avx2},
-        [STORE_PLANAR] = {NULL, planar_f16_avx2, planar_bf16_avx2, planar_f32_avx2},
-        [STORE_PACKED] = {NULL, packed_f16_avx2, packed_bf16_avx2, packed_f32_avx2},
-    };
-    for (int shape = 0; shape < STORE_SHAPES; shape++)
-        for (int d = STORE_F16; d < STORE_DTYPES; d++)
-            k->store[shape][d] = k->stream[shape][d] = all[shape][d];
-    k->stream[STORE_SINGLE][STORE_F32] = single_f32_stream_avx2;
-    k->stream[STORE_PLANAR][STORE_F32] = planar_f32_stream_avx2;
-    k->stream[STORE_PACKED][STORE_F32] = packed_f32_stream_avx2;
+    store_fill(k, STORE_SINGLE, single_f16_avx2, single_bf16_avx2, single_f32_avx2, single_f32_stream_avx2);
+    store_fill(k, STORE_PLANAR, planar_f16_avx2, planar_bf16_avx2, planar_f32_avx2, planar_f32_stream_avx2);
+    store_fill(k, STORE_PACKED, packed_f16_avx2, packed_bf16_avx2, packed_f32_avx2, packed_f32_stream_avx2);
     k->fence = fence_avx2;
 }
 #endif

@@ -4,12 +4,10 @@
  *
  * As in kernel_avx2_store.c, sixteen values at a time; what is left of a row goes through masks.
  */
-#include "transform/kernel.h"
+#include "transform/kernel_store.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* The numbers of struct levels, for sixteen values of the channels that they belong to. */
 struct scale {
@@ -19,15 +17,10 @@ struct scale {
 /* Value i is of channel (first + i * step) % 3. */
 INLINE struct scale scale_of(const struct levels *v, int first, int step)
 {
-    float mean[16], factor[16], rest[16];
-    for (int i = 0; i < 16; i++) {
-        const int ch = (first + i * step) % 3;
-        mean[i] = v->mean[ch];
-        factor[i] = v->factor[ch];
-        rest[i] = v->factor_rest[ch];
-    }
-    return (struct scale){_mm512_set1_ps(v->unit), _mm512_set1_ps(v->unit_rest), _mm512_loadu_ps(mean),
-                          _mm512_loadu_ps(factor), _mm512_loadu_ps(rest)};
+    struct numbers n;
+    numbers_init(&n, v, 16, first, step);
+    return (struct scale){_mm512_set1_ps(v->unit), _mm512_set1_ps(v->unit_rest), _mm512_loadu_ps(n.mean),
+                          _mm512_loadu_ps(n.factor), _mm512_loadu_ps(n.rest)};
 }
 
 INLINE __m512 scaled(__m512i bytes, const struct scale *s)
@@ -45,12 +38,6 @@ INLINE __m256i bf16_of(__m512 x)
     const __m512i r = _mm512_add_epi32(_mm512_add_epi32(u, odd), _mm512_set1_epi32(0x7fff));
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
 }
-
-/* How results are written: a constant in every instance of the loops below. */
-struct form {
-    enum store_dtype dtype;
-    bool stream; /* float32 only: halves do not fill a cache line at a time, and then it costs more than it saves */
-};
 
 /* Up to sixteen results, from element `at` on. */
 INLINE void put16(void *dst, size_t at, __m512 x, size_t left, struct form f)
@@ -104,21 +91,6 @@ INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels
             put16(dst, at, scaled(load16(src + at), &s[k]), n - at, f);
 }
 
-#define STORES(name, ...)                                                                                              \
-    static void single_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        (void)plane;                                                                                                   \
-        single(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
-    }                                                                                                                  \
-    static void planar_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        planar(dst, plane, src, w, v, (struct form){__VA_ARGS__});                                                     \
-    }                                                                                                                  \
-    static void packed_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
-    {                                                                                                                  \
-        (void)plane;                                                                                                   \
-        packed(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
-    }
 STORES(f16_avx512, STORE_F16, false)
 STORES(bf16_avx512, STORE_BF16, false)
 STORES(f32_avx512, STORE_F32, false)
@@ -126,16 +98,8 @@ STORES(f32_stream_avx512, STORE_F32, true)
 
 void kernels_avx512_store(struct kernels *k)
 {
-    store_fn *const all[STORE_SHAPES][STORE_DTYPES] = {
-        [STORE_SINGLE] = {NULL, single_f16_avx512, single_bf16_avx512, single_f32_avx512},
-        [STORE_PLANAR] = {NULL, planar_f16_avx512, planar_bf16_avx512, planar_f32_avx512},
-        [STORE_PACKED] = {NULL, packed_f16_avx512, packed_bf16_avx512, packed_f32_avx512},
-    };
-    for (int shape = 0; shape < STORE_SHAPES; shape++)
-        for (int d = STORE_F16; d < STORE_DTYPES; d++)
-            k->store[shape][d] = k->stream[shape][d] = all[shape][d];
-    k->stream[STORE_SINGLE][STORE_F32] = single_f32_stream_avx512;
-    k->stream[STORE_PLANAR][STORE_F32] = planar_f32_stream_avx512;
-    k->stream[STORE_PACKED][STORE_F32] = packed_f32_stream_avx512;
+    store_fill(k, STORE_SINGLE, single_f16_avx512, single_bf16_avx512, single_f32_avx512, single_f32_stream_avx512);
+    store_fill(k, STORE_PLANAR, planar_f16_avx512, planar_bf16_avx512, planar_f32_avx512, planar_f32_stream_avx512);
+    store_fill(k, STORE_PACKED, packed_f16_avx512, packed_bf16_avx512, packed_f32_avx512, packed_f32_stream_avx512);
 }
 #endif

@@ -7,12 +7,13 @@
  */
 #include "transform/ops_text.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/nearest.h"
 
 static bool is_digit(char c)
 {
@@ -256,41 +257,12 @@ int text_value(struct text *t, struct value *v)
     return rc;
 }
 
-/* Changes of a letter that make a into b, without regard to capitals. */
-static int distance(const char *a, const char *b)
-{
-    int row[WORD_BYTES + 1];
-    const int m = (int)strlen(a), n = (int)strlen(b);
-    if (m > WORD_BYTES || n > WORD_BYTES)
-        return INT_MAX;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; i <= m; i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            const int change = corner + (lower(a[i - 1]) != lower(b[j - 1]));
-            const int one = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            corner = row[j];
-            row[j] = change < one ? change : one;
-        }
-    }
-    return row[n];
-}
-
 const char *text_nearest(const char *word, const char *const *names, int n)
 {
-    const int len = (int)strlen(word);
-    int best = (len < 6 ? 2 : len / 3) + 1;
-    const char *found = NULL;
-    for (int i = 0; i < n; i++) {
-        const int d = distance(word, names[i]);
-        if (d < best) {
-            best = d;
-            found = names[i];
-        }
-    }
-    return found;
+    struct nearest near = {.word = word};
+    for (int i = 0; i < n; i++)
+        nearest_try(&near, names[i], strlen(names[i]));
+    return near.found;
 }
 
 /* Puts digits and the exponent of the first one together without asking the locale. */

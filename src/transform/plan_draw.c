@@ -310,11 +310,11 @@ static void move_flips(struct job *j)
 }
 
 /* Inputs behind n outputs from lo on, which may lie outside: never none. */
-static struct span crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode mode)
+static struct reach crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode mode)
 {
     int32_t first = INT32_MAX, last = -1;
     if (lo >= 0 && n <= in - lo)
-        return (struct span){lo, n};
+        return (struct reach){lo, n};
     for (int32_t i = lo; i < lo + n; i++) {
         const int32_t at = plan_pad_index(i, in, mode);
         if (at >= 0) {
@@ -322,10 +322,10 @@ static struct span crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode m
             last = at > last ? at : last;
         }
     }
-    return last < 0 ? (struct span){0, 1} : (struct span){first, last - first + 1};
+    return last < 0 ? (struct reach){0, 1} : (struct reach){first, last - first + 1};
 }
 
-static struct span resize_needs(const struct axis *a, struct span out)
+static struct reach resize_needs(const struct axis *a, struct reach out)
 {
     return a->in == a->out ? out : resample_needs(a, out);
 }
@@ -333,7 +333,7 @@ static struct span resize_needs(const struct axis *a, struct span out)
 static struct rect needs(const struct step *s)
 {
     const struct rect n = s->need;
-    struct span x = {n.x, n.w}, y = {n.y, n.h};
+    struct reach x = {n.x, n.w}, y = {n.y, n.h};
     if (s->kind == STEP_CROP) {
         x = crop_needs(s->x + n.x, n.w, s->in_w, (enum pad_mode)s->pad_mode);
         y = crop_needs(s->y + n.y, n.h, s->in_h, (enum pad_mode)s->pad_mode);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "transform/plan_inner.h"
 
 enum { LINES = 16 }; /* in the buffers at a time */
@@ -46,11 +47,6 @@ struct run {
     bool mirror;           /* flip_x is still to be done */
 };
 
-static size_t times(size_t a, size_t b)
-{
-    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
-}
-
 static void *take(struct room *r, size_t bytes)
 {
     const size_t cost = arena_cost(bytes);
@@ -68,17 +64,17 @@ static void *take(struct room *r, size_t bytes)
 /* Lines begin at cache lines. */
 static struct image take_image(struct room *r, int32_t w, int32_t h, int32_t channels)
 {
-    const size_t line = times((size_t)w, (size_t)channels), stride = (line + 63) / 64 * 64;
+    const size_t line = size_mul((size_t)w, (size_t)channels), stride = (line + 63) / 64 * 64;
     return (struct image){
-        .px = take(r, times(stride, (size_t)h)), .stride = stride, .w = w, .h = h, .channels = channels};
+        .px = take(r, size_mul(stride, (size_t)h)), .stride = stride, .w = w, .h = h, .channels = channels};
 }
 
-static void take_taps(struct room *r, struct taps *t, const struct axis *a, struct span out)
+static void take_taps(struct room *r, struct taps *t, const struct axis *a, struct reach out)
 {
     const size_t n = ((size_t)out.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND;
     t->groups = resample_groups(a, out);
-    t->first = take(r, times(n, sizeof *t->first));
-    t->c = take(r, times(n, times((size_t)t->groups, 4 * sizeof *t->c)));
+    t->first = take(r, size_mul(n, sizeof *t->first));
+    t->c = take(r, size_mul(n, size_mul((size_t)t->groups, 4 * sizeof *t->c)));
 }
 
 /* Pillow 13: down first when the height loses more than twice as many pixels as the width. */
@@ -96,11 +92,11 @@ static void lay_resize(struct room *r, struct stage *st)
     st->down = s->in_h != s->h;
     st->across_first = x.plain || across_first(s); /* torch: always */
     if (st->across)
-        take_taps(r, &st->x, &x, (struct span){s->need.x, s->need.w});
+        take_taps(r, &st->x, &x, (struct reach){s->need.x, s->need.w});
     if (st->down)
-        take_taps(r, &st->y, &y, (struct span){s->need.y, s->need.h});
+        take_taps(r, &st->y, &y, (struct reach){s->need.y, s->need.h});
     const int32_t groups = st->x.groups > st->y.groups ? st->x.groups : st->y.groups;
-    st->weights = take(r, times((size_t)groups, 4 * sizeof *st->weights));
+    st->weights = take(r, size_mul((size_t)groups, 4 * sizeof *st->weights));
     if (st->across && st->down)
         st->between = st->across_first ? take_image(r, s->need.w, s->from.h, st->in.channels)
                                        : take_image(r, s->from.w, LINES, st->in.channels);
@@ -200,12 +196,12 @@ static void resize_begin(const struct kernels *k, struct stage *st)
     const struct step *s = st->s;
     const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
     if (st->across) {
-        resample_fill(&st->x, &x, (struct span){s->need.x, s->need.w}, (struct span){s->from.x, s->from.w},
+        resample_fill(&st->x, &x, (struct reach){s->need.x, s->need.w}, (struct reach){s->from.x, s->from.w},
                       st->mirrored, st->weights);
         k->pack(st->x.c, ((size_t)st->x.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND * (size_t)st->x.groups);
     }
     if (st->down) {
-        resample_fill(&st->y, &y, (struct span){s->need.y, s->need.h}, (struct span){s->from.y, s->from.h}, false,
+        resample_fill(&st->y, &y, (struct reach){s->need.y, s->need.h}, (struct reach){s->from.y, s->from.h}, false,
                       st->weights);
         k->pack(st->y.c, (size_t)st->y.n * (size_t)st->y.groups);
     }

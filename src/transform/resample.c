@@ -170,7 +170,7 @@ static struct window nearest_window(const struct axis *a, double x)
     return x < (double)a->in ? (struct window){(int32_t)x, 1} : (struct window){a->in - 1, 0};
 }
 
-struct span resample_needs(const struct axis *a, struct span out)
+struct reach resample_needs(const struct axis *a, struct reach out)
 {
     struct window first, last;
     if (a->filter == FILTER_NEAREST) {
@@ -181,10 +181,10 @@ struct span resample_needs(const struct axis *a, struct span out)
         first = window_at(a, out.lo);
         last = window_at(a, out.lo + out.n - 1);
     }
-    return (struct span){first.first, last.first + last.count - first.first};
+    return (struct reach){first.first, last.first + last.count - first.first};
 }
 
-int32_t resample_groups(const struct axis *a, struct span out)
+int32_t resample_groups(const struct axis *a, struct reach out)
 {
     int32_t most = 1;
     if (a->filter == FILTER_NEAREST)
@@ -251,7 +251,8 @@ static int32_t start_of(const struct taps *t, int32_t first, int32_t lo)
     return first - lo < room ? first : lo + room;
 }
 
-void resample_fill(struct taps *t, const struct axis *a, struct span out, struct span in, bool reverse, double *weights)
+void resample_fill(struct taps *t, const struct axis *a, struct reach out, struct reach in, bool reverse,
+                   double *weights)
 {
     const int32_t width = 4 * t->groups;
     const bool four = a->filter == FILTER_BILINEAR && !a->plain && width == 4;

@@ -34,7 +34,7 @@ struct axis {
 };
 
 /* A part of an axis: n pixels from lo. */
-struct span {
+struct reach {
     int32_t lo, n;
 };
 
@@ -53,12 +53,12 @@ struct taps {
 
 struct axis resample_axis(enum filter f, bool antialias, int32_t in, int32_t out);
 /* The inputs that a part of the output needs: never none. */
-struct span resample_needs(const struct axis *a, struct span out);
+struct reach resample_needs(const struct axis *a, struct reach out);
 /* Groups of four taps that every output of this part can do with. */
-int32_t resample_groups(const struct axis *a, struct span out);
+int32_t resample_groups(const struct axis *a, struct reach out);
 /* Fills t->first and t->c, whose groups must be set; in is what resample_needs said, or more. Weights is room
  * for 4 * groups. reverse: the last output comes first. */
-void resample_fill(struct taps *t, const struct axis *a, struct span out, struct span in, bool reverse,
+void resample_fill(struct taps *t, const struct axis *a, struct reach out, struct reach in, bool reverse,
                    double *weights);
 
 #endif

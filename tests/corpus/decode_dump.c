@@ -39,7 +39,7 @@ static int read_file(const char *path, struct buf *b)
 static int decode(struct decoder *d, const struct buf *b, struct arena *a, struct image *im, int *warnings,
                   stk_error *e)
 {
-    const struct decode_limits limits = {.max_pixels = 0};
+    const struct decode_limits limits = {.max_pixels = 256000000};
     struct head h;
     int rc = decode_head(b->data, b->len, &limits, &h, e);
     if (rc != STK_OK)

@@ -8,6 +8,7 @@
  *
  * Results lie between guard bands; inputs end where the slack that kernels may read ends, so that
  * the sanitizer sees a byte too many.
+ * Covers kernel.c and kernel_*.c.
  */
 #include "transform/kernel.h"
 
@@ -88,9 +89,9 @@ struct table {
     double *weights;
 };
 
-static struct table table_new(const struct kernels *k, const struct axis *a, struct span out, bool reverse)
+static struct table table_new(const struct kernels *k, const struct axis *a, struct reach out, bool reverse)
 {
-    const struct span in = resample_needs(a, out);
+    const struct reach in = resample_needs(a, out);
     struct table b = {.t = {.groups = resample_groups(a, out)}};
     const size_t n = ((size_t)out.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND, groups = n * (size_t)b.t.groups;
     b.t.first = aligned_alloc(64, (n * sizeof *b.t.first + 63) / 64 * 64);
@@ -120,8 +121,8 @@ static void across_one(int channels, int32_t out, int rows)
 {
     const struct axis a = some_axis(out);
     const bool reverse = below(2);
-    const struct span all = {0, out};
-    const struct span in = resample_needs(&a, all);
+    const struct reach all = {0, out};
+    const struct reach in = resample_needs(&a, all);
     struct kernels c;
     kernels_fill(&c, STK_CPU_C);
     struct table tc = table_new(&c, &a, all, reverse);
@@ -159,8 +160,8 @@ static void across(void)
 static void down_one(size_t n)
 {
     const struct axis a = some_axis(1 + below(20));
-    const struct span all = {0, a.out};
-    const struct span in = resample_needs(&a, all);
+    const struct reach all = {0, a.out};
+    const struct reach in = resample_needs(&a, all);
     const size_t stride = n + (size_t)below(40);
     struct kernels c;
     kernels_fill(&c, STK_CPU_C);
@@ -318,16 +319,16 @@ static double bench_plan(const struct picture *b, stk_cpu cpu)
     uint8_t *src = input((size_t)c.w * (size_t)c.h * 3);
     const struct image im = {.px = src, .stride = (size_t)c.w * 3, .w = c.w, .h = c.h, .channels = 3};
     struct arena a = {0};
-    const size_t bytes = plan_row_bytes(p), batch = ROWS * bytes;
+    const size_t bytes = plan_row_bytes(p), batch = ROWS * bytes, scratch = plan_scratch(p, &j);
     uint8_t *rows = pages_new(batch);
     uint64_t times[ROWS * ROUNDS];
-    if (!rows || arena_reserve(&a, plan_scratch(p, &j)))
+    if (!rows)
         return 0;
     memset(rows, 1, batch);
     for (size_t i = 0; i < ROWS * ROUNDS; i++) {
         const uint64_t before = now_ns();
-        arena_reset(&a, 0);
-        plan_run(p, &j, &im, &a, rows + i % ROWS * bytes, NULL);
+        if (arena_reserve(&a, scratch) == 0)
+            plan_run(p, &j, &im, &a, rows + i % ROWS * bytes, NULL);
         times[i] = now_ns() - before;
     }
     qsort(times, ROWS * ROUNDS, sizeof times[0], by_size);
@@ -345,7 +346,7 @@ static void bench_parts(stk_cpu cpu, int32_t in, enum filter filter)
     struct kernels k;
     kernels_fill(&k, cpu);
     const struct axis a = resample_axis(filter, true, in, OUT);
-    const struct span all = {0, OUT};
+    const struct reach all = {0, OUT};
     uint8_t *src = input((size_t)in * (size_t)in * 3), *between = input(STRIDE * (size_t)in),
             *out = input(STRIDE * OUT);
     float *row = aligned_alloc(64, sizeof *row * 3 * OUT * OUT);

@@ -56,7 +56,7 @@ static inline struct image picture_image(const struct picture *p)
 static inline int picture_decode(const void *bytes, size_t n, const struct want *want, bool no_exif,
                                  struct picture *out, int *warnings, stk_error *e)
 {
-    const struct decode_limits limits = {.max_pixels = 0, .no_exif = no_exif};
+    const struct decode_limits limits = {.max_pixels = 256000000, .no_exif = no_exif};
     struct head h;
     struct arena a = {0};
     struct image im;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_arena.c -- scratch memory: what was reserved is there, and no more. */
 #include "base/arena.h"
 #include "test.h"
 
@@ -16,26 +17,16 @@ static void hands_out_what_was_reserved(void)
     arena_done(&a);
 }
 
-static void resets_to_a_mark(void)
-{
-    struct arena a = {0};
-    CHECK_EQ(arena_reserve(&a, 4096), 0);
-    arena_alloc(&a, 10);
-    const size_t mark = arena_mark(&a);
-    void *p = arena_alloc(&a, 10);
-    arena_reset(&a, mark);
-    CHECK(arena_alloc(&a, 10) == p);
-    arena_done(&a);
-}
-
 static void does_not_shrink(void)
 {
     struct arena a = {0};
     arena_reserve(&a, 1 << 20);
+    arena_alloc(&a, 10);
     const uint8_t *base = a.base;
     arena_reserve(&a, 4096);
     CHECK(a.base == base);
     CHECK_EQ(a.cap, 1 << 20);
+    CHECK_EQ(a.used, 0);
     arena_done(&a);
 }
 
@@ -52,5 +43,5 @@ static void refuses_the_absurd(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(hands_out_what_was_reserved), T(resets_to_a_mark), T(does_not_shrink), T(refuses_the_absurd))
+    TESTS(T(hands_out_what_was_reserved), T(does_not_shrink), T(refuses_the_absurd))
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_names.c -- sets of byte strings, and which files are taken for pictures. */
+/*
+ * test_names.c -- sets of byte strings, and which files are taken for pictures.
+ * Covers names.c and picture.c.
+ */
 #include "source/names.h"
 
 #include "source/picture.h"

@@ -14,7 +14,7 @@ struct table {
     double *weights;
 };
 
-static struct table table_new(const struct axis *a, struct span out, struct span in, bool reverse)
+static struct table table_new(const struct axis *a, struct reach out, struct reach in, bool reverse)
 {
     struct table b = {.t = {.groups = resample_groups(a, out)}};
     const size_t n = ((size_t)out.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND;
@@ -44,7 +44,7 @@ static const char *const filter_names[] = {"nearest", "box", "bilinear", "hammin
 static void by_hand(void)
 {
     const struct axis half = resample_axis(FILTER_BOX, true, 4, 2);
-    struct table b = table_new(&half, (struct span){0, 2}, (struct span){0, 4}, false);
+    struct table b = table_new(&half, (struct reach){0, 2}, (struct reach){0, 4}, false);
     CHECK_EQ(b.t.groups, 1);
     CHECK_EQ(b.t.first[0], 0);
     for (int i = 0; i < 4; i++) {
@@ -55,7 +55,7 @@ static void by_hand(void)
 
     /* 2 to 4 bilinear: centres at 0.25, 0.75, 1.25, 1.75 */
     const struct axis twice = resample_axis(FILTER_BILINEAR, true, 2, 4);
-    b = table_new(&twice, (struct span){0, 4}, (struct span){0, 2}, false);
+    b = table_new(&twice, (struct reach){0, 4}, (struct reach){0, 2}, false);
     static const int32_t left[4] = {1 << 22, 3 << 20, 1 << 20, 0};
     for (int o = 0; o < 4; o++) {
         CHECK_EQ(weight(&b, o, 0, 0), left[o]);
@@ -67,7 +67,7 @@ static void by_hand(void)
 static void nearest_picks_one(void)
 {
     const struct axis a = resample_axis(FILTER_NEAREST, true, 10, 4);
-    struct table b = table_new(&a, (struct span){0, 4}, (struct span){0, 10}, false);
+    struct table b = table_new(&a, (struct reach){0, 4}, (struct reach){0, 10}, false);
     static const int32_t picks[4] = {1, 3, 6, 8};
     for (int o = 0; o < 4; o++)
         for (int i = 0; i < 10; i++)
@@ -93,7 +93,7 @@ static void whole_tables(void)
         sizes_of(k, &in, &out);
         const int f = k % FILTER_COUNT;
         const struct axis a = resample_axis((enum filter)f, k % 7 != 0, in, out);
-        struct table b = table_new(&a, (struct span){0, out}, (struct span){0, in}, false);
+        struct table b = table_new(&a, (struct reach){0, out}, (struct reach){0, in}, false);
         const int32_t width = 4 * b.t.groups;
         for (int32_t o = 0; o < out; o++) {
             int64_t sum = 0;
@@ -123,9 +123,9 @@ static void parts_of_tables(void)
         rng_init(&r, &(struct draw){.sample = (uint64_t)k}, "part", 0);
         const int32_t lo = (int32_t)rng_below(&r, (uint64_t)out), n = 1 + (int32_t)rng_below(&r, (uint64_t)(out - lo));
         const struct axis a = resample_axis((enum filter)(k % FILTER_COUNT), k % 5 != 0, in, out);
-        const struct span part = {lo, n}, from = resample_needs(&a, part);
+        const struct reach part = {lo, n}, from = resample_needs(&a, part);
         CHECK(from.lo >= 0 && from.n >= 1 && from.lo + from.n <= in);
-        struct table whole = table_new(&a, (struct span){0, out}, (struct span){0, in}, false);
+        struct table whole = table_new(&a, (struct reach){0, out}, (struct reach){0, in}, false);
         struct table some = table_new(&a, part, from, false), back = table_new(&a, part, from, true);
         for (int32_t o = 0; o < n; o++)
             for (int32_t i = 0; i < in; i++) {
@@ -145,7 +145,7 @@ static void extremes(void)
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
         for (int f = 0; f < FILTER_COUNT; f++) {
             const struct axis a = resample_axis((enum filter)f, true, sizes[k][0], sizes[k][1]);
-            const struct span out = {sizes[k][1] - 1, 1}, in = resample_needs(&a, out);
+            const struct reach out = {sizes[k][1] - 1, 1}, in = resample_needs(&a, out);
             struct table b = table_new(&a, out, in, false);
             CHECK(b.t.groups >= 1 && in.n >= 1 && in.lo + in.n <= sizes[k][0]);
             table_free(&b);
@@ -158,7 +158,7 @@ static void nearest_runs_out(void)
     for (int32_t in = 1; in < 200; in++)
         for (int32_t out = 1; out < 200; out++) {
             const struct axis a = resample_axis(FILTER_NEAREST, true, in, out);
-            const struct span last = {out - 1, 1}, from = resample_needs(&a, last);
+            const struct reach last = {out - 1, 1}, from = resample_needs(&a, last);
             double x = (double)in / out * 0.5;
             for (int32_t i = 1; i < out; i++)
                 x += (double)in / out;
