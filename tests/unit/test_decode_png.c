@@ -2,6 +2,7 @@
 /*
  * test_decode_png.c -- PNGs of all fifteen kinds, plain and interlaced, written here without a library
  * (stored blocks, no filter): pixels, crops, chunks, texts, damage.
+ * Covers decode_png.c, png_chunks.c, png_crc.c and png_rows.c.
  */
 #include "pictures.h"
 

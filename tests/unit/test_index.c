@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_index.c -- the block of an index, its checks, and its cache on disk. */
+/*
+ * test_index.c -- the block of an index, its checks, and its cache on disk.
+ * Covers index.c and index_cache.c.
+ */
 #include "source/index.h"
 
 #include <dirent.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_io.c -- reading files: whole, odd, and those that cannot be read. */
+/*
+ * test_io.c -- reading files: whole, odd, and those that cannot be read.
+ * Covers io_pread.c.
+ */
 #include "source/io.h"
 
 #include "temp_tree.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_list.c -- records of text files, cells, JSON, and how a list is recognised. */
+/*
+ * test_list.c -- records of text files, cells, JSON, and how a list is recognised.
+ * Covers lines.c, list.c, list_look.c, list_table.c, list_json.c; list_index.c is in test_shard_list.c.
+ */
 #include "source/list.h"
 
 #include "temp_tree.h"

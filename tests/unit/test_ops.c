@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_ops.c -- the text of ops: what is read, what it means, and what errors say.
+ * Covers ops.c, ops_args.c, ops_check.c, ops_text.c and ops_write.c.
  */
 #include "transform/ops.h"
 

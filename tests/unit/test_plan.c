@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_plan.c -- plans and jobs: what is drawn, that trimming changes no bit, memory, extremes.
+ * Covers plan.c, plan_draw.c and plan_run.c.
  */
 #include "transform/plan.h"
 

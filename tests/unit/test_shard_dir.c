@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_shard_dir.c -- folders: order, classes, what is ignored, loops. */
+/*
+ * test_shard_dir.c -- folders: order, classes, what is ignored, loops.
+ * Covers shard_dir.c and tree.c.
+ */
 #include "source/source.h"
 #include "temp_tree.h"
 #include "test.h"

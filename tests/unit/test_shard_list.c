@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_shard_list.c -- lists: labels of all kinds, what is wrong with them, missing files, size, cache. */
+/*
+ * test_shard_list.c -- lists: labels of all kinds, what is wrong with them, missing files, size, cache.
+ * Covers shard_list.c and list_index.c.
+ */
 #include "source/source.h"
 #include "temp_tree.h"
 #include "test.h"

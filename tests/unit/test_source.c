@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source.c -- what a source's name stands for, and the words when it stands for nothing. */
+/*
+ * test_source.c -- what a source's name stands for, and the words when it stands for nothing.
+ * Covers source.c and recognise.c.
+ */
 #include "source/source.h"
 
 #include "temp_tree.h"
