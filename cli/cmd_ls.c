@@ -220,9 +220,13 @@ static void print_ignored(const stk_overview *o)
         const char *words;
         int64_t n;
     } kinds[] = {
-        {"hidden", o->ignored_hidden},           {"no pictures by name", o->ignored_other},
-        {"links in a circle", o->ignored_loops}, {"unreadable", o->unreadable},
-        {"empty classes", o->empty_classes},     {"missing files", o->missing},
+        {"hidden", o->ignored_hidden},
+        {"no pictures by name", o->ignored_other - o->beside},
+        {"pictures beside the class folders (files:SRC takes all)", o->beside},
+        {"links in a circle", o->ignored_loops},
+        {"unreadable", o->unreadable},
+        {"empty classes", o->empty_classes},
+        {"missing files", o->missing},
     };
     const char *between = "";
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -327,7 +331,8 @@ static void json_tallies(struct json *j, const struct listing *l)
     json_close(j, '}');
     json_open(j, "ignored", '{');
     json_int(j, "hidden", l->o.ignored_hidden);
-    json_int(j, "other", l->o.ignored_other);
+    json_int(j, "other", l->o.ignored_other - l->o.beside);
+    json_int(j, "beside", l->o.beside);
     json_int(j, "loops", l->o.ignored_loops);
     json_int(j, "unreadable", l->o.unreadable);
     json_int(j, "empty_classes", l->o.empty_classes);

@@ -9,11 +9,7 @@
 #include "desk.h"
 
 #include "base/error.h"
-
-static size_t add(size_t a, size_t b)
-{
-    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
-}
+#include "base/size.h"
 
 static int charge(struct desk *d, size_t need, stk_error *e)
 {
@@ -60,11 +56,11 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
 {
-    const size_t file = d->reading.file.len, need = add(add(scratch, foreign), file);
+    const size_t file = d->reading.file.len, need = size_add(size_add(scratch, foreign), file);
     const int rc = charge(d, need, e);
     if (rc != STK_OK)
         return rc;
-    if (d->budget && scratch < d->arena.cap && add(desk_held(d), foreign) > d->budget->share)
+    if (d->budget && scratch < d->arena.cap && size_add(desk_held(d), foreign) > d->budget->share)
         arena_done(&d->arena);
     return arena_reserve(&d->arena, scratch) == 0 ? STK_OK : error_nomem(e, "decode", scratch);
 }

@@ -58,10 +58,10 @@ struct ring {
     pthread_cond_t work, ready, quiet;
     struct slot *slots;
     int64_t n_slots;
-    int64_t head, tail;          /* batches delivered; batches begun */
-    int64_t row;                 /* next row of the batch that is being handed out, tail - 1 */
-    struct place in, out;        /* of the next batch to begin; of the next to deliver */
-    int in_flight;               /* tickets that are with workers */
+    int64_t head, tail;   /* batches delivered; batches begun */
+    int64_t row;          /* next row of the batch that is being handed out, tail - 1 */
+    struct place in, out; /* of the next batch to begin; of the next to deliver */
+    int in_flight;        /* tickets that are with workers */
     bool paused, stopped;
     atomic_int dropping; /* whether either is set, for those without the lock */
     struct depot *depot;
