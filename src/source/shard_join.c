@@ -5,6 +5,7 @@
  * Sample i is sample i - first[p] of part p. The parts have the same fields; their classes are the
  * same names in the same order, which `classes` can bring about.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ struct join {
     int n;
     struct source **parts;
     int64_t *first; /* n + 1 */
+    pthread_mutex_t lock;
+    bool summed; /* under lock, like what follows */
     struct source_tally tally;
 };
 
@@ -44,6 +47,7 @@ static void close_join(struct source *s)
         source_close(j->parts[i]);
     free(j->parts);
     free(j->first);
+    pthread_mutex_destroy(&j->lock);
     free(j);
     s->state = NULL;
 }
@@ -99,9 +103,30 @@ static uint64_t fingerprint(const struct source *s)
     return h;
 }
 
+static void add_tally(struct source_tally *to, const struct source_tally *t)
+{
+    to->ignored_hidden += t->ignored_hidden;
+    to->ignored_other += t->ignored_other;
+    to->ignored_loops += t->ignored_loops;
+    to->unreadable += t->unreadable;
+    to->empty_classes += t->empty_classes;
+    to->missing += t->missing;
+    to->beside += t->beside;
+    to->bytes += t->bytes;
+    to->index_s += t->index_s;
+    to->index_bytes += t->index_bytes;
+}
+
+/* Summed when somebody asks: it looks at every file of every part. */
 static const struct source_tally *tally(const struct source *s)
 {
-    return &((const struct join *)s->state)->tally;
+    struct join *j = s->state;
+    pthread_mutex_lock(&j->lock);
+    for (int i = 0; !j->summed && i < j->n; i++)
+        add_tally(&j->tally, source_tally(j->parts[i]));
+    j->summed = true;
+    pthread_mutex_unlock(&j->lock);
+    return &j->tally;
 }
 
 static const char *class_name(const struct source *s, int i)
@@ -145,19 +170,6 @@ static int check_fields(const struct source *a, const struct source *b, const ch
     return error_set(e, STK_EUSAGE, "open", "%s has other fields than the source before it", name);
 }
 
-static void add_tally(struct source_tally *to, const struct source_tally *t)
-{
-    to->ignored_hidden += t->ignored_hidden;
-    to->ignored_other += t->ignored_other;
-    to->ignored_loops += t->ignored_loops;
-    to->unreadable += t->unreadable;
-    to->empty_classes += t->empty_classes;
-    to->missing += t->missing;
-    to->bytes += t->bytes;
-    to->index_s += t->index_s;
-    to->index_bytes += t->index_bytes;
-}
-
 static int open_part(struct source *s, const struct source_options *o, int i, stk_error *e)
 {
     struct join *j = s->state;
@@ -174,7 +186,6 @@ static int open_part(struct source *s, const struct source_options *o, int i, st
     if (rc != STK_OK)
         return rc;
     j->first[i + 1] = j->first[i] + source_count(j->parts[i]);
-    add_tally(&j->tally, source_tally(j->parts[i]));
     return STK_OK;
 }
 
@@ -185,6 +196,7 @@ int shard_join_open(struct source *s, const struct source_options *o, stk_error 
     struct join *j = calloc(1, sizeof *j);
     if (!j)
         return error_nomem(e, "open", sizeof *j);
+    pthread_mutex_init(&j->lock, NULL);
     s->state = j;
     s->ops = &ops;
     s->kind = "joined sources";
