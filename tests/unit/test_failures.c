@@ -22,7 +22,7 @@
 
 /* Which call fails: counted down while armed. */
 static atomic_int fail_in = -1, calls;
-static const char *failing;
+static _Atomic(const char *) failing;
 
 static int fails(const char *kind)
 {
