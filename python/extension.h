@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * extension.h -- what the files of the extension module _stoker share.
+ *
+ * The module is thin: it turns Python's objects into the options of stoker.h and batches into buffers.
+ * What users see is the package stoker, in Python. There is no global state: types and the maker of
+ * exceptions are in the state of the module.
+ */
+#ifndef EXTENSION_H
+#define EXTENSION_H
+
+#include <Python.h>
+
+#include <stdbool.h>
+
+#include "stoker.h"
+
+struct state {
+    PyObject *memory_type, *loader_type, *source_type;
+    PyObject *make_error; /* called with the parts of a stk_error, gives an exception */
+};
+
+/* module.c */
+/* Sets the exception for *e; returns NULL. */
+PyObject *module_raise(const struct state *s, const stk_error *e);
+/* A path or name as bytes to str, as os.fsdecode does. */
+PyObject *module_text(const char *bytes);
+
+/* memory.c */
+extern PyType_Spec memory_spec;
+const char *memory_dtype_name(stk_dtype t);
+size_t memory_item_bytes(stk_dtype t);
+/* Field i of a batch, described by a; the object keeps the memory of the field, not the batch. */
+PyObject *memory_new(const struct state *s, const stk_batch *b, int i, const stk_array *a);
+
+/* hooks.c: functions of Python that the engine calls from its threads. */
+enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };
+
+struct hook_field {
+    char name[32];
+    int64_t shape[HOOK_DIMS];
+    size_t bytes;
+};
+
+struct hooks {
+    PyObject *fill, *op; /* callables; NULL: none */
+    int64_t count;
+    stk_array fields[HOOK_FIELDS];
+    struct hook_field about[HOOK_FIELDS];
+    int n_fields;
+    stk_array result;
+    struct hook_field about_result;
+    stk_source_hooks source;
+    stk_op_hook on_row;
+};
+
+/* (callable, count, ((name, dtype, shape), ...)) and (callable, None or (name, dtype, shape)). */
+int hooks_set_fill(struct hooks *h, PyObject *spec);
+int hooks_set_op(struct hooks *h, PyObject *spec);
+
+/* options.c: a dict becomes options, and what they point to. */
+struct options {
+    stk_options o;
+    PyObject *kept;   /* list of bytes objects */
+    Py_buffer *views; /* arrays, subset, weights */
+    int n_views;
+    stk_array *arrays;
+    const char **classes, **sources;
+    struct hooks hooks;
+};
+
+int options_read(struct options *to, PyObject *dict); /* 0, or -1 with an exception; options_done in both cases */
+void options_done(struct options *o);
+
+/* loader.c, source.c */
+extern PyType_Spec loader_spec, source_spec;
+PyObject *source_scan(PyObject *module, PyObject *args); /* goes over all samples */
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader.c -- a loader: batches as tuples of Memory.
+ *
+ * Waiting releases the GIL and looks for signals every SLICE_MS. `users` counts the threads that are in the engine;
+ * close() wakes them and waits until they have left, since stk_close comes last. Threads of the engine
+ * may be in a function of Python, so it, too, runs without the GIL.
+ */
+#include "extension.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLICE_MS = 50 };
+
+struct loader {
+    PyObject_HEAD stk_loader *l; /* NULL: closed */
+    struct options options;
+    int users;
+    bool closing;
+    int *wanted; /* numbers of the fields to hand out; NULL: all but index and valid */
+    int n_wanted;
+};
+
+static const struct state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+/* The loader, when it is open; each enter has its leave. */
+static stk_loader *enter(struct loader *o)
+{
+    if (!o->l || o->closing) {
+        const stk_error e = {
+            .code = STK_STOPPED, .sample = -1, .reason = "the loader is closed", .text = "the loader is closed"};
+        module_raise(state_of((PyObject *)o), &e);
+        return NULL;
+    }
+    o->users++;
+    return o->l;
+}
+
+static void leave(struct loader *o)
+{
+    o->users--;
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+static PyObject *open_loader(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)keywords;
+    PyObject *dict;
+    if (!PyArg_ParseTuple(args, "O!", &PyDict_Type, &dict))
+        return NULL;
+    struct loader *o = (struct loader *)PyType_GenericAlloc(type, 0);
+    if (!o)
+        return NULL;
+    if (options_read(&o->options, dict)) {
+        Py_DECREF(o);
+        return NULL;
+    }
+    stk_error e;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc = stk_open(&o->l, &o->options.o, &e);
+    Py_END_ALLOW_THREADS if (rc != STK_OK)
+    {
+        module_raise(PyType_GetModuleState(type), &e);
+        Py_DECREF(o);
+        return NULL;
+    }
+    return (PyObject *)o;
+}
+
+static void shut(struct loader *o)
+{
+    stk_loader *l = o->l;
+    if (!l || o->closing)
+        return;
+    o->closing = true;
+    stk_stop(l);
+    const struct timespec pause = {.tv_nsec = 200 * 1000};
+    Py_BEGIN_ALLOW_THREADS while (o->users > 0)
+    {
+        nanosleep(&pause, NULL);
+        PyGILState_STATE gil = PyGILState_Ensure(); /* users changes under it */
+        PyGILState_Release(gil);
+    }
+    stk_close(l);
+    Py_END_ALLOW_THREADS o->l = NULL;
+    options_done(&o->options);
+}
+
+static PyObject *close_loader(PyObject *self, PyObject *none)
+{
+    (void)none;
+    shut((struct loader *)self);
+    Py_RETURN_NONE;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    const struct loader *o = (struct loader *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(o->options.hooks.fill);
+    Py_VISIT(o->options.hooks.op);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    shut((struct loader *)self);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    struct loader *o = (struct loader *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    shut(o);
+    options_done(&o->options);
+    free(o->wanted);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+/* ------------------------------------------------------------------ batches */
+
+static const stk_array *field_at(const stk_batch *b, int i)
+{
+    const int n = stk_n_fields(b);
+    return i < n ? stk_field_at(b, i) : stk_field(b, i == n ? "index" : "valid");
+}
+
+static PyObject *tuple_of(struct loader *o, const stk_batch *b)
+{
+    const struct state *s = state_of((PyObject *)o);
+    const int n = o->wanted ? o->n_wanted : stk_n_fields(b);
+    PyObject *fields = PyTuple_New(n);
+    for (int i = 0; fields && i < n; i++) {
+        const int f = o->wanted ? o->wanted[i] : i;
+        PyObject *m = memory_new(s, b, f, field_at(b, f));
+        if (m)
+            PyTuple_SetItem(fields, i, m);
+        else
+            Py_CLEAR(fields);
+    }
+    return fields;
+}
+
+static int wait_for(struct loader *o, stk_loader *l, stk_batch **b, stk_error *e)
+{
+    (void)o;
+    for (;;) {
+        int rc;
+        Py_BEGIN_ALLOW_THREADS rc = stk_next_wait(l, b, SLICE_MS, e);
+        Py_END_ALLOW_THREADS if (rc != STK_AGAIN) return rc;
+        if (PyErr_CheckSignals())
+            return -1;
+    }
+}
+
+static PyObject *next_batch(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    stk_batch *b = NULL;
+    stk_error e;
+    PyObject *result = NULL;
+    const int rc = wait_for(o, l, &b, &e);
+    if (rc == STK_OK)
+        result = tuple_of(o, b);
+    else if (rc == STK_END)
+        result = Py_NewRef(Py_None);
+    else if (rc == STK_STOPPED)
+        PyErr_SetString(PyExc_RuntimeError, "the loader was closed while waiting for a batch");
+    else if (rc >= 0)
+        module_raise(state_of(self), &e);
+    stk_release(b);
+    leave(o);
+    return result;
+}
+
+static PyObject *get_rows(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    Py_buffer samples;
+    long long epoch;
+    if (!PyArg_ParseTuple(args, "y*L", &samples, &epoch))
+        return NULL;
+    PyObject *result = NULL;
+    stk_loader *l = enter(o);
+    if (l) {
+        stk_batch *b;
+        stk_error e;
+        int rc;
+        Py_BEGIN_ALLOW_THREADS rc = stk_get(l, samples.buf, samples.len / 8, epoch, &b, &e);
+        Py_END_ALLOW_THREADS result = rc == STK_OK ? tuple_of(o, b) : module_raise(state_of(self), &e);
+        stk_release(b);
+        leave(o);
+    }
+    PyBuffer_Release(&samples);
+    return result;
+}
+
+/* [(name, dtype, shape of a row)], index and valid last. */
+static PyObject *fields_of(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    stk_batch *b;
+    stk_error e;
+    PyObject *list = NULL;
+    if (stk_get(l, NULL, 0, 0, &b, &e) != STK_OK) {
+        module_raise(state_of(self), &e);
+        leave(o);
+        return NULL;
+    }
+    list = PyList_New(0);
+    for (int i = 0; list && i < stk_n_fields(b) + 2; i++) {
+        const stk_array *a = field_at(b, i);
+        PyObject *shape = PyTuple_New(a->ndim - 1);
+        for (int d = 1; shape && d < a->ndim; d++)
+            PyTuple_SetItem(shape, d - 1, PyLong_FromLongLong(a->shape[d]));
+        PyObject *about = shape ? Py_BuildValue("ssN", a->name, memory_dtype_name(a->dtype), shape) : NULL;
+        if (!about || PyList_Append(list, about))
+            Py_CLEAR(list);
+        Py_XDECREF(about);
+    }
+    stk_release(b);
+    leave(o);
+    return list;
+}
+
+static PyObject *select_fields(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    PyObject *numbers;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &numbers))
+        return NULL;
+    const int n = (int)PyTuple_Size(numbers);
+    int *wanted = calloc((size_t)n + 1, sizeof *wanted);
+    if (!wanted)
+        return PyErr_NoMemory();
+    for (int i = 0; i < n; i++)
+        wanted[i] = (int)PyLong_AsLong(PyTuple_GetItem(numbers, i));
+    free(o->wanted);
+    o->wanted = wanted;
+    o->n_wanted = n;
+    Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------ order and state */
+
+static PyObject *set_epoch(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    long long epoch;
+    if (!PyArg_ParseTuple(args, "L", &epoch))
+        return NULL;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    stk_error e;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc = stk_set_epoch(l, epoch, &e);
+    Py_END_ALLOW_THREADS leave(o);
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
+}
+
+/* (epoch, samples, starts or None): buffers of int64 */
+static PyObject *set_order(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    long long epoch;
+    Py_buffer samples, starts = {0};
+    if (!PyArg_ParseTuple(args, "Ly*z*", &epoch, &samples, &starts))
+        return NULL;
+    stk_loader *l = enter(o);
+    PyObject *result = NULL;
+    if (l) {
+        stk_error e;
+        const int rc = stk_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
+        result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
+        leave(o);
+    }
+    PyBuffer_Release(&samples);
+    if (starts.obj)
+        PyBuffer_Release(&starts);
+    return result;
+}
+
+static PyObject *get_state(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    char text[512];
+    stk_state_get(l, text, sizeof text);
+    leave(o);
+    return PyUnicode_FromString(text);
+}
+
+static PyObject *set_state(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "s", &text))
+        return NULL;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    stk_error e;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc = stk_state_set(l, text, &e);
+    Py_END_ALLOW_THREADS leave(o);
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
+}
+
+static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
+{
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    const int64_t n = of(l);
+    leave(o);
+    return PyLong_FromLongLong(n);
+}
+
+static int64_t length_of(stk_loader *l)
+{
+    return stk_length(l);
+}
+
+static int64_t count_of(stk_loader *l)
+{
+    return stk_count(l);
+}
+
+static PyObject *length(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, length_of);
+}
+
+static PyObject *count(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, count_of);
+}
+
+static PyObject *epoch(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, stk_epoch);
+}
+
+/* ------------------------------------------------------------------ seeing */
+
+static PyObject *stats(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    stk_stats s = {0};
+    stk_stats_get(l, &s);
+    const char *limit = stk_limit(l);
+    leave(o);
+    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLss}", "seconds", s.seconds, "waited_s", s.waited_s,
+                         "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
+                         "read_bytes", (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s,
+                         "transform_s", s.transform_s, "op_s", s.op_s, "idle_s", s.idle_s, "threads", s.threads,
+                         "memory_bytes", (long long)s.memory_bytes, "memory_limit", (long long)s.memory_limit,
+                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit);
+}
+
+static PyObject *explain(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    char text[8192];
+    stk_explain(l, text, sizeof text);
+    leave(o);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+/* [(sample, path, stage, reason)] */
+static PyObject *bad_samples(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    PyObject *list = PyList_New(0);
+    stk_error e;
+    for (int64_t i = 0; list && stk_bad_sample(l, i, &e); i++) {
+        PyObject *path = module_text(e.path);
+        PyObject *bad = path ? Py_BuildValue("LNss", (long long)e.sample, path, e.stage, e.reason) : NULL;
+        if (!bad || PyList_Append(list, bad))
+            Py_CLEAR(list);
+        Py_XDECREF(bad);
+    }
+    leave(o);
+    return list;
+}
+
+static PyObject *classes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    const int n = stk_n_classes(l);
+    PyObject *list = PyList_New(n);
+    for (int i = 0; list && i < n; i++)
+        PyList_SetItem(list, i, module_text(stk_class_name(l, i)));
+    leave(o);
+    return list;
+}
+
+static PyObject *path(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    long long sample;
+    if (!PyArg_ParseTuple(args, "L", &sample))
+        return NULL;
+    stk_loader *l = enter(o);
+    if (!l)
+        return NULL;
+    char text[8192];
+    stk_path(l, sample, text, sizeof text);
+    leave(o);
+    return module_text(text);
+}
+
+static PyMethodDef methods[] = {
+    {"next", next_batch, METH_NOARGS, "The next batch, a tuple of Memory; None ends the epoch."},
+    {"get", get_rows, METH_VARARGS, "get(samples, epoch): these rows, made now."},
+    {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape)]"},
+    {"select", select_fields, METH_VARARGS, "Numbers of the fields to hand out."},
+    {"close", close_loader, METH_NOARGS, "Stops the threads and gives all back."},
+    {"set_epoch", set_epoch, METH_VARARGS, "Goes to the start of an epoch."},
+    {"set_order", set_order, METH_VARARGS, "set_order(epoch, samples, starts)"},
+    {"state", get_state, METH_NOARGS, "The state as JSON text."},
+    {"set_state", set_state, METH_VARARGS, "Goes to where a state was taken."},
+    {"length", length, METH_NOARGS, "Batches in an epoch."},
+    {"count", count, METH_NOARGS, "Samples."},
+    {"epoch", epoch, METH_NOARGS, "The epoch of the next batch."},
+    {"stats", stats, METH_NOARGS, "Counters, as a dict."},
+    {"explain", explain, METH_NOARGS, "What was chosen, and why."},
+    {"bad_samples", bad_samples, METH_NOARGS, "[(sample, path, stage, reason)]"},
+    {"classes", classes, METH_NOARGS, "Names of the classes."},
+    {"path", path, METH_VARARGS, "Path of a sample."},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, open_loader},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "A loader of the engine."},
+    {0, NULL},
+};
+
+PyType_Spec loader_spec = {
+    .name = "stoker._stoker.Loader",
+    .basicsize = sizeof(struct loader),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c -- the memory of one field of a batch: a buffer, and DLPack.
+ *
+ * NumPy takes it by the buffer protocol, the others by DLPack; each keeps a reference, and when the last
+ * array dies the memory goes back to the loader's depot. A DLPack capsule refers to the engine's
+ * memory and not to this object, so that its deleter may run in any thread, without the GIL.
+ */
+#include "extension.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct memory {
+    PyObject_HEAD stk_memory *memory;
+    void *data;
+    stk_dtype dtype;
+    int ndim;
+    Py_ssize_t item, shape[HOOK_DIMS + 1], strides[HOOK_DIMS + 1];
+};
+
+/* Of the two letters for 64 bits NumPy's own int64 has that of long, where long has them. */
+#if LONG_MAX == INT64_MAX
+#define INT64_FORMAT  "l"
+#define UINT64_FORMAT "L"
+#else
+#define INT64_FORMAT  "q"
+#define UINT64_FORMAT "Q"
+#endif
+
+/* bfloat16 has no letter: as a buffer it is 16 bits. */
+static const struct {
+    const char *name, *format;
+    uint8_t code, bytes; /* code: DLPack's */
+} types[] = {
+    [STK_FLOAT32] = {"float32", "f", 2, 4},   [STK_FLOAT16] = {"float16", "e", 2, 2},
+    [STK_BFLOAT16] = {"bfloat16", "H", 4, 2}, [STK_UINT8] = {"uint8", "B", 1, 1},
+    [STK_INT8] = {"int8", "b", 0, 1},         [STK_INT16] = {"int16", "h", 0, 2},
+    [STK_UINT16] = {"uint16", "H", 1, 2},     [STK_INT32] = {"int32", "i", 0, 4},
+    [STK_UINT32] = {"uint32", "I", 1, 4},     [STK_INT64] = {"int64", INT64_FORMAT, 0, 8},
+    [STK_UINT64] = {"uint64", UINT64_FORMAT, 1, 8},     [STK_FLOAT64] = {"float64", "d", 2, 8},
+    [STK_BOOL] = {"bool", "?", 6, 1},
+};
+
+const char *memory_dtype_name(stk_dtype t)
+{
+    return types[t].name;
+}
+
+size_t memory_item_bytes(stk_dtype t)
+{
+    return (size_t)t < sizeof types / sizeof types[0] ? types[t].bytes : 0;
+}
+
+PyObject *memory_new(const struct state *s, const stk_batch *b, int i, const stk_array *a)
+{
+    struct memory *m = PyObject_New(struct memory, (PyTypeObject *)s->memory_type);
+    if (!m)
+        return NULL;
+    m->memory = stk_field_retain(b, i);
+    m->data = a->data;
+    m->dtype = a->dtype;
+    m->ndim = a->ndim;
+    m->item = types[a->dtype].bytes;
+    Py_ssize_t stride = m->item;
+    for (int d = a->ndim - 1; d >= 0; d--) {
+        m->shape[d] = (Py_ssize_t)a->shape[d];
+        m->strides[d] = stride;
+        stride *= m->shape[d];
+    }
+    return (PyObject *)m;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    stk_memory_release(((struct memory *)self)->memory);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ------------------------------------------------------------------ the buffer protocol */
+
+static int get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    struct memory *m = (struct memory *)self;
+    Py_ssize_t n = m->item;
+    for (int d = 0; d < m->ndim; d++)
+        n *= m->shape[d];
+    *view = (Py_buffer){
+        .buf = m->data,
+        .len = n,
+        .itemsize = m->item,
+        .ndim = m->ndim,
+        .format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)types[m->dtype].format : NULL,
+        .shape = (flags & PyBUF_ND) ? m->shape : NULL,
+        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? m->strides : NULL,
+    };
+    view->obj = Py_NewRef(self);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ DLPack, by its specification */
+
+struct dl_device {
+    int32_t type, id;
+};
+struct dl_type {
+    uint8_t code, bits;
+    uint16_t lanes;
+};
+struct dl_tensor {
+    void *data;
+    struct dl_device device;
+    int32_t ndim;
+    struct dl_type dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+struct dl_managed {
+    struct dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+};
+
+/* What a capsule owns. */
+struct export
+{
+    struct dl_managed managed;
+    int64_t shape[HOOK_DIMS + 1], strides[HOOK_DIMS + 1];
+};
+
+static void delete_export(struct dl_managed *self)
+{
+    stk_memory_release(self->context);
+    free(self);
+}
+
+/* A consumer renames the capsule and calls the deleter itself. */
+static void capsule_gone(PyObject *capsule)
+{
+    struct dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+    if (managed)
+        managed->deleter(managed);
+    else
+        PyErr_Clear();
+}
+
+static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    (void)args, (void)keywords; /* stream, max_version, dl_device, copy: host memory, the first version of the struct */
+    struct memory *m = (struct memory *)self;
+    struct export *x = calloc(1, sizeof *x);
+    if (!x)
+        return PyErr_NoMemory();
+    x->managed = (struct dl_managed){
+        .tensor = {.data = m->data,
+                   .device = {.type = 1},
+                   .ndim = m->ndim,
+                   .dtype = {types[m->dtype].code, (uint8_t)(types[m->dtype].bytes * 8), 1},
+                   .shape = x->shape,
+                   .strides = x->strides},
+        .context = m->memory,
+        .deleter = delete_export,
+    };
+    for (int d = 0; d < m->ndim; d++) {
+        x->shape[d] = m->shape[d];
+        x->strides[d] = m->strides[d] / m->item;
+    }
+    PyObject *capsule = PyCapsule_New(&x->managed, "dltensor", capsule_gone);
+    if (!capsule) {
+        free(x);
+        return NULL;
+    }
+    stk_memory_retain(m->memory);
+    return capsule;
+}
+
+static PyObject *dlpack_device(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    return Py_BuildValue("(ii)", 1, 0);
+}
+
+/* ------------------------------------------------------------------ looking at it */
+
+static PyObject *get_shape(PyObject *self, void *none)
+{
+    (void)none;
+    const struct memory *m = (struct memory *)self;
+    PyObject *shape = PyTuple_New(m->ndim);
+    for (int d = 0; shape && d < m->ndim; d++) {
+        PyObject *n = PyLong_FromSsize_t(m->shape[d]);
+        if (!n) {
+            Py_DECREF(shape);
+            return NULL;
+        }
+        PyTuple_SetItem(shape, d, n);
+    }
+    return shape;
+}
+
+static PyObject *get_dtype(PyObject *self, void *none)
+{
+    (void)none;
+    return PyUnicode_FromString(types[((struct memory *)self)->dtype].name);
+}
+
+static PyObject *get_address(PyObject *self, void *none)
+{
+    (void)none;
+    return PyLong_FromVoidPtr(((struct memory *)self)->data);
+}
+
+static PyMethodDef methods[] = {
+    {"__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, "DLPack's device: (1, 0), host memory."},
+    {0},
+};
+
+static PyGetSetDef getset[] = {
+    {"shape", get_shape, NULL, "The shape, rows first.", NULL},
+    {"dtype", get_dtype, NULL, "The name of the type.", NULL},
+    {"address", get_address, NULL, "Where it lies.", NULL},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, dealloc}, {Py_bf_getbuffer, get_buffer},        {Py_tp_methods, methods},
+    {Py_tp_getset, getset},   {Py_tp_doc, "One field of a batch."}, {0, NULL},
+};
+
+PyType_Spec memory_spec = {
+    .name = "stoker._stoker.Memory",
+    .basicsize = sizeof(struct memory),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

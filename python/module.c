@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * module.c -- the module _stoker: its state, its types, and the functions that need neither.
+ */
+#include "extension.h"
+
+#include <string.h>
+
+PyObject *module_text(const char *bytes)
+{
+    return PyUnicode_DecodeFSDefault(bytes);
+}
+
+PyObject *module_raise(const struct state *s, const stk_error *e)
+{
+    PyObject *path = module_text(e->path);
+    if (!path)
+        return NULL;
+    if (!s->make_error) {
+        Py_DECREF(path);
+        PyErr_SetString(PyExc_RuntimeError, e->text);
+        return NULL;
+    }
+    PyObject *reason = PyUnicode_DecodeUTF8(e->reason, (Py_ssize_t)strlen(e->reason), "replace");
+    PyObject *error = reason ? PyObject_CallFunction(s->make_error, "iiLsNN", e->code, e->os_error,
+                                                     (long long)e->sample, e->stage, path, reason)
+                             : NULL;
+    if (error) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_DECREF(error);
+    }
+    return NULL;
+}
+
+static PyObject *on_error(PyObject *module, PyObject *make)
+{
+    struct state *s = PyModule_GetState(module);
+    Py_XDECREF(s->make_error);
+    s->make_error = Py_NewRef(make);
+    Py_RETURN_NONE;
+}
+
+static PyObject *version(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    return PyUnicode_FromString(stk_version());
+}
+
+static PyObject *info(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    stk_info i;
+    stk_info_get(&i);
+    return Py_BuildValue("{szszszsssssssisisdsisLsLsLss}", "jpeg", i.jpeg, "png", i.png, "webp", i.webp, "version",
+                         stk_version(), "cpu_in_use", i.cpu_in_use, "cpu_has", i.cpu_has, "cpus_online", i.cpus_online,
+                         "cpus_affinity", i.cpus_affinity, "cpus_quota", i.cpus_quota, "threads", i.threads,
+                         "memory_total", (long long)i.memory_total, "memory_limit", (long long)i.memory_limit, "memory",
+                         (long long)i.memory, "cache_dir", i.cache_dir);
+}
+
+/* encode(pixels, width, height, channels): a PNG */
+static PyObject *encode(PyObject *module, PyObject *args)
+{
+    Py_buffer pixels;
+    int w, h, channels;
+    if (!PyArg_ParseTuple(args, "y*iii", &pixels, &w, &h, &channels))
+        return NULL;
+    PyObject *result = NULL;
+    if (w < 1 || h < 1 || channels < 1 || pixels.len / w / h < channels) {
+        PyErr_SetString(PyExc_ValueError, "fewer bytes than pixels");
+    } else {
+        const stk_encode_options o = {.format = STK_PNG};
+        void *png;
+        size_t n;
+        stk_error e;
+        const int rc = stk_encode(pixels.buf, w, h, channels, (size_t)w * (size_t)channels, &o, &png, &n, &e);
+        result =
+            rc == STK_OK ? PyBytes_FromStringAndSize(png, (Py_ssize_t)n) : module_raise(PyModule_GetState(module), &e);
+        stk_free(png);
+    }
+    PyBuffer_Release(&pixels);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"on_error", on_error, METH_O, "Sets the function that makes exceptions."},
+    {"version", version, METH_NOARGS, "The version of the engine."},
+    {"info", info, METH_NOARGS, "The machine and what would be chosen."},
+    {"encode", encode, METH_VARARGS, "encode(pixels, width, height, channels): a PNG."},
+    {"scan", source_scan, METH_VARARGS, "scan(options, decode): (overview, findings)."},
+    {0},
+};
+
+static int add_type(PyObject *module, PyObject **type, PyType_Spec *spec)
+{
+    *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type ? PyModule_AddType(module, (PyTypeObject *)*type) : -1;
+}
+
+static int execute(PyObject *module)
+{
+    struct state *s = PyModule_GetState(module);
+    if (add_type(module, &s->memory_type, &memory_spec) || add_type(module, &s->loader_type, &loader_spec) ||
+        add_type(module, &s->source_type, &source_spec))
+        return -1;
+    return 0;
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    const struct state *s = PyModule_GetState(module);
+    Py_VISIT(s->memory_type);
+    Py_VISIT(s->loader_type);
+    Py_VISIT(s->source_type);
+    Py_VISIT(s->make_error);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    struct state *s = PyModule_GetState(module);
+    Py_CLEAR(s->memory_type);
+    Py_CLEAR(s->loader_type);
+    Py_CLEAR(s->source_type);
+    Py_CLEAR(s->make_error);
+    return 0;
+}
+
+static void release(void *module)
+{
+    clear(module);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,          .m_name = "_stoker",    .m_doc = "The engine.",
+    .m_size = sizeof(struct state), .m_methods = functions, .m_slots = slots,
+    .m_traverse = traverse,         .m_clear = clear,       .m_free = release,
+};
+
+PyMODINIT_FUNC PyInit__stoker(void);
+PyMODINIT_FUNC PyInit__stoker(void)
+{
+    return PyModuleDef_Init(&definition);
+}

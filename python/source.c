@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.c -- a source alone: names, labels, pictures; and the scan over all of them.
+ */
+#include "extension.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct source {
+    PyObject_HEAD stk_source *s;
+};
+
+static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)keywords;
+    PyObject *dict;
+    if (!PyArg_ParseTuple(args, "O!", &PyDict_Type, &dict))
+        return NULL;
+    struct source *o = (struct source *)PyType_GenericAlloc(type, 0);
+    if (!o)
+        return NULL;
+    struct options options;
+    int rc = options_read(&options, dict);
+    if (rc == 0) {
+        stk_error e;
+        Py_BEGIN_ALLOW_THREADS rc = stk_source_open(&o->s, &options.o, &e);
+        Py_END_ALLOW_THREADS if (rc != STK_OK) module_raise(PyType_GetModuleState(type), &e);
+    }
+    options_done(&options);
+    if (rc != 0) {
+        Py_DECREF(o);
+        return NULL;
+    }
+    return (PyObject *)o;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    stk_source_close(((struct source *)self)->s);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *count(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyLong_FromLongLong(stk_source_count(((struct source *)self)->s));
+}
+
+static PyObject *kind(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyUnicode_FromString(stk_source_kind(((struct source *)self)->s));
+}
+
+static PyObject *fingerprint(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyLong_FromUnsignedLongLong(stk_source_fingerprint(((struct source *)self)->s));
+}
+
+static PyObject *classes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    const stk_source *s = ((struct source *)self)->s;
+    const int n = stk_source_n_classes(s);
+    PyObject *list = PyList_New(n);
+    for (int i = 0; list && i < n; i++)
+        PyList_SetItem(list, i, module_text(stk_source_class(s, i)));
+    return list;
+}
+
+static PyObject *path(PyObject *self, PyObject *args)
+{
+    long long sample;
+    if (!PyArg_ParseTuple(args, "L", &sample))
+        return NULL;
+    char text[8192];
+    stk_source_path(((struct source *)self)->s, sample, text, sizeof text);
+    return module_text(text);
+}
+
+/* One number for each sample, as bytes of 8 each. */
+static PyObject *numbers(const stk_source *s, int64_t (*of)(const stk_source *s, int64_t i))
+{
+    const int64_t n = stk_source_count(s);
+    int64_t *all = malloc((size_t)n * sizeof *all + 1);
+    if (!all)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS for (int64_t i = 0; i < n; i++) all[i] = of(s, i);
+    Py_END_ALLOW_THREADS PyObject *bytes =
+        PyBytes_FromStringAndSize((const char *)all, (Py_ssize_t)((size_t)n * sizeof *all));
+    free(all);
+    return bytes;
+}
+
+static PyObject *labels(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return numbers(((struct source *)self)->s, stk_source_label);
+}
+
+static int64_t hash_of_key(const stk_source *s, int64_t i)
+{
+    char key[8192];
+    const size_t n = stk_source_key(s, i, key, sizeof key);
+    return (int64_t)stk_hash(key, n < sizeof key ? n : sizeof key - 1, 0);
+}
+
+static PyObject *key_hashes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return numbers(((struct source *)self)->s, hash_of_key);
+}
+
+static PyObject *key(PyObject *self, PyObject *args)
+{
+    long long sample;
+    if (!PyArg_ParseTuple(args, "L", &sample))
+        return NULL;
+    char text[8192];
+    stk_source_key(((struct source *)self)->s, sample, text, sizeof text);
+    return module_text(text);
+}
+
+/* (pixels, height, width, label) */
+static PyObject *picture(PyObject *self, PyObject *args)
+{
+    long long sample;
+    if (!PyArg_ParseTuple(args, "L", &sample))
+        return NULL;
+    uint8_t *pixels;
+    int w = 0, h = 0, rc;
+    int64_t label = -1;
+    stk_error e;
+    Py_BEGIN_ALLOW_THREADS rc = stk_source_picture(((struct source *)self)->s, sample, &pixels, &w, &h, &label, &e);
+    Py_END_ALLOW_THREADS if (rc != STK_OK) return module_raise(PyType_GetModuleState(Py_TYPE(self)), &e);
+    PyObject *bytes = PyByteArray_FromStringAndSize((const char *)pixels, (Py_ssize_t)w * h * 3);
+    stk_free(pixels);
+    return bytes ? Py_BuildValue("NiiL", bytes, h, w, (long long)label) : NULL;
+}
+
+static PyMethodDef methods[] = {
+    {"count", count, METH_NOARGS, "Samples."},
+    {"kind", kind, METH_NOARGS, "What it was recognised as."},
+    {"fingerprint", fingerprint, METH_NOARGS, "64 bits over names, sizes and labels."},
+    {"classes", classes, METH_NOARGS, "Names of the classes."},
+    {"labels", labels, METH_NOARGS, "All labels, bytes of int64."},
+    {"key_hashes", key_hashes, METH_NOARGS, "Hashes of all keys, bytes of uint64."},
+    {"path", path, METH_VARARGS, "Path of a sample."},
+    {"key", key, METH_VARARGS, "Path below the source's folder."},
+    {"picture", picture, METH_VARARGS, "(pixels, height, width, label)"},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, open_source},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "A source of the engine."},
+    {0, NULL},
+};
+
+PyType_Spec source_spec = {
+    .name = "stoker._stoker.Source",
+    .basicsize = sizeof(struct source),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+/* ------------------------------------------------------------------ the scan */
+
+struct scan {
+    PyObject *found, *overview;
+    PyThreadState *thread; /* saved while the engine runs */
+};
+
+static void begin(void *user, const stk_overview *v, const char *const *class_names)
+{
+    (void)class_names;
+    struct scan *s = user;
+    PyEval_RestoreThread(s->thread);
+    s->overview =
+        Py_BuildValue("{sssLsLsisKsLsLsLsLsLsL}", "kind", v->kind, "samples", (long long)v->samples, "bytes",
+                      (long long)v->bytes, "n_classes", v->n_classes, "fingerprint", (unsigned long long)v->fingerprint,
+                      "ignored_hidden", (long long)v->ignored_hidden, "ignored_other", (long long)v->ignored_other,
+                      "ignored_loops", (long long)v->ignored_loops, "unreadable", (long long)v->unreadable,
+                      "empty_classes", (long long)v->empty_classes, "missing", (long long)v->missing);
+    s->thread = PyEval_SaveThread();
+}
+
+static const char *format_name(stk_format f)
+{
+    return f == STK_JPEG ? "JPEG" : f == STK_PNG ? "PNG" : f == STK_WEBP ? "WebP" : "";
+}
+
+/* (sample, path, format, width, height, label, bytes, code, reason) */
+static int each(void *user, const stk_finding *f)
+{
+    struct scan *s = user;
+    PyEval_RestoreThread(s->thread);
+    PyObject *path = module_text(f->path);
+    PyObject *one =
+        path ? Py_BuildValue("LNsiiLLis", (long long)f->sample, path, format_name(f->format), f->width, f->height,
+                             (long long)f->label, (long long)f->bytes, f->code, f->code == STK_OK ? "" : f->reason)
+             : NULL;
+    if (one)
+        PyList_Append(s->found, one);
+    Py_XDECREF(one);
+    const int stop = PyErr_Occurred() || (f->sample % 64 == 0 && PyErr_CheckSignals());
+    s->thread = PyEval_SaveThread();
+    return stop;
+}
+
+PyObject *source_scan(PyObject *module, PyObject *args)
+{
+    PyObject *dict;
+    int decode;
+    if (!PyArg_ParseTuple(args, "O!p", &PyDict_Type, &dict, &decode))
+        return NULL;
+    struct options options;
+    struct scan s = {0};
+    PyObject *result = NULL;
+    if (options_read(&options, dict) == 0 && (s.found = PyList_New(0))) {
+        const stk_scan_options o = {.decode = decode, .begin = begin, .each = each, .user = &s};
+        stk_error e;
+        s.thread = PyEval_SaveThread();
+        const int rc = stk_scan(&options.o, &o, &e);
+        PyEval_RestoreThread(s.thread);
+        if (rc != STK_OK)
+            module_raise(PyModule_GetState(module), &e);
+        else if (!PyErr_Occurred())
+            result = Py_BuildValue("OO", s.overview ? s.overview : Py_None, s.found);
+    }
+    options_done(&options);
+    Py_XDECREF(s.found);
+    Py_XDECREF(s.overview);
+    return result;
+}

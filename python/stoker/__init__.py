@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stoker keeps a training job fed: data read, decoded, transformed, shuffled and batched by threads, in C.
+
+import stoker
+
+train = stoker.Loader("train/", [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip(), stoker.Normalize()],
+                      batch_size=256, shuffle=True, drop_last=True)
+for images, labels in train:
+    ...
+"""
+
+from typing import Any
+
+from ._errors import DataError, Error, NotFoundError, UsageError
+from ._loader import Loader
+from ._ops import (
+    CenterCrop,
+    Grayscale,
+    Lambda,
+    Normalize,
+    Op,
+    Pad,
+    PILToTensor,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    ToDtype,
+    ToImage,
+    ToTensor,
+)
+from ._scan import Listing, ls, verify
+from ._source import Source
+from ._stats import Stats
+from ._stoker import info, version
+
+__version__ = version()
+
+__all__ = [
+    "CenterCrop",
+    "DataError",
+    "Error",
+    "Grayscale",
+    "Lambda",
+    "Listing",
+    "Loader",
+    "Normalize",
+    "NotFoundError",
+    "Op",
+    "PILToTensor",
+    "Pad",
+    "RandomCrop",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "Source",
+    "Stats",
+    "ToDtype",
+    "ToImage",
+    "ToTensor",
+    "UsageError",
+    "info",
+    "ls",
+    "verify",
+]
+
+# What lies in modules of its own, and is imported when it is asked for.
+_LATER = {"DataLoader": "data_loader", "convert_transform": "torchvision", "compare": "compare"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        try:
+            return getattr(import_module(f"stoker.{_LATER[name]}"), name)
+        except ModuleNotFoundError as error:
+            if error.name != f"stoker.{_LATER[name]}":
+                raise
+    raise AttributeError(f"module 'stoker' has no attribute {name!r}")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form of a batch: which fields, under which names, of which type."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _output, _stoker
+from ._errors import usage
+from ._nearest import hint
+from ._rows import Fill
+
+Raw = tuple[_stoker.Memory, ...]
+KINDS = {"int": "int64", "float": "float32", "": ""}
+COMPUTED = ("path", "key")
+
+
+class Form:
+    """Turns what the engine hands over into what the user asked for."""
+
+    def __init__(
+        self,
+        handle: _stoker.Loader,
+        fields: Sequence[str] | dict[str, str] | None,
+        order: Sequence[str],
+        as_dict: bool,
+        output: str,
+        layout: str,
+        fill: Fill | None,
+        collate: Callable[[list[Any]], Any] | None,
+        batch_fn: Callable[[Any], Any] | None,
+    ) -> None:
+        """order: of the fields, where the source has one that is not the engine's."""
+        about = handle.fields()
+        columns = [name for name, _, _ in about]
+        if fields is None:
+            fields = sorted(columns[:-2], key=order.index) if order else columns[:-2]
+        chosen = dict(fields) if isinstance(fields, dict) else {name: name for name in self._names(fields)}
+        self.names = tuple(chosen)
+        self._columns = [self._column(c, columns) for c in chosen.values()]
+        wanted = [columns.index("index" if c in COMPUTED else c) for c, _ in self._columns]
+        handle.select(tuple(wanted))
+        self._path = handle.path
+        self._fill, self._collate, self._batch_fn = fill, collate, batch_fn
+        self._output = output
+        self._convert = [_output.converter(output, about[i][1]) for i in wanted]
+        self._last = [layout == "channels_last" and len(about[i][2]) == 3 and about[i][0] == "image" for i in wanted]
+        self._objects = [bool(fill and i < len(fill.kinds) and fill.kinds[i] == "object") for i in wanted]
+        self._as_dict = as_dict or bool(fill and fill.mapping)
+        make_type: Any = collections.namedtuple
+        self._make = make_type("Batch", self.names, rename=True)._make
+
+    @staticmethod
+    def _names(fields: Sequence[str]) -> Sequence[str]:
+        if isinstance(fields, str):
+            raise usage(f"fields is {fields!r}; it must be a list, for example ('image', 'label')")
+        return fields
+
+    @staticmethod
+    def _column(text: str, columns: list[str]) -> tuple[str, str]:
+        name, _, kind = text.partition(":")
+        if name not in columns and name not in COMPUTED:
+            there = columns + list(COMPUTED)
+            raise usage(f"there is no field {name!r}{hint(name, there)}; there are {', '.join(there)}")
+        if kind not in KINDS:
+            raise usage(f"the kind of {text!r} must be one of int, float")
+        return name, KINDS[kind]
+
+    def _value(self, i: int, m: _stoker.Memory, copy: bool) -> Any:
+        name, kind = self._columns[i]
+        if name in COMPUTED:
+            return [self._path(int(sample)) for sample in np.asarray(m)]
+        if self._objects[i] and self._fill:
+            return self._fill.objects.take(np.asarray(m))
+        if kind or copy:
+            array = np.asarray(m)
+            converted = array.astype(kind or array.dtype)
+            return converted if m.dtype == "bfloat16" else _output.from_numpy(self._output, converted)
+        value = self._convert[i](m)
+        return _output.as_channels_last(self._output, value) if self._last[i] else value
+
+    def _finish(self, values: list[Any]) -> Any:
+        if self._collate:
+            rows = values[0] if self._fill else [tuple(v[i] for v in values) for i in range(len(values[0]))]
+            batch = self._collate(rows)
+        elif self._as_dict:
+            batch = dict(zip(self.names, values, strict=True))
+        else:
+            batch = self._make(values)
+        return self._batch_fn(batch) if self._batch_fn else batch
+
+    def batch(self, raw: Raw) -> Any:
+        return self._finish([self._value(i, m, copy=False) for i, m in enumerate(raw)])
+
+    def copy(self, raw: Raw) -> Any:
+        return self._finish([self._value(i, m, copy=True) for i, m in enumerate(raw)])
+
+    def joined(self, pieces: list[Raw]) -> Any:
+        """One batch of several, for get()."""
+        if len(pieces) == 1:
+            return self.batch(pieces[0])
+        values: list[Any] = []
+        for i in range(len(self.names)):
+            parts = [self._value(i, raw[i], copy=False) for raw in pieces]
+            if isinstance(parts[0], list):
+                values.append([v for part in parts for v in part])
+            else:
+                values.append(_output.concatenate(self._output, parts))
+        return self._finish(values)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader is given, source and transform, becomes what the engine takes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ._errors import usage
+from ._ops import Lambda, Op
+from ._output import framework
+from ._rows import Caller, Fill, IterableFill, MapFill
+from ._source import Source
+from ._types import NUMBERS
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, partial)
+FRAMEWORKS = ("torchvision", "timm", "torch", "albumentations")
+
+
+@dataclass
+class Given:
+    """A source, as the engine takes it."""
+
+    options: dict[str, Any]
+    fill: Fill | None = None
+    picture_size: tuple[int, int] | None = None  # of arrays of pixels: height, width
+    order: list[str] = field(default_factory=list)  # of the fields of arrays, as they were given
+    foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
+
+
+@dataclass
+class Transform:
+    text: str = ""
+    functions: list[Caller] = field(default_factory=list)
+    foreign: bool = False
+
+
+# ---------------------------------------------------------------- transforms
+
+
+def _convert(what: str, thing: Any) -> Any:
+    """Objects of other libraries are converted by a module of its own, where it is installed; None: not known."""
+    try:
+        module = importlib.import_module("stoker._convert")
+    except ModuleNotFoundError:
+        return None
+    return getattr(module, what)(thing)
+
+
+def _add(to: Transform, item: Any) -> None:
+    if isinstance(item, Lambda):
+        to.functions.append(Caller(item.function, item.parallel))
+    elif isinstance(item, FUNCTIONS):
+        to.functions.append(Caller(item, parallel=False))
+    elif isinstance(item, (str, Op)):
+        if to.functions and str(item).strip():
+            raise usage(f"{item} comes after a function; ops of Stoker's own come first")
+        to.text = f"{to.text} | {item}" if to.text else str(item)
+    elif callable(item):
+        _add_object(to, item)
+    else:
+        raise usage(f"transform has a {type(item).__name__} in it; ops, text and functions are possible")
+
+
+def _add_object(to: Transform, item: Any) -> None:
+    converted = _convert("transform", item)
+    if converted is not None:
+        to.foreign = True
+        for part in converted:
+            _add(to, part)
+    elif type(item).__module__.split(".")[0] in FRAMEWORKS:
+        raise usage(f"a transform of type {type(item).__module__}.{type(item).__name__} cannot be converted here")
+    else:
+        to.functions.append(Caller(item, parallel=False))
+
+
+def transform_of(transform: Any) -> Transform:
+    """
+    >>> import stoker
+    >>> transform_of([stoker.Resize(8), "CenterCrop(8)"]).text
+    'Resize(8) | CenterCrop(8)'
+    """
+    to = Transform()
+    if transform is None:
+        return to
+    for item in transform if isinstance(transform, (list, tuple)) else [transform]:
+        _add(to, item)
+    return to
+
+
+# ---------------------------------------------------------------- sources
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype") and getattr(value, "ndim", 0) > 0
+
+
+def _array(name: str, value: Any) -> tuple[str, int, Any]:
+    kind = ""
+    if hasattr(value, "detach"):
+        if value.device.type != "cpu":
+            raise usage(f"the tensor {name} is on {value.device}; tensors must be in host memory")
+        value = value.detach()
+        if str(value.dtype) == "torch.bfloat16":
+            kind, value = "bfloat16", value.view(framework("torch").uint16)
+    array = np.asarray(value)
+    kind = kind or array.dtype.name
+    if kind not in NUMBERS or not array.dtype.isnative:
+        raise usage(f"the array {name} is of type {array.dtype}; numbers and bool are possible")
+    return name, NUMBERS[kind], array
+
+
+def _is_pixels(name: str, array: np.ndarray[Any, Any]) -> bool:
+    if array.dtype != np.uint8 or name not in ("image", "x"):
+        return False
+    return (array.ndim == 4 and array.shape[3] in (1, 3)) or (array.ndim == 3 and name == "image")
+
+
+def _from_arrays(arrays: Mapping[str, Any]) -> Given:
+    listed = [_array(name, value) for name, value in arrays.items()]
+    lengths = {name: len(a) for name, _, a in listed}
+    if len(set(lengths.values())) > 1:
+        raise usage("arrays of different lengths: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
+    given = Given({"arrays": listed})
+    for name, _, array in listed:
+        if not given.picture_size and _is_pixels(name, array):
+            given.picture_size = array.shape[1:3]
+            name = "image"
+        elif "label" not in given.order and array.ndim == 1 and array.dtype.kind in "iub" and name in ("label", "y"):
+            name = "label"
+        given.order.append(name)
+    return given
+
+
+def _from_sequence(source: Sequence[Any]) -> Given | None:
+    if isinstance(source, tuple) and source and all(_is_array(a) for a in source):
+        names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
+        return _from_arrays(dict(zip(names, source, strict=False)))
+    if source and all(isinstance(p, (str, os.PathLike)) for p in source):
+        return Given(Source(*source).options())
+    return None
+
+
+def source_of(source: Any, whole: bool, parallel: bool = False) -> Given:
+    """whole: samples of data sets are handed over as they are, for collate_fn."""
+    if isinstance(source, (str, os.PathLike)):
+        return Given({"source": os.fspath(source)})
+    if isinstance(source, Source):
+        return Given(source.options())
+    if _is_array(source):
+        return _from_arrays({"x": source})
+    if isinstance(source, Mapping) and source and all(_is_array(a) for a in source.values()):
+        return _from_arrays(source)
+    if isinstance(source, (tuple, list)) and (given := _from_sequence(source)):
+        return given
+    if (converted := _convert("dataset", source)) is not None:
+        return Given(converted.options(), foreign=True)
+    if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+        if len(source) == 0:
+            raise usage("the data set has no samples")
+        fill: Fill = MapFill(source, whole, parallel)
+        return Given({"fill": (fill, len(source), fill.fields)}, fill)
+    if hasattr(source, "__iter__"):
+        fill = IterableFill(source, whole)
+        return Given({"fill": (fill, IterableFill.COUNT, fill.fields)}, fill)
+    raise usage(
+        f"the source is a {type(source).__name__}; a path, a Source, arrays, a data set with __getitem__ and __len__, "
+        "or an iterable of samples is needed"
+    )

@@ -1,0 +1,619 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loader: batches in order, epoch after epoch."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import json
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from . import _output, _ranks, _stoker
+from ._batch import Form
+from ._errors import DataError, Error, UsageError, make, usage
+from ._input import source_of, transform_of
+from ._nearest import hint
+from ._rows import IterableFill, RowOp
+from ._stats import Stats, stats_of
+from ._types import FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+
+_stoker.on_error(make)
+
+_open: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    # Threads of the engine may be in Python code, which must end before the interpreter does.
+    for loader in list(_open):
+        loader.close()
+
+
+LATER = {
+    "cache": "caches are not in this version",
+    "cache_size": "caches are not in this version",
+    "device": "batches are in host memory in this version; move them with .to(device)",
+    "pin_memory": "pinned memory is not in this version",
+}
+
+
+class Loader:
+    """Reads, decodes, transforms, shuffles and batches a source with threads, in C.
+
+    >>> import stoker
+    >>> loader = stoker.Loader(photos, "RandomResizedCrop(16) | RandomHorizontalFlip | Normalize", batch_size=4,
+    ...                        shuffle=True, output="numpy")
+    >>> for images, labels in loader:
+    ...     print(images.shape, labels.shape)
+    (4, 3, 16, 16) (4,)
+    (4, 3, 16, 16) (4,)
+    (4, 3, 16, 16) (4,)
+    >>> loader.epoch                                # the next `for` is the next epoch
+    1
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        transform: Any = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        pad_last: bool = False,
+        seed: int = 0,
+        threads: int | None = None,
+        memory: int | str | None = None,
+        dtype: Any = None,
+        layout: str = "NCHW",
+        fidelity: str = "exact",
+        exif: bool | None = None,
+        fields: Sequence[str] | dict[str, str] | None = None,
+        as_dict: bool = False,
+        classes: Sequence[str] | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        weights: Any = None,
+        steps_per_epoch: int | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        batch_fn: Callable[[Any], Any] | None = None,
+        on_error: str = "raise",
+        max_bad: float | None = None,
+        rank: int | str | None = None,
+        world_size: int | None = None,
+        output: str = "auto",
+        pin_memory: bool = False,
+        device: Any = None,
+        cache: str | None = None,
+        cache_dir: str | None = None,
+        cache_size: int | str | None = None,
+        progress: bool = False,
+        **unknown: Any,
+    ) -> None:
+        arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
+        for name in unknown:
+            raise usage(f"Loader has no argument {name!r}{hint(name, arguments)}")
+        for name, words in LATER.items():
+            if arguments[name] not in (None, False, "none", "cpu"):
+                raise usage(f"{name}={arguments[name]!r}: {words}")
+        self._arguments = arguments
+        self._handle: _stoker.Loader | None = None
+        self._generation = 0
+        self._committed = False
+        self._ordered = -1  # the epoch whose order a sampler gave
+        self._pending: collections.deque[tuple[_stoker.Memory, ...] | None] = collections.deque()
+        self._peeked_at: str | None = None
+        self._warned = 0
+        self._check_order(shuffle, sampler, batch_sampler, weights, steps_per_epoch, batch_size, drop_last)
+        self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
+        self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
+        self._output = _output.decide(output)
+        self._dtype = dtype_name(dtype)
+        if self._dtype not in NUMBERS:
+            raise usage(f"dtype is {dtype!r}{hint(self._dtype, NUMBERS)}")
+        self._given = source_of(source, whole=collate_fn is not None)
+        self._transform = transform_of(transform)
+        self._ranks = self._find_ranks()
+        self._open(self._engine_options())
+
+    @staticmethod
+    def _check_order(
+        shuffle: bool, sampler: Any, batch_sampler: Any, weights: Any, steps: Any, batch_size: int, drop_last: bool
+    ) -> None:
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+            raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+        if sampler is not None and shuffle:
+            raise usage("sampler excludes shuffle: the sampler is the order")
+        if (sampler is not None or batch_sampler is not None) and (weights is not None or steps is not None):
+            raise usage("a sampler excludes weights and steps_per_epoch")
+
+    # ---------------------------------------------------------------- open and close
+
+    def _find_ranks(self) -> _ranks.Ranks:
+        if self._sampled:
+            return _ranks.Ranks(0, 1, "the sampler decides")
+        return _ranks.find(self._arguments["rank"], self._arguments["world_size"])
+
+    @property
+    def _sampled(self) -> bool:
+        return self.sampler is not None or self.batch_sampler is not None
+
+    def _engine_options(self) -> dict[str, Any]:
+        a = self._arguments
+        options = {
+            "dtype": NUMBERS[self._dtype],
+            "layout": choice("layout", a["layout"], LAYOUTS),
+            "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
+            "batch_size": self.batch_size or int(getattr(self.batch_sampler, "batch_size", None) or 1),
+            "shuffle": int(bool(a["shuffle"])),
+            "drop_last": int(bool(a["drop_last"])),
+            "pad_last": int(bool(a["pad_last"])),
+            "seed": whole("seed", a["seed"], 0, 2**64 - 1),
+            "on_error": choice("on_error", a["on_error"], ON_ERROR),
+            "threads": 0 if a["threads"] is None else whole("threads", a["threads"], 1, 1024),
+            "memory": memory_bytes(a["memory"]),
+            "cache_dir": a["cache_dir"],
+            "rank": self._ranks.rank,
+            "world_size": self._ranks.world_size,
+            "sampled": int(self._sampled),
+            **self._given.options,
+        }
+        if a["max_bad"] is not None:
+            options["max_bad"] = float(a["max_bad"])
+        if a["steps_per_epoch"] is not None:
+            options["steps_per_epoch"] = whole("steps_per_epoch", a["steps_per_epoch"], 1, 2**40)
+        if a["classes"] is not None:
+            options["classes"] = [str(c) for c in a["classes"]]
+        if a["weights"] is not None:
+            options["weights"] = np.ascontiguousarray(np.asarray(a["weights"]).ravel(), dtype=np.float64)
+        if a["exif"] is False or (a["exif"] is None and (self._given.foreign or self._transform.foreign)):
+            options["no_exif"] = 1
+        if isinstance(self._given.fill, IterableFill):
+            if a["shuffle"] or self._sampled or a["weights"] is not None:
+                raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
+            options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0)
+        text = self._transform.text
+        if not text and self._given.picture_size:
+            text = f"CenterCrop({self._given.picture_size})"  # the pictures as they are
+        options["ops"] = text
+        return options
+
+    def _open(self, options: dict[str, Any]) -> None:
+        self._row_op: RowOp | None = None
+        if self._transform.functions:
+            options["op"] = self._make_row_op(options)
+        self._options = options
+        handle = _stoker.Loader(options)
+        a = self._arguments
+        try:
+            self._form = Form(
+                handle,
+                a["fields"],
+                self._given.order,
+                a["as_dict"],
+                self._output,
+                a["layout"],
+                self._given.fill,
+                a["collate_fn"],
+                a["batch_fn"],
+            )
+        except BaseException:
+            handle.close()
+            raise
+        self._handle = handle
+        _open.add(self)
+
+    def _make_row_op(self, options: dict[str, Any]) -> tuple[RowOp, Any]:
+        """Learns what the functions make of the first picture."""
+        if self._given.fill:
+            raise usage("functions as ops work on pictures and arrays; a data set of your own calls them itself")
+        idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch")}
+        idle.update(sampled=1, shuffle=0, threads=1, batch_size=1)
+        plain = _stoker.Loader(idle)
+        try:
+            _, dtype, shape = plain.fields()[0]
+            first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
+            picture = np.asarray(plain.get(np.ascontiguousarray(first), 0)[0])[0]
+        finally:
+            plain.close()
+        op = RowOp(self._transform.functions, dtype, shape, self._output == "torch")
+        try:
+            result = op.probe(picture.copy())
+        except Error:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the op failed on the first sample: {type(error).__name__}: {error}", sample=0, stage="op"
+            ) from error
+        self._row_op = op
+        return op, result
+
+    @property
+    def _engine(self) -> _stoker.Loader:
+        if self._handle is None:
+            raise Error("the loader is closed", stage="next")
+        return self._handle
+
+    def close(self) -> None:
+        """Stops the threads and gives the memory back; batches that are kept stay valid. Also twice.
+
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)")
+        >>> loader.close()
+        """
+        handle, self._handle = self._handle, None
+        self._pending.clear()
+        if handle is not None:
+            handle.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"arguments": self._arguments, "state": self.state_dict() if self._handle else None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["arguments"])  # type: ignore[misc]
+        if state["state"]:
+            self.load_state_dict(state["state"])
+
+    # ---------------------------------------------------------------- epochs
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is under way, or that the next `iter()` begins.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)").epoch
+        0
+        """
+        return self._engine.epoch()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the start of an epoch; the current one stays as it is.
+
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", shuffle=True)
+        >>> loader.set_epoch(3)
+        >>> loader.epoch
+        3
+        """
+        if epoch != self.epoch:
+            self._go(whole("epoch", epoch, 0, 2**62))
+
+    def _go(self, epoch: int) -> None:
+        self._drop_pending()
+        self._engine.set_epoch(epoch)
+        self._committed = False
+
+    def _drop_pending(self) -> None:
+        self._pending.clear()
+        self._peeked_at = None
+        self._ordered = -1
+        if self._given.fill:
+            self._given.fill.objects.clear()
+
+    def _begin(self) -> None:
+        ranks = self._find_ranks()
+        if ranks[:2] != self._ranks[:2]:  # torch.distributed was initialised meanwhile
+            self._reopen(ranks, self._options["batch_size"])
+        if self._committed:
+            self._go(self.epoch + 1)
+        if self._sampled and self._ordered != self.epoch:
+            self._give_order(self.epoch)
+
+    def _reopen(self, ranks: _ranks.Ranks, batch_size: int) -> None:
+        state = self._engine.state()
+        self.close()
+        self._ranks = ranks
+        self._open({**self._engine_options(), "batch_size": batch_size})
+        self._engine.set_state(state)
+
+    def _give_order(self, epoch: int) -> None:
+        sampler: Any = self.batch_sampler if self.sampler is None else self.sampler
+        inner = getattr(sampler, "sampler", sampler)
+        for one in (sampler, inner) if inner is not sampler else (sampler,):
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
+        if self.batch_sampler is None:
+            self._engine.set_order(epoch, np.fromiter(map(int, sampler), np.int64), None)
+        else:
+            batches = [np.asarray(b, np.int64) for b in sampler]
+            sizes = [len(b) for b in batches]
+            if 0 in sizes:
+                raise usage(f"batch {sizes.index(0)} of the batch_sampler is empty")
+            if max(sizes, default=1) > self._options["batch_size"]:
+                self._reopen(self._ranks, max(sizes))
+            samples = np.concatenate(batches) if batches else np.zeros(0, np.int64)
+            starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if batches else np.zeros(0, np.int64)
+            self._engine.set_order(epoch, samples, starts)
+        self._ordered = epoch
+
+    def __iter__(self) -> Iterator[Any]:
+        self._generation += 1
+        self._begin()
+        batches = _Batches(self, self._generation)
+        if self._arguments["progress"]:
+            from ._progress import show
+
+            return show(self, batches)
+        return batches
+
+    def __len__(self) -> int:
+        """Batches in an epoch, on this rank.
+
+        >>> len(stoker.Loader(photos, "CenterCrop(8)", batch_size=5))
+        3
+        """
+        if isinstance(self._given.fill, IterableFill):
+            raise TypeError("an iterable has no length")
+        if not self._sampled:
+            return self._engine.length()
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)  # type: ignore[arg-type]
+        n, size = len(self.sampler), self.batch_size or 1  # type: ignore[arg-type]
+        return n // size if self.drop_last else -(-n // size)
+
+    def forever(self) -> Iterator[Any]:
+        """Batches of one epoch after the other, without end.
+
+        >>> batches = stoker.Loader(photos, "CenterCrop(8)", batch_size=12).forever()
+        >>> [len(next(batches).label) for _ in range(3)]
+        [12, 12, 12]
+        """
+        while True:
+            empty = True
+            for batch in self:
+                empty = False
+                yield batch
+            if empty and not self._resumed_at_end:
+                raise usage("forever(): an epoch has no batch at all")
+            self._resumed_at_end = False
+
+    _resumed_at_end = False
+
+    def peek(self) -> Any:
+        """A copy of the next batch; nothing changes.
+
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", output="numpy")
+        >>> (loader.peek().image == next(iter(loader)).image).all()
+        np.True_
+        """
+        if self._sampled and self._ordered != self.epoch:
+            self._give_order(self.epoch)
+        if not self._pending:
+            self._peeked_at = self._engine.state()
+        for raw in self._pending:
+            if raw is not None:
+                return self._form.copy(raw)
+        for _ in range(2):  # at the end of an epoch the next one's first batch
+            raw = self._take()
+            self._pending.append(raw)
+            if raw is not None:
+                return self._form.copy(raw)
+        raise usage("peek(): there is no batch at all")
+
+    # ---------------------------------------------------------------- batches
+
+    def _take(self) -> tuple[_stoker.Memory, ...] | None:
+        try:
+            raw = self._engine.next()
+        except Error as error:
+            self._add_cause(error)
+            raise
+        if isinstance(self._given.fill, IterableFill) and raw is not None:
+            raw = self._end_of_iterable(self._given.fill, raw)
+        return raw
+
+    def _end_of_iterable(
+        self, fill: IterableFill, raw: tuple[_stoker.Memory, ...]
+    ) -> tuple[_stoker.Memory, ...] | None:
+        epoch = self.epoch
+        error = fill.caller.errors.pop(epoch, None)
+        if error is not None:
+            raise DataError(f"the iterable failed: {type(error).__name__}: {error}", stage="read") from error
+        short = raw[0].shape[0] < self._options["batch_size"]
+        if raw[0].shape[0] == 0 or (short and self.drop_last):
+            self._engine.set_epoch(epoch + 1)
+            fill.ended.pop(epoch, None)
+            return None
+        return raw
+
+    def _add_cause(self, error: Error) -> None:
+        if error.sample is None:
+            return
+        callers = [self._given.fill.caller] if self._given.fill else self._transform.functions
+        for caller in callers:
+            if error.sample in caller.errors:
+                error.__cause__ = caller.errors.pop(error.sample)
+
+    def _next(self) -> Any:
+        """The next batch; StopIteration ends the epoch."""
+        if self._pending:
+            raw = self._pending.popleft()
+            if not self._pending:
+                self._peeked_at = None
+        else:
+            raw = self._take()
+        if raw is None:
+            self._committed = False
+            self._warn()
+            raise StopIteration
+        self._committed = True
+        self._resumed_at_end = False
+        return self._form.batch(raw)
+
+    def _warn(self) -> None:
+        if self._arguments["on_error"] == "raise" or isinstance(self._given.fill, IterableFill) or self._warned:
+            return
+        bad = int(self._engine.stats()["bad"])
+        if bad:
+            self._warned = bad
+            did = "left out" if self._arguments["on_error"] == "skip" else "replaced"
+            warnings.warn(f"{bad} bad samples were {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
+
+    def get(self, indices: int | Iterable[int], epoch: int | None = None) -> Any:
+        """These samples (numbers as in the field `index`) as training sees them in an epoch.
+
+        >>> loader = stoker.Loader(photos, "RandomCrop(8)", output="numpy")
+        >>> (loader.get(0, epoch=0).image == next(iter(loader)).image).all()
+        np.True_
+        """
+        wanted = np.atleast_1d(np.asarray(indices if isinstance(indices, int) else list(indices), np.int64))
+        epoch = self.epoch if epoch is None else whole("epoch", epoch, 0, 2**62)
+        size = self._options["batch_size"]
+        pieces = [np.ascontiguousarray(wanted[i : i + size]) for i in range(0, max(len(wanted), 1), size)]
+        try:
+            return self._form.joined([self._engine.get(piece, epoch) for piece in pieces])
+        except Error as error:
+            self._add_cause(error)
+            raise
+
+    # ---------------------------------------------------------------- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: JSON-able, under 300 bytes; counts what was delivered.
+
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4)
+        >>> batch = next(iter(loader))
+        >>> loader.state_dict()["position"]
+        4
+        """
+        state: dict[str, Any] = json.loads(self._peeked_at or self._engine.state())
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next `iter()` continues where the state was taken, in the middle of its epoch.
+
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, output="numpy")
+        >>> first = next(iter(loader))
+        >>> other = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, output="numpy", threads=3)
+        >>> other.load_state_dict(loader.state_dict())
+        >>> len(list(other))
+        2
+        """
+        if not isinstance(state, dict):
+            raise usage(f"the state is a {type(state).__name__}; state_dict() gives a dict")
+        self._drop_pending()
+        self._engine.set_state(json.dumps(state))
+        self._generation += 1
+        self._committed = False
+        self._resumed_at_end = True
+
+    # ---------------------------------------------------------------- seeing
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of their numbers.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)").classes
+        ['cat', 'dog']
+        """
+        return self._engine.classes()
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """
+        >>> stoker.Loader(photos, "CenterCrop(8)").class_to_idx
+        {'cat': 0, 'dog': 1}
+        """
+        return {name: i for i, name in enumerate(self.classes)}
+
+    def stats(self) -> Stats:
+        """What the loader did, and what it waits for.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)").stats().batches
+        0
+        """
+        return stats_of(self._engine.stats())
+
+    def bad_samples(self) -> list[DataError]:
+        """The bad samples since the loader was opened, the first 1,000.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)").bad_samples()
+        []
+        """
+        return [
+            DataError(reason, path or None, sample, stage)
+            for sample, path, stage, reason in self._engine.bad_samples()
+            if reason != IterableFill.END
+        ]
+
+    def explain(self) -> str:
+        """What was chosen, and why.
+
+        >>> "threads" in stoker.Loader(photos, "CenterCrop(8)").explain()
+        True
+        """
+        text = self._engine.explain()
+        text += f"ranks      {self._ranks.rank} of {self._ranks.world_size}: {self._ranks.why}\n"
+        text += f"output     {self._output}, {', '.join(self._form.names)}\n"
+        for caller in self._transform.functions:
+            name = getattr(caller.function, "__name__", type(caller.function).__name__)
+            text += f"python     {name} on each picture: {caller.rule}\n"
+        if self._given.fill:
+            text += f"python     samples from {type(self.dataset).__name__}: {self._given.fill.caller.rule}\n"
+        return text
+
+    def show(self, path: str | None = None, n: int = 16, epoch: int | None = None) -> Any:
+        """A contact sheet of what training sees: a picture in a notebook, a PNG in `path` otherwise.
+
+        >>> sheet = stoker.Loader(photos, "RandomResizedCrop(32)").show(n=4)
+        >>> sheet.labels
+        ['cat', 'cat', 'cat', 'cat']
+        """
+        from ._show import sheet
+
+        return sheet(self, path, n, self.epoch if epoch is None else epoch)
+
+    def as_tf_dataset(self) -> Any:
+        """A tf.data.Dataset for Keras' `fit`; each pass over it is an epoch."""
+        from ._show import tf_dataset
+
+        return tf_dataset(self)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return f"Loader({self.dataset!r}), closed"
+        batches = "?" if isinstance(self._given.fill, IterableFill) else len(self)
+        lines = [f"Loader, {batches} batches an epoch, in epoch {self.epoch}", self.explain().rstrip()]
+        return "\n".join(lines)
+
+
+class _Batches:
+    """One epoch under way."""
+
+    def __init__(self, loader: Loader, generation: int) -> None:
+        self._loader, self._generation, self._done = loader, generation, False
+        self._lock = threading.Lock()  # several threads may share it: none may run into the next epoch
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            if self._done:
+                raise StopIteration
+            if self._loader._generation != self._generation:
+                raise UsageError(
+                    "this iterator has ended: another one was begun on the same loader, or a state was loaded"
+                )
+            try:
+                return self._loader._next()
+            except StopIteration:
+                self._done = True
+                raise
+
+    def __length_hint__(self) -> int:
+        try:
+            return len(self._loader)
+        except TypeError:
+            return 0

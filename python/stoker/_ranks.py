@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank of how many this process is, and who says so."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ._errors import usage
+
+
+class Ranks(NamedTuple):
+    rank: int
+    world_size: int
+    why: str
+
+
+LAUNCHERS = {
+    "slurm": [("SLURM_PROCID", "SLURM_NTASKS")],
+    "mpi": [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")],
+}
+
+
+def _from_environment(names: list[tuple[str, str]], env: Mapping[str, str], why: str) -> Ranks | None:
+    for rank, size in names:
+        if rank in env and size in env:
+            try:
+                return Ranks(int(env[rank]), int(env[size]), why)
+            except ValueError:
+                raise usage(f"{rank}={env[rank]!r} and {size}={env[size]!r} are not numbers") from None
+    return None
+
+
+def _from_torch() -> Ranks | None:
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return Ranks(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
+    return None
+
+
+def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] | None = None) -> Ranks:
+    """The arguments, else torch.distributed, else torchrun's variables, else 0 of 1.
+
+    >>> find(None, None, {"RANK": "2", "WORLD_SIZE": "8"})
+    Ranks(rank=2, world_size=8, why='RANK and WORLD_SIZE')
+    >>> find("slurm", None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "4"})
+    Ranks(rank=1, world_size=4, why='slurm')
+    """
+    env = os.environ if env is None else env
+    if isinstance(rank, str):
+        if rank not in LAUNCHERS:
+            raise usage(f"rank is {rank!r}; a number, slurm or mpi are possible")
+        found = _from_environment(LAUNCHERS[rank], env, rank)
+        if not found:
+            raise usage(f"rank={rank!r}, but {' and '.join(LAUNCHERS[rank][0])} are not set")
+        return found
+    if rank is not None or world_size is not None:
+        if rank is None or world_size is None:
+            raise usage("rank and world_size go together")
+        if not 0 <= rank < world_size:
+            raise usage(f"rank is {rank} of {world_size}; ranks count from 0 to world_size - 1")
+        return Ranks(int(rank), int(world_size), "as asked")
+    found = _from_torch() or _from_environment([("RANK", "WORLD_SIZE")], env, "RANK and WORLD_SIZE")
+    return found or Ranks(0, 1, "nothing says otherwise")

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows made in Python: the user's datasets, iterables and functions, called from the engine's threads.
+
+The engine calls with (thread, epoch, position, sample, label, random) and views of the row's memory, which are dead
+afterwards; so what the user's code gets and gives is copied. These objects refer to no loader: that would
+keep it alive. What they raise is kept here and becomes the cause of the loader's own exception.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._errors import usage
+from ._types import NUMBERS
+
+About = tuple[int, int, int, int, int, int]
+Field = tuple[str, int, tuple[int, ...]]
+KEPT = 1000  # exceptions
+
+
+def takes_rng(function: Callable[..., Any]) -> bool:
+    """
+    >>> takes_rng(lambda x, rng: x), takes_rng(lambda x: x)
+    (True, False)
+    """
+    try:
+        return "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+class Seeded:
+    """Runs code one at a time, with the process-wide generators seeded by the row, and puts them back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._lock = threading.Lock()
+
+    def run(self, seed: int, function: Callable[..., Any], *args: Any) -> Any:
+        torch: Any = sys.modules.get("torch")
+        with self._lock:
+            before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            if torch:
+                torch.default_generator.manual_seed(seed % 2**63)
+            try:
+                return function(*args)
+            finally:
+                random.setstate(before[0])
+                np.random.set_state(before[1])
+                if torch:
+                    torch.set_rng_state(before[2])
+
+
+class Caller:
+    """One function of the user's, called by the rules on randomness."""
+
+    def __init__(self, function: Callable[..., Any], parallel: bool) -> None:
+        self.function, self.parallel, self.rng = function, parallel, takes_rng(function)
+        self._seeded = Seeded()
+        self.errors: dict[int, BaseException] = {}
+
+    @property
+    def rule(self) -> str:
+        if self.rng:
+            return "deterministic, in parallel"
+        return "in parallel, not seeded" if self.parallel else "seeded, one at a time"
+
+    def __call__(self, seed: int, *args: Any) -> Any:
+        if self.rng:
+            return self.function(*args, rng=np.random.Generator(np.random.Philox(key=seed)))
+        if self.parallel:
+            return self.function(*args)
+        return self._seeded.run(seed, self.function, *args)
+
+    def failed(self, sample: int, error: BaseException) -> str:
+        if len(self.errors) < KEPT:
+            self.errors[sample] = error
+        return f"{type(error).__name__}: {error}"
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """A value of the user's as an array, however it came."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        bits = str(value.dtype) == "torch.bfloat16"  # NumPy has no such type
+        return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if bits else value)
+    if isinstance(value, bool):
+        return np.asarray(value)
+    if isinstance(value, int):
+        return np.asarray(value, np.int64)
+    return np.asarray(value)
+
+
+def dtype_of(value: Any) -> str:
+    """The name of a value's type; "object" for what is no number."""
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        return "bfloat16"
+    if isinstance(value, (str, bytes)) or value is None:
+        return "object"
+    name = as_array(value).dtype.name
+    return name if name in NUMBERS else "object"
+
+
+def parts_of(sample: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Names and values of a sample of any usual form.
+
+    >>> parts_of((np.zeros(3), 7))[0], parts_of({"x": 1})[0]
+    (('image', 'label'), ('x',))
+    """
+    if isinstance(sample, Mapping):
+        return tuple(str(k) for k in sample), tuple(sample.values())
+    if isinstance(sample, tuple) and hasattr(sample, "_fields"):
+        return tuple(sample._fields), tuple(sample)
+    if isinstance(sample, (tuple, list)):
+        names = ("image", "label") if len(sample) == 2 else tuple(f"field_{i}" for i in range(len(sample)))
+        return names, tuple(sample)
+    return ("image",), (sample,)
+
+
+class Objects:
+    """Values that are no arrays: the row holds a ticket, the value waits here until its batch is delivered."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Any] = {}
+        self._next = itertools.count(1)
+
+    def put(self, value: Any) -> int:
+        ticket = next(self._next)
+        self._waiting[ticket] = value
+        return ticket
+
+    def take(self, tickets: Any) -> list[Any]:
+        return [self._waiting.pop(int(t), None) for t in tickets]
+
+    def clear(self) -> None:
+        self._waiting.clear()
+
+
+class Fill:
+    """Writes samples of the user's into rows. Base of the two kinds below."""
+
+    def __init__(self, caller: Caller, first: Any, whole: bool) -> None:
+        """first: a sample that shows the form; whole: samples are handed over as they are, for collate_fn."""
+        self.caller, self.objects, self.whole = caller, Objects(), whole
+        names, values = (("sample",), (first,)) if whole else parts_of(first)
+        if not names:
+            raise usage("the data set's first sample is empty")
+        self.names = names
+        self.kinds = tuple("object" if whole else dtype_of(v) for v in values)
+        self.shapes = tuple(() if k == "object" else as_array(v).shape for k, v in zip(self.kinds, values, strict=True))
+        self.mapping = isinstance(first, Mapping)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(
+            (name, NUMBERS["int64" if kind == "object" else kind], shape)
+            for name, kind, shape in zip(self.names, self.kinds, self.shapes, strict=True)
+        )
+
+    def write(self, sample: Any, views: tuple[memoryview, ...]) -> None:
+        names, values = (("sample",), (sample,)) if self.whole else parts_of(sample)
+        if names != self.names:
+            raise ValueError(f"has the fields {', '.join(names)}; the first sample had {', '.join(self.names)}")
+        for name, kind, shape, value, view in zip(names, self.kinds, self.shapes, values, views, strict=True):
+            if kind == "object":
+                np.frombuffer(view, np.int64)[0] = self.objects.put(value)
+                continue
+            array = as_array(value)
+            if array.shape != shape:
+                raise ValueError(
+                    f"{name} has the shape {array.shape}, the first sample had {shape}; "
+                    "resize or pad in the data set, or give a collate_fn"
+                )
+            dtype = np.uint16 if kind == "bfloat16" else np.dtype(kind)
+            np.copyto(np.frombuffer(view, dtype).reshape(shape), array, casting="same_kind")
+
+
+class MapFill(Fill):
+    """A data set with `__getitem__`."""
+
+    def __init__(self, dataset: Any, whole: bool, parallel: bool) -> None:
+        self.dataset = dataset
+        caller = Caller(dataset.__getitem__, parallel)
+        super().__init__(caller, caller(0, 0), whole)
+
+    def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
+        sample = about[3]
+        try:
+            self.write(self.caller(about[5], sample), views)
+        except BaseException as error:
+            return self.caller.failed(sample, error)
+        return None
+
+
+class IterableFill(Fill):
+    """An iterable: samples come in the order in which they are asked for, by a single thread.
+
+    An epoch is as long as the iterable: rows past its end are bad samples, which are left out.
+    """
+
+    END = "the iterable has ended"
+    COUNT = 1 << 40
+
+    def __init__(self, iterable: Iterable[Any], whole: bool) -> None:
+        self.iterable = iterable
+        self._iterator: Iterator[Any] = iter(iterable)
+        try:
+            first = next(self._iterator)
+        except StopIteration:
+            raise usage("the iterable has no samples") from None
+        if self._iterator is iterable:  # it goes once: its first sample must not be lost
+            self._iterator = itertools.chain([first], self._iterator)
+        else:
+            self._iterator = iter(iterable)
+        self._epoch, self._position = -1, 0
+        self.ended: dict[int, bool] = {}
+        super().__init__(Caller(self._take, parallel=True), first, whole)
+
+    def _take(self, epoch: int, position: int) -> Any:
+        if epoch != self._epoch:
+            if self._epoch >= 0 or epoch > 0:
+                self._iterator = iter(self.iterable)
+            self._epoch, self._position = epoch, 0
+        while self._position < position:  # a loaded state begins in the middle
+            next(self._iterator)
+            self._position += 1
+        self._position += 1
+        return next(self._iterator)
+
+    def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
+        _, epoch, position, sample, _, _ = about
+        if self.ended.get(epoch):
+            return self.END
+        try:
+            self.write(self._take(epoch, position), views)
+        except StopIteration:
+            self.ended[epoch] = True
+            return self.END
+        except BaseException as error:
+            self.ended[epoch] = True
+            return self.caller.failed(epoch, error)
+        return None
+
+
+class RowOp:
+    """Functions of the user's on each finished picture, one after the other."""
+
+    def __init__(self, callers: list[Caller], dtype: str, shape: tuple[int, ...], as_torch: bool) -> None:
+        self.callers, self.as_torch = callers, as_torch
+        self.dtype, self.shape = dtype, shape
+        self.out_dtype, self.out_shape = dtype, shape
+
+    def probe(self, picture: np.ndarray[Any, Any]) -> Field | None:
+        """Learns the form of the result; None when it is that of the picture."""
+        result = self._apply(0, picture)
+        self.out_dtype, self.out_shape = dtype_of(result), as_array(result).shape
+        if self.out_dtype == "object":
+            raise usage(f"the op gave {type(result).__name__}; it must give an array or a tensor")
+        if (self.out_dtype, self.out_shape) == (self.dtype, self.shape):
+            return None
+        return "image", NUMBERS[self.out_dtype], self.out_shape
+
+    def _apply(self, seed: int, array: np.ndarray[Any, Any]) -> Any:
+        value: Any = array
+        if self.as_torch:
+            torch = sys.modules["torch"]
+            value = torch.from_numpy(array)
+            if self.dtype == "bfloat16":
+                value = value.view(torch.bfloat16)
+        for n, caller in enumerate(self.callers):
+            result = caller((seed + n) % 2**64, value)
+            value = value if result is None else result
+        return value
+
+    def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
+        try:
+            dtype = "uint16" if self.dtype == "bfloat16" else self.dtype
+            result = self._apply(about[5], np.frombuffer(views[0], dtype).reshape(self.shape).copy())
+            array = as_array(result)
+            if array.shape != self.out_shape:
+                raise ValueError(f"gave the shape {array.shape}, and {self.out_shape} for the first sample")
+            to = np.frombuffer(views[1], "uint16" if self.out_dtype == "bfloat16" else self.out_dtype)
+            np.copyto(to.reshape(self.out_shape), array, casting="same_kind")
+        except BaseException as error:
+            return self.callers[0].failed(about[3], error)
+        return None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ls and verify: what the commands of these names do."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _stoker
+from ._errors import DataError
+from ._source import Path, Source
+
+OK = 0
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is in a source."""
+
+    kind: str
+    samples: int
+    bytes: int
+    n_classes: int
+    fingerprint: int
+    formats: dict[str, int] = field(default_factory=dict)
+    bad: list[DataError] = field(default_factory=list)
+
+
+def _scan(source: Path | Source, decode: bool) -> tuple[dict[str, Any], list[Any]]:
+    src = source if isinstance(source, Source) else Source(source)
+    return _stoker.scan(src.options(), decode)
+
+
+def _bad(findings: list[Any]) -> list[DataError]:
+    return [DataError(f[8], f[1], f[0], "decode") for f in findings if f[7] != OK]
+
+
+def ls(source: Path | Source) -> Listing:
+    """Looks at the header of every sample.
+
+    >>> listing = stoker.ls(photos)
+    >>> listing.samples, listing.formats
+    (12, {'PNG': 12})
+    """
+    about, findings = _scan(source, decode=False)
+    formats = collections.Counter(f[2] for f in findings if f[2])
+    return Listing(
+        about["kind"],
+        about["samples"],
+        about["bytes"],
+        about["n_classes"],
+        about["fingerprint"],
+        dict(formats),
+        _bad(findings),
+    )
+
+
+def verify(source: Path | Source) -> list[DataError]:
+    """Decodes every sample and returns what is bad.
+
+    >>> stoker.verify(photos)
+    []
+    """
+    return _bad(_scan(source, decode=True)[1])

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source: which samples there are, chosen and divided before a loader reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _stoker
+from ._errors import usage
+from ._nearest import hint
+
+Path = str | os.PathLike[str]
+Indices = NDArray[np.int64]
+
+
+class Source:
+    """A folder, a list, or several of them: `len`, `src[i]`, and parts of it. Loaders take it.
+
+    >>> import stoker
+    >>> src = stoker.Source(photos)
+    >>> len(src), src.classes
+    (12, ['cat', 'dog'])
+    >>> src[0].shape                                # decoded, without ops
+    (24, 32, 3)
+    >>> train, val = src.split(0.75, by="class")
+    >>> len(train) + len(val)
+    12
+    >>> loader = stoker.Loader(train, "CenterCrop(16)", batch_size=4)
+    """
+
+    def __init__(
+        self, *paths: Path, classes: Sequence[str] | None = None, indices: Iterable[int] | None = None
+    ) -> None:
+        if not paths:
+            raise usage("Source() needs at least one path")
+        self._paths = [os.fspath(p) for p in paths]
+        self._given = list(classes) if classes is not None else None
+        self._handle = _stoker.Source(self._options())
+        self._indices = None if indices is None else self._checked(indices)
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"source": self._paths[0]} if len(self._paths) == 1 else {"sources": self._paths}
+        if self._given is not None:
+            options["classes"] = self._given
+        return options
+
+    def _checked(self, indices: Iterable[int]) -> Indices:
+        chosen = np.ascontiguousarray(list(indices) if not isinstance(indices, np.ndarray) else indices, dtype=np.int64)
+        count = self._handle.count()
+        wrong = chosen[(chosen < 0) | (chosen >= count)]
+        if wrong.size:
+            raise usage(f"there is no sample {wrong[0]}; there are {count}")
+        return chosen
+
+    def options(self) -> dict[str, Any]:
+        """What the engine needs to open it."""
+        options = self._options()
+        if self._indices is not None:
+            options["subset"] = self._indices
+        return options
+
+    def _numbers(self) -> Indices:
+        return np.arange(self._handle.count(), dtype=np.int64) if self._indices is None else self._indices
+
+    def _number(self, i: int) -> int:
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError(f"sample {i} of {n}")
+        i %= n
+        return i if self._indices is None else int(self._indices[i])
+
+    def _part(self, indices: Indices) -> Source:
+        part = Source.__new__(Source)
+        part._paths, part._given, part._handle = self._paths, self._given, self._handle
+        part._indices = np.ascontiguousarray(indices, dtype=np.int64)
+        return part
+
+    def __len__(self) -> int:
+        return self._handle.count() if self._indices is None else len(self._indices)
+
+    def __getitem__(self, i: int) -> NDArray[np.uint8]:
+        pixels, height, width, _ = self._handle.picture(self._number(i))
+        return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(p) for p in self._paths)
+        return f"Source({names}): {self._handle.kind()}, {len(self)} samples, {len(self.classes)} classes"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._paths, self._given, self._indices)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of their numbers.
+
+        >>> stoker.Source(photos).classes
+        ['cat', 'dog']
+        """
+        return self._handle.classes()
+
+    @property
+    def labels(self) -> Indices:
+        """The label of every sample.
+
+        >>> stoker.Source(photos).labels[:3]
+        array([0, 0, 0])
+        """
+        return np.frombuffer(self._handle.labels(), np.int64)[self._numbers()]
+
+    @property
+    def paths(self) -> list[str]:
+        """The path of every sample.
+
+        >>> os.path.basename(stoker.Source(photos).paths[0])
+        '00.png'
+        """
+        return [self._handle.path(int(i)) for i in self._numbers()]
+
+    @property
+    def keys(self) -> list[str]:
+        """The path of every sample below the source's own folder.
+
+        >>> stoker.Source(photos).keys[0]
+        'cat/00.png'
+        """
+        return [self._handle.key(int(i)) for i in self._numbers()]
+
+    def split(self, share: float, by: str | None = None, seed: int = 0) -> tuple[Source, Source]:
+        """Two parts, by a hash of each sample's key: a sample stays where it is when the set grows.
+
+        `by="class"` takes the share of each class exactly (then growth may move a sample at the boundary).
+
+        >>> train, val = stoker.Source(photos).split(0.5, by="class")
+        >>> len(train), len(val)
+        (6, 6)
+        """
+        if not 0 < share < 1:
+            raise usage(f"split: the share is {share}; it must be between 0 and 1")
+        if by not in (None, "class"):
+            raise usage(f"split: by is {by!r}; None and 'class' are possible")
+        numbers = self._numbers()
+        hashes = np.frombuffer(self._handle.key_hashes(), np.uint64)[numbers]
+        hashes = (hashes ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0x2545F4914F6CDD1D)
+        chosen = hashes.astype(np.float64) < share * 2.0**64
+        if by == "class":
+            chosen = np.zeros(len(numbers), bool)
+            labels = self.labels
+            for label in np.unique(labels):
+                members = np.flatnonzero(labels == label)
+                order = members[np.argsort(hashes[members], kind="stable")]
+                chosen[order[: round(share * len(order))]] = True
+        return self._part(numbers[chosen]), self._part(numbers[~chosen])
+
+    def subset(self, indices: Iterable[int]) -> Source:
+        """These samples, in this order.
+
+        >>> stoker.Source(photos).subset([3, 1]).labels
+        array([0, 0])
+        """
+        wanted = np.asarray(list(indices) if not isinstance(indices, np.ndarray) else indices)
+        if wanted.dtype == bool:
+            wanted = np.flatnonzero(wanted)
+        bad = wanted[(wanted < -len(self)) | (wanted >= len(self))] if wanted.size else wanted
+        if bad.size:
+            raise usage(f"subset: there is no sample {bad[0]}; there are {len(self)}")
+        return self._part(self._numbers()[wanted.astype(np.int64)])
+
+    def select(self, classes: Sequence[str | int]) -> Source:
+        """The samples of some classes; labels stay as they are.
+
+        >>> len(stoker.Source(photos).select(classes=["dog"]))
+        6
+        """
+        names = self.classes
+        numbers = []
+        for c in classes:
+            if isinstance(c, str) and c not in names:
+                raise usage(f"select: there is no class {c!r}{hint(c, names)}")
+            numbers.append(names.index(c) if isinstance(c, str) else c)
+        return self._part(self._numbers()[np.isin(self.labels, numbers)])
+
+    def take(self, n: int) -> Source:
+        """The first n samples.
+
+        >>> len(stoker.Source(photos).take(5))
+        5
+        """
+        return self._part(self._numbers()[:n])
+
+    def __add__(self, other: Source) -> Source:
+        """One after the other; classes are joined by name."""
+        if not isinstance(other, Source):
+            return NotImplemented
+        classes = self.classes
+        if classes != other.classes:
+            classes = sorted(set(classes) | set(other.classes), key=os.fsencode)
+        both = Source(*self._paths, *other._paths, classes=classes or None)
+        if self._indices is not None or other._indices is not None:
+            shift = self._handle.count()
+            both._indices = np.concatenate([self._numbers(), other._numbers() + shift])
+        return both
+
+
+def _rebuild(paths: list[str], classes: list[str] | None, indices: Indices | None) -> Source:
+    return Source(*paths, classes=classes, indices=indices)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and numbers of the engine, and how arguments become them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ._errors import usage
+from ._nearest import hint
+
+# In the order of stk_dtype, which counts from 1.
+DTYPES = "float32 float16 bfloat16 uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 bool".split()
+NUMBERS = {name: i + 1 for i, name in enumerate(DTYPES)}
+LAYOUTS = {"NCHW": 1, "NHWC": 2, "channels_last": 2}
+FIDELITIES = {"exact": 1, "draft": 2}
+ON_ERROR = {"raise": 1, "skip": 2, "replace": 3}
+
+
+def choice(name: str, value: Any, choices: dict[str, int]) -> int:
+    """
+    >>> choice("layout", "NHWC", LAYOUTS)
+    2
+    >>> choice("layout", "NWHC", LAYOUTS)
+    Traceback (most recent call last):
+    stoker.UsageError: layout is 'NWHC', and must be one of NCHW, NHWC, channels_last; did you mean NHWC?
+    """
+    if isinstance(value, str) and value in choices:
+        return choices[value]
+    raise usage(f"{name} is {value!r}, and must be one of {', '.join(choices)}{hint(str(value), choices)}")
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a type given as text, or as NumPy, torch, JAX or TensorFlow have it.
+
+    >>> import numpy as np
+    >>> dtype_name(np.float16), dtype_name("uint8"), dtype_name(None)
+    ('float16', 'uint8', 'float32')
+    """
+    if dtype is None:
+        return "float32"
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return name.rsplit(".", 1)[-1]
+
+
+def memory_bytes(value: int | str | None) -> int | None:
+    """
+    >>> memory_bytes("512M"), memory_bytes("2GiB"), memory_bytes(1000)
+    (536870912, 2147483648, 1000)
+    """
+    if value is None or isinstance(value, int):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(value))
+    if not match:
+        raise usage(f"memory is {value!r}; say for example 512M or 2GiB")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """An argument that is a whole number.
+
+    >>> whole("batch_size", 2.5, 1, 10)
+    Traceback (most recent call last):
+    stoker.UsageError: batch_size is 2.5; it must be a whole number
+    """
+    try:
+        n = value.__index__()
+    except (AttributeError, TypeError):
+        raise usage(f"{name} is {value!r}; it must be a whole number") from None
+    if not least <= n <= most:
+        bound = f"{least} or more" if n < least else f"at most {most}"
+        raise usage(f"{name} is {n}; it must be {bound}")
+    return int(n)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the package share: small sets of pictures, made here, and the package as it is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ["STOKER_CACHE_DIR"] = "off"
+
+collect_ignore = ["test_pillow.py", "stk.py"]  # a program of its own, for the library as built
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed")
+
+
+def write_png(path: Path, pixels: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    height, width, channels = pixels.shape
+    path.write_bytes(stoker._stoker.encode(np.ascontiguousarray(pixels), width, height, channels))
+
+
+def make_photos(
+    root: Path, n: int, classes: tuple[str, ...] = ("cat", "dog"), size: tuple[int, int] = (24, 32)
+) -> Path:
+    """n pictures a class; picture i of class c is a ramp that tells both."""
+    ramp = np.arange(size[0] * size[1], dtype=np.int64).reshape(*size, 1)
+    for c, name in enumerate(classes):
+        for i in range(n):
+            pixels = (ramp + np.array([i * 7, c * 50, i * 13])) % 256
+            write_png(root / name / f"{i:02}.png", pixels.astype(np.uint8))
+    return root
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve pictures in two classes."""
+    return make_photos(tmp_path_factory.mktemp("photos"), 6)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Path]:
+    return lambda n, **k: make_photos(tmp_path / "set", n, **k)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets and iterables of the user's own."""
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import stoker
+
+
+class Squares:
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, i):
+        return np.full((2, 3), i, np.float32), i * i
+
+
+class Random(Squares):
+    def __getitem__(self, i):
+        return np.random.rand(3), random.random()
+
+
+class WithRng(Squares):
+    def __getitem__(self, i, rng):
+        return rng.random(3)
+
+
+def loader(source, **k):
+    return stoker.Loader(source, output="numpy", **k)
+
+
+def test_map_style():
+    batches = list(loader(Squares(), batch_size=8, shuffle=True))
+    assert sorted(int(v) for b in batches for v in b.label) == [i * i for i in range(50)]
+    assert batches[0].image.shape == (8, 2, 3)
+    for b in batches:
+        assert np.array_equal(b.image[:, 0, 0] ** 2, b.label)
+
+
+@pytest.mark.parametrize("kind", [Random, WithRng])
+def test_deterministic(kind):
+    runs = []
+    for threads in (1, 4):
+        made = loader(kind(), batch_size=10, threads=threads)
+        runs.append([b.image for _ in range(2) for b in made])
+    assert all(np.array_equal(a, b) for a, b in zip(*runs, strict=True))
+    assert not np.array_equal(runs[0][0], runs[0][5])  # another epoch, other numbers
+
+
+def test_generators_are_left_alone():
+    random.seed(1)
+    np.random.seed(1)
+    want = random.random(), np.random.rand()
+    random.seed(1)
+    np.random.seed(1)
+    it = iter(loader(Random(), batch_size=50))
+    next(it)
+    it = None
+    assert (random.random(), np.random.rand()) == want
+
+
+def test_forms_of_samples():
+    class Point(NamedTuple):
+        x: float
+        name: str
+
+    batch = next(iter(loader([Point(1.5, "a"), Point(2.5, "b")], batch_size=2)))
+    assert batch.x.tolist() == [1.5, 2.5] and batch.name == ["a", "b"]
+    batch = next(iter(loader([{"v": 1, "w": [1, 2]}] * 3, batch_size=3)))
+    assert batch["w"].shape == (3, 2)
+    batch = next(iter(loader([np.float32(1)] * 3, batch_size=3)))
+    assert batch.image.dtype == np.float32
+
+
+def test_uneven_shapes_name_the_sample():
+    data = [np.zeros(3)] * 5 + [np.zeros(4)]
+    with pytest.raises(stoker.DataError, match=r"\(4,\).*\(3,\)") as caught:
+        list(loader(data, batch_size=2))
+    assert caught.value.sample == 5
+    sizes = list(loader(data, batch_size=3, collate_fn=lambda rows: [len(r) for r in rows]))
+    assert sizes == [[3, 3, 3], [3, 3, 4]]
+
+
+def test_a_dataset_that_raises():
+    class Bad(Squares):
+        def __getitem__(self, i):
+            if i == 7:
+                raise KeyError("seven")
+            return super().__getitem__(i)
+
+    with pytest.raises(stoker.DataError, match="KeyError") as caught:
+        list(loader(Bad()))
+    assert isinstance(caught.value.__cause__, KeyError) and caught.value.sample == 7
+    with pytest.warns(RuntimeWarning):
+        assert sum(len(b.label) for b in loader(Bad(), on_error="skip", max_bad=0.5, batch_size=10)) == 49
+
+
+def test_empty():
+    with pytest.raises(stoker.UsageError, match="no samples"):
+        loader([])
+    with pytest.raises(stoker.UsageError, match="no samples"):
+        loader(iter(()))
+
+
+class Stream:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter((np.float32(i), i) for i in range(self.n))
+
+
+def test_iterable():
+    stream = loader(Stream(10), batch_size=4)
+    for _ in range(3):
+        assert [b.label.tolist() for b in stream] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert [len(b.label) for b in loader(Stream(10), batch_size=4, drop_last=True)] == [4, 4]
+    assert [len(b.label) for b in loader(Stream(8), batch_size=4)] == [4, 4]
+    with pytest.raises(TypeError):
+        len(stream)
+    with pytest.raises(stoker.UsageError, match="order of its own"):
+        loader(Stream(3), shuffle=True)
+
+
+def test_iterable_resumes():
+    stream = loader(Stream(10), batch_size=4)
+    next(iter(stream))
+    other = loader(Stream(10), batch_size=4)
+    other.load_state_dict(stream.state_dict())
+    assert [b.label.tolist() for b in other] == [[4, 5, 6, 7], [8, 9]]
+    assert [b.label.tolist() for b in other][0] == [0, 1, 2, 3]
+
+
+def test_iterable_that_raises():
+    def samples():
+        yield np.float32(1)
+        raise OSError("gone")
+
+    with pytest.raises(stoker.DataError, match="gone") as caught:
+        list(loader(samples()))
+    assert isinstance(caught.value.__cause__, OSError)

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules on epochs, batches, ranks, orders, errors and state."""
+
+import json
+import pickle
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import stoker
+
+X = np.arange(100, dtype=np.float32).reshape(100, 1)
+Y = np.arange(100)
+
+
+def arrays(**k):
+    k.setdefault("output", "numpy")
+    return stoker.Loader((X, Y), **k)
+
+
+def labels(batches):
+    return [int(v) for b in batches for v in b.label]
+
+
+def test_order_of_fields_is_as_given():
+    x, y = next(iter(arrays(batch_size=3)))
+    assert x.tolist() == [[0], [1], [2]] and y.tolist() == [0, 1, 2]
+
+
+def test_epochs():
+    loader = arrays(batch_size=30, shuffle=True)
+    assert len(loader) == 4 and loader.epoch == 0
+    first = labels(loader)
+    assert sorted(first) == list(range(100)) and loader.epoch == 1
+    second = labels(loader)
+    assert sorted(second) == list(range(100)) and second != first
+    loader.set_epoch(0)
+    assert labels(loader) == first
+
+
+def test_iter_without_a_batch_does_not_commit():
+    loader = arrays()
+    iter(loader)
+    iter(loader)
+    assert loader.epoch == 0 and labels([next(iter(loader))]) == [0]
+
+
+def test_break_goes_to_the_next_epoch():
+    loader = arrays(batch_size=10, shuffle=True)
+    want = [labels(arrays_at(e)) for e in range(3)]
+    for _batch in loader:
+        break
+    assert labels(loader) == want[1]
+    for _batch in loader:
+        loader.set_epoch(loader.epoch)  # the current one: no change
+    assert labels(loader) == labels(arrays_at(3))
+
+
+def arrays_at(epoch):
+    loader = arrays(batch_size=10, shuffle=True)
+    loader.set_epoch(epoch)
+    return loader
+
+
+def test_second_iterator_ends_the_first():
+    loader = arrays(batch_size=10)
+    first = iter(loader)
+    next(first)
+    second = iter(loader)
+    with pytest.raises(stoker.UsageError, match="another one"):
+        next(first)
+    assert loader.epoch == 1 and len(list(second)) == 10
+
+
+def test_peek_changes_nothing():
+    loader = arrays(batch_size=10, shuffle=True)
+    state = loader.state_dict()
+    peeked = loader.peek()
+    peeked.label[:] = -1
+    assert loader.state_dict() == state and loader.peek().label[0] != -1
+    assert labels(loader) == labels(arrays_at(0))
+    it = iter(loader)
+    for _ in range(10):
+        next(it)
+    state = loader.state_dict()
+    loader.peek()  # over the end of the epoch
+    assert loader.state_dict() == state
+    with pytest.raises(StopIteration):
+        next(it)
+    assert labels(loader) == labels(arrays_at(2))
+
+
+def test_kept_batches_are_not_overwritten():
+    loader = arrays(batch_size=7, shuffle=True)
+    kept = list(loader)
+    again = labels(kept)
+    for _ in range(5):
+        list(loader)
+    assert labels(kept) == again == labels(arrays_at_7())
+    loader.close()
+    assert labels(kept) == again
+
+
+def arrays_at_7():
+    return arrays(batch_size=7, shuffle=True)
+
+
+def test_forever_and_steps_per_epoch():
+    loader = arrays(batch_size=40, steps_per_epoch=5, shuffle=True)
+    assert len(loader) == 5 and len(list(loader)) == 5
+    batches = arrays(batch_size=100).forever()
+    assert [len(next(batches).label) for _ in range(5)] == [100] * 5
+
+
+def test_weights():
+    weights = np.where(Y < 10, 1.0, 0.0)
+    loader = arrays(weights=weights, batch_size=50, steps_per_epoch=20)
+    drawn = labels(loader)
+    assert set(drawn) == set(range(10)) and len(drawn) == 1000
+    for bad in ([1.0], np.full(100, np.nan), np.zeros(100), -np.ones(100)):
+        with pytest.raises(stoker.UsageError):
+            arrays(weights=bad)
+
+
+def test_sampler():
+    order = [5, 5, 99, 0, 1]
+    loader = arrays(sampler=order, batch_size=2)
+    assert len(loader) == 3
+    assert labels(loader) == order and labels(loader) == order
+    with pytest.raises(stoker.UsageError):
+        labels(arrays(sampler=[100]))
+
+
+def test_batch_sampler():
+    batches = [[1], [2, 3, 4], [5, 6]]
+    loader = arrays(batch_sampler=batches)
+    assert [b.label.tolist() for b in loader] == batches
+    assert [b.label.tolist() for b in loader] == batches
+    assert loader.batch_size is None and len(loader) == 3
+
+
+def test_sampler_resumes():
+    order = list(range(50, 0, -1))
+    loader = arrays(sampler=order, batch_size=4)
+    it = iter(loader)
+    for _ in range(5):
+        next(it)
+    other = arrays(sampler=order, batch_size=4)
+    other.load_state_dict(loader.state_dict())
+    assert labels(other) == order[20:]
+
+
+def test_ranks_join_to_one():
+    whole = labels(arrays(batch_size=8, shuffle=True))
+    parts = [[b.label.tolist() for b in arrays(batch_size=4, shuffle=True, rank=r, world_size=2)] for r in range(2)]
+    assert len(parts[0]) == len(parts[1])
+    assert [v for a, b in zip(*parts, strict=True) for v in a + b] == whole
+
+
+def test_ranks_from_the_environment(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = arrays(batch_size=10)
+    assert len(loader) == 5 and "RANK" in str(loader)
+    monkeypatch.delenv("RANK")
+    assert len(labels(loader)) == 100  # looked at again when iteration begins
+
+
+def test_pad_last():
+    loader = arrays(batch_size=64, pad_last=True, fields=("label", "valid"))
+    batches = list(loader)
+    assert [len(b.label) for b in batches] == [64, 64] and int(batches[1].valid.sum()) == 36
+
+
+def test_state_is_small_quick_and_exact():
+    loader = arrays(batch_size=7, shuffle=True, seed=3)
+    it = loader.forever()
+    seen = [labels([next(it)]) for _ in range(50)]
+    state = json.loads(json.dumps(loader.state_dict()))
+    assert len(json.dumps(state)) < 300
+    began = time.perf_counter()
+    for _ in range(200):
+        loader.state_dict()
+    assert (time.perf_counter() - began) / 200 < 200e-6  # 50 µs on a quiet machine
+    seen += [labels([next(it)]) for _ in range(50)]
+    for threads in (2, 16):
+        other = arrays(batch_size=7, shuffle=True, seed=3, threads=threads)
+        other.load_state_dict(state)
+        it = other.forever()
+        assert [labels([next(it)]) for _ in range(50)] == seen[50:]
+
+
+def test_state_of_another_set_is_refused():
+    state = arrays().state_dict()
+    with pytest.raises(stoker.UsageError, match="changed"):
+        stoker.Loader((X[:50], Y[:50]), output="numpy").load_state_dict(state)
+    with pytest.raises(stoker.UsageError, match="order changed"):
+        arrays(shuffle=True).load_state_dict(state)
+    with pytest.raises(stoker.UsageError):
+        arrays().load_state_dict({})
+    with pytest.raises(stoker.UsageError):
+        arrays().load_state_dict("state")
+
+
+def test_pickle():
+    loader = arrays(batch_size=10, shuffle=True)
+    next(iter(loader))
+    other = pickle.loads(pickle.dumps(loader))
+    assert labels(other) == labels(arrays_at(0))[10:]
+
+
+def test_get_is_what_training_saw(photos):
+    loader = stoker.Loader(
+        photos, "RandomResizedCrop(8)", shuffle=True, fields=("image", "index"), output="numpy", batch_size=5
+    )
+    for epoch in range(2):
+        for batch in loader:
+            again = loader.get(batch.index.tolist(), epoch=epoch)
+            assert np.array_equal(again.image, batch.image)
+    assert loader.get(range(12), epoch=0).image.shape == (12, 3, 8, 8)
+    with pytest.raises(stoker.UsageError):
+        loader.get(12)
+
+
+def test_threads_change_nothing(photos):
+    def run(threads):
+        loader = stoker.Loader(
+            photos,
+            "RandomResizedCrop(8) | RandomHorizontalFlip",
+            shuffle=True,
+            threads=threads,
+            output="numpy",
+            batch_size=5,
+        )
+        return [b.image.copy() for _ in range(3) for b in loader]
+
+    assert all(np.array_equal(a, b) for a, b in zip(run(2), run(16), strict=True))
+
+
+def test_fields(photos):
+    batch = next(
+        iter(stoker.Loader(photos, "CenterCrop(8)", fields=("label", "path", "index"), output="numpy", batch_size=2))
+    )
+    assert batch._fields == ("label", "path", "index") and batch.path[0].endswith("cat/00.png")
+    loader = stoker.Loader(
+        photos, "CenterCrop(8)", fields={"pixel_values": "image", "labels": "label:float"}, as_dict=True, output="numpy"
+    )
+    batch = next(iter(loader))
+    assert set(batch) == {"pixel_values", "labels"} and batch["labels"].dtype == np.float32
+    with pytest.raises(stoker.UsageError, match="did you mean label"):
+        stoker.Loader(photos, "CenterCrop(8)", fields=("lable",))
+
+
+def test_layouts_and_dtypes(photos):
+    nchw = next(iter(stoker.Loader(photos, "CenterCrop(8)", output="numpy"))).image
+    nhwc = next(iter(stoker.Loader(photos, "CenterCrop(8)", layout="NHWC", output="numpy"))).image
+    last = next(iter(stoker.Loader(photos, "CenterCrop(8)", layout="channels_last", output="numpy"))).image
+    assert np.array_equal(nchw, last) and np.array_equal(nhwc.transpose(0, 3, 1, 2), nchw)
+    assert last.strides[1] == 4
+    for dtype in ("uint8", np.float16, np.dtype("float32")):
+        batch = next(iter(stoker.Loader(photos, "CenterCrop(8)", dtype=dtype, output="numpy")))
+        assert batch.image.dtype == np.dtype(dtype)
+
+
+def test_batches_are_aligned_writable_and_exclusive(photos):
+    loader = stoker.Loader(photos, "CenterCrop(8)", output="numpy", batch_size=3)
+    batches = list(loader)
+    for b in batches:
+        assert b.image.ctypes.data % 64 == 0 and b.image.flags.writeable and not b.image.flags.owndata
+    assert len({b.image.ctypes.data for b in batches}) == 4
+
+
+def test_several_loaders_and_threads(photos):
+    loaders = [stoker.Loader(photos, "CenterCrop(8)", batch_size=4, output="numpy") for _ in range(4)]
+    for group in zip(*loaders, strict=True):
+        assert all(np.array_equal(group[0].image, g.image) for g in group)
+    loader = arrays(batch_size=1)
+    it, seen, lock = iter(loader), [], threading.Lock()
+
+    def take():
+        for b in it:
+            with lock:
+                seen.extend(b.label.tolist())
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert sorted(seen) == list(range(100))
+
+
+def test_python_op(photos):
+    def op(x, rng):
+        return x + rng.random()
+
+    runs = []
+    for threads in (1, 4):
+        loader = stoker.Loader(photos, ["CenterCrop(8)", op], output="numpy", threads=threads, batch_size=12)
+        runs.append(next(iter(loader)).image)
+        assert "op on each picture: deterministic" in loader.explain()
+    assert np.array_equal(*runs)
+    loader = stoker.Loader(photos, ["CenterCrop(8)", lambda x: x.mean(axis=(1, 2))], output="numpy", batch_size=12)
+    assert next(iter(loader)).image.shape == (12, 3)
+    runs = [
+        next(
+            iter(
+                stoker.Loader(
+                    photos, ["CenterCrop(8)", lambda x: x + np.random.rand()], output="numpy", threads=t, batch_size=12
+                )
+            )
+        ).image
+        for t in (1, 4)
+    ]
+    assert np.array_equal(*runs)
+
+
+def test_python_op_that_raises(photos):
+    def op(x, rng):
+        if x[0, 0, 0] > 0.1:
+            raise ZeroDivisionError("by design")
+        return x
+
+    loader = stoker.Loader(photos, ["CenterCrop(8)", op], output="numpy")
+    with pytest.raises(stoker.DataError, match="by design") as caught:
+        list(loader)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError) and caught.value.sample is not None
+    assert caught.value.stage == "op" and caught.value.path.endswith(".png")
+
+
+def test_errors_are_raised_skipped_and_replaced(make):
+    root = make(10)
+    (root / "cat" / "03.png").write_bytes(b"no picture")
+    k = {"transform": "CenterCrop(8)", "output": "numpy", "batch_size": 4, "max_bad": 0.5}
+    loader = stoker.Loader(root, **k)
+    it = iter(loader)
+    with pytest.raises(stoker.DataError) as caught:
+        next(it)
+    assert caught.value.sample == 3 and caught.value.path.endswith("03.png") and caught.value.stage
+    assert pickle.loads(pickle.dumps(caught.value)).reason == caught.value.reason
+    assert len(next(it).label) == 4  # the next call goes on
+    loader = stoker.Loader(root, on_error="skip", **k)
+    with pytest.warns(RuntimeWarning, match="1 bad samples were left out"):
+        sizes = [len(b.label) for b in loader]
+    assert sizes == [3, 4, 4, 4, 4] and loader.bad_samples()[0].sample == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # once only
+        list(loader)
+    loader = stoker.Loader(root, on_error="replace", **k)
+    with pytest.warns(RuntimeWarning, match="replaced"):
+        assert [len(b.label) for b in loader] == [4] * 5
+
+
+def test_too_many_bad_samples(make):
+    root = make(10)
+    for i in range(5):
+        (root / "cat" / f"{i:02}.png").write_bytes(b"no picture")
+    with pytest.raises(stoker.DataError, match="max_bad"):
+        list(stoker.Loader(root, "CenterCrop(8)", on_error="skip", max_bad=0.1, output="numpy"))
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"bacth_size": 3}, "did you mean batch_size"),
+        ({"batch_size": 0}, "1 or more"),
+        ({"batch_size": 10**9 * 5}, "at most"),
+        ({"batch_size": "8"}, "whole number"),
+        ({"transform": "Resize(256)"}, "CenterCrop"),
+        ({"transform": "CentreCrop(8)"}, "did you mean CenterCrop"),
+        ({"transform": 7}, "int"),
+        ({"transform": [lambda x: x, stoker.CenterCrop(8)]}, "come first"),
+        ({"layout": "NWHC"}, "did you mean NHWC"),
+        ({"dtype": "flaot32"}, "did you mean float32"),
+        ({"on_error": "ignore"}, "one of raise, skip, replace"),
+        ({"memory": "lots"}, "512M"),
+        ({"memory": 1000}, "memory"),
+        ({"rank": 1}, "go together"),
+        ({"rank": 2, "world_size": 2}, "0 to world_size - 1"),
+        ({"rank": "pbs"}, "slurm or mpi"),
+        ({"cache": "bytes"}, "not in this version"),
+        ({"device": "cuda"}, "host memory"),
+        ({"pin_memory": True}, "not in this version"),
+        ({"fidelity": "draft"}, "draft"),
+        ({"output": "numpi"}, "did you mean numpy"),
+        ({"fields": "image"}, "must be a list"),
+        ({"drop_last": True, "pad_last": True}, "exclude"),
+        ({"shuffle": True, "sampler": [1]}, "excludes shuffle"),
+        ({"batch_size": 2, "batch_sampler": [[1]]}, "excludes batch_size"),
+        ({"threads": 0}, "1 or more"),
+        ({"seed": -1}, "0 or more"),
+        ({"dtype": "uint8", "transform": "CenterCrop(8) | Normalize"}, "uint8"),
+        ({"weights": [1, 2]}, "weights"),
+        ({"classes": ["cat"]}, "dog"),
+    ],
+)
+def test_wrong_arguments(photos, arguments, words):
+    arguments = {"transform": "CenterCrop(8)", **arguments}
+    with pytest.raises(stoker.UsageError, match=words) as caught:
+        stoker.Loader(photos, **arguments)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_wrong_sources(tmp_path, make):
+    with pytest.raises(FileNotFoundError):
+        stoker.Loader(tmp_path / "nothing", "CenterCrop(8)")
+    with pytest.raises(stoker.UsageError):
+        stoker.Loader(tmp_path, "CenterCrop(8)")  # empty
+    for nothing in (7, None, object()):
+        with pytest.raises(stoker.UsageError, match="the source is a"):
+            stoker.Loader(nothing)
+    with pytest.raises(stoker.UsageError, match="different lengths"):
+        stoker.Loader((X, Y[:7]))
+    with pytest.raises(stoker.UsageError):
+        stoker.Loader(np.zeros(0))
+    root = make(3)
+    loader = stoker.Loader(root, "CenterCrop(8)", threads=1)
+    for p in root.rglob("*.png"):
+        p.unlink()
+    with pytest.raises(stoker.DataError):
+        for _ in range(5):
+            list(loader)
+
+
+def test_closed():
+    loader = arrays()
+    with loader:
+        pass
+    loader.close()
+    with pytest.raises(stoker.Error, match="closed"):
+        next(iter(loader))
+    assert "closed" in repr(loader)
+
+
+def test_batch_fn_and_collate_fn(photos):
+    loader = stoker.Loader(photos, "CenterCrop(8)", batch_fn=lambda b: b.label * 2, batch_size=12, output="numpy")
+    assert set(next(iter(loader)).tolist()) == {0, 2}
+    loader = stoker.Loader(photos, "CenterCrop(8)", collate_fn=len, batch_size=5, output="numpy")
+    assert list(loader) == [5, 5, 2]
+
+
+def test_show(photos, tmp_path):
+    loader = stoker.Loader(photos, "RandomResizedCrop(20) | Normalize")
+    sheet = loader.show(tmp_path / "sheet.png", n=5)
+    assert sheet.labels == ["cat"] * 5 and (tmp_path / "sheet.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_progress(photos, capsys):
+    assert len(list(stoker.Loader(photos, "CenterCrop(8)", progress=True, batch_size=4))) == 3
+
+
+def test_scan(make):
+    root = make(4)
+    (root / "cat" / "01.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+    bad = stoker.verify(root)
+    assert [b.sample for b in bad] == [1] and len(stoker.ls(root).bad) == 1

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens around the loader: leaks, forks, signals, exits. Each in a process of its own where it matters."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import stoker
+
+X = np.zeros((8, 4), np.float32)
+
+
+def python(code, timeout=60, **k):
+    env = {**os.environ, "STOKER_CACHE_DIR": "off"}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env=env, **k
+    )
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4096
+
+
+def census():
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+
+def test_ten_thousand_epochs_leak_nothing():
+    loader = stoker.Loader(X, batch_size=4, output="numpy", threads=1)
+    for _ in range(1000):
+        list(loader)
+    gc.collect()
+    before, things = resident(), census()
+    for _ in range(9000):
+        for _ in loader:
+            pass
+    gc.collect()
+    assert census() == things and resident() - before < 2 << 20
+
+
+def test_a_thousand_loaders_leak_nothing(photos):
+    def once():
+        loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy", threads=2, memory="64M")
+        return next(iter(loader)).image[0, 0, 0, 0]
+
+    for _ in range(100):
+        once()
+    gc.collect()
+    before, things = resident(), census()
+    for _ in range(900):
+        once()
+    gc.collect()
+    assert census() == things and resident() - before < 4 << 20
+
+
+def test_memory_of_kept_batches_comes_back():
+    big = np.zeros((64, 1 << 18), np.float32)  # a batch is 8 MiB
+    loader = stoker.Loader(big, batch_size=8, output="numpy")
+    list(loader)
+    before = resident()
+    kept = [b for _ in range(4) for b in loader]
+    assert loader.stats().kept_bytes > 200 << 20
+    del kept
+    gc.collect()
+    list(loader)
+    assert resident() - before < 40 << 20 and loader.stats().kept_bytes < 20 << 20
+
+
+def test_an_idle_loader_costs_nothing(photos):
+    loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy")
+    next(iter(loader))
+    time.sleep(0.3)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.02
+
+
+def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
+    class Slow:
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            if i == 2:
+                go.wait(20)
+            return np.float32(i)
+
+    go = threading.Event()
+    loader = stoker.Loader(Slow(), output="numpy", threads=2)
+    it = iter(loader)
+    assert float(next(it).image[0]) == 0
+    next(it)
+    began = []
+
+    def interrupt():
+        time.sleep(0.2)
+        began.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    assert time.monotonic() - began[0] < 0.1
+    go.set()
+    assert [float(b.image[0]) for b in it] == [2, 3]
+
+
+def test_exit_with_a_loader_open():
+    done = python("""
+        import numpy as np, stoker
+        class D:
+            def __len__(self): return 1000000
+            def __getitem__(self, i): return np.zeros(1000)
+        loaders = [stoker.Loader(D(), batch_size=8, output="numpy") for _ in range(3)]
+        its = [iter(l) for l in loaders]
+        kept = [next(it) for it in its]
+        print("fine")
+    """)
+    assert done.returncode == 0 and done.stdout == "fine\n" and done.stderr == ""
+
+
+def test_exit_code_after_an_error():
+    done = python("""
+        import stoker
+        stoker.Loader("/no/such/place", "CenterCrop(8)")
+    """)
+    assert done.returncode == 1 and "NotFoundError" in done.stderr and "/no/such/place" in done.stderr
+
+
+def test_fork():
+    done = python("""
+        import os, numpy as np, stoker
+        loader = stoker.Loader(np.zeros((100, 4)), batch_size=4, output="numpy")
+        it = iter(loader)
+        kept = next(it)
+        if os.fork() == 0:
+            try:
+                next(it)
+            except stoker.Error as error:
+                assert "fork" in str(error), error
+            assert kept.x.sum() == 0
+            loader.close()
+            mine = stoker.Loader(np.zeros((100, 4)), batch_size=4, output="numpy")
+            assert len(list(mine)) == 25
+            raise SystemExit(0)
+        assert os.wait()[1] == 0
+        assert len(list(it)) == 24
+        print("fine")
+    """)
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_resume_in_another_process(tmp_path):
+    from conftest import make_photos
+
+    root = make_photos(tmp_path / "set", 40)
+    code = f"""
+        import json, sys, numpy as np, stoker
+        steps, threads, rank, world, state = json.loads(sys.argv[1])
+        loader = stoker.Loader({str(root)!r}, "RandomResizedCrop(16) | RandomHorizontalFlip", batch_size=8 // world,
+                               shuffle=True, seed=5, threads=threads, rank=rank, world_size=world, output="numpy")
+        if state:
+            loader.load_state_dict(state)
+        it, rows = loader.forever(), []
+        for _ in range(steps):
+            x, y = next(it)
+            rows.append([x[i].tobytes().hex()[:400] + str(int(y[i])) for i in range(len(y))])
+        print(json.dumps([rows, loader.state_dict()]))
+    """
+    import json
+
+    def run(*what):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), json.dumps(what)], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, _ = run(100, 2, 0, 1, None)
+    first, state = run(50, 2, 0, 1, None)
+    assert len(json.dumps(state)) < 300
+    rest, _ = run(50, 16, 0, 1, state)
+    assert first + rest == whole
+    ranks = [run(50, 3, r, 2, state)[0] for r in range(2)]
+    assert [a + b for a, b in zip(*ranks, strict=True)] == whole[50:]
+
+
+def test_import_is_cheap():
+    def seconds(code):
+        best = 9.0
+        for _ in range(5):
+            done = python(f"import time; import numpy; t = time.perf_counter(); {code}; print(time.perf_counter() - t)")
+            best = min(best, float(done.stdout))
+        return best
+
+    assert seconds("import stoker") < 0.05
+    done = python("import sys, stoker; print([m for m in ('torch', 'jax', 'tensorflow', 'PIL') if m in sys.modules])")
+    assert done.stdout == "[]\n"
+
+
+def test_the_command_is_the_same_program():
+    command = os.path.join(os.path.dirname(sys.executable), "stoker")
+    if not os.path.exists(command):
+        pytest.skip("the command is not beside this Python")
+    done = subprocess.run([command, "info"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and stoker.__version__ in done.stdout
