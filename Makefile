@@ -21,7 +21,12 @@ all: ## build the library and the command into build/
 demo: all ## see it work: photos made, loaded, compared with a plain loop, trained on
 	@tools/demo.sh $(BUILD)
 
+wheel: all ## build the Python package and install it into .venv
+	@tools/wheel.sh $(BUILD)
+
 test: all ## run every test; the last line counts them
+	@tools/setup.sh frameworks
+	@tools/wheel.sh $(BUILD)
 	@tools/test.sh $(BUILD)
 
 bench: all ## time every stage and the whole path, and check the figures of docs/performance.md
@@ -48,4 +53,4 @@ clean: ## remove all that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all demo test bench fuzz lint install clean help
+.PHONY: all demo wheel test bench fuzz lint install clean help

@@ -34,12 +34,18 @@ static const struct {
     const char *name, *format;
     uint8_t code, bytes; /* code: DLPack's */
 } types[] = {
-    [STK_FLOAT32] = {"float32", "f", 2, 4},   [STK_FLOAT16] = {"float16", "e", 2, 2},
-    [STK_BFLOAT16] = {"bfloat16", "H", 4, 2}, [STK_UINT8] = {"uint8", "B", 1, 1},
-    [STK_INT8] = {"int8", "b", 0, 1},         [STK_INT16] = {"int16", "h", 0, 2},
-    [STK_UINT16] = {"uint16", "H", 1, 2},     [STK_INT32] = {"int32", "i", 0, 4},
-    [STK_UINT32] = {"uint32", "I", 1, 4},     [STK_INT64] = {"int64", INT64_FORMAT, 0, 8},
-    [STK_UINT64] = {"uint64", UINT64_FORMAT, 1, 8},     [STK_FLOAT64] = {"float64", "d", 2, 8},
+    [STK_FLOAT32] = {"float32", "f", 2, 4},
+    [STK_FLOAT16] = {"float16", "e", 2, 2},
+    [STK_BFLOAT16] = {"bfloat16", "H", 4, 2},
+    [STK_UINT8] = {"uint8", "B", 1, 1},
+    [STK_INT8] = {"int8", "b", 0, 1},
+    [STK_INT16] = {"int16", "h", 0, 2},
+    [STK_UINT16] = {"uint16", "H", 1, 2},
+    [STK_INT32] = {"int32", "i", 0, 4},
+    [STK_UINT32] = {"uint32", "I", 1, 4},
+    [STK_INT64] = {"int64", INT64_FORMAT, 0, 8},
+    [STK_UINT64] = {"uint64", UINT64_FORMAT, 1, 8},
+    [STK_FLOAT64] = {"float64", "d", 2, 8},
     [STK_BOOL] = {"bool", "?", 6, 1},
 };
 

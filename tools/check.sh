@@ -35,6 +35,13 @@ if command -v shellcheck >/dev/null; then
 fi
 if command -v ruff >/dev/null; then
   ruff check --quiet --no-cache --output-format concise $(files '*.py') || wrong=1
+  # shellcheck disable=SC2046 # a list of words
+  ruff format --quiet --no-cache --check $(files 'python/*.py') || { echo "python/: not formatted (ruff format)"; wrong=1; }
+fi
+if command -v mypy >/dev/null; then
+  mypy --no-error-summary python/stoker || wrong=1
+else
+  note "types of the Python package, for want of mypy (tools/setup.sh lint)"
 fi
 
 # ---------------------------------------------------------------- the library as built

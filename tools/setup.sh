@@ -7,6 +7,7 @@
 #     tools/setup.sh fuzz      the same and a clang with libFuzzer
 #     tools/setup.sh lint      the same and clang-format 14
 #     tools/setup.sh python    the same, and tries the .venv again after a failure
+#     tools/setup.sh frameworks   the same and torch, JAX and TensorFlow, so that the tests can hand batches to them
 set -u
 cd "$(dirname "$0")/.." || exit 1
 what=${1:-}
@@ -17,9 +18,9 @@ has() { command -v "$1" >/dev/null 2>&1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 case $what in
-'' | fuzz | lint | python) ;;
+'' | fuzz | lint | python | frameworks) ;;
 *)
-  echo "usage: tools/setup.sh [fuzz|lint|python]" >&2
+  echo "usage: tools/setup.sh [fuzz|lint|python|frameworks]" >&2
   exit 2
   ;;
 esac
@@ -33,6 +34,8 @@ missing() {
   has meson || echo meson
   has ninja || echo ninja-build
   has python3 || echo python3
+  python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
+    2>/dev/null || echo python3-dev
   for library in libjpeg libpng libwebp; do
     pkg-config --exists $library 2>/dev/null || echo $library-dev
   done
@@ -103,6 +106,16 @@ if [ ! -f $ready ] && [ ! -f $failed ]; then
 fi
 [ ! -f $failed ] || say "Python tests will be skipped: $(cat $failed) (again with: tools/setup.sh python)"
 
+# Large, and tried once: without them their tests are skipped, with words. STOKER_NO_FRAMEWORKS=1 leaves them out.
+tried=.venv/frameworks-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tried ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  say "putting torch, JAX and TensorFlow into .venv, once; this takes a while (STOKER_NO_FRAMEWORKS=1 leaves them out)"
+  for framework in torch==2.13.0 jax tensorflow-cpu; do
+    pip_install $framework || say "could not get $framework: its tests will be skipped"
+  done
+  : >$tried
+fi
+
 # ---------------------------------------------------------------- versions that distributions lack
 
 # Old distributions have an old meson; the check costs time, so it is remembered.
@@ -120,5 +133,9 @@ fi
 if [ "$what" = lint ] && ! has clang-format-14 && [ ! -x .venv/bin/clang-format ]; then
   say "putting clang-format 14 into .venv"
   pip_install 'clang-format==14.0.6' || say "could not get clang-format 14: formatting will not be checked"
+fi
+if [ "$what" = lint ] && [ -f $ready ] && { ! has ruff || [ ! -x .venv/bin/mypy ]; }; then
+  say "putting ruff and mypy into .venv"
+  pip_install ruff mypy || say "could not get ruff and mypy: Python will not be checked"
 fi
 exit 0

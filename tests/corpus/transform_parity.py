@@ -99,9 +99,9 @@ def sizes(rng, n):
     """Up, down, odd, tiny, long and narrow."""
     fixed = [(1, 1, 7, 5), (1, 1, 1, 1), (2, 3, 224, 224), (290, 290, 224, 224), (500, 375, 224, 224),
              (640, 480, 33, 17), (3, 2000, 10, 10), (2000, 3, 10, 10), (1, 6000, 4, 4), (6000, 1, 4, 4),
-             (17, 19, 17, 40), (17, 19, 40, 19), (100, 900, 90, 100), (1000, 1000, 1, 1), (5, 5, 301, 2), (224, 300, 224, 224)]
-    for size in fixed:
-        yield size
+             (17, 19, 17, 40), (17, 19, 40, 19), (100, 900, 90, 100), (1000, 1000, 1, 1), (5, 5, 301, 2),
+             (224, 300, 224, 224)]
+    yield from fixed
     for _ in range(n):
         top = rng.choice([8, 60, 400, 900])
         yield tuple(int(v) for v in rng.integers(1, top + 1, 4))
@@ -150,7 +150,8 @@ def check_evaluation(tool, t, rng, n, cpus):
         want = center_crop(resized(image, *new, name), crop_w, crop_h)
         for cpu in cpus:
             got = tool.run(px, f"Resize({size}, {name}) | CenterCrop(({crop_h}, {crop_w}))", cpu=cpu)[0]
-            t.check(got == np.asarray(want).tobytes(), f"Resize({size}) CenterCrop {w}x{h} {crop_w}x{crop_h} {name} {cpu}")
+            same = got == np.asarray(want).tobytes()
+            t.check(same, f"Resize({size}) CenterCrop {w}x{h} {crop_w}x{crop_h} {name} {cpu}")
         grey = np.asarray(want.convert("L"))
         got = tool.run(px, f"Resize({size}, {name}) | CenterCrop(({crop_h}, {crop_w})) | Grayscale", cpu=cpus[-1])[0]
         t.check(got == grey.tobytes(), f"Grayscale after Resize({size}) {w}x{h}")

@@ -35,7 +35,7 @@ def make_photos(
     return root
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve pictures in two classes."""
     return make_photos(tmp_path_factory.mktemp("photos"), 6)
