@@ -256,6 +256,8 @@ STK_API const char *stk_class_name(const stk_loader *l, int i);
 STK_API uint64_t stk_fingerprint(const stk_loader *l);
 /* Path of a sample, raw bytes, ended by 0; returns its length as snprintf does. */
 STK_API size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n);
+/* The same below the source's own folder: the key of the sample. */
+STK_API size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n);
 
 /* ------------------------------------------------------------------ batches */
 

@@ -4,19 +4,22 @@
  *
  * Waiting releases the GIL and looks for signals every SLICE_MS. `users` counts the threads that are in the engine;
  * close() wakes them and waits until they have left, since stk_close comes last. Threads of the engine
- * may be in a function of Python, so it, too, runs without the GIL.
+ * may be in a function of Python, so whatever waits for them, or for a lock that is held meanwhile, runs without the
+ * GIL.
  */
 #include "extension.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SLICE_MS = 50 };
 
 struct loader {
     PyObject_HEAD stk_loader *l; /* NULL: closed */
     struct options options;
+    pid_t pid; /* in a forked child the other users are not there */
     int users;
     bool closing;
     int *wanted; /* numbers of the fields to hand out; NULL: all but index and valid */
@@ -61,11 +64,12 @@ static PyObject *open_loader(PyTypeObject *type, PyObject *args, PyObject *keywo
         Py_DECREF(o);
         return NULL;
     }
+    o->pid = getpid();
     stk_error e;
-    int rc;
-    Py_BEGIN_ALLOW_THREADS rc = stk_open(&o->l, &o->options.o, &e);
-    Py_END_ALLOW_THREADS if (rc != STK_OK)
-    {
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_open(&o->l, &o->options.o, &e);
+    PyEval_RestoreThread(thread);
+    if (rc != STK_OK) {
         module_raise(PyType_GetModuleState(type), &e);
         Py_DECREF(o);
         return NULL;
@@ -81,14 +85,15 @@ static void shut(struct loader *o)
     o->closing = true;
     stk_stop(l);
     const struct timespec pause = {.tv_nsec = 200 * 1000};
-    Py_BEGIN_ALLOW_THREADS while (o->users > 0)
-    {
+    while (o->users > 0 && o->pid == getpid()) {
+        PyThreadState *thread = PyEval_SaveThread();
         nanosleep(&pause, NULL);
-        PyGILState_STATE gil = PyGILState_Ensure(); /* users changes under it */
-        PyGILState_Release(gil);
+        PyEval_RestoreThread(thread);
     }
+    PyThreadState *thread = PyEval_SaveThread();
     stk_close(l);
-    Py_END_ALLOW_THREADS o->l = NULL;
+    PyEval_RestoreThread(thread);
+    o->l = NULL;
     options_done(&o->options);
 }
 
@@ -150,13 +155,14 @@ static PyObject *tuple_of(struct loader *o, const stk_batch *b)
     return fields;
 }
 
-static int wait_for(struct loader *o, stk_loader *l, stk_batch **b, stk_error *e)
+static int wait_for(stk_loader *l, stk_batch **b, stk_error *e)
 {
-    (void)o;
     for (;;) {
-        int rc;
-        Py_BEGIN_ALLOW_THREADS rc = stk_next_wait(l, b, SLICE_MS, e);
-        Py_END_ALLOW_THREADS if (rc != STK_AGAIN) return rc;
+        PyThreadState *thread = PyEval_SaveThread();
+        const int rc = stk_next_wait(l, b, SLICE_MS, e);
+        PyEval_RestoreThread(thread);
+        if (rc != STK_AGAIN)
+            return rc;
         if (PyErr_CheckSignals())
             return -1;
     }
@@ -172,7 +178,7 @@ static PyObject *next_batch(PyObject *self, PyObject *none)
     stk_batch *b = NULL;
     stk_error e;
     PyObject *result = NULL;
-    const int rc = wait_for(o, l, &b, &e);
+    const int rc = wait_for(l, &b, &e);
     if (rc == STK_OK)
         result = tuple_of(o, b);
     else if (rc == STK_END)
@@ -198,9 +204,10 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
     if (l) {
         stk_batch *b;
         stk_error e;
-        int rc;
-        Py_BEGIN_ALLOW_THREADS rc = stk_get(l, samples.buf, samples.len / 8, epoch, &b, &e);
-        Py_END_ALLOW_THREADS result = rc == STK_OK ? tuple_of(o, b) : module_raise(state_of(self), &e);
+        PyThreadState *thread = PyEval_SaveThread();
+        const int rc = stk_get(l, samples.buf, samples.len / 8, epoch, &b, &e);
+        PyEval_RestoreThread(thread);
+        result = rc == STK_OK ? tuple_of(o, b) : module_raise(state_of(self), &e);
         stk_release(b);
         leave(o);
     }
@@ -218,13 +225,15 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
         return NULL;
     stk_batch *b;
     stk_error e;
-    PyObject *list = NULL;
-    if (stk_get(l, NULL, 0, 0, &b, &e) != STK_OK) {
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_get(l, NULL, 0, 0, &b, &e);
+    PyEval_RestoreThread(thread);
+    if (rc != STK_OK) {
         module_raise(state_of(self), &e);
         leave(o);
         return NULL;
     }
-    list = PyList_New(0);
+    PyObject *list = PyList_New(0);
     for (int i = 0; list && i < stk_n_fields(b) + 2; i++) {
         const stk_array *a = field_at(b, i);
         PyObject *shape = PyTuple_New(a->ndim - 1);
@@ -270,9 +279,10 @@ static PyObject *set_epoch(PyObject *self, PyObject *args)
     if (!l)
         return NULL;
     stk_error e;
-    int rc;
-    Py_BEGIN_ALLOW_THREADS rc = stk_set_epoch(l, epoch, &e);
-    Py_END_ALLOW_THREADS leave(o);
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_set_epoch(l, epoch, &e);
+    PyEval_RestoreThread(thread);
+    leave(o);
     return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
 }
 
@@ -288,7 +298,9 @@ static PyObject *set_order(PyObject *self, PyObject *args)
     PyObject *result = NULL;
     if (l) {
         stk_error e;
+        PyThreadState *thread = PyEval_SaveThread();
         const int rc = stk_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
+        PyEval_RestoreThread(thread);
         result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
         leave(o);
     }
@@ -306,7 +318,9 @@ static PyObject *get_state(PyObject *self, PyObject *none)
     if (!l)
         return NULL;
     char text[512];
+    PyThreadState *thread = PyEval_SaveThread();
     stk_state_get(l, text, sizeof text);
+    PyEval_RestoreThread(thread);
     leave(o);
     return PyUnicode_FromString(text);
 }
@@ -321,9 +335,10 @@ static PyObject *set_state(PyObject *self, PyObject *args)
     if (!l)
         return NULL;
     stk_error e;
-    int rc;
-    Py_BEGIN_ALLOW_THREADS rc = stk_state_set(l, text, &e);
-    Py_END_ALLOW_THREADS leave(o);
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_state_set(l, text, &e);
+    PyEval_RestoreThread(thread);
+    leave(o);
     return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
 }
 
@@ -376,8 +391,10 @@ static PyObject *stats(PyObject *self, PyObject *none)
     if (!l)
         return NULL;
     stk_stats s = {0};
+    PyThreadState *thread = PyEval_SaveThread();
     stk_stats_get(l, &s);
     const char *limit = stk_limit(l);
+    PyEval_RestoreThread(thread);
     leave(o);
     return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLss}", "seconds", s.seconds, "waited_s", s.waited_s,
                          "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
@@ -400,6 +417,14 @@ static PyObject *explain(PyObject *self, PyObject *none)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const int found = stk_bad_sample(l, i, e);
+    PyEval_RestoreThread(thread);
+    return found;
+}
+
 /* [(sample, path, stage, reason)] */
 static PyObject *bad_samples(PyObject *self, PyObject *none)
 {
@@ -410,7 +435,7 @@ static PyObject *bad_samples(PyObject *self, PyObject *none)
         return NULL;
     PyObject *list = PyList_New(0);
     stk_error e;
-    for (int64_t i = 0; list && stk_bad_sample(l, i, &e); i++) {
+    for (int64_t i = 0; list && bad_sample(l, i, &e); i++) {
         PyObject *path = module_text(e.path);
         PyObject *bad = path ? Py_BuildValue("LNss", (long long)e.sample, path, e.stage, e.reason) : NULL;
         if (!bad || PyList_Append(list, bad))
@@ -436,7 +461,7 @@ static PyObject *classes(PyObject *self, PyObject *none)
     return list;
 }
 
-static PyObject *path(PyObject *self, PyObject *args)
+static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_loader *, int64_t, char *, size_t))
 {
     struct loader *o = (struct loader *)self;
     long long sample;
@@ -446,9 +471,19 @@ static PyObject *path(PyObject *self, PyObject *args)
     if (!l)
         return NULL;
     char text[8192];
-    stk_path(l, sample, text, sizeof text);
+    of(l, sample, text, sizeof text);
     leave(o);
     return module_text(text);
+}
+
+static PyObject *path(PyObject *self, PyObject *args)
+{
+    return name_of(self, args, stk_path);
+}
+
+static PyObject *key(PyObject *self, PyObject *args)
+{
+    return name_of(self, args, stk_key);
 }
 
 static PyMethodDef methods[] = {
@@ -469,6 +504,7 @@ static PyMethodDef methods[] = {
     {"bad_samples", bad_samples, METH_NOARGS, "[(sample, path, stage, reason)]"},
     {"classes", classes, METH_NOARGS, "Names of the classes."},
     {"path", path, METH_VARARGS, "Path of a sample."},
+    {"key", key, METH_VARARGS, "Path below the source's folder."},
     {0},
 };
 

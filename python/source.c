@@ -24,8 +24,11 @@ static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywo
     int rc = options_read(&options, dict);
     if (rc == 0) {
         stk_error e;
-        Py_BEGIN_ALLOW_THREADS rc = stk_source_open(&o->s, &options.o, &e);
-        Py_END_ALLOW_THREADS if (rc != STK_OK) module_raise(PyType_GetModuleState(type), &e);
+        PyThreadState *thread = PyEval_SaveThread();
+        rc = stk_source_open(&o->s, &options.o, &e);
+        PyEval_RestoreThread(thread);
+        if (rc != STK_OK)
+            module_raise(PyType_GetModuleState(type), &e);
     }
     options_done(&options);
     if (rc != 0) {
@@ -89,9 +92,11 @@ static PyObject *numbers(const stk_source *s, int64_t (*of)(const stk_source *s,
     int64_t *all = malloc((size_t)n * sizeof *all + 1);
     if (!all)
         return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS for (int64_t i = 0; i < n; i++) all[i] = of(s, i);
-    Py_END_ALLOW_THREADS PyObject *bytes =
-        PyBytes_FromStringAndSize((const char *)all, (Py_ssize_t)((size_t)n * sizeof *all));
+    PyThreadState *thread = PyEval_SaveThread();
+    for (int64_t i = 0; i < n; i++)
+        all[i] = of(s, i);
+    PyEval_RestoreThread(thread);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)all, (Py_ssize_t)((size_t)n * sizeof *all));
     free(all);
     return bytes;
 }
@@ -132,11 +137,14 @@ static PyObject *picture(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "L", &sample))
         return NULL;
     uint8_t *pixels;
-    int w = 0, h = 0, rc;
+    int w = 0, h = 0;
     int64_t label = -1;
     stk_error e;
-    Py_BEGIN_ALLOW_THREADS rc = stk_source_picture(((struct source *)self)->s, sample, &pixels, &w, &h, &label, &e);
-    Py_END_ALLOW_THREADS if (rc != STK_OK) return module_raise(PyType_GetModuleState(Py_TYPE(self)), &e);
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_source_picture(((struct source *)self)->s, sample, &pixels, &w, &h, &label, &e);
+    PyEval_RestoreThread(thread);
+    if (rc != STK_OK)
+        return module_raise(PyType_GetModuleState(Py_TYPE(self)), &e);
     PyObject *bytes = PyByteArray_FromStringAndSize((const char *)pixels, (Py_ssize_t)w * h * 3);
     stk_free(pixels);
     return bytes ? Py_BuildValue("NiiL", bytes, h, w, (long long)label) : NULL;

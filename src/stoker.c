@@ -279,6 +279,15 @@ size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
     return 0;
 }
 
+size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n)
+{
+    if (sample >= 0 && sample < source_count(l->source))
+        return source_key(l->source, sample, buf, n);
+    if (n)
+        buf[0] = 0;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ pictures, hashing */
 
 int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels, size_t stride,

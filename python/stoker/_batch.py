@@ -44,7 +44,7 @@ class Form:
         self._columns = [self._column(c, columns) for c in chosen.values()]
         wanted = [columns.index("index" if c in COMPUTED else c) for c, _ in self._columns]
         handle.select(tuple(wanted))
-        self._path = handle.path
+        self._computed = {"path": handle.path, "key": handle.key}
         self._fill, self._collate, self._batch_fn = fill, collate, batch_fn
         self._output = output
         self._convert = [_output.converter(output, about[i][1]) for i in wanted]
@@ -73,14 +73,14 @@ class Form:
     def _value(self, i: int, m: _stoker.Memory, copy: bool) -> Any:
         name, kind = self._columns[i]
         if name in COMPUTED:
-            return [self._path(int(sample)) for sample in np.asarray(m)]
+            return [self._computed[name](sample) for sample in np.asarray(m).tolist()]
         if self._objects[i] and self._fill:
-            return self._fill.objects.take(np.asarray(m))
-        if kind or copy:
-            array = np.asarray(m)
-            converted = array.astype(kind or array.dtype)
-            return converted if m.dtype == "bfloat16" else _output.from_numpy(self._output, converted)
+            return self._fill.objects.take(np.asarray(m), keep=copy)
+        if kind:
+            return _output.from_numpy(self._output, np.asarray(m).astype(kind))
         value = self._convert[i](m)
+        if copy:
+            value = _output.copy(self._output, value)
         return _output.as_channels_last(self._output, value) if self._last[i] else value
 
     def _finish(self, values: list[Any]) -> Any:

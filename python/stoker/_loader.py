@@ -276,7 +276,7 @@ class Loader:
         >>> stoker.Loader(photos, "CenterCrop(8)").epoch
         0
         """
-        return self._engine.epoch()
+        return int(json.loads(self._peeked_at)["epoch"]) if self._peeked_at else self._engine.epoch()
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the start of an epoch; the current one stays as it is.
@@ -290,6 +290,8 @@ class Loader:
             self._go(whole("epoch", epoch, 0, 2**62))
 
     def _go(self, epoch: int) -> None:
+        if self._peeked_at:  # what was looked at was not delivered
+            self._engine.set_state(self._peeked_at)
         self._drop_pending()
         self._engine.set_epoch(epoch)
         self._committed = False
@@ -533,7 +535,10 @@ class Loader:
         >>> stoker.Loader(photos, "CenterCrop(8)").stats().batches
         0
         """
-        return stats_of(self._engine.stats())
+        counters = self._engine.stats()
+        if isinstance(self._given.fill, IterableFill):
+            counters["bad"] = 0  # rows past the end are how it ends
+        return stats_of(counters)
 
     def bad_samples(self) -> list[DataError]:
         """The bad samples since the loader was opened, the first 1,000.

@@ -107,6 +107,13 @@ def from_numpy(output: str, array: Any) -> Any:
     return framework("tensorflow").constant(array) if output == "tensorflow" else array
 
 
+def copy(output: str, array: Any) -> Any:
+    """Arrays of JAX and TensorFlow cannot be changed: they need no copy."""
+    if output == "torch":
+        return array.clone()
+    return array.copy() if output == "numpy" else array
+
+
 def concatenate(output: str, parts: list[Any]) -> Any:
     """One array of several, along the first dimension."""
     if output == "torch":

@@ -144,8 +144,10 @@ class Objects:
         self._waiting[ticket] = value
         return ticket
 
-    def take(self, tickets: Any) -> list[Any]:
-        return [self._waiting.pop(int(t), None) for t in tickets]
+    def take(self, tickets: Any, keep: bool) -> list[Any]:
+        """keep: the batch is only looked at."""
+        take = self._waiting.get if keep else self._waiting.pop
+        return [take(int(t), None) for t in tickets]
 
     def clear(self) -> None:
         self._waiting.clear()

@@ -92,6 +92,19 @@ def test_peek_changes_nothing():
     assert labels(loader) == labels(arrays_at(2))
 
 
+def test_peek_at_the_end_loses_nothing():
+    loader = arrays(batch_size=10, shuffle=True)
+    it = iter(loader)
+    for _ in range(10):
+        next(it)
+    loader.peek()
+    assert loader.epoch == 0
+    assert labels(loader) == labels(arrays_at(1))  # the epoch was over but for its end
+    loader.peek()
+    loader.set_epoch(5)
+    assert labels(loader) == labels(arrays_at(5))
+
+
 def test_kept_batches_are_not_overwritten():
     loader = arrays(batch_size=7, shuffle=True)
     kept = list(loader)
@@ -241,9 +254,17 @@ def test_threads_change_nothing(photos):
 
 def test_fields(photos):
     batch = next(
-        iter(stoker.Loader(photos, "CenterCrop(8)", fields=("label", "path", "index"), output="numpy", batch_size=2))
+        iter(
+            stoker.Loader(
+                photos, "CenterCrop(8)", fields=("label", "path", "key", "index"), output="numpy", batch_size=2
+            )
+        )
     )
-    assert batch._fields == ("label", "path", "index") and batch.path[0].endswith("cat/00.png")
+    assert (
+        batch._fields == ("label", "path", "key", "index")
+        and batch.key[0] == "cat/00.png"
+        and batch.path[0].endswith("cat/00.png")
+    )
     loader = stoker.Loader(
         photos, "CenterCrop(8)", fields={"pixel_values": "image", "labels": "label:float"}, as_dict=True, output="numpy"
     )

@@ -102,6 +102,9 @@ static void joined(void)
     CHECK_EQ(stk_next(l, &batch, &e), STK_OK);
     CHECK_EQ(((const int64_t *)stk_field(batch, "label")->data)[2], 0);
     stk_release(batch);
+    CHECK_EQ(stk_key(l, 2, text, sizeof text), 10);
+    CHECK_STR(text, "bird/6.png");
+    CHECK_EQ(stk_key(l, 99, text, sizeof text), 0);
     stk_close(l);
     temp_end();
 }
