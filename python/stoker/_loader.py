@@ -20,9 +20,10 @@ from ._batch import Form
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
 from ._nearest import hint
-from ._rows import IterableFill, RowOp
+from ._rows import IterableFill
+from ._setup import check_order, engine_options, row_op
 from ._stats import Stats, stats_of
-from ._types import FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+from ._types import whole
 
 _stoker.on_error(make)
 
@@ -34,14 +35,6 @@ def _close_all() -> None:
     # Threads of the engine may be in Python code, which must end before the interpreter does.
     for loader in list(_open):
         loader.close()
-
-
-LATER = {
-    "cache": "caches are not in this version",
-    "cache_size": "caches are not in this version",
-    "device": "batches are in host memory in this version; move them with .to(device)",
-    "pin_memory": "pinned memory is not in this version",
-}
 
 
 class Loader:
@@ -99,9 +92,6 @@ class Loader:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
         for name in unknown:
             raise usage(f"Loader has no argument {name!r}{hint(name, arguments)}")
-        for name, words in LATER.items():
-            if arguments[name] not in (None, False, "none", "cpu"):
-                raise usage(f"{name}={arguments[name]!r}: {words}")
         self._arguments = arguments
         self._handle: _stoker.Loader | None = None
         self._generation = 0
@@ -110,28 +100,14 @@ class Loader:
         self._pending: collections.deque[tuple[_stoker.Memory, ...] | None] = collections.deque()
         self._peeked_at: str | None = None
         self._warned = 0
-        self._check_order(shuffle, sampler, batch_sampler, weights, steps_per_epoch, batch_size, drop_last)
+        check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
-        self._dtype = dtype_name(dtype)
-        if self._dtype not in NUMBERS:
-            raise usage(f"dtype is {dtype!r}{hint(self._dtype, NUMBERS)}")
         self._given = source_of(source, whole=collate_fn is not None)
         self._transform = transform_of(transform)
         self._ranks = self._find_ranks()
         self._open(self._engine_options())
-
-    @staticmethod
-    def _check_order(
-        shuffle: bool, sampler: Any, batch_sampler: Any, weights: Any, steps: Any, batch_size: int, drop_last: bool
-    ) -> None:
-        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
-        if sampler is not None and shuffle:
-            raise usage("sampler excludes shuffle: the sampler is the order")
-        if (sampler is not None or batch_sampler is not None) and (weights is not None or steps is not None):
-            raise usage("a sampler excludes weights and steps_per_epoch")
 
     # ---------------------------------------------------------------- open and close
 
@@ -145,49 +121,11 @@ class Loader:
         return self.sampler is not None or self.batch_sampler is not None
 
     def _engine_options(self) -> dict[str, Any]:
-        a = self._arguments
-        options = {
-            "dtype": NUMBERS[self._dtype],
-            "layout": choice("layout", a["layout"], LAYOUTS),
-            "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
-            "batch_size": self.batch_size or int(getattr(self.batch_sampler, "batch_size", None) or 1),
-            "shuffle": int(bool(a["shuffle"])),
-            "drop_last": int(bool(a["drop_last"])),
-            "pad_last": int(bool(a["pad_last"])),
-            "seed": whole("seed", a["seed"], 0, 2**64 - 1),
-            "on_error": choice("on_error", a["on_error"], ON_ERROR),
-            "threads": 0 if a["threads"] is None else whole("threads", a["threads"], 1, 1024),
-            "memory": memory_bytes(a["memory"]),
-            "cache_dir": a["cache_dir"],
-            "rank": self._ranks.rank,
-            "world_size": self._ranks.world_size,
-            "sampled": int(self._sampled),
-            **self._given.options,
-        }
-        if a["max_bad"] is not None:
-            options["max_bad"] = float(a["max_bad"])
-        if a["steps_per_epoch"] is not None:
-            options["steps_per_epoch"] = whole("steps_per_epoch", a["steps_per_epoch"], 1, 2**40)
-        if a["classes"] is not None:
-            options["classes"] = [str(c) for c in a["classes"]]
-        if a["weights"] is not None:
-            options["weights"] = np.ascontiguousarray(np.asarray(a["weights"]).ravel(), dtype=np.float64)
-        if a["exif"] is False or (a["exif"] is None and (self._given.foreign or self._transform.foreign)):
-            options["no_exif"] = 1
-        if isinstance(self._given.fill, IterableFill):
-            if a["shuffle"] or self._sampled or a["weights"] is not None:
-                raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
-            options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0)
-        text = self._transform.text
-        if not text and self._given.picture_size:
-            text = f"CenterCrop({self._given.picture_size})"  # the pictures as they are
-        options["ops"] = text
-        return options
+        return engine_options(self._arguments, self._given, self._transform, self._ranks)
 
     def _open(self, options: dict[str, Any]) -> None:
-        self._row_op: RowOp | None = None
         if self._transform.functions:
-            options["op"] = self._make_row_op(options)
+            options["op"] = row_op(options, self._given, self._transform, self._output)
         self._options = options
         handle = _stoker.Loader(options)
         a = self._arguments
@@ -208,31 +146,6 @@ class Loader:
             raise
         self._handle = handle
         _open.add(self)
-
-    def _make_row_op(self, options: dict[str, Any]) -> tuple[RowOp, Any]:
-        """Learns what the functions make of the first picture."""
-        if self._given.fill:
-            raise usage("functions as ops work on pictures and arrays; a data set of your own calls them itself")
-        idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch")}
-        idle.update(sampled=1, shuffle=0, threads=1, batch_size=1)
-        plain = _stoker.Loader(idle)
-        try:
-            _, dtype, shape = plain.fields()[0]
-            first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
-            picture = np.asarray(plain.get(np.ascontiguousarray(first), 0)[0])[0]
-        finally:
-            plain.close()
-        op = RowOp(self._transform.functions, dtype, shape, self._output == "torch")
-        try:
-            result = op.probe(picture.copy())
-        except Error:
-            raise
-        except Exception as error:
-            raise DataError(
-                f"the op failed on the first sample: {type(error).__name__}: {error}", sample=0, stage="op"
-            ) from error
-        self._row_op = op
-        return op, result
 
     @property
     def _engine(self) -> _stoker.Loader:

@@ -230,31 +230,31 @@ class IterableFill(Fill):
         else:
             self._iterator = iter(iterable)
         self._epoch, self._position = -1, 0
-        self.ended: dict[int, bool] = {}
+        self.ended: dict[int, int] = {}  # epoch: its length
         super().__init__(Caller(self._take, parallel=True), first, whole)
 
     def _take(self, epoch: int, position: int) -> Any:
-        if epoch != self._epoch:
-            if self._epoch >= 0 or epoch > 0:
+        if epoch != self._epoch or position < self._position:  # a loaded state may go back
+            if self._epoch >= 0:
                 self._iterator = iter(self.iterable)
             self._epoch, self._position = epoch, 0
-        while self._position < position:  # a loaded state begins in the middle
+        while self._position < position:  # and begins in the middle
             next(self._iterator)
             self._position += 1
         self._position += 1
         return next(self._iterator)
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
-        _, epoch, position, sample, _, _ = about
-        if self.ended.get(epoch):
+        _, epoch, position, _, _, _ = about
+        if position >= self.ended.get(epoch, position + 1):
             return self.END
         try:
             self.write(self._take(epoch, position), views)
         except StopIteration:
-            self.ended[epoch] = True
+            self.ended[epoch] = position
             return self.END
         except BaseException as error:
-            self.ended[epoch] = True
+            self.ended[epoch] = position
             return self.caller.failed(epoch, error)
         return None
 

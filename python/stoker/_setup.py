@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of a loader, checked, become the options of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _stoker
+from ._errors import DataError, Error, usage
+from ._input import Given, Transform
+from ._nearest import hint
+from ._ranks import Ranks
+from ._rows import Field, IterableFill, RowOp
+from ._types import FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+
+Arguments = dict[str, Any]
+
+LATER = {
+    "cache": "caches are not in this version",
+    "cache_size": "caches are not in this version",
+    "device": "batches are in host memory in this version; move them with .to(device)",
+    "pin_memory": "pinned memory is not in this version",
+}
+
+
+def check_order(a: Arguments) -> None:
+    """What is not there yet, and what excludes what."""
+    for name, words in LATER.items():
+        if a[name] not in (None, False, "none", "cpu"):
+            raise usage(f"{name}={a[name]!r}: {words}")
+    sampled = a["sampler"] is not None or a["batch_sampler"] is not None
+    others = a["batch_size"] != 1 or a["shuffle"] or a["sampler"] is not None or a["drop_last"]
+    if a["batch_sampler"] is not None and others:
+        raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+    if a["sampler"] is not None and a["shuffle"]:
+        raise usage("sampler excludes shuffle: the sampler is the order")
+    if sampled and (a["weights"] is not None or a["steps_per_epoch"] is not None):
+        raise usage("a sampler excludes weights and steps_per_epoch")
+
+
+def _dtype(dtype: Any) -> int:
+    name = dtype_name(dtype)
+    if name not in NUMBERS:
+        raise usage(f"dtype is {dtype!r}{hint(name, NUMBERS)}")
+    return NUMBERS[name]
+
+
+def _batch_size(a: Arguments) -> int:
+    if a["batch_sampler"] is None:
+        return whole("batch_size", a["batch_size"], 1, 2**31 - 1)
+    return int(getattr(a["batch_sampler"], "batch_size", None) or 1)
+
+
+def _optional(a: Arguments, given: Given, transform: Transform) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if a["max_bad"] is not None:
+        options["max_bad"] = float(a["max_bad"])
+    if a["steps_per_epoch"] is not None:
+        options["steps_per_epoch"] = whole("steps_per_epoch", a["steps_per_epoch"], 1, 2**40)
+    if a["classes"] is not None:
+        options["classes"] = [str(c) for c in a["classes"]]
+    if a["weights"] is not None:
+        options["weights"] = np.ascontiguousarray(np.asarray(a["weights"]).ravel(), dtype=np.float64)
+    if a["exif"] is False or (a["exif"] is None and (given.foreign or transform.foreign)):
+        options["no_exif"] = 1
+    return options
+
+
+def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Ranks) -> dict[str, Any]:
+    sampled = a["sampler"] is not None or a["batch_sampler"] is not None
+    options = {
+        "dtype": _dtype(a["dtype"]),
+        "layout": choice("layout", a["layout"], LAYOUTS),
+        "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
+        "batch_size": _batch_size(a),
+        "shuffle": int(bool(a["shuffle"])),
+        "drop_last": int(bool(a["drop_last"])),
+        "pad_last": int(bool(a["pad_last"])),
+        "seed": whole("seed", a["seed"], 0, 2**64 - 1),
+        "on_error": choice("on_error", a["on_error"], ON_ERROR),
+        "threads": 0 if a["threads"] is None else whole("threads", a["threads"], 1, 1024),
+        "memory": memory_bytes(a["memory"]),
+        "cache_dir": a["cache_dir"],
+        "rank": ranks.rank,
+        "world_size": ranks.world_size,
+        "sampled": int(sampled),
+        **given.options,
+        **_optional(a, given, transform),
+    }
+    if isinstance(given.fill, IterableFill):
+        if a["shuffle"] or sampled or a["weights"] is not None:
+            raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
+        options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0)
+    options["ops"] = transform.text
+    if not transform.text and given.picture_size:
+        options["ops"] = f"CenterCrop({given.picture_size})"  # the pictures as they are
+    return options
+
+
+def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
+    """Type, shape and content of the first row, by a loader that prefetches nothing."""
+    idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch")}
+    idle.update(sampled=1, shuffle=0, threads=1, batch_size=1)
+    handle = _stoker.Loader(idle)
+    try:
+        _, dtype, shape = handle.fields()[0]
+        first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
+        return dtype, shape, np.asarray(handle.get(np.ascontiguousarray(first), 0)[0])[0].copy()
+    finally:
+        handle.close()
+
+
+def row_op(options: dict[str, Any], given: Given, transform: Transform, output: str) -> tuple[RowOp, Field | None]:
+    """Functions of the user's on rows, and the form of what they make."""
+    if given.fill:
+        raise usage("functions as ops work on pictures and arrays; a data set of your own calls them itself")
+    dtype, shape, picture = _first_picture(options)
+    op = RowOp(transform.functions, dtype, shape, output == "torch")
+    try:
+        return op, op.probe(picture)
+    except Error:
+        raise
+    except Exception as error:
+        words = f"the op failed on the first sample: {type(error).__name__}: {error}"
+        raise DataError(words, sample=0, stage="op") from error
