@@ -148,8 +148,8 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     return None
 
 
-def source_of(source: Any, whole: bool, parallel: bool = False) -> Given:
-    """whole: samples of data sets are handed over as they are, for collate_fn."""
+def source_of(source: Any, whole: bool, functions: list[Caller]) -> Given:
+    """whole: samples of data sets are handed over as they are, for collate_fn; functions: for their first part."""
     if isinstance(source, (str, os.PathLike)):
         return Given({"source": os.fspath(source)})
     if isinstance(source, Source):
@@ -165,10 +165,10 @@ def source_of(source: Any, whole: bool, parallel: bool = False) -> Given:
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
         if len(source) == 0:
             raise usage("the data set has no samples")
-        fill: Fill = MapFill(source, whole, parallel)
+        fill: Fill = MapFill(source, whole, functions)
         return Given({"fill": (fill, len(source), fill.fields)}, fill)
     if hasattr(source, "__iter__"):
-        fill = IterableFill(source, whole)
+        fill = IterableFill(source, whole, functions)
         return Given({"fill": (fill, IterableFill.COUNT, fill.fields)}, fill)
     raise usage(
         f"the source is a {type(source).__name__}; a path, a Source, arrays, a data set with __getitem__ and __len__, "

@@ -104,8 +104,8 @@ class Loader:
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
-        self._given = source_of(source, whole=collate_fn is not None)
         self._transform = transform_of(transform)
+        self._given = source_of(source, collate_fn is not None, self._transform.functions)
         self._ranks = self._find_ranks()
         self._open(self._engine_options())
 
@@ -124,8 +124,8 @@ class Loader:
         return engine_options(self._arguments, self._given, self._transform, self._ranks)
 
     def _open(self, options: dict[str, Any]) -> None:
-        if self._transform.functions:
-            options["op"] = row_op(options, self._given, self._transform, self._output)
+        if self._transform.functions and not self._given.fill:
+            options["op"] = row_op(options, self._transform, self._output)
         self._options = options
         handle = _stoker.Loader(options)
         a = self._arguments

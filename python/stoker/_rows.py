@@ -14,6 +14,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,12 +154,29 @@ class Objects:
         self._waiting.clear()
 
 
+def change_first(sample: Any, change: Callable[[Any], Any]) -> Any:
+    """The sample with its first part changed.
+
+    >>> change_first((1, 2), str), change_first({"x": 1, "y": 2}, str)
+    (('1', 2), {'x': '1', 'y': 2})
+    """
+    if isinstance(sample, Mapping):
+        first = next(iter(sample))
+        return {**sample, first: change(sample[first])}
+    if isinstance(sample, tuple) and hasattr(sample, "_replace"):
+        return sample._replace(**{parts_of(sample)[0][0]: change(sample[0])})
+    if isinstance(sample, (tuple, list)):
+        return type(sample)([change(sample[0]), *sample[1:]])
+    return change(sample)
+
+
 class Fill:
     """Writes samples of the user's into rows. Base of the two kinds below."""
 
-    def __init__(self, caller: Caller, first: Any, whole: bool) -> None:
+    def __init__(self, caller: Caller, first: Any, whole: bool, functions: list[Caller]) -> None:
         """first: a sample that shows the form; whole: samples are handed over as they are, for collate_fn."""
-        self.caller, self.objects, self.whole = caller, Objects(), whole
+        self.caller, self.objects, self.whole, self.functions = caller, Objects(), whole, functions
+        first = self.changed(0, first)
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
             raise usage("the data set's first sample is empty")
@@ -173,6 +191,11 @@ class Fill:
             (name, NUMBERS["int64" if kind == "object" else kind], shape)
             for name, kind, shape in zip(self.names, self.kinds, self.shapes, strict=True)
         )
+
+    def changed(self, seed: int, sample: Any) -> Any:
+        for n, function in enumerate(self.functions, 1):
+            sample = change_first(sample, partial(function, (seed + n) % 2**64))
+        return sample
 
     def write(self, sample: Any, views: tuple[memoryview, ...]) -> None:
         names, values = (("sample",), (sample,)) if self.whole else parts_of(sample)
@@ -195,15 +218,15 @@ class Fill:
 class MapFill(Fill):
     """A data set with `__getitem__`."""
 
-    def __init__(self, dataset: Any, whole: bool, parallel: bool) -> None:
+    def __init__(self, dataset: Any, whole: bool, functions: list[Caller]) -> None:
         self.dataset = dataset
-        caller = Caller(dataset.__getitem__, parallel)
-        super().__init__(caller, caller(0, 0), whole)
+        caller = Caller(dataset.__getitem__, parallel=False)
+        super().__init__(caller, caller(0, 0), whole, functions)
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         sample = about[3]
         try:
-            self.write(self.caller(about[5], sample), views)
+            self.write(self.changed(about[5], self.caller(about[5], sample)), views)
         except BaseException as error:
             return self.caller.failed(sample, error)
         return None
@@ -218,7 +241,7 @@ class IterableFill(Fill):
     END = "the iterable has ended"
     COUNT = 1 << 40
 
-    def __init__(self, iterable: Iterable[Any], whole: bool) -> None:
+    def __init__(self, iterable: Iterable[Any], whole: bool, functions: list[Caller]) -> None:
         self.iterable = iterable
         self._iterator: Iterator[Any] = iter(iterable)
         try:
@@ -231,7 +254,7 @@ class IterableFill(Fill):
             self._iterator = iter(iterable)
         self._epoch, self._position = -1, 0
         self.ended: dict[int, int] = {}  # epoch: its length
-        super().__init__(Caller(self._take, parallel=True), first, whole)
+        super().__init__(Caller(self._take, parallel=True), first, whole, functions)
 
     def _take(self, epoch: int, position: int) -> Any:
         if epoch != self._epoch or position < self._position:  # a loaded state may go back
@@ -249,7 +272,7 @@ class IterableFill(Fill):
         if position >= self.ended.get(epoch, position + 1):
             return self.END
         try:
-            self.write(self._take(epoch, position), views)
+            self.write(self.changed(about[5], self._take(epoch, position)), views)
         except StopIteration:
             self.ended[epoch] = position
             return self.END

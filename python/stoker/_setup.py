@@ -112,10 +112,8 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
         handle.close()
 
 
-def row_op(options: dict[str, Any], given: Given, transform: Transform, output: str) -> tuple[RowOp, Field | None]:
+def row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
     """Functions of the user's on rows, and the form of what they make."""
-    if given.fill:
-        raise usage("functions as ops work on pictures and arrays; a data set of your own calls them itself")
     dtype, shape, picture = _first_picture(options)
     op = RowOp(transform.functions, dtype, shape, output == "torch")
     try:

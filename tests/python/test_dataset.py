@@ -97,6 +97,14 @@ def test_a_dataset_that_raises():
         assert sum(len(b.label) for b in loader(Bad(), on_error="skip", max_bad=0.5, batch_size=10)) == 49
 
 
+def test_functions_change_the_first_part():
+    made = loader(Squares(), transform=lambda x: x.sum(), batch_size=5)
+    batch = next(iter(made))
+    assert batch.image.tolist() == [0, 6, 12, 18, 24] and batch.label.tolist() == [0, 1, 4, 9, 16]
+    with pytest.raises(stoker.UsageError, match="ops work on pictures"):
+        loader(Squares(), transform="CenterCrop(8)")
+
+
 def test_empty():
     with pytest.raises(stoker.UsageError, match="no samples"):
         loader([])

@@ -117,11 +117,26 @@ def test_jax(photos, monkeypatch):
     assert half.dtype == "bfloat16"
 
 
-def test_tensorflow(photos):
+class Capsule:
+    """A DLPack capsule, as an object that NumPy takes."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_tensorflow(photos, monkeypatch):
     tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    seen = raw_addresses(monkeypatch)
     batch = next(iter(stoker.Loader(photos, "CenterCrop(8)", output="tensorflow", batch_size=3, layout="NHWC")))
     plain = next(iter(stoker.Loader(photos, "CenterCrop(8)", output="numpy", batch_size=3, layout="NHWC")))
     assert batch.label.dtype == tf.int64 and np.array_equal(batch.image.numpy(), plain.image)
+    assert np.from_dlpack(Capsule(tf.experimental.dlpack.to_dlpack(batch.image))).ctypes.data == seen[0][0]
     data = stoker.Loader(photos, "CenterCrop(8)", output="tensorflow", batch_size=5, layout="NHWC").as_tf_dataset()
     assert [x.shape[0] for x, _ in data] == [5, 5, 2]
 

@@ -90,7 +90,7 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
         def __len__(self):
             return 4
 
-        def __getitem__(self, i):
+        def __getitem__(self, i, rng):  # in parallel
             if i == 2:
                 go.wait(20)
             return np.float32(i)
