@@ -275,7 +275,9 @@ STK_API void stk_release(stk_batch *b); /* also NULL */
 
 /* Keeps the memory of one field alive without the rest of the batch. The handle may outlive both. */
 typedef struct stk_memory stk_memory;
-STK_API stk_memory *stk_field_retain(const stk_batch *b, int i); /* "index" and "valid" come after the others */
+STK_API stk_memory *stk_field_retain(const stk_batch *b, int i);
+/* The number of a field by its name, also of those that come on request; -1: there is none. */
+STK_API int stk_field_number(const stk_batch *b, const char *name);
 STK_API void stk_memory_retain(stk_memory *m);
 STK_API void stk_memory_release(stk_memory *m); /* also NULL */
 

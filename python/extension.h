@@ -30,8 +30,8 @@ PyObject *module_text(const char *bytes);
 extern PyType_Spec memory_spec;
 const char *memory_dtype_name(stk_dtype t);
 size_t memory_item_bytes(stk_dtype t);
-/* Field i of a batch, described by a; the object keeps the memory of the field, not the batch. */
-PyObject *memory_new(const struct state *s, const stk_batch *b, int i, const stk_array *a);
+/* The field a of a batch; the object keeps the memory of the field, not the batch. */
+PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array *a);
 
 /* hooks.c: functions of Python that the engine calls from its threads. */
 enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };

@@ -22,7 +22,7 @@ struct loader {
     pid_t pid; /* in a forked child the other users are not there */
     int users;
     bool closing;
-    int *wanted; /* numbers of the fields to hand out; NULL: all but index and valid */
+    int *wanted; /* numbers of the fields to hand out; NULL: all but those on request */
     int n_wanted;
 };
 
@@ -133,10 +133,14 @@ static void dealloc(PyObject *self)
 
 /* ------------------------------------------------------------------ batches */
 
+/* Fields that come on request: after the source's own, in this order. */
+static const char *const on_request[] = {"index", "position", "valid"};
+enum { ON_REQUEST = 3 };
+
 static const stk_array *field_at(const stk_batch *b, int i)
 {
     const int n = stk_n_fields(b);
-    return i < n ? stk_field_at(b, i) : stk_field(b, i == n ? "index" : "valid");
+    return i < n ? stk_field_at(b, i) : stk_field(b, on_request[i - n]);
 }
 
 static PyObject *tuple_of(struct loader *o, const stk_batch *b)
@@ -146,7 +150,7 @@ static PyObject *tuple_of(struct loader *o, const stk_batch *b)
     PyObject *fields = PyTuple_New(n);
     for (int i = 0; fields && i < n; i++) {
         const int f = o->wanted ? o->wanted[i] : i;
-        PyObject *m = memory_new(s, b, f, field_at(b, f));
+        PyObject *m = memory_new(s, b, field_at(b, f));
         if (m)
             PyTuple_SetItem(fields, i, m);
         else
@@ -215,7 +219,7 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
     return result;
 }
 
-/* [(name, dtype, shape of a row)], index and valid last. */
+/* [(name, dtype, shape of a row)], those on request last. */
 static PyObject *fields_of(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -234,7 +238,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
         return NULL;
     }
     PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < stk_n_fields(b) + 2; i++) {
+    for (int i = 0; list && i < stk_n_fields(b) + ON_REQUEST; i++) {
         const stk_array *a = field_at(b, i);
         PyObject *shape = PyTuple_New(a->ndim - 1);
         for (int d = 1; shape && d < a->ndim; d++)

@@ -59,12 +59,12 @@ size_t memory_item_bytes(stk_dtype t)
     return (size_t)t < sizeof types / sizeof types[0] ? types[t].bytes : 0;
 }
 
-PyObject *memory_new(const struct state *s, const stk_batch *b, int i, const stk_array *a)
+PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array *a)
 {
     struct memory *m = PyObject_New(struct memory, (PyTypeObject *)s->memory_type);
     if (!m)
         return NULL;
-    m->memory = stk_field_retain(b, i);
+    m->memory = stk_field_retain(b, stk_field_number(b, a->name));
     m->data = a->data;
     m->dtype = a->dtype;
     m->ndim = a->ndim;

@@ -16,6 +16,7 @@ from ._rows import Fill
 
 Raw = tuple[_stoker.Memory, ...]
 KINDS = {"int": "int64", "float": "float32", "": ""}
+ON_REQUEST = ("index", "position", "valid")  # the engine's own fields
 COMPUTED = ("path", "key")
 
 
@@ -38,7 +39,8 @@ class Form:
         about = handle.fields()
         columns = [name for name, _, _ in about]
         if fields is None:
-            fields = sorted(columns[:-2], key=order.index) if order else columns[:-2]
+            own = columns[: -len(ON_REQUEST)]
+            fields = sorted(own, key=order.index) if order else own
         chosen = dict(fields) if isinstance(fields, dict) else {name: name for name in self._names(fields)}
         self.names = tuple(chosen)
         self._columns = [self._column(c, columns) for c in chosen.values()]

@@ -180,6 +180,8 @@ class Fill:
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
             raise usage("the data set's first sample is empty")
+        for name in {"index", "position", "valid"}.intersection(names):
+            raise usage(f"a field of the data set is called {name!r}, which is the name of a field of Stoker's own")
         self.names = names
         self.kinds = tuple("object" if whole else dtype_of(v) for v in values)
         self.shapes = tuple(() if k == "object" else as_array(v).shape for k, v in zip(self.kinds, values, strict=True))

@@ -347,10 +347,16 @@ const stk_array *stk_field_at(const stk_batch *b, int i)
     return i >= 0 && i < b->depot->n_fields ? &b->arrays[i] : NULL;
 }
 
+int stk_field_number(const stk_batch *b, const char *name)
+{
+    for (int i = 0; name && i < b->depot->n_fields; i++)
+        if (strcmp(b->depot->fields[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
 const stk_array *stk_field(const stk_batch *b, const char *name)
 {
-    for (int i = 0; i < b->depot->n_fields; i++)
-        if (strcmp(b->depot->fields[i].name, name) == 0)
-            return &b->arrays[i];
-    return NULL;
+    const int i = stk_field_number(b, name);
+    return i < 0 ? NULL : &b->arrays[i];
 }

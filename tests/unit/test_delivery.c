@@ -287,7 +287,10 @@ static void get_is_what_training_saw(void)
     CHECK_EQ(stk_get(l, bad, 99, 0, &again, &e), STK_EUSAGE);
     CHECK_EQ(stk_get(l, bad, 0, 3, &again, &e), STK_OK);
     CHECK_EQ(stk_samples(again), 0);
-    stk_memory *m = stk_field_retain(again, 0);
+    CHECK_EQ(stk_field_number(again, "label"), 1);
+    CHECK_EQ(stk_field_number(again, "nothing"), -1);
+    CHECK(stk_field_number(again, "valid") > stk_field_number(again, "index"));
+    stk_memory *m = stk_field_retain(again, stk_field_number(again, "valid"));
     stk_memory_retain(m);
     stk_memory_release(m);
     stk_memory_release(m);
