@@ -30,7 +30,6 @@ class Given:
 
     options: dict[str, Any]
     fill: Fill | None = None
-    picture_size: tuple[int, int] | None = None  # of arrays of pixels: height, width
     order: list[str] = field(default_factory=list)  # of the fields of arrays, as they were given
     foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
 
@@ -130,8 +129,7 @@ def _from_arrays(arrays: Mapping[str, Any]) -> Given:
         raise usage("arrays of different lengths: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
     given = Given({"arrays": listed})
     for name, _, array in listed:
-        if not given.picture_size and _is_pixels(name, array):
-            given.picture_size = array.shape[1:3]
+        if "image" not in given.order and _is_pixels(name, array):
             name = "image"
         elif "label" not in given.order and array.ndim == 1 and array.dtype.kind in "iub" and name in ("label", "y"):
             name = "label"

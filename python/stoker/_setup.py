@@ -86,6 +86,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
         "rank": ranks.rank,
         "world_size": ranks.world_size,
         "sampled": int(sampled),
+        "ops": transform.text,
         **given.options,
         **_optional(a, given, transform),
     }
@@ -93,9 +94,6 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
         if a["shuffle"] or sampled or a["weights"] is not None:
             raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
         options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0)
-    options["ops"] = transform.text
-    if not transform.text and given.picture_size:
-        options["ops"] = f"CenterCrop({given.picture_size})"  # the pictures as they are
     return options
 
 

@@ -386,6 +386,7 @@ def test_too_many_bad_samples(make):
         ({"bacth_size": 3}, "did you mean batch_size"),
         ({"batch_size": 0}, "1 or more"),
         ({"batch_size": 10**9 * 5}, "at most"),
+        ({"batch_size": 10**9}, "memory"),
         ({"batch_size": "8"}, "whole number"),
         ({"transform": "Resize(256)"}, "CenterCrop"),
         ({"transform": "CentreCrop(8)"}, "did you mean CenterCrop"),
@@ -451,6 +452,16 @@ def test_closed():
     with pytest.raises(stoker.Error, match="closed"):
         next(iter(loader))
     assert "closed" in repr(loader)
+
+
+def test_pictures_in_arrays():
+    pixels = np.arange(5 * 4 * 6 * 3, dtype=np.uint8).reshape(5, 4, 6, 3)
+    batch = next(
+        iter(stoker.Loader((pixels, np.arange(5)), dtype="uint8", layout="NHWC", batch_size=5, output="numpy"))
+    )
+    assert np.array_equal(batch.image, pixels) and batch._fields == ("image", "label")
+    loader = stoker.Loader({"image": pixels, "extra": np.zeros((5, 2))}, "CenterCrop(4)", batch_size=2, output="numpy")
+    assert next(iter(loader)).image.shape == (2, 3, 4, 4) and loader.show(n=3).png[1:4] == b"PNG"
 
 
 def test_batch_fn_and_collate_fn(photos):
