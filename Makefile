@@ -45,6 +45,8 @@ install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
 	@echo "installed under $(DESTDIR)$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+	@case "$(PREFIX)" in /usr | /usr/local) ;; *) pc=$$(find "$(DESTDIR)$(PREFIX)" -name stoker.pc -printf '%h\n' | head -n 1); \
+	  echo "programs that use it need: export PKG_CONFIG_PATH=$$pc LD_LIBRARY_PATH=$${pc%/pkgconfig}" ;; esac
 	@[ -z "$$SUDO_UID" ] || chown -R "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 
 clean: ## remove all that was built

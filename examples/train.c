@@ -7,6 +7,8 @@
  *     train photos/ --naive "python3 bench/naive.py photos/ --serve --size 64 --batch-size 32"
  *     train --check-gradients              compares the gradients with differences
  *
+ *     cc -O3 train.c net.c -lm $(pkg-config --cflags --libs stoker) -o train      (`make` builds it as build/train)
+ *
  * Every epoch prints loss, accuracy, images/s, and how long the trainer waited for data: the time
  * inside stk_next and nothing else. With --naive the batches come from another program, made one by
  * one when they are asked for, as in a loop without a loader.

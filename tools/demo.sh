@@ -43,6 +43,7 @@ echo "  fed by the plain loop:"
 show "$build/train" "$photos" --naive "$naive $photos --serve --size 64 --batch-size 32"
 echo "  fed by Stoker:"
 show "$build/train" "$photos"
+echo "  (other crops, another order: the waiting is to be compared, not the loss)"
 
 cat <<MSG
 
