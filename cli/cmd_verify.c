@@ -18,7 +18,8 @@ struct verify {
     struct progress progress;
     struct json json;
     int64_t samples, seen, bad, with_warnings;
-    FILE *list; /* the bad paths, in memory */
+    int64_t needs_memory, unlisted; /* of the bad ones */
+    FILE *list;                     /* the bad paths, in memory */
 };
 
 static void begin(void *user, const stk_overview *o, const char *const *class_names)
@@ -38,6 +39,7 @@ static void tell(struct verify *v, const stk_finding *f)
         json_int(&v->json, "sample", f->sample);
         json_text(&v->json, "path", f->path);
         json_text(&v->json, "reason", reason);
+        json_bool(&v->json, "needs_memory", f->needs_memory);
         json_close(&v->json, '}');
         return;
     }
@@ -48,6 +50,16 @@ static void tell(struct verify *v, const stk_finding *f)
     putchar('\n');
 }
 
+/* What lacks only memory is not for removal, and a name with a newline would read as two. */
+static void list(struct verify *v, const stk_finding *f)
+{
+    const int fits = !strchr(f->path, '\n');
+    v->needs_memory += f->needs_memory;
+    v->unlisted += !f->needs_memory && !fits;
+    if (v->list && !f->needs_memory && fits)
+        fprintf(v->list, "%s\n", f->path);
+}
+
 static int each(void *user, const stk_finding *f)
 {
     struct verify *v = user;
@@ -56,10 +68,7 @@ static int each(void *user, const stk_finding *f)
     if (f->code != STK_OK) {
         v->bad++;
         tell(v, f);
-        if (v->list) {
-            out_name(v->list, f->path);
-            putc('\n', v->list);
-        }
+        list(v, f);
     }
     progress_at(&v->progress, v->seen);
     return stop_asked();
@@ -76,6 +85,16 @@ static void summary(const struct verify *v, double seconds)
         fprintf(stderr, "  (stopped after %s of %s samples)\n", out_count(v->seen).s, out_count(v->samples).s);
     else
         fprintf(stderr, "  (%s samples in %s)\n", out_count(v->seen).s, out_seconds(seconds).s);
+}
+
+static void say_left_out(const struct verify *v)
+{
+    if (v->needs_memory)
+        out_say("verify", "%s of the bad need more --memory, and may be good%s", out_count(v->needs_memory).s,
+                v->list ? "; the quarantine leaves them out" : "");
+    if (v->unlisted && v->list)
+        out_say("verify", "%s of the bad have a newline in their name; the quarantine leaves them out",
+                out_count(v->unlisted).s);
 }
 
 static void json_head(struct verify *v)
@@ -112,6 +131,7 @@ static int scan(struct verify *v, stk_error *e)
         json_tail(v, out_clock() - began);
     fflush(stdout);
     summary(v, out_clock() - began);
+    say_left_out(v);
     return STK_OK;
 }
 
@@ -159,7 +179,7 @@ static int run(struct args *a)
 
 static const struct args_option options[] = {
     {"quarantine", 0, ARGS_TEXT, 0, offsetof(struct args, quarantine), 0, 0, NULL, "FILE",
-     "write the paths of the bad samples there, one a line", NULL},
+     "write the paths of the bad samples there, one a line, byte for byte", NULL},
     {0},
 };
 
@@ -168,10 +188,11 @@ static const char *const examples[] = {
     "decode every picture wholly; one line `path: reason` per bad one",
     "stoker verify train/ --quarantine bad.txt",
     "the paths of the bad ones also go into bad.txt",
-    "mkdir rejected && xargs -d '\\n' mv -t rejected -- < bad.txt   # after stoker verify has written it",
-    "takes them out of the set",
+    "xargs -d '\\n' cp --parents -t rejected -- < bad.txt && xargs -d '\\n' rm -- < bad.txt   "
+    "# after stoker verify --quarantine bad.txt and mkdir rejected",
+    "takes them out of the set, and keeps them below rejected/ in their folders",
     "stoker verify big.csv --memory 1G --threads 4",
-    "within a limit of memory; a picture that needs more is named as bad",
+    "within a limit of memory; a picture that needs more is named as bad, but not in the quarantine",
     NULL,
 };
 

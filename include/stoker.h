@@ -333,6 +333,7 @@ typedef struct stk_finding {
     int warnings;       /* complaints of the codec, when decoded */
     int code;           /* STK_OK, or why it is bad */
     const char *reason; /* words, when it is bad */
+    int needs_memory;   /* it is bad for want of memory alone: with more it may be good */
 } stk_finding;
 
 #define STK_ODDITIES(X)                                                                                                \

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "loader.h"
 
-enum { WINDOW = 256, HEAD_BYTES = 64 << 10 };
+enum { WINDOW = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* a thread, to decode everyday photos */ };
 
 struct result {
     bool ready;
@@ -42,17 +42,25 @@ struct scan {
     bool stopped;
 };
 
-static int decode_whole(struct desk *d, const struct head *h, int *warnings, stk_error *e)
+/* Of what reading and reserving say, only the budget's words are of decoding. */
+static int of_budget(int rc, const stk_error *e)
+{
+    return rc == STK_EDATA && strcmp(e->stage, "decode") == 0;
+}
+
+static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, stk_error *e)
 {
     const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
     const size_t scratch = decode_scratch(h, &want), foreign = decode_foreign(h, &want);
     if (scratch == 0)
         return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
     const int rc = desk_reserve(d, scratch, foreign, e);
+    f->needs_memory = of_budget(rc, e);
     if (rc != STK_OK)
         return rc;
     struct image image;
-    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, h, &want, &d->arena, &image, warnings, e);
+    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, h, &want, &d->arena, &image, &f->warnings,
+                         e);
 }
 
 static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
@@ -68,6 +76,7 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     }
     if (rc == STK_OK && head.w == 0) {
         rc = desk_read(d, s->source, i, e);
+        f->needs_memory = of_budget(rc, e);
         if (rc == STK_OK) {
             f->bytes = (int64_t)d->reading.n_bytes;
             rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, e);
@@ -81,7 +90,7 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     f->orientation = head.orientation;
     f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
-        rc = decode_whole(d, &head, &f->warnings, e);
+        rc = decode_whole(d, &head, f, e);
     return rc;
 }
 
@@ -246,9 +255,24 @@ static void close_scan(struct scan *s)
     pthread_cond_destroy(&s->ready);
 }
 
+/* With less, photos of an everyday size would be called bad. */
+static int check_memory(const struct scan *s, stk_error *e)
+{
+    const stk_options *o = &s->options;
+    const int64_t least = (int64_t)o->threads * MEMORY_MIN;
+    if (!s->decode || o->memory >= least)
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "scan",
+                     "memory of %lld MiB is less than the %lld MiB that %d threads need; raise memory, or take fewer "
+                     "threads",
+                     (long long)(o->memory >> 20), (long long)(least >> 20), o->threads);
+}
+
 static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
-    int rc = options_source(&s->options, &s->source, e);
+    int rc = check_memory(s, e);
+    if (rc == STK_OK)
+        rc = options_source(&s->options, &s->source, e);
     if (rc != STK_OK)
         return rc;
     if (source_n_fields(s->source) == 0 || source_field(s->source, 0)->kind != FIELD_ENCODED)

@@ -39,5 +39,25 @@ for i in 1 2 3; do
   [ $end = 3 ] || cmp -s out first || fail "too few descriptors: ended with $end"
   [ $end != 3 ] || says err 'Too many open files' "too few descriptors"
 done
+# Too little memory is no fault of the pictures.
+ends 2 "too little memory" "$stoker" verify photos --memory 1M --threads 2 --quarantine few.txt
+says err '32 MiB' "the least memory is named"
+[ ! -e few.txt ] || fail "too little memory: a list was written"
+"$stoker" synth large --samples 2 --classes 1 --size 4096 --format png >/dev/null
+ends 1 "a picture that lacks memory" "$stoker" verify large --memory 16M --threads 1 --quarantine few.txt
+says err 'need more --memory' "a picture that lacks memory"
+[ ! -s few.txt ] || fail "a picture that lacks memory is in the quarantine"
+# The recipe of the help, with equal names in two classes and a name that holds a newline.
+mkdir -p twins/a twins/b rejected
+for f in "twins/a/same name.jpg" "twins/b/same name.jpg" "twins/b/two
+lines.jpg"; do printf 'junk' >"$f"; done
+cp "$(find photos -name '*_000020.jpg')" twins/a/good.jpg
+ends 1 "twins" "$stoker" verify twins --quarantine bad.txt
+says err '1 of the bad have a newline' "a name with a newline is told"
+"$stoker" verify --help | sed -n 's/^  \(xargs .*bad\.txt\)  *#.*/\1/p' >recipe
+[ -s recipe ] || fail "the help has a recipe for the quarantine"
+sh recipe || fail "the recipe of the help"
+[ -f "rejected/twins/a/same name.jpg" ] && [ -f "rejected/twins/b/same name.jpg" ] || fail "the recipe keeps folders"
+[ ! -e "twins/a/same name.jpg" ] && [ -e twins/a/good.jpg ] || fail "the recipe takes out the bad ones alone"
 ends 3 "nothing there" "$stoker" verify nowhere
 finish
