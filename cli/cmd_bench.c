@@ -16,6 +16,8 @@
 #include "stop.h"
 #include "table.h"
 
+#define DEFAULT_OPS "RandomResizedCrop(224) | RandomHorizontalFlip"
+
 struct epoch {
     int64_t epoch, images, bad;
     double seconds, waited_s;
@@ -28,7 +30,8 @@ struct bench {
     struct progress progress;
     struct epoch *epochs;
     int64_t n_epochs, images, batches;
-    double seconds, open_s;
+    double began, seconds, open_s, cpu_s;
+    int complete;
     stk_stats stats;
     const char *limit;
 };
@@ -39,17 +42,18 @@ struct bench {
 static int open_loader(struct bench *b, stk_error *e)
 {
     stk_options *o = &b->a->o;
-    const double began = out_clock();
+    b->began = out_clock();
     int rc = stk_open(&b->loader, o, e);
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
-        out_say("bench", "%s samples do not fill a batch of %s%s, so the short one is kept",
-                out_count(stk_count(b->loader)).s, out_count(o->batch_size).s,
+        out_say("bench", "%s cannot fill a batch of %s%s, so the short one is kept",
+                out_some(stk_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,
                 o->world_size > 1 ? " on every rank" : "");
         stk_close(b->loader);
         o->drop_last = 0;
+        b->began = out_clock();
         rc = stk_open(&b->loader, o, e);
     }
-    b->open_s = out_clock() - began;
+    b->open_s = out_clock() - b->began;
     return rc;
 }
 
@@ -62,7 +66,8 @@ static int enough(const struct bench *b)
 static int run_epoch(struct bench *b, struct epoch *to, stk_error *e)
 {
     stk_stats before = b->stats;
-    const double began = out_clock();
+    /* The threads work from the opening on, so that the first epoch begins there. */
+    const double began = b->n_epochs == 1 ? b->began : out_clock();
     const int64_t step = b->a->o.batch_size * (b->a->o.world_size > 0 ? b->a->o.world_size : 1);
     to->epoch = stk_epoch(b->loader);
     int rc = STK_OK;
@@ -111,6 +116,14 @@ static int run_epochs(struct bench *b, stk_error *e)
 
 /* ------------------------------------------------------------------ words */
 
+static double cpu_seconds(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u))
+        return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
 static int64_t peak_rss(void)
 {
     struct rusage u;
@@ -125,12 +138,11 @@ static double work_s(const stk_stats *s)
 static void print_epochs(const struct bench *b)
 {
     struct table t = {0};
-    table_head(&t, ">epoch", ">images", ">seconds", ">images/s", ">waited", ">bad", NULL);
+    table_head(&t, ">epoch", ">images", ">seconds", ">images/s", ">bad", NULL);
     for (int64_t i = 0; i < b->n_epochs; i++) {
         const struct epoch *x = &b->epochs[i];
         table_row(&t, out_count(x->epoch).s, out_count(x->images).s, out_real(x->seconds, 2).s,
-                  out_real(x->seconds > 0 ? (double)x->images / x->seconds : 0, 1).s, out_seconds(x->waited_s).s,
-                  out_count(x->bad).s, NULL);
+                  out_real(x->seconds > 0 ? (double)x->images / x->seconds : 0, 1).s, out_count(x->bad).s, NULL);
     }
     putchar('\n');
     table_print(&t, stdout);
@@ -189,19 +201,37 @@ static void print_advice(const struct bench *b)
         puts("all CPUs work; smaller outputs or dtype uint8 help most.");
 }
 
+/* Threads that compute but get little CPU time share their CPUs with somebody. */
+static int is_crowded(const struct bench *b)
+{
+    const double computing = b->stats.decode_s + b->stats.transform_s + b->stats.op_s;
+    stk_info i;
+    stk_info_get(&i);
+    return b->stats.threads <= i.threads && computing > 0.1 && b->cpu_s < 0.7 * computing;
+}
+
+static void print_doubts(const struct bench *b)
+{
+    if (!b->complete)
+        puts("Stopped in the middle: these are the figures until then.");
+    if (is_crowded(b))
+        printf("Other work uses these CPUs: %s of CPU time in %s of computing, so alone it would be faster.\n",
+               out_seconds(b->cpu_s).s, out_seconds(b->stats.decode_s + b->stats.transform_s + b->stats.op_s).s);
+}
+
 static void print_text(const struct bench *b)
 {
     const stk_options *o = &b->a->o;
     out_paint(stdout, PAINT_BOLD);
     out_name(stdout, b->a->operand);
     out_paint(stdout, PAINT_PLAIN);
-    printf(": %s samples, batches of %s, %d threads, opened in %s\n", out_count(stk_count(b->loader)).s,
-           out_count(o->batch_size).s, b->stats.threads, out_seconds(b->open_s).s);
+    printf(": %s, batches of %s, %s, opened in %s\n", out_some(stk_count(b->loader), "sample", "samples").s,
+           out_count(o->batch_size).s, out_some(b->stats.threads, "thread", "threads").s, out_seconds(b->open_s).s);
     printf("  %s\n", o->ops && o->ops[0] ? o->ops : "no ops");
     print_epochs(b);
     print_stages(b);
-    printf("\n  memory   %s held, at most %s; %s at the peak of the process\n", out_bytes(b->stats.memory_bytes).s,
-           out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
+    printf("\n  memory   %s reserved, at most %s; %s in use at the peak of the process\n",
+           out_bytes(b->stats.memory_bytes).s, out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
     if (b->stats.warnings)
         printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
     out_paint(stdout, PAINT_BOLD);
@@ -209,6 +239,7 @@ static void print_text(const struct bench *b)
     out_paint(stdout, PAINT_PLAIN);
     fputs(". ", stdout);
     print_advice(b);
+    print_doubts(b);
 }
 
 /* ------------------------------------------------------------------ JSON */
@@ -262,9 +293,12 @@ static void print_json(const struct bench *b)
     json_int(&j, "peak_rss_bytes", peak_rss());
     json_real(&j, "images_per_s", b->seconds > 0 ? (double)b->images / b->seconds : 0);
     json_real(&j, "open_s", b->open_s);
+    json_real(&j, "cpu_s", b->cpu_s);
+    json_bool(&j, "complete", b->complete);
     json_int(&j, "warnings", s->warnings);
     json_text(&j, "limit", b->limit);
     json_text(&j, "version", stk_version());
+    out_json_error(&j);
     json_close(&j, '}');
 }
 
@@ -278,11 +312,13 @@ static int run_open(struct bench *b)
     const int rc = run_epochs(b, &e);
     if (rc != STK_OK && rc != STK_STOPPED)
         return out_fail("bench", rc, &e);
+    b->complete = rc == STK_OK;
+    b->cpu_s = cpu_seconds();
+    const int end = resume_save(&b->r, b->a, b->loader);
     if (b->a->json)
         print_json(b);
     else
         print_text(b);
-    const int end = resume_save(&b->r, b->a, b->loader);
     return end == END_GOOD && rc == STK_STOPPED ? END_INTERRUPTED : end;
 }
 
@@ -292,6 +328,8 @@ static int run(struct args *a)
     struct out_log log;
     stk_error e = {.sample = -1};
     a->o.log = out_log_init(&log, "bench");
+    if (a->o.dtype == STK_UINT8 && !args_given(a, "ops"))
+        a->o.ops = DEFAULT_OPS; /* bytes are not normalized */
     int end = resume_load(&b.r, a);
     if (end == END_GOOD) {
         const int rc = open_loader(&b, &e);
@@ -314,7 +352,7 @@ static void defaults(struct args *a)
     a->o.batch_size = 64;
     a->o.shuffle = 1;
     a->o.drop_last = 1;
-    a->o.ops = "RandomResizedCrop(224) | RandomHorizontalFlip | Normalize";
+    a->o.ops = DEFAULT_OPS " | Normalize";
 }
 
 static const char *const examples[] = {
@@ -334,7 +372,7 @@ const struct command cmd_bench = {
     .operand = "SRC",
     .summary = "read epochs as training would: images/s, the time of every stage",
     .about = "Reads epochs as training would, and throws the batches away: what is measured is how fast batches can be "
-             "had. Stage times are summed over the threads.",
+             "had. Stage times are summed over the threads; the first epoch begins with the opening of the source.",
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_JSON,
     .examples = examples,
     .defaults = defaults,

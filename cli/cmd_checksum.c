@@ -129,11 +129,11 @@ static void json_head(struct checksum *c)
 }
 
 /* A failure leaves a whole document, too, with what was found before it. */
-static void json_tail(struct checksum *c, const char *error)
+static void json_tail(struct checksum *c, int complete)
 {
     json_close(&c->json, ']');
-    if (error)
-        json_text(&c->json, "error", error);
+    json_bool(&c->json, "complete", complete);
+    out_json_error(&c->json);
     json_close(&c->json, '}');
 }
 
@@ -214,14 +214,19 @@ static int run_open(struct checksum *c)
     if (c->a->json)
         json_head(c);
     const int rc = go(c, &e);
-    const int failed = rc != STK_OK && rc != STK_STOPPED;
     progress_end(&c->progress);
+    int end;
+    if (rc != STK_OK && rc != STK_STOPPED)
+        end = out_fail("checksum", rc, &e);
+    else
+        end = resume_save(&c->r, c->a, c->loader);
+    if (end == END_GOOD && rc == STK_STOPPED) {
+        end = END_INTERRUPTED;
+        out_say("checksum", "stopped in epoch %" PRId64 ", which has no hash yet", stk_epoch(c->loader));
+    }
     if (c->a->json)
-        json_tail(c, failed ? e.text : NULL);
-    if (failed)
-        return out_fail("checksum", rc, &e);
-    const int end = resume_save(&c->r, c->a, c->loader);
-    return end == END_GOOD && rc == STK_STOPPED ? END_INTERRUPTED : end;
+        json_tail(c, end == END_GOOD);
+    return end;
 }
 
 static int run(struct args *a)

@@ -104,7 +104,7 @@ static void json_head(struct verify *v)
     json_open(&v->json, "bad_samples", '[');
 }
 
-static void json_tail(struct verify *v, double seconds)
+static void json_tail(struct verify *v, int good, double seconds)
 {
     json_close(&v->json, ']');
     json_int(&v->json, "samples", v->seen);
@@ -112,23 +112,19 @@ static void json_tail(struct verify *v, double seconds)
     json_int(&v->json, "bad", v->bad);
     json_int(&v->json, "warnings", v->with_warnings);
     json_real(&v->json, "seconds", seconds);
-    json_bool(&v->json, "complete", v->seen == v->samples);
+    json_bool(&v->json, "complete", good && v->seen == v->samples);
+    out_json_error(&v->json);
     json_close(&v->json, '}');
 }
 
-/* Scans with the document, or the list of bad paths, collected in memory: a failure prints no half of it. */
 static int scan(struct verify *v, stk_error *e)
 {
     const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v};
     const double began = out_clock();
-    if (v->a->json)
-        json_head(v);
     const int rc = stk_scan(&v->a->o, &s, e);
     progress_end(&v->progress);
     if (rc != STK_OK)
         return rc;
-    if (v->a->json)
-        json_tail(v, out_clock() - began);
     fflush(stdout);
     summary(v, out_clock() - began);
     say_left_out(v);
@@ -142,38 +138,37 @@ static int no_memory(stk_error *e, const char *what)
     return STK_ENOMEM;
 }
 
-struct memory_file {
-    char *text;
-    size_t n;
-    FILE *f;
-};
+/* The list is whole or not there: it is collected in memory. */
+static int scan_and_list(struct verify *v, stk_error *e)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (v->a->quarantine && !(v->list = open_memstream(&text, &n)))
+        return no_memory(e, "the list");
+    int rc = scan(v, e);
+    if (!v->list)
+        return rc;
+    if (fclose(v->list) && rc == STK_OK)
+        rc = no_memory(e, "the list");
+    if (rc == STK_OK)
+        rc = file_write(v->a->quarantine, text, n, e);
+    free(text);
+    return rc;
+}
 
 static int run(struct args *a)
 {
-    struct verify v = {.a = a};
-    struct memory_file document = {0}, list = {0};
+    struct verify v = {.a = a, .json = {.f = stdout}};
     stk_error e = {.sample = -1};
-    int rc = STK_OK;
-    if (a->json && !(document.f = open_memstream(&document.text, &document.n)))
-        rc = no_memory(&e, "the result");
-    if (a->quarantine && !(list.f = open_memstream(&list.text, &list.n)))
-        rc = no_memory(&e, "the list");
-    v.json.f = document.f;
-    v.list = list.f;
-    if (rc == STK_OK)
-        rc = scan(&v, &e);
-    if (document.f)
-        fclose(document.f);
-    if (list.f)
-        fclose(list.f);
-    if (rc == STK_OK && document.text)
-        fputs(document.text, stdout);
-    if (rc == STK_OK && list.text)
-        rc = file_write(a->quarantine, list.text, list.n, &e);
-    free(document.text);
-    free(list.text);
-    if (rc != STK_OK)
-        return out_fail("verify", rc, &e);
+    const double began = out_clock();
+    if (a->json)
+        json_head(&v);
+    const int rc = scan_and_list(&v, &e);
+    const int failed = rc == STK_OK ? END_GOOD : out_fail("verify", rc, &e);
+    if (a->json)
+        json_tail(&v, rc == STK_OK, out_clock() - began);
+    if (failed)
+        return failed;
     return stop_asked() ? END_INTERRUPTED : v.bad ? END_BAD : END_GOOD;
 }
 

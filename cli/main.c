@@ -45,6 +45,15 @@ static int help(const char *name)
     return END_GOOD;
 }
 
+/* Looked for ahead of all else, since what is typed before it may be wrong. */
+static int wants_json(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return 1;
+    return 0;
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
     struct args a;
@@ -54,6 +63,8 @@ static int run(const struct command *c, int argc, char **argv)
     else if (end == END_GOOD)
         end = c->run(&a);
     args_done(&a);
+    if (wants_json(argc, argv))
+        out_json_failure(end);
     return end;
 }
 

@@ -39,6 +39,13 @@ struct out_text out_count(int64_t n)
     return t;
 }
 
+struct out_text out_some(int64_t n, const char *one, const char *many)
+{
+    struct out_text t;
+    snprintf(t.s, sizeof t.s, "%.26s %.20s", out_count(n).s, n == 1 ? one : many);
+    return t;
+}
+
 struct out_text out_real(double v, int decimals)
 {
     char digits[40];
@@ -134,17 +141,20 @@ void out_name(FILE *f, const char *name)
 
 /* ------------------------------------------------------------------ messages and ends */
 
+/* For the document of --json: what was said last, and what failed. */
+static struct {
+    char said[1024];
+    int code, told;
+    stk_error error;
+} last;
+
 void out_say(const char *command, const char *format, ...)
 {
     va_list args;
-    fputs("stoker", stderr);
-    if (command)
-        fprintf(stderr, " %s", command);
-    fputs(": ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(last.said, sizeof last.said, format, args);
     va_end(args);
-    putc('\n', stderr);
+    fprintf(stderr, "stoker%s%s: %s\n", command ? " " : "", command ? command : "", last.said);
 }
 
 /* One file of a set that cannot be read is a bad sample; the set itself is a matter of the machine, and so are
@@ -176,10 +186,50 @@ int out_end_of(int code, const stk_error *e)
     }
 }
 
+/* The library speaks of its options; here they are typed. */
+static void typed(char *to, size_t n, const char *words)
+{
+    static const char *const names[][2] = {
+        {"batch_size", "--batch-size"},     {"max_bad", "--max-bad"},       {"max_pixels", "--max-pixels"},
+        {"max_bytes", "--max-bytes"},       {"world_size", "--world-size"}, {"on_error", "--on-error"},
+        {"drop_last", "--drop-last"},       {"pad_last", "--pad-last"},     {"cache_dir", "--cache-dir"},
+        {"raise memory", "raise --memory"}, {"memory of ", "--memory of "}, {"more memory", "more --memory"},
+    };
+    size_t len = 0;
+    while (*words && len + 16 < n) {
+        size_t i = 0;
+        while (i < sizeof names / sizeof names[0] && strncmp(words, names[i][0], strlen(names[i][0])) != 0)
+            i++;
+        if (i == sizeof names / sizeof names[0]) {
+            to[len++] = *words++;
+            continue;
+        }
+        len += (size_t)snprintf(to + len, n - len, "%s", names[i][1]);
+        words += strlen(names[i][0]);
+    }
+    to[len] = 0;
+}
+
+/* Names of files, which the text begins with, stay as they are. */
+static void type_error(stk_error *e)
+{
+    char words[sizeof e->text];
+    const size_t n = strlen(e->text), reason = strlen(e->reason);
+    if (reason > n || strcmp(e->text + n - reason, e->reason) != 0)
+        return;
+    typed(words, sizeof words, e->reason);
+    snprintf(e->text + n - reason, sizeof e->text - (n - reason), "%s", words);
+}
+
 int out_fail(const char *command, int code, const stk_error *e)
 {
+    last.code = code;
+    last.error = *e;
+    type_error(&last.error);
+    if (!e->text[0])
+        snprintf(last.error.text, sizeof last.error.text, "%s", stk_code_words(code));
     fprintf(stderr, "stoker %s: ", command);
-    out_name(stderr, e->text[0] ? e->text : stk_code_words(code));
+    out_name(stderr, last.error.text);
     putc('\n', stderr);
     const int end = out_end_of(code, e);
     if (end == END_BAD && code != STK_EROTTEN)
@@ -187,11 +237,74 @@ int out_fail(const char *command, int code, const stk_error *e)
     return end;
 }
 
+static const char *code_name(int code)
+{
+    switch (code) {
+#define NAME(name, value, words)                                                                                       \
+    case value:                                                                                                        \
+        return #name;
+        STK_CODES(NAME)
+#undef NAME
+    default:
+        return "EBUG";
+    }
+}
+
+static void json_error(struct json *j, const char *code, const char *text, const stk_error *e)
+{
+    json_open(j, "error", '{');
+    json_text(j, "code", code);
+    json_text(j, "text", text);
+    json_text(j, "path", e && e->path[0] ? e->path : NULL);
+    if (e && e->sample >= 0)
+        json_int(j, "sample", e->sample);
+    else
+        json_raw(j, "sample", "null");
+    json_close(j, '}');
+}
+
+void out_json_error(struct json *j)
+{
+    last.told = 1;
+    if (last.code)
+        json_error(j, code_name(last.code), last.error.text, &last.error);
+    else
+        json_raw(j, "error", "null");
+}
+
+void out_json_failure(int end)
+{
+    struct json j = {.f = stdout};
+    if (last.told || end == END_GOOD)
+        return;
+    json_open(&j, NULL, '{');
+    if (last.code)
+        out_json_error(&j);
+    else if (end == END_INTERRUPTED)
+        json_error(&j, "STOPPED", "interrupted", NULL);
+    else
+        json_error(&j, end == END_USAGE ? "EUSAGE" : "ENOMEM", last.said, NULL);
+    json_close(&j, '}');
+}
+
+/* Whether it was told already; remembers the first few. */
+static int is_repeated(struct out_log *l, const char *text)
+{
+    const int64_t kept = sizeof l->seen / sizeof l->seen[0];
+    const uint64_t h = stk_hash(text, strlen(text), 0);
+    for (int64_t i = 0; i < l->n && i < kept; i++)
+        if (l->seen[i] == h)
+            return 1;
+    if (l->n < kept)
+        l->seen[l->n] = h;
+    return 0;
+}
+
 static void log_line(void *user, const char *text)
 {
-    enum { LINES = 10 };
     struct out_log *l = user;
-    if (++l->n > LINES + 1)
+    enum { LINES = sizeof l->seen / sizeof l->seen[0] };
+    if (is_repeated(l, text) || ++l->n > LINES + 1)
         return;
     fprintf(stderr, "stoker %s: ", l->command);
     out_name(stderr, l->n > LINES ? "and so on; the rest is only counted" : text);

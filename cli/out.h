@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "json.h"
 #include "stoker.h"
 
 /* What a command ends with. */
@@ -26,11 +27,12 @@ struct out_text {
     char s[48];
 };
 
-struct out_text out_count(int64_t n);                 /* 12,345 */
-struct out_text out_bytes(int64_t n);                 /* 100.7 MiB */
-struct out_text out_seconds(double s);                /* 0.61 s, 12 ms, 3 min 07 s */
-struct out_text out_real(double v, int decimals);     /* 1,574.2 */
-struct out_text out_share(double part, double whole); /* 73 % */
+struct out_text out_count(int64_t n);                                   /* 12,345 */
+struct out_text out_some(int64_t n, const char *one, const char *many); /* 1 sample, 24 samples */
+struct out_text out_bytes(int64_t n);                                   /* 100.7 MiB */
+struct out_text out_seconds(double s);                                  /* 0.61 s, 12 ms, 3 min 07 s */
+struct out_text out_real(double v, int decimals);                       /* 1,574.2 */
+struct out_text out_share(double part, double whole);                   /* 73 % */
 
 /* Bytes as they are, but control characters as \xNN, so that a name stays on its line. */
 void out_name(FILE *f, const char *name);
@@ -46,6 +48,10 @@ int out_height(FILE *f); /* lines; 0 when it is no terminal */
 void out_say(const char *command, const char *format, ...);
 /* Says what failed, with advice, and returns what to end with. */
 int out_fail(const char *command, int code, const stk_error *e);
+/* The member "error" of a command's own document: what out_fail said, null when nothing failed. */
+void out_json_error(struct json *j);
+/* With --json a failure is a document, too: prints one unless out_json_error has done so. */
+void out_json_failure(int end);
 /* The one place that maps codes to ends. */
 int out_end_of(int code, const stk_error *e);
 /* Flushes stdout; a result that could not be written ends with 3. */
@@ -55,6 +61,7 @@ int out_close(const char *command, int end);
 struct out_log {
     const char *command;
     int64_t n;
+    uint64_t seen[10]; /* hashes of the lines: a sample that is bad in every epoch is told once */
     stk_log_hook hook;
 };
 const stk_log_hook *out_log_init(struct out_log *l, const char *command);

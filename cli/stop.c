@@ -9,15 +9,20 @@
 
 static volatile sig_atomic_t asked;
 
+/* A terminal and a wrapper may both send one, so a second changes nothing. */
 static void on_signal(int number)
 {
-    (void)number;
-    asked = 1;
+    if (asked < 3)
+        asked++;
+    if (asked == 3) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
 }
 
 void stop_watch(void)
 {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction a = {.sa_handler = on_signal};
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
@@ -25,7 +30,7 @@ void stop_watch(void)
 
 int stop_asked(void)
 {
-    return asked;
+    return asked > 0;
 }
 
 int stop_next(stk_loader *l, stk_batch **b, stk_error *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.h -- Ctrl-C: the first one asks to stop cleanly, the second ends at once.
+ * stop.h -- Ctrl-C: the first one asks to stop cleanly, the third ends at once.
  */
 #ifndef STOP_H
 #define STOP_H

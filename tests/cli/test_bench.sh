@@ -19,7 +19,7 @@ json out "the stages" 'all(d["stages"][s]["s"] >= 0 for s in ("read", "decode", 
 json out "the rest" 'd["samples"] == 24 and d["threads"] == 2 and d["batch_size"] == 5 and d["memory_bytes"] > 0 and d["limit"] in ("read", "decode", "transform", "op", "consumer")'
 
 ends 0 "fewer samples than a batch" "$stoker" bench photos --ops "$ops" --json
-says err 'do not fill a batch' "fewer samples than a batch"
+says err 'cannot fill a batch' "fewer samples than a batch"
 json out "fewer samples than a batch" '[e["images"] for e in d["epochs"]] == [24, 24, 24]'
 
 ends 0 "--stop-after" "$stoker" bench photos --ops "$ops" --batch-size 4 --stop-after 8 --state st --json
@@ -27,11 +27,28 @@ json out "--stop-after" '[e["images"] for e in d["epochs"]] == [24, 8]'
 ends 0 "--state" "$stoker" bench photos --ops "$ops" --state st --json
 json out "--state goes on" '[(e["epoch"], e["images"]) for e in d["epochs"]] == [(1, 16), (2, 24)]'
 
+ends 0 "bytes need no Normalize" "$stoker" bench photos --dtype uint8 --batch-size 8 --epochs 1 --json
+json out "bytes need no Normalize" '"Normalize" not in d["ops"] and d["complete"] and d["error"] is None'
+
+# Twice the signal is once asked; what was read until then is told as such.
+"$stoker" bench photos --ops "$ops" --batch-size 8 --epochs 1000000 --json >out 2>err &
+sleep 1
+kill -TERM $! && kill -TERM $!
+wait $!
+[ $? = 130 ] || fail "a signal ends with 130"
+json out "stopped in the middle" 'd["complete"] is False and d["epochs"]'
+"$stoker" bench photos --ops "$ops" --batch-size 8 --epochs 1000000 >out 2>err &
+sleep 1
+kill -TERM $!
+wait $!
+says out 'Stopped in the middle' "stopped in the middle"
+
 printf 'junk' >"$(find photos -name '*_000005.jpg')"
 ends 1 "a bad sample" "$stoker" bench photos --ops "$ops" --batch-size 8
 says err '_000005\.jpg: ' "the bad sample is named"
 ends 0 "a bad sample is left out" "$stoker" bench photos --ops "$ops" --batch-size 8 --on-error skip --max-bad 10% --json
 json out "a bad sample is counted" '[(e["images"], e["bad"]) for e in d["epochs"]] == [(23, 1)] * 3'
 ends 0 "a bad sample is replaced" "$stoker" bench photos --ops "$ops" --batch-size 8 --on-error replace --max-bad 10% --json
+[ "$(grep -c _000005 err)" = 1 ] || fail "a sample that is bad in every epoch is told once"
 json out "a bad sample is replaced" '[e["images"] for e in d["epochs"]] == [24] * 3'
 finish

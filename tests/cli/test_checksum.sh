@@ -86,7 +86,7 @@ rm "$(find photos -name '*_000005.jpg')" && : >"photos/$(ls photos | head -n 1)/
 ends 1 "a bad sample" sum
 says err 'bad\.jpg: ' "the bad sample is named"
 ends 1 "a bad sample with --json" sum --json
-json out "a bad sample" '"bad.jpg" in d["error"]'
+json out "a bad sample" '"bad.jpg" in d["error"]["text"] and d["error"]["code"] == "EDATA" and d["error"]["path"].endswith("bad.jpg") and d["error"]["sample"] >= 0 and not d["complete"]'
 ends 0 "a bad sample is left out" sum --on-error skip --max-bad 0.1
 mv out whole
 ends 0 "the same with other batches" sum --on-error skip --max-bad 0.1 --batch-size 7 --threads 3

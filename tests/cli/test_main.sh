@@ -50,7 +50,11 @@ ends 2 "cache of a later version" "$stoker" bench x --cache pixels
 ends 3 "a source that is not there" "$stoker" ls nowhere
 says err 'nowhere' "the missing source is named"
 ends 3 "the same in JSON" "$stoker" ls nowhere --json
-[ ! -s out ] || fail "a failure has output"
+json out "a failure" 'd["error"]["code"] == "ENOTFOUND" and "nowhere" in d["error"]["text"] and d["error"]["sample"] is None'
+for c in ls bench show verify checksum synth info; do
+  ends 2 "$c, called wrongly, in JSON" "$stoker" $c --no-such-option --json
+  json out "$c, called wrongly" 'd["error"]["code"] == "EUSAGE" and "no-such-option" in d["error"]["text"]'
+done
 
 make_photos
 for o in "--fidelity draft" "--reader uring" "--ops Rezise(8)" "--ops Resize(8)" "--rank 2 --world-size 2" "--memory 4096"; do

@@ -43,7 +43,7 @@ done
 ends 2 "too little memory" "$stoker" verify photos --memory 1M --threads 2 --quarantine few.txt
 says err '32 MiB' "the least memory is named"
 [ ! -e few.txt ] || fail "too little memory: a list was written"
-"$stoker" synth large --samples 2 --classes 1 --size 4096 --format png >/dev/null
+"$stoker" synth large --samples 1 --classes 1 --size 2400 >/dev/null
 ends 1 "a picture that lacks memory" "$stoker" verify large --memory 16M --threads 1 --quarantine few.txt
 says err 'need more --memory' "a picture that lacks memory"
 [ ! -s few.txt ] || fail "a picture that lacks memory is in the quarantine"
