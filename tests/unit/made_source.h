@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * made_source.h -- a source for tests of the loader: MANY PNG pictures that are made here; picture i is all of colour
+ * (i, 2i, 3i), its label is i % 10. Those from first_bad on, n_bad of them, are cut short.
+ */
+#ifndef MADE_SOURCE_H
+#define MADE_SOURCE_H
+
+#include <stdatomic.h>
+
+#include "stoker.h"
+#include "test.h"
+
+enum { MANY = 100, SIDE = 8 };
+
+static struct {
+    void *bytes;
+    size_t n;
+} pictures[MANY];
+
+static atomic_int closed;
+static int first_bad = MANY, n_bad;
+
+static inline void made_begin(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        uint8_t px[SIDE * SIDE * 3];
+        for (int k = 0; k < SIDE * SIDE; k++)
+            for (int c = 0; c < 3; c++)
+                px[3 * k + c] = (uint8_t)(i * (c + 1));
+        const stk_encode_options png = {.format = STK_PNG};
+        stk_error e;
+        if (stk_encode(px, SIDE, SIDE, 3, SIDE * 3, &png, &pictures[i].bytes, &pictures[i].n, &e) != STK_OK) {
+            printf("skipped: %s\n", e.text);
+            exit(77);
+        }
+    }
+}
+
+static inline int64_t count(void *user)
+{
+    (void)user;
+    return MANY;
+}
+
+static inline int read_picture(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
+                               stk_error *e)
+{
+    (void)user, (void)thread, (void)e;
+    *bytes = pictures[i].bytes;
+    *n = i >= first_bad && i < first_bad + n_bad ? 20 : pictures[i].n;
+    *label = i % 10;
+    return STK_OK;
+}
+
+static inline void close_source(void *user)
+{
+    (void)user;
+    closed++;
+}
+
+static const stk_source_hooks hooks = {.count = count, .read = read_picture, .close = close_source};
+
+static inline stk_options base_options(void)
+{
+    return (stk_options){.hooks = &hooks, .ops = "CenterCrop(4)", .dtype = STK_UINT8, .batch_size = 8, .threads = 3};
+}
+
+static inline stk_loader *open_loader(const stk_options *o)
+{
+    stk_loader *l = NULL;
+    stk_error e;
+    if (stk_open(&l, o, &e) != STK_OK) {
+        printf("cannot open: %s\n", e.text);
+        CHECK(0);
+    }
+    return l;
+}
+
+static inline int64_t value_at(const stk_batch *b, const char *name, int64_t row)
+{
+    return ((const int64_t *)stk_field(b, name)->data)[row];
+}
+
+/* Reads up to n batches and writes the samples that came; returns their number. */
+static inline int64_t read_some(stk_loader *l, int64_t n, int64_t *samples, int *rc)
+{
+    int64_t got = 0;
+    stk_batch *b;
+    *rc = STK_OK;
+    while (n-- > 0 && (*rc = stk_next(l, &b, NULL)) == STK_OK) {
+        for (int64_t i = 0; i < stk_samples(b); i++) {
+            const int64_t sample = value_at(b, "index", i);
+            CHECK_EQ(value_at(b, "label", i), sample % 10);
+            CHECK_EQ(((uint8_t *)stk_field(b, "image")->data)[i * 48 + 16], (uint8_t)(2 * sample));
+            samples[got++] = sample;
+        }
+        stk_release(b);
+    }
+    return got;
+}
+
+static inline void made_end(void)
+{
+    for (int i = 0; i < MANY; i++)
+        stk_free(pictures[i].bytes);
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_loader_open.c -- options, and what memory is divided into. Covers stoker.c too.
+ */
+#include "made_source.h"
+
+static uint8_t *large;
+
+static size_t large_bytes;
+
+static int read_large(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    (void)user, (void)thread, (void)i, (void)e;
+    *bytes = large;
+    *n = large_bytes;
+    *label = 0;
+    return STK_OK;
+}
+
+/* Whether a picture fits depends on memory alone, and what is held stays within it. */
+static void memory_is_held(void)
+{
+    const stk_source_hooks h = {.count = count, .read = read_large};
+    const int64_t mib = 1 << 20;
+    large_bytes = (size_t)(40 * mib);
+    large = calloc(1, large_bytes);
+    memcpy(large, pictures[0].bytes, pictures[0].n); /* a picture, and a long tail */
+    for (int64_t memory = 144; memory <= 176; memory += 32)
+        for (int threads = 1; threads <= 8; threads *= 2) {
+            stk_options o = base_options();
+            o.hooks = &h;
+            o.threads = threads;
+            o.memory = memory * mib;
+            stk_loader *l = open_loader(&o);
+            stk_batch *b;
+            stk_error e;
+            stk_stats s;
+            CHECK_EQ(stk_next(l, &b, &e), memory == 144 ? STK_EDATA : STK_OK);
+            CHECK(b || strstr(e.text, "MiB"));
+            stk_release(b);
+            stk_stats_get(l, &s);
+            CHECK(s.memory_bytes <= o.memory);
+            stk_close(l);
+        }
+    free(large);
+}
+
+static atomic_int pages_out;
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    pages_out++;
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void count_free(void *user, void *p, size_t bytes)
+{
+    (void)user, (void)bytes;
+    pages_out--;
+    free(p);
+}
+
+static void an_allocator_of_ones_own(void)
+{
+    const stk_allocator a = {.alloc = count_alloc, .free = count_free};
+    stk_options o = base_options();
+    o.allocator = &a;
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+    stk_close(l);
+    CHECK_EQ(value_at(b, "index", 1), 1);
+    CHECK(pages_out > 0);
+    stk_release(b);
+    CHECK_EQ(pages_out, 0);
+}
+
+static void kept_batches_are_never_overwritten(void)
+{
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    stk_batch *kept[13];
+    stk_error e;
+    for (int i = 0; i < 13; i++)
+        CHECK_EQ(stk_next(l, &kept[i], &e), STK_OK);
+    stk_stats s;
+    stk_stats_get(l, &s);
+    CHECK(s.kept_bytes > 0);
+    int64_t samples[MANY];
+    int rc;
+    read_some(l, 1, samples, &rc);
+    read_some(l, 100, samples, &rc);
+    stk_close(l); /* they outlive the loader */
+    for (int64_t i = 0; i < MANY; i++) {
+        CHECK_EQ(value_at(kept[i / 8], "index", i % 8), i);
+        CHECK_EQ(((uint8_t *)stk_field(kept[i / 8], "image")->data)[i % 8 * 48], (uint8_t)i);
+    }
+    for (int i = 0; i < 13; i++)
+        stk_release(kept[i]);
+}
+
+static void too_little_memory_names_the_minimum(void)
+{
+    stk_options o = base_options();
+    stk_loader *l;
+    stk_error e;
+    o.memory = 1000;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "48 MiB"));
+    o.memory = 48 << 20;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    stk_close(l);
+    o.memory = 0;
+    o.batch_size = 1000000000;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "batch_size"));
+}
+
+static void absurd_options(void)
+{
+    stk_loader *l;
+    stk_error e;
+    const struct {
+        stk_options o;
+        const char *words;
+    } cases[] = {
+        {{.batch_size = 1}, "no source"},
+        {{.hooks = &hooks, .source = "x"}, "more than one"},
+        {{.hooks = &hooks, .batch_size = -1}, "batch_size"},
+        {{.hooks = &hooks, .threads = -1}, "threads"},
+        {{.hooks = &hooks, .threads = 100000}, "threads"},
+        {{.hooks = &hooks, .rank = 2, .world_size = 2}, "rank 2 of 2"},
+        {{.hooks = &hooks, .dtype = (stk_dtype)77}, "dtype"},
+        {{.hooks = &hooks, .dtype = STK_INT64}, "dtype"},
+        {{.hooks = &hooks, .layout = (stk_layout)77}, "layout"},
+        {{.hooks = &hooks, .fidelity = STK_DRAFT}, "draft"},
+        {{.hooks = &hooks, .reader = STK_READER_URING}, "uring"},
+        {{.hooks = &hooks, .on_error = (stk_on_error)9}, "on_error"},
+        {{.hooks = &hooks, .max_bad = 2}, "max_bad"},
+        {{.hooks = &hooks, .memory = -5}, "memory"},
+        {{.hooks = &hooks, .take = -1}, "negative"},
+        {{.hooks = &hooks, .max_pixels = -1}, "max_pixels"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_EQ(stk_open(&l, &cases[i].o, &e), STK_EUSAGE);
+        CHECK(l == NULL);
+        CHECK(strstr(e.text, cases[i].words) != NULL);
+    }
+    CHECK_EQ(stk_open(&l, NULL, &e), STK_EUSAGE);
+}
+
+/* A program built for a later header is served as long as it does not use what is unknown here. */
+static void options_may_grow(void)
+{
+    struct {
+        stk_options o;
+        int more[4];
+    } later = {.o = base_options()};
+    stk_loader *l;
+    stk_error e;
+    CHECK_EQ(stk_open_sized(&l, &later.o, sizeof later, &e), STK_OK);
+    stk_close(l);
+    later.more[2] = 1;
+    CHECK_EQ(stk_open_sized(&l, &later.o, sizeof later, &e), STK_EUSAGE);
+    struct {
+        stk_stats s;
+        int more[4];
+    } stats;
+    l = open_loader(&later.o);
+    CHECK_EQ(stk_stats_get_sized(l, &stats.s, sizeof stats), STK_OK);
+    CHECK_EQ(stats.more[3], 0);
+    stk_close(l);
+}
+
+/* The caller's close() is called once, however far the opening came. */
+static void hooks_are_closed_once(void)
+{
+    const struct {
+        const char *ops;
+        int64_t batch_size;
+        int n_subset;
+    } cases[] = {
+        {"Nonsense", 1, 0}, {"CenterCrop(4)", -1, 0}, {"CenterCrop(4)", 1, 1}, {"CenterCrop(4)", 1000000000, 0}};
+    const int64_t wrong[] = {-1};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stk_options o = base_options();
+        o.ops = cases[i].ops;
+        o.batch_size = cases[i].batch_size;
+        o.subset = cases[i].n_subset ? wrong : NULL;
+        o.n_subset = cases[i].n_subset;
+        const int before = closed;
+        stk_loader *l;
+        CHECK(stk_open(&l, &o, NULL) != STK_OK);
+        CHECK_EQ(closed, before + 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    made_begin();
+    const struct test_case cases[] = {
+        T(memory_is_held),
+        T(an_allocator_of_ones_own),
+        T(kept_batches_are_never_overwritten),
+        T(too_little_memory_names_the_minimum),
+        T(absurd_options),
+        T(options_may_grow),
+        T(hooks_are_closed_once),
+    };
+    const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
+    made_end();
+    return rc;
+}

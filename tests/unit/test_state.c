@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_state.c -- what a state is about, how strictly it is read, and that it resumes exactly.
+ */
+#include "made_source.h"
+
+static void resumes_exactly(void)
+{
+    int64_t whole[3 * MANY], rest[3 * MANY];
+    char state[300];
+    int rc;
+    stk_options o = base_options();
+    o.shuffle = 1;
+    stk_loader *l = open_loader(&o);
+    int64_t n = read_some(l, 20, whole, &rc); /* to the end of epoch 0 */
+    n += read_some(l, 3, whole + n, &rc);
+    CHECK(stk_state_get(l, state, sizeof state) < 300);
+    const int64_t at = n;
+    n += read_some(l, 20, whole + n, &rc);
+    stk_close(l);
+    CHECK_EQ(n, 2 * MANY);
+
+    o.threads = 1;
+    o.batch_size = 3; /* another batch size is another layout of the same order */
+    l = open_loader(&o);
+    CHECK_EQ(stk_state_set(l, state, NULL), STK_OK);
+    CHECK_EQ(stk_epoch(l), 1);
+    CHECK_EQ(read_some(l, 1000, rest, &rc), n - at);
+    CHECK(memcmp(rest, whole + at, (size_t)(n - at) * sizeof rest[0]) == 0);
+    CHECK_EQ(stk_epoch(l), 2);
+    stk_close(l);
+}
+
+static void a_state_of_something_else_is_refused(void)
+{
+    char state[300];
+    stk_error e;
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    stk_state_get(l, state, sizeof state);
+    stk_close(l);
+    o.take = 50;
+    l = open_loader(&o);
+    CHECK_EQ(stk_state_set(l, state, &e), STK_ECHANGED);
+    CHECK(strstr(e.text, "100 samples then, 50 now"));
+    CHECK_EQ(stk_state_set(l, "{}", &e), STK_EUSAGE);
+    CHECK_EQ(stk_state_set(l, "{\"stoker\": ", &e), STK_EUSAGE);
+    CHECK_EQ(stk_state_set(l, NULL, &e), STK_EUSAGE);
+    stk_close(l);
+    o = base_options();
+    o.seed = 9;
+    l = open_loader(&o);
+    CHECK_EQ(stk_state_set(l, state, &e), STK_ECHANGED);
+    CHECK(strstr(e.text, "seed 0"));
+    stk_close(l);
+}
+
+static void epochs_can_be_set(void)
+{
+    int64_t a[MANY], b[MANY];
+    int rc;
+    stk_options o = base_options();
+    o.shuffle = 1;
+    stk_loader *l = open_loader(&o);
+    read_some(l, 2, a, &rc);
+    CHECK_EQ(stk_set_epoch(l, 0, NULL), STK_OK); /* the current one: no change */
+    read_some(l, 100, a, &rc);
+    CHECK_EQ(rc, STK_END);
+    read_some(l, 2, a, &rc);
+    CHECK_EQ(stk_set_epoch(l, 7, NULL), STK_OK);
+    CHECK_EQ(stk_epoch(l), 7);
+    read_some(l, 100, a, &rc);
+    CHECK_EQ(stk_set_epoch(l, 7, NULL), STK_OK);
+    read_some(l, 100, b, &rc);
+    CHECK(memcmp(a, b, sizeof a) == 0);
+    CHECK_EQ(stk_set_epoch(l, -1, NULL), STK_EUSAGE);
+    stk_close(l);
+}
+
+static void a_state_is_read_strictly(void)
+{
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    char state[300], wrong[300];
+    stk_state_get(l, state, sizeof state);
+    const struct {
+        const char *from, *to;
+    } cases[] = {{"\"epoch\":0", "\"epoch\":fish"},
+                 {"\"position\":0", "\"position\":1.9e1"},
+                 {"\"position\":0", "\"position\":c"},
+                 {"\"epoch\":0", "\"epoch\":9223372036854775807"},
+                 {"\"position\":0", "\"position\":101"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *at = strstr(state, cases[i].from);
+        snprintf(wrong, sizeof wrong, "%.*s%s%s", (int)(at - state), state, cases[i].to, at + strlen(cases[i].from));
+        CHECK_EQ(stk_state_set(l, wrong, NULL), STK_EUSAGE);
+    }
+    CHECK_EQ(stk_set_epoch(l, INT64_MAX, NULL), STK_EUSAGE);
+    CHECK_EQ(stk_state_set(l, state, NULL), STK_OK);
+    stk_close(l);
+}
+
+int main(int argc, char **argv)
+{
+    made_begin();
+    const struct test_case cases[] = {
+        T(resumes_exactly),
+        T(a_state_of_something_else_is_refused),
+        T(epochs_can_be_set),
+        T(a_state_is_read_strictly),
+    };
+    const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
+    made_end();
+    return rc;
+}
