@@ -14,15 +14,12 @@
 
 /* ------------------------------------------------------------------ values */
 
-static int parse_word(const struct args_word *words, const char *s, int *out)
+static const struct args_word *find_word(const struct args_word *words, const char *s)
 {
-    for (; words->word; words++) {
-        if (strcmp(words->word, s) == 0) {
-            *out = words->value;
-            return 0;
-        }
-    }
-    return -1;
+    for (; words->word; words++)
+        if (strcmp(words->word, s) == 0)
+            return words;
+    return NULL;
 }
 
 /* Names between commas, or the lines of a file; empty ones do not count. */
@@ -71,7 +68,7 @@ static void *slot(struct args *a, const struct args_option *o)
 static int assign(struct args *a, const struct args_option *o, const char *text)
 {
     int64_t v;
-    int word;
+    const struct args_word *word;
     switch (o->kind) {
     case ARGS_ON:
     case ARGS_OFF:
@@ -94,9 +91,10 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
         *(const char **)slot(a, o) = text;
         return 0;
     case ARGS_WORD:
-        if (parse_word(o->words, text, &word))
+        word = find_word(o->words, text);
+        if (!word || word->later)
             return -1;
-        memcpy(slot(a, o), &word, sizeof word); /* an int or an enum */
+        memcpy(slot(a, o), &word->value, sizeof word->value); /* an int or an enum */
         return 0;
     case ARGS_GRID:
         return value_grid(text, slot(a, o), (int *)slot(a, o) + 1);
@@ -106,11 +104,26 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
     return -1;
 }
 
+/* What other programs call the same. */
+static const char *same_word(const char *typed)
+{
+    static const char *const names[][2] = {
+        {"fp16", "float16"}, {"half", "float16"},   {"f16", "float16"}, {"bf16", "bfloat16"}, {"fp32", "float32"},
+        {"f32", "float32"},  {"single", "float32"}, {"u8", "uint8"},    {"byte", "uint8"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i][0], typed) == 0)
+            return names[i][1];
+    return typed;
+}
+
 static void say_words(const struct args_option *o, const char *typed)
 {
-    struct nearest n = {.typed = typed};
+    struct nearest n = {.typed = same_word(typed)};
     fputs("  it takes", stderr);
     for (const struct args_word *w = o->words; w->word; w++) {
+        if (w->later)
+            continue;
         fprintf(stderr, " %s", w->word);
         nearest_try(&n, w->word);
     }
@@ -121,10 +134,7 @@ static void say_words(const struct args_option *o, const char *typed)
 
 static void say_range(const struct args_option *o)
 {
-    if (o->max == INT64_MAX || o->max == INT32_MAX)
-        fprintf(stderr, "  it takes a whole number from %" PRId64 " on\n", o->min);
-    else
-        fprintf(stderr, "  it takes a whole number from %" PRId64 " to %" PRId64 "\n", o->min, o->max);
+    fprintf(stderr, "  it takes a whole number from %" PRId64 " to %" PRId64 "\n", o->min, o->max);
 }
 
 static void say_wanted(const struct args_option *o, const char *typed)
@@ -135,7 +145,7 @@ static void say_wanted(const struct args_option *o, const char *typed)
         say_range(o);
         break;
     case ARGS_UINT64:
-        fputs("  it takes a whole number from 0 on\n", stderr);
+        fputs("  it takes a whole number from 0 to 18446744073709551615\n", stderr);
         break;
     case ARGS_SIZE:
         fputs("  it takes a size such as 512M, 2GiB or 4096; M is MiB\n", stderr);
@@ -161,7 +171,10 @@ int args_set(struct args *a, const struct args_option *o, const char *text)
         return END_GOOD;
     if (rc == END_MACHINE)
         return END_MACHINE;
-    out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
+    if (o->words && find_word(o->words, text))
+        out_say(a->command->name, "--%s %s is not in this version", o->name, text);
+    else
+        out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
     say_wanted(o, text);
     return END_USAGE;
 }
@@ -256,6 +269,12 @@ int args_given(const struct args *a, const char *name)
 
 /* ------------------------------------------------------------------ the line */
 
+static int unknown_letter(const struct command *c, const char *typed)
+{
+    out_say(c->name, "there is no option -%s; `stoker %s --help` lists them", typed, c->name);
+    return END_USAGE;
+}
+
 static int unknown_option(const struct command *c, const char *typed, size_t n)
 {
     char name[64];
@@ -305,7 +324,7 @@ static int take_option(struct args *a, int argc, char **argv, int *at)
     const size_t n = equals ? (size_t)(equals - name) : strlen(name);
     const int i = is_long ? find_option(a->command, name, n) : n == 1 ? find_letter(a->command, name[0]) : -1;
     if (i < 0)
-        return unknown_option(a->command, name, n);
+        return is_long ? unknown_option(a->command, name, n) : unknown_letter(a->command, name);
     const struct args_option *o = args_option_at(a->command, i);
     if (!wants_value(o)) {
         if (!equals)
@@ -347,18 +366,6 @@ static int check_operand(const struct args *a)
     return END_USAGE;
 }
 
-/* What a single value cannot say. */
-static int check_values(struct args *a)
-{
-    if (a->cache) {
-        out_say(a->command->name, "this version keeps no data, only --cache none");
-        return END_USAGE;
-    }
-    if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
-        a->o.max_bad = -1; /* none; zero would be the default */
-    return END_GOOD;
-}
-
 static int asks_for_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -386,8 +393,9 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
             return end;
     }
     a->o.source = a->operand;
-    const int end = check_values(a);
-    return end == END_GOOD ? check_operand(a) : end;
+    if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
+        a->o.max_bad = -1; /* none; zero would be the default */
+    return check_operand(a);
 }
 
 void args_done(struct args *a)

@@ -32,7 +32,7 @@ struct args {
     int64_t epochs, stop_after;
     const char *state;
     int each_sample, json, all;
-    int cache;
+    int cache; /* none so far */
     const char *output, *quarantine;
     int columns, rows;
     int64_t index, epoch;
@@ -59,6 +59,7 @@ enum args_kind {
 struct args_word {
     const char *word;
     int value;
+    int later; /* known, but not in this version */
 };
 
 /* What an option is for; a command names the groups that it has a use for. */
@@ -90,6 +91,7 @@ struct command {
     const char *name, *operand;
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
+    int may_be_bad;      /* ends with 1 for bad samples */
     unsigned groups;
     const struct args_option *options; /* its own; ended by a name of NULL */
     const char *const *examples;       /* line, words, line, words, ..., NULL */

@@ -373,6 +373,7 @@ const struct command cmd_bench = {
     .summary = "read epochs as training would: images/s, the time of every stage",
     .about = "Reads epochs as training would, and throws the batches away: what is measured is how fast batches can be "
              "had. Stage times are summed over the threads; the first epoch begins with the opening of the source.",
+    .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_JSON,
     .examples = examples,
     .defaults = defaults,

@@ -276,6 +276,7 @@ const struct command cmd_checksum = {
     .about = "Prints a line `epoch N  HASH` per epoch, over every bit of every image and every label, in the order of "
              "delivery: independent of threads, batch size and stops. With --each-sample it prints a line "
              "`epoch position sample HASH` per sample instead; positions count over all ranks.",
+    .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_EACH | FOR_JSON,
     .examples = examples,
     .defaults = defaults,

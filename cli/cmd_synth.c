@@ -131,28 +131,32 @@ static int run_threads(struct job *j)
 
 /* ------------------------------------------------------------------ the command */
 
-static void tell(const struct job *j, double seconds)
+static void tell(const struct job *j, int complete, double seconds)
 {
     const struct args_synth *s = &j->a->synth;
+    const int classes = s->samples < s->classes ? (int)s->samples : s->classes; /* those that have a picture */
     const int64_t made = atomic_load(&j->made), bytes = atomic_load(&j->bytes);
     if (j->a->json) {
         struct json w = {.f = stdout};
         json_open(&w, NULL, '{');
         json_text(&w, "output", j->a->operand);
         json_int(&w, "samples", s->samples);
-        json_int(&w, "classes", s->classes);
+        json_int(&w, "classes", classes);
         json_int(&w, "made", made);
         json_int(&w, "made_bytes", bytes);
         json_real(&w, "seconds", seconds);
+        json_bool(&w, "complete", complete);
+        out_json_error(&w);
         json_close(&w, '}');
         return;
     }
     out_name(stdout, j->a->operand);
     if (made == 0)
-        printf(": all %s pictures were there already\n", out_count(s->samples).s);
+        printf(": %s in %s, all there already\n", out_some(s->samples, "picture", "pictures").s,
+               out_some(classes, "class", "classes").s);
     else
-        printf(": %s pictures of %d classes, %s, made in %s\n", out_count(made).s, s->classes, out_bytes(bytes).s,
-               out_seconds(seconds).s);
+        printf(": %s of %s in %s, %s, made in %s\n", out_count(made).s, out_some(s->samples, "picture", "pictures").s,
+               out_some(classes, "class", "classes").s, out_bytes(bytes).s, out_seconds(seconds).s);
 }
 
 static int run(struct args *a)
@@ -169,12 +173,14 @@ static int run(struct args *a)
     if (stop_asked()) {
         out_say("synth", "stopped at %s of %s pictures; the same command goes on from there",
                 out_count(atomic_load(&j.done)).s, out_count(a->synth.samples).s);
+        if (a->json)
+            tell(&j, 0, out_clock() - began);
         return END_INTERRUPTED;
     }
     rc = synth_folder_note(a, 1, &e);
     if (rc != STK_OK)
         return out_fail("synth", rc, &e);
-    tell(&j, out_clock() - began);
+    tell(&j, 1, out_clock() - began);
     return END_GOOD;
 }
 
@@ -184,7 +190,7 @@ static void defaults(struct args *a)
 }
 
 static const struct args_word formats[] = {
-    {"jpeg", STK_JPEG}, {"png", STK_PNG}, {"webp", STK_WEBP}, {"mixed", -1}, {0}};
+    {"jpeg", STK_JPEG, 0}, {"png", STK_PNG, 0}, {"webp", STK_WEBP, 0}, {"mixed", -1, 0}, {0}};
 
 #define AT(member) offsetof(struct args, member)
 static const struct args_option options[] = {

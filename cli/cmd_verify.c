@@ -82,9 +82,10 @@ static void summary(const struct verify *v, double seconds)
             out_count(v->with_warnings).s);
     out_paint(stderr, PAINT_PLAIN);
     if (v->seen < v->samples)
-        fprintf(stderr, "  (stopped after %s of %s samples)\n", out_count(v->seen).s, out_count(v->samples).s);
+        fprintf(stderr, "  (stopped after %s of %s)\n", out_count(v->seen).s,
+                out_some(v->samples, "sample", "samples").s);
     else
-        fprintf(stderr, "  (%s samples in %s)\n", out_count(v->seen).s, out_seconds(seconds).s);
+        fprintf(stderr, "  (%s in %s)\n", out_some(v->seen, "sample", "samples").s, out_seconds(seconds).s);
 }
 
 static void say_left_out(const struct verify *v)
@@ -198,6 +199,7 @@ const struct command cmd_verify = {
     .about = "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
              "`path: reason`; control characters in a name are written as \\xNN. Ends with 0 when all are good and "
              "with 1 when some are bad.",
+    .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,
     .examples = examples,

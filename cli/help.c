@@ -124,10 +124,12 @@ void help_command(const struct command *c, FILE *f)
     }
     print_options(c, f, width);
     putc('\n', f);
-    wrapped(f,
-            "Ends with 0; 1 for bad samples; 2 when called wrongly; 3 when the machine fails (cannot read, no memory); "
-            "130 when interrupted.",
-            0, 0, width);
+    char ends[160];
+    snprintf(ends, sizeof ends,
+             "Ends with 0;%s 2 when called wrongly; 3 when the machine fails (cannot read, no memory); 130 when "
+             "interrupted.",
+             c->may_be_bad ? " 1 for bad samples;" : "");
+    wrapped(f, ends, 0, 0, width);
 }
 
 void help_overview(const struct command *const *commands, FILE *f)

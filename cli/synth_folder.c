@@ -209,6 +209,11 @@ int synth_folder_open(const struct args *a, int *keep)
         out_say("synth", "%s is not empty, and synth did not make it; --force writes into it all the same", a->operand);
         return END_USAGE;
     }
+    if (noted && !same(&old, &a->synth) && !a->synth.force) {
+        out_say("synth", "%s has %s that other options made; --force replaces them", a->operand,
+                out_some(old.samples, "picture", "pictures").s);
+        return END_USAGE;
+    }
     *keep = noted && same(&old, &a->synth) && !a->synth.force;
     if (noted && !same(&old, &a->synth))
         remove_made(a->operand, &old);

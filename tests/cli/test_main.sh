@@ -45,6 +45,19 @@ ends 2 "a size that is none" "$stoker" bench x --memory 12Q
 ends 2 "a share over 1" "$stoker" bench x --max-bad 2
 ends 2 "a word that is none" "$stoker" bench x --dtype flaot32
 says err 'did you mean float32' "the nearest word"
+for t in fp16:float16 half:float16 bf16:bfloat16; do
+  ends 2 "--dtype ${t%:*}" "$stoker" bench x --dtype "${t%:*}"
+  says err "did you mean ${t#*:}\\?" "--dtype ${t%:*}"
+done
+ends 2 "a CPU of a later version" "$stoker" bench x --cpu neon
+says err '--cpu neon is not in this version' "a CPU of a later version"
+ends 2 "a CPU that is none" "$stoker" bench x --cpu sse
+says err 'it takes c avx2 avx512$' "the CPUs there are"
+ends 2 "a letter that is none" "$stoker" bench x -j 4
+says err 'there is no option -j;' "a letter that is none"
+ends 2 "a batch too large" "$stoker" bench x --batch-size 99999999999
+says err 'from 1 to 2147483647' "the largest batch"
+"$stoker" info --help | grep -q 'bad samples' && fail "info knows no bad samples"
 ends 2 "an operand that info has no use for" "$stoker" info x
 ends 2 "cache of a later version" "$stoker" bench x --cache pixels
 ends 3 "a source that is not there" "$stoker" ls nowhere
@@ -61,6 +74,8 @@ for o in "--fidelity draft" "--reader uring" "--ops Rezise(8)" "--ops Resize(8)"
   # shellcheck disable=SC2086
   ends 2 "$o" "$stoker" bench photos --ops "CenterCrop(8)" $o
 done
+ends 2 "options as they are typed" "$stoker" bench photos --ops "CenterCrop(8)" --memory 4096
+says err 'raise --memory, .* --batch-size' "options as they are typed"
 ends 0 "a size with a unit" "$stoker" checksum photos --ops "CenterCrop(8)" --memory=256MiB
 ends 0 "an option without effect" "$stoker" ls photos --batch-size 4
 says err 'batch-size has no effect' "an option without effect is named"
