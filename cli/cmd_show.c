@@ -71,8 +71,22 @@ static void blank_floats(char *ops)
     }
 }
 
+/* What training would refuse is refused here, in the same words. */
+static int check_ops(stk_options o, stk_error *e)
+{
+    stk_loader *l = NULL;
+    o.batch_size = 1;
+    o.threads = 1;
+    const int rc = stk_open(&l, &o, e);
+    stk_close(l);
+    return rc;
+}
+
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e)
 {
+    const int refused = check_ops(o, e);
+    if (refused != STK_OK)
+        return refused;
     char *ops = strdup(o.ops ? o.ops : "");
     if (!ops)
         return show_no_memory(e, "the ops");
@@ -164,7 +178,9 @@ static stk_format format_of(const char *path)
     const char *dot = strrchr(path, '.');
     if (dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0))
         return STK_JPEG;
-    return dot && strcasecmp(dot, ".webp") == 0 ? STK_WEBP : STK_PNG;
+    if (dot && strcasecmp(dot, ".png") == 0)
+        return STK_PNG;
+    return dot && strcasecmp(dot, ".webp") == 0 ? STK_WEBP : STK_FORMAT_UNKNOWN;
 }
 
 int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_error *e)
@@ -185,9 +201,9 @@ static void describe(const struct args *a, const stk_loader *l, char *title, siz
 {
     const int classes = stk_n_classes(l);
     snprintf(title, title_n, "%s", a->operand);
-    int at = snprintf(under, n, "%s samples", out_count(stk_count(l)).s);
+    int at = snprintf(under, n, "%s", out_some(stk_count(l), "sample", "samples").s);
     if (classes > 0)
-        at += snprintf(under + at, n - (size_t)at, ", %s classes", out_count(classes).s);
+        at += snprintf(under + at, n - (size_t)at, ", %s", out_some(classes, "class", "classes").s);
     at += snprintf(under + at, n - (size_t)at, "  \xc2\xb7  epoch %" PRId64 "  \xc2\xb7  seed %" PRIu64, a->epoch,
                    a->o.seed);
     snprintf(under + at, n - (size_t)at, "  \xc2\xb7  %s", a->o.ops);
@@ -247,7 +263,8 @@ static void print_json(const struct args *a, const stk_loader *l, const struct s
 static void print_text(const struct args *a, const struct show_view *v, const struct sheet *s, size_t bytes)
 {
     out_name(stdout, a->output);
-    printf(": %s samples on %d x %d pixels, %s\n", out_count(v->n).s, s->w, s->h, out_bytes((int64_t)bytes).s);
+    printf(": %s on %d x %d pixels, %s\n", out_some(v->n, "sample", "samples").s, s->w, s->h,
+           out_bytes((int64_t)bytes).s);
 }
 
 static int show_grid(struct args *a, stk_loader **l, stk_error *e)
@@ -277,6 +294,10 @@ static int run(struct args *a)
 {
     struct out_log log;
     a->o.log = out_log_init(&log, "show");
+    if (format_of(a->output) == STK_FORMAT_UNKNOWN) {
+        out_say("show", "-o takes a file whose name ends in .png, .jpg or .webp, and not '%s'", a->output);
+        return END_USAGE;
+    }
     if (args_given(a, "index"))
         return show_one(a);
     stk_error e = {.sample = -1};
@@ -324,6 +345,7 @@ const struct command cmd_show = {
     .about =
         "Writes a contact sheet of what training sees: the very pixels of an epoch's first samples, after the ops, "
         "with their classes. Normalize, ToTensor and ToDtype are left out, since floats are no colours.",
+    .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,
     .examples = examples,

@@ -98,6 +98,23 @@ static int load_original(struct one *o, stk_error *e)
 
 /* ------------------------------------------------------------------ the draws */
 
+/* The library would speak of a subset, which nobody typed. */
+static int check_index(const struct args *a, stk_error *e)
+{
+    stk_source *s;
+    const int rc = stk_source_open(&s, &a->o, e);
+    if (rc != STK_OK)
+        return rc;
+    const int64_t n = stk_source_count(s);
+    stk_source_close(s);
+    if (a->index < n)
+        return STK_OK;
+    *e = (stk_error){.code = STK_EUSAGE, .sample = -1};
+    snprintf(e->text, sizeof e->text, "there is no sample %s; the source has %s, counted from 0", out_count(a->index).s,
+             out_count(n).s);
+    return STK_EUSAGE;
+}
+
 static int load_draws(struct one *o, stk_error *e)
 {
     stk_options p = o->a->o;
@@ -197,7 +214,9 @@ int show_one(struct args *a)
     if (!o)
         return out_fail("show", show_no_memory(&e, "the sheet"), &e);
     o->a = a;
-    int rc = load_draws(o, &e);
+    int rc = check_index(a, &e);
+    if (rc == STK_OK)
+        rc = load_draws(o, &e);
     if (rc == STK_OK)
         rc = load_original(o, &e);
     if (rc == STK_OK)

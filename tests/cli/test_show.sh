@@ -56,6 +56,16 @@ same sheet.png without.png "options without effect"
 ends 0 "one sample" "$stoker" show photos -o one.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample" 'd["sample"] == 17 and d["path"].startswith("photos/")'
 ends 2 "a sample that is not there" "$stoker" show photos -o x.png --ops "$ops" --index 24
+says err 'there is no sample 24; the source has 24' "how many there are"
+for f in x.gif x -; do
+  ends 2 "-o $f" "$stoker" show photos -o $f --ops "$ops"
+  says err 'ends in \.png, \.jpg or \.webp' "-o $f"
+done
+for o in "$ops | Normalize | Normalize" "Normalize | $ops" "$ops | Normalize(mean=(1, 2))"; do
+  "$stoker" bench photos --ops "$o" --epochs 1 >/dev/null 2>refused
+  want=$?
+  ends $want "show and bench take the same ops: $o" "$stoker" show photos -o same.png --ops "$o"
+done
 ends 2 "a grid that is none" "$stoker" show photos --grid 8by5
 ends 3 "a folder that is not there" "$stoker" show photos -o nowhere/x.png --ops "$ops"
 [ ! -e x.png ] || fail "a failure leaves no file"
