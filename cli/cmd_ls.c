@@ -176,7 +176,7 @@ static void print_head(const struct listing *l)
     line("classes");
     printf("%s", out_count(l->o.n_classes).s);
     if (l->o.n_classes && l->unlabelled)
-        printf(", %s samples without one", out_count(l->unlabelled).s);
+        printf(", %s without one", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
     printf("%016" PRIx64 "\n", l->o.fingerprint);
@@ -226,7 +226,6 @@ static void print_ignored(const stk_overview *o)
         {"links in a circle", o->ignored_loops},
         {"unreadable", o->unreadable},
         {"empty classes", o->empty_classes},
-        {"missing files", o->missing},
     };
     const char *between = "";
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -239,6 +238,10 @@ static void print_ignored(const stk_overview *o)
     }
     if (between[0])
         putchar('\n');
+    if (o->missing) {
+        line("missing");
+        printf("%s, which will be bad samples\n", out_some(o->missing, "file", "files").s);
+    }
 }
 
 static void print_sizes(struct listing *l)
@@ -336,8 +339,8 @@ static void json_tallies(struct json *j, const struct listing *l)
     json_int(j, "loops", l->o.ignored_loops);
     json_int(j, "unreadable", l->o.unreadable);
     json_int(j, "empty_classes", l->o.empty_classes);
-    json_int(j, "missing", l->o.missing);
     json_close(j, '}');
+    json_int(j, "missing", l->o.missing);
 }
 
 static void json_lists(struct json *j, const struct listing *l)
@@ -382,6 +385,8 @@ static void print_json(struct listing *l)
     json_bool(&j, "cached", l->o.index_cached);
     json_close(&j, '}');
     json_lists(&j, l);
+    json_bool(&j, "complete", l->seen == l->samples);
+    out_json_error(&j);
     json_close(&j, '}');
 }
 

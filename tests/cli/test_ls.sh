@@ -34,6 +34,13 @@ cp "$(find photos -name '*_000001.jpg')" "photos/z$(printf 'q\351"\\')/x.jpg"
 ends 0 "a class of odd bytes" "$stoker" ls photos --json
 json out "a class of odd bytes" 'd["classes"][-1]["name"].encode("utf-8", "surrogateescape") == b"zq\xe9\"\\"'
 
+{ cat list.txt && echo photos/gone.jpg; } >more.txt
+ends 0 "a file that is missing" "$stoker" ls more.txt
+says out 'missing +1 file, which will be bad' "a file that is missing"
+grep -q 'passed over.*missing' out && fail "a missing file is not passed over"
+ends 0 "a file that is missing, in JSON" "$stoker" ls more.txt --json
+json out "a file that is missing" 'd["missing"] == 1 and d["samples"] == 25 and d["complete"] and d["error"] is None'
+
 mkdir empty
 "$stoker" ls empty >out 2>err
 [ $? != 0 ] || fail "an empty folder is no success"
