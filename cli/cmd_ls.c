@@ -73,7 +73,9 @@ static void add_bad(struct listing *l, const stk_finding *f)
     if (l->n_bad < BADS_KEPT) {
         struct bad *b = &l->bads[l->n_bad];
         b->path = strdup(f->path);
-        b->reason = strdup(f->reason ? f->reason : stk_code_words(f->code));
+        char reason[800];
+        out_typed(reason, sizeof reason, f->reason ? f->reason : stk_code_words(f->code));
+        b->reason = strdup(reason);
         b->sample = f->sample;
     }
     l->n_bad++;

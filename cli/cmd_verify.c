@@ -33,7 +33,8 @@ static void begin(void *user, const stk_overview *o, const char *const *class_na
 
 static void tell(struct verify *v, const stk_finding *f)
 {
-    const char *reason = f->reason ? f->reason : stk_code_words(f->code);
+    char reason[800];
+    out_typed(reason, sizeof reason, f->reason ? f->reason : stk_code_words(f->code));
     if (v->a->json) {
         json_open(&v->json, NULL, '{');
         json_int(&v->json, "sample", f->sample);

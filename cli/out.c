@@ -186,8 +186,7 @@ int out_end_of(int code, const stk_error *e)
     }
 }
 
-/* The library speaks of its options; here they are typed. */
-static void typed(char *to, size_t n, const char *words)
+void out_typed(char *to, size_t n, const char *words)
 {
     static const char *const names[][2] = {
         {"batch_size", "--batch-size"},     {"max_bad", "--max-bad"},       {"max_pixels", "--max-pixels"},
@@ -217,7 +216,7 @@ static void type_error(stk_error *e)
     const size_t n = strlen(e->text), reason = strlen(e->reason);
     if (reason > n || strcmp(e->text + n - reason, e->reason) != 0)
         return;
-    typed(words, sizeof words, e->reason);
+    out_typed(words, sizeof words, e->reason);
     snprintf(e->text + n - reason, sizeof e->text - (n - reason), "%s", words);
 }
 

@@ -46,6 +46,8 @@ int out_height(FILE *f); /* lines; 0 when it is no terminal */
 
 /* "stoker ls: words" to stderr. */
 void out_say(const char *command, const char *format, ...);
+/* Words of the library, which speak of its options, with the options as they are typed here. */
+void out_typed(char *to, size_t n, const char *words);
 /* Says what failed, with advice, and returns what to end with. */
 int out_fail(const char *command, int code, const stk_error *e);
 /* The member "error" of a command's own document: what out_fail said, null when nothing failed. */

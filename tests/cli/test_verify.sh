@@ -39,6 +39,8 @@ for i in 1 2 3; do
   [ $end = 3 ] || cmp -s out first || fail "too few descriptors: ended with $end"
   [ $end != 3 ] || says err 'Too many open files' "too few descriptors"
 done
+ends 1 "a picture too large" "$stoker" verify photos --max-pixels 100
+says out 'raise --max-pixels' "the option is named as it is typed"
 # Too little memory is no fault of the pictures.
 ends 2 "too little memory" "$stoker" verify photos --memory 1M --threads 2 --quarantine few.txt
 says err '32 MiB' "the least memory is named"
