@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import types
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _convert, _convert_set
 from ._errors import usage
 from ._ops import Lambda, Op
 from ._output import framework
@@ -39,18 +39,12 @@ class Transform:
     text: str = ""
     functions: list[Caller] = field(default_factory=list)
     foreign: bool = False
+    dtype: str | None = None  # of the ops' result, where an object of another library says it
+    partly: bool = False  # a part of such an object runs in Python
+    originals: list[Caller] = field(default_factory=list)  # all of it as functions, for samples of data sets
 
 
 # ---------------------------------------------------------------- transforms
-
-
-def _convert(what: str, thing: Any) -> Any:
-    """Objects of other libraries are converted by a module of its own, where it is installed; None: not known."""
-    try:
-        module = importlib.import_module("stoker._convert")
-    except ModuleNotFoundError:
-        return None
-    return getattr(module, what)(thing)
 
 
 def _add(to: Transform, item: Any) -> None:
@@ -69,15 +63,32 @@ def _add(to: Transform, item: Any) -> None:
 
 
 def _add_object(to: Transform, item: Any) -> None:
-    converted = _convert("transform", item)
+    converted = _convert.transform(item)
     if converted is not None:
-        to.foreign = True
-        for part in converted:
-            _add(to, part)
+        _add_converted(to, item, converted)
     elif type(item).__module__.split(".")[0] in FRAMEWORKS:
         raise usage(f"a transform of type {type(item).__module__}.{type(item).__name__} cannot be converted here")
     else:
         to.functions.append(Caller(item, parallel=False))
+
+
+def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> None:
+    rest = converted.rest
+    if to.functions:
+        to.functions.append(Caller(item, parallel=False))
+        return
+    if rest and not converted.sized and not to.text:
+        raise usage(
+            f"{rest.__name__.partition(',')[0]} is not an op of Stoker's, and pictures have no common size before it: "
+            "put a crop before it, or give the data set (ImageFolder) instead of the path"
+        )
+    to.foreign, to.dtype = True, converted.dtype
+    to.originals.append(Caller(item, parallel=False))
+    for op in converted.ops:
+        _add(to, op)
+    if rest:
+        to.partly = True
+        to.functions.append(Caller(rest, parallel=rest.steady))
 
 
 def transform_of(transform: Any) -> Transform:
@@ -146,8 +157,34 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     return None
 
 
-def source_of(source: Any, whole: bool, functions: list[Caller]) -> Given:
-    """whole: samples of data sets are handed over as they are, for collate_fn; functions: for their first part."""
+def _from_set(source: Any, transform: Transform) -> Given | None:
+    """A data set that is read here; its own transform comes before the loader's."""
+    if (found := _convert_set.dataset(source, more=bool(transform.text))) is None:
+        return None
+    converted_set, converted = found
+    if converted is not None:
+        first = Transform()
+        _add_converted(first, converted_set.transform, converted)
+        if first.functions and transform.text:
+            raise usage(f"{transform.text} comes after a function of the data set's own transform; ops come first")
+        transform.text = " | ".join(t for t in (first.text, transform.text) if t)
+        transform.functions[:0] = first.functions
+        transform.partly |= first.partly
+        transform.dtype = transform.dtype or first.dtype
+    return Given(converted_set.source.options(), foreign=True)
+
+
+def _functions_for(transform: Transform) -> list[Caller]:
+    """For samples that Python makes: objects of other libraries run as they are."""
+    if transform.originals:
+        rest = [c for c in transform.functions if not isinstance(c.function, _convert.Rest)]
+        transform.functions[:] = transform.originals + rest
+        transform.text, transform.dtype, transform.partly = "", None, False
+    return transform.functions
+
+
+def source_of(source: Any, whole: bool, transform: Transform) -> Given:
+    """whole: samples of data sets are handed over as they are, for collate_fn; transform: for their first part."""
     if isinstance(source, (str, os.PathLike)):
         return Given({"source": os.fspath(source)})
     if isinstance(source, Source):
@@ -158,8 +195,9 @@ def source_of(source: Any, whole: bool, functions: list[Caller]) -> Given:
         return _from_arrays(source)
     if isinstance(source, (tuple, list)) and (given := _from_sequence(source)):
         return given
-    if (converted := _convert("dataset", source)) is not None:
-        return Given(converted.options(), foreign=True)
+    if (given := _from_set(source, transform)) is not None:
+        return given
+    functions = _functions_for(transform) if hasattr(source, "__getitem__") or hasattr(source, "__iter__") else []
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
         if len(source) == 0:
             raise usage("the data set has no samples")

@@ -105,7 +105,7 @@ class Loader:
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
         self._transform = transform_of(transform)
-        self._given = source_of(source, collate_fn is not None, self._transform.functions)
+        self._given = source_of(source, collate_fn is not None, self._transform)
         self._ranks = self._find_ranks()
         self._open(self._engine_options())
 

@@ -47,6 +47,14 @@ def _dtype(dtype: Any) -> int:
     return NUMBERS[name]
 
 
+def _wanted_dtype(a: Arguments, transform: Transform) -> Any:
+    if not transform.partly:
+        return transform.dtype if a["dtype"] is None else a["dtype"]
+    if a["dtype"] is not None or a["layout"] != "NCHW":
+        raise usage("a part of the transform runs in Python, and decides on dtype and layout: leave them out")
+    return transform.dtype
+
+
 def _batch_size(a: Arguments) -> int:
     if a["batch_sampler"] is None:
         return whole("batch_size", a["batch_size"], 1, 2**31 - 1)
@@ -71,7 +79,7 @@ def _optional(a: Arguments, given: Given, transform: Transform) -> dict[str, Any
 def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Ranks) -> dict[str, Any]:
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     options = {
-        "dtype": _dtype(a["dtype"]),
+        "dtype": _dtype(_wanted_dtype(a, transform)),
         "layout": choice("layout", a["layout"], LAYOUTS),
         "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
         "batch_size": _batch_size(a),

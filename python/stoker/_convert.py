@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms and data sets of torchvision (and timm's basic transforms), by reading their attributes.
+
+Nothing of theirs is imported. A transform is followed from its first op on, with what the picture is in between:
+Pillow's, a tensor of bytes, or a tensor of floats. An op becomes one of Stoker's where the result is the same; from the
+first that does not on, the rest stays what it is and runs as a function on each picture.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _ops
+
+LIBRARIES = ("torchvision", "timm")
+FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
+# What gives the same whenever it is called, so that threads need not take turns.
+STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
+STEADY |= {"ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
+
+
+class Rest:
+    """What Stoker has no op for, on each picture, given in the form that it expects."""
+
+    def __init__(self, transforms: list[Any], form: str) -> None:
+        self.transforms, self.form = transforms, form
+        self.__name__ = ", ".join(name_of(t) for t in transforms)
+
+    @property
+    def steady(self) -> bool:
+        return all(is_known(t) and type(t).__name__ in STEADY for t in self.transforms)
+
+    def __call__(self, picture: Any) -> Any:
+        if self.form == PIL:
+            from PIL import Image
+
+            pixels = np.ascontiguousarray(np.moveaxis(np.asarray(picture), 0, -1))
+            picture = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+        elif isinstance(picture, np.ndarray):
+            picture = sys.modules["torch"].from_numpy(picture)
+        for transform in self.transforms:
+            picture = transform(picture)
+        return picture
+
+
+@dataclass
+class Converted:
+    """A transform: ops first, then what runs in Python."""
+
+    ops: list[_ops.Op] = field(default_factory=list)
+    dtype: str | None = None  # of what the ops give; None: the loader's own choice
+    sized: bool = False  # whether the ops leave all pictures of one size
+    rest: Rest | None = None
+
+    @property
+    def random(self) -> bool:
+        """
+        >>> Converted([_ops.CenterCrop(8)]).random, Converted([_ops.RandomCrop(8)]).random
+        (False, True)
+        """
+        drawn = any(type(op).__name__.startswith("Random") for op in self.ops)
+        return drawn or (self.rest is not None and not self.rest.steady)
+
+
+def name_of(thing: Any) -> str:
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def is_known(thing: Any) -> bool:
+    return type(thing).__module__.split(".")[0] in LIBRARIES
+
+
+def _is_v2(transform: Any) -> bool:
+    return ".v2" in type(transform).__module__
+
+
+# ---------------------------------------------------------------- one op after the other
+
+
+class _Stop(Exception):
+    """Stoker has no op that does the same."""
+
+
+def _check(good: bool) -> None:
+    if not good:
+        raise _Stop
+
+
+def _ints(value: Any) -> list[int]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    _check(bool(values) and all(isinstance(v, int) and not isinstance(v, bool) for v in values))
+    return values
+
+
+def _one_or_more(values: list[int]) -> int | list[int]:
+    return values[0] if len(values) == 1 else values
+
+
+class _Walk:
+    """Follows a transform; `form` is what the picture is before the next op."""
+
+    def __init__(self) -> None:
+        self.to = Converted()
+        self.form = PIL
+        self.grey = self.normalized = False
+
+    def _add(self, op: _ops.Op, sizes: bool = False) -> None:
+        self.to.ops.insert(len(self.to.ops) - self.normalized, op)  # what only moves pixels may go before Normalize
+        self.to.sized |= sizes
+
+    def _filter(self, t: Any) -> dict[str, Any]:
+        """Interpolation and antialias. Pillow always smooths; torch rounds uint8 differently, by 1, when it does."""
+        word = getattr(t.interpolation, "value", t.interpolation)
+        if self.form == PIL:
+            word = "nearest" if word == "nearest-exact" else word
+            _check(word in FILTERS)
+            return {"interpolation": word}
+        _check(self.form == BYTES and (word == "bilinear" or (word == "bicubic" and not t.antialias)))
+        return {"interpolation": word, "antialias": bool(t.antialias)}
+
+    def _fill(self, t: Any) -> Any:
+        fill = _one_or_more(_ints(0 if t.fill is None else t.fill))
+        _check(self.form != FLOATS or (fill == 0 and t.padding_mode == "constant" and not self.normalized))
+        _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
+        return fill
+
+    def resize(self, t: Any) -> None:
+        size = _one_or_more(_ints(t.size))
+        max_size = getattr(t, "max_size", None)
+        self._add(_ops.Resize(size, max_size=max_size, **self._filter(t)), not isinstance(size, int))
+
+    def center_crop(self, t: Any) -> None:
+        _check(not self.normalized)  # where it pads, it pads with 0
+        self._add(_ops.CenterCrop(_one_or_more(_ints(t.size))), sizes=True)
+
+    def random_crop(self, t: Any) -> None:
+        padding = None
+        if t.padding:
+            padding = _ints(t.padding)
+            if _is_v2(t) and len(padding) == 4:  # kept as left, right, top, bottom
+                padding = [padding[i] for i in (0, 2, 1, 3)]
+        _check(_is_v2(t) or not (padding and t.pad_if_needed))  # v1 pads twice then
+        fill = self._fill(t) if padding or t.pad_if_needed else 0
+        self._add(
+            _ops.RandomCrop(
+                _one_or_more(_ints(t.size)),
+                None if padding is None else _one_or_more(padding),
+                bool(t.pad_if_needed),
+                fill,
+                t.padding_mode if padding or t.pad_if_needed else "constant",
+            ),
+            sizes=True,
+        )
+
+    def random_resized_crop(self, t: Any) -> None:
+        scale, ratio = [float(v) for v in t.scale], [float(v) for v in t.ratio]
+        self._add(_ops.RandomResizedCrop(_one_or_more(_ints(t.size)), scale, ratio, **self._filter(t)), sizes=True)
+
+    def pad(self, t: Any) -> None:
+        self._add(_ops.Pad(_one_or_more(_ints(t.padding)), self._fill(t), t.padding_mode))
+
+    def horizontal_flip(self, t: Any) -> None:
+        self._add(_ops.RandomHorizontalFlip(float(t.p)))
+
+    def vertical_flip(self, t: Any) -> None:
+        self._add(_ops.RandomVerticalFlip(float(t.p)))
+
+    def grayscale(self, t: Any) -> None:
+        _check(self.form == PIL)  # tensors are rounded in another way
+        self._add(_ops.Grayscale(t.num_output_channels))
+        self.grey = t.num_output_channels == 1
+
+    def to_bytes(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self.form, self.to.dtype = BYTES, "uint8"
+
+    def to_floats(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self._add(_ops.ToTensor())
+        self.form, self.to.dtype = FLOATS, "float32"
+
+    def _to_dtype(self, dtype: Any, op: _ops.Op) -> None:
+        name = str(dtype).removeprefix("torch.")
+        if self.form == BYTES and name == "float32":
+            self._add(op)
+            self.form, self.to.dtype = FLOATS, "float32"
+            return
+        _check(name == {BYTES: "uint8", FLOATS: "float32"}.get(self.form))
+
+    def to_dtype(self, t: Any) -> None:
+        dtype = t.dtype
+        if isinstance(dtype, dict):
+            kinds = {getattr(k, "__name__", k): v for k, v in dtype.items()}
+            _check("Image" in kinds)
+            dtype = kinds["Image"]
+        if self.form != PIL:  # Pillow's images it leaves alone
+            self._to_dtype(dtype, _ops.ToDtype(dtype, t.scale))
+
+    def convert_image_dtype(self, t: Any) -> None:
+        scaled = _ops.ToDtype("float32", scale=True) if _is_v2(t) else _ops.ToTensor()  # v1 divides, v2 multiplies
+        self._to_dtype(t.dtype, scaled)
+
+    def normalize(self, t: Any) -> None:
+        mean, std = [float(v) for v in t.mean], [float(v) for v in t.std]
+        channels = 1 if self.grey else 3
+        _check(self.form == FLOATS and not self.normalized and 0 not in std)
+        _check(len(mean) in (1, channels) and len(std) in (1, channels))
+        self._add(_ops.Normalize(mean, std))
+        self.normalized = True
+
+    def nothing(self, t: Any) -> None:
+        _check(self.form != PIL or type(t).__name__ != "ToPureTensor")
+
+    def preset(self, t: Any) -> None:
+        """What `Weights.transforms()` gives for classification."""
+        word = getattr(t.interpolation, "value", t.interpolation)
+        _check(self.form == PIL and word in FILTERS)
+        self._add(_ops.Resize(_one_or_more(_ints(t.resize_size)), interpolation=word))
+        self._add(_ops.CenterCrop(_one_or_more(_ints(t.crop_size))), sizes=True)
+        self.to_floats(t)
+        self.normalize(t)
+
+
+STEPS: dict[str, Callable[[_Walk, Any], None]] = {
+    "CenterCrop": _Walk.center_crop,
+    "ConvertImageDtype": _Walk.convert_image_dtype,
+    "Grayscale": _Walk.grayscale,
+    "Identity": _Walk.nothing,
+    "ImageClassification": _Walk.preset,
+    "MaybeToTensor": _Walk.to_floats,
+    "Normalize": _Walk.normalize,
+    "PILToTensor": _Walk.to_bytes,
+    "Pad": _Walk.pad,
+    "RandomCrop": _Walk.random_crop,
+    "RandomHorizontalFlip": _Walk.horizontal_flip,
+    "RandomResizedCrop": _Walk.random_resized_crop,
+    "RandomResizedCropAndInterpolation": _Walk.random_resized_crop,
+    "RandomVerticalFlip": _Walk.vertical_flip,
+    "Resize": _Walk.resize,
+    "ToDtype": _Walk.to_dtype,
+    "ToImage": _Walk.to_bytes,
+    "ToPureTensor": _Walk.nothing,
+    "ToTensor": _Walk.to_floats,
+}
+
+
+def _flat(transform: Any) -> Iterator[Any]:
+    """The ops of a Compose, of a Sequential, and of those inside."""
+    kind = type(transform)
+    if kind.__name__ == "Compose" and is_known(transform):
+        for one in transform.transforms:
+            yield from _flat(one)
+    elif kind.__name__ == "Sequential" and kind.__module__.startswith("torch."):
+        for one in transform:
+            yield from _flat(one)
+    else:
+        yield transform
+
+
+def transform(thing: Any) -> Converted | None:
+    """A transform of torchvision's or timm's; None for anything else.
+
+    >>> transform(len) is None
+    True
+    """
+    composed = type(thing).__name__ == "Sequential" and type(thing).__module__.startswith("torch.")
+    if not is_known(thing) and not composed:
+        return None
+    steps = list(_flat(thing))
+    walk = _Walk()
+    for i, step in enumerate(steps):
+        try:
+            _check(is_known(step) and type(step).__name__ in STEPS)
+            STEPS[type(step).__name__](walk, step)
+        except (_Stop, AttributeError, TypeError):
+            walk.to.rest = Rest(steps[i:], walk.form)
+            walk.to.dtype = walk.to.dtype or "uint8"
+            break
+    return walk.to

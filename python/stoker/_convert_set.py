@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of torchvision and torch that Stoker reads itself: ImageFolder, DatasetFolder, and parts and sums of them.
+
+They are recognised by their attributes; nothing of theirs is imported. What is in doubt (a loader or a `__getitem__` of
+the user's, targets that are changed, files that Stoker does not list, other numbers of classes) stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from ._convert import Converted
+from ._convert import transform as convert_transform
+from ._errors import Error
+from ._source import Source
+
+
+@dataclass
+class ConvertedSet:
+    source: Source
+    transform: Any  # the data set's own, or None
+
+
+def _made_by(function: Any, qualname: str, module: str) -> bool:
+    return getattr(function, "__qualname__", "") == qualname and getattr(function, "__module__", "") == module
+
+
+def _is_folder(dataset: Any) -> bool:
+    """As torchvision has it: a subclass may have its own classes, not its own samples."""
+    module = "torchvision.datasets.folder"
+    return (
+        _made_by(getattr(type(dataset), "__getitem__", None), "DatasetFolder.__getitem__", module)
+        and _made_by(getattr(type(dataset), "__len__", None), "DatasetFolder.__len__", module)
+        and _made_by(dataset.loader, "default_loader", module)
+        and dataset.target_transform is None
+    )
+
+
+def _folder(dataset: Any) -> ConvertedSet | None:
+    root = os.fspath(dataset.root)
+    paths, labels = [path for path, _ in dataset.samples], np.array([label for _, label in dataset.samples], np.int64)
+    if list(dataset.class_to_idx.items()) != [(name, i) for i, name in enumerate(dataset.classes)] or not paths:
+        return None
+    try:
+        source = Source(root, classes=dataset.classes)
+    except Error:
+        return None
+    below = os.path.join(root, "")
+    if not all(path.startswith(below) for path in paths):
+        return None
+    keys, wanted = source.keys, [path[len(below) :] for path in paths]
+    if keys != wanted:
+        numbers = {key: i for i, key in enumerate(keys)}
+        if any(key not in numbers for key in wanted):
+            return None
+        source = source.subset([numbers[key] for key in wanted])
+    return ConvertedSet(source, dataset.transform) if np.array_equal(source.labels, labels) else None
+
+
+def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
+    first = parts[0].transform
+    if any(p.transform is not first and repr(p.transform) != repr(first) for p in parts):
+        return None
+    if any(p.transform is not first and _in_python(p.transform) for p in parts):
+        return None
+    source = reduce(add, (p.source for p in parts))
+    same = np.array_equal(source.labels, np.concatenate([p.source.labels for p in parts]))
+    return ConvertedSet(source, first) if same else None
+
+
+def _in_python(transform: Any) -> bool:
+    converted = None if transform is None else convert_transform(transform)
+    return transform is not None and (converted is None or converted.rest is not None)
+
+
+def _found(dataset: Any) -> ConvertedSet | None:
+    kind = type(dataset)
+    if _made_by(getattr(kind, "__getitem__", None), "Subset.__getitem__", "torch.utils.data.dataset"):
+        whole = _found(dataset.dataset)
+        return whole and ConvertedSet(whole.source.subset([int(i) for i in dataset.indices]), whole.transform)
+    if _made_by(getattr(kind, "__getitem__", None), "ConcatDataset.__getitem__", "torch.utils.data.dataset"):
+        parts = [_found(d) for d in dataset.datasets]
+        good = [p for p in parts if p is not None]
+        return _sum(good) if len(good) == len(parts) else None
+    return _folder(dataset) if hasattr(dataset, "loader") and _is_folder(dataset) else None
+
+
+def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
+    """The source and the transform of a data set that Stoker reads itself; None: it stays one in Python.
+
+    more: ops follow, which may bring the pictures to one size.
+
+    >>> dataset([1, 2, 3]) is None
+    True
+    """
+    found = _found(thing)
+    if found is None:
+        return None
+    if found.transform is None:  # without ops at all, samples are Pillow's images
+        return (found, None) if more else None
+    converted = convert_transform(found.transform)
+    if converted is None or not (converted.sized or (more and converted.rest is None)):
+        return None
+    return found, converted

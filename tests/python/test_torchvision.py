@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms and data sets of torchvision give what torchvision gives."""
+
+import numpy as np
+import pytest
+import stoker
+from conftest import write_png
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+def _torchvision():
+    """Its compiled ops do not load beside a CPU torch of another build; the names are enough for what is used here."""
+    try:
+        import torchvision
+    except (ImportError, RuntimeError, AttributeError):
+        import sys
+
+        for name in [m for m in sys.modules if m.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        lib = torch.library.Library("torchvision", "DEF")
+        for op in ("nms", "qnms"):
+            lib.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        globals()["_lib"] = lib
+        import torchvision
+    return torchvision
+
+
+try:
+    torchvision = _torchvision()
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+except ImportError:
+    pytest.skip("torchvision is not installed", allow_module_level=True)
+
+from PIL import Image  # noqa: E402
+from torchvision import datasets  # noqa: E402
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.transforms import InterpolationMode, v2  # noqa: E402
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory):
+    """Eight pictures of noise, of different sizes, in two classes."""
+    root = tmp_path_factory.mktemp("noise")
+    rng = np.random.default_rng(7)
+    for i in range(8):
+        height, width = [(40, 50), (61, 33), (47, 47), (90, 70)][i % 4]
+        write_png(root / "ab"[i // 4] / f"{i}.png", rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+    return root
+
+
+def pictures(root):
+    for path in stoker.Source(root).paths:
+        with Image.open(path) as image:
+            yield image.convert("RGB")
+
+
+def both(root, transform, **k):
+    ours = next(iter(stoker.Loader(root, transform, batch_size=8, output="torch", **k))).image
+    return ours, torch.stack([transform(p) for p in pictures(root)])
+
+
+U8 = [v1.PILToTensor()]
+SAME = {
+    "v1 eval": [v1.Resize(36), v1.CenterCrop(32), *U8],
+    "v1 bicubic": [v1.Resize((30, 41), InterpolationMode.BICUBIC), *U8],
+    "v1 nearest": [v1.Resize((30, 41), InterpolationMode.NEAREST), *U8],
+    "v1 lanczos": [v1.Resize((30, 41), InterpolationMode.LANCZOS), *U8],
+    "v1 list of one": [v1.Resize([36]), v1.CenterCrop([32, 20]), *U8],
+    "v1 max_size": [v1.Resize(36, max_size=40), v1.CenterCrop(48), *U8],
+    "v1 antialias of Pillow": [v1.Resize((20, 20), antialias=False), *U8],
+    "v1 pad": [v1.CenterCrop(30), v1.Pad((1, 2, 3, 4), fill=(9, 8, 7)), *U8],
+    "v1 pad reflect": [v1.CenterCrop(30), v1.Pad(5, padding_mode="reflect"), *U8],
+    "v1 gray": [v1.CenterCrop(30), v1.Grayscale(), *U8],
+    "v1 gray 3": [v1.CenterCrop(30), v1.Grayscale(3), *U8],
+    "v1 flips": [v1.CenterCrop(30), v1.RandomHorizontalFlip(1.0), v1.RandomVerticalFlip(p=1.0), *U8],
+    "v2 of Pillow": [v2.Resize(36), v2.CenterCrop(32), v2.PILToTensor()],
+    "v2 uint8": [v2.PILToTensor(), v2.CenterCrop(32), v2.ToDtype(torch.uint8, scale=True)],
+    "nested": [v1.Compose([v1.Resize(36), v1.CenterCrop(32)]), *U8],
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_same_bytes(noise, name):
+    kind = v2 if name.startswith("v2") else v1
+    ours, theirs = both(noise, kind.Compose(SAME[name]))
+    assert ours.dtype == torch.uint8 and torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("mode, antialias", [("bilinear", True), ("bilinear", False), ("bicubic", False)])
+def test_tensors_are_resized_as_torch_does_within_one(noise, mode, antialias):
+    for size in ((36, 30), (70, 80)):
+        resize = v2.Resize(size, InterpolationMode(mode), antialias=antialias)
+        ours, theirs = both(noise, v2.Compose([v2.ToImage(), resize]))
+        off = (ours.int() - theirs.int()).abs()
+        assert off.max() <= 1 and off.float().mean() < 0.2
+
+
+FLOATS = {
+    "ToTensor": v1.Compose([v1.CenterCrop(32), v1.ToTensor()]),
+    "Normalize": v1.Compose([v1.Resize(36), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)]),
+    "flip after Normalize": v1.Compose(
+        [v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD), v1.RandomHorizontalFlip(1.0)]
+    ),
+    "gray": v1.Compose([v1.CenterCrop(32), v1.Grayscale(), v1.ToTensor(), v1.Normalize([0.5], [0.25])]),
+    "convert": v1.Compose([v1.CenterCrop(32), v1.PILToTensor(), v1.ConvertImageDtype(torch.float32)]),
+    "v2": v2.Compose(
+        [v2.ToImage(), v2.CenterCrop(32), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+    ),
+    "v2 unscaled": v2.Compose([v2.ToImage(), v2.CenterCrop(32), v2.ToDtype(torch.float32)]),
+    "preset": torchvision.transforms._presets.ImageClassification(crop_size=32, resize_size=36),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_same_floats(noise, name):
+    ours, theirs = both(noise, FLOATS[name])
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(ours, torch.as_tensor(theirs), rtol=3e-7, atol=3e-7)
+
+
+def test_weights(noise):
+    transform = torchvision.models.ResNet18_Weights.DEFAULT.transforms()
+    ours, theirs = both(noise, transform)
+    assert ours.shape == (8, 3, 224, 224)
+    torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
+
+
+PYTHON = {
+    "ColorJitter": [v1.CenterCrop(32), v1.ColorJitter((2.0, 2.0)), v1.ToTensor(), v1.Normalize(MEAN, STD)],
+    "GaussianBlur": [v1.CenterCrop(32), v1.ToTensor(), v1.GaussianBlur(3, (1.0, 1.0))],
+    "Lambda": [v1.CenterCrop(32), v1.PILToTensor(), v1.Lambda(lambda x: x // 2)],
+    "invert": [v1.CenterCrop(32), v1.Grayscale(), v1.RandomInvert(1.0), v1.ToTensor()],
+    "tensor gray": [v1.CenterCrop(32), v1.PILToTensor(), v1.Grayscale()],
+    "resize floats": [v1.CenterCrop(32), v1.ToTensor(), v1.Resize(20)],
+    "tensor nearest": [v1.CenterCrop(32), v1.PILToTensor(), v1.Resize(20, InterpolationMode.NEAREST)],
+    "tensor bicubic": [v1.CenterCrop(32), v1.PILToTensor(), v1.Resize(20, InterpolationMode.BICUBIC)],
+    "half": [v1.CenterCrop(32), v1.PILToTensor(), v1.ConvertImageDtype(torch.float16)],
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_the_rest_runs_in_python(noise, name):
+    transform = v1.Compose(PYTHON[name])
+    ours, theirs = both(noise, transform)
+    assert ours.dtype == theirs.dtype
+    torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
+    words = stoker.Loader(noise, transform).explain()
+    assert "CenterCrop(size=(32, 32))" in words and "on each picture" in words
+    assert type(PYTHON[name][-1]).__name__ in words
+
+
+def test_random_ops_keep_their_arguments(noise):
+    from stoker._convert import transform
+
+    def text(*ops):
+        return " | ".join(map(str, transform(v1.Compose(list(ops))).ops))
+
+    assert text(v1.RandomResizedCrop(224, scale=(0.5, 1.0))) == "RandomResizedCrop((224, 224), scale=(0.5, 1.0))"
+    assert text(v1.RandomCrop(32, padding=4)) == "RandomCrop((32, 32), padding=4)"
+    assert text(v2.RandomCrop(32, padding=(1, 2, 3, 4))) == "RandomCrop((32, 32), padding=(1, 2, 3, 4))"
+    assert text(v1.RandomHorizontalFlip(0.25)) == "RandomHorizontalFlip(p=0.25)"
+    assert transform(v1.RandomCrop(32, padding=4, pad_if_needed=True)).rest  # v1 pads twice
+    assert transform(v1.RandomCrop(32, padding=4, pad_if_needed=True)).random
+    assert transform(v2.RandomCrop(32, padding=4, pad_if_needed=True)).rest is None
+
+
+def test_random_crops_are_crops(noise):
+    transform = v1.Compose([v1.RandomCrop(16, padding=2), v1.PILToTensor()])
+    ours = next(iter(stoker.Loader(noise, transform, batch_size=8, output="torch"))).image
+    for picture, crop in zip(pictures(noise), ours, strict=True):
+        padded = v1.functional.pil_to_tensor(v1.functional.pad(picture, [2]))
+        windows = padded.unfold(1, 16, 1).unfold(2, 16, 1).permute(1, 2, 0, 3, 4).flatten(0, 1)
+        assert (windows == crop).flatten(1).all(1).any()
+
+
+def test_one_op_alone_and_what_has_no_size(noise):
+    assert next(iter(stoker.Loader(noise, v1.CenterCrop(8)))).image.shape == (1, 3, 8, 8)
+    with pytest.raises(stoker.UsageError, match="ColorJitter is not an op of Stoker's"):
+        stoker.Loader(noise, v1.Compose([v1.Resize(8), v1.ColorJitter(), v1.CenterCrop(8)]))
+    with pytest.raises(stoker.UsageError, match="runs in Python"):
+        stoker.Loader(noise, v1.Compose([v1.CenterCrop(8), v1.ColorJitter()]), dtype="float32")
+
+
+def is_native(loader):
+    return "samples from" not in loader.explain()
+
+
+def same(loader, dataset):
+    images, labels = (torch.cat(v) for v in zip(*[tuple(b) for b in loader], strict=True))
+    assert labels.tolist() == [dataset[i][1] for i in range(len(dataset))]
+    torch.testing.assert_close(images, torch.stack([dataset[i][0] for i in range(len(dataset))]), rtol=3e-7, atol=3e-7)
+
+
+EVAL = v1.Compose([v1.Resize(36), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)])
+
+
+def test_image_folder(noise):
+    dataset = datasets.ImageFolder(noise, EVAL)
+    loader = stoker.Loader(dataset, batch_size=3)
+    assert is_native(loader) and loader.classes == dataset.classes and loader.dataset is dataset
+    same(loader, dataset)
+    dataset = datasets.DatasetFolder(str(noise), datasets.folder.default_loader, (".png",), transform=EVAL)
+    loader = stoker.Loader(dataset)
+    assert is_native(loader)
+    same(loader, dataset)
+
+
+def test_parts_and_sums(noise, tmp_path):
+    whole = datasets.ImageFolder(noise, EVAL)
+    part = torch.utils.data.Subset(whole, [5, 2, 2, 7])
+    loader = stoker.Loader(part, batch_size=2)
+    assert is_native(loader) and len(loader) == 2
+    same(loader, part)
+    both = torch.utils.data.ConcatDataset([whole, torch.utils.data.Subset(part, [3, 0]), whole])
+    loader = stoker.Loader(both, batch_size=4)
+    assert is_native(loader)
+    same(loader, both)
+    write_png(tmp_path / "b" / "1.png", np.full((40, 40, 3), 7, np.uint8))  # there b is class 0
+    both = torch.utils.data.ConcatDataset([whole, datasets.ImageFolder(tmp_path, EVAL)])
+    loader = stoker.Loader(both, batch_size=4)
+    assert not is_native(loader)
+    same(loader, both)
+
+
+def test_a_changed_list_of_samples(noise):
+    dataset = datasets.ImageFolder(noise, EVAL)
+    dataset.samples = dataset.samples[::-1][:5]
+    loader = stoker.Loader(dataset, batch_size=4)
+    assert is_native(loader)
+    same(loader, dataset)
+
+
+def test_the_rest_of_a_folders_transform(noise):
+    dataset = datasets.ImageFolder(noise, v1.Compose([v1.CenterCrop(32), v1.RandomInvert(1.0), v1.ToTensor()]))
+    loader = stoker.Loader(dataset, batch_size=4)
+    assert is_native(loader) and "RandomInvert, ToTensor on each picture" in loader.explain()
+    same(loader, dataset)
+
+
+def test_what_stays_in_python(noise):
+    class Own(datasets.ImageFolder):
+        def __getitem__(self, i):
+            return super().__getitem__(i)
+
+    def load(path):
+        return Image.open(path).convert("RGB")
+
+    blur = v1.Compose([v1.Resize(40), v1.GaussianBlur(3, (1.0, 1.0)), v1.CenterCrop(32), v1.ToTensor()])
+    for dataset in (
+        Own(noise, EVAL),
+        datasets.ImageFolder(noise, EVAL, loader=load),
+        datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1),
+        datasets.ImageFolder(noise, blur),
+    ):
+        loader = stoker.Loader(dataset, batch_size=4)
+        assert not is_native(loader)
+        same(loader, dataset)
+
+
+def test_a_transform_on_samples_of_python(noise):
+    bare = datasets.ImageFolder(noise, loader=lambda path: Image.open(path).convert("RGB"))
+    loader = stoker.Loader(bare, EVAL, batch_size=4)
+    assert not is_native(loader)
+    same(loader, datasets.ImageFolder(noise, EVAL))
+
+
+def test_exif_is_left_alone(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    (tmp_path / "a").mkdir()
+    pixels = np.random.default_rng(1).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a" / "1.png", exif=exif)
+    transform = v1.Compose([v1.CenterCrop(32), v1.PILToTensor()])
+    dataset = datasets.ImageFolder(tmp_path, transform)
+    for source, given in ((dataset, None), (tmp_path, transform)):
+        same(stoker.Loader(source, given), dataset)
