@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import random
 import sys
 import threading
@@ -38,21 +39,26 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
+_turn = threading.Lock()
+
+
+def _new_turn() -> None:
+    global _turn
+    _turn = threading.Lock()  # a forked child has none of the threads that may hold it
+
+
+os.register_at_fork(after_in_child=_new_turn)
+
+
 class Seeded:
-    """Runs code one at a time, with the process-wide generators seeded by the row, and puts them back."""
+    """Runs code one at a time, with the process-wide generators seeded by the row, and puts them back.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._lock = threading.Lock()
+    One at a time in the whole process, as loaders side by side share those generators.
+    """
 
     def run(self, seed: int, function: Callable[..., Any], *args: Any) -> Any:
         torch: Any = sys.modules.get("torch")
-        with self._lock:
+        with _turn:
             before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
             random.seed(seed)
             np.random.seed(seed % 2**32)

@@ -49,6 +49,14 @@ def test_deterministic(kind):
     assert not np.array_equal(runs[0][0], runs[0][5])  # another epoch, other numbers
 
 
+def test_loaders_side_by_side_do_not_disturb_each_other():
+    want = [b.image for b in loader(Random(), batch_size=10)]
+    for _ in range(10):
+        beside = [iter(loader(Random(), batch_size=10, seed=i)) for i in range(3)]
+        assert all(np.array_equal(a, b.image) for a, b in zip(want, loader(Random(), batch_size=10), strict=True))
+        del beside
+
+
 def test_generators_are_left_alone():
     random.seed(1)
     np.random.seed(1)
