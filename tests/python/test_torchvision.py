@@ -277,3 +277,60 @@ def test_exif_is_left_alone(tmp_path):
     dataset = datasets.ImageFolder(tmp_path, transform)
     for source, given in ((dataset, None), (tmp_path, transform)):
         same(stoker.Loader(source, given), dataset)
+
+
+def test_data_loader(noise):
+    dataset = datasets.ImageFolder(noise, EVAL)
+    loader = stoker.DataLoader(dataset, batch_size=3, num_workers=2)
+    assert is_native(loader) and len(loader.sampler) == 8
+    same(loader, dataset)
+    theirs = list(torch.utils.data.DataLoader(dataset, batch_size=3))
+    assert [y.tolist() for _, y in loader] == [y.tolist() for _, y in theirs]
+
+
+def test_collate_fn_gets_what_the_folder_gives(noise):
+    dataset = datasets.ImageFolder(noise, EVAL)
+
+    def collate(samples):
+        assert all(type(y) is int and x.shape == (3, 32, 32) for x, y in samples)
+        return torch.stack([x for x, _ in samples]), torch.tensor([y for _, y in samples])
+
+    loader = stoker.DataLoader(dataset, batch_size=3, collate_fn=collate)
+    assert is_native(loader)
+    same(loader, dataset)
+
+
+SCRIPT = """
+import torch, torchvision
+from torch import nn
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+torch.manual_seed(0)
+transform = transforms.Compose([
+    transforms.RandomResizedCrop(32),
+    transforms.RandomHorizontalFlip(),
+    transforms.ToTensor(),
+    transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+])
+train = datasets.ImageFolder(root, transform)
+loader = DataLoader(train, batch_size=4, shuffle=True, num_workers=0, pin_memory=False, drop_last=True)
+model = torchvision.models.resnet18(num_classes=len(train.classes))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+steps = 0
+for epoch in range(2):
+    for images, labels in loader:
+        loss = nn.functional.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        steps += 1
+"""
+
+
+def test_a_script_changes_one_line(noise):
+    for old, new in (("", ""), ("from torch.utils.data import DataLoader", "from stoker import DataLoader")):
+        names = {"root": str(noise)}
+        exec(SCRIPT.replace(old, new), names)
+        assert names["steps"] == 4 and torch.isfinite(names["loss"])
+    assert isinstance(names["loader"], stoker.DataLoader) and is_native(names["loader"])

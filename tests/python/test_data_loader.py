@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DataLoader gives what torch's gives, argument by argument."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+import stoker
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from torch.utils import data  # noqa: E402
+
+
+class Squares(data.Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return torch.full((2,), float(i)), i * i
+
+
+class Dicts(Squares):
+    def __getitem__(self, i):
+        return {"x": np.float32(i), "name": str(i), "index": i}
+
+
+class Nested(Squares):
+    def __getitem__(self, i):
+        return torch.ones(3) * i, {"box": torch.zeros(4), "id": i}
+
+
+class Single(Squares):
+    def __getitem__(self, i):
+        return torch.ones(3) * i
+
+
+class Stream(data.IterableDataset):
+    def __iter__(self):
+        return iter([(torch.ones(2) * i, i) for i in range(7)])
+
+
+class Lengthy(Stream):
+    def __len__(self):
+        return 7
+
+
+def equal(a, b):
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[k], b[k]) for k in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(equal, a, b))
+    return a == b
+
+
+def double(samples):
+    return [torch.stack([x for x, _ in samples]) * 2, [y + 1 for _, y in samples]]
+
+
+def test_the_signature_is_torchs():
+    theirs = inspect.signature(data.DataLoader.__init__).parameters
+    ours = inspect.signature(stoker.DataLoader.__init__).parameters
+    assert [n for n in ours if n != "unknown"] == list(theirs)
+    assert all(ours[n].default == theirs[n].default and ours[n].kind == theirs[n].kind for n in theirs)
+
+
+CASES = {
+    "pairs": (Squares, {"batch_size": 4}),
+    "drop_last": (Squares, {"batch_size": 4, "drop_last": True}),
+    "dicts": (Dicts, {"batch_size": 4}),
+    "nested": (Nested, {"batch_size": 3}),
+    "single": (Single, {"batch_size": 3}),
+    "collate_fn": (Squares, {"batch_size": 4, "collate_fn": double}),
+    "default_collate": (Squares, {"batch_size": 4, "collate_fn": data.default_collate}),
+    "sampler": (Squares, {"batch_size": 4, "sampler": [3, 1, 3, 9, 0]}),
+    "batch_sampler": (Squares, {"batch_sampler": [[1, 2, 3], [4], [5, 6]]}),
+    "no batches": (Squares, {"batch_size": None}),
+    "stream": (Stream, {"batch_size": 3}),
+    "stream with a length": (Lengthy, {"batch_size": 3}),
+    "tensors": (lambda: data.TensorDataset(torch.arange(9.0), torch.arange(9)), {"batch_size": 2}),
+    "one tensor": (lambda: data.TensorDataset(torch.arange(9.0)), {"batch_size": 2}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_batches(name):
+    make, k = CASES[name]
+    loader = stoker.DataLoader(make(), **k)
+    theirs, ours = list(data.DataLoader(make(), **k)), list(loader)
+    assert len(theirs) == len(ours)
+    if make is not Stream:
+        assert len(loader) == len(ours)
+    for a, b in zip(theirs, ours, strict=True):
+        assert equal(a, b), (a, b)
+
+
+def test_shuffle():
+    torch.manual_seed(3)
+    loader = stoker.DataLoader(Squares(), batch_size=5, shuffle=True)
+    first, second = ([int(y) for _, ys in loader for y in ys] for _ in range(2))
+    assert sorted(first) == sorted(second) == [i * i for i in range(10)] and first != second
+    again = stoker.DataLoader(Squares(), batch_size=5, shuffle=True)
+    assert [int(y) for _, ys in again for y in ys] == first
+    other = stoker.DataLoader(Squares(), batch_size=5, shuffle=True, generator=torch.Generator().manual_seed(4))
+    assert [int(y) for _, ys in other for y in ys] != first
+
+
+def test_attributes_and_what_is_not_used():
+    dataset = Squares()
+    loader = stoker.DataLoader(dataset, 4, num_workers=2, pin_memory=True, persistent_workers=True, prefetch_factor=4)
+    assert loader.dataset is dataset and loader.batch_size == 4 and not loader.drop_last and len(loader) == 3
+    assert len(loader.sampler) == 10 and loader.num_workers == 2 and loader.pin_memory
+    words = loader.explain()
+    for name in ("num_workers=2", "pin_memory=True", "persistent_workers=True", "prefetch_factor=4"):
+        assert f"not used   {name}:" in words
+    assert "timeout" not in words
+
+
+def test_distributed_sampler():
+    parts = []
+    for rank in range(2):
+        sampler = data.DistributedSampler(Squares(), num_replicas=2, rank=rank, shuffle=True)
+        loader = stoker.DataLoader(Squares(), batch_size=2, sampler=sampler)
+        parts += [int(y) for _, ys in loader for y in ys]
+        assert len(loader) == 3
+    assert sorted(parts) == [i * i for i in range(10)]
+
+
+def test_ranks_are_left_to_the_sampler(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert len(stoker.DataLoader(Squares(), batch_size=2)) == 5
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="sampler excludes shuffle"):
+        stoker.DataLoader(Squares(), shuffle=True, sampler=[1])
+    with pytest.raises(stoker.UsageError, match="did you mean num_workers"):
+        stoker.DataLoader(Squares(), num_worker=1)
+
+
+def test_pickle_and_state():
+    loader = stoker.DataLoader(Squares(), batch_size=3, num_workers=1)
+    next(iter(loader))
+    again = pickle.loads(pickle.dumps(loader))
+    assert isinstance(again, stoker.DataLoader) and again.num_workers == 1
+    assert [len(y) for _, y in again] == [3, 3, 1]
