@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 # What lies in modules of its own, and is imported when it is asked for.
-_LATER = {"DataLoader": "data_loader", "convert_transform": "torchvision", "compare": "compare"}
+_LATER = {"DataLoader": "data_loader", "convert_transform": "torchvision", "compare": "_compare"}
 
 
 def __getattr__(name: str) -> Any:

@@ -50,6 +50,12 @@ def _new_turn() -> None:
 os.register_at_fork(after_in_child=_new_turn)
 
 
+def undisturbed(function: Callable[[], Any]) -> Any:
+    """What a function reads from the process-wide generators, while no row has seeded them."""
+    with _turn:
+        return function()
+
+
 class Seeded:
     """Runs code one at a time, with the process-wide generators seeded by the row, and puts them back.
 

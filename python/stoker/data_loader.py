@@ -16,6 +16,7 @@ from ._errors import usage
 from ._loader import Loader
 from ._nearest import hint
 from ._output import framework
+from ._rows import undisturbed
 
 # Arguments without a meaning here: what they are by default, and why.
 UNUSED = {
@@ -41,7 +42,7 @@ class _Samples:
         return iter(self.dataset)
 
 
-def _is_iterable(dataset: Any) -> bool:
+def is_iterable(dataset: Any) -> bool:
     return any(k.__name__ == "IterableDataset" and k.__module__.startswith("torch.") for k in type(dataset).__mro__)
 
 
@@ -135,7 +136,7 @@ class DataLoader(Loader):
         self.num_workers, self.pin_memory, self.generator = num_workers, pin_memory, generator
         self.timeout, self.worker_init_fn, self.prefetch_factor = timeout, worker_init_fn, prefetch_factor
         self.persistent_workers, self.collate_fn = persistent_workers, collate_fn
-        source = _Samples(dataset) if _is_iterable(dataset) else dataset
+        source = _Samples(dataset) if is_iterable(dataset) else dataset
         collate, batch_fn = self._collate(source, collate_fn, batch_size)
         super().__init__(
             source,
@@ -144,7 +145,7 @@ class DataLoader(Loader):
             sampler=sampler,
             batch_sampler=batch_sampler,
             drop_last=drop_last,
-            seed=(torch.initial_seed() if generator is None else generator.initial_seed()) % 2**64,
+            seed=undisturbed(torch.initial_seed if generator is None else generator.initial_seed) % 2**64,
             collate_fn=collate,
             batch_fn=batch_fn,
             rank=0,  # a DistributedSampler divides, or nobody does
@@ -154,7 +155,7 @@ class DataLoader(Loader):
         self.dataset = dataset
         if batch_size is None:
             self.batch_size = None
-        if not self._sampled and hasattr(dataset, "__len__") and not _is_iterable(dataset):
+        if not self._sampled and hasattr(dataset, "__len__") and not is_iterable(dataset):
             data = framework("torch.utils.data")  # for len(loader.sampler); Stoker's own order is not asked of it
             self.sampler = data.RandomSampler(dataset) if shuffle else data.SequentialSampler(dataset)
 
@@ -180,7 +181,7 @@ class DataLoader(Loader):
         return self._arguments["sampler"] is not None or self._arguments["batch_sampler"] is not None
 
     def __len__(self) -> int:
-        if not _is_iterable(self.dataset):
+        if not is_iterable(self.dataset):
             return super().__len__()
         n, size = len(self.dataset), self.batch_size or 1
         return n // size if self.drop_last else -(-n // size)

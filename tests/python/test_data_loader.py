@@ -148,3 +148,16 @@ def test_pickle_and_state():
     again = pickle.loads(pickle.dumps(loader))
     assert isinstance(again, stoker.DataLoader) and again.num_workers == 1
     assert [len(y) for _, y in again] == [3, 3, 1]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compare(name):
+    make, k = CASES[name]
+    found = stoker.compare(data.DataLoader(make(), **k), seconds=0.02)
+    assert found.ours > 0 and found.theirs > 0 and not found.native
+    assert not found.pixels and not found.labels
+
+
+def test_compare_takes_loaders_of_torch():
+    with pytest.raises(stoker.UsageError, match="a DataLoader of torch's"):
+        stoker.compare([1, 2])

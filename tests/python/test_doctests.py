@@ -10,7 +10,7 @@ import pytest
 import stoker
 
 MODULES = ["stoker"] + [f"stoker.{m.name}" for m in pkgutil.iter_modules(stoker.__path__) if m.name != "_stoker"]
-OPTIONAL = {"stoker.data_loader", "stoker.torchvision", "stoker.compare", "stoker._convert"}
+OPTIONAL = {"stoker.data_loader", "stoker.torchvision", "stoker._compare"}
 
 
 @pytest.mark.parametrize("name", MODULES)

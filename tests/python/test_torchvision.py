@@ -334,3 +334,19 @@ def test_a_script_changes_one_line(noise):
         exec(SCRIPT.replace(old, new), names)
         assert names["steps"] == 4 and torch.isfinite(names["loss"])
     assert isinstance(names["loader"], stoker.DataLoader) and is_native(names["loader"])
+
+
+def test_convert_transform():
+    ops = stoker.convert_transform(v1.Compose([v1.Resize(36), v1.CenterCrop(32), v1.ColorJitter(), v1.ToTensor()]))
+    assert [str(o) for o in ops] == ["Resize(36)", "CenterCrop((32, 32))", "Lambda(ColorJitter, ToTensor)"]
+
+
+def test_compare(noise, capsys):
+    loader = torch.utils.data.DataLoader(datasets.ImageFolder(noise, EVAL), batch_size=4)
+    found = stoker.compare(loader, seconds=0.1)
+    assert found.native and found.pixels < 1e-6 and found.labels == 0 and found.samples == 8
+    assert found.ours > 0 and found.theirs > 0 and str(found) == capsys.readouterr().out.strip()
+    train = v1.Compose([v1.RandomCrop(16), v1.ToTensor()])
+    loader = torch.utils.data.DataLoader(datasets.ImageFolder(noise, train), batch_size=4, shuffle=True, drop_last=True)
+    found = stoker.compare(loader, seconds=0.1)
+    assert found.pixels is None and found.labels == 0 and "not compared" in str(found)

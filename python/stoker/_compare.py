@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare: a loader of torch's against Stoker's on the same data, before anything is changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._errors import usage
+from ._output import framework
+from ._rows import as_array, dtype_of, parts_of
+from .data_loader import DataLoader, is_iterable
+
+LINE = "from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader"
+SAMPLES = 16  # that are compared
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    >>> print(Comparison(100.0, 250.0, 0.0, 0, 16, True))
+    yours      100.0 images/s
+    Stoker     250.0 images/s, 2.50 times as many, read and decoded in C
+    pixels     equal in 16 samples
+    labels     equal in 16 samples
+    to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
+    """
+
+    theirs: float  #: images/s of the loader that was given
+    ours: float  #: images/s of Stoker
+    pixels: float | None  #: the largest difference; None: not compared, as samples are random or no arrays
+    labels: int | None  #: how many samples had another label; None: not compared
+    samples: int  #: that were compared
+    native: bool  #: whether Stoker reads and decodes, or the data set in Python
+    line: str = LINE  #: what to paste
+
+    @property
+    def speedup(self) -> float:
+        """
+        >>> Comparison(100.0, 250.0, 0.0, 0, 16, True).speedup
+        2.5
+        """
+        return self.ours / self.theirs if self.theirs else float("inf")
+
+    def __str__(self) -> str:
+        among = f"in {self.samples} samples"
+        how = "read and decoded in C" if self.native else "samples made by the data set, in Python"
+        if self.pixels is None:
+            pixels = "not compared: the data set gives other samples each time, or no arrays"
+        else:
+            pixels = f"differ by {self.pixels:.3g} at the most {among}" if self.pixels else f"equal {among}"
+        if self.labels is None:
+            labels = "not compared"
+        else:
+            labels = f"{self.labels} differ {among}" if self.labels else f"equal {among}"
+        return (
+            f"yours      {self.theirs:.1f} images/s\n"
+            f"Stoker     {self.ours:.1f} images/s, {self.speedup:.2f} times as many, {how}\n"
+            f"pixels     {pixels}\nlabels     {labels}\nto paste   {self.line}"
+        )
+
+
+def _name(thing: Any) -> str:
+    return type(thing).__name__ if type(thing).__module__.startswith("torch.") else ""
+
+
+def _equivalent(loader: Any) -> DataLoader:
+    k: dict[str, Any] = {"collate_fn": loader.collate_fn, "generator": loader.generator}
+    if loader.batch_size is None:
+        if loader.batch_sampler is None:
+            return DataLoader(loader.dataset, batch_size=None, sampler=_own(loader.sampler), **k)
+        return DataLoader(loader.dataset, batch_sampler=loader.batch_sampler, **k)
+    k.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
+    if _name(loader.sampler) == "RandomSampler" and not loader.sampler.replacement:
+        return DataLoader(loader.dataset, shuffle=len(loader.sampler) == len(loader.dataset), **k)
+    return DataLoader(loader.dataset, sampler=_own(loader.sampler), **k)
+
+
+def _own(sampler: Any) -> Any:
+    """A sampler of the user's; None for the one that torch makes up."""
+    return None if _name(sampler) in ("SequentialSampler", "_InfiniteConstantSampler") else sampler
+
+
+def _images(batch: Any, single: bool) -> int:
+    while isinstance(batch, (tuple, list, dict)) and not single and batch:
+        first = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
+        if isinstance(first, (str, bytes, int, float)):
+            return len(batch)
+        batch = first
+    return 1 if single or not hasattr(batch, "__len__") else len(batch)
+
+
+def _forever(loader: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        empty = True
+        for batch in loader:
+            empty = False
+            yield batch
+        if empty:
+            raise usage("compare(): the loader has no batches")
+
+
+def _speed(loader: Any, seconds: float, single: bool) -> float:
+    """Images a second after the first batch, which pays for the start."""
+    batches = _forever(loader)
+    next(batches)
+    images, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < seconds or not images:
+        images += _images(next(batches), single)
+    return images / passed
+
+
+def _arrays(sample: Any) -> list[np.ndarray[Any, Any]] | None:
+    values = parts_of(sample)[1]
+    return None if any(dtype_of(v) == "object" for v in values) else [as_array(v) for v in values]
+
+
+def _difference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    if a.shape != b.shape:
+        return float("inf")
+    return float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0))
+
+
+def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | None, int | None, int]:
+    """The largest difference of pixels, the number of labels that differ, and how many samples were compared."""
+    if is_iterable(dataset) or not hasattr(dataset, "__len__") or not len(dataset):
+        return None, None, 0
+    chosen = np.unique(np.linspace(0, len(dataset) - 1, SAMPLES).astype(int)).tolist()
+    part = framework("torch.utils.data").Subset(dataset, chosen)
+    once, twice = ([_arrays(dataset[i]) for i in chosen] for _ in range(2))
+    with DataLoader(part, batch_size=len(chosen), collate_fn=keep) as loader:
+        ours = [_arrays(sample) for sample in next(iter(loader))]
+    pixels: float | None = 0.0
+    labels: int | None = 0
+    for a, again, b in zip(once, twice, ours, strict=True):
+        if a is None or again is None or b is None:
+            return None, None, 0
+        if _difference(a[0], again[0]):
+            pixels = None
+        elif pixels is not None:
+            pixels = max(pixels, _difference(a[0], b[0]))
+        if len(a) != 2 or a[1].ndim:
+            labels = None
+        elif labels is not None:
+            labels += int(_difference(a[1], b[1]) != 0)
+    return pixels, labels, len(chosen)
+
+
+def _keep(samples: list[Any]) -> list[Any]:
+    return samples
+
+
+def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
+    """Runs a DataLoader of torch's and the equivalent Stoker for some seconds each, compares samples, and prints both.
+
+    >>> import torch, stoker
+    >>> data = torch.utils.data.TensorDataset(torch.arange(64.0), torch.arange(64))
+    >>> found = stoker.compare(torch.utils.data.DataLoader(data, batch_size=8), seconds=0.05)    # doctest: +ELLIPSIS
+    yours      ...
+    Stoker     ...
+    pixels     equal in 16 samples
+    labels     equal in 16 samples
+    to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
+    >>> found.pixels, found.labels, found.native
+    (0.0, 0, False)
+    """
+    if not any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(dataloader).__mro__):
+        raise usage(f"compare() takes a DataLoader of torch's, not a {type(dataloader).__name__}")
+    single = dataloader.batch_size is None and dataloader.batch_sampler is None
+    pixels, labels, samples = _parity(dataloader.dataset, _keep)
+    theirs = _speed(dataloader, seconds, single)
+    with _equivalent(dataloader) as loader:
+        ours, native = _speed(loader, seconds, single), "samples from" not in loader.explain()
+    found = Comparison(theirs, ours, pixels, labels, samples, native)
+    print(found)
+    return found
