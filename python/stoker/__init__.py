@@ -9,7 +9,7 @@ for images, labels in train:
     ...
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import DataError, Error, NotFoundError, UsageError
 from ._loader import Loader
@@ -34,6 +34,11 @@ from ._scan import Listing, ls, verify
 from ._source import Source
 from ._stats import Stats
 from ._stoker import info, version
+
+if TYPE_CHECKING:
+    from ._compare import compare as compare
+    from .data_loader import DataLoader as DataLoader
+    from .torchvision import convert_transform as convert_transform
 
 __version__ = version()
 

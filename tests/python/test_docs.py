@@ -2,6 +2,7 @@
 """The Python in the guides runs as it stands there."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/python.md", "docs/migrate.md", "README.md"])
 def test_guide(name, photos, tmp_path, monkeypatch):
     for folder in ("train", "val", "photos"):
         (tmp_path / folder).symlink_to(photos)
@@ -19,3 +20,11 @@ def test_guide(name, photos, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, name, "exec"), names)
     assert blocks
+
+
+def test_example_with_torch(photos, monkeypatch, capsys):
+    pytest.importorskip("torch", reason="torch is not installed")
+    names = runpy.run_path(str(ROOT / "examples/train_torch.py"))
+    monkeypatch.setitem(names["train"].__globals__, "BATCH", 2)
+    losses = names["train"](photos)
+    assert losses[-1] < losses[0] and "for data" in capsys.readouterr().out

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms and data sets of torchvision give what torchvision gives."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import stoker
@@ -300,40 +303,20 @@ def test_collate_fn_gets_what_the_folder_gives(noise):
     same(loader, dataset)
 
 
-SCRIPT = """
-import torch, torchvision
-from torch import nn
-from torch.utils.data import DataLoader
-from torchvision import datasets, transforms
-
-torch.manual_seed(0)
-transform = transforms.Compose([
-    transforms.RandomResizedCrop(32),
-    transforms.RandomHorizontalFlip(),
-    transforms.ToTensor(),
-    transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-])
-train = datasets.ImageFolder(root, transform)
-loader = DataLoader(train, batch_size=4, shuffle=True, num_workers=0, pin_memory=False, drop_last=True)
-model = torchvision.models.resnet18(num_classes=len(train.classes))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-steps = 0
-for epoch in range(2):
-    for images, labels in loader:
-        loss = nn.functional.cross_entropy(model(images), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        steps += 1
-"""
-
-
-def test_a_script_changes_one_line(noise):
-    for old, new in (("", ""), ("from torch.utils.data import DataLoader", "from stoker import DataLoader")):
-        names = {"root": str(noise)}
-        exec(SCRIPT.replace(old, new), names)
-        assert names["steps"] == 4 and torch.isfinite(names["loss"])
+def test_a_script_changes_one_line(noise, tmp_path, monkeypatch):
+    """The one in docs/migrate.md."""
+    text = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
+    lines = re.search(r"^```diff\n(.*?)^```", text, flags=re.S | re.M)[1].splitlines()
+    assert [line[0] for line in lines if line[:1] in "+-" and line] == ["-", "+"]
+    (tmp_path / "train").symlink_to(noise)
+    monkeypatch.chdir(tmp_path)
+    for sign in "-+":
+        script = "\n".join(line[1:] for line in lines if line[:1] in ("", " ", sign))
+        names = {}
+        exec(script.replace("num_workers=2", "num_workers=0" if sign == "-" else "num_workers=2"), names)
+        assert torch.isfinite(names["loss"])
     assert isinstance(names["loader"], stoker.DataLoader) and is_native(names["loader"])
+    assert names["loader"].epoch == 2
 
 
 def test_convert_transform():
