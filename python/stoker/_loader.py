@@ -474,9 +474,13 @@ class Loader:
         text = self._engine.explain()
         text += f"ranks      {self._ranks.rank} of {self._ranks.world_size}: {self._ranks.why}\n"
         text += f"output     {self._output}, {', '.join(self._form.names)}\n"
+        stats = self.stats()
+        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms a picture" if stats.samples and stats.op_s else ""
         for caller in self._transform.functions:
             name = getattr(caller.function, "__name__", type(caller.function).__name__)
             text += f"python     {name} on each picture: {caller.rule}\n"
+        if self._transform.functions:
+            text += f"           in Python, not in C{cost}; what is an op of Stoker's costs less\n"
         if self._given.fill:
             text += f"python     samples from {type(self.dataset).__name__}: {self._given.fill.caller.rule}\n"
         return text

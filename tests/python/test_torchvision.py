@@ -152,7 +152,13 @@ def test_the_rest_runs_in_python(noise, name):
     torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
     words = stoker.Loader(noise, transform).explain()
     assert "CenterCrop(size=(32, 32))" in words and "on each picture" in words
-    assert type(PYTHON[name][-1]).__name__ in words
+    assert type(PYTHON[name][-1]).__name__ in words and "in Python, not in C" in words
+
+
+def test_explain_says_what_the_rest_costs(noise):
+    loader = stoker.Loader(noise, v1.Compose([v1.CenterCrop(32), v1.ColorJitter(0.5), v1.ToTensor()]), batch_size=2)
+    list(loader)
+    assert re.search(r"in Python, not in C, [0-9.]+ ms a picture", loader.explain())
 
 
 def test_random_ops_keep_their_arguments(noise):
