@@ -342,3 +342,19 @@ def test_compare(noise, capsys):
     loader = torch.utils.data.DataLoader(datasets.ImageFolder(noise, train), batch_size=4, shuffle=True, drop_last=True)
     found = stoker.compare(loader, seconds=0.1)
     assert found.pixels is None and found.labels == 0 and "not compared" in str(found)
+
+
+def test_names_of_timm(noise):
+    """timm is not needed for it: its transforms are known by name and attributes."""
+    from stoker._convert import transform
+
+    def of_timm(name, **attributes):
+        return type(name, (), {"__module__": "timm.data.transforms", "__call__": lambda self, x: x} | attributes)()
+
+    crop = {"size": (32, 32), "scale": (0.5, 1.0), "ratio": (0.75, 4 / 3)}
+    one = of_timm("RandomResizedCropAndInterpolation", interpolation=InterpolationMode.BICUBIC, **crop)
+    made = transform(v1.Compose([one, v1.RandomHorizontalFlip(), of_timm("MaybeToTensor"), v1.Normalize(MEAN, STD)]))
+    assert made.rest is None and made.dtype == "float32"
+    assert str(made.ops[0]) == "RandomResizedCrop((32, 32), scale=(0.5, 1.0), interpolation=bicubic)"
+    several = (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)  # one of them at random
+    assert transform(of_timm("RandomResizedCropAndInterpolation", interpolation=several, **crop)).rest
