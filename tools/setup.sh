@@ -113,6 +113,8 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tried ] && [ -z "${STOKE
   for framework in torch==2.13.0 jax tensorflow-cpu; do
     pip_install $framework || say "could not get $framework: its tests will be skipped"
   done
+  # Beside torch for the CPU its compiled parts do not load, and are not needed.
+  pip_install --no-deps torchvision==0.28.0 || say "could not get torchvision: its tests will be skipped"
   : >$tried
 fi
 
