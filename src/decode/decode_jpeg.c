@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "decode/jpeg_head.h"
+#include "decode/jpeg_lossless.h"
 
 static const char stage[] = "decode";
 
@@ -320,6 +321,8 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
+    if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
+        return jpeg_lossless(job, out, e);
     begin(j, job);
     const int rc = run_guarded(j, job, out, e);
     *warnings = (int)j->err.num_warnings;

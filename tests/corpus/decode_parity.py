@@ -34,7 +34,6 @@ SLOW_S = 5.0
 MEMORY = 1 << 30
 
 SMOOTHED = "progressive, some of its scans are missing: libjpeg-turbo 3, in Pillow, smooths blocks otherwise than 2.1"
-LOSSLESS = "lossless JPEG, which libjpeg-turbo has since 3.0"
 TWO_FRAMES = "a second frame header behind the last row, which libjpeg-turbo 2.1 does not mind"
 APNG = "the book-keeping of an APNG is broken, its first picture is not"
 METADATA = "a chunk that is not about pixels is broken"
@@ -64,9 +63,7 @@ DIFFERENT_BEFORE = {
 }
 
 # Pictures that only Pillow decodes.
-ONLY_PILLOW = {
-    "jpeg_lossless_sel1-8bit.jpg": LOSSLESS,
-}
+ONLY_PILLOW: dict[str, str] = {}
 
 # Pictures that only we decode.
 ONLY_WE = {

@@ -302,6 +302,27 @@ static void unsupported(void)
 }
 
 /* Rubbish and fill bytes between markers are as libjpeg likes them. */
+/* Two by two samples, each predicted from its left neighbour: 128, +1; -1, 0. */
+static void lossless_grey(void)
+{
+    static const uint8_t file[] = {
+        0xff, 0xd8, 0xff, 0xc3, 0, 11, 8, 0, 2, 0, 2,    1,    1,    0x11, 0, /* frame */
+        0xff, 0xc4, 0,    21,   0, 2,  0, 0, 0, 0, 0,    0,    0,    0,    0,
+        0,    0,    0,    0,    0, 0,  0, 1, /* codes: 0 is none, 1 is one bit */
+        0xff, 0xda, 0,    8,    1, 1,  0, 1, 0, 0, 0x73, 0xff, 0xd9,
+    };
+    static const uint8_t right[] = {128, 128, 128, 129, 129, 129, 127, 127, 127, 127, 127, 127};
+    const struct want all = {.crop = {0, 0, 2, 2}, .whole = true};
+    struct picture p;
+    int warnings = 0;
+    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
+    CHECK(memcmp(p.px, right, sizeof right) == 0);
+    picture_done(&p);
+    picture_crops(file, sizeof file, 4, 1, "lossless");
+    for (size_t n = 0; n < sizeof file - 2; n++) /* cut anywhere */
+        CHECK(picture_decode(file, n, &all, false, &p, &warnings, NULL) != STK_OK);
+}
+
 static void rubbish_in_the_head(void)
 {
     struct picture p = picture_make(16, 16, 3, 1);
@@ -343,7 +364,7 @@ static void crops_of_photos(void)
 int main(int argc, char **argv)
 {
     TESTS(T(crops), T(heads), T(inks), T(ends_too_early), T(tables_do_not_leak), T(scan_bomb), T(unsupported),
-          T(rubbish_in_the_head), T(crops_of_photos))
+          T(lossless_grey), T(rubbish_in_the_head), T(crops_of_photos))
 }
 
 #else
