@@ -5,9 +5,12 @@ package.py STOKER PHOTOS [ROUNDS]     STOKER: the command; run with the Python t
 """
 
 import json
+import os
+import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import stoker
@@ -53,6 +56,40 @@ def state_seconds(photos: str) -> float:
         return (time.perf_counter() - began) / 10000
 
 
+def interrupt_seconds() -> float:
+    """From Ctrl-C to its exception, while a batch is being waited for."""
+
+    class Slow:
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, i: int, rng: object) -> float:
+            go.wait()
+            return 0.0
+
+    go, sent = threading.Event(), [0.0]
+
+    def interrupt() -> None:
+        time.sleep(0.2)
+        sent[0] = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with stoker.Loader(Slow(), output="numpy") as loader:
+        threading.Thread(target=interrupt).start()
+        try:
+            next(iter(loader))
+        except KeyboardInterrupt:
+            seconds = time.perf_counter() - sent[0]
+        go.set()
+    return seconds
+
+
+def import_seconds() -> float:
+    """Beyond NumPy's own import, in a fresh interpreter."""
+    code = "import time, numpy; t = time.perf_counter(); import stoker; print(time.perf_counter() - t)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
 def main() -> None:
     program, photos = sys.argv[1:3]
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
@@ -61,6 +98,8 @@ def main() -> None:
     print(f"package over command   {ratio:.3f}   (images/s: {[(round(c), round(p)) for c, p in pairs]})")
     print(f"to the first batch     {statistics.median(first_batch(photos) for _ in range(rounds)):.3f} s")
     print(f"state_dict()           {1e6 * state_seconds(photos):.1f} µs")
+    print(f"Ctrl-C ends a wait in  {1e3 * statistics.median(interrupt_seconds() for _ in range(rounds)):.0f} ms")
+    print(f"import, beyond NumPy   {1e3 * statistics.median(import_seconds() for _ in range(rounds)):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 import json
 import pickle
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -187,16 +186,12 @@ def test_pad_last():
     assert [len(b.label) for b in batches] == [64, 64] and int(batches[1].valid.sum()) == 36
 
 
-def test_state_is_small_quick_and_exact():
+def test_state_is_small_and_exact():
     loader = arrays(batch_size=7, shuffle=True, seed=3)
     it = loader.forever()
     seen = [labels([next(it)]) for _ in range(50)]
     state = json.loads(json.dumps(loader.state_dict()))
     assert len(json.dumps(state)) < 300
-    began = time.perf_counter()
-    for _ in range(200):
-        loader.state_dict()
-    assert (time.perf_counter() - began) / 200 < 200e-6  # 50 µs on a quiet machine
     seen += [labels([next(it)]) for _ in range(50)]
     for threads in (2, 16):
         other = arrays(batch_size=7, shuffle=True, seed=3, threads=threads)

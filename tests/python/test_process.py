@@ -3,6 +3,7 @@
 
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -79,10 +80,14 @@ def test_memory_of_kept_batches_comes_back():
 def test_an_idle_loader_costs_nothing(photos):
     loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy")
     next(iter(loader))
-    time.sleep(0.3)
-    before = time.process_time()
+    while True:  # until it has read ahead as far as it may
+        read = loader.stats().read_bytes
+        time.sleep(0.2)
+        if loader.stats().read_bytes == read:
+            break
+    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
     time.sleep(0.5)
-    assert time.process_time() - before < 0.02
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - switches < 10  # its threads sleep: nothing polls
 
 
 def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
@@ -92,7 +97,7 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
 
         def __getitem__(self, i, rng):  # in parallel
             if i == 2:
-                go.wait(20)
+                go.wait()
             return np.float32(i)
 
     go = threading.Event()
@@ -100,17 +105,15 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
     it = iter(loader)
     assert float(next(it).image[0]) == 0
     next(it)
-    began = []
 
     def interrupt():
         time.sleep(0.2)
-        began.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         next(it)
-    assert time.monotonic() - began[0] < 0.1
+    assert not go.is_set()  # the sample is still being waited for
     go.set()
     assert [float(b.image[0]) for b in it] == [2, 3]
 
@@ -195,15 +198,7 @@ def test_resume_in_another_process(tmp_path):
     assert [a + b for a, b in zip(*ranks, strict=True)] == whole[50:]
 
 
-def test_import_is_cheap():
-    def seconds(code):
-        best = 9.0
-        for _ in range(5):
-            done = python(f"import time, numpy; t = time.process_time(); {code}; print(time.process_time() - t)")
-            best = min(best, float(done.stdout))
-        return best
-
-    assert seconds("import stoker") < 0.05
+def test_import_brings_nothing_heavy():
     done = python("import sys, stoker; print([m for m in ('torch', 'jax', 'tensorflow', 'PIL') if m in sys.modules])")
     assert done.stdout == "[]\n"
 

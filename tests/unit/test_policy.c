@@ -144,23 +144,24 @@ static void the_list_names_each_once(void)
 /* Positions stay with their rows when others go. */
 static void rows_know_their_position(void)
 {
-    first_bad = 10;
-    n_bad = 1;
     stk_options o = base_options();
     o.on_error = STK_SKIP;
     o.shuffle = 1;
+    int64_t order[MANY], seen = 0;
+    int rc;
     stk_loader *l = open_loader(&o);
+    CHECK_EQ(read_some(l, 100, order, &rc), MANY);
+    stk_close(l);
+    first_bad = (int)order[3]; /* with rows behind it in its batch */
+    n_bad = 1;
+    l = open_loader(&o);
     stk_batch *b;
-    int64_t seen = 0, gaps = 0;
     while (stk_next(l, &b, NULL) == STK_OK) {
-        for (int64_t i = 0; i < stk_samples(b); i++) {
-            gaps += value_at(b, "position", i) - seen - gaps;
-            seen++;
-        }
+        for (int64_t i = 0; i < stk_samples(b); i++, seen++)
+            CHECK_EQ(value_at(b, "index", i), order[value_at(b, "position", i)]);
         stk_release(b);
     }
     CHECK_EQ(seen, MANY - 1);
-    CHECK(gaps <= 1);
     stk_close(l);
     first_bad = MANY;
 }
@@ -226,9 +227,10 @@ static void closes_in_the_middle_of_a_search(void)
     stk_loader *l = open_loader(&o);
     while (reads < 10)
         usleep(1000);
+    stk_stop(l);
     const int before = reads;
     stk_close(l);
-    CHECK(reads - before <= 2 * 3);
+    CHECK(reads - before <= o.threads); /* what was under way, and nothing more */
 }
 
 int main(int argc, char **argv)
