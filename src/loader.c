@@ -271,7 +271,7 @@ void loader_work(void *user, int i)
     struct worker *w = &l->workers[i];
     struct ticket t;
     uint64_t clock = now_ns();
-    while (ring_take(&l->ring, w->run, &t)) {
+    while (ring_take(&l->ring, i, w->run, &t)) {
         clock = lap(&w->count.idle_ns, clock);
         /* What is left of a run is dropped when the ring is: nobody will see it. */
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)

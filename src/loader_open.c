@@ -104,6 +104,7 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     return STK_OK;
 }
 
+enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
 enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
 
 static int too_little(const stk_options *o, uint64_t least, stk_error *e)
@@ -115,8 +116,13 @@ static int too_little(const stk_options *o, uint64_t least, stk_error *e)
                      (long long)o->batch_size, o->threads);
 }
 
+/* Batches ahead at first and at most, and bytes for scratch. */
+struct share {
+    int64_t depth, depth_most, scratch;
+};
+
 /* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
-static int divide(const struct stk_loader *l, int64_t *depth, int64_t *scratch, stk_error *e)
+static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t batch = (int64_t)l->batch_bytes;
@@ -125,14 +131,15 @@ static int divide(const struct stk_loader *l, int64_t *depth, int64_t *scratch, 
         return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
                          (long long)o->batch_size);
     const int64_t batches = o->memory / 2 > 2 * batch ? o->memory / 2 : 2 * batch;
-    *scratch = o->memory - batches;
-    if (*scratch < least) {
+    s->scratch = o->memory - batches;
+    if (s->scratch < least) {
         const int64_t even = 2 * least > 4 * batch ? 2 * least : 2 * batch + least;
         return too_little(o, (uint64_t)even, e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
-    const int64_t wanted = ahead < 4 ? 4 : ahead, room = batches / batch - 1; /* one is with the caller */
-    *depth = room < wanted ? room : wanted;
+    const int64_t room = batches / batch - 1; /* one is with the caller */
+    s->depth = room < ahead ? room : ahead;
+    s->depth_most = room < DEEPER * s->depth ? room : DEEPER * s->depth;
     return STK_OK;
 }
 
@@ -144,19 +151,19 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
-    int64_t depth = 0, scratch = 0;
-    rc = divide(l, &depth, &scratch, e);
+    struct share s = {0};
+    rc = divide(l, &s, e);
     if (rc != STK_OK)
         return rc;
-    rc = depot_open(&l->depot, fields, n, n - OWN_FIELDS, l->options.batch_size, (int)depth + 1, l->options.allocator,
+    rc = depot_open(&l->depot, fields, n, n - OWN_FIELDS, l->options.batch_size, (int)s.depth + 1, l->options.allocator,
                     e);
     if (rc == STK_OK)
         rc = depot_fill(l->depot, e);
     if (rc != STK_OK)
         return rc;
-    budget_init(&l->budget, (size_t)scratch, l->options.threads);
+    budget_init(&l->budget, (size_t)s.scratch, l->options.threads);
     const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
-    return ring_init(&l->ring, depth, l->depot, plan, e);
+    return ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
 }
 
 static int open_workers(struct stk_loader *l, stk_error *e)

@@ -106,16 +106,28 @@ static void explain_threads(const stk_loader *l, struct buf *b)
         buf_printf(b, " (as asked; this process may use %d)\n", machine_threads(m));
     else if (m->cpus_quota > 0 && m->cpus_quota < m->cpus_affinity)
         buf_printf(b, " (the cgroup grants %.2f of %d CPUs)\n", m->cpus_quota, m->cpus_online);
+    else if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
+        buf_printf(b, " (%d CPUs for %d ranks on this machine)\n", m->cpus_online, m->local_ranks);
     else
         buf_printf(b, " (of %d CPUs, all this process may use)\n", m->cpus_online);
 }
 
-static void explain_memory(const stk_loader *l, struct buf *b)
+static void explain_pace(stk_loader *l, struct buf *b)
 {
+    const struct pace p = ring_pace(&l->ring);
+    if (p.active < p.threads)
+        buf_printf(b, "           %d of them work: the caller never waits\n", p.active);
+}
+
+static void explain_memory(stk_loader *l, struct buf *b)
+{
+    const struct pace p = ring_pace(&l->ring);
     const int64_t mib = 1 << 20;
-    buf_printf(b, "memory     at most %lld MiB: %lld batches ahead of %.1f MiB each, scratch of %zu MiB a thread\n",
-               (long long)(l->options.memory / mib), (long long)l->ring.n_slots, (double)l->batch_bytes / (double)mib,
-               l->budget.share >> 20);
+    buf_printf(b,
+               "memory     at most %lld MiB: %lld (at most %lld) batches ahead of %.1f MiB each, scratch of %zu MiB a "
+               "thread\n",
+               (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
+               (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
     buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
 }
 
@@ -130,6 +142,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l));
     explain_threads(l, &b);
+    explain_pace(l, &b);
     explain_memory(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
     buf_printf(&b, "reader     pread\n");

@@ -177,6 +177,18 @@ static void look_features(struct machine *m)
 }
 #endif
 
+/* As torchrun, Open MPI and MPICH tell their processes. */
+static int count_local_ranks(void)
+{
+    static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+    long n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && n < 1; i++) {
+        const char *text = getenv(names[i]);
+        n = text ? strtol(text, NULL, 10) : 0;
+    }
+    return n > 0 && n < 1 << 16 ? (int)n : 0;
+}
+
 void machine_look(struct machine *m)
 {
     *m = (struct machine){0};
@@ -185,6 +197,7 @@ void machine_look(struct machine *m)
     if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t can name */
         m->cpus_affinity = m->cpus_online;
     m->memory_total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    m->local_ranks = count_local_ranks();
     look_cgroups(m);
     m->memory_available = memory_available();
     if (m->memory_available == 0)
@@ -199,6 +212,9 @@ int machine_threads(const struct machine *m)
     int n = m->cpus_affinity;
     if (m->cpus_quota > 0 && m->cpus_quota < n)
         n = (int)ceil(m->cpus_quota);
+    /* A launcher that gave every rank CPUs of its own has divided already. */
+    if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
+        n /= m->local_ranks;
     return n < 1 ? 1 : n;
 }
 

@@ -13,13 +13,14 @@
 struct machine {
     int cpus_online, cpus_affinity;
     double cpus_quota;                  /* CPUs the cgroup grants; 0: no quota */
+    int local_ranks;                    /* processes a launcher started beside each other here; 0: none did */
     int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
     int64_t memory_available;
     bool avx2, avx512; /* avx2: with FMA and F16C; avx512: F, BW, DQ, VL and VNNI */
 };
 
 void machine_look(struct machine *m);
-/* Threads to run: affinity and quota, at least 1. */
+/* Threads to run: affinity and quota, shared with the other ranks of this machine, at least 1. */
 int machine_threads(const struct machine *m);
 /* The best set of kernels here, or the one that is asked for; STK_EUSAGE when the CPU lacks it. */
 int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);

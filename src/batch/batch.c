@@ -257,6 +257,14 @@ struct stk_batch *depot_take(struct depot *d)
     return b;
 }
 
+void depot_keep(struct depot *d, int keep)
+{
+    pthread_mutex_lock(&d->lock);
+    if (keep > d->keep)
+        d->keep = keep;
+    pthread_mutex_unlock(&d->lock);
+}
+
 int depot_fill(struct depot *d, stk_error *e)
 {
     struct stk_batch *list = NULL;

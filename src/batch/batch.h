@@ -61,6 +61,8 @@ int depot_open(struct depot **out, const struct field *fields, int n_fields, int
 /* The loader is done with it; also NULL. */
 void depot_close(struct depot *d);
 
+/* How many batches may wait in it from now on: only ever more. */
+void depot_keep(struct depot *d, int keep);
 /* Makes all that it may keep, so that none has to be made later. */
 int depot_fill(struct depot *d, stk_error *e);
 /* A batch with room for all rows and one reference, or NULL when there is no memory. */

@@ -11,12 +11,10 @@
  *      gone | ready or being filled     | not begun
  *
  * Invariants, under lock:
- *   (1) head <= tail <= head + n_slots; tickets are handed out of batch tail - 1 only, from `row` on.
- *   (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it
- *       is 0.
- *   (3) between ring_take and ring_give a run of rows belongs to one worker, without lock.
- *   (4) `in` is the place of batch tail, `out` of batch head.
- *   (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
+ *   (1) head <= tail <= head + pace.depth <= head + n_slots; tickets are handed out of batch tail - 1 only, from `row`
+ * on. (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it is 0. (3) between
+ * ring_take and ring_give a run of rows belongs to one worker, without lock. (4) `in` is the place of batch tail, `out`
+ * of batch head. (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
  */
 #include "batch/ring.h"
 
@@ -26,12 +24,14 @@
 
 #include "base/error.h"
 
-int ring_init(struct ring *r, int64_t n_slots, struct depot *d, struct ring_plan plan, stk_error *e)
+int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct ring_plan plan,
+              stk_error *e)
 {
     *r = (struct ring){.n_slots = n_slots, .depot = d, .plan = plan};
     r->slots = calloc((size_t)n_slots, sizeof *r->slots);
     if (!r->slots)
         return error_nomem(e, "open", (size_t)n_slots * sizeof *r->slots);
+    pace_init(&r->pace, threads, depth, n_slots);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -100,8 +100,10 @@ static bool find_batch(struct ring *r)
 /* Begins batch tail; false when there is no room, nothing to do, or no memory. */
 static bool begin_batch(struct ring *r)
 {
-    if (r->tail - r->head >= r->n_slots)
+    if (r->tail - r->head >= r->pace.depth) {
+        pace_full(&r->pace);
         return false;
+    }
     const struct place before = r->in;
     if (!find_batch(r)) {
         r->in = before;
@@ -140,10 +142,10 @@ static bool find_rows(struct ring *r)
     return true;
 }
 
-bool ring_take(struct ring *r, int64_t max_rows, struct ticket *out)
+bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
 {
     pthread_mutex_lock(&r->lock);
-    while (!r->stopped && !find_rows(r))
+    while (!r->stopped && (worker >= r->pace.active || !find_rows(r)))
         pthread_cond_wait(&r->work, &r->lock);
     if (r->stopped) {
         pthread_mutex_unlock(&r->lock);
@@ -237,6 +239,14 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
     return STK_OK;
 }
 
+/* The caller has to wait: what slept for want of work may be of use again. */
+static void hurry(struct ring *r)
+{
+    pace_waits(&r->pace);
+    depot_keep(r->depot, (int)r->pace.depth + 1);
+    pthread_cond_broadcast(&r->work);
+}
+
 static struct timespec deadline_in(int ms)
 {
     struct timespec t;
@@ -255,6 +265,10 @@ int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, 
     const struct timespec deadline = deadline_in(ms < 0 ? 0 : ms);
     pthread_mutex_lock(&r->lock);
     int rc = look(r, out, rows, bads);
+    if (rc == STK_AGAIN)
+        hurry(r);
+    else if (rc == STK_OK)
+        pace_served(&r->pace);
     bool late = false;
     while (rc == STK_AGAIN && !late) {
         if (ms < 0)
@@ -308,6 +322,14 @@ int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *
     pthread_cond_broadcast(&r->ready);
     pthread_mutex_unlock(&r->lock);
     return rc;
+}
+
+struct pace ring_pace(struct ring *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const struct pace p = r->pace;
+    pthread_mutex_unlock(&r->lock);
+    return p;
 }
 
 struct place ring_place(struct ring *r)

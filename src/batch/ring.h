@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "batch/batch.h"
+#include "batch/pace.h"
 
 /* A row that could not be made: kept until its batch is delivered. */
 struct bad {
@@ -64,15 +65,18 @@ struct ring {
     int in_flight;        /* tickets that are with workers */
     bool paused, stopped;
     atomic_int dropping; /* whether either is set, for those without the lock */
+    struct pace pace;
     struct depot *depot;
     struct ring_plan plan;
 };
 
-int ring_init(struct ring *r, int64_t n_slots, struct depot *d, struct ring_plan plan, stk_error *e);
+/* At first `depth` batches ahead; up to n_slots when the caller waits nevertheless. */
+int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct ring_plan plan,
+              stk_error *e);
 void ring_done(struct ring *r); /* no thread may be in it any more */
 
-/* For workers. Waits for work; a run of at most max_rows rows. false: stopped. */
-bool ring_take(struct ring *r, int64_t max_rows, struct ticket *out);
+/* For workers, numbered from 0. Waits for work; a run of at most max_rows rows. false: stopped. */
+bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out);
 void ring_give(struct ring *r, struct ticket *t);
 /* Whether the rest of a ticket will never be seen: it may be given back at once. */
 bool ring_wants_back(struct ring *r);
@@ -88,6 +92,7 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
 /* Adds to what the plan answers, under the ring's lock, and wakes who waits for it; returns what set returns. */
 int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user);
 struct place ring_place(struct ring *r); /* of the next batch to be delivered */
+struct pace ring_pace(struct ring *r);
 
 void bads_free(struct bad *b);
 

@@ -39,6 +39,24 @@ static void respects_quota(void)
     CHECK_EQ(machine_threads(&tiny), 1);
 }
 
+static void shares_with_local_ranks(void)
+{
+    const struct machine all = {.cpus_online = 64, .cpus_affinity = 64, .local_ranks = 8};
+    CHECK_EQ(machine_threads(&all), 8);
+    const struct machine pinned = {.cpus_online = 64, .cpus_affinity = 16, .local_ranks = 4};
+    CHECK_EQ(machine_threads(&pinned), 16);
+    const struct machine crowded = {.cpus_online = 4, .cpus_affinity = 4, .local_ranks = 8};
+    CHECK_EQ(machine_threads(&crowded), 1);
+    struct machine m;
+    setenv("LOCAL_WORLD_SIZE", "3", 1);
+    machine_look(&m);
+    CHECK_EQ(m.local_ranks, 3);
+    setenv("LOCAL_WORLD_SIZE", "many", 1);
+    machine_look(&m);
+    CHECK_EQ(m.local_ranks, 0);
+    unsetenv("LOCAL_WORLD_SIZE");
+}
+
 static void chooses_kernels(void)
 {
     stk_cpu c;
@@ -58,5 +76,6 @@ static void time_goes_forward(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(sees_a_machine), T(respects_affinity), T(respects_quota), T(chooses_kernels), T(time_goes_forward))
+    TESTS(T(sees_a_machine), T(respects_affinity), T(respects_quota), T(shares_with_local_ranks), T(chooses_kernels),
+          T(time_goes_forward))
 }

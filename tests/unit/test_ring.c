@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "base/pool.h"
@@ -31,7 +32,7 @@ static void work(void *user, int i)
 {
     (void)user;
     struct ticket t;
-    while (ring_take(&ring, 1 + i, &t)) {
+    while (ring_take(&ring, i, 1 + i, &t)) {
         for (int64_t row = t.row; row < t.row + t.rows; row++) {
             const int64_t value = t.epoch * 1000 + t.first + row;
             memcpy(batch_row(t.to, 0, row), &value, sizeof value);
@@ -51,7 +52,7 @@ static void open_ring(struct shape *s, int threads, int64_t slots)
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
     CHECK_EQ(depot_open(&depot, &f, 1, 1, s->rows, (int)slots + 1, NULL, NULL), STK_OK);
     const struct ring_plan plan = {.user = s, .batches = shape_batches, .span = shape_span};
-    CHECK_EQ(ring_init(&ring, slots, depot, plan, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, threads, 1 + slots / 2, slots, depot, plan, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, threads, work, stop, NULL, NULL), STK_OK);
 }
 
@@ -140,7 +141,7 @@ static void time_out_and_stop(void)
     struct shape s = {.batches = 3, .rows = 2};
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
     CHECK_EQ(depot_open(&depot, &f, 1, 1, 2, 2, NULL, NULL), STK_OK);
-    CHECK_EQ(ring_init(&ring, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 2, 2, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
     struct stk_batch *b = NULL;
     struct bad *bads;
     int64_t rows;
@@ -169,11 +170,35 @@ static void no_memory_is_said(void)
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
     const stk_allocator none = {.alloc = no_alloc, .free = no_free};
     CHECK_EQ(depot_open(&depot, &f, 1, 1, 2, 2, &none, NULL), STK_OK);
-    CHECK_EQ(ring_init(&ring, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 2, 2, 2, depot, (struct ring_plan){&s, shape_batches, shape_span}, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, 2, work, stop, NULL, NULL), STK_OK);
     struct stk_batch *b = NULL;
     int64_t rows;
     CHECK_EQ(next(&b, &rows), STK_ENOMEM);
+    close_ring();
+}
+
+static void take_one(void)
+{
+    struct stk_batch *b = NULL;
+    int64_t rows;
+    if (next(&b, &rows) == STK_OK)
+        stk_release(b);
+}
+
+/* A caller who comes only when the ring is full needs one thread; one who runs it dry gets all back. */
+static void threads_follow_the_caller(void)
+{
+    struct shape s = {.batches = 1000, .rows = 3};
+    open_ring(&s, 3, 4);
+    for (int i = 0; i < 500 && ring_pace(&ring).active > 1; i++) {
+        while (!ring_pace(&ring).idle)
+            sched_yield();
+        take_one();
+    }
+    CHECK_EQ(ring_pace(&ring).active, 1);
+    while (ring_pace(&ring).active < 3)
+        take_one();
     close_ring();
 }
 
@@ -208,5 +233,5 @@ static void several_callers(void)
 int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
-          T(no_memory_is_said), T(several_callers))
+          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers))
 }
