@@ -85,7 +85,7 @@ int plain_open(struct plain *p, const char *folder, const char *ops, stk_layout 
     if (rc == STK_OK)
         rc = plan_new(&p->plan, &t, e);
     if (rc == STK_OK)
-        rc = decoder_new(&p->decoder, e);
+        rc = decoder_new(&p->decoder, STK_CPU_DEFAULT, e);
     if (rc != STK_OK)
         plain_close(p);
     return rc;

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stk_error e;
     if (decode_head(data, size, &limits, &h, &e) != STK_OK)
         return 0;
-    require(decoder_new(&d, &e) == STK_OK);
+    require(decoder_new(&d, STK_CPU_DEFAULT, &e) == STK_OK);
     struct want w = {.crop = {0, 0, head_width(&h), head_height(&h)}};
     if (decode(d, data, size, &h, &w, &a, &whole) == STK_OK)
         for (uint64_t i = 0; i < CROPS; i++) {

@@ -142,7 +142,7 @@ int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *wid
     const struct decode_limits limits = options_limits(&s->options);
     struct desk d;
     struct image image;
-    int rc = desk_init(&d, 0, NULL, true, e);
+    int rc = desk_init(&d, 0, NULL, true, s->options.cpu, e);
     if (rc == STK_OK)
         rc = desk_read(&d, s->source, sample, e);
     if (rc == STK_OK)

@@ -22,10 +22,10 @@ static int allow(void *user, size_t bytes, stk_error *e)
     return charge(user, bytes, e);
 }
 
-int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_error *e)
+int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e)
 {
     *d = (struct desk){.budget = b, .reading = {.thread = thread, .allow = allow, .user = d}};
-    return codecs ? decoder_new(&d->decoder, e) : STK_OK;
+    return codecs ? decoder_new(&d->decoder, cpu, e) : STK_OK;
 }
 
 static void drop(struct desk *d)

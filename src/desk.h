@@ -22,8 +22,8 @@ struct desk {
     bool in_turn;
 };
 
-/* codecs: whether pictures are to be decoded here. */
-int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_error *e);
+/* codecs: whether pictures are to be decoded here, and with which kernels. */
+int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e);
 void desk_done(struct desk *d); /* also zeroed, also half-built */
 
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);

@@ -178,7 +178,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->run = 1;
         /* The one without a thread is not among those that share: it keeps nothing, and waits for no turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
-        const int rc = desk_init(&w->desk, i, b, l->picture >= 0, e);
+        const int rc = desk_init(&w->desk, i, b, l->picture >= 0, l->options.cpu, e);
         if (rc != STK_OK)
             return rc;
         w->made = l->made_bytes ? pages_new(l->made_bytes) : NULL;

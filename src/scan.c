@@ -235,7 +235,7 @@ static int open_workers(struct scan *s, stk_error *e)
     if (!s->results || !s->desks)
         return error_nomem(e, "scan", WINDOW * sizeof *s->results);
     for (int i = 0; i < n; i++) {
-        const int rc = desk_init(&s->desks[i], i, &s->budget, true, e);
+        const int rc = desk_init(&s->desks[i], i, &s->budget, true, s->options.cpu, e);
         if (rc != STK_OK)
             return rc;
     }

@@ -36,7 +36,7 @@ struct codec {
     int (*pixels)(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
-    void *(*open)(void); /* NULL: no memory. Both may be missing: no state. */
+    void *(*open)(stk_cpu cpu); /* NULL: no memory. Both may be missing: no state. */
     void (*close)(void *state);
 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "decode/codec.h"
 #include "decode/orient.h"
@@ -61,15 +62,18 @@ int codec_no_arena(stk_error *e)
 
 /* ------------------------------------------------------------------ life */
 
-int decoder_new(struct decoder **out, stk_error *e)
+int decoder_new(struct decoder **out, stk_cpu cpu, stk_error *e)
 {
+    const int rc = cpu == STK_CPU_DEFAULT ? cpu_choose(cpu, &cpu, e) : STK_OK;
+    if (rc != STK_OK)
+        return rc;
     struct decoder *d = calloc(1, sizeof *d);
     if (!d)
         return error_nomem(e, stage, sizeof *d);
     for (int f = 0; f < N_FORMATS; f++) {
         if (!codecs[f] || !codecs[f]->open)
             continue;
-        d->states[f] = codecs[f]->open();
+        d->states[f] = codecs[f]->open(cpu);
         if (!d->states[f]) {
             decoder_free(d);
             return error_set(e, STK_ENOMEM, stage, "no memory for a decoder");

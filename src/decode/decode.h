@@ -23,7 +23,8 @@ struct decode_limits {
 
 struct decoder; /* one thread's codecs, reused from picture to picture */
 
-int decoder_new(struct decoder **out, stk_error *e);
+/* With the kernels of this CPU; STK_CPU_DEFAULT: the best that the machine has. */
+int decoder_new(struct decoder **out, stk_cpu cpu, stk_error *e);
 void decoder_free(struct decoder *d); /* also NULL */
 
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);

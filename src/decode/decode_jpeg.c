@@ -139,8 +139,9 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
 
 /* ------------------------------------------------------------------ decoding */
 
-static void *jpeg_open(void)
+static void *jpeg_open(stk_cpu cpu)
 {
+    (void)cpu;
     return calloc(1, sizeof(struct jpeg));
 }
 

@@ -71,7 +71,7 @@ static void dump(struct decoder *d, const char *path, struct buf *b, struct aren
 int main(void)
 {
     struct decoder *d;
-    if (decoder_new(&d, NULL) != STK_OK)
+    if (decoder_new(&d, STK_CPU_DEFAULT, NULL) != STK_OK)
         return 1;
     struct buf b = {0};
     struct arena a = {0};

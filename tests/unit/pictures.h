@@ -68,7 +68,7 @@ static inline int picture_decode(const void *bytes, size_t n, const struct want 
         return rc;
     if (w.crop.w == 0)
         w.crop = (struct rect){0, 0, head_width(&h), head_height(&h)};
-    rc = decoder_new(&d, e);
+    rc = decoder_new(&d, STK_CPU_DEFAULT, e);
     const size_t scratch = decode_scratch(&h, &w);
     CHECK(scratch > 0);
     CHECK(decode_foreign(&h, &w) > 0);

@@ -237,7 +237,7 @@ static void absurd_crops(void)
     stk_error e;
     int warnings;
     CHECK_EQ(decode_head(p, n, &limits, &h, NULL), STK_OK);
-    CHECK_EQ(decoder_new(&d, NULL), STK_OK);
+    CHECK_EQ(decoder_new(&d, STK_CPU_DEFAULT, NULL), STK_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const struct want w = {.crop = wrong[i]};
         CHECK_EQ(decode_scratch(&h, &w), 0);

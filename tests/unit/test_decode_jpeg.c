@@ -214,7 +214,7 @@ static void tables_do_not_leak(void)
     struct head h;
     stk_error e;
     int warnings;
-    CHECK_EQ(decoder_new(&d, NULL), STK_OK);
+    CHECK_EQ(decoder_new(&d, STK_CPU_DEFAULT, NULL), STK_OK);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
         CHECK_EQ(arena_reserve(&a, decode_scratch(&h, &w)), 0);
@@ -265,7 +265,7 @@ static void scan_bomb(void)
     int warnings;
     CHECK_EQ(decode_head(p, n, &limits, &h, &e), STK_OK);
     CHECK(decode_foreign(&h, &w) > (size_t)4000 * 4000 * 2);
-    CHECK_EQ(decoder_new(&d, NULL), STK_OK);
+    CHECK_EQ(decoder_new(&d, STK_CPU_DEFAULT, NULL), STK_OK);
     CHECK_EQ(arena_reserve(&a, decode_scratch(&h, &w)), 0);
     CHECK_EQ(decode_pixels(d, p, n, &h, &w, &a, &im, &warnings, &e), STK_EDATA);
     CHECK(strstr(e.reason, "scans") != NULL);

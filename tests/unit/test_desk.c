@@ -13,7 +13,7 @@ static void buffers_stay_within_the_share(void)
     struct budget b;
     struct desk d;
     budget_init(&b, 80 * MIB, 2); /* shares of 20, a turn of 40 */
-    CHECK_EQ(desk_init(&d, 0, &b, false, NULL), STK_OK);
+    CHECK_EQ(desk_init(&d, 0, &b, false, STK_CPU_DEFAULT, NULL), STK_OK);
     CHECK_EQ(desk_reserve(&d, 15 * MIB, 1 * MIB, NULL), STK_OK);
     CHECK_EQ(desk_held(&d), 15 * MIB);
     desk_clear(&d);
@@ -31,7 +31,7 @@ static void a_turn_gives_everything_back(void)
     struct budget b;
     struct desk d;
     budget_init(&b, 80 * MIB, 2);
-    CHECK_EQ(desk_init(&d, 0, &b, false, NULL), STK_OK);
+    CHECK_EQ(desk_init(&d, 0, &b, false, STK_CPU_DEFAULT, NULL), STK_OK);
     CHECK_EQ(desk_reserve(&d, 30 * MIB, 0, NULL), STK_OK);
     CHECK(d.in_turn);
     desk_clear(&d);
@@ -48,7 +48,7 @@ static void a_turn_gives_everything_back(void)
 static void without_a_budget_there_is_no_limit(void)
 {
     struct desk d;
-    CHECK_EQ(desk_init(&d, 0, NULL, true, NULL), STK_OK);
+    CHECK_EQ(desk_init(&d, 0, NULL, true, STK_CPU_DEFAULT, NULL), STK_OK);
     CHECK_EQ(desk_reserve(&d, 100 * MIB, 0, NULL), STK_OK);
     desk_clear(&d);
     CHECK_EQ(desk_held(&d), 100 * MIB);
