@@ -497,8 +497,17 @@ class Loader:
         return sheet(self, path, n, self.epoch if epoch is None else epoch)
 
     def as_tf_dataset(self) -> Any:
-        """A tf.data.Dataset for Keras' `fit`; each pass over it is an epoch."""
-        from ._show import tf_dataset
+        """A tf.data.Dataset for Keras' `fit`, which knows its length; each pass over it is an epoch, in its own order.
+
+        After a resume in the middle of an epoch a pass is as many batches, from there on. Batches are handed over when
+        TensorFlow asks for them, so that `state_dict()` in a callback counts what was trained on.
+
+        >>> import tensorflow as tf                                                    # doctest: +SKIP
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, layout="NHWC")
+        >>> data = loader.as_tf_dataset()                                              # doctest: +SKIP
+        >>> model.fit(data, epochs=3, validation_data=val.as_tf_dataset())             # doctest: +SKIP
+        """
+        from ._tf_dataset import tf_dataset
 
         return tf_dataset(self)
 

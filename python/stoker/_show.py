@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact sheets, and data sets for TensorFlow."""
+"""Contact sheets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from . import _stoker
 from ._errors import usage
-from ._output import framework
-from ._types import NUMBERS, dtype_name
+from ._types import NUMBERS
 
 # Ops that only change numbers: a picture is looked at before them.
 NUMERIC = ("Normalize", "ToTensor", "ToImage", "PILToTensor", "ToDtype")
@@ -81,16 +80,3 @@ def sheet(loader: Any, path: str | None, n: int, epoch: int) -> Sheet:
     if path is not None:
         result.save(path)
     return result
-
-
-def tf_dataset(loader: Any) -> Any:
-    tf = framework("tensorflow")
-    first = loader.peek()
-    values = list(first.values()) if isinstance(first, dict) else list(first)
-    specs = tuple(tf.TensorSpec((None, *v.shape[1:]), dtype_name(v.dtype)) for v in values)
-
-    def batches() -> Any:
-        for batch in loader:
-            yield tuple(batch.values()) if isinstance(batch, dict) else tuple(batch)
-
-    return tf.data.Dataset.from_generator(batches, output_signature=specs).prefetch(1)

@@ -22,9 +22,10 @@ def test_guide(name, photos, tmp_path, monkeypatch):
     assert blocks
 
 
-def test_example_with_torch(photos, monkeypatch, capsys):
-    pytest.importorskip("torch", reason="torch is not installed")
-    names = runpy.run_path(str(ROOT / "examples/train_torch.py"))
+@pytest.mark.parametrize("framework", ["torch", "keras", "jax"])
+def test_example(framework, photos, monkeypatch, capsys):
+    pytest.importorskip("tensorflow" if framework == "keras" else framework, reason=f"{framework} is not installed")
+    names = runpy.run_path(str(ROOT / f"examples/train_{framework}.py"))
     monkeypatch.setitem(names["train"].__globals__, "BATCH", 2)
     losses = names["train"](photos)
     assert losses[-1] < losses[0] and "for data" in capsys.readouterr().out

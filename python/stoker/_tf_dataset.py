@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader as a tf.data.Dataset, for Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._errors import usage
+from ._output import framework
+from ._rows import IterableFill
+from ._types import dtype_name
+
+
+def _elements(batch: Any) -> Any:
+    """Keras tells x, y and weights by their places in a plain tuple; a dict stays one."""
+    return tuple(batch) if isinstance(batch, tuple) else batch
+
+
+def _spec(tf: Any, value: Any, rows: int | None) -> Any:
+    if isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return tf.TensorSpec((rows,), tf.string)
+    if not hasattr(value, "dtype"):
+        raise usage(f"TensorFlow has no tensor of a {type(value).__name__}; leave that field out with fields=")
+    return tf.TensorSpec((rows, *value.shape[1:]), dtype_name(value.dtype))
+
+
+def _specs(tf: Any, batch: Any, rows: int | None) -> Any:
+    if isinstance(batch, dict):
+        return {name: _specs(tf, value, rows) for name, value in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_specs(tf, value, rows) for value in batch)
+    return _spec(tf, batch, rows)
+
+
+def _rows(loader: Any) -> int | None:
+    """Rows of every batch, where all have the same number: then shapes are known to the graph."""
+    a = loader._arguments
+    equal = (a["drop_last"] or a["pad_last"]) and a["on_error"] != "skip" and a["collate_fn"] is a["batch_fn"] is None
+    return loader.batch_size if equal else None
+
+
+def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
+    """A pass is an epoch. After a resume in the middle it is as many batches, and the next one goes on from there."""
+    kept: list[tuple[Iterator[Any], int]] = []
+
+    def batches() -> Iterator[Any]:
+        it, generation = kept.pop() if kept else (iter(()), -1)
+        if generation != loader._generation:  # none, or another was begun meanwhile, or a state loaded
+            it = iter(loader)
+        crossed = False
+        for n in range(1, length + 1):
+            batch = next(it, None)
+            if batch is None:
+                it, crossed = iter(loader), True
+                batch = next(it)
+            if crossed and n == length:  # before the last is handed over: nobody asks for what comes after it
+                kept.append((it, loader._generation))
+            yield _elements(batch)
+
+    return batches
+
+
+def tf_dataset(loader: Any) -> Any:
+    tf = framework("tensorflow")
+    specs = _specs(tf, _elements(loader.peek()), _rows(loader))
+    if isinstance(loader._given.fill, IterableFill):
+        data = tf.data.Dataset.from_generator(lambda: map(_elements, loader), output_signature=specs)
+    else:
+        data = tf.data.Dataset.from_generator(_passes(loader, len(loader)), output_signature=specs)
+        data = data.apply(tf.data.experimental.assert_cardinality(len(loader)))
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False  # the ring is ahead; a state counts what was trained on
+    return data.with_options(options)
