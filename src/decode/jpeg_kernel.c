@@ -7,5 +7,12 @@
 void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu)
 {
     jpeg_kernels_c(k);
+#if defined(__x86_64__)
+    if (cpu == STK_CPU_AVX2 || cpu == STK_CPU_AVX512)
+        jpeg_kernels_avx2(k);
+    if (cpu == STK_CPU_AVX512)
+        jpeg_kernels_avx512(k);
+#else
     (void)cpu;
+#endif
 }

@@ -61,5 +61,7 @@ void jpeg_idct_c(uint8_t *dst, size_t stride, const int16_t *coef, const uint16_
 
 /* One per instruction set; for jpeg_kernels_fill only. */
 void jpeg_kernels_c(struct jpeg_kernels *k);
+void jpeg_kernels_avx2(struct jpeg_kernels *k);
+void jpeg_kernels_avx512(struct jpeg_kernels *k);
 
 #endif

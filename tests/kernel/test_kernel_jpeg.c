@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_jpeg.c -- the JPEG kernels of every instruction set of this machine against their C twins.
+ *
+ *     test_kernel_jpeg [part of a case's name]
+ *     test_kernel_jpeg --bench     nanoseconds per block and per pixel
+ *
+ * Covers jpeg_kernel.c and jpeg_kernel_*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
+ */
+#include "decode/jpeg_kernel.h"
+
+#include "twins.h"
+
+static const int zigzag[JPEG_BLOCK] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                       12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                       35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                       58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+/* Coefficients up to a zigzag index; any 16 bits, or what pictures have. */
+static void some_block(int16_t *coef, int last, bool wild)
+{
+    memset(coef, 0, JPEG_BLOCK * sizeof *coef);
+    for (int k = 0; k <= last; k++)
+        if (k == last || below(3))
+            coef[zigzag[k]] = (int16_t)(wild ? (int)rng_u32(&rng) % 32768 : below(61) - 30);
+}
+
+static void some_quantisers(uint16_t *q, bool wild)
+{
+    for (int i = 0; i < JPEG_BLOCK; i++)
+        q[i] = (uint16_t)(wild ? below(65536) : 1 + below(20));
+}
+
+static void idct_one(size_t n, bool wild)
+{
+    static const int lasts[] = {0, 0, 1, 4, 9, 10, 14, 63};
+    int16_t *coef = malloc(n * JPEG_BLOCK * sizeof *coef);
+    uint8_t *last = malloc(n);
+    uint16_t q[JPEG_BLOCK];
+    some_quantisers(q, wild);
+    const int kinds = 1 + below(8);
+    for (size_t i = 0; i < n; i++) {
+        last[i] = (uint8_t)lasts[below(kinds)];
+        some_block(coef + i * JPEG_BLOCK, last[i], wild);
+    }
+    struct jpeg_kernels c, k;
+    jpeg_kernels_fill(&c, STK_CPU_C);
+    const size_t stride = 8 * n + (size_t)below(70), off = (size_t)below(33);
+    for (int s = 1; s < n_sets; s++) {
+        jpeg_kernels_fill(&k, sets[s]);
+        struct output x = output_new(7 * stride + 8 * n, off), y = output_new(7 * stride + 8 * n, off);
+        c.idct(x.at, stride, coef, last, n, q);
+        k.idct(y.at, stride, coef, last, n, q);
+        char what[80];
+        snprintf(what, sizeof what, "idct of %zu %sblocks", n, wild ? "wild " : "");
+        CHECK(agree(&x, &y, what, s));
+    }
+    free(coef);
+    free(last);
+}
+
+static void idct(void)
+{
+    for (size_t n = 1; n <= 40; n++)
+        for (int i = 0; i < 20; i++)
+            idct_one(n, i % 2);
+    for (int i = 0; i < 50; i++)
+        idct_one(1 + (size_t)below(600), i % 2);
+}
+
+static const char *const sampling_names[JPEG_SAMPLINGS] = {"grey", "4:4:4", "4:2:2", "4:2:0", "4:4:0"};
+
+/* Rows of samples that end where w pixels need no more. */
+struct row_memory {
+    uint8_t *p[5];
+    struct jpeg_row row;
+};
+
+static struct row_memory some_row(enum jpeg_sampling s, size_t w)
+{
+    const size_t before = s == JPEG_422 || s == JPEG_420, chroma = before ? (w + 1) / 2 + 2 : w;
+    struct row_memory m = {.p[0] = input(w)};
+    for (int i = 1; i < 5; i++)
+        m.p[i] = input(chroma);
+    m.row = (struct jpeg_row){m.p[0], m.p[1] + before, m.p[2] + before, m.p[3] + before, m.p[4] + before, below(2)};
+    return m;
+}
+
+static void row_memory_done(struct row_memory *m)
+{
+    for (int i = 0; i < 5; i++)
+        free(m->p[i]);
+}
+
+static void rows(void)
+{
+    struct jpeg_kernels c, k;
+    jpeg_kernels_fill(&c, STK_CPU_C);
+    for (int s = 1; s < n_sets; s++) {
+        jpeg_kernels_fill(&k, sets[s]);
+        for (int t = 0; t < JPEG_SAMPLINGS; t++)
+            for (size_t w = 1; w <= 300; w++) {
+                struct row_memory m = some_row((enum jpeg_sampling)t, w);
+                const size_t off = (size_t)below(33);
+                struct output x = output_new(3 * w, off), y = output_new(3 * w, off);
+                c.row[t](x.at, &m.row, w);
+                k.row[t](y.at, &m.row, w);
+                char what[80];
+                snprintf(what, sizeof what, "a row of %zu, %s", w, sampling_names[t]);
+                CHECK(agree(&x, &y, what, s));
+                row_memory_done(&m);
+            }
+    }
+}
+
+/* All 2^16 pairs of chroma: the arithmetic of colours is another one than in C. */
+static void all_colours(void)
+{
+    enum { W = 65536 };
+    uint8_t *y = malloc(W + IMAGE_SLACK), *cb = malloc(W + IMAGE_SLACK), *cr = malloc(W + IMAGE_SLACK);
+    for (int i = 0; i < W; i++) {
+        y[i] = 128;
+        cb[i] = (uint8_t)i;
+        cr[i] = (uint8_t)(i >> 8);
+    }
+    struct jpeg_kernels c, k;
+    jpeg_kernels_fill(&c, STK_CPU_C);
+    for (int s = 1; s < n_sets; s++) {
+        jpeg_kernels_fill(&k, sets[s]);
+        struct output a = output_new((size_t)3 * W, 0), b = output_new((size_t)3 * W, 0);
+        const struct jpeg_row r = {.y = y, .cb = cb, .cr = cr};
+        c.row[JPEG_444](a.at, &r, W);
+        k.row[JPEG_444](b.at, &r, W);
+        CHECK(agree(&a, &b, "all colours", s));
+    }
+    free(y);
+    free(cb);
+    free(cr);
+}
+
+/* ------------------------------------------------------------------ --bench */
+
+enum { ROUNDS = 2000 };
+
+static double bench_idct(const struct jpeg_kernels *k, int last_index)
+{
+    enum { N = 60 };
+    static int16_t coef[N * JPEG_BLOCK];
+    static uint8_t last[N], out[8 * N * 8];
+    uint16_t q[JPEG_BLOCK];
+    some_quantisers(q, false);
+    for (int i = 0; i < N; i++) {
+        last[i] = (uint8_t)(last_index < 0 ? (int[]){0, 5, 20}[below(3)] : last_index);
+        some_block(coef + i * JPEG_BLOCK, last[i], false);
+    }
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint64_t before = now_ns();
+        k->idct(out, 8 * N, coef, last, N, q);
+        const uint64_t t = now_ns() - before;
+        best = t < best ? t : best;
+    }
+    return (double)best / N;
+}
+
+static double bench_row(const struct jpeg_kernels *k, enum jpeg_sampling s)
+{
+    enum { W = 500 };
+    static uint8_t rgb[3 * W];
+    struct row_memory m = some_row(s, W);
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint64_t before = now_ns();
+        k->row[s](rgb, &m.row, W);
+        const uint64_t t = now_ns() - before;
+        best = t < best ? t : best;
+    }
+    row_memory_done(&m);
+    return (double)best / W;
+}
+
+static int bench(void)
+{
+    printf("nanoseconds per block: one level, corner, full, mixed; per pixel: by sampling\n");
+    for (int s = 0; s < n_sets; s++) {
+        struct jpeg_kernels k;
+        jpeg_kernels_fill(&k, sets[s]);
+        printf("  %-7s idct %6.1f %6.1f %6.1f %6.1f  ", cpu_name(sets[s]), bench_idct(&k, 0), bench_idct(&k, 9),
+               bench_idct(&k, 63), bench_idct(&k, -1));
+        for (int t = 0; t < JPEG_SAMPLINGS; t++)
+            printf(" %s %.3f", sampling_names[t], bench_row(&k, (enum jpeg_sampling)t));
+        printf("\n");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    twins_begin("test_kernel_jpeg");
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0)
+        return bench();
+    twins_say();
+    TESTS(T(idct), T(rows), T(all_colours))
+}
