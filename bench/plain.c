@@ -104,7 +104,7 @@ void plain_close(struct plain *p)
 static int decode_whole(struct plain *p, const struct head *h, struct image *out, stk_error *e)
 {
     const struct reading *r = &p->reading;
-    const struct want all = {.crop = {0, 0, head_width(h), head_height(h)}, .whole = true};
+    const struct want all = {.crop = {0, 0, head_width(h), head_height(h)}, .whole = true, .reference = true};
     if (!libjpeg_takes(h)) {
         int warnings;
         return decode_pixels(p->decoder, r->bytes, r->n_bytes, h, &all, &p->arena, out, &warnings, e);
@@ -140,7 +140,7 @@ int plain_row(struct plain *p, int64_t sample, uint64_t epoch, void *row, stk_er
         rc = plan_draw(p->plan, &draw, head_width(&h), head_height(&h), &job, e);
     if (rc != STK_OK)
         return rc;
-    const struct want all = {.crop = {0, 0, head_width(&h), head_height(&h)}, .whole = true};
+    const struct want all = {.crop = {0, 0, head_width(&h), head_height(&h)}, .whole = true, .reference = true};
     const size_t pixels = arena_cost((size_t)h.w * (size_t)h.h * 3);
     if (arena_reserve(&p->arena, pixels + decode_scratch(&h, &all) + plan_scratch(p->plan, &job)) != 0)
         return error_nomem(e, "decode", pixels);

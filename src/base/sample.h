@@ -39,7 +39,8 @@ struct head {
 /* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
 struct want {
     struct rect crop;
-    bool whole; /* decode all of it and read to its end: for verify */
+    bool whole;     /* decode all of it and read to its end: for verify */
+    bool reference; /* by the format's library alone: what a decoder of our own is compared with */
 };
 
 /* Size of the upright picture. */

@@ -21,6 +21,7 @@ struct picture_job {
     const struct head *head;
     struct rect crop; /* as stored, within the picture, not empty */
     bool whole;       /* read to the end, also past the crop */
+    bool reference;   /* by the format's library alone */
     struct arena *arena;
 };
 

@@ -216,8 +216,13 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     if (!c || !inside(&w->crop, head_width(h), head_height(h)))
         return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
                          w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
-    const struct picture_job job = {
-        .bytes = bytes, .n = n, .head = h, .crop = stored_crop(h, w), .whole = w->whole, .arena = a};
+    const struct picture_job job = {.bytes = bytes,
+                                    .n = n,
+                                    .head = h,
+                                    .crop = stored_crop(h, w),
+                                    .whole = w->whole,
+                                    .reference = w->reference,
+                                    .arena = a};
     const int rc = c->pixels(d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }

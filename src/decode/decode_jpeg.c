@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_jpeg.c -- JPEG through libjpeg-turbo.
+ * decode_jpeg.c -- JPEG: what is plain and whole by a decoder of our own, all else through libjpeg-turbo.
  *
  * A crop is had by skipping what lies above it, decoding only the columns it needs, and stopping
  * after its last row. libjpeg-turbo's fancy upsampling sees neighbours; at the edge of a cropped or
@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "decode/jpeg_baseline.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
 
@@ -43,6 +44,7 @@ enum {
 };
 static const int64_t max_scan_work = 20000000000; /* samples times scans, where there are many: seconds */
 
+/* One picture's. */
 struct jpeg {
     struct jpeg_decompress_struct c;
     struct jpeg_error_mgr err;
@@ -52,6 +54,12 @@ struct jpeg {
     bool at_end; /* ran out of bytes */
     bool too_many_scans;
     bool rows_done;
+};
+
+/* One thread's. */
+struct state {
+    struct jpeg_baseline *baseline;
+    struct jpeg jpeg;
 };
 
 /* ------------------------------------------------------------------ libjpeg's hooks */
@@ -122,7 +130,9 @@ static size_t jpeg_scratch(const struct head *h, const struct rect *crop, bool w
     /* Margin on either side, and the alignment to the left. */
     const size_t strip = (size_t)crop->w + 3 * IMCU_MAX, full = (size_t)h->w;
     const size_t w = h->odd & CODEC_HELD || strip > full ? full : strip;
-    return size_add(arena_cost(size_mul(w * 3, (size_t)crop->h)), arena_cost(w * 4));
+    const size_t foreign = size_add(arena_cost(size_mul(w * 3, (size_t)crop->h)), arena_cost(w * 4));
+    const size_t own = jpeg_baseline_scratch(crop); /* before it, in the same memory */
+    return foreign > own ? foreign : own;
 }
 
 /* Coefficients of all, where there are several scans; else some rows of iMCUs in several buffers. */
@@ -139,10 +149,24 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
 
 /* ------------------------------------------------------------------ decoding */
 
+static void jpeg_close(void *state)
+{
+    struct state *s = state;
+    jpeg_baseline_free(s->baseline);
+    free(s);
+}
+
 static void *jpeg_open(stk_cpu cpu)
 {
-    (void)cpu;
-    return calloc(1, sizeof(struct jpeg));
+    struct state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->baseline = jpeg_baseline_new(cpu);
+    if (!s->baseline) {
+        jpeg_close(s);
+        return NULL;
+    }
+    return s;
 }
 
 static void begin(struct jpeg *j, const struct picture_job *job)
@@ -316,7 +340,8 @@ static int run_guarded(struct jpeg *j, const struct picture_job *job, struct ima
 
 static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
 {
-    struct jpeg *j = state;
+    struct state *s = state;
+    struct jpeg *j = &s->jpeg;
     const struct head *h = job->head;
     if (h->bits != 8)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
@@ -324,6 +349,8 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
     if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
         return jpeg_lossless(job, out, e);
+    if (!job->reference && jpeg_baseline_pixels(s->baseline, job, out))
+        return STK_OK;
     begin(j, job);
     const int rc = run_guarded(j, job, out, e);
     *warnings = (int)j->err.num_warnings;
@@ -450,7 +477,7 @@ const struct codec codec_jpeg = {
     .encode = jpeg_encode,
     .version = jpeg_version,
     .open = jpeg_open,
-    .close = free,
+    .close = jpeg_close,
 };
 
 #endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_baseline.h -- our own decoder of plain baseline JPEG: what libjpeg-turbo gives, bit for bit, sooner.
+ *
+ * It answers no to everything unusual and to every sign of damage; libjpeg then decodes the picture from its start, so
+ * that verdict, words and pixels are always libjpeg's.
+ */
+#ifndef JPEG_BASELINE_H
+#define JPEG_BASELINE_H
+
+#include "decode/codec.h"
+
+struct jpeg_baseline;
+
+struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu); /* NULL: no memory */
+void jpeg_baseline_free(struct jpeg_baseline *b);     /* also NULL */
+
+/* Arena that it takes for a crop; SIZE_MAX when it overflows. */
+size_t jpeg_baseline_scratch(const struct rect *crop);
+/* false: not ours, with the arena as it was. What we decode gives no warnings. */
+bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_entropy.c -- decodes Huffman codes, the bulk of the work on a photo.
+ *
+ * Time goes by how long a look-up takes to lead to the next one, so that as little as possible stands in between: a
+ * look-up gives up to two coefficients with their values, all are stored alike, and only the end of a block is asked
+ * for. Indices run past 63 when a block ends, by HUFF_END, or when it is damaged, by less; what is stored then goes to
+ * the last coefficient, which is 0 in a block that ends early. Bits are refilled without a branch, eight bytes at a
+ * time, unless FF is among them.
+ */
+#include "decode/jpeg_entropy.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+#if defined(__GNUC__)
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define INLINE    static inline __attribute__((always_inline))
+#define APART     static __attribute__((noinline))
+#else
+#define LIKELY(x) (x)
+#define INLINE    static inline
+#define APART     static
+#endif
+
+enum {
+    LOOK_UPS = 4, /* between refills, each of HUFF_BITS at most */
+    FILLED = 56,  /* bits that there are after a refill */
+    RST0 = 0xd0,
+    EOI = 0xd9,
+    AHEAD = 8 /* bytes that libjpeg reads ahead, FF 00 for one */
+};
+
+/* Natural order of an index, the end and damage included. */
+static const uint8_t place[256] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,
+    14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60,
+    61, 54, 47, 55, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+};
+
+/* ------------------------------------------------------------------ bits */
+
+/* Byte by byte, as far as there are any; then zeros. Given and taken by value, so that the bits may stay in registers.
+ */
+APART struct jpeg_bits refill_slowly(struct jpeg_bits r)
+{
+    while (r.n < FILLED) {
+        if (r.p == r.end || (*r.p == 0xff && (r.end - r.p < 2 || r.p[1] != 0))) {
+            r.made_up += FILLED - r.n;
+            r.n = FILLED;
+            break;
+        }
+        r.bits |= (uint64_t)*r.p << (FILLED - r.n);
+        r.n += 8;
+        r.p += *r.p == 0xff ? 2 : 1;
+    }
+    return r;
+}
+
+INLINE bool has_ff(uint64_t v)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    return ((~v - ones) & v & ones << 7) != 0;
+}
+
+/* At least FILLED bits. */
+INLINE void refill(struct jpeg_bits *r)
+{
+    if (LIKELY(r->end - r->p >= 8)) {
+        const uint64_t next = (uint64_t)be32(r->p) << 32 | be32(r->p + 4);
+        if (LIKELY(!has_ff(next))) {
+            r->bits |= next >> r->n;
+            r->p += (63 - r->n) >> 3;
+            r->n |= FILLED;
+            return;
+        }
+    }
+    *r = refill_slowly(*r);
+}
+
+INLINE void drop(struct jpeg_bits *r, unsigned n)
+{
+    r->bits <<= n;
+    r->n -= (int)n;
+}
+
+/* A value of `size` bits; where its first bit is 0, it is negative. */
+INLINE int value_of(uint64_t bits, unsigned size)
+{
+    const int v = (int)(bits >> 1 >> (63 - size));
+    return bits >> 63 ? v : v - (1 << size) + 1;
+}
+
+/* The length of a code and, above it, its symbol; -1: there is no such code. */
+APART int find_code(const struct huff_codes *c, uint64_t bits)
+{
+    const uint32_t v = (uint32_t)(bits >> 48);
+    for (int length = 1; length <= 16; length++)
+        if (v < c->limit[length])
+            return length | c->symbols[(int32_t)(v >> (16 - length)) + c->offset[length]] << 8;
+    return -1;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+/* The difference to the block before. */
+INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
+{
+    int code = t->look[r->bits >> (64 - HUFF_DC_BITS)];
+    if (code == 0)
+        code = find_code(&t->codes, r->bits);
+    if (code < 0)
+        return false;
+    const unsigned size = (unsigned)code >> 8;
+    drop(r, (unsigned)code & 255);
+    *dc = (int16_t)(uint16_t)(*dc + (size ? value_of(r->bits, size) : 0));
+    drop(r, size);
+    return true;
+}
+
+/* A coefficient that the table does not hold; its index, HUFF_END more at the end of the block, or -1. */
+INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entry, int k, int16_t *coef)
+{
+    refill(r);
+    const int code = entry ? (int)(entry >> 8) : find_code(&t->codes, r->bits);
+    if (code < 0)
+        return -1;
+    const unsigned symbol = (unsigned)code >> 8, size = symbol & 15;
+    drop(r, (unsigned)code & 255);
+    if (size == 0)
+        return symbol == 0xf0 ? k + 16 : k + HUFF_END;
+    k += (int)(symbol >> 4) + 1;
+    if (coef)
+        coef[place[k]] = (int16_t)value_of(r->bits, size);
+    drop(r, size);
+    return k;
+}
+
+/* The coefficients behind the first; coef is NULL where nobody wants them. The zigzag index of the last one, or more
+ * where the block is damaged, or -1. */
+INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
+{
+    int k = 0;
+    for (;;) {
+        refill(r);
+        for (int i = 0; i < LOOK_UPS; i++) {
+            const uint64_t e = t->pair[r->bits >> (64 - HUFF_BITS)];
+            if (!LIKELY(e & 255)) {
+                k = read_long(r, t, e, k, coef);
+                if (k < 0 || k >= 63)
+                    return k > 63 ? k - HUFF_END : k;
+                break;
+            }
+            const int first = k + (int)(e >> 8 & 255);
+            k += (int)(e >> 16 & 255);
+            if (coef)
+                coef[place[first]] = (int16_t)(e >> 32);
+            if (first == 63) { /* the block's last; the second, if any, is the next block's */
+                drop(r, (unsigned)(e >> 24 & 63));
+                return 63;
+            }
+            if (coef)
+                coef[place[k]] = (int16_t)(e >> 48);
+            drop(r, (unsigned)(e & 63));
+            if (k >= 63)
+                return k > 63 ? k - HUFF_END : k;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ MCUs */
+
+/* Past the restart marker, which must be next. */
+static bool restart(struct jpeg_scan *s)
+{
+    struct jpeg_bits *r = &s->in;
+    const int left = r->n - r->made_up;
+    if (left < 0 || left > 7 || r->end - r->p < 2 || r->p[0] != 0xff || r->p[1] != RST0 + s->next_restart)
+        return false;
+    *r = (struct jpeg_bits){.p = r->p + 2, .end = r->end};
+    memset(s->dc, 0, sizeof s->dc);
+    s->next_restart = (s->next_restart + 1) & 7;
+    s->to_restart = s->frame->restart;
+    return true;
+}
+
+INLINE bool read_block(struct jpeg_scan *s, struct jpeg_bits *r, int c, int16_t *coef, uint8_t *last)
+{
+    refill(r);
+    if (!read_dc(r, s->dc_tables[c], &s->dc[c]))
+        return false;
+    const int k = read_ac(r, s->ac_tables[c], coef);
+    if (coef) {
+        coef[0] = s->dc[c];
+        *last = (uint8_t)k;
+    }
+    return k >= 0 && k <= 63;
+}
+
+INLINE bool read_mcu(struct jpeg_scan *s, struct jpeg_bits *r, int32_t i, const struct jpeg_blocks *to)
+{
+    for (int c = 0; c < s->frame->n_components; c++) {
+        const int h = s->frame->component[c].h;
+        for (int v = 0; v < s->frame->component[c].v; v++)
+            for (int x = 0; x < h; x++) {
+                const size_t block = (size_t)(i * h + x);
+                int16_t *coef = to ? to->coef[c][v] + block * JPEG_BLOCK : NULL;
+                if (!read_block(s, r, c, coef, to ? to->last[c][v] + block : NULL))
+                    return false;
+            }
+    }
+    return r->n >= r->made_up;
+}
+
+INLINE bool read_mcus(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to)
+{
+    for (int32_t i = 0; i < mcus; i++) {
+        if (s->frame->restart && s->to_restart-- == 0) {
+            if (!restart(s))
+                return false;
+            s->to_restart--;
+        }
+        struct jpeg_bits r = s->in;
+        if (!read_mcu(s, &r, i, to))
+            return false;
+        s->in = r;
+    }
+    return true;
+}
+
+bool jpeg_scan_read(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to)
+{
+    return read_mcus(s, mcus, to);
+}
+
+bool jpeg_scan_skip(struct jpeg_scan *s, int32_t mcus)
+{
+    return read_mcus(s, mcus, NULL);
+}
+
+/* ------------------------------------------------------------------ where it is */
+
+bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
+                     size_t n)
+{
+    *s = (struct jpeg_scan){
+        .frame = f, .in = {.p = bytes + f->scan, .end = bytes + n}, .to_restart = f->restart, .bytes = bytes};
+    for (int c = 0; c < f->n_components; c++) {
+        s->dc_tables[c] = huff_store_dc(store, f->component[c].dc);
+        s->ac_tables[c] = huff_store_ac(store, f->component[c].ac);
+        if (!s->dc_tables[c] || !s->ac_tables[c])
+            return false;
+    }
+    return true;
+}
+
+/* The byte of the next bit. */
+static const uint8_t *byte_at(const struct jpeg_scan *s)
+{
+    const uint8_t *p = s->in.p;
+    for (int left = s->in.n - s->in.made_up; left > 0; left -= 8)
+        p -= p[-1] == 0 && p[-2] == 0xff ? 2 : 1;
+    return p;
+}
+
+uint64_t jpeg_scan_at(const struct jpeg_scan *s)
+{
+    const int left = s->in.n - s->in.made_up;
+    return (uint64_t)(byte_at(s) - s->bytes) * 8 + (uint64_t)(-left & 7);
+}
+
+bool jpeg_scan_has_more(const struct jpeg_scan *s)
+{
+    const uint8_t *p = byte_at(s), *end = s->in.end;
+    for (int i = 0; i <= AHEAD; i++) {
+        if (end - p < 2)
+            return false;
+        if (p[0] == 0xff && p[1] == 0xff)
+            return false;
+        if (p[0] == 0xff && p[1] != 0)
+            return true;
+        p += p[0] == 0xff ? 2 : 1;
+    }
+    return true;
+}
+
+bool jpeg_scan_is_over(const struct jpeg_scan *s)
+{
+    const struct jpeg_bits *r = &s->in;
+    const int left = r->n - r->made_up;
+    return left >= 0 && left <= 7 && r->end - r->p >= 2 && r->p[0] == 0xff && r->p[1] == EOI;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_frame.c -- reads the markers of a plain baseline JPEG.
+ *
+ * Whoever is in doubt here says no: libjpeg then has the last word, on the verdict, the words and the pixels. So only
+ * what is certain to be read alike is read: no rubbish between markers, no table missing, no warning.
+ */
+#include "decode/jpeg_frame.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+enum marker {
+    SOF0 = 0xc0,
+    SOF1 = 0xc1,
+    DHT = 0xc4,
+    SOI = 0xd8,
+    SOS = 0xda,
+    DQT = 0xdb,
+    DRI = 0xdd,
+    APP0 = 0xe0,
+    APP14 = 0xee,
+    APP15 = 0xef,
+    COM = 0xfe
+};
+
+enum { SLOTS = 4, MAX_SIDE = 65500, COUNTS = 16 };
+
+struct reader {
+    struct jpeg_frame *f;
+    const uint8_t *quant[SLOTS]; /* from their first byte, precision and slot */
+    const uint8_t *codes[2][SLOTS];
+    const uint8_t *frame; /* the segment of SOF, without its length */
+    bool jfif, adobe;
+    int transform; /* what Adobe says of the colours */
+};
+
+const uint8_t jpeg_zigzag[JPEG_BLOCK] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                         12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                         35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                         58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+/* ------------------------------------------------------------------ segments; false: not ours */
+
+static bool read_quant(struct reader *r, const uint8_t *s, size_t n)
+{
+    while (n > 0) {
+        const size_t bytes = 1 + (s[0] >> 4 ? 2 : 1) * (size_t)JPEG_BLOCK;
+        if ((s[0] & 15) >= SLOTS || n < bytes)
+            return false;
+        r->quant[s[0] & 15] = s;
+        s += bytes;
+        n -= bytes;
+    }
+    return true;
+}
+
+static bool read_codes(struct reader *r, const uint8_t *s, size_t n)
+{
+    while (n > COUNTS) {
+        size_t count = 0;
+        for (int i = 1; i <= COUNTS; i++)
+            count += s[i];
+        if (s[0] & ~0x13 || count > 256 || count > n - 1 - COUNTS)
+            return false;
+        r->codes[s[0] >> 4][s[0] & 3] = s + 1;
+        s += 1 + COUNTS + count;
+        n -= 1 + COUNTS + count;
+    }
+    return n == 0;
+}
+
+static bool read_frame(struct reader *r, const uint8_t *s, size_t n)
+{
+    struct jpeg_frame *f = r->f;
+    if (r->frame || n < 6 || s[0] != 8 || n != 6 + 3 * (size_t)s[5])
+        return false;
+    r->frame = s;
+    f->h = be16(s + 1);
+    f->w = be16(s + 3);
+    f->n_components = s[5];
+    return f->n_components == 1 || f->n_components == JPEG_COMPONENTS;
+}
+
+static bool read_jfif(struct reader *r, const uint8_t *s, size_t n)
+{
+    if (n < 14 || memcmp(s, "JFIF", 5) != 0)
+        return true;
+    r->jfif = true;
+    return s[5] == 1; /* of any other major version libjpeg warns */
+}
+
+static bool read_adobe(struct reader *r, const uint8_t *s, size_t n)
+{
+    if (n >= 12 && memcmp(s, "Adobe", 5) == 0) {
+        r->adobe = true;
+        r->transform = s[11];
+    }
+    return true;
+}
+
+static bool read_segment(struct reader *r, int marker, const uint8_t *s, size_t n)
+{
+    switch (marker) {
+    case DQT:
+        return read_quant(r, s, n);
+    case DHT:
+        return read_codes(r, s, n);
+    case SOF0:
+    case SOF1:
+        return read_frame(r, s, n);
+    case DRI:
+        r->f->restart = n == 2 ? be16(s) : 0;
+        return n == 2;
+    case APP0:
+        return read_jfif(r, s, n);
+    case APP14:
+        return read_adobe(r, s, n);
+    default:
+        return (marker > APP0 && marker <= APP15) || marker == COM;
+    }
+}
+
+/* ------------------------------------------------------------------ what they come to */
+
+/* Grey, or what libjpeg takes for YCbCr. */
+static bool is_luma_chroma(const struct reader *r)
+{
+    const uint8_t *s = r->frame + 6;
+    if (r->f->n_components == 1 || r->jfif)
+        return true;
+    if (r->adobe)
+        return r->transform == 1;
+    return !(s[0] == 'R' && s[3] == 'G' && s[6] == 'B');
+}
+
+static bool find_sampling(const struct reader *r)
+{
+    struct jpeg_frame *f = r->f;
+    const uint8_t *s = r->frame + 6;
+    f->sampling = JPEG_GREY;
+    f->together = 1;
+    if (f->n_components == 1) { /* in a scan of one component an MCU is a block */
+        f->together = s[1] & 15;
+        return s[1] >> 4 >= 1 && s[1] >> 4 <= 4 && f->together >= 1 && f->together <= 4;
+    }
+    if (s[4] != 0x11 || s[7] != 0x11)
+        return false;
+    switch (s[1]) {
+    case 0x11:
+        f->sampling = JPEG_444;
+        return true;
+    case 0x21:
+        f->sampling = JPEG_422;
+        return true;
+    case 0x22:
+        f->sampling = JPEG_420;
+        return true;
+    case 0x12:
+        f->sampling = JPEG_440;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool jpeg_frame_measure(struct jpeg_frame *f)
+{
+    const bool halved = f->sampling == JPEG_422 || f->sampling == JPEG_420;
+    f->component[0].h = halved ? 2 : 1;
+    f->component[0].v = f->sampling == JPEG_420 || f->sampling == JPEG_440 ? 2 : 1;
+    for (int i = 1; i < f->n_components; i++)
+        f->component[i].h = f->component[i].v = 1;
+    f->mcu_w = 8 * f->component[0].h;
+    f->mcu_h = 8 * f->component[0].v;
+    f->mcus_x = (f->w + f->mcu_w - 1) / f->mcu_w;
+    f->mcus_y = (f->h + f->mcu_h - 1) / f->mcu_h;
+    return f->w > (halved ? 4 : 0) && f->h > 0 && f->w <= MAX_SIDE && f->h <= MAX_SIDE;
+}
+
+static bool take_quant(struct jpeg_component *c, const uint8_t *s)
+{
+    if (!s)
+        return false;
+    const bool wide = s[0] >> 4;
+    for (int i = 0; i < JPEG_BLOCK; i++)
+        c->q[jpeg_zigzag[i]] = wide ? be16(s + 1 + 2 * i) : s[1 + i];
+    return true;
+}
+
+/* All components in the order of the frame, in one scan from the first coefficient to the last. */
+static bool read_scan(const struct reader *r, const uint8_t *s, size_t n)
+{
+    const size_t count = (size_t)r->f->n_components;
+    if (n != 4 + 2 * count || s[0] != count || memcmp(s + 1 + 2 * count, "\0\x3f\0", 3) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct jpeg_component *c = &r->f->component[i];
+        const uint8_t *in_frame = r->frame + 6 + 3 * i, *in_scan = s + 1 + 2 * i;
+        for (size_t j = 0; j < i; j++)
+            if (in_frame[0] == r->frame[6 + 3 * j])
+                return false;
+        if (in_frame[0] != in_scan[0] || in_frame[2] >= SLOTS || in_scan[1] & ~0x33)
+            return false;
+        c->dc = r->codes[0][in_scan[1] >> 4];
+        c->ac = r->codes[1][in_scan[1] & 3];
+        if (!c->dc || !c->ac || !take_quant(c, r->quant[in_frame[2]]))
+            return false;
+    }
+    return true;
+}
+
+bool jpeg_frame_read(struct jpeg_frame *f, const uint8_t *bytes, size_t n)
+{
+    struct reader r = {.f = f};
+    *f = (struct jpeg_frame){0};
+    if (n < 4 || bytes[0] != 0xff || bytes[1] != SOI)
+        return false;
+    for (size_t at = 2; n - at >= 4 && bytes[at] == 0xff;) {
+        const int marker = bytes[at + 1];
+        if (marker == 0xff) { /* fill */
+            at++;
+            continue;
+        }
+        const size_t len = be16(bytes + at + 2);
+        const uint8_t *s = bytes + at + 4;
+        if (len < 2 || n - at - 2 < len)
+            return false;
+        at += 2 + len;
+        f->scan = at;
+        if (marker == SOS)
+            return r.frame && is_luma_chroma(&r) && find_sampling(&r) && jpeg_frame_measure(f) &&
+                   read_scan(&r, s, len - 2);
+        if (!read_segment(&r, marker, s, len - 2))
+            return false;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ crops */
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The first and the last sample that the pixels from `from` to `to` are made of, where two share one (fancy upsampling
+ * looks at the neighbours as well); kernels begin at an even pixel. */
+static int32_t first_shared(int32_t from)
+{
+    const int32_t s = from / 2;
+    return s > 0 && from % 2 == 0 ? s - 1 : s;
+}
+static int32_t last_shared(int32_t to, int32_t size)
+{
+    return least((to + 1) / 2, (size + 1) / 2 - 1);
+}
+
+struct jpeg_need jpeg_frame_need(const struct jpeg_frame *f, const struct rect *crop, bool whole)
+{
+    const int32_t right = crop->x + crop->w - 1, bottom = crop->y + crop->h - 1;
+    struct jpeg_need n = {
+        .x0 = crop->x / f->mcu_w, .x1 = right / f->mcu_w + 1, .y0 = crop->y / f->mcu_h, .y1 = bottom / f->mcu_h + 1};
+    if (f->mcu_w == 16) {
+        n.x0 = first_shared(crop->x & ~1) / 8;
+        n.x1 = last_shared(right, f->w) / 8 + 1;
+    }
+    n.end = least((n.y1 + f->together - 1) / f->together * f->together, f->mcus_y);
+    if (f->mcu_h == 16) {
+        n.y0 = first_shared(crop->y) / 8;
+        n.y1 = last_shared(bottom, f->h) / 8 + 1;
+        /* libjpeg holds the last two rows of an MCU row back until it has the next one. */
+        n.end = least((bottom + 2) / 16 + 1, f->mcus_y);
+    }
+    if (whole)
+        n.end = f->mcus_y;
+    return n;
+}

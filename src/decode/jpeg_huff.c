@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_huff.c -- makes the tables that decode Huffman codes.
+ *
+ * An AC table is made in two steps: what the first code of each run of bits is, with its value; then, where bits are
+ * left, what comes behind it. Both are a walk over 1024 entries, a few microseconds for a table, which photos with
+ * codes of their own pay anew for every picture.
+ */
+#include "decode/jpeg_huff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+enum { COUNTS = 16, STORED = 16 };
+
+static size_t spec_bytes(const uint8_t *spec)
+{
+    size_t n = COUNTS;
+    for (int i = 0; i < COUNTS; i++)
+        n += spec[i];
+    return n;
+}
+
+static bool make_codes(struct huff_codes *c, const uint8_t *spec)
+{
+    uint32_t code = 0;
+    int32_t first = 0;
+    c->limit[0] = 0;
+    for (int length = 1; length <= COUNTS; length++) {
+        const uint8_t count = spec[length - 1];
+        c->offset[length] = first - (int32_t)code;
+        code += count;
+        first += count;
+        if (first > HUFF_SYMBOLS || (count > 0 && code >= 1u << length))
+            return false;
+        c->limit[length] = code << (COUNTS - length);
+        code <<= 1;
+    }
+    memcpy(c->symbols, spec + COUNTS, (size_t)first);
+    return true;
+}
+
+/* ------------------------------------------------------------------ DC */
+
+bool huff_dc_make(struct huff_dc *t, const uint8_t *spec)
+{
+    if (!make_codes(&t->codes, spec))
+        return false;
+    memset(t->look, 0, sizeof t->look);
+    const uint8_t *symbol = spec + COUNTS;
+    uint16_t *to = t->look;
+    for (unsigned length = 1; length <= COUNTS; length++)
+        for (int i = 0; i < spec[length - 1]; i++, symbol++) {
+            if (*symbol > 15)
+                return false;
+            for (size_t k = 0; length <= HUFF_DC_BITS && k < (size_t)1 << (HUFF_DC_BITS - length); k++)
+                *to++ = (uint16_t)(length | (unsigned)*symbol << 8);
+        }
+    return true;
+}
+
+/* ------------------------------------------------------------------ AC */
+
+/* One coefficient: its bits, its advance, its value; or, with no bits, the length of its code and its symbol. */
+struct single {
+    uint8_t bits, advance;
+    int16_t value;
+};
+
+static uint8_t advance_of(uint8_t symbol)
+{
+    if (symbol & 15)
+        return (uint8_t)((symbol >> 4) + 1);
+    return symbol == 0xf0 ? 16 : HUFF_END;
+}
+
+/* All runs of bits that begin with one code; how many they are. */
+static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
+{
+    const size_t n = (size_t)1 << (HUFF_BITS - length);
+    const unsigned size = symbol & 15, total = length + size;
+    if (total > HUFF_BITS) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = (struct single){.advance = (uint8_t)length, .value = symbol};
+        return n;
+    }
+    const size_t same = (size_t)1 << (HUFF_BITS - total);
+    const int half = size ? 1 << (size - 1) : 0;
+    for (int v = 0; v < 1 << size; v++) {
+        const struct single s = {(uint8_t)total, advance_of(symbol), (int16_t)(v < half ? v - 2 * half + 1 : v)};
+        for (size_t i = 0; i < same; i++)
+            *to++ = s;
+    }
+    return n;
+}
+
+static uint64_t pack(struct single a, struct single b)
+{
+    return (uint64_t)(uint8_t)(a.bits + b.bits) | (uint64_t)a.advance << 8 |
+           (uint64_t)(uint8_t)(a.advance + b.advance) << 16 | (uint64_t)a.bits << 24 |
+           (uint64_t)(uint16_t)a.value << 32 | (uint64_t)(uint16_t)b.value << 48;
+}
+
+static uint64_t join(const struct single *singles, size_t i)
+{
+    const struct single a = singles[i];
+    if (a.bits == 0)
+        return (uint64_t)a.advance << 8 | (uint64_t)(uint16_t)a.value << 16;
+    const struct single b = singles[(i << a.bits) & ((1 << HUFF_BITS) - 1)];
+    if (a.advance < HUFF_END && b.bits > 0 && a.bits + b.bits <= HUFF_BITS)
+        return pack(a, b);
+    return pack(a, (struct single){0, 0, a.value});
+}
+
+bool huff_ac_make(struct huff_ac *t, const uint8_t *spec)
+{
+    if (!make_codes(&t->codes, spec))
+        return false;
+    struct single singles[1 << HUFF_BITS] = {{0}};
+    struct single *to = singles;
+    const uint8_t *symbol = spec + COUNTS;
+    for (unsigned length = 1; length <= HUFF_BITS; length++)
+        for (int i = 0; i < spec[length - 1]; i++)
+            to += fill_code(to, length, *symbol++);
+    for (size_t i = 0; i < 1 << HUFF_BITS; i++)
+        t->pair[i] = join(singles, i);
+    return true;
+}
+
+/* ------------------------------------------------------------------ the store */
+
+struct key {
+    uint64_t hash, used; /* used: 0 while empty */
+    uint8_t spec[COUNTS + HUFF_SYMBOLS];
+};
+
+struct huff_store {
+    uint64_t clock;
+    struct key ac_keys[STORED], dc_keys[STORED];
+    struct huff_ac ac[STORED];
+    struct huff_dc dc[STORED];
+};
+
+struct huff_store *huff_store_new(void)
+{
+    return calloc(1, sizeof(struct huff_store));
+}
+
+void huff_store_free(struct huff_store *s)
+{
+    free(s);
+}
+
+/* The place of a table; *there says whether it holds it already. */
+static size_t find(struct huff_store *s, struct key *keys, const uint8_t *spec, bool *there)
+{
+    const size_t n = spec_bytes(spec);
+    const uint64_t hash = hash_bytes(spec, n, 0);
+    size_t oldest = 0;
+    s->clock++;
+    for (size_t i = 0; i < STORED; i++) {
+        *there = keys[i].used && keys[i].hash == hash && memcmp(keys[i].spec, spec, n) == 0;
+        if (*there) {
+            keys[i].used = s->clock;
+            return i;
+        }
+        if (keys[i].used < keys[oldest].used)
+            oldest = i;
+    }
+    keys[oldest].used = s->clock;
+    keys[oldest].hash = hash;
+    memcpy(keys[oldest].spec, spec, n);
+    return oldest;
+}
+
+const struct huff_ac *huff_store_ac(struct huff_store *s, const uint8_t *spec)
+{
+    bool there;
+    const size_t i = find(s, s->ac_keys, spec, &there);
+    if (there || huff_ac_make(&s->ac[i], spec))
+        return &s->ac[i];
+    s->ac_keys[i].used = 0;
+    return NULL;
+}
+
+const struct huff_dc *huff_store_dc(struct huff_store *s, const uint8_t *spec)
+{
+    bool there;
+    const size_t i = find(s, s->dc_keys, spec, &there);
+    if (there || huff_dc_make(&s->dc[i], spec))
+        return &s->dc[i];
+    s->dc_keys[i].used = 0;
+    return NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_huff.h -- tables that decode Huffman codes, and a thread's store of them.
+ */
+#ifndef JPEG_HUFF_H
+#define JPEG_HUFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    HUFF_BITS = 10,    /* looked up at once, for AC */
+    HUFF_DC_BITS = 9,  /* and for DC */
+    HUFF_END = 128,    /* what the end of a block adds to the index of its coefficient */
+    HUFF_SYMBOLS = 256 /* at most */
+};
+
+/* Codes of any length: those of `length` bits, brought to 16, lie below limit[length] and not below limit[length - 1].
+ */
+struct huff_codes {
+    uint32_t limit[17];
+    int32_t offset[17]; /* of a code's symbol, less the code */
+    uint8_t symbols[HUFF_SYMBOLS];
+};
+
+/*
+ * What the next HUFF_BITS bits hold: one or two coefficients with their values. From the lowest byte on: how many bits
+ * they are, by how much the first and both together advance the index, the bits of the first alone; then 16 bits for
+ * each value. Where there is only one, it stands in both places. The lowest byte is 0 where the value lies beyond (then
+ * the code's length and its symbol follow), and all is 0 where the code does.
+ */
+struct huff_ac {
+    uint64_t pair[1 << HUFF_BITS];
+    struct huff_codes codes;
+};
+
+/* The length of a code and, above it, that of the value that follows; 0 where the code is longer. */
+struct huff_dc {
+    uint16_t look[1 << HUFF_DC_BITS];
+    struct huff_codes codes;
+};
+
+/* A table of a file: 16 counts, then as many symbols. false: libjpeg would refuse it. */
+bool huff_ac_make(struct huff_ac *t, const uint8_t *spec);
+bool huff_dc_make(struct huff_dc *t, const uint8_t *spec);
+
+/*
+ * Tables that were made lately. Most photos bring their own, so that few are kept; those of the picture at hand are
+ * never among the oldest.
+ */
+struct huff_store;
+struct huff_store *huff_store_new(void);    /* NULL: no memory */
+void huff_store_free(struct huff_store *s); /* also NULL */
+/* NULL: libjpeg would refuse it. Lasts until a dozen others were asked for. */
+const struct huff_ac *huff_store_ac(struct huff_store *s, const uint8_t *spec);
+const struct huff_dc *huff_store_dc(struct huff_store *s, const uint8_t *spec);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_strip.c -- samples and pixels of a crop, a row of MCUs at a time.
+ *
+ * Where chroma has half the rows, a row of pixels takes samples of the chroma row above or below as well. So the last
+ * row of an MCU row waits for the next one, and planes hold two MCU rows in turn:
+ *
+ *      MCU row y - 1   ================  written out but for its last row
+ *      MCU row y       ================  decoded now: the row that waited and all but the last go out
+ *
+ * Where it has half the columns, a sample beside the crop counts too: it is there, but at the picture's edge, where the
+ * outermost is repeated.
+ */
+#include "decode/jpeg_strip.h"
+
+#include <string.h>
+
+#include "base/size.h"
+
+enum {
+    MARGIN = 64,    /* bytes before each row of a plane: the first is aligned, and one may be written before it */
+    MCU_SIDE = 16,  /* pixels, at most */
+    PLANE_ROWS = 64 /* of the luma's width, of all planes together: 32 of luma, 16 each of chroma */
+};
+
+/* The samples of one component. */
+struct plane {
+    uint8_t *at; /* of the first MCU column that is needed */
+    size_t stride;
+    int32_t rows; /* that it holds */
+    int32_t w, h; /* of the whole picture's */
+    int32_t x;    /* of the first one it holds, in the whole */
+};
+
+struct strip {
+    const struct jpeg_frame *f;
+    const struct rect *crop;
+    const struct jpeg_kernels *k;
+    struct jpeg_need need;
+    struct plane planes[JPEG_COMPONENTS];
+    struct jpeg_blocks blocks;
+    int16_t *coef; /* of all blocks, one after the other */
+    size_t coef_bytes;
+    struct image image; /* from an even column on, where columns are halved */
+    int32_t row;        /* of the picture, that goes out next */
+};
+
+static size_t plane_stride(size_t w)
+{
+    return (w + MARGIN - 1) / MARGIN * MARGIN + 2 * MARGIN;
+}
+
+enum {
+    BLOCKS = JPEG_AT_ONCE * 6, /* of JPEG_AT_ONCE MCUs, at most */
+    COEF_BYTES = BLOCKS * JPEG_BLOCK * (int)sizeof(int16_t)
+};
+
+size_t jpeg_strip_scratch(const struct rect *crop)
+{
+    const size_t w = (size_t)crop->w, stride = plane_stride(w + 4 * MCU_SIDE);
+    const size_t px = size_mul((w + 1) * 3, (size_t)crop->h);
+    size_t n = size_add(arena_cost(px), arena_cost(COEF_BYTES + BLOCKS));
+    for (int i = 0; i < JPEG_COMPONENTS; i++)
+        n = size_add(n, arena_cost(stride * (i ? PLANE_ROWS / 4 : PLANE_ROWS / 2)));
+    return n;
+}
+
+/* ------------------------------------------------------------------ set-up */
+
+static bool make_planes(struct strip *s, struct arena *a)
+{
+    const struct jpeg_frame *f = s->f;
+    const int turns = f->mcu_h == MCU_SIDE ? 2 : 1;
+    for (int i = 0; i < f->n_components; i++) {
+        const struct jpeg_component *c = &f->component[i];
+        const int across = f->component[0].h / c->h, down = f->component[0].v / c->v;
+        struct plane *p = &s->planes[i];
+        p->stride = plane_stride((size_t)(s->need.x1 - s->need.x0) * (size_t)c->h * 8);
+        p->rows = turns * c->v * 8;
+        p->w = (f->w + across - 1) / across;
+        p->h = (f->h + down - 1) / down;
+        p->x = s->need.x0 * c->h * 8;
+        uint8_t *base = arena_alloc(a, p->stride * (size_t)p->rows);
+        if (!base)
+            return false;
+        p->at = base + MARGIN;
+    }
+    return true;
+}
+
+static bool make_blocks(struct strip *s, struct arena *a)
+{
+    const struct jpeg_frame *f = s->f;
+    uint8_t *base = arena_alloc(a, COEF_BYTES + BLOCKS);
+    if (!base)
+        return false;
+    s->coef = (int16_t *)(void *)base;
+    size_t n = 0;
+    for (int i = 0; i < f->n_components; i++)
+        for (int v = 0; v < f->component[i].v; v++) {
+            s->blocks.coef[i][v] = s->coef + n * JPEG_BLOCK;
+            s->blocks.last[i][v] = base + COEF_BYTES + n;
+            n += (size_t)f->component[i].h * JPEG_AT_ONCE;
+        }
+    s->coef_bytes = n * JPEG_BLOCK * sizeof(int16_t);
+    return true;
+}
+
+static bool make_image(struct strip *s, struct arena *a)
+{
+    const int32_t w = s->crop->w + (s->f->mcu_w == MCU_SIDE ? s->crop->x & 1 : 0);
+    const size_t stride = (size_t)w * 3;
+    s->image = (struct image){.stride = stride, .w = w, .h = s->crop->h, .channels = 3};
+    s->image.px = arena_alloc(a, stride * (size_t)s->crop->h);
+    s->row = s->crop->y;
+    return s->image.px != NULL;
+}
+
+/* ------------------------------------------------------------------ samples */
+
+static uint8_t *row_of(const struct plane *p, int32_t row)
+{
+    return p->at + p->stride * (size_t)(row % p->rows);
+}
+
+/* n MCUs from column x of MCU row y on: blocks to samples. */
+static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
+{
+    for (int i = 0; i < s->f->n_components; i++) {
+        const struct jpeg_component *c = &s->f->component[i];
+        const struct plane *p = &s->planes[i];
+        for (int v = 0; v < c->v; v++) {
+            uint8_t *to = row_of(p, (y * c->v + v) * 8) + (size_t)(x - s->need.x0) * (size_t)c->h * 8;
+            s->k->idct(to, p->stride, s->blocks.coef[i][v], s->blocks.last[i][v], (size_t)(n * c->h), c->q);
+        }
+    }
+}
+
+/* Chroma of half the columns: the outermost samples once more. */
+static void repeat_edges(const struct strip *s, int32_t y)
+{
+    for (int i = 1; s->f->mcu_w == MCU_SIDE && i < s->f->n_components; i++) {
+        const struct plane *p = &s->planes[i];
+        for (int32_t row = 8 * y; row < 8 * y + 8; row++) {
+            uint8_t *at = row_of(p, row);
+            at[-1] = s->need.x0 == 0 ? at[0] : at[-1];
+            if (s->need.x1 == s->f->mcus_x)
+                at[p->w - p->x] = at[p->w - p->x - 1];
+        }
+    }
+}
+
+static bool decode_row(struct strip *s, const struct jpeg_giver *from, int32_t y)
+{
+    for (int32_t x = s->need.x0; x < s->need.x1; x += JPEG_AT_ONCE) {
+        const int32_t left = s->need.x1 - x, n = left < JPEG_AT_ONCE ? left : JPEG_AT_ONCE;
+        memset(s->coef, 0, s->coef_bytes);
+        if (!from->give(from->user, y, x, n, &s->blocks))
+            return false;
+        samples_of(s, y, x, n);
+    }
+    repeat_edges(s, y);
+    return true;
+}
+
+/* ------------------------------------------------------------------ pixels */
+
+/* The chroma row that counts beside the row's own. */
+static int32_t other_row(int32_t row, int32_t h)
+{
+    const int32_t own = row / 2;
+    if (row % 2)
+        return own + 1 < h ? own + 1 : own;
+    return own > 0 ? own - 1 : own;
+}
+
+static void put_row(const struct strip *s, int32_t row)
+{
+    const struct jpeg_frame *f = s->f;
+    const bool halved = f->mcu_h == MCU_SIDE;
+    const int across = f->component[0].h;
+    const int32_t x = s->crop->x + s->crop->w - s->image.w;
+    const struct plane *luma = &s->planes[0], *cb = &s->planes[1], *cr = &s->planes[2];
+    struct jpeg_row r = {.y = row_of(luma, row) + (x - luma->x), .odd = row % 2};
+    if (f->n_components == JPEG_COMPONENTS) {
+        const int32_t own = halved ? row / 2 : row, other = halved ? other_row(row, cb->h) : own;
+        const ptrdiff_t at = x / across - cb->x;
+        r.cb = row_of(cb, own) + at;
+        r.cr = row_of(cr, own) + at;
+        r.cb_other = row_of(cb, other) + at;
+        r.cr_other = row_of(cr, other) + at;
+    }
+    s->k->row[f->sampling](s->image.px + s->image.stride * (size_t)(row - s->crop->y), &r, (size_t)s->image.w);
+}
+
+/* What MCU row y has made complete. */
+static void put_rows(struct strip *s, int32_t y)
+{
+    const struct jpeg_frame *f = s->f;
+    const int waits = f->mcu_h == MCU_SIDE && y + 1 < f->mcus_y ? 1 : 0;
+    const int32_t bottom = s->crop->y + s->crop->h, known = (y + 1) * f->mcu_h - waits;
+    const int32_t end = known < bottom ? known : bottom;
+    for (; s->row < end; s->row++)
+        put_row(s, s->row);
+}
+
+bool jpeg_strip_run(const struct jpeg_frame *f, const struct rect *crop, const struct jpeg_kernels *k,
+                    const struct jpeg_giver *from, struct arena *a, struct image *out)
+{
+    struct strip s = {.f = f, .crop = crop, .k = k, .need = jpeg_frame_need(f, crop, false)};
+    if (!make_image(&s, a) || !make_planes(&s, a) || !make_blocks(&s, a))
+        return false;
+    for (int32_t y = s.need.y0; y < s.need.y1; y++) {
+        if (!decode_row(&s, from, y))
+            return false;
+        put_rows(&s, y);
+    }
+    *out = s.image;
+    out->px += (size_t)(s.image.w - crop->w) * 3;
+    out->w = crop->w;
+    return true;
+}
