@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _output, _ranks, _stoker
+from . import _explain, _output, _ranks, _stoker
 from ._batch import Form
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
@@ -471,19 +471,7 @@ class Loader:
         >>> "threads" in stoker.Loader(photos, "CenterCrop(8)").explain()
         True
         """
-        text = self._engine.explain()
-        text += f"ranks      {self._ranks.rank} of {self._ranks.world_size}: {self._ranks.why}\n"
-        text += f"output     {self._output}, {', '.join(self._form.names)}\n"
-        stats = self.stats()
-        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms a picture" if stats.samples and stats.op_s else ""
-        for caller in self._transform.functions:
-            name = getattr(caller.function, "__name__", type(caller.function).__name__)
-            text += f"python     {name} on each picture: {caller.rule}\n"
-        if self._transform.functions:
-            text += f"           in Python, not in C{cost}; what is an op of Stoker's costs less\n"
-        if self._given.fill:
-            text += f"python     samples from {type(self.dataset).__name__}: {self._given.fill.caller.rule}\n"
-        return text
+        return _explain.explain(self)
 
     def show(self, path: str | None = None, n: int = 16, epoch: int | None = None) -> Any:
         """A contact sheet of what training sees: a picture in a notebook, a PNG in `path` otherwise.
@@ -512,11 +500,7 @@ class Loader:
         return tf_dataset(self)
 
     def __repr__(self) -> str:
-        if self._handle is None:
-            return f"Loader({self.dataset!r}), closed"
-        batches = "?" if isinstance(self._given.fill, IterableFill) else len(self)
-        lines = [f"Loader, {batches} batches an epoch, in epoch {self.epoch}", self.explain().rstrip()]
-        return "\n".join(lines)
+        return _explain.table(self)
 
 
 class _Batches:

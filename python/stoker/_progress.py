@@ -10,11 +10,34 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def _line(loader: Any, done: int, total: int | None, began: float) -> str:
-    stats = loader.stats()
+EVERY = 0.2  # seconds
+ERASE = "\x1b[K"  # what a longer line left behind
+
+
+def _line(loader: Any, epoch: int, done: int, total: int | None, began: float) -> str:
     rate = done / max(time.monotonic() - began, 1e-9)
     of = f"/{total}" if total else ""
-    return f"epoch {loader.epoch}: {done}{of} batches, {rate:.1f} a second, waited {100 * stats.waited:.0f} %"
+    waited = 100 * loader.stats().waited
+    return f"epoch {epoch}: {done}{of} batches, {rate:.1f} a second, waited {waited:.0f} % of the time"
+
+
+def _plain(loader: Any, batches: Any, total: int | None) -> Iterator[Any]:
+    began = shown = time.monotonic()
+    epoch, done = loader.epoch, 0
+
+    def tell(end: str) -> None:
+        print(f"\r{_line(loader, epoch, done, total, began)}{ERASE}", end=end, file=sys.stderr, flush=True)
+
+    try:
+        for batch in batches:
+            done += 1
+            if time.monotonic() - shown > EVERY:
+                shown = time.monotonic()
+                tell("")
+            yield batch
+    finally:  # also after a break
+        if loader._handle is not None:
+            tell("\n")
 
 
 def show(loader: Any, batches: Any) -> Iterator[Any]:
@@ -22,16 +45,5 @@ def show(loader: Any, batches: Any) -> Iterator[Any]:
     try:
         tqdm = importlib.import_module("tqdm.auto").tqdm
     except ImportError:
-        tqdm = None
-    if tqdm:
-        yield from tqdm(batches, total=total, desc=f"epoch {loader.epoch}", unit="batch")
-        return
-    began = shown = time.monotonic()
-    on_terminal = sys.stderr.isatty()
-    for done, batch in enumerate(batches, 1):
-        if on_terminal and time.monotonic() - shown > 0.2:
-            shown = time.monotonic()
-            print("\r" + _line(loader, done, total, began), end="", file=sys.stderr, flush=True)
-        yield batch
-    if on_terminal:
-        print(file=sys.stderr)
+        return _plain(loader, batches, total) if sys.stderr.isatty() else iter(batches)
+    return iter(tqdm(batches, total=total, desc=f"epoch {loader.epoch}", unit="batch"))

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+MIB = 2**20
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -52,11 +54,23 @@ class Stats:
         return {"read": self.read_s, "decode": self.decode_s, "transform": self.transform_s, "op": self.op_s}
 
     def __str__(self) -> str:
-        stages = "  ".join(f"{name} {s:.2f} s" for name, s in self.stages.items() if s)
+        """
+        >>> print(Stats(2.0, 0.5, 10, 640, 1, 0, 0.1, 2.2, 0.4, 0, 0.2, 2, 2**27, 2**30, 2**25, 0, "decode"))
+        samples    640 in 10 batches, 320.0 a second, 1 bad
+        waited     0.50 s of 2.00 s for data (25.0 %); limited by decode
+        threads    2: read 0.10 s, decode 2.20 s, transform 0.40 s, idle 0.20 s
+        memory     128.0 MiB, of at most 1024 MiB; 32.0 MiB in batches that the program keeps
+        """
+        stages = {**self.stages, "idle": self.idle_s}
+        work = ", ".join(f"{name} {s:.2f} s" for name, s in stages.items() if s >= 0.005)
+        bad = f", {self.bad} bad" if self.bad else ""
+        limit = f"; limited by {self.limit}" if self.samples else ""
+        kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program keeps" if self.kept_bytes else ""
         return (
-            f"{self.samples} samples in {self.batches} batches, {self.images_per_s:.1f} a second, {self.bad} bad\n"
-            f"waited {100 * self.waited:.1f} % of {self.seconds:.1f} s; limited by {self.limit}\n"
-            f"{stages or 'no work yet'} on {self.threads} threads; {self.memory_bytes / 2**20:.1f} MiB held"
+            f"samples    {self.samples} in {self.batches} batches, {self.images_per_s:.1f} a second{bad}\n"
+            f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
+            f"threads    {self.threads}: {work or 'no work yet'}\n"
+            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB{kept}"
         )
 
 

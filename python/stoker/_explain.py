@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader says of itself: the table that it prints as, and what was chosen and why."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._rows import IterableFill
+
+
+def line(name: str, words: str) -> str:
+    """
+    >>> line("ranks", "0 of 1")
+    'ranks      0 of 1\\n'
+    """
+    return f"{name:<10} {words}\n"
+
+
+def _engine(loader: Any) -> str:
+    """What the engine says; of an iterable it does not know how many samples there are."""
+    text: str = loader._engine.explain()
+    if not isinstance(loader._given.fill, IterableFill):
+        return text
+    known = {"source": f"an iterable, {type(loader.dataset).__name__}", "order": "as it comes"}
+    return "".join(
+        line(word, known[word]) if (word := old.split()[0]) in known else old for old in text.splitlines(True)
+    )
+
+
+def _python(loader: Any) -> str:
+    """What runs in Python, and what that costs."""
+    stats, fill, functions = loader.stats(), loader._given.fill, loader._transform.functions
+    text = ""
+    for caller in functions:
+        name = getattr(caller.function, "__name__", type(caller.function).__name__)
+        text += line("python", f"{name} on each picture: {caller.rule}")
+    if functions:
+        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms a picture" if stats.samples and stats.op_s else ""
+        text += line("", f"in Python, not in C{cost}; what is an op of Stoker's costs less")
+    if fill:
+        rule = "one after the other" if isinstance(fill, IterableFill) else fill.caller.rule
+        text += line("python", f"samples from {type(loader.dataset).__name__}: {rule}")
+    return text
+
+
+def _ranks(loader: Any) -> str:
+    return line("ranks", f"{loader._ranks.rank} of {loader._ranks.world_size}: {loader._ranks.why}")
+
+
+def explain(loader: Any) -> str:
+    output = f"{loader._output}, {', '.join(loader._form.names)}"
+    return _engine(loader) + _ranks(loader) + line("output", output) + _python(loader)
+
+
+def _batches(loader: Any) -> str:
+    if isinstance(loader._given.fill, IterableFill):
+        return f"of {loader.batch_size}, as it comes; in epoch {loader.epoch}"
+    a = loader._arguments
+    order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
+    if loader._sampled:
+        order = "in the sampler's order"
+    size = "" if loader.batch_size is None else f" of {loader.batch_size}"
+    return f"{len(loader)}{size} an epoch, {order}; in epoch {loader.epoch}"
+
+
+def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:
+    dtype, shape = about.get(name, ("", ()))
+    return " ".join(str(word) for word in (name, dtype, shape) if word)
+
+
+def table(loader: Any) -> str:
+    """The short form: what comes from where, as what."""
+    name, source = type(loader).__name__, loader.dataset
+    if loader._handle is None:
+        return f"{name}({source!r}), closed"
+    where = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else ""
+    text = line(name, where + _engine(loader).partition("\n")[0].removeprefix("source").strip())
+    if loader._transform.text:
+        text += line("ops", loader._transform.text)
+    about = {field: (dtype, shape) for field, dtype, shape in loader._engine.fields()}
+    fields = ", ".join(_field(field, about) for field in loader._form.names)
+    text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
+    return (text + _python(loader)).rstrip()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader says of itself: print(loader), explain(), stats(), progress."""
+
+import sys
+
+import numpy as np
+import pytest
+import stoker
+
+
+def test_a_loader_prints_as_a_table(photos):
+    loader = stoker.Loader(photos, "CenterCrop(8) | Normalize", batch_size=5, shuffle=True, output="numpy")
+    assert str(loader).splitlines() == [
+        f"Loader     {photos}: folder of classes, 12 samples, 2 classes",
+        "ops        CenterCrop(8) | Normalize",
+        "batches    3 of 5 an epoch, shuffled; in epoch 0",
+        "fields     image float32 (3, 8, 8), label int64; as numpy",
+        "ranks      0 of 1: nothing says otherwise",
+    ]
+    list(loader)
+    assert "in epoch 1" in str(loader)
+    loader.close()
+    assert str(loader).endswith("closed")
+
+
+def test_other_orders(photos):
+    x = np.zeros((6, 2))
+    assert "drawn by weight" in str(stoker.Loader(x, weights=np.ones(6)))
+    assert "in the sampler's order" in str(stoker.Loader(x, sampler=[3, 1]))
+    assert "path" in str(stoker.Loader(photos, "CenterCrop(8)", fields=("image", "path")))
+
+
+def test_an_iterable_is_not_counted():
+    loader = stoker.Loader((np.float32(i) for i in range(5)), batch_size=2, output="numpy")
+    for words in (str(loader), loader.explain()):
+        assert "an iterable, generator" in words and "1099511627776" not in words
+        assert "one after the other" in words
+
+
+def test_stats_before_and_after(photos):
+    loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=5, output="numpy")
+    assert "no work yet" in str(loader.stats()) and "limited" not in str(loader.stats())
+    kept = list(loader)
+    words = str(loader.stats())
+    assert len(kept) == 3 and "12 in 3 batches" in words and "limited by" in words and "keeps" in words
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):  # which puts its own stderr first
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+
+
+def test_progress_without_tqdm(terminal, capsys, monkeypatch):
+    monkeypatch.setattr("stoker._progress.EVERY", -1)
+    loader = stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True)
+    assert len(list(loader)) == 3
+    words = capsys.readouterr().err
+    assert "\repoch 0: 1/3 batches" in words and "epoch 0: 3/3 batches" in words.splitlines()[-1] and words.endswith("\n")
+    for _ in loader:
+        break
+    assert capsys.readouterr().err.endswith("\n")
+
+
+def test_progress_is_silent_in_a_file(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert len(list(stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True))) == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_with_tqdm(monkeypatch):
+    class Module:
+        @staticmethod
+        def tqdm(batches, **k):
+            said.update(k)
+            return batches
+
+    said = {}
+    monkeypatch.setitem(sys.modules, "tqdm", Module)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", Module)
+    assert len(list(stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True))) == 3
+    assert said == {"total": 3, "desc": "epoch 0", "unit": "batch"}
