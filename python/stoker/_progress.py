@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-
 EVERY = 0.2  # seconds
 ERASE = "\x1b[K"  # what a longer line left behind
 

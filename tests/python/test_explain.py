@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader says of itself: print(loader), explain(), stats(), progress."""
 
+import io
 import sys
 
 import numpy as np
-import pytest
 import stoker
 
 
@@ -45,21 +45,23 @@ def test_stats_before_and_after(photos):
     assert len(kept) == 3 and "12 in 3 batches" in words and "limited by" in words and "keeps" in words
 
 
-@pytest.fixture
-def terminal(monkeypatch, capsys):  # which puts its own stderr first
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-
-
-def test_progress_without_tqdm(terminal, capsys, monkeypatch):
     monkeypatch.setattr("stoker._progress.EVERY", -1)
+    monkeypatch.setattr(sys, "stderr", Terminal())
     loader = stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True)
     assert len(list(loader)) == 3
-    words = capsys.readouterr().err
-    assert "\repoch 0: 1/3 batches" in words and "epoch 0: 3/3 batches" in words.splitlines()[-1] and words.endswith("\n")
+    words = sys.stderr.getvalue()
+    assert words.startswith("\repoch 0: 1/3 batches") and words.endswith("\n") and words.count("\n") == 1
+    assert "epoch 0: 3/3 batches" in words.splitlines()[-1]
     for _ in loader:
         break
-    assert capsys.readouterr().err.endswith("\n")
+    assert sys.stderr.getvalue().endswith("\n")
 
 
 def test_progress_is_silent_in_a_file(monkeypatch, capsys):
