@@ -4,11 +4,16 @@
  */
 #include "transform/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "transform/levels.h"
 #include "transform/plan_inner.h"
+
+enum { HEAD_VERSION = 1 }; /* of the bits that ops make: another number when they change */
 
 /* Smaller rows are better left in the caches. */
 enum { STREAM_BYTES = 256 << 10 };
@@ -60,6 +65,22 @@ static int check_options(const struct plan_options *o, stk_error *e)
     return STK_OK;
 }
 
+/* Whether what an op does depends on a draw. */
+static bool draws(const struct op *o)
+{
+    if (o->kind == OP_FLIP_X || o->kind == OP_FLIP_Y)
+        return o->p > 0 && o->p < 1;
+    return o->kind == OP_RANDOM_CROP || o->kind == OP_RANDOM_RESIZED_CROP;
+}
+
+static int head_of(const struct ops *ops)
+{
+    int n = 0;
+    while (n < ops->n && !draws(&ops->op[n]))
+        n++;
+    return n;
+}
+
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
 {
     int rc = check_options(o, e);
@@ -74,6 +95,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         return rc;
     }
     p->layout = o->layout;
+    p->head = head_of(&p->ops);
     p->element = dtype_bytes(o->dtype);
     p->plane = (size_t)p->ops.w * (size_t)p->ops.h;
     p->pitch = (size_t)p->ops.w * p->element * (o->layout == STK_NHWC ? (size_t)p->ops.channels : 1);
@@ -106,4 +128,35 @@ size_t plan_row_bytes(const struct plan *p)
 const char *plan_text(const struct plan *p)
 {
     return p->text;
+}
+
+bool plan_settled(const struct plan *p)
+{
+    return p->head == p->ops.n;
+}
+
+static bool touches_pixels(const struct op *o)
+{
+    return o->kind < OP_NORMALIZE;
+}
+
+int plan_head_channels(const struct plan *p)
+{
+    int channels = 3;
+    for (int i = 0; i < p->head; i++)
+        if (p->ops.op[i].kind == OP_GREY)
+            channels = p->ops.op[i].channels;
+    return channels;
+}
+
+uint64_t plan_head_text(const struct plan *p, char *buf, size_t n)
+{
+    char text[OPS_TEXT];
+    struct ops some = {.n = 0};
+    for (int i = 0; i < p->head; i++)
+        if (touches_pixels(&p->ops.op[i]))
+            some.op[some.n++] = p->ops.op[i];
+    ops_write(&some, text, sizeof text);
+    snprintf(buf, n, "%s", text);
+    return hash_bytes(text, strlen(text), HEAD_VERSION);
 }

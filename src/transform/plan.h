@@ -50,6 +50,9 @@ struct step {
 
 struct job {
     struct want want;
+    int32_t w, h;     /* of the result */
+    int in, channels; /* of the picture, of the result */
+    bool plain;       /* the result is a picture: 8-bit, interleaved, dense */
     int n_steps;
     struct step steps[JOB_STEPS];
     bool flip_x, flip_y; /* at the very end, while storing */
@@ -68,5 +71,17 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 size_t plan_scratch(const struct plan *p, const struct job *j); /* 0 only when it overflows */
 int plan_run(const struct plan *p, const struct job *j, const struct image *in, struct arena *a, void *row,
              stk_error *e);
+
+/*
+ * The ops before the first that draws make the same picture in every epoch: it can be kept. What plan_run makes of the
+ * head's job is that picture (job.w x job.h x job.channels bytes), and of the rest's job and that picture the same row
+ * as plan_draw's does of the original, bit for bit.
+ */
+int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e);
+int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+bool plan_settled(const struct plan *p); /* no op draws: nothing is left for the rest but type and layout */
+int plan_head_channels(const struct plan *p);
+/* The ops of the head that touch pixels, in their text form; "": none, the picture as decoded. Returns a hash of it. */
+uint64_t plan_head_text(const struct plan *p, char *buf, size_t n);
 
 #endif

@@ -225,23 +225,34 @@ static int draw_op(struct drawing *g, const struct op *o)
     }
 }
 
-int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
+/* The ops from `first` to `end` on a picture of w x h and so many channels. */
+static int draw_ops(const struct plan *p, const struct draw *d, int first, int end, struct image in, struct job *out,
+                    stk_error *e)
 {
-    struct drawing g = {.draw = d, .job = out, .w = w, .h = h, .channels = 3, .e = e};
-    out->want = (struct want){.crop = {0, 0, w, h}};
+    struct drawing g = {.draw = d, .job = out, .w = in.w, .h = in.h, .channels = in.channels, .e = e};
+    out->want = (struct want){.crop = {0, 0, in.w, in.h}};
     out->n_steps = 0;
-    out->flip_x = out->flip_y = false;
-    if (w < 1 || h < 1 || w > OPS_FAR || h > OPS_FAR)
-        return error_set(e, STK_EDATA, "transform", "a picture of %d x %d pixels", (int)w, (int)h);
-    for (int i = 0; i < p->ops.n; i++) {
+    out->flip_x = out->flip_y = out->plain = false;
+    if (in.w < 1 || in.h < 1 || in.w > OPS_FAR || in.h > OPS_FAR)
+        return error_set(e, STK_EDATA, "transform", "a picture of %d x %d pixels", (int)in.w, (int)in.h);
+    for (int i = first; i < end; i++) {
         const int rc = draw_op(&g, &p->ops.op[i]);
         if (rc)
             return rc;
     }
-    if (g.w != p->ops.w || g.h != p->ops.h) /* a picture of another size than all were said to have */
-        return error_set(e, STK_EBUG, "transform", "%d x %d pixels become %d x %d, not %d x %d", (int)w, (int)h,
+    out->w = g.w;
+    out->h = g.h;
+    out->in = in.channels;
+    out->channels = g.channels;
+    if (end == p->ops.n && (g.w != p->ops.w || g.h != p->ops.h)) /* another size than all were said to have */
+        return error_set(e, STK_EBUG, "transform", "%d x %d pixels become %d x %d, not %d x %d", (int)in.w, (int)in.h,
                          (int)g.w, (int)g.h, (int)p->ops.w, (int)p->ops.h);
     return STK_OK;
+}
+
+int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
+{
+    return draw_ops(p, d, 0, p->ops.n, (struct image){.w = w, .h = h, .channels = 3}, out, e);
 }
 
 int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode)
@@ -284,7 +295,7 @@ static struct step flip_of(enum step_kind kind, const struct step *next, int cha
 static void move_flips(struct job *j)
 {
     bool x = false, y = false;
-    int n = 0, channels = 3;
+    int n = 0, channels = j->in;
     for (int i = 0; i < j->n_steps; i++) {
         struct step s = j->steps[i];
         x ^= s.kind == STEP_FLIP_X;
@@ -376,6 +387,25 @@ void plan_trim(struct job *j)
 int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
     const int rc = plan_steps(p, d, w, h, out, e);
+    if (rc == STK_OK)
+        plan_trim(out);
+    return rc;
+}
+
+int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e)
+{
+    static const struct draw none; /* no op of the head listens to it */
+    const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, e);
+    if (rc == STK_OK)
+        plan_trim(out);
+    out->plain = true;
+    return rc;
+}
+
+int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
+{
+    const struct image in = {.w = w, .h = h, .channels = plan_head_channels(p)};
+    const int rc = draw_ops(p, d, p->head, p->ops.n, in, out, e);
     if (rc == STK_OK)
         plan_trim(out);
     return rc;

@@ -18,6 +18,7 @@ struct plan {
     size_t plane;             /* values from plane to plane */
     size_t pitch, row_bytes;  /* bytes of one line of pixels, of the whole row of the batch */
     stk_layout layout;
+    int head; /* how many ops come before the first that draws */
     char text[OPS_TEXT];
 };
 

@@ -105,7 +105,7 @@ static void lay_resize(struct room *r, struct stage *st)
 /* Everything that plan_run needs, in the same order for counting and for taking. */
 static void lay(struct run *r)
 {
-    struct image in = {.channels = 3};
+    struct image in = {.channels = r->j->in};
     r->tail = -1;
     for (int i = 0; i < r->j->n_steps; i++)
         if (r->j->steps[i].kind != STEP_GREY)
@@ -120,7 +120,7 @@ static void lay(struct run *r)
         in.channels = st->s->channels;
     }
     for (int k = 0; k < 2; k++)
-        r->lines[k] = take_image(&r->room, r->p->ops.w, LINES, 3);
+        r->lines[k] = take_image(&r->room, r->j->w, LINES, 3);
 }
 
 size_t plan_scratch(const struct plan *p, const struct job *j)
@@ -316,18 +316,27 @@ static struct image do_lines(struct run *r, const struct image *in, int32_t y, i
     return now;
 }
 
+/* A line of the row, or of the picture that is kept. */
+static void put_line(const struct run *r, store_fn *store, uint8_t *row, int32_t y, const uint8_t *line)
+{
+    const struct plan *p = r->p;
+    const size_t bytes = (size_t)r->j->w * (size_t)r->j->channels;
+    if (r->j->plain)
+        memcpy(row + (size_t)y * bytes, line, bytes);
+    else
+        store(row + (size_t)y * p->pitch, p->plane, line, p->ops.w, &p->levels);
+}
+
 static void do_tail(struct run *r, const struct image *in, uint8_t *row)
 {
     const struct plan *p = r->p;
-    const int32_t h = p->ops.h;
+    const int32_t h = r->j->h;
     store_fn *store = p->stream && (uintptr_t)row % STREAM_ALIGN == 0 ? p->stream : p->store;
     for (int32_t y = 0; y < h; y += LINES) {
         const int32_t n = h - y < LINES ? h - y : LINES;
         const struct image now = do_lines(r, in, y, n);
-        for (int32_t l = 0; l < n; l++) {
-            const size_t to = (size_t)(r->j->flip_y ? h - 1 - (y + l) : y + l);
-            store(row + to * p->pitch, p->plane, line_of(&now, l), p->ops.w, &p->levels);
-        }
+        for (int32_t l = 0; l < n; l++)
+            put_line(r, store, row, r->j->flip_y ? h - 1 - (y + l) : y + l, line_of(&now, l));
     }
     p->kernels.fence();
 }
@@ -337,9 +346,9 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
 {
     const struct rect want = j->want.crop;
     struct run r = {.p = p, .j = j, .room = {.arena = a}, .mirror = j->flip_x};
-    if (in->w != want.w || in->h != want.h || in->channels != 3)
-        return error_set(e, STK_EBUG, "transform", "got %d x %d pixels of %d channels, asked for %d x %d of 3",
-                         (int)in->w, (int)in->h, (int)in->channels, (int)want.w, (int)want.h);
+    if (in->w != want.w || in->h != want.h || in->channels != j->in)
+        return error_set(e, STK_EBUG, "transform", "got %d x %d pixels of %d channels, asked for %d x %d of %d",
+                         (int)in->w, (int)in->h, (int)in->channels, (int)want.w, (int)want.h, j->in);
     lay(&r);
     if (r.room.failed)
         return error_set(e, STK_EBUG, "transform", "the arena has no room for %zu bytes", r.room.total);

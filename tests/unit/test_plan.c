@@ -284,6 +284,91 @@ static void trimming_changes_no_bit(void)
     CHECK(ran > 500 && less > 300);
 }
 
+/* A job with the memory it asks for, on a part of a picture of any number of channels. */
+static void run_into(const struct plan *p, const struct job *j, const struct image *im, void *to)
+{
+    struct arena a = {0};
+    struct image part = *im;
+    part.px += (size_t)j->want.crop.y * im->stride + (size_t)j->want.crop.x * (size_t)im->channels;
+    part.w = j->want.crop.w;
+    part.h = j->want.crop.h;
+    CHECK_EQ(arena_reserve(&a, plan_scratch(p, j)), 0);
+    CHECK_EQ(plan_run(p, j, &part, &a, to, NULL), STK_OK);
+    arena_done(&a);
+}
+
+/* The head's picture and the rest of the ops make the row that all ops make. */
+static void check_split(const struct plan *p, const char *text, uint64_t k, int32_t w, int32_t h)
+{
+    const struct draw d = {.seed = k};
+    struct job all, head, rest;
+    const int rc = plan_draw(p, &d, w, h, &all, NULL);
+    const bool split =
+        plan_draw_head(p, w, h, &head, NULL) == STK_OK && plan_draw_rest(p, &d, head.w, head.h, &rest, NULL) == STK_OK;
+    CHECK_EQ(split, rc == STK_OK);
+    if (!split)
+        return;
+    const size_t n = plan_row_bytes(p), line = (size_t)head.w * (size_t)head.channels, bytes = line * (size_t)head.h;
+    struct image im = picture(w, h, k);
+    uint8_t *a = calloc(1, n + 64), *b = calloc(1, n + 64);
+    const struct image kept = {calloc(1, bytes + IMAGE_SLACK), line, head.w, head.h, head.channels};
+    CHECK_EQ(head.channels, plan_head_channels(p));
+    run_into(p, &all, &im, a);
+    run_into(p, &head, &im, kept.px);
+    CHECK_EQ(kept.px[bytes], 0);
+    run_into(p, &rest, &kept, b);
+    if (memcmp(a, b, n) != 0)
+        printf("%" PRIu64 ": %d x %d: %s\n", k, w, h, text);
+    CHECK(memcmp(a, b, n) == 0);
+    free(a);
+    free(b);
+    free(kept.px);
+    free(im.px);
+}
+
+static void splitting_changes_no_bit(void)
+{
+    for (uint64_t k = 0; k < 500; k++) {
+        struct rng r;
+        rng_init(&r, &(struct draw){.sample = k}, "split", 0);
+        const int32_t w = (int32_t)rng_below(&r, 90) + 1, h = (int32_t)rng_below(&r, 90) + 1;
+        char text[1600];
+        chain(&r, text, sizeof text, w < h ? w : h);
+        struct plan *p = plan_of(text, k % 2 ? STK_FLOAT32 : STK_UINT8, k % 4 < 2 ? STK_NCHW : STK_NHWC, STK_CPU_C);
+        check_split(p, text, k, w, h);
+        plan_free(p);
+    }
+}
+
+static void heads_end_at_the_first_draw(void)
+{
+    static const struct {
+        const char *ops, *head;
+        bool settled;
+        int channels;
+    } cases[] = {
+        {"RandomResizedCrop(8) | Normalize", "", false, 3},
+        {"Resize((9, 9)) | CenterCrop(8) | Normalize",
+         "Resize(size=(9, 9), interpolation=bilinear, max_size=None, "
+         "antialias=True) | CenterCrop(size=(8, 8))",
+         true, 3},
+        {"Grayscale(1) | ToTensor | RandomCrop(8) | CenterCrop(4)", "Grayscale(num_output_channels=1)", false, 1},
+        {"CenterCrop(8) | RandomHorizontalFlip(1) | RandomVerticalFlip(0) | RandomHorizontalFlip(0.5)",
+         "CenterCrop(size=(8, 8)) | RandomHorizontalFlip(p=1) | RandomVerticalFlip(p=0)", false, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[OPS_TEXT];
+        struct plan *p = plan_of(cases[i].ops, STK_FLOAT32, STK_NCHW, STK_CPU_C);
+        const uint64_t hash = plan_head_text(p, text, sizeof text);
+        CHECK_STR(text, cases[i].head);
+        CHECK_EQ(plan_settled(p), cases[i].settled);
+        CHECK_EQ(plan_head_channels(p), cases[i].channels);
+        CHECK_EQ(hash, plan_head_text(p, text, 1)); /* of all of it, however little is asked for */
+        check_split(p, text, i, 20, 15);
+        plan_free(p);
+    }
+}
+
 /* The area's share is uniform, the ratio's logarithm too, the place as well. */
 static void random_resized_crop_is_fair(void)
 {
@@ -514,7 +599,8 @@ static void streamed_rows(void)
 int main(int argc, char **argv)
 {
     TESTS(T(shapes), T(refuses_odd_options), T(pictures_of_one_size), T(too_large_without_ops), T(trims_the_usual),
-          T(trimming_changes_no_bit), T(random_resized_crop_is_fair), T(falls_back_to_the_middle),
-          T(flips_and_crops_are_fair), T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_a_picture),
-          T(checks_what_it_gets), T(layouts_and_types), T(streamed_rows))
+          T(trimming_changes_no_bit), T(splitting_changes_no_bit), T(heads_end_at_the_first_draw),
+          T(random_resized_crop_is_fair), T(falls_back_to_the_middle), T(flips_and_crops_are_fair),
+          T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_a_picture), T(checks_what_it_gets),
+          T(layouts_and_types), T(streamed_rows))
 }
