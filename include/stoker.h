@@ -108,6 +108,14 @@ typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk
 typedef enum stk_on_error { STK_ON_ERROR_DEFAULT = 0, STK_RAISE, STK_SKIP, STK_REPLACE } stk_on_error;
 typedef enum stk_reader { STK_READER_DEFAULT = 0, STK_READER_PREAD, STK_READER_URING } stk_reader;
 typedef enum stk_cpu { STK_CPU_DEFAULT = 0, STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX512, STK_CPU_NEON } stk_cpu;
+typedef enum stk_cache {
+    STK_CACHE_DEFAULT = 0, /* none */
+    STK_CACHE_NONE,
+    STK_CACHE_BYTES,  /* files as they are */
+    STK_CACHE_DCT,    /* JPEG coefficients */
+    STK_CACHE_PIXELS, /* after the last op that is the same in every epoch */
+    STK_CACHE_AUTO    /* what pays; stk_explain says what */
+} stk_cache;
 typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } stk_format;
 
 /* An array, as in DLPack: strides count elements, NULL means dense. */
@@ -216,6 +224,10 @@ typedef struct stk_options {
 
     const char *const *sources; /* several of what `source` is one of, joined; all with labels or all without */
     int n_sources;
+
+    /* What is kept from the first epoch for the later ones: in memory, or in cache_dir when that is given. */
+    stk_cache cache;
+    int64_t cache_size; /* bytes that cache_dir may hold; 0: half of what its disk can spare */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -301,8 +313,10 @@ typedef struct stk_stats {
     int threads;
     int64_t memory_bytes; /* held by the loader now */
     int64_t memory_limit;
-    int64_t kept_bytes; /* batches that are with the caller */
-    int64_t warnings;   /* pictures decoded with complaints of the codec */
+    int64_t kept_bytes;                                   /* batches that are with the caller */
+    int64_t warnings;                                     /* pictures decoded with complaints of the codec */
+    int64_t cache_entries, cache_bytes, cache_disk_bytes; /* that are kept; in memory; on disk */
+    int64_t cache_hits, cache_misses;
 } stk_stats;
 
 STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);
@@ -316,6 +330,22 @@ STK_API const char *stk_limit(stk_loader *l);
 STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n);
 /* The i-th bad sample since open (each once, the first 1,000): its error; 0 when there is none. */
 STK_API int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out);
+
+/* ------------------------------------------------------------------ caches on disk */
+
+/* What is kept of one data set, of one kind: "index", "points", "bytes", "dct", "pixels". */
+typedef struct stk_cached {
+    const char *source; /* "" when it is not known */
+    const char *kind;
+    int64_t entries, bytes;
+    int64_t used; /* last, in seconds since 1970 */
+} stk_cached;
+
+/* Calls each() for everything in a folder of caches (NULL: as in stk_options); non-zero stops. */
+STK_API int stk_cache_list(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user,
+                           stk_error *e);
+/* Deletes what is of that kind and that source (NULL: any), also while loaders use it: they go on. */
+STK_API int stk_cache_clear(const char *cache_dir, const char *kind, const char *source, int64_t *bytes, stk_error *e);
 
 /* ------------------------------------------------------------------ scanning */
 

@@ -30,6 +30,7 @@ struct files {
     int threads;
     char *folder; /* as typed, with "/" at the end; or "" */
     char *cache;  /* file; NULL: not to be cached */
+    char *place;  /* of the source, for whoever lists caches */
     pid_t pid;    /* a child of a fork leaves the cache alone */
     bool found, unsaved;
     atomic_bool stale; /* a file had another size than the index says */
@@ -132,6 +133,19 @@ static int peek_file(const struct source *s, struct reading *r, int64_t i, size_
     return STK_OK;
 }
 
+static uint64_t identity(const struct source *s, int64_t i)
+{
+    const struct files *f = s->state;
+    char below[PATH_MAX];
+    struct watch w;
+    struct stat st;
+    const size_t n = index_path(&f->index, i, below, sizeof below);
+    if (n >= sizeof below || fstatat(f->dir, below, &st, 0) != 0 || !S_ISREG(st.st_mode) || !index_watch(&w, &st))
+        return 0;
+    const uint64_t is[3] = {(uint64_t)st.st_size, (uint64_t)w.seconds, (uint64_t)w.nanoseconds};
+    return hash_bytes(is, sizeof is, hash_bytes(below, n, 0));
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static void forget_cache(struct files *f)
@@ -143,8 +157,10 @@ static void forget_cache(struct files *f)
 
 static void save(struct files *f)
 {
-    if (f->cache && f->pid == getpid())
+    if (f->cache && f->pid == getpid()) {
         index_save(&f->index, f->cache);
+        index_name(f->cache, f->place);
+    }
     f->unsaved = false;
 }
 
@@ -197,6 +213,7 @@ static void close_files(struct source *s)
         close(f->dir);
     free(f->folder);
     free(f->cache);
+    free(f->place);
     pthread_mutex_destroy(&f->lock);
     free(f);
     s->state = NULL;
@@ -210,6 +227,7 @@ static const struct source_ops ops = {
     .bytes = bytes,
     .read = read_file,
     .peek = peek_file,
+    .identity = identity,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,
@@ -233,15 +251,13 @@ static char *with_slash(const char *folder)
 }
 
 /* The file of the cache is named by everything the index depends on. */
-static char *cache_file(const struct source *s, const struct files_options *o)
+static char *cache_file(const struct source *s, const char *place, const struct files_options *o)
 {
-    char *real = realpath(o->path, NULL);
-    if (!real)
+    if (!place)
         return NULL;
-    uint64_t h = hash_mix(hash_bytes(real, strlen(real), INDEX_MAGIC), o->kind);
+    uint64_t h = hash_mix(hash_bytes(place, strlen(place), INDEX_MAGIC), o->kind);
     for (uint32_t i = 0; i < s->classes.n; i++)
         h = hash_bytes(names_at(&s->classes, i), names_length(&s->classes, i), h);
-    free(real);
     return index_cache_file(o->cache_dir, h);
 }
 
@@ -261,7 +277,8 @@ int files_open(struct source *s, const struct files_options *o, stk_error *e)
     f->folder = with_slash(o->folder);
     if (!f->folder)
         return error_nomem(e, "open", strlen(o->folder));
-    f->cache = cache_file(s, o);
+    f->place = realpath(o->path, NULL);
+    f->cache = cache_file(s, f->place, o);
     f->found = f->cache && index_load(&f->index, f->cache, o->kind, f->dir, o->list, o->threads) == 0;
     return STK_OK;
 }

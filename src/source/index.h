@@ -100,5 +100,7 @@ bool index_watch(struct watch *w, const struct stat *st);
 int index_load(struct index *x, const char *file, enum index_kind kind, int dir, int list, int threads);
 /* Writes it, or leaves no trace. */
 void index_save(const struct index *x, const char *file);
+/* Says beside it which source it is of, for those who list caches. */
+void index_name(const char *file, const char *place);
 
 #endif

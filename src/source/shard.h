@@ -19,6 +19,7 @@ struct source_ops {
     int64_t (*bytes)(const struct source *s, int64_t i);
     int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);
     int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
+    uint64_t (*identity)(const struct source *s, int64_t i);                                   /* NULL: it has none */
     void (*copy)(const struct source *s, int64_t i, int f, void *to);
     int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);
@@ -35,6 +36,7 @@ struct source {
     int n_fields;
     struct names classes; /* those that were given */
     int n_classes;        /* those that there are */
+    char *place;          /* NULL: nowhere */
     void *state;          /* of the kind */
 };
 

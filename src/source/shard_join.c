@@ -88,6 +88,14 @@ static int peek(const struct source *s, struct reading *r, int64_t i, size_t n, 
     return source_peek(p, r, i, n, e);
 }
 
+/* Parts may have samples of the same key. */
+static uint64_t identity(const struct source *s, int64_t i)
+{
+    const struct source *p = part_of(s, &i);
+    const uint64_t own = source_identity(p, i);
+    return own && p->place ? hash_bytes(p->place, strlen(p->place), own) : 0;
+}
+
 static void copy(const struct source *s, int64_t i, int f, void *to)
 {
     const struct source *p = part_of(s, &i);
@@ -142,6 +150,7 @@ static const struct source_ops ops = {
     .bytes = bytes,
     .read = read_part,
     .peek = peek,
+    .identity = identity,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,

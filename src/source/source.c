@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "source/index.h"
 #include "source/io.h"
 #include "source/shard.h"
@@ -64,6 +65,36 @@ static int open_kind(struct source *s, const struct source_options *o, stk_error
     return o->arrays ? shard_array_open(s, o, e) : shard_hooks_open(s, o, e);
 }
 
+bool source_place_of(const char *name, char *buf, size_t n)
+{
+    enum source_form form = SOURCE_FOLDER;
+    const char *path;
+    recognise(name, &form, &path, NULL); /* the path is told in any case */
+    char *real = realpath(path, NULL);
+    const int length = real ? snprintf(buf, n, "%s", real) : -1;
+    free(real);
+    return length > 0 && (size_t)length < n;
+}
+
+/* The sources' own place; of several, all of them count and the first is shown. */
+static char *find_place(const struct source_options *o)
+{
+    char place[PATH_MAX], all[PATH_MAX + 64];
+    const int n = o->path ? 1 : o->paths ? o->n_paths : 0;
+    uint64_t others = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        if (!source_place_of(o->path ? o->path : o->paths[i], place, sizeof place))
+            return NULL;
+        others = hash_bytes(place, strlen(place), others);
+    }
+    if (n == 0)
+        return NULL;
+    if (n == 1)
+        return strdup(place);
+    snprintf(all, sizeof all, "%s and %d more (%016llx)", place, n - 1, (unsigned long long)others);
+    return strdup(all);
+}
+
 int source_open(struct source **out, const struct source_options *o, stk_error *e)
 {
     stk_error unasked;
@@ -76,11 +107,13 @@ int source_open(struct source **out, const struct source_options *o, stk_error *
         return error_nomem(error, "open", sizeof *s);
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : INT64_MAX;
     const int rc = open_kind(s, &options, error);
-    if (rc != STK_OK)
+    if (rc != STK_OK) {
         source_close(s);
-    else
-        *out = s;
-    return rc;
+        return rc;
+    }
+    s->place = find_place(&options);
+    *out = s;
+    return STK_OK;
 }
 
 void source_close(struct source *s)
@@ -90,6 +123,7 @@ void source_close(struct source *s)
     if (s->ops)
         s->ops->close(s);
     names_done(&s->classes);
+    free(s->place);
     free(s);
 }
 
@@ -197,6 +231,16 @@ size_t source_read_bytes(const struct source *s, int64_t i)
 {
     const int64_t bytes = s->ops->bytes(s, i);
     return bytes > 0 && bytes <= s->max_bytes ? (size_t)bytes + IO_SLACK : 0;
+}
+
+uint64_t source_identity(const struct source *s, int64_t i)
+{
+    return s->ops->identity ? s->ops->identity(s, i) : 0;
+}
+
+const char *source_place(const struct source *s)
+{
+    return s->place;
 }
 
 void source_copy(const struct source *s, int64_t i, int f, void *to)

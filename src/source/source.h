@@ -87,6 +87,13 @@ int source_read(const struct source *s, struct reading *r, int64_t i, stk_error 
 int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e);
 /* How many bytes source_read will take for sample i, to be charged beforehand; 0 when that is not known. */
 size_t source_read_bytes(const struct source *s, int64_t i);
+/* Which state of which sample this is, by key, size and time of change: looked at now. 0 when it has none: no file, or
+ * one that is being changed this very moment. */
+uint64_t source_identity(const struct source *s, int64_t i);
+/* Where the source is, whatever it was called; NULL: nowhere. Lives with the source. */
+const char *source_place(const struct source *s);
+/* The place that a source of this name would have; false: none. */
+bool source_place_of(const char *name, char *buf, size_t n);
 /* Copies the bytes of a field of pixels or tensor kind. */
 void source_copy(const struct source *s, int64_t i, int f, void *to);
 
@@ -94,6 +101,10 @@ void source_copy(const struct source *s, int64_t i, int f, void *to);
 bool source_fills(const struct source *s);
 int source_fill(const struct source *s, const stk_row *row, void *const *to, stk_error *e);
 
+/* The indexes that a folder of caches holds: one call each, until one returns non-zero, which is returned. */
+int source_cached(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user);
+/* Deletes those of a place (NULL: all), and adds their bytes; 0, or the errno. */
+int source_forget(const char *cache_dir, const char *place, int64_t *bytes);
 /* The folder for caches that an option of stk_options means; "" when none is to be used. */
 void source_cache_dir(const char *option, char *buf, size_t n);
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.c -- a shelf in memory, a store on disk, or both: then the store is for later runs and other processes, and
+ * what is found there comes onto the shelf.
+ */
+#include "cache/cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "cache/shelf.h"
+#include "cache/store.h"
+
+struct cache {
+    enum cache_kind kind;
+    uint64_t seed; /* of keys: the kind, the variant and the data set */
+    size_t most, tables;
+    bool has_shelf, has_store, opened; /* opened: the store is to be closed, whatever it can do */
+    struct shelf shelf;
+    struct store store;
+    const char *why;
+    _Atomic int64_t hits, misses;
+};
+
+const char *cache_kind_name(enum cache_kind k)
+{
+    static const char *const names[CACHE_KINDS] = {"points", "bytes", "dct", "pixels"};
+    return (unsigned)k < CACHE_KINDS ? names[k] : "unknown";
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void open_store(struct cache *c, const struct cache_options *o)
+{
+    c->tables = store_memory(o->samples);
+    if (c->tables > o->memory) {
+        c->tables = 0;
+        c->why = "memory leaves no room for its tables";
+        return;
+    }
+    c->has_store = store_open(&c->store, o) == 0;
+    c->opened = true;
+}
+
+struct cache *cache_open(const struct cache_options *o)
+{
+    struct cache *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->kind = o->kind;
+    c->most = o->memory;
+    c->why = "";
+    c->seed = hash_mix(hash_bytes(o->source ? o->source : "", o->source ? strlen(o->source) : 0, o->kind), o->variant);
+    if (o->folder && o->source)
+        open_store(c, o);
+    if (!o->in_memory)
+        return c;
+    c->has_shelf = shelf_init(&c->shelf, o->samples, o->memory - c->tables) == 0;
+    if (!c->has_shelf)
+        c->why = "memory leaves no room for it";
+    return c;
+}
+
+void cache_close(struct cache *c)
+{
+    if (!c)
+        return;
+    shelf_done(&c->shelf);
+    if (c->opened)
+        store_close(&c->store);
+    free(c);
+}
+
+/* ------------------------------------------------------------------ finding */
+
+static uint64_t key_of(const struct cache *c, uint64_t id)
+{
+    const uint64_t key = id ? hash_mix(c->seed, id) : 0;
+    return id && key == 0 ? 1 : key;
+}
+
+bool cache_asks_id(const struct cache *c, int64_t sample)
+{
+    size_t n;
+    if (!c || !c->has_store || (c->has_shelf && shelf_find(&c->shelf, sample, &n)))
+        return false;
+    return !store_knows(&c->store, sample);
+}
+
+static bool find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry *out)
+{
+    *out = (struct cache_entry){.sample = sample};
+    if (c->has_shelf)
+        out->bytes = shelf_find(&c->shelf, sample, &out->n);
+    if (out->bytes)
+        return true;
+    return c->has_store && store_find(&c->store, sample, key_of(c, id), out);
+}
+
+bool cache_find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry *out)
+{
+    if (!c)
+        return false;
+    const bool found = find(c, sample, id, out);
+    atomic_fetch_add_explicit(found ? &c->hits : &c->misses, 1, memory_order_relaxed);
+    return found;
+}
+
+bool cache_load(struct cache *c, const struct cache_entry *e, void *to)
+{
+    const bool good = store_load(&c->store, e, to);
+    if (!good) {
+        atomic_fetch_sub_explicit(&c->hits, 1, memory_order_relaxed);
+        return false;
+    }
+    if (c->has_shelf)
+        shelf_put(&c->shelf, e->sample, to, e->n, false);
+    return true;
+}
+
+/* ------------------------------------------------------------------ keeping */
+
+bool cache_has_room(struct cache *c, int64_t sample, size_t n)
+{
+    size_t held;
+    if (!c || n == 0)
+        return false;
+    if (c->has_shelf && !shelf_find(&c->shelf, sample, &held) && shelf_fits(&c->shelf, n))
+        return true;
+    return c->has_store && !store_knows(&c->store, sample) && store_fits(&c->store, n);
+}
+
+static void put(struct cache *c, int64_t sample, uint64_t id, const void *bytes, size_t n, bool renew)
+{
+    if (!c || n == 0)
+        return;
+    if (c->has_shelf)
+        shelf_put(&c->shelf, sample, bytes, n, renew);
+    if (c->has_store)
+        store_put(&c->store, sample, key_of(c, id), bytes, n, renew);
+}
+
+void cache_put(struct cache *c, int64_t sample, uint64_t id, const void *bytes, size_t n)
+{
+    put(c, sample, id, bytes, n, false);
+}
+
+void cache_renew(struct cache *c, int64_t sample, uint64_t id, const void *bytes, size_t n)
+{
+    put(c, sample, id, bytes, n, true);
+}
+
+/* ------------------------------------------------------------------ seeing */
+
+void cache_stats(struct cache *c, struct cache_stats *out)
+{
+    *out = (struct cache_stats){0};
+    if (!c)
+        return;
+    out->memory_bytes = (int64_t)(shelf_held(&c->shelf) + c->tables);
+    out->memory_most = (int64_t)c->most;
+    out->hits = atomic_load_explicit(&c->hits, memory_order_relaxed);
+    out->misses = atomic_load_explicit(&c->misses, memory_order_relaxed);
+    out->entries = atomic_load_explicit(&c->shelf.entries, memory_order_relaxed);
+    if (!c->has_store)
+        return;
+    struct store *s = &c->store;
+    pthread_mutex_lock(&s->lock);
+    out->on_disk = true;
+    out->disk_bytes = s->bytes;
+    out->disk_most = s->limit;
+    out->entries = s->entries > out->entries ? s->entries : out->entries;
+    pthread_mutex_unlock(&s->lock);
+    out->broken = atomic_load_explicit(&s->broken, memory_order_relaxed);
+}
+
+void cache_why_not(struct cache *c, char *buf, size_t n)
+{
+    snprintf(buf, n, "%s", c ? c->why : "there is no memory for it");
+    if (!c || !c->opened || buf[0])
+        return;
+    struct store *s = &c->store;
+    pthread_mutex_lock(&s->lock);
+    snprintf(buf, n, "%s", s->why);
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.c -- a pair of files that one process at a time appends entries to.
+ *
+ * The lock is flock's on the index, held while the process lives: the system drops it, however the process ends, and
+ * the next one that has something to write goes on behind the last whole record. Readers take no lock: what they see
+ * is only ever appended to. Who deletes the files takes nothing from those that have them open.
+ */
+#include "cache/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/hash.h"
+
+static const uint32_t MAGIC = 0x31306373; /* in this machine's byte order; the digits are the version */
+
+enum { OPEN_FLAGS = O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW };
+
+/* ------------------------------------------------------------------ records */
+
+uint64_t segment_sum(uint64_t key, const void *bytes, size_t n)
+{
+    return hash_bytes(bytes, n, key);
+}
+
+static uint64_t check_of(const struct record *r)
+{
+    return hash_bytes(r, offsetof(struct record, check), MAGIC);
+}
+
+struct record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n)
+{
+    struct record r = {.magic = MAGIC, .kind = kind, .key = key, .at = (uint64_t)at, .n = n};
+    r.sum = segment_sum(key, bytes, n);
+    r.check = check_of(&r);
+    return r;
+}
+
+bool segment_record_good(const struct record *r)
+{
+    return r->magic == MAGIC && r->check == check_of(r) && r->at <= INT64_MAX / 2 && r->n > 0 && r->n <= INT32_MAX;
+}
+
+/* ------------------------------------------------------------------ files */
+
+void segment_none(struct segment *s)
+{
+    *s = (struct segment){.index = -1, .data = -1};
+}
+
+void segment_close(struct segment *s)
+{
+    if (s->index >= 0)
+        close(s->index);
+    if (s->data >= 0)
+        close(s->data);
+    segment_none(s);
+}
+
+static int open_part(int dir, const char *name, const char *suffix, int flags)
+{
+    char file[SEGMENT_NAME + 8];
+    struct stat st;
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    const int fd = openat(dir, file, flags | OPEN_FLAGS, 0600);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+        return fd;
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+static int open_both(struct segment *s, int dir, const char *name, int flags)
+{
+    segment_none(s);
+    snprintf(s->name, sizeof s->name, "%s", name);
+    s->index = open_part(dir, name, ".index", flags);
+    s->data = s->index < 0 ? -1 : open_part(dir, name, ".data", flags);
+    if (s->data >= 0)
+        return 0;
+    const int why = errno;
+    segment_close(s);
+    return why ? why : EIO;
+}
+
+int segment_open(struct segment *s, int dir, const char *name)
+{
+    return open_both(s, dir, name, O_RDONLY) == 0 ? 0 : -1;
+}
+
+/* Where to go on writing, behind the last whole record. */
+static int find_ends(struct segment *s)
+{
+    struct stat index, data;
+    if (flock(s->index, LOCK_EX | LOCK_NB) != 0 || fstat(s->index, &index) != 0 || fstat(s->data, &data) != 0 ||
+        index.st_nlink == 0 || data.st_nlink == 0)
+        return -1;
+    s->index_end = (int64_t)index.st_size / (int64_t)sizeof(struct record) * (int64_t)sizeof(struct record);
+    s->data_end = (int64_t)data.st_size;
+    s->ours = true;
+    return 0;
+}
+
+int segment_lock(struct segment *s, int dir)
+{
+    struct segment mine;
+    if (open_both(&mine, dir, s->name, O_RDWR) != 0)
+        return -1;
+    mine.seen = s->seen;
+    if (find_ends(&mine) != 0) {
+        segment_close(&mine);
+        return -1;
+    }
+    /* The descriptors that others may be reading with stay the same. */
+    if (dup3(mine.index, s->index, O_CLOEXEC) < 0 || dup3(mine.data, s->data, O_CLOEXEC) < 0) {
+        segment_close(&mine);
+        return -1;
+    }
+    s->index_end = mine.index_end;
+    s->data_end = mine.data_end;
+    s->ours = true;
+    segment_close(&mine); /* the lock belongs to what was opened, which s->index still refers to */
+    return 0;
+}
+
+int segment_make(struct segment *s, int dir, const char *prefix)
+{
+    char name[SEGMENT_NAME];
+    snprintf(name, sizeof name, "%s.%lx.%llx", prefix, (unsigned long)getpid(), (unsigned long long)now_ns());
+    const int why = open_both(s, dir, name, O_RDWR | O_CREAT | O_EXCL);
+    if (why != 0)
+        return why;
+    if (find_ends(s) != 0) { /* a file system without locks: the name is ours alone anyway */
+        s->index_end = s->data_end = 0;
+        s->ours = true;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ reading the index */
+
+enum { AT_ONCE = 256 };
+
+void segment_news(struct segment *s, void (*each)(void *user, const struct record *r), void *user)
+{
+    struct record some[AT_ONCE];
+    struct stat st;
+    if (fstat(s->index, &st) != 0)
+        return;
+    for (;;) {
+        const int64_t left = ((int64_t)st.st_size - s->seen) / (int64_t)sizeof some[0];
+        const int64_t n = left < AT_ONCE ? left : AT_ONCE;
+        if (n < 1 || !file_read_at(s->index, some, (size_t)n * sizeof some[0], s->seen))
+            return;
+        for (int64_t i = 0; i < n; i++)
+            if (segment_record_good(&some[i]))
+                each(user, &some[i]);
+        s->seen += n * (int64_t)sizeof some[0];
+    }
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.h -- a pair of files that one process at a time appends entries to, and any may read.
+ *
+ *     NAME.data     the bytes of the entries, one after the other
+ *     NAME.index    a record of fixed size for each, written after its bytes
+ *
+ * A process that is killed leaves bytes without a record, or part of a record at the end: neither is ever looked at.
+ * A record proves itself, so that one that is damaged is passed over; the bytes are proved when they are read.
+ */
+#ifndef SEGMENT_H
+#define SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SEGMENT_NAME = 96 };
+
+struct record {
+    uint32_t magic, kind;
+    uint64_t key, at, n;
+    uint64_t sum;   /* of the bytes, seeded with the key */
+    uint64_t check; /* of all before it */
+};
+
+struct segment {
+    int index, data; /* descriptors; -1: none */
+    int64_t seen;    /* bytes of the index that were read */
+    bool ours;       /* locked and open for writing */
+    int64_t index_end, data_end;
+    char name[SEGMENT_NAME]; /* without the suffix */
+};
+
+/* Opens NAME.* below dir for reading; 0, or -1 when it is not there or not this user's. */
+int segment_open(struct segment *s, int dir, const char *name);
+/* Makes it ours: 0, or -1 when another process has it, or it is not there any more. */
+int segment_lock(struct segment *s, int dir);
+/* A new one, ours; 0, or the errno. */
+int segment_make(struct segment *s, int dir, const char *prefix);
+void segment_close(struct segment *s); /* also zeroed-by-segment_none, also twice */
+void segment_none(struct segment *s);
+
+/* Calls each(user, record) for the good records that came since the last call. */
+void segment_news(struct segment *s, void (*each)(void *user, const struct record *r), void *user);
+
+struct record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n);
+uint64_t segment_sum(uint64_t key, const void *bytes, size_t n);
+bool segment_record_good(const struct record *r);
+
+#endif

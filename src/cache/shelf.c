@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shelf.c -- entries in memory.
+ *
+ *     base: | nothing | length, bytes, zeros | length, bytes, zeros | ... used | not touched yet
+ *     slots[sample]: where its entry begins, in units of UNIT; EMPTY; FILLING
+ *
+ * Invariants:
+ *   (1) used only grows, and what lies below it belongs to one writer or is never written again.
+ *   (2) A slot is set, with release, after its entry was written; readers take it with acquire.
+ *   (3) FILLING is left by the thread that set it, and by no other.
+ *   (4) What was never written is zero, so that an entry is followed by zeros.
+ */
+#include "cache/shelf.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "cache/cache.h"
+
+enum { EMPTY = 0, FILLING = 1, UNIT = 32, HEAD = 16, FIRST = 2 };
+
+static const size_t MOST = (size_t)UINT32_MAX * UNIT;
+
+int shelf_init(struct shelf *s, int64_t samples, size_t bytes)
+{
+    const size_t slots = (size_t)samples * sizeof *s->slots;
+    if (samples < 1 || bytes <= slots + FIRST * UNIT)
+        return -1;
+    const size_t cap = bytes - slots < MOST ? bytes - slots : MOST;
+    s->slots = pages_new(slots);
+    s->base = pages_new(cap);
+    s->slots_bytes = slots;
+    s->cap = cap;
+    s->samples = samples;
+    atomic_init(&s->used, FIRST * UNIT);
+    if (s->slots && s->base)
+        return 0;
+    shelf_done(s);
+    return -1;
+}
+
+void shelf_done(struct shelf *s)
+{
+    pages_free(s->base, s->cap);
+    pages_free((void *)s->slots, s->slots_bytes);
+    s->base = NULL;
+    s->slots = NULL;
+    s->samples = 0;
+}
+
+const uint8_t *shelf_find(const struct shelf *s, int64_t sample, size_t *n)
+{
+    const uint32_t slot = sample < s->samples ? atomic_load_explicit(&s->slots[sample], memory_order_acquire) : EMPTY;
+    if (slot < FIRST)
+        return NULL;
+    const uint8_t *p = s->base + (size_t)slot * UNIT;
+    uint64_t length;
+    memcpy(&length, p, sizeof length);
+    *n = (size_t)length;
+    return p + HEAD;
+}
+
+/* Bytes an entry takes; 0 when it can have no place at all. */
+static size_t cost(const struct shelf *s, size_t n)
+{
+    if (n > s->cap)
+        return 0;
+    return (HEAD + n + CACHE_SLACK + UNIT - 1) / UNIT * UNIT;
+}
+
+bool shelf_fits(const struct shelf *s, size_t n)
+{
+    const size_t need = cost(s, n);
+    return need > 0 && need <= s->cap - atomic_load_explicit(&s->used, memory_order_relaxed);
+}
+
+/* A place of its own for an entry of n bytes; 0: none left. */
+static size_t claim(struct shelf *s, size_t n)
+{
+    const size_t need = cost(s, n);
+    size_t at = atomic_load_explicit(&s->used, memory_order_relaxed);
+    do {
+        if (need == 0 || need > s->cap - at)
+            return 0;
+    } while (
+        !atomic_compare_exchange_weak_explicit(&s->used, &at, at + need, memory_order_relaxed, memory_order_relaxed));
+    return at;
+}
+
+bool shelf_put(struct shelf *s, int64_t sample, const void *bytes, size_t n, bool renew)
+{
+    _Atomic uint32_t *slot = &s->slots[sample];
+    uint32_t old = EMPTY;
+    const bool first =
+        atomic_compare_exchange_strong_explicit(slot, &old, FILLING, memory_order_relaxed, memory_order_relaxed);
+    if (!first && (!renew || old == FILLING))
+        return false;
+    const size_t at = claim(s, n);
+    if (at == 0) {
+        if (first)
+            atomic_store_explicit(slot, EMPTY, memory_order_relaxed);
+        return false;
+    }
+    const uint64_t length = n;
+    memcpy(s->base + at, &length, sizeof length);
+    memcpy(s->base + at + HEAD, bytes, n);
+    atomic_store_explicit(slot, (uint32_t)(at / UNIT), memory_order_release);
+    if (first)
+        atomic_fetch_add_explicit(&s->entries, 1, memory_order_relaxed);
+    return true;
+}
+
+size_t shelf_held(const struct shelf *s)
+{
+    return s->base ? s->slots_bytes + atomic_load_explicit(&s->used, memory_order_relaxed) : 0;
+}

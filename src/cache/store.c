@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.c -- entries on disk.
+ *
+ *     slots[sample] --> spots[] --> segments[].data
+ *     key --> table ------^
+ *
+ * At open the indexes of all segments are read into spots, and the table finds them by key. A sample's first find goes
+ * through the table, under lock, since only the key of its state now tells which entry is its own; the slot remembers
+ * the spot from then on, without lock. A key may have several spots: written twice by two processes, or again after
+ * one was found broken. The longest counts, then the latest; one that proves broken is forgotten, and the next
+ * find sees another or none.
+ *
+ * What others append meanwhile is looked for on every LOOK-th miss, so that ranks share what each of them makes.
+ *
+ * Writing: room is claimed under lock, the bytes are written without it, and then, under lock again, the record. So
+ * a record is never there before its bytes, whenever the process is killed. The first failure ends the writing, for
+ * good: a disk that is full or read-only will not be better for the next sample.
+ */
+#include "cache/store.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "cache/folder.h"
+
+struct spot {
+    uint64_t key, at, sum;
+    uint32_t n, segment;
+};
+
+enum { UNKNOWN = 0, FILLING = 1, FIRST = 2, LOOK = 64 };
+
+static const uint32_t PROVED = UINT32_C(1) << 31, GONE = UINT32_MAX;
+static const int64_t LOOK_BYTES = 64 << 20;
+
+/* ------------------------------------------------------------------ tables */
+
+static uint32_t spots_for(int64_t samples)
+{
+    const int64_t most = (int64_t)PROVED - FIRST - 1, n = samples + samples / 4 + 1024;
+    return (uint32_t)(n < most ? n : most);
+}
+
+static uint32_t table_for(uint32_t spots)
+{
+    uint32_t size = 1024;
+    while (size < UINT32_C(1) << 31 && size / 5 * 4 < spots)
+        size *= 2;
+    return size;
+}
+
+size_t store_memory(int64_t samples)
+{
+    const uint32_t spots = spots_for(samples);
+    return (size_t)samples * sizeof(uint32_t) + (size_t)spots * sizeof(struct spot) +
+           (size_t)table_for(spots) * sizeof(uint32_t);
+}
+
+static int make_tables(struct store *s, int64_t samples)
+{
+    s->samples = samples;
+    s->max_spots = spots_for(samples);
+    s->table_size = table_for(s->max_spots);
+    s->slots = pages_new((size_t)samples * sizeof *s->slots);
+    s->spots = pages_new((size_t)s->max_spots * sizeof *s->spots);
+    s->table = pages_new((size_t)s->table_size * sizeof *s->table);
+    return s->slots && s->spots && s->table ? 0 : -1;
+}
+
+/* The place in the table of the best spot for a key; -1: none. The table is never full. */
+static int64_t look_up(const struct store *s, uint64_t key)
+{
+    int64_t best = -1;
+    for (uint32_t i = (uint32_t)key & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
+        if (s->table[i] == GONE || s->spots[s->table[i] - 1].key != key)
+            continue;
+        const struct spot *now = best < 0 ? NULL : &s->spots[s->table[best] - 1];
+        const struct spot *new = &s->spots[s->table[i] - 1];
+        if (!now || new->n > now->n || (new->n == now->n &&new > now))
+            best = i;
+    }
+    return best;
+}
+
+/* The number of the new spot; -1: no room for it. */
+static int64_t add_spot(struct store *s, const struct record *r, int segment)
+{
+    if (s->n_spots >= s->max_spots)
+        return -1;
+    s->spots[s->n_spots] =
+        (struct spot){.key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
+    uint32_t i = (uint32_t)r->key & (s->table_size - 1);
+    while (s->table[i])
+        i = (i + 1) & (s->table_size - 1);
+    s->table[i] = ++s->n_spots;
+    s->entries++;
+    s->bytes += (int64_t)(r->n + sizeof *r);
+    return s->n_spots - 1;
+}
+
+/* ------------------------------------------------------------------ what there is */
+
+struct reading {
+    struct store *s;
+    int segment;
+};
+
+static void take_record(void *user, const struct record *r)
+{
+    const struct reading *g = user;
+    if (r->kind == g->s->kind)
+        add_spot(g->s, r, g->segment);
+}
+
+static bool has_segment(const struct store *s, const char *name, size_t length)
+{
+    for (int i = 0; i < s->n_segments; i++)
+        if (strncmp(s->segments[i].name, name, length) == 0 && s->segments[i].name[length] == 0)
+            return true;
+    return false;
+}
+
+/* Whether a file is the index of a segment of this kind; the length of the name without its suffix. */
+static size_t is_index(const struct store *s, const char *file)
+{
+    const size_t n = strlen(file), suffix = strlen(".index"), prefix = strlen(s->prefix);
+    if (n <= suffix || n - suffix >= SEGMENT_NAME || strcmp(file + n - suffix, ".index") != 0)
+        return 0;
+    return strncmp(file, s->prefix, prefix) == 0 && file[prefix] == '.' ? n - suffix : 0;
+}
+
+static void find_segments(struct store *s)
+{
+    const int fd = dup(s->dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    rewinddir(d); /* the descriptors share their place */
+    for (const struct dirent *f; s->n_segments < STORE_SEGMENTS && (f = readdir(d));) {
+        char name[SEGMENT_NAME];
+        const size_t n = is_index(s, f->d_name);
+        if (n == 0 || has_segment(s, f->d_name, n))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, f->d_name);
+        if (segment_open(&s->segments[s->n_segments], s->dir, name) == 0)
+            s->n_segments++;
+    }
+    closedir(d);
+}
+
+/* New segments and new records of others. */
+static void look(struct store *s)
+{
+    const int64_t before = s->bytes;
+    find_segments(s);
+    for (int i = 0; i < s->n_segments; i++) {
+        struct reading g = {s, i};
+        if (i != s->own)
+            segment_news(&s->segments[i], take_record, &g);
+    }
+    s->held += s->bytes - before;
+}
+
+static void touch_segments(const struct store *s)
+{
+    const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+    for (int i = 0; i < s->n_segments; i++)
+        futimens(s->segments[i].index, now); /* when it was last used, for `cache ls` */
+}
+
+/* ------------------------------------------------------------------ life */
+
+static int refuse(struct store *s, const char *what, int why)
+{
+    char words[128];
+    if (why)
+        snprintf(s->why, sizeof s->why, "%s: %s", what, strerror_r(why, words, sizeof words));
+    else
+        snprintf(s->why, sizeof s->why, "%s", what);
+    s->read_only = true;
+    return -1;
+}
+
+static void set_limits(struct store *s, const struct cache_options *o)
+{
+    struct rlimit r;
+    s->held = folder_bytes(o->folder);
+    s->limit = o->disk > 0 ? o->disk : folder_share(s->dir, s->held, &s->spare);
+    s->file_limit = INT64_MAX / 2;
+    if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < (rlim_t)s->file_limit)
+        s->file_limit = (int64_t)r.rlim_cur; /* writing past it would be a signal */
+}
+
+int store_open(struct store *s, const struct cache_options *o)
+{
+    int why = 0;
+    *s = (struct store){.dir = -1, .own = -1, .kind = (uint32_t)o->kind};
+    pthread_mutex_init(&s->lock, NULL);
+    if (make_tables(s, o->samples) != 0)
+        return refuse(s, "no memory for its tables", 0);
+    s->dir = folder_open(o->folder, o->source, &why);
+    if (s->dir < 0)
+        return refuse(s, "its folder cannot be made", why);
+    snprintf(s->prefix, sizeof s->prefix, "%s.%016llx", cache_kind_name(o->kind), (unsigned long long)o->variant);
+    set_limits(s, o);
+    const int64_t held = s->held;
+    look(s);
+    s->held = held; /* the folder's sum has them already */
+    touch_segments(s);
+    return 0;
+}
+
+void store_close(struct store *s)
+{
+    for (int i = 0; i < s->n_segments; i++)
+        segment_close(&s->segments[i]);
+    if (s->dir >= 0)
+        close(s->dir);
+    pages_free((void *)s->slots, (size_t)s->samples * sizeof *s->slots);
+    pages_free(s->spots, (size_t)s->max_spots * sizeof *s->spots);
+    pages_free(s->table, (size_t)s->table_size * sizeof *s->table);
+    pthread_mutex_destroy(&s->lock);
+}
+
+/* ------------------------------------------------------------------ finding */
+
+bool store_knows(const struct store *s, int64_t sample)
+{
+    return atomic_load_explicit(&s->slots[sample], memory_order_acquire) >= FIRST;
+}
+
+static void entry_of(const struct store *s, int64_t sample, uint32_t slot, struct cache_entry *out)
+{
+    const struct spot *p = &s->spots[(slot & ~PROVED) - FIRST];
+    *out = (struct cache_entry){.n = p->n, .sample = sample, .spot = slot};
+}
+
+bool store_find(struct store *s, int64_t sample, uint64_t key, struct cache_entry *out)
+{
+    uint32_t slot = atomic_load_explicit(&s->slots[sample], memory_order_acquire);
+    if (slot >= FIRST) {
+        entry_of(s, sample, slot, out);
+        return true;
+    }
+    if (key == 0)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    int64_t i = look_up(s, key);
+    if (i < 0 && s->misses++ % LOOK == 0) {
+        look(s);
+        i = look_up(s, key);
+    }
+    if (i >= 0)
+        slot = s->table[i] - 1 + FIRST;
+    pthread_mutex_unlock(&s->lock);
+    if (i < 0)
+        return false;
+    entry_of(s, sample, slot, out);
+    uint32_t unknown = UNKNOWN;
+    atomic_compare_exchange_strong_explicit(&s->slots[sample], &unknown, slot, memory_order_release,
+                                            memory_order_relaxed);
+    return true;
+}
+
+/* What is not as it was put is not found again. */
+static void forget(struct store *s, const struct cache_entry *e, uint32_t spot)
+{
+    uint32_t slot = e->spot;
+    atomic_fetch_add_explicit(&s->broken, 1, memory_order_relaxed);
+    pthread_mutex_lock(&s->lock);
+    const uint32_t mask = s->table_size - 1;
+    for (uint32_t i = (uint32_t)s->spots[spot].key & mask; s->table[i]; i = (i + 1) & mask)
+        if (s->table[i] == spot + 1) {
+            s->table[i] = GONE;
+            s->entries--;
+        }
+    pthread_mutex_unlock(&s->lock);
+    atomic_compare_exchange_strong_explicit(&s->slots[e->sample], &slot, UNKNOWN, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+bool store_load(struct store *s, const struct cache_entry *e, void *to)
+{
+    const uint32_t spot = (e->spot & ~PROVED) - FIRST;
+    const struct spot *p = &s->spots[spot];
+    const bool read = file_read_at(s->segments[p->segment].data, to, p->n, (int64_t)p->at);
+    if (read && (e->spot & PROVED))
+        return true;
+    if (!read || segment_sum(p->key, to, p->n) != p->sum) {
+        forget(s, e, spot);
+        return false;
+    }
+    uint32_t slot = e->spot;
+    atomic_compare_exchange_strong_explicit(&s->slots[e->sample], &slot, e->spot | PROVED, memory_order_relaxed,
+                                            memory_order_relaxed);
+    return true;
+}
+
+/* ------------------------------------------------------------------ keeping */
+
+/* Under lock. The one that is written to: one that nobody writes to any more, or a new one. */
+static int choose_own(struct store *s)
+{
+    for (int i = 0; i < s->n_segments; i++) {
+        struct reading g = {s, i};
+        if (segment_lock(&s->segments[i], s->dir) != 0)
+            continue;
+        segment_news(&s->segments[i], take_record, &g); /* of whoever had it before */
+        s->own = i;
+        return 0;
+    }
+    if (s->n_segments == STORE_SEGMENTS)
+        return refuse(s, "too many processes write to its folder", 0);
+    const int why = segment_make(&s->segments[s->n_segments], s->dir, s->prefix);
+    if (why)
+        return refuse(s, "nothing can be written to its folder", why);
+    s->own = s->n_segments++;
+    return 0;
+}
+
+static bool fits(struct store *s, size_t n)
+{
+    const int64_t need = (int64_t)(n + sizeof(struct record));
+    if (s->read_only || n == 0 || n > INT32_MAX || need > s->limit - s->held)
+        return false;
+    return s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end;
+}
+
+bool store_fits(struct store *s, size_t n)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool yes = fits(s, n);
+    pthread_mutex_unlock(&s->lock);
+    return yes;
+}
+
+/* Under lock: other programs fill the disk, too. */
+static bool disk_has_room(struct store *s, size_t n)
+{
+    s->unlooked += (int64_t)n;
+    if (s->spare == 0 || s->unlooked < LOOK_BYTES)
+        return true;
+    s->unlooked = 0;
+    const int64_t left = folder_free(s->dir);
+    return left < 0 || left >= s->spare || refuse(s, "the disk is nearly full", 0) == 0;
+}
+
+/* Room for n bytes: where, or -1. */
+static int64_t claim(struct store *s, size_t n)
+{
+    int64_t at = -1;
+    pthread_mutex_lock(&s->lock);
+    if (fits(s, n) && disk_has_room(s, n) && (s->own >= 0 || choose_own(s) == 0) && fits(s, n)) {
+        struct segment *own = &s->segments[s->own];
+        at = own->data_end;
+        own->data_end += (int64_t)n;
+        s->held += (int64_t)(n + sizeof(struct record));
+    }
+    pthread_mutex_unlock(&s->lock);
+    return at;
+}
+
+/* Writes the bytes, then the record; the number of its spot, or -1. */
+static int64_t write_entry(struct store *s, uint64_t key, int64_t at, const void *bytes, size_t n)
+{
+    struct segment *own = &s->segments[s->own]; /* once chosen, it stays */
+    int why = file_write_at(own->data, bytes, n, at);
+    const struct record r = segment_record(s->kind, key, at, bytes, n);
+    int64_t spot = -1;
+    pthread_mutex_lock(&s->lock);
+    if (why == 0 && !s->read_only)
+        why = file_write_at(own->index, &r, sizeof r, own->index_end);
+    if (why != 0 && !s->read_only)
+        refuse(s, "it cannot be written", why);
+    if (!s->read_only) {
+        own->index_end += (int64_t)sizeof r;
+        spot = add_spot(s, &r, s->own);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return spot;
+}
+
+bool store_put(struct store *s, int64_t sample, uint64_t key, const void *bytes, size_t n, bool renew)
+{
+    _Atomic uint32_t *slot = &s->slots[sample];
+    uint32_t old = UNKNOWN;
+    if (key == 0)
+        return false;
+    const bool first =
+        atomic_compare_exchange_strong_explicit(slot, &old, FILLING, memory_order_relaxed, memory_order_relaxed);
+    if (!first && (!renew || old == FILLING))
+        return false;
+    const int64_t at = claim(s, n), spot = at < 0 ? -1 : write_entry(s, key, at, bytes, n);
+    if (spot >= 0)
+        atomic_store_explicit(slot, ((uint32_t)spot + FIRST) | PROVED, memory_order_release);
+    else if (first)
+        atomic_store_explicit(slot, UNKNOWN, memory_order_relaxed);
+    return spot >= 0;
+}
