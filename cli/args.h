@@ -32,7 +32,6 @@ struct args {
     int64_t epochs, stop_after;
     const char *state;
     int each_sample, json, all;
-    int cache; /* none so far */
     const char *output, *quarantine;
     int columns, rows;
     int64_t index, epoch;

@@ -13,8 +13,9 @@ static const struct args_word layouts[] = {{"NCHW", STK_NCHW, 0}, {"NHWC", STK_N
 static const struct args_word fidelities[] = {{"exact", STK_EXACT, 0}, {"draft", STK_DRAFT, 0}, {0}};
 static const struct args_word policies[] = {
     {"raise", STK_RAISE, 0}, {"skip", STK_SKIP, 0}, {"replace", STK_REPLACE, 0}, {0}};
-static const struct args_word caches[] = {{"none", 0, 0},   {"bytes", 1, 1}, {"dct", 2, 1},
-                                          {"pixels", 3, 1}, {"auto", 4, 1},  {0}};
+static const struct args_word caches[] = {{"none", STK_CACHE_NONE, 0}, {"bytes", STK_CACHE_BYTES, 0},
+                                          {"dct", STK_CACHE_DCT, 1},   {"pixels", STK_CACHE_PIXELS, 0},
+                                          {"auto", STK_CACHE_AUTO, 0}, {0}};
 static const struct args_word readers[] = {
     {"auto", STK_READER_DEFAULT, 0}, {"pread", STK_READER_PREAD, 0}, {"uring", STK_READER_URING, 0}, {0}};
 static const struct args_word cpus[] = {
@@ -70,10 +71,12 @@ const struct args_option args_common[] = {
      "256000000"},
     {"max-bytes", 0, ARGS_SIZE, FOR_SOURCE, AT(o.max_bytes), 0, 0, NULL, "SIZE", "a larger file is a bad sample",
      "1GiB"},
-    {"cache", 0, ARGS_WORD, FOR_SOURCE, AT(cache), 0, 0, caches, "WHAT",
-     "what of the data to keep; this version has none", "none"},
+    {"cache", 0, ARGS_WORD, FOR_SOURCE, AT(o.cache), 0, 0, caches, "WHAT",
+     "what to keep from the first epoch for later ones: bytes, pixels, auto", "none"},
     {"cache-dir", 0, ARGS_TEXT, FOR_SOURCE, AT(o.cache_dir), 0, 0, NULL, "DIR",
-     "where the index is kept; off writes nothing", "as `stoker info` says"},
+     "where: --cache keeps there, not in memory; off writes nothing", "as `stoker info` says"},
+    {"cache-size", 0, ARGS_SIZE, FOR_SOURCE, AT(o.cache_size), 0, 0, NULL, "SIZE", "that --cache-dir may hold",
+     "half of what the disk can spare"},
     {"reader", 0, ARGS_WORD, FOR_SOURCE, AT(o.reader), 0, 0, readers, "HOW", "auto or pread", "auto"},
     {"cpu", 0, ARGS_WORD, FOR_SOURCE, AT(o.cpu), 0, 0, cpus, "SET", "instruction set: c, avx2 or avx512",
      "the best there is"},

@@ -8,6 +8,8 @@
  */
 #include "desk.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/size.h"
 
@@ -44,6 +46,19 @@ void desk_done(struct desk *d)
 size_t desk_held(const struct desk *d)
 {
     return d->reading.file.cap + d->arena.cap;
+}
+
+uint8_t *desk_blank(struct desk *d, size_t n)
+{
+    enum { SLACK = IMAGE_SLACK };
+    struct buf *f = &d->reading.file;
+    if (d->budget && desk_held(d) > d->budget->share)
+        drop(d);
+    if (n > SIZE_MAX / 2 || charge(d, n + SLACK, NULL) != STK_OK || buf_reserve(f, n + SLACK))
+        return NULL;
+    f->len = n;
+    memset(f->data + n, 0, SLACK);
+    return f->data;
 }
 
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)

@@ -26,6 +26,8 @@ struct desk {
 int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e);
 void desk_done(struct desk *d); /* also zeroed, also half-built */
 
+/* Room for n bytes in place of a file's, followed by zeros; NULL: it may not be had. */
+uint8_t *desk_blank(struct desk *d, size_t n);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* scratch in the arena, foreign in the codec's own heap. STK_EDATA with words when it never fits. */
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);

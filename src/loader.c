@@ -4,9 +4,9 @@
  *
  *     ticket -> read -> head -> draw -> decode -> transform -> row
  *
- * make_picture below is that path; all else here gives it its tickets, its memory and its policy on
- * errors. Nothing is shared between workers but the ring, the source and the plan, which are
- * read-only, and the budget.
+ * make_picture below is that path, and keep.c the short cuts that later epochs take; all else here gives it its
+ * tickets, its memory and its policy on errors. Nothing is shared between workers but the ring, the source and the
+ * plan, which are read-only, and the budget.
  */
 #include "loader.h"
 
@@ -45,14 +45,22 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
     struct image image;
     int warnings = 0;
 
+    if (keep_row(l, w, d, row))
+        return STK_OK;
     uint64_t clock = now_ns();
-    int rc = desk_read(&w->desk, l->source, (int64_t)d->sample, e);
+    int rc = STK_OK;
+    if (!keep_read(l, w, (int64_t)d->sample)) {
+        rc = desk_read(&w->desk, l->source, (int64_t)d->sample, e);
+        if (rc == STK_OK)
+            atomic_fetch_add_explicit(&w->count.read_bytes, r->n_bytes, memory_order_relaxed);
+    }
     clock = lap(&w->count.read_ns, clock);
     if (rc != STK_OK)
         return rc;
-    atomic_fetch_add_explicit(&w->count.read_bytes, r->n_bytes, memory_order_relaxed);
 
     rc = decode_head(r->bytes, r->n_bytes, &limits, &head, e);
+    if (rc == STK_OK && keep_fill(l, w, d, &head, row))
+        return STK_OK;
     if (rc == STK_OK)
         rc = plan_draw(l->plan, d, head_width(&head), head_height(&head), &job, e);
     if (rc == STK_OK)
@@ -65,6 +73,8 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         atomic_fetch_add_explicit(&w->count.warnings, 1, memory_order_relaxed);
     if (rc != STK_OK)
         return rc;
+    if (!warnings)
+        keep_bytes(l, w, (int64_t)d->sample);
 
     rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
     lap(&w->count.transform_ns, clock);

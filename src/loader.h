@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "batch/ring.h"
 #include "desk.h"
+#include "keep.h"
 #include "source/order.h"
 #include "transform/plan.h"
 
@@ -26,8 +27,10 @@ struct counters {
 struct worker {
     struct desk desk;
     struct walk walk;
-    uint8_t *made; /* the picture that an op turns into the row; NULL: the op works in place */
-    int64_t run;   /* rows a ticket, so that one is worth some 50 µs */
+    uint8_t *made;     /* the picture that an op turns into the row; NULL: the op works in place */
+    int64_t run;       /* rows a ticket, so that one is worth some 50 µs */
+    uint64_t identity; /* of the sample at hand, when it was asked for */
+    bool from_cache;   /* its bytes are the cache's */
     struct counters count;
 };
 
@@ -43,6 +46,7 @@ struct stk_loader {
     struct depot *depot;
     struct ring ring;
     struct budget budget;
+    struct keep keep;
     struct worker *workers;
     struct pool pool;
     stk_op_hook op;

@@ -4,6 +4,9 @@
  *
  *     memory = batches: at most half, at least two (one is with the caller)
  *            + scratch: what is left, half of it in shares, half for one large picture at a time
+ *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
+ *
+ * A cache takes nothing from the half that one large picture may need, so that no sample is bad for its sake.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +108,7 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
 }
 
 enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
+enum { SHARE_MOST = 64 << 20 }; /* per thread, where there is a better use for memory: a photo of 12 million pixels */
 enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
 
 static int too_little(const stk_options *o, uint64_t least, stk_error *e)
@@ -116,9 +120,9 @@ static int too_little(const stk_options *o, uint64_t least, stk_error *e)
                      (long long)o->batch_size, o->threads);
 }
 
-/* Batches ahead at first and at most, and bytes for scratch. */
+/* Batches ahead at first and at most, and bytes for scratch and for what is kept. */
 struct share {
-    int64_t depth, depth_most, scratch;
+    int64_t depth, depth_most, scratch, kept;
 };
 
 /* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
@@ -140,6 +144,9 @@ static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
     const int64_t room = batches / batch - 1; /* one is with the caller */
     s->depth = room < ahead ? room : ahead;
     s->depth_most = room < DEEPER * s->depth ? room : DEEPER * s->depth;
+    if (o->cache != STK_CACHE_NONE && s->depth_most > 2 * s->depth)
+        s->depth_most = 2 * s->depth;
+    s->kept = batches - (s->depth_most + 1) * batch;
     return STK_OK;
 }
 
@@ -162,6 +169,10 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     budget_init(&l->budget, (size_t)s.scratch, l->options.threads);
+    if (l->options.cache != STK_CACHE_NONE) {
+        s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
+        keep_open(l, (size_t)s.kept);
+    }
     const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
     return ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
 }
@@ -292,6 +303,7 @@ void loader_close(struct stk_loader *l)
     }
     if (l->budget.reserve)
         budget_done(&l->budget);
+    keep_close(&l->keep);
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);

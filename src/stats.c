@@ -41,12 +41,25 @@ static void add_memory(stk_loader *l, stk_stats *s)
     s->kept_bytes = out > in_ring ? out - in_ring : 0;
 }
 
+static void add_cache(stk_loader *l, stk_stats *s)
+{
+    struct cache_stats c;
+    cache_stats(l->keep.cache, &c);
+    s->memory_bytes += c.memory_bytes;
+    s->cache_bytes = c.memory_bytes;
+    s->cache_disk_bytes = c.disk_bytes;
+    s->cache_entries = c.entries;
+    s->cache_hits = c.hits;
+    s->cache_misses = c.misses;
+}
+
 static void collect(stk_loader *l, stk_stats *s)
 {
     *s = (stk_stats){.threads = l->options.threads, .memory_limit = l->options.memory};
     for (int i = 0; i < l->options.threads; i++)
         add_worker(s, &l->workers[i].count);
     add_memory(l, s);
+    add_cache(l, s);
     pthread_mutex_lock(&l->lock);
     s->seconds = seconds(now_ns() - l->opened_ns);
     s->waited_s = seconds(l->waited_ns);
@@ -144,6 +157,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_threads(l, &b);
     explain_pace(l, &b);
     explain_memory(l, &b);
+    keep_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
     buf_printf(&b, "reader     pread\n");
     const size_t len = b.len;

@@ -70,6 +70,12 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "fidelity must be exact; draft is not in this version");
     if (o->reader != STK_READER_PREAD)
         return usage(e, "reader must be pread; uring is not in this version");
+    if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
+        return usage(e, "cache must be none, bytes, dct, pixels or auto");
+    if (o->cache == STK_CACHE_DCT)
+        return usage(e, "cache must be none, bytes, pixels or auto; dct is not in this version");
+    if (o->cache_size < 0)
+        return usage(e, "cache_size is negative");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
         return usage(e, "on_error must be raise, skip or replace");
     if (!(o->max_bad <= 1)) /* nor NaN */
@@ -118,6 +124,8 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->fidelity = STK_EXACT;
     if (o->reader == STK_READER_DEFAULT)
         o->reader = STK_READER_PREAD;
+    if (o->cache == STK_CACHE_DEFAULT)
+        o->cache = STK_CACHE_NONE;
     if (o->on_error == STK_ON_ERROR_DEFAULT)
         o->on_error = STK_RAISE;
     if (o->max_bad == 0)

@@ -13,6 +13,14 @@ void budget_init(struct budget *b, size_t bytes, int threads)
     pthread_mutex_init(&b->turn, NULL);
 }
 
+size_t budget_cap(struct budget *b, size_t share, int threads)
+{
+    const size_t less = b->share > share ? (b->share - share) * (size_t)threads : 0;
+    if (less)
+        b->share = share;
+    return less;
+}
+
 void budget_done(struct budget *b)
 {
     pthread_mutex_destroy(&b->turn);

@@ -22,6 +22,8 @@ struct budget {
 };
 
 void budget_init(struct budget *b, size_t bytes, int threads);
+/* Shares of at most so many bytes; what one picture may take stays as it is. How much less is needed now. */
+size_t budget_cap(struct budget *b, size_t share, int threads);
 void budget_done(struct budget *b);
 
 /* Waits for the turn when need is over the share; STK_EDATA with words when it never fits. *in_turn is kept by

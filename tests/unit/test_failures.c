@@ -62,6 +62,9 @@ WRAP("read", DIR *, fdopendir, (int fd), (fd), NULL, EMFILE)
 WRAP("read", DIR *, opendir, (const char *p), (p), NULL, EMFILE)
 WRAP("read", struct dirent *, readdir, (DIR * d), (d), NULL, EIO)
 WRAP("read", struct dirent *, readdir64, (DIR * d), (d), NULL, EIO)
+WRAP("write", ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
+WRAP("write", ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
+WRAP("write", int, mkdir, (const char *p, mode_t mode), (p, mode), -1, EROFS)
 WRAP("thread", int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), (t, a, f, x),
      EAGAIN, EAGAIN)
 
@@ -152,8 +155,10 @@ static int read_epoch(stk_loader *l, uint64_t *hash)
     return rc;
 }
 
+enum { PLAIN, CACHED, KEPT, MODES }; /* without a cache; with one for the index; with one for pixels, too */
+
 /* 0: all went well, *hash is that of two epochs. */
-static int job(uint64_t *hash, int cached)
+static int job(uint64_t *hash, int mode)
 {
     char path[200], cache[200], state[300];
     snprintf(path, sizeof path, "%s/set", folder);
@@ -165,7 +170,9 @@ static int job(uint64_t *hash, int cached)
         .batch_size = 2,
         .threads = 1,
         .shuffle = 1,
-        .cache_dir = cached ? cache : "off",
+        .cache_dir = mode == PLAIN ? "off" : cache,
+        .cache = mode == KEPT ? STK_CACHE_PIXELS : STK_CACHE_NONE,
+        .cache_size = 1 << 20,
         .memory = 64 << 20,
     };
     stk_error e;
@@ -189,33 +196,50 @@ static int job(uint64_t *hash, int cached)
 
 static uint64_t right; /* the hash when nothing fails */
 
-static void fail_one_by_one(const char *kind, int cached)
+static void remove_cache(void)
 {
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf %s/cache", folder);
+    CHECK_EQ(system(command), 0);
+}
+
+static void fail_one_by_one(const char *kind, int mode)
+{
+    static const char *const words[MODES] = {"", ", with a cache", ", with pixels kept"};
     int n = 0;
     for (int more = 1; more; n++) {
         uint64_t hash;
+        if (mode == KEPT && n % 2 == 0) /* one run fills it, another finds what that one left */
+            remove_cache();
         failing = kind;
-        fail_in = n;
-        const int rc = job(&hash, cached);
-        more = fail_in < 0; /* it was reached */
+        fail_in = n / (mode == KEPT ? 2 : 1);
+        const int rc = job(&hash, mode);
+        more = fail_in < 0 || (mode == KEPT && n % 2); /* it was reached, or may be when the cache is filled */
         fail_in = -1;
+        failing = "";
         CHECK(rc != 0 || hash == right || strcmp(kind, "read") == 0);
+        CHECK(rc == 0 || strcmp(kind, "write") != 0); /* what cannot be written hinders nobody */
     }
-    printf("%s%s: %d calls, each failed once\n", kind, cached ? ", with a cache" : "", n - 1);
+    printf("%s%s: %d runs, each with a failure\n", kind, words[mode], n - 1);
     CHECK(n > (strcmp(kind, "thread") == 0 ? 1 : 10));
 }
 
 static void memory(void)
 {
-    fail_one_by_one("memory", 0);
-    fail_one_by_one("memory", 1);
+    for (int mode = 0; mode < MODES; mode++)
+        fail_one_by_one("memory", mode);
 }
 
 /* A folder that cannot be read to its end has fewer samples: the pixels may differ, never be wrong. */
 static void reads(void)
 {
-    fail_one_by_one("read", 0);
-    fail_one_by_one("read", 1);
+    for (int mode = 0; mode < MODES; mode++)
+        fail_one_by_one("read", mode);
+}
+
+static void writes(void)
+{
+    fail_one_by_one("write", KEPT);
 }
 
 static void threads(void)
@@ -293,8 +317,9 @@ int main(int argc, char **argv)
     int rc = job(&right, 0);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {T(memory), T(reads), T(threads), T(scans), T(no_allocation_per_sample)};
-    rc = rc ? 1 : test_main(cases, 5, argc, argv);
+    const struct test_case cases[] = {T(memory),  T(reads), T(writes),
+                                      T(threads), T(scans), T(no_allocation_per_sample)};
+    rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keep.h -- what a loader keeps of its samples from epoch to epoch, and from run to run.
+ */
+#ifndef KEEP_H
+#define KEEP_H
+
+#include "cache/cache.h"
+#include "decode/decode.h"
+#include "transform/plan.h"
+
+struct stk_loader;
+struct worker;
+
+struct keep {
+    stk_cache what; /* never DEFAULT or AUTO once open */
+    struct cache *cache;
+    char chosen[256]; /* why this and no other */
+};
+
+/* Chooses and opens, within so many bytes of memory; never fails. */
+void keep_open(struct stk_loader *l, size_t memory);
+void keep_close(struct keep *k);
+
+/* The row from pixels that were kept; false: there are none, and the sample goes its usual way. */
+bool keep_row(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
+/* The picture's bytes as desk_read would have left them; false: they are not kept. */
+bool keep_read(struct stk_loader *l, struct worker *w, int64_t sample);
+/* From a picture that was read and whose head is known: makes the pixels that are kept, keeps them, and makes the row
+ * of them. false: not so, and the row is still to be made. */
+bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
+/* Keeps the bytes of a picture that proved good. */
+void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);
+
+/* One paragraph for explain. */
+struct buf;
+void keep_explain(struct stk_loader *l, struct buf *b);
+
+/* keep_choose.c: what pays, with room for so many bytes; the words say why. Without AUTO: what was asked, if possible.
+ */
+stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, size_t n);
+
+#endif

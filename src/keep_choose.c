@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keep_choose.c -- which cache pays, for those who leave it to us.
+ *
+ * Pixels are the fastest where all of them fit: nothing is decoded any more. Bytes help only where reading is what is
+ * slow, on file systems of other machines; from a disk of this one the system's own cache does the same. A few files
+ * are looked at to tell how large everything would be.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/vfs.h>
+
+#include "base/size.h"
+#include "loader.h"
+
+enum { LOOKED_AT = 32, FIRST_BYTES = 64 << 10 };
+
+/* What a sample comes to, on average. */
+struct average {
+    double file, pixels; /* bytes */
+    int n;
+};
+
+static void add_sample(const struct stk_loader *l, struct reading *r, int64_t i, struct average *a)
+{
+    const struct decode_limits limits = options_limits(&l->options);
+    struct head h;
+    struct job j;
+    if (source_peek(l->source, r, i, FIRST_BYTES, NULL) != STK_OK ||
+        decode_head(r->bytes, r->n_bytes, &limits, &h, NULL) != STK_OK ||
+        plan_draw_head(l->plan, head_width(&h), head_height(&h), &j, NULL) != STK_OK)
+        return;
+    a->pixels += (double)j.w * j.h * j.channels;
+    a->file += (double)source_bytes(l->source, i);
+    a->n++;
+}
+
+static struct average look(const struct stk_loader *l)
+{
+    struct average a = {0};
+    struct reading r = {0};
+    const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
+    for (int64_t i = 0; i < n; i += step)
+        add_sample(l, &r, l->subset ? l->subset[i] : i, &a);
+    buf_done(&r.file);
+    if (a.n > 0) {
+        a.pixels /= a.n;
+        a.file /= a.n;
+    }
+    return a;
+}
+
+/* Whether a path lies on another machine, by the kind of its file system. */
+static bool is_remote(const char *path)
+{
+    static const unsigned long kinds[] = {
+        0x6969 /* NFS */,        0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x65735546 /* FUSE */,
+        0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x00c36400 /* Ceph */, 0x01021997 /* 9P */};
+    struct statfs s;
+    if (statfs(path, &s) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if ((unsigned long)s.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+static stk_cache choose(const struct stk_loader *l, int64_t room, char *words, size_t n)
+{
+    const double gib = 1 << 30;
+    const struct average a = look(l);
+    const double all = a.pixels * (double)l->order.samples;
+    if (a.n > 0 && (room <= 0 || all <= (double)room)) {
+        snprintf(words, n, " (chosen: all pixels take some %.2f GiB)", all / gib);
+        return STK_CACHE_PIXELS;
+    }
+    if (is_remote(source_place(l->source))) {
+        snprintf(words, n, " (chosen: the files lie on another machine)");
+        return STK_CACHE_BYTES;
+    }
+    snprintf(words, n, " (chosen: all pixels would take some %.2f GiB, more than the %.2f GiB there are)", all / gib,
+             (double)room / gib);
+    return STK_CACHE_NONE;
+}
+
+stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, size_t n)
+{
+    const stk_cache asked = l->options.cache;
+    words[0] = 0;
+    if (asked == STK_CACHE_NONE)
+        return asked;
+    if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED) {
+        snprintf(words, n, " (there are no encoded pictures that could be kept)");
+        return STK_CACHE_NONE;
+    }
+    if (asked != STK_CACHE_AUTO)
+        return asked;
+    if (!source_place(l->source)) {
+        snprintf(words, n, " (chosen: the samples are the caller's own)");
+        return STK_CACHE_NONE;
+    }
+    return choose(l, room, words, n);
+}
