@@ -12,6 +12,7 @@ for images, labels in train:
 from typing import TYPE_CHECKING, Any
 
 from ._errors import DataError, Error, NotFoundError, UsageError
+from ._explain import info
 from ._loader import Loader
 from ._ops import (
     CenterCrop,
@@ -33,7 +34,7 @@ from ._ops import (
 from ._scan import Listing, ls, verify
 from ._source import Source
 from ._stats import Stats
-from ._stoker import info, version
+from ._stoker import version
 
 if TYPE_CHECKING:
     from ._compare import compare as compare

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from . import _stoker
 from ._rows import IterableFill
 
 
@@ -82,3 +83,13 @@ def table(loader: Any) -> str:
     fields = ", ".join(_field(field, about) for field in loader._form.names)
     text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
     return (text + _python(loader)).rstrip()
+
+
+def info() -> dict[str, Any]:
+    """The machine, the codecs, and what would be chosen here: what `stoker info` shows.
+
+    >>> found = stoker.info()
+    >>> found["version"] == stoker.__version__, found["threads"] >= 1, "jpeg" in found
+    (True, True, True)
+    """
+    return _stoker.info()

@@ -490,10 +490,11 @@ class Loader:
         After a resume in the middle of an epoch a pass is as many batches, from there on. Batches are handed over when
         TensorFlow asks for them, so that `state_dict()` in a callback counts what was trained on.
 
-        >>> import tensorflow as tf                                                    # doctest: +SKIP
+        >>> import tensorflow as tf
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, layout="NHWC")
-        >>> data = loader.as_tf_dataset()                                              # doctest: +SKIP
-        >>> model.fit(data, epochs=3, validation_data=val.as_tf_dataset())             # doctest: +SKIP
+        >>> data = loader.as_tf_dataset()               # model.fit(data, epochs=3, validation_data=val.as_tf_dataset())
+        >>> int(data.cardinality()), data.element_spec[0].shape.as_list()
+        (3, [None, 8, 8, 3])
         """
         from ._tf_dataset import tf_dataset
 

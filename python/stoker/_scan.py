@@ -12,11 +12,18 @@ from ._errors import DataError
 from ._source import Path, Source
 
 OK = 0
+SHOWN = 20  # bad samples that a listing prints
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What is in a source."""
+    """What is in a source; prints as a small table.
+
+    >>> print(stoker.ls(photos))                    # doctest: +ELLIPSIS
+    source     folder of classes, 12 samples, 2 classes, ... KiB
+    formats    PNG 12
+    bad        0
+    """
 
     kind: str
     samples: int
@@ -25,6 +32,15 @@ class Listing:
     fingerprint: int
     formats: dict[str, int] = field(default_factory=dict)
     bad: list[DataError] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        formats = ", ".join(f"{name} {n}" for name, n in self.formats.items())
+        lines = [
+            f"source     {self.kind}, {self.samples} samples, {self.n_classes} classes, {self.bytes / 1024:.1f} KiB",
+            f"formats    {formats or 'none'}",
+            f"bad        {len(self.bad)}",
+        ]
+        return "\n".join(lines + [f"           {error}" for error in self.bad[:SHOWN]])
 
 
 def _scan(source: Path | Source, decode: bool) -> tuple[dict[str, Any], list[Any]]:

@@ -21,15 +21,27 @@ GAP = 2
 
 @dataclass
 class Sheet:
-    """A contact sheet: shown by notebooks, saved by `save`."""
+    """A contact sheet: shown by notebooks, saved by `save`.
+
+    >>> stoker.Loader(photos, "CenterCrop(16)").show(n=2)
+    Sheet of 2 pictures: cat, cat
+    """
 
     png: bytes
     labels: list[str]
+    n: int
 
     def _repr_png_(self) -> bytes:
         return self.png
 
+    def __repr__(self) -> str:
+        return f"Sheet of {self.n} picture{'s' * (self.n != 1)}: {', '.join(self.labels) or 'without labels'}"
+
     def save(self, path: str) -> None:
+        """Writes the PNG.
+
+        >>> stoker.Loader(photos, "CenterCrop(16)").show().save(photos + ".png")
+        """
         with open(path, "wb") as f:
             f.write(self.png)
 
@@ -76,7 +88,7 @@ def sheet(loader: Any, path: str | None, n: int, epoch: int) -> Sheet:
     finally:
         handle.close()
     labels = [names[i] if 0 <= i < len(names) else str(i) for i in numbers.tolist()]
-    result = Sheet(_sheet(pictures), labels)
+    result = Sheet(_sheet(pictures), labels, len(pictures))
     if path is not None:
         result.save(path)
     return result

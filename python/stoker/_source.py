@@ -58,7 +58,11 @@ class Source:
         return chosen
 
     def options(self) -> dict[str, Any]:
-        """What the engine needs to open it."""
+        """What the engine needs to open it.
+
+        >>> stoker.Source(photos).subset([3, 1]).options()["subset"]
+        array([3, 1])
+        """
         options = self._options()
         if self._indices is not None:
             options["subset"] = self._indices
@@ -196,7 +200,12 @@ class Source:
         return self._part(self._numbers()[:n])
 
     def __add__(self, other: Source) -> Source:
-        """One after the other; classes are joined by name."""
+        """One after the other; classes are joined by name.
+
+        >>> src = stoker.Source(photos)
+        >>> len(src.select(classes=["cat"]) + src.take(2))
+        8
+        """
         if not isinstance(other, Source):
             return NotImplemented
         classes = self.classes

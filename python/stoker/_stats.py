@@ -40,17 +40,29 @@ class Stats:
 
     @property
     def images_per_s(self) -> float:
-        """Samples delivered for each second."""
+        """Samples delivered for each second.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)").stats().images_per_s
+        0.0
+        """
         return self.samples / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def waited(self) -> float:
-        """The share of time the trainer waited for data, 0 to 1."""
+        """The share of time the trainer waited for data, 0 to 1.
+
+        >>> 0 <= stoker.Loader(photos, "CenterCrop(8)").stats().waited <= 1
+        True
+        """
         return self.waited_s / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def stages(self) -> dict[str, float]:
-        """Seconds by stage, over all threads."""
+        """Seconds by stage, over all threads.
+
+        >>> list(stoker.Loader(photos, "CenterCrop(8)").stats().stages)
+        ['read', 'decode', 'transform', 'op']
+        """
         return {"read": self.read_s, "decode": self.decode_s, "transform": self.transform_s, "op": self.op_s}
 
     def __str__(self) -> str:

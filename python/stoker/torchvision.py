@@ -15,7 +15,11 @@ def convert_transform(thing: Any) -> list[Op]:
 
     Loaders take such transforms as they are; this is to see what becomes of them.
 
-    >>> convert_transform(len)
+    >>> from torchvision import transforms
+    >>> val = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor()])
+    >>> stoker.convert_transform(val)
+    [Resize(256), CenterCrop((224, 224)), ToTensor]
+    >>> stoker.convert_transform(len)
     Traceback (most recent call last):
     stoker.UsageError: ...
     """

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -33,6 +35,26 @@ def make_photos(
             pixels = (ramp + np.array([i * 7, c * 50, i * 13])) % 256
             write_png(root / name / f"{i:02}.png", pixels.astype(np.uint8))
     return root
+
+
+def import_torchvision() -> ModuleType:
+    """Its compiled ops do not load beside a CPU torch of another build; the names are enough for what is used here."""
+    try:
+        import torchvision
+    except (RuntimeError, AttributeError):
+        import torch
+
+        for name in [m for m in sys.modules if m.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        lib = torch.library.Library("torchvision", "DEF")
+        for op in ("nms", "qnms"):
+            lib.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _kept.append(lib)
+        import torchvision
+    return torchvision
+
+
+_kept: list[object] = []  # what is defined lives as long as this
 
 
 @pytest.fixture(scope="module")

@@ -7,30 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
-from conftest import write_png
+from conftest import import_torchvision, write_png
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 
-def _torchvision():
-    """Its compiled ops do not load beside a CPU torch of another build; the names are enough for what is used here."""
-    try:
-        import torchvision
-    except (ImportError, RuntimeError, AttributeError):
-        import sys
-
-        for name in [m for m in sys.modules if m.split(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        lib = torch.library.Library("torchvision", "DEF")
-        for op in ("nms", "qnms"):
-            lib.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        globals()["_lib"] = lib
-        import torchvision
-    return torchvision
-
-
 try:
-    torchvision = _torchvision()
+    torchvision = import_torchvision()
     pytest.importorskip("PIL", reason="Pillow is not installed")
 except ImportError:
     pytest.skip("torchvision is not installed", allow_module_level=True)
