@@ -258,6 +258,18 @@ STK_API int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, 
 /* Up to batch_size samples (as in the field "index") as they are in that epoch, made now, in the caller's thread; the
  * order is not disturbed. What the order can repeat is made as its first time (repeat 0). */
 STK_API int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e);
+/* The same at positions of the epoch, as in the field "position": with weights, steps_per_epoch or sampled the random
+ * choices depend on them. samples may be NULL: what the order has there, unless it is the caller's own. */
+STK_API int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
+                       stk_batch **out, stk_error *e);
+/* What was drawn for one of them (either may be NULL, as above), as JSON text:
+ *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
+ *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}
+ * "size" is the picture's height and width before the ops, 0 where there is none; "fill" and "op", where there are such
+ * hooks, are the numbers they get in stk_row.random. */
+#define STK_DRAWN_BYTES 4096
+STK_API int stk_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
+                      stk_error *e);
 
 STK_API int64_t stk_length(const stk_loader *l); /* batches in a full epoch, on this rank; 0 when sampled */
 STK_API int64_t stk_count(const stk_loader *l);  /* samples */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery.c -- batches to the caller: the policy on bad samples, and rows made out of turn.
+ * delivery.c -- batches to the caller, in order: the policy on bad samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,53 +174,4 @@ int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
 int stk_next(stk_loader *l, stk_batch **out, stk_error *e)
 {
     return stk_next_wait(l, out, -1, e);
-}
-
-/* ------------------------------------------------------------------ out of turn */
-
-static int get_rows(struct stk_loader *l, struct stk_batch *b, const int64_t *samples, int64_t n, stk_error *e)
-{
-    struct worker *w = &l->workers[l->options.threads];
-    for (int64_t row = 0; row < n; row++) {
-        const int rc = loader_make_row(l, w, b, row, row, (struct pick){.index = samples[row]}, e);
-        if (rc == STK_OK)
-            continue;
-        char path[1024];
-        source_path(l->source, samples[row], path, sizeof path);
-        error_at(e, path, samples[row]);
-        return rc;
-    }
-    batch_set_rows(b, n);
-    return STK_OK;
-}
-
-int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e)
-{
-    *out = NULL;
-    int rc = loader_check(l, e);
-    if (rc != STK_OK)
-        return rc;
-    if (n < 0 || n > l->options.batch_size || epoch < 0)
-        return error_set(e, STK_EUSAGE, "get", "%lld samples of epoch %lld; 0 to %lld (batch_size) are possible",
-                         (long long)n, (long long)epoch, (long long)l->options.batch_size);
-    for (int64_t i = 0; i < n; i++)
-        if (samples[i] < 0 || samples[i] >= source_count(l->source))
-            return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; there are %lld", (long long)samples[i],
-                             (long long)source_count(l->source));
-    struct stk_batch *b = depot_take(l->depot);
-    if (!b)
-        return error_nomem(e, "get", l->batch_bytes);
-    b->epoch = epoch;
-    b->first = 0;
-    struct worker *w = &l->workers[l->options.threads];
-    pthread_mutex_lock(&l->getting);
-    rc = get_rows(l, b, samples, n, e);
-    arena_done(&w->desk.arena); /* this worker has no share of the budget: it keeps nothing */
-    buf_trim(&w->desk.reading.file, 0);
-    pthread_mutex_unlock(&l->getting);
-    if (rc == STK_OK)
-        *out = b;
-    else
-        stk_release(b);
-    return rc;
 }

@@ -118,15 +118,13 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
 /* What a hook is told about a row; its random number belongs to the kind of hook. */
 static stk_row row_of(const struct worker *w, const struct draw *d, int64_t position, int64_t label, const char *hook)
 {
-    struct rng r;
-    rng_init(&r, d, hook, 0);
     return (stk_row){
         .thread = w->desk.reading.thread,
         .epoch = (int64_t)d->epoch,
         .position = position,
         .sample = (int64_t)d->sample,
         .label = label,
-        .random = rng_u64(&r),
+        .random = rng_of_hook(d, hook),
     };
 }
 
@@ -193,13 +191,16 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     return rc;
 }
 
+struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p)
+{
+    return (struct draw){
+        .seed = l->options.seed, .epoch = (uint64_t)epoch, .sample = (uint64_t)p.index, .repeat = (uint64_t)p.repeat};
+}
+
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e)
 {
-    const struct draw d = {.seed = l->options.seed,
-                           .epoch = (uint64_t)b->epoch,
-                           .sample = (uint64_t)p.index,
-                           .repeat = (uint64_t)p.repeat};
+    const struct draw d = loader_draw(l, b->epoch, p);
     int rc = source_fills(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);
     if (rc == STK_OK && l->op.run)
         rc = op_on_row(l, w, &d, b, row, position, e);
@@ -230,7 +231,7 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-static struct pick pick_at(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position)
+struct pick loader_pick(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position)
 {
     struct pick p = order_at(&l->order, &w->walk, epoch, position);
     if (l->subset)
@@ -244,7 +245,7 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     stk_error e;
     const int64_t n = order_length(&l->order, b->epoch), most = 1 + loader_bad_limit(l);
     for (int64_t step = 1; step < n && step <= most && !ring_wants_back(&l->ring); step++) {
-        const struct pick p = pick_at(l, w, b->epoch, position + step);
+        const struct pick p = loader_pick(l, w, b->epoch, position + step);
         if (loader_make_row(l, w, b, row, position, p, &e) == STK_OK)
             return true;
         if (error_is_machine(&e))
@@ -257,7 +258,7 @@ static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int
 {
     stk_error e;
     const int64_t position = t->first + row;
-    const struct pick p = pick_at(l, w, t->epoch, position);
+    const struct pick p = loader_pick(l, w, t->epoch, position);
     if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
         note_bad(t, row, p.index, &e);
         if (l->options.on_error == STK_REPLACE && t->bads && !t->bads->machine)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h -- what loader*.c, delivery.c, state.c, stats.c, scan.c, browse.c and stoker.c share.
+ * loader.h -- what loader*.c, delivery.c, get.c, state.c, stats.c, scan.c, browse.c and stoker.c share.
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -83,6 +83,9 @@ void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
+/* Which sample stands at a position of our own order, and what names its random decisions. */
+struct pick loader_pick(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position);
+struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
 
 /* delivery.c: how many bad samples an epoch may have on this rank. */
 int64_t loader_bad_limit(const struct stk_loader *l);

@@ -77,3 +77,10 @@ bool rng_chance(struct rng *r, double p)
 {
     return rng_double(r) < p;
 }
+
+uint64_t rng_of_hook(const struct draw *d, const char *hook)
+{
+    struct rng r;
+    rng_init(&r, d, hook, 0);
+    return rng_u64(&r);
+}

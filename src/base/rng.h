@@ -23,9 +23,10 @@ struct rng {
 void rng_init(struct rng *r, const struct draw *d, const char *op, int nth);
 uint32_t rng_u32(struct rng *r);
 uint64_t rng_u64(struct rng *r);
-double rng_double(struct rng *r);                           /* in [0, 1), 53 bits */
-double rng_between(struct rng *r, double low, double high); /* low + (high - low) * rng_double */
-uint64_t rng_below(struct rng *r, uint64_t n);              /* uniform in [0, n), exactly; n > 0 */
-bool rng_chance(struct rng *r, double p);                   /* rng_double < p */
+double rng_double(struct rng *r);                             /* in [0, 1), 53 bits */
+double rng_between(struct rng *r, double low, double high);   /* low + (high - low) * rng_double */
+uint64_t rng_below(struct rng *r, uint64_t n);                /* uniform in [0, n), exactly; n > 0 */
+bool rng_chance(struct rng *r, double p);                     /* rng_double < p */
+uint64_t rng_of_hook(const struct draw *d, const char *hook); /* the one number that a hook of the caller's gets */
 
 #endif

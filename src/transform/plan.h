@@ -68,6 +68,9 @@ size_t plan_row_bytes(const struct plan *p);
 const char *plan_text(const struct plan *p);
 
 int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+/* What plan_draw draws, as a JSON list with an object for each op; PLAN_DRAWN bytes are enough. */
+enum { PLAN_DRAWN = 3840 };
+int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, char buf[PLAN_DRAWN], stk_error *e);
 size_t plan_scratch(const struct plan *p, const struct job *j); /* 0 only when it overflows */
 int plan_run(const struct plan *p, const struct job *j, const struct image *in, struct arena *a, void *row,
              stk_error *e);

@@ -23,6 +23,7 @@ struct drawing {
     struct job *job;
     int32_t w, h;
     int channels;
+    struct drawn *drawn; /* of the op at hand */
     stk_error *e;
 };
 
@@ -50,6 +51,7 @@ static struct step *add(struct drawing *g, enum step_kind kind, int32_t w, int32
 
 static void add_crop(struct drawing *g, int32_t x, int32_t y, int32_t w, int32_t h, const struct op *o)
 {
+    g->drawn->crop = (struct rect){x, y, w, h};
     if (x == 0 && y == 0 && w == g->w && h == g->h)
         return;
     struct step *s = add(g, STEP_CROP, w, h);
@@ -134,6 +136,10 @@ static int draw_random_crop(struct drawing *g, const struct op *o)
     const int rc = check_padding(g, o, left, top, right, bottom);
     if (rc)
         return rc;
+    g->drawn->padding[0] = left;
+    g->drawn->padding[1] = top;
+    g->drawn->padding[2] = right;
+    g->drawn->padding[3] = bottom;
     struct rng r;
     rng_init(&r, g->draw, op_name(o->kind), o->nth);
     const int32_t y = (int32_t)rng_below(&r, (uint64_t)(g->h + top + bottom - o->h) + 1);
@@ -190,7 +196,8 @@ static int draw_flip(struct drawing *g, const struct op *o)
 {
     struct rng r;
     rng_init(&r, g->draw, op_name(o->kind), o->nth);
-    if (rng_chance(&r, o->p))
+    g->drawn->flip = rng_chance(&r, o->p);
+    if (g->drawn->flip)
         add(g, o->kind == OP_FLIP_X ? STEP_FLIP_X : STEP_FLIP_Y, g->w, g->h);
     return STK_OK;
 }
@@ -227,7 +234,7 @@ static int draw_op(struct drawing *g, const struct op *o)
 
 /* The ops from `first` to `end` on a picture of w x h and so many channels. */
 static int draw_ops(const struct plan *p, const struct draw *d, int first, int end, struct image in, struct job *out,
-                    stk_error *e)
+                    struct drawn *drawn, stk_error *e)
 {
     struct drawing g = {.draw = d, .job = out, .w = in.w, .h = in.h, .channels = in.channels, .e = e};
     out->want = (struct want){.crop = {0, 0, in.w, in.h}};
@@ -236,9 +243,13 @@ static int draw_ops(const struct plan *p, const struct draw *d, int first, int e
     if (in.w < 1 || in.h < 1 || in.w > OPS_FAR || in.h > OPS_FAR)
         return error_set(e, STK_EDATA, "transform", "a picture of %d x %d pixels", (int)in.w, (int)in.h);
     for (int i = first; i < end; i++) {
+        struct drawn unseen;
+        g.drawn = drawn ? &drawn[i] : &unseen;
         const int rc = draw_op(&g, &p->ops.op[i]);
         if (rc)
             return rc;
+        g.drawn->w = g.w;
+        g.drawn->h = g.h;
     }
     out->w = g.w;
     out->h = g.h;
@@ -250,9 +261,10 @@ static int draw_ops(const struct plan *p, const struct draw *d, int first, int e
     return STK_OK;
 }
 
-int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
+int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out,
+               struct drawn drawn[OPS_MAX], stk_error *e)
 {
-    return draw_ops(p, d, 0, p->ops.n, (struct image){.w = w, .h = h, .channels = 3}, out, e);
+    return draw_ops(p, d, 0, p->ops.n, (struct image){.w = w, .h = h, .channels = 3}, out, drawn, e);
 }
 
 int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode)
@@ -386,7 +398,7 @@ void plan_trim(struct job *j)
 
 int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
-    const int rc = plan_steps(p, d, w, h, out, e);
+    const int rc = plan_steps(p, d, w, h, out, NULL, e);
     if (rc == STK_OK)
         plan_trim(out);
     return rc;
@@ -395,7 +407,7 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
     static const struct draw none; /* no op of the head listens to it */
-    const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, e);
+    const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
     if (rc == STK_OK)
         plan_trim(out);
     out->plain = true;
@@ -405,7 +417,7 @@ int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, 
 int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
     const struct image in = {.w = w, .h = h, .channels = plan_head_channels(p)};
-    const int rc = draw_ops(p, d, p->head, p->ops.n, in, out, e);
+    const int rc = draw_ops(p, d, p->head, p->ops.n, in, out, NULL, e);
     if (rc == STK_OK)
         plan_trim(out);
     return rc;

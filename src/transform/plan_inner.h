@@ -22,8 +22,18 @@ struct plan {
     char text[OPS_TEXT];
 };
 
-/* The steps as the ops say, each on the whole picture: what plan_draw's are equal to, bit for bit. */
-int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+/* What was drawn for one op; which of it means something depends on its kind. */
+struct drawn {
+    struct rect crop;   /* in the picture before the op, not yet padded */
+    int32_t padding[4]; /* left, top, right, bottom */
+    bool flip;
+    int32_t w, h; /* of the picture after the op */
+};
+
+/* The steps as the ops say, each on the whole picture: what plan_draw's are equal to, bit for bit. drawn: of every op;
+ * NULL: nobody wants to know. */
+int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out,
+               struct drawn drawn[OPS_MAX], stk_error *e);
 /* The same with only the pixels that matter, and flips moved to the end. */
 void plan_trim(struct job *j);
 

@@ -64,7 +64,7 @@ static void print_drawn(const struct request *r, const struct plan *p)
     struct job job;
     struct rect c = {0, 0, r->w, r->h};
     int flip_x = 0, flip_y = 0;
-    plan_steps(p, &d, r->w, r->h, &job, NULL);
+    plan_steps(p, &d, r->w, r->h, &job, NULL, NULL);
     for (int i = 0; i < job.n_steps; i++) {
         const struct step *s = &job.steps[i];
         flip_x ^= s->kind == STEP_FLIP_X;

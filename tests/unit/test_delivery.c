@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_delivery.c -- orders other than our own, rows made out of turn, rows that hooks fill. The source
+ * test_delivery.c -- orders other than our own, rows that hooks fill. The source
  * is 40 samples that fill() makes: "x" is four floats of the sample's number, "label" the number,
  * "random" the row's random number.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "stoker.h"
@@ -266,66 +265,6 @@ static void repeats_differ(void)
     stk_close(l);
 }
 
-static void get_is_what_training_saw(void)
-{
-    stk_options o = base_options();
-    o.shuffle = 1;
-    stk_loader *l = open_loader(&o);
-    stk_batch *b, *again;
-    CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
-    stk_error e;
-    CHECK_EQ(stk_get(l, stk_field(b, "index")->data, stk_samples(b), 0, &again, &e), STK_OK);
-    for (int64_t i = 0; i < stk_samples(b); i++) {
-        CHECK_EQ(label_at(b, i), label_at(again, i));
-        CHECK_EQ(((uint64_t *)stk_field(b, "random")->data)[i], ((uint64_t *)stk_field(again, "random")->data)[i]);
-    }
-    stk_release(again);
-    const int64_t bad[] = {1, 13}, none[] = {MANY};
-    CHECK_EQ(stk_get(l, bad, 2, 0, &again, &e), STK_EDATA);
-    CHECK_EQ(e.sample, 13);
-    CHECK_EQ(stk_get(l, none, 1, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, bad, 99, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, bad, 0, 3, &again, &e), STK_OK);
-    CHECK_EQ(stk_samples(again), 0);
-    CHECK_EQ(stk_field_number(again, "label"), 1);
-    CHECK_EQ(stk_field_number(again, "nothing"), -1);
-    CHECK(stk_field_number(again, "valid") > stk_field_number(again, "index"));
-    stk_memory *m = stk_field_retain(again, stk_field_number(again, "valid"));
-    stk_memory_retain(m);
-    stk_memory_release(m);
-    stk_memory_release(m);
-    stk_release(again);
-    stk_release(b);
-    stk_close(l);
-}
-
-static void *get_many(void *user)
-{
-    for (int64_t i = 0; i < 50; i++) {
-        stk_batch *b;
-        const int64_t sample = i % 13;
-        CHECK_EQ(stk_get(user, &sample, 1, 0, &b, NULL), STK_OK);
-        CHECK_EQ(label_at(b, 0), sample);
-        stk_release(b);
-    }
-    return NULL;
-}
-
-static void get_from_many_threads(void)
-{
-    stk_options o = base_options();
-    stk_loader *l = open_loader(&o);
-    pthread_t threads[3];
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, get_many, l);
-    int64_t samples[MANY];
-    int rc;
-    CHECK_EQ(read_some(l, 100, samples, &rc), MANY - 1);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    stk_close(l);
-}
-
 /* ------------------------------------------------------------------ an op that makes another shape */
 
 static uint8_t pixels[MANY][4][4][3];
@@ -368,6 +307,5 @@ static void an_op_makes_another_shape(void)
 int main(int argc, char **argv)
 {
     TESTS(T(rows_are_filled), T(steps_make_the_epoch), T(weights_share_between_ranks), T(a_state_knows_its_order),
-          T(orders_are_given), T(repeats_differ), T(get_is_what_training_saw), T(get_from_many_threads),
-          T(an_op_makes_another_shape))
+          T(orders_are_given), T(repeats_differ), T(an_op_makes_another_shape))
 }

@@ -261,7 +261,7 @@ static void trimming_changes_no_bit(void)
         const struct draw d = {.seed = k};
         struct job all, trimmed;
         stk_error e = {0};
-        const int rc = plan_steps(plain, &d, w, h, &all, &e);
+        const int rc = plan_steps(plain, &d, w, h, &all, NULL, &e);
         CHECK_EQ(plan_draw(p, &d, w, h, &trimmed, &e), rc);
         if (rc == STK_OK) {
             struct image im = picture(w, h, k);
@@ -416,7 +416,7 @@ static void flips_and_crops_are_fair(void)
     for (uint64_t k = 0; k < N; k++) {
         struct job j;
         const struct draw d = {.sample = k};
-        CHECK_EQ(plan_steps(p, &d, 8, 8, &j, NULL), STK_OK);
+        CHECK_EQ(plan_steps(p, &d, 8, 8, &j, NULL, NULL), STK_OK);
         for (int i = 0; i < j.n_steps; i++) {
             x += j.steps[i].kind == STEP_FLIP_X;
             y += j.steps[i].kind == STEP_FLIP_Y;
@@ -445,13 +445,13 @@ static void draws_belong_to_their_op(void)
     for (uint64_t k = 0; k < 200; k++) {
         struct draw d = {.seed = 3, .sample = k};
         struct job a, b, c;
-        plan_steps(p, &d, 300, 200, &a, NULL);
-        plan_steps(q, &d, 300, 200, &b, NULL);
+        plan_steps(p, &d, 300, 200, &a, NULL, NULL);
+        plan_steps(q, &d, 300, 200, &b, NULL, NULL);
         CHECK(same_crop(&a.steps[0], &b.steps[0]));
         const bool up = a.n_steps > 0 && a.steps[a.n_steps - 1].kind == STEP_FLIP_Y;
         CHECK(up == (b.steps[b.n_steps - 1].kind == STEP_FLIP_Y));
         d.epoch = 1;
-        plan_steps(p, &d, 300, 200, &c, NULL);
+        plan_steps(p, &d, 300, 200, &c, NULL, NULL);
         differ += !same_crop(&a.steps[0], &c.steps[0]);
     }
     CHECK(differ > 190);

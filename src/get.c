@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * get.c -- samples out of turn: their rows as they are in an epoch, and what was drawn for them.
+ *
+ * All of it is done in the caller's thread by the last worker, which has no thread and no share of the budget; whoever
+ * uses it holds `getting`, and it keeps nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "loader.h"
+
+static struct worker *begin(struct stk_loader *l)
+{
+    pthread_mutex_lock(&l->getting);
+    return &l->workers[l->options.threads];
+}
+
+static void end(struct stk_loader *l, struct worker *w)
+{
+    arena_done(&w->desk.arena);
+    buf_trim(&w->desk.reading.file, 0);
+    pthread_mutex_unlock(&l->getting);
+}
+
+/* ------------------------------------------------------------------ which sample, which time */
+
+static int check_sample(const struct stk_loader *l, int64_t sample, stk_error *e)
+{
+    if (sample >= 0 && sample < source_count(l->source))
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; there are %lld", (long long)sample,
+                     (long long)source_count(l->source));
+}
+
+static int check_position(const struct stk_loader *l, int64_t position, stk_error *e)
+{
+    if (position >= 0 && (l->order.sampled || position < l->order.n))
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "get", "there is no position %lld; an epoch has %lld", (long long)position,
+                     (long long)l->order.n);
+}
+
+/* sample: NULL: what our own order has at the position; position: NULL: the first time. */
+static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int64_t *sample, const int64_t *position,
+                struct pick *out, stk_error *e)
+{
+    int rc = sample ? check_sample(l, *sample, e) : STK_OK;
+    if (rc == STK_OK && position)
+        rc = check_position(l, *position, e);
+    if (rc != STK_OK)
+        return rc;
+    if (!sample && (!position || l->order.sampled))
+        return error_set(e, STK_EUSAGE, "get", "say which samples: %s",
+                         position ? "orders that were given are not kept" : "neither they nor positions are given");
+    *out = (struct pick){.repeat = position && l->order.sampled ? *position : 0};
+    if (position && !l->order.sampled)
+        *out = loader_pick(l, w, epoch, *position);
+    if (sample)
+        out->index = *sample;
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b, const int64_t *samples,
+                    const int64_t *positions, int64_t n, stk_error *e)
+{
+    for (int64_t row = 0; row < n; row++) {
+        struct pick p;
+        int rc = find(l, w, b->epoch, samples ? &samples[row] : NULL, positions ? &positions[row] : NULL, &p, e);
+        if (rc != STK_OK)
+            return rc;
+        rc = loader_make_row(l, w, b, row, positions ? positions[row] : row, p, e);
+        if (rc == STK_OK)
+            continue;
+        char path[1024];
+        source_path(l->source, p.index, path, sizeof path);
+        error_at(e, path, p.index);
+        return rc;
+    }
+    batch_set_rows(b, n);
+    return STK_OK;
+}
+
+int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
+               stk_batch **out, stk_error *e)
+{
+    *out = NULL;
+    int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    if (n < 0 || n > l->options.batch_size || epoch < 0)
+        return error_set(e, STK_EUSAGE, "get", "%lld samples of epoch %lld; 0 to %lld (batch_size) are possible",
+                         (long long)n, (long long)epoch, (long long)l->options.batch_size);
+    struct stk_batch *b = depot_take(l->depot);
+    if (!b)
+        return error_nomem(e, "get", l->batch_bytes);
+    b->epoch = epoch;
+    b->first = 0;
+    struct worker *w = begin(l);
+    rc = get_rows(l, w, b, samples, positions, n, e);
+    end(l, w);
+    if (rc == STK_OK)
+        *out = b;
+    else
+        stk_release(b);
+    return rc;
+}
+
+int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e)
+{
+    return stk_get_at(l, samples, NULL, n, epoch, out, e);
+}
+
+/* ------------------------------------------------------------------ what was drawn */
+
+/* The size of a picture before the ops; 0 x 0 where there is none. */
+static int picture_size(struct stk_loader *l, struct worker *w, int64_t sample, int32_t *wide, int32_t *high,
+                        stk_error *e)
+{
+    *wide = *high = 0;
+    if (l->picture < 0)
+        return STK_OK;
+    const struct field *f = source_field(l->source, l->picture);
+    if (f->kind == FIELD_PIXELS) {
+        *high = (int32_t)f->shape[0];
+        *wide = (int32_t)f->shape[1];
+        return STK_OK;
+    }
+    const struct decode_limits limits = options_limits(&l->options);
+    const struct reading *r = &w->desk.reading;
+    struct head head;
+    int rc = desk_read(&w->desk, l->source, sample, e);
+    if (rc == STK_OK)
+        rc = decode_head(r->bytes, r->n_bytes, &limits, &head, e);
+    if (rc == STK_OK) {
+        *wide = head_width(&head);
+        *high = head_height(&head);
+    }
+    desk_clear(&w->desk);
+    return rc;
+}
+
+static int describe(struct stk_loader *l, struct worker *w, const struct draw *d, char *buf, size_t n, stk_error *e)
+{
+    int32_t wide, high;
+    char ops[PLAN_DRAWN] = "[]", hooks[96] = "";
+    int rc = picture_size(l, w, (int64_t)d->sample, &wide, &high, e);
+    if (rc == STK_OK && l->plan)
+        rc = plan_drawn(l->plan, d, wide, high, ops, e);
+    if (rc != STK_OK)
+        return rc;
+    int used = 0;
+    if (source_fills(l->source))
+        used = snprintf(hooks, sizeof hooks, ", \"fill\": %" PRIu64, rng_of_hook(d, "fill"));
+    if (l->op.run)
+        snprintf(hooks + used, sizeof hooks - (size_t)used, ", \"op\": %" PRIu64, rng_of_hook(d, "op"));
+    const int wrote = snprintf(buf, n, "{\"sample\": %lld, \"size\": [%d, %d], \"ops\": %s%s}", (long long)d->sample,
+                               (int)high, (int)wide, ops, hooks);
+    return (size_t)wrote < n ? STK_OK
+                             : error_set(e, STK_EUSAGE, "get",
+                                         "%zu bytes are too few for what was drawn; %d are enough", n, STK_DRAWN_BYTES);
+}
+
+int stk_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
+              stk_error *e)
+{
+    int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    if (epoch < 0)
+        return error_set(e, STK_EUSAGE, "get", "epoch is %lld; epochs count from 0", (long long)epoch);
+    struct worker *w = begin(l);
+    struct pick p;
+    rc = find(l, w, epoch, sample, position, &p, e);
+    if (rc == STK_OK) {
+        const struct draw d = loader_draw(l, epoch, p);
+        rc = describe(l, w, &d, buf, n, e);
+        if (rc != STK_OK) {
+            char path[1024];
+            source_path(l->source, p.index, path, sizeof path);
+            error_at(e, path, p.index);
+        }
+    }
+    end(l, w);
+    return rc;
+}
