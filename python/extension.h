@@ -12,12 +12,15 @@
 #include <Python.h>
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "stoker.h"
 
 struct state {
     PyObject *memory_type, *loader_type, *source_type;
     PyObject *make_error; /* called with the parts of a stk_error, gives an exception */
+    int n_closing;        /* loaders that are being closed by threads of their own, in this process: closing.c */
+    pid_t closing_pid;
 };
 
 /* module.c */
@@ -42,8 +45,15 @@ struct hook_field {
     size_t bytes;
 };
 
+/* A call under way, on the stack of its thread. */
+struct hook_call {
+    unsigned long thread;
+    struct hook_call *next;
+};
+
 struct hooks {
-    PyObject *fill, *op; /* callables; NULL: none */
+    PyObject *fill, *op;     /* callables; NULL: none */
+    struct hook_call *calls; /* under the GIL */
     int64_t count;
     stk_array fields[HOOK_FIELDS];
     struct hook_field about[HOOK_FIELDS];
@@ -57,6 +67,8 @@ struct hooks {
 /* (callable, count, ((name, dtype, shape), ...)) and (callable, None or (name, dtype, shape)). */
 int hooks_set_fill(struct hooks *h, PyObject *spec);
 int hooks_set_op(struct hooks *h, PyObject *spec);
+/* Whether this thread is in one of the functions, or on its way. */
+bool hooks_inside(const struct hooks *h);
 
 /* options.c: a dict becomes options, and what they point to. */
 struct options {
@@ -71,6 +83,9 @@ struct options {
 
 int options_read(struct options *to, PyObject *dict); /* 0, or -1 with an exception; options_done in both cases */
 void options_done(struct options *o);
+
+/* closing.c */
+PyObject *closing_wait(PyObject *module, PyObject *none);
 
 /* loader.c, source.c */
 extern PyType_Spec loader_spec, source_spec;

@@ -13,6 +13,31 @@
 
 /* ------------------------------------------------------------------ calling */
 
+static PyGILState_STATE begin(struct hooks *h, struct hook_call *c)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    *c = (struct hook_call){.thread = PyThread_get_thread_ident(), .next = h->calls};
+    h->calls = c;
+    return gil;
+}
+
+static void end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil)
+{
+    struct hook_call **at = &h->calls;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    PyGILState_Release(gil);
+}
+
+bool hooks_inside(const struct hooks *h)
+{
+    const struct hook_call *c = h->calls;
+    while (c && c->thread != PyThread_get_thread_ident())
+        c = c->next;
+    return c != NULL;
+}
+
 static int failed(stk_error *e, PyObject *result)
 {
     const char *words = NULL;
@@ -44,8 +69,9 @@ static PyObject *view_of(void *p, size_t bytes)
 
 static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *e)
 {
-    const struct hooks *h = user;
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    struct hooks *h = user;
+    struct hook_call here;
+    const PyGILState_STATE gil = begin(h, &here);
     PyObject *views = PyTuple_New(h->n_fields);
     for (int i = 0; views && i < h->n_fields; i++) {
         PyObject *view = view_of(to[i], h->about[i].bytes);
@@ -55,7 +81,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
             Py_CLEAR(views);
     }
     const int rc = call(h->fill, row, views, e);
-    PyGILState_Release(gil);
+    end(h, &here, gil);
     return rc;
 }
 
@@ -69,16 +95,17 @@ static size_t bytes_of(const stk_array *a)
 
 static int run_op(void *user, const stk_row *row, stk_error *e)
 {
-    const struct hooks *h = user;
+    struct hooks *h = user;
     const size_t in = bytes_of(row->image), out = h->on_row.result ? h->about_result.bytes : in;
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    struct hook_call here;
+    const PyGILState_STATE gil = begin(h, &here);
     PyObject *from = view_of(row->image->data, in), *to = view_of(row->to, out);
     PyObject *views = from && to ? PyTuple_Pack(2, from, to) : NULL;
     Py_XDECREF(from);
     Py_XDECREF(to);
     snprintf(e->stage, sizeof e->stage, "op");
     const int rc = call(h->op, row, views, e);
-    PyGILState_Release(gil);
+    end(h, &here, gil);
     return rc;
 }
 

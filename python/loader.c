@@ -5,9 +5,9 @@
  * Waiting releases the GIL and looks for signals every SLICE_MS. `users` counts the threads that are in the engine;
  * close() wakes them and waits until they have left, since stk_close comes last. Threads of the engine
  * may be in a function of Python, so whatever waits for them, or for a lock that is held meanwhile, runs without the
- * GIL.
+ * GIL. There is no tp_clear: every circle that a loader is in goes through objects of Python, which are cleared.
  */
-#include "extension.h"
+#include "loader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,35 +16,24 @@
 
 enum { SLICE_MS = 50 };
 
-struct loader {
-    PyObject_HEAD stk_loader *l; /* NULL: closed */
-    struct options options;
-    pid_t pid; /* in a forked child the other users are not there */
-    int users;
-    bool closing;
-    int *wanted; /* numbers of the fields to hand out; NULL: all but those on request */
-    int n_wanted;
-};
-
-static const struct state *state_of(PyObject *self)
+const struct state *loader_state(PyObject *self)
 {
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-/* The loader, when it is open; each enter has its leave. */
-static stk_loader *enter(struct loader *o)
+stk_loader *loader_enter(struct loader *o)
 {
     if (!o->l || o->closing) {
         const stk_error e = {
             .code = STK_STOPPED, .sample = -1, .reason = "the loader is closed", .text = "the loader is closed"};
-        module_raise(state_of((PyObject *)o), &e);
+        module_raise(loader_state((PyObject *)o), &e);
         return NULL;
     }
     o->users++;
     return o->l;
 }
 
-static void leave(struct loader *o)
+void loader_leave(struct loader *o)
 {
     o->users--;
 }
@@ -60,14 +49,17 @@ static PyObject *open_loader(PyTypeObject *type, PyObject *args, PyObject *keywo
     struct loader *o = (struct loader *)PyType_GenericAlloc(type, 0);
     if (!o)
         return NULL;
-    if (options_read(&o->options, dict)) {
+    o->options = calloc(1, sizeof *o->options);
+    if (!o->options)
+        PyErr_NoMemory();
+    if (!o->options || options_read(o->options, dict)) {
         Py_DECREF(o);
         return NULL;
     }
     o->pid = getpid();
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
-    const int rc = stk_open(&o->l, &o->options.o, &e);
+    const int rc = stk_open(&o->l, &o->options->o, &e);
     PyEval_RestoreThread(thread);
     if (rc != STK_OK) {
         module_raise(PyType_GetModuleState(type), &e);
@@ -94,7 +86,6 @@ static void shut(struct loader *o)
     stk_close(l);
     PyEval_RestoreThread(thread);
     o->l = NULL;
-    options_done(&o->options);
 }
 
 static PyObject *close_loader(PyObject *self, PyObject *none)
@@ -108,15 +99,15 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 {
     const struct loader *o = (struct loader *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(o->options.hooks.fill);
-    Py_VISIT(o->options.hooks.op);
+    Py_VISIT(o->options ? o->options->hooks.fill : NULL);
+    Py_VISIT(o->options ? o->options->hooks.op : NULL);
     return 0;
 }
 
-static int clear(PyObject *self)
+/* Whether threads of the engine may be in a function of Python. */
+static bool runs_python(const struct loader *o)
 {
-    shut((struct loader *)self);
-    return 0;
+    return o->l && !o->closing && o->pid == getpid() && (o->options->hooks.fill || o->options->hooks.op);
 }
 
 static void dealloc(PyObject *self)
@@ -124,8 +115,11 @@ static void dealloc(PyObject *self)
     struct loader *o = (struct loader *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    shut(o);
-    options_done(&o->options);
+    if (!runs_python(o) || !loader_close_later(o))
+        shut(o);
+    if (o->options)
+        options_done(o->options);
+    free(o->options);
     free(o->wanted);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -145,7 +139,7 @@ static const stk_array *field_at(const stk_batch *b, int i)
 
 static PyObject *tuple_of(struct loader *o, const stk_batch *b)
 {
-    const struct state *s = state_of((PyObject *)o);
+    const struct state *s = loader_state((PyObject *)o);
     const int n = o->wanted ? o->n_wanted : stk_n_fields(b);
     PyObject *fields = PyTuple_New(n);
     for (int i = 0; fields && i < n; i++) {
@@ -176,7 +170,7 @@ static PyObject *next_batch(PyObject *self, PyObject *none)
 {
     (void)none;
     struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
     stk_batch *b = NULL;
@@ -190,32 +184,44 @@ static PyObject *next_batch(PyObject *self, PyObject *none)
     else if (rc == STK_STOPPED)
         PyErr_SetString(PyExc_RuntimeError, "the loader was closed while waiting for a batch");
     else if (rc >= 0)
-        module_raise(state_of(self), &e);
+        module_raise(loader_state(self), &e);
     stk_release(b);
-    leave(o);
+    loader_leave(o);
     return result;
 }
 
+/* A buffer of int64, or None. */
+static int take_numbers(PyObject *object, Py_buffer *view)
+{
+    return object == Py_None ? 0 : PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS);
+}
+
+/* (samples, positions, epoch): one of the first two may be None */
 static PyObject *get_rows(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
-    Py_buffer samples;
+    Py_buffer samples = {0}, positions = {0};
+    PyObject *which, *where;
     long long epoch;
-    if (!PyArg_ParseTuple(args, "y*L", &samples, &epoch))
+    if (!PyArg_ParseTuple(args, "OOL", &which, &where, &epoch))
         return NULL;
     PyObject *result = NULL;
-    stk_loader *l = enter(o);
+    stk_loader *l = NULL;
+    if (take_numbers(which, &samples) == 0 && take_numbers(where, &positions) == 0)
+        l = loader_enter(o);
     if (l) {
+        const int64_t n = (samples.obj ? samples.len : positions.len) / 8;
         stk_batch *b;
         stk_error e;
         PyThreadState *thread = PyEval_SaveThread();
-        const int rc = stk_get(l, samples.buf, samples.len / 8, epoch, &b, &e);
+        const int rc = stk_get_at(l, samples.buf, positions.buf, n, epoch, &b, &e);
         PyEval_RestoreThread(thread);
-        result = rc == STK_OK ? tuple_of(o, b) : module_raise(state_of(self), &e);
+        result = rc == STK_OK ? tuple_of(o, b) : module_raise(loader_state(self), &e);
         stk_release(b);
-        leave(o);
+        loader_leave(o);
     }
     PyBuffer_Release(&samples);
+    PyBuffer_Release(&positions);
     return result;
 }
 
@@ -224,7 +230,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
 {
     (void)none;
     struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
     stk_batch *b;
@@ -233,8 +239,8 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     const int rc = stk_get(l, NULL, 0, 0, &b, &e);
     PyEval_RestoreThread(thread);
     if (rc != STK_OK) {
-        module_raise(state_of(self), &e);
-        leave(o);
+        module_raise(loader_state(self), &e);
+        loader_leave(o);
         return NULL;
     }
     PyObject *list = PyList_New(0);
@@ -249,7 +255,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
         Py_XDECREF(about);
     }
     stk_release(b);
-    leave(o);
+    loader_leave(o);
     return list;
 }
 
@@ -279,15 +285,15 @@ static PyObject *set_epoch(PyObject *self, PyObject *args)
     long long epoch;
     if (!PyArg_ParseTuple(args, "L", &epoch))
         return NULL;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
     const int rc = stk_set_epoch(l, epoch, &e);
     PyEval_RestoreThread(thread);
-    leave(o);
-    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
+    loader_leave(o);
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
 }
 
 /* (epoch, samples, starts or None): buffers of int64 */
@@ -298,15 +304,15 @@ static PyObject *set_order(PyObject *self, PyObject *args)
     Py_buffer samples, starts = {0};
     if (!PyArg_ParseTuple(args, "Ly*z*", &epoch, &samples, &starts))
         return NULL;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     PyObject *result = NULL;
     if (l) {
         stk_error e;
         PyThreadState *thread = PyEval_SaveThread();
         const int rc = stk_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
         PyEval_RestoreThread(thread);
-        result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
-        leave(o);
+        result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
+        loader_leave(o);
     }
     PyBuffer_Release(&samples);
     if (starts.obj)
@@ -318,14 +324,14 @@ static PyObject *get_state(PyObject *self, PyObject *none)
 {
     (void)none;
     struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
     char text[512];
     PyThreadState *thread = PyEval_SaveThread();
     stk_state_get(l, text, sizeof text);
     PyEval_RestoreThread(thread);
-    leave(o);
+    loader_leave(o);
     return PyUnicode_FromString(text);
 }
 
@@ -335,164 +341,22 @@ static PyObject *set_state(PyObject *self, PyObject *args)
     const char *text;
     if (!PyArg_ParseTuple(args, "s", &text))
         return NULL;
-    stk_loader *l = enter(o);
+    stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
     const int rc = stk_state_set(l, text, &e);
     PyEval_RestoreThread(thread);
-    leave(o);
-    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(state_of(self), &e);
-}
-
-static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
-{
-    struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    const int64_t n = of(l);
-    leave(o);
-    return PyLong_FromLongLong(n);
-}
-
-static int64_t length_of(stk_loader *l)
-{
-    return stk_length(l);
-}
-
-static int64_t count_of(stk_loader *l)
-{
-    return stk_count(l);
-}
-
-static PyObject *length(PyObject *self, PyObject *none)
-{
-    (void)none;
-    return get_number(self, length_of);
-}
-
-static PyObject *count(PyObject *self, PyObject *none)
-{
-    (void)none;
-    return get_number(self, count_of);
-}
-
-static PyObject *epoch(PyObject *self, PyObject *none)
-{
-    (void)none;
-    return get_number(self, stk_epoch);
-}
-
-/* ------------------------------------------------------------------ seeing */
-
-static PyObject *stats(PyObject *self, PyObject *none)
-{
-    (void)none;
-    struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    stk_stats s = {0};
-    PyThreadState *thread = PyEval_SaveThread();
-    stk_stats_get(l, &s);
-    const char *limit = stk_limit(l);
-    PyEval_RestoreThread(thread);
-    leave(o);
-    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLss}", "seconds", s.seconds, "waited_s", s.waited_s,
-                         "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
-                         "read_bytes", (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s,
-                         "transform_s", s.transform_s, "op_s", s.op_s, "idle_s", s.idle_s, "threads", s.threads,
-                         "memory_bytes", (long long)s.memory_bytes, "memory_limit", (long long)s.memory_limit,
-                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit);
-}
-
-static PyObject *explain(PyObject *self, PyObject *none)
-{
-    (void)none;
-    struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    char text[8192];
-    stk_explain(l, text, sizeof text);
-    leave(o);
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-}
-
-static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
-{
-    PyThreadState *thread = PyEval_SaveThread();
-    const int found = stk_bad_sample(l, i, e);
-    PyEval_RestoreThread(thread);
-    return found;
-}
-
-/* [(sample, path, stage, reason)] */
-static PyObject *bad_samples(PyObject *self, PyObject *none)
-{
-    (void)none;
-    struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    PyObject *list = PyList_New(0);
-    stk_error e;
-    for (int64_t i = 0; list && bad_sample(l, i, &e); i++) {
-        PyObject *path = module_text(e.path);
-        PyObject *bad = path ? Py_BuildValue("LNss", (long long)e.sample, path, e.stage, e.reason) : NULL;
-        if (!bad || PyList_Append(list, bad))
-            Py_CLEAR(list);
-        Py_XDECREF(bad);
-    }
-    leave(o);
-    return list;
-}
-
-static PyObject *classes(PyObject *self, PyObject *none)
-{
-    (void)none;
-    struct loader *o = (struct loader *)self;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    const int n = stk_n_classes(l);
-    PyObject *list = PyList_New(n);
-    for (int i = 0; list && i < n; i++)
-        PyList_SetItem(list, i, module_text(stk_class_name(l, i)));
-    leave(o);
-    return list;
-}
-
-static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_loader *, int64_t, char *, size_t))
-{
-    struct loader *o = (struct loader *)self;
-    long long sample;
-    if (!PyArg_ParseTuple(args, "L", &sample))
-        return NULL;
-    stk_loader *l = enter(o);
-    if (!l)
-        return NULL;
-    char text[8192];
-    of(l, sample, text, sizeof text);
-    leave(o);
-    return module_text(text);
-}
-
-static PyObject *path(PyObject *self, PyObject *args)
-{
-    return name_of(self, args, stk_path);
-}
-
-static PyObject *key(PyObject *self, PyObject *args)
-{
-    return name_of(self, args, stk_key);
+    loader_leave(o);
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
 }
 
 static PyMethodDef methods[] = {
     {"next", next_batch, METH_NOARGS, "The next batch, a tuple of Memory; None ends the epoch."},
-    {"get", get_rows, METH_VARARGS, "get(samples, epoch): these rows, made now."},
+    {"get", get_rows, METH_VARARGS, "get(samples, positions, epoch): these rows, made now."},
+    {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): JSON of what was drawn."},
+    {"inside", loader_inside, METH_NOARGS, "Whether this thread is in a function that the loader calls."},
     {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape)]"},
     {"select", select_fields, METH_VARARGS, "Numbers of the fields to hand out."},
     {"close", close_loader, METH_NOARGS, "Stops the threads and gives all back."},
@@ -500,15 +364,15 @@ static PyMethodDef methods[] = {
     {"set_order", set_order, METH_VARARGS, "set_order(epoch, samples, starts)"},
     {"state", get_state, METH_NOARGS, "The state as JSON text."},
     {"set_state", set_state, METH_VARARGS, "Goes to where a state was taken."},
-    {"length", length, METH_NOARGS, "Batches in an epoch."},
-    {"count", count, METH_NOARGS, "Samples."},
-    {"epoch", epoch, METH_NOARGS, "The epoch of the next batch."},
-    {"stats", stats, METH_NOARGS, "Counters, as a dict."},
-    {"explain", explain, METH_NOARGS, "What was chosen, and why."},
-    {"bad_samples", bad_samples, METH_NOARGS, "[(sample, path, stage, reason)]"},
-    {"classes", classes, METH_NOARGS, "Names of the classes."},
-    {"path", path, METH_VARARGS, "Path of a sample."},
-    {"key", key, METH_VARARGS, "Path below the source's folder."},
+    {"length", loader_length, METH_NOARGS, "Batches in an epoch."},
+    {"count", loader_count, METH_NOARGS, "Samples."},
+    {"epoch", loader_epoch, METH_NOARGS, "The epoch of the next batch."},
+    {"stats", loader_stats, METH_NOARGS, "Counters, as a dict."},
+    {"explain", loader_explain, METH_NOARGS, "What was chosen, and why."},
+    {"bad_samples", loader_bad_samples, METH_NOARGS, "[(sample, path, stage, reason)]"},
+    {"classes", loader_classes, METH_NOARGS, "Names of the classes."},
+    {"path", loader_path, METH_VARARGS, "Path of a sample."},
+    {"key", loader_key, METH_VARARGS, "Path below the source's folder."},
     {0},
 };
 
@@ -516,7 +380,6 @@ static PyType_Slot slots[] = {
     {Py_tp_new, open_loader},
     {Py_tp_dealloc, dealloc},
     {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
     {Py_tp_methods, methods},
     {Py_tp_doc, "A loader of the engine."},
     {0, NULL},

@@ -87,6 +87,7 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The version of the engine."},
     {"info", info, METH_NOARGS, "The machine and what would be chosen."},
     {"encode", encode, METH_VARARGS, "encode(pixels, width, height, channels): a PNG."},
+    {"wait", closing_wait, METH_NOARGS, "Waits until dropped loaders are closed."},
     {"scan", source_scan, METH_VARARGS, "scan(options, decode): (overview, findings)."},
     {0},
 };

@@ -20,6 +20,12 @@ ON_REQUEST = ("index", "position", "valid")  # the engine's own fields
 COMPUTED = ("path", "key")
 
 
+class Dict(dict[str, Any]):
+    """A batch with what was drawn for its rows."""
+
+    drawn: list[dict[str, Any]]
+
+
 class Form:
     """Turns what the engine hands over into what the user asked for."""
 
@@ -54,7 +60,10 @@ class Form:
         self._objects = [bool(fill and i < len(fill.kinds) and fill.kinds[i] == "object") for i in wanted]
         self._as_dict = as_dict or bool(fill and fill.mapping)
         make_type: Any = collections.namedtuple
-        self._make = make_type("Batch", self.names, rename=True)._make
+        batch: Any = make_type("Batch", self.names, rename=True)
+        self._make = batch._make
+        with_room: Any = type("Batch", (batch,), {})  # for an attribute
+        self._make_drawn = with_room._make
 
     @staticmethod
     def _names(fields: Sequence[str]) -> Sequence[str]:
@@ -85,14 +94,16 @@ class Form:
             value = _output.copy(self._output, value)
         return _output.as_channels_last(self._output, value) if self._last[i] else value
 
-    def _finish(self, values: list[Any]) -> Any:
+    def _finish(self, values: list[Any], drawn: list[dict[str, Any]] | None = None) -> Any:
         if self._collate:
             rows = values[0] if self._fill else [tuple(v[i] for v in values) for i in range(len(values[0]))]
             batch = self._collate(rows)
         elif self._as_dict:
-            batch = dict(zip(self.names, values, strict=True))
+            batch = Dict(zip(self.names, values, strict=True)) if drawn else dict(zip(self.names, values, strict=True))
         else:
-            batch = self._make(values)
+            batch = self._make_drawn(values) if drawn else self._make(values)
+        if drawn and not self._collate and "drawn" not in self.names:
+            batch.drawn = drawn
         return self._batch_fn(batch) if self._batch_fn else batch
 
     def batch(self, raw: Raw) -> Any:
@@ -101,15 +112,15 @@ class Form:
     def copy(self, raw: Raw) -> Any:
         return self._finish([self._value(i, m, copy=True) for i, m in enumerate(raw)])
 
-    def joined(self, pieces: list[Raw]) -> Any:
-        """One batch of several, for get()."""
-        if len(pieces) == 1:
-            return self.batch(pieces[0])
+    def joined(self, pieces: list[Raw], drawn: list[dict[str, Any]]) -> Any:
+        """One batch of several, with what was drawn for its rows, for get()."""
         values: list[Any] = []
         for i in range(len(self.names)):
             parts = [self._value(i, raw[i], copy=False) for raw in pieces]
-            if isinstance(parts[0], list):
+            if len(parts) == 1:
+                values += parts
+            elif isinstance(parts[0], list):
                 values.append([v for part in parts for v in part])
             else:
                 values.append(_output.concatenate(self._output, parts))
-        return self._finish(values)
+        return self._finish(values, drawn)

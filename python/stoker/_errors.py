@@ -31,8 +31,8 @@ class Error(Exception):
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
-    def __reduce__(self) -> tuple[type[Error], tuple[Any, ...]]:
-        return type(self), (self.reason, self.path, self.sample, self.stage)
+    def __reduce__(self) -> tuple[type[Error], tuple[Any, ...], dict[str, Any]]:
+        return type(self), (self.reason, self.path, self.sample, self.stage), dict(vars(self))
 
 
 class DataError(Error):
@@ -42,6 +42,8 @@ class DataError(Error):
     Traceback (most recent call last):
     stoker.DataError: 1.jpg: the file ends after 20 bytes
     """
+
+    needs_memory = False  #: it is bad for want of memory alone, as verify() found: with more it may be good
 
 
 class UsageError(Error, ValueError):

@@ -34,8 +34,7 @@ def _python(loader: Any) -> str:
     stats, fill, functions = loader.stats(), loader._given.fill, loader._transform.functions
     text = ""
     for caller in functions:
-        name = getattr(caller.function, "__name__", type(caller.function).__name__)
-        text += line("python", f"{name} on each picture: {caller.rule}")
+        text += line("python", f"{caller.name} on each picture: {caller.rule}")
     if functions:
         cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms a picture" if stats.samples and stats.op_s else ""
         text += line("", f"in Python, not in C{cost}; what is an op of Stoker's costs less")

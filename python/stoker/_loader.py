@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _explain, _output, _ranks, _stoker
+from . import _explain, _get, _output, _ranks, _stoker
 from ._batch import Form
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
 from ._nearest import hint
-from ._rows import IterableFill
+from ._rows import Caller, IterableFill
 from ._setup import check_order, engine_options, row_op
 from ._stats import Stats, stats_of
 from ._types import whole
@@ -35,6 +35,7 @@ def _close_all() -> None:
     # Threads of the engine may be in Python code, which must end before the interpreter does.
     for loader in list(_open):
         loader.close()
+    _stoker.wait()
 
 
 class Loader:
@@ -51,6 +52,8 @@ class Loader:
     >>> loader.epoch                                # the next `for` is the next epoch
     1
     """
+
+    _handle: _stoker.Loader | None = None
 
     def __init__(
         self,
@@ -93,7 +96,6 @@ class Loader:
         for name in unknown:
             raise usage(f"Loader has no argument {name!r}{hint(name, arguments)}")
         self._arguments = arguments
-        self._handle: _stoker.Loader | None = None
         self._generation = 0
         self._committed = False
         self._ordered = -1  # the epoch whose order a sampler gave
@@ -159,10 +161,25 @@ class Loader:
         >>> loader = stoker.Loader(photos, "CenterCrop(8)")
         >>> loader.close()
         """
+        if self._handle is not None and not self._may_wait(self._handle):
+            raise usage("close() was called by a function that the loader's own threads run, or wait for")
         handle, self._handle = self._handle, None
         self._pending.clear()
         if handle is not None:
             handle.close()
+
+    def _callers(self) -> list[Caller]:
+        """Functions of the user's that threads of the engine run."""
+        fill = self._given.fill
+        return self._transform.functions if fill is None else [fill.caller, *fill.functions]
+
+    def _may_wait(self, handle: _stoker.Loader) -> bool:
+        return not handle.inside() and not any(caller.waits_for_this_thread for caller in self._callers())
+
+    def __del__(self) -> None:
+        # Garbage is collected in any thread; where this one cannot wait for the threads, the engine does it later.
+        if self._handle is not None and self._may_wait(self._handle):
+            self.close()
 
     def __enter__(self) -> Loader:
         return self
@@ -345,8 +362,7 @@ class Loader:
     def _add_cause(self, error: Error) -> None:
         if error.sample is None:
             return
-        callers = [self._given.fill.caller] if self._given.fill else self._transform.functions
-        for caller in callers:
+        for caller in self._callers():
             if error.sample in caller.errors:
                 error.__cause__ = caller.errors.pop(error.sample)
 
@@ -375,22 +391,51 @@ class Loader:
             did = "left out" if self._arguments["on_error"] == "skip" else "replaced"
             warnings.warn(f"{bad} bad samples were {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
 
-    def get(self, indices: int | Iterable[int], epoch: int | None = None) -> Any:
-        """These samples (numbers as in the field `index`) as training sees them in an epoch.
+    def get(self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None) -> Any:
+        """Samples (numbers as in the field `index`) as training sees them in an epoch, and what was drawn for them.
+
+        `positions` are places in the epoch, as in the field `position`. With weights, steps_per_epoch or a sampler a
+        sample may come more than once, each time drawn anew: there the place says which time is meant. Without
+        indices it also says which sample, unless a sampler does. The batch has an attribute `drawn`: see `drawn()`.
 
         >>> loader = stoker.Loader(photos, "RandomCrop(8)", output="numpy")
         >>> (loader.get(0, epoch=0).image == next(iter(loader)).image).all()
         np.True_
+        >>> loader.get([3, 4], epoch=5).drawn[0]["ops"]
+        [{'op': 'RandomCrop', 'padding': [0, 0, 0, 0], 'top': 2, 'left': 6, 'height': 8, 'width': 8}]
         """
-        wanted = np.atleast_1d(np.asarray(indices if isinstance(indices, int) else list(indices), np.int64))
-        epoch = self.epoch if epoch is None else whole("epoch", epoch, 0, 2**62)
-        size = self._options["batch_size"]
-        pieces = [np.ascontiguousarray(wanted[i : i + size]) for i in range(0, max(len(wanted), 1), size)]
+        chosen = _get.which(indices, positions, self._given.fill)
+        at = self._epoch_of(epoch)
         try:
-            return self._form.joined([self._engine.get(piece, epoch) for piece in pieces])
+            parts = _get.pieces(chosen, self._options["batch_size"])
+            rows = [self._engine.get(*part, at) for part in parts]
         except Error as error:
             self._add_cause(error)
             raise
+        return self._form.joined(rows, self._drawn(chosen, at))
+
+    def drawn(
+        self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None
+    ) -> list[_get.Drawn]:
+        """What was drawn for samples in an epoch, one dict for each: the ops in their order, with their numbers.
+
+        These are the numbers that torchvision's functions take (`resized_crop`, `crop`, `hflip`, ...). Functions of
+        your own have the seed that generators began with: `rng` was `np.random.Generator(np.random.Philox(key=seed))`.
+
+        >>> loader = stoker.Loader(photos, "RandomResizedCrop(8) | RandomHorizontalFlip")
+        >>> row = loader.drawn(7, epoch=2)[0]
+        >>> row["index"], row["size"]
+        (7, [24, 32])
+        >>> row["ops"][1]
+        {'op': 'RandomHorizontalFlip', 'flip': True}
+        """
+        return self._drawn(_get.which(indices, positions, self._given.fill), self._epoch_of(epoch))
+
+    def _drawn(self, chosen: _get.Which, epoch: int) -> list[_get.Drawn]:
+        return _get.drawn(self._engine, chosen, epoch, self._transform.functions, self._given.fill)
+
+    def _epoch_of(self, epoch: int | None) -> int:
+        return self.epoch if epoch is None else whole("epoch", epoch, 0, 2**53)
 
     # ---------------------------------------------------------------- state
 

@@ -39,12 +39,32 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-_turn = threading.Lock()
+class Turn:
+    """One at a time in the whole process, as loaders side by side share the generators of `random`, NumPy and torch."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = 0
+        self._lock.release()
+
+    @property
+    def mine(self) -> bool:
+        return self._owner == threading.get_ident()
+
+
+_turn = Turn()
 
 
 def _new_turn() -> None:
     global _turn
-    _turn = threading.Lock()  # a forked child has none of the threads that may hold it
+    _turn = Turn()  # a forked child has none of the threads that may hold it
 
 
 os.register_at_fork(after_in_child=_new_turn)
@@ -56,27 +76,22 @@ def undisturbed(function: Callable[[], Any]) -> Any:
         return function()
 
 
-class Seeded:
-    """Runs code one at a time, with the process-wide generators seeded by the row, and puts them back.
-
-    One at a time in the whole process, as loaders side by side share those generators.
-    """
-
-    def run(self, seed: int, function: Callable[..., Any], *args: Any) -> Any:
-        torch: Any = sys.modules.get("torch")
-        with _turn:
-            before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
-            random.seed(seed)
-            np.random.seed(seed % 2**32)
+def seeded(seed: int, function: Callable[..., Any], *args: Any) -> Any:
+    """Runs code with the process-wide generators seeded by the row, and puts them back."""
+    torch: Any = sys.modules.get("torch")
+    with _turn:
+        before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        if torch:
+            torch.default_generator.manual_seed(seed % 2**63)
+        try:
+            return function(*args)
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])
             if torch:
-                torch.default_generator.manual_seed(seed % 2**63)
-            try:
-                return function(*args)
-            finally:
-                random.setstate(before[0])
-                np.random.set_state(before[1])
-                if torch:
-                    torch.set_rng_state(before[2])
+                torch.set_rng_state(before[2])
 
 
 class Caller:
@@ -84,8 +99,11 @@ class Caller:
 
     def __init__(self, function: Callable[..., Any], parallel: bool) -> None:
         self.function, self.parallel, self.rng = function, parallel, takes_rng(function)
-        self._seeded = Seeded()
         self.errors: dict[int, BaseException] = {}
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     @property
     def rule(self) -> str:
@@ -93,12 +111,14 @@ class Caller:
             return "deterministic, in parallel"
         return "in parallel, not seeded" if self.parallel else "seeded, one at a time"
 
+    @property
+    def waits_for_this_thread(self) -> bool:
+        return not self.rng and not self.parallel and _turn.mine
+
     def __call__(self, seed: int, *args: Any) -> Any:
         if self.rng:
             return self.function(*args, rng=np.random.Generator(np.random.Philox(key=seed)))
-        if self.parallel:
-            return self.function(*args)
-        return self._seeded.run(seed, self.function, *args)
+        return self.function(*args) if self.parallel else seeded(seed, self.function, *args)
 
     def failed(self, sample: int, error: BaseException) -> str:
         if len(self.errors) < KEPT:

@@ -10,6 +10,7 @@ from typing import Any
 from . import _stoker
 from ._errors import DataError
 from ._source import Path, Source
+from ._types import memory_bytes, whole
 
 OK = 0
 SHOWN = 20  # bad samples that a listing prints
@@ -43,23 +44,34 @@ class Listing:
         return "\n".join(lines + [f"           {error}" for error in self.bad[:SHOWN]])
 
 
-def _scan(source: Path | Source, decode: bool) -> tuple[dict[str, Any], list[Any]]:
-    src = source if isinstance(source, Source) else Source(source)
-    return _stoker.scan(src.options(), decode)
+def _scan(
+    source: Path | Source, decode: bool, threads: int | None, memory: int | str | None
+) -> tuple[dict[str, Any], list[Any]]:
+    options = (source if isinstance(source, Source) else Source(source)).options()
+    if threads is not None:
+        options["threads"] = whole("threads", threads, 1, 1024)
+    if memory is not None:
+        options["memory"] = memory_bytes(memory)
+    return _stoker.scan(options, decode)
 
 
 def _bad(findings: list[Any]) -> list[DataError]:
-    return [DataError(f[8], f[1], f[0], "decode") for f in findings if f[7] != OK]
+    bad = []
+    for sample, path, *_, code, reason, needs_memory in findings:
+        if code != OK:
+            bad.append(DataError(reason, path, sample, "decode"))
+            bad[-1].needs_memory = bool(needs_memory)
+    return bad
 
 
-def ls(source: Path | Source) -> Listing:
+def ls(source: Path | Source, threads: int | None = None) -> Listing:
     """Looks at the header of every sample.
 
     >>> listing = stoker.ls(photos)
     >>> listing.samples, listing.formats
     (12, {'PNG': 12})
     """
-    about, findings = _scan(source, decode=False)
+    about, findings = _scan(source, False, threads, None)
     formats = collections.Counter(f[2] for f in findings if f[2])
     return Listing(
         about["kind"],
@@ -72,10 +84,10 @@ def ls(source: Path | Source) -> Listing:
     )
 
 
-def verify(source: Path | Source) -> list[DataError]:
-    """Decodes every sample and returns what is bad.
+def verify(source: Path | Source, threads: int | None = None, memory: int | str | None = None) -> list[DataError]:
+    """Decodes every sample and returns what is bad; `needs_memory` marks what may be good with more memory.
 
     >>> stoker.verify(photos)
     []
     """
-    return _bad(_scan(source, decode=True)[1])
+    return _bad(_scan(source, True, threads, memory)[1])

@@ -113,7 +113,7 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
     try:
         _, dtype, shape = handle.fields()[0]
         first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
-        return dtype, shape, np.asarray(handle.get(np.ascontiguousarray(first), 0)[0])[0].copy()
+        return dtype, shape, np.asarray(handle.get(np.ascontiguousarray(first), None, 0)[0])[0].copy()
     finally:
         handle.close()
 

@@ -81,7 +81,7 @@ def sheet(loader: Any, path: str | None, n: int, epoch: int) -> Sheet:
         if "image" not in columns:
             raise usage("show() is for pictures, and this source has none")
         chosen = options["subset"] if "subset" in options else np.arange(handle.count(), dtype=np.int64)
-        raw = handle.get(np.ascontiguousarray(chosen[:n]), epoch)
+        raw = handle.get(np.ascontiguousarray(chosen[:n]), None, epoch)
         pictures = np.asarray(raw[columns.index("image")])
         numbers = np.asarray(raw[columns.index("label")]) if "label" in columns else np.zeros(0, np.int64)
         names = handle.classes()

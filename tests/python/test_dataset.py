@@ -140,6 +140,16 @@ def test_iterable():
         loader(Stream(3), shuffle=True)
 
 
+def test_get():
+    seen = loader(WithRng(), batch_size=4).get([3, 5], epoch=2)
+    for row, values in zip(seen.drawn, seen.image, strict=True):
+        (call,) = row["ops"]
+        assert call["op"] == "__getitem__"
+        assert np.array_equal(np.random.Generator(np.random.Philox(key=call["seed"])).random(3), values)
+    with pytest.raises(stoker.UsageError, match="no samples to go back to"):
+        loader(Stream(3)).get(0)
+
+
 def test_iterable_resumes():
     stream = loader(Stream(10), batch_size=4)
     next(iter(stream))

@@ -232,6 +232,83 @@ def test_get_is_what_training_saw(photos):
         loader.get(12)
 
 
+def check_again(loader, epochs=2, **k):
+    """Every batch of some epochs is what get() gives for its positions."""
+    for _ in range(epochs):
+        epoch = loader.epoch
+        for batch in loader:
+            for again in (
+                loader.get(batch.index, epoch=epoch, positions=batch.position),
+                loader.get(epoch=epoch, positions=batch.position) if not loader._sampled else batch,
+            ):
+                assert all(np.array_equal(a, b) for a, b in zip(batch, again, strict=True))
+
+
+def test_get_by_positions(photos):
+    k = {"transform": "RandomResizedCrop(8) | RandomHorizontalFlip", "output": "numpy", "batch_size": 5}
+    k["fields"] = ("image", "label", "index", "position")
+    check_again(stoker.Loader(photos, shuffle=True, **k))
+    check_again(stoker.Loader(photos, weights=np.arange(12.0), steps_per_epoch=5, **k))
+    check_again(stoker.Loader(photos, shuffle=True, steps_per_epoch=5, **k))
+    check_again(stoker.Loader(stoker.Source(photos).subset([3, 4, 4, 9]), shuffle=True, steps_per_epoch=5, **k))
+    loader = stoker.Loader(photos, sampler=[3, 3, 3, 5, 3, 3], **k)
+    check_again(loader)
+    rows = loader.get([3, 3], epoch=0, positions=[0, 1])
+    assert not np.array_equal(rows.image[0], rows.image[1])
+    with pytest.raises(stoker.UsageError, match="say which samples"):
+        loader.get(epoch=0, positions=[0])
+
+
+def test_get_tells_what_was_drawn(photos):
+    ops = "RandomResizedCrop(8) | RandomHorizontalFlip | Normalize"
+    loader = stoker.Loader(photos, ops, output="numpy", batch_size=3)
+    seen = loader.get(range(7), epoch=4)
+    images, labels = seen  # it is a batch as any other
+    assert images.shape == (7, 3, 8, 8) and seen._fields == ("image", "label") and len(seen.drawn) == 7
+    assert seen.drawn == loader.drawn(range(7), epoch=4) != loader.drawn(range(7), epoch=5)
+    row = json.loads(json.dumps(seen.drawn[6]))
+    assert row["index"] == 6 and row["epoch"] == 4 and row["position"] is None and row["size"] == [24, 32]
+    assert [op["op"] for op in row["ops"]] == ["RandomResizedCrop", "RandomHorizontalFlip", "Normalize"]
+    k = {"output": "numpy", "batch_size": 3}
+    as_dict = stoker.Loader(photos, ops, as_dict=True, **k).get([1], epoch=4)
+    assert isinstance(as_dict, dict) and as_dict.drawn == loader.drawn(1, epoch=4)
+    collated = stoker.Loader(photos, ops, collate_fn=len, **k).get([1, 2], epoch=4)
+    assert collated == 2
+    assert arrays().get([5]).drawn == [{"index": 5, "epoch": 0, "position": None, "ops": []}]
+
+
+def test_seeds_of_functions_are_told(photos):
+    def noise(x, rng):
+        return x + rng.random()
+
+    loader = stoker.Loader(photos, ["CenterCrop(8)", noise, noise], output="numpy")
+    seen = loader.get(2, epoch=1)
+    plain = stoker.Loader(photos, "CenterCrop(8)", output="numpy").get(2)
+    calls = [op for op in seen.drawn[0]["ops"] if op["op"] == "noise"]
+    added = sum(np.random.Generator(np.random.Philox(key=c["seed"])).random() for c in calls)
+    assert len(calls) == 2 and np.allclose(seen.image, plain.image + added)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({}, "indices, as in the field"),
+        ({"indices": [1, 2], "positions": [1]}, "2 indices and 1 positions"),
+        ({"indices": [0.5]}, "whole numbers"),
+        ({"indices": [[1]]}, "whole numbers"),
+        ({"indices": "one"}, "whole numbers"),
+        ({"indices": [100]}, "there is no sample 100; there are 100"),
+        ({"positions": [100]}, "there is no position 100; an epoch has 100"),
+        ({"positions": [-1]}, "there is no position -1"),
+        ({"indices": 1, "epoch": -1}, "epoch is -1"),
+        ({"indices": 1, "epoch": 0.5}, "whole number"),
+    ],
+)
+def test_wrong_arguments_of_get(arguments, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        arrays().get(**arguments)
+
+
 def test_threads_change_nothing(photos):
     def run(threads):
         loader = stoker.Loader(
@@ -480,4 +557,14 @@ def test_scan(make):
     root = make(4)
     (root / "cat" / "01.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     bad = stoker.verify(root)
-    assert [b.sample for b in bad] == [1] and len(stoker.ls(root).bad) == 1
+    assert [b.sample for b in bad] == [1] and len(stoker.ls(root).bad) == 1 and not bad[0].needs_memory
+
+
+def test_what_needs_memory(tmp_path):
+    from conftest import write_png
+
+    write_png(tmp_path / "a" / "large.png", np.zeros((2500, 2500, 3), np.uint8))
+    write_png(tmp_path / "a" / "small.png", np.zeros((8, 8, 3), np.uint8))
+    (bad,) = stoker.verify(tmp_path, threads=1, memory="16M")
+    assert bad.needs_memory and bad.path.endswith("large.png") and pickle.loads(pickle.dumps(bad)).needs_memory
+    assert stoker.verify(tmp_path) == []

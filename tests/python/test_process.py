@@ -140,6 +140,59 @@ def test_exit_code_after_an_error():
     assert done.returncode == 1 and "NotFoundError" in done.stderr and "/no/such/place" in done.stderr
 
 
+def test_garbage_inside_the_loaders_own_threads():
+    """The collector runs where memory is taken, also in a function that the loader calls."""
+    done = python("""
+        import gc, threading, numpy as np, stoker
+        gc.disable()
+        hits = threading.Event()
+
+        def make(seeded):
+            def collect(x, rng=None):
+                gc.collect()
+                hits.set()
+                return x
+            function = (lambda x: collect(x)) if seeded else collect
+            loader = stoker.Loader(np.zeros((1000, 4, 4, 3), np.uint8), ["CenterCrop(4)", function], output="numpy",
+                                   threads=2)
+            function.__dict__["circle"] = loader
+            return iter(loader)
+
+        for i in range(40):
+            hits.clear()
+            it = make(i % 2)
+            next(it)
+            del it
+            hits.wait()
+        while len(stoker._loader._open):  # one collection at a time: another thread may be at it
+            gc.collect()
+        stoker._stoker.wait()
+        print("fine")
+    """)
+    assert done.returncode == 0 and done.stdout == "fine\n", (done.returncode, done.stdout, done.stderr)
+
+
+def test_close_inside_a_function():
+    done = python("""
+        import numpy as np, stoker
+        words = []
+
+        def close(x, rng):
+            if box:
+                try:
+                    box[0].close()
+                except stoker.UsageError as error:
+                    words.append(str(error))
+            return x
+
+        box = []
+        box.append(stoker.Loader(np.zeros((4, 4, 4, 3), np.uint8), ["CenterCrop(4)", close], output="numpy"))
+        box[0].get(0)
+        print(words)
+    """)
+    assert done.returncode == 0 and "own threads" in done.stdout, done.stderr
+
+
 def test_fork():
     done = python("""
         import os, numpy as np, stoker

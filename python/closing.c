@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * closing.c -- loaders that are dropped while functions of Python may run in their threads.
+ *
+ * The collector of garbage runs in any thread, also in one of the loader's own, in the middle of the user's function: a
+ * thread cannot wait for itself. Nor may it wait for another loader's, which may be waiting for a lock that the
+ * user's function is called under. So such a loader is closed by a thread that holds nothing and takes the GIL
+ * only to let go of the functions. closing_wait waits for all of these, before the interpreter ends.
+ */
+#include "loader.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct remains {
+    stk_loader *l;
+    struct options *options;
+    PyObject *type; /* keeps the module and its state */
+};
+
+static void *bury(void *arg)
+{
+    struct remains *r = arg;
+    stk_close(r->l);
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    struct state *s = PyType_GetModuleState((PyTypeObject *)r->type);
+    options_done(r->options);
+    free(r->options);
+    s->n_closing--;
+    Py_DECREF(r->type);
+    PyGILState_Release(gil);
+    free(r);
+    return NULL;
+}
+
+/* Without signals, as the other threads. */
+static int start(struct remains *r)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int rc = pthread_create(&thread, NULL, bury, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc == 0)
+        pthread_detach(thread);
+    return rc;
+}
+
+static void count(struct state *s)
+{
+    if (s->closing_pid != getpid()) /* those of the parent are not here */
+        s->n_closing = 0;
+    s->closing_pid = getpid();
+    s->n_closing++;
+}
+
+bool loader_close_later(struct loader *o)
+{
+    struct remains *r = calloc(1, sizeof *r);
+    if (!r)
+        return false;
+    struct state *s = PyType_GetModuleState(Py_TYPE((PyObject *)o));
+    *r = (struct remains){.l = o->l, .options = o->options, .type = Py_NewRef((PyObject *)Py_TYPE((PyObject *)o))};
+    count(s);
+    stk_stop(o->l);
+    if (start(r) != 0) {
+        s->n_closing--;
+        Py_DECREF(r->type);
+        free(r);
+        return false;
+    }
+    o->l = NULL;
+    o->options = NULL;
+    return true;
+}
+
+PyObject *closing_wait(PyObject *module, PyObject *none)
+{
+    (void)none;
+    const struct state *s = PyModule_GetState(module);
+    const struct timespec pause = {.tv_nsec = 200 * 1000};
+    while (s->n_closing > 0 && s->closing_pid == getpid()) {
+        PyThreadState *thread = PyEval_SaveThread();
+        nanosleep(&pause, NULL);
+        PyEval_RestoreThread(thread);
+    }
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look.c -- what there is to see of a loader: numbers, names, statistics, words.
+ */
+#include "loader.h"
+
+#include <string.h>
+
+static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
+{
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    const int64_t n = of(l);
+    loader_leave(o);
+    return PyLong_FromLongLong(n);
+}
+
+static int64_t length_of(stk_loader *l)
+{
+    return stk_length(l);
+}
+
+static int64_t count_of(stk_loader *l)
+{
+    return stk_count(l);
+}
+
+PyObject *loader_length(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, length_of);
+}
+
+PyObject *loader_count(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, count_of);
+}
+
+PyObject *loader_epoch(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return get_number(self, stk_epoch);
+}
+
+PyObject *loader_stats(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    stk_stats s = {0};
+    PyThreadState *thread = PyEval_SaveThread();
+    stk_stats_get(l, &s);
+    const char *limit = stk_limit(l);
+    PyEval_RestoreThread(thread);
+    loader_leave(o);
+    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLss}", "seconds", s.seconds, "waited_s", s.waited_s,
+                         "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
+                         "read_bytes", (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s,
+                         "transform_s", s.transform_s, "op_s", s.op_s, "idle_s", s.idle_s, "threads", s.threads,
+                         "memory_bytes", (long long)s.memory_bytes, "memory_limit", (long long)s.memory_limit,
+                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit);
+}
+
+PyObject *loader_explain(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    char text[8192];
+    PyThreadState *thread = PyEval_SaveThread();
+    stk_explain(l, text, sizeof text);
+    PyEval_RestoreThread(thread);
+    loader_leave(o);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const int found = stk_bad_sample(l, i, e);
+    PyEval_RestoreThread(thread);
+    return found;
+}
+
+/* [(sample, path, stage, reason)] */
+PyObject *loader_bad_samples(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    PyObject *list = PyList_New(0);
+    stk_error e;
+    for (int64_t i = 0; list && bad_sample(l, i, &e); i++) {
+        PyObject *path = module_text(e.path);
+        PyObject *bad = path ? Py_BuildValue("LNss", (long long)e.sample, path, e.stage, e.reason) : NULL;
+        if (!bad || PyList_Append(list, bad))
+            Py_CLEAR(list);
+        Py_XDECREF(bad);
+    }
+    loader_leave(o);
+    return list;
+}
+
+PyObject *loader_classes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    const int n = stk_n_classes(l);
+    PyObject *list = PyList_New(n);
+    for (int i = 0; list && i < n; i++)
+        PyList_SetItem(list, i, module_text(stk_class_name(l, i)));
+    loader_leave(o);
+    return list;
+}
+
+static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_loader *, int64_t, char *, size_t))
+{
+    struct loader *o = (struct loader *)self;
+    long long sample;
+    if (!PyArg_ParseTuple(args, "L", &sample))
+        return NULL;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    char text[8192];
+    of(l, sample, text, sizeof text);
+    loader_leave(o);
+    return module_text(text);
+}
+
+PyObject *loader_path(PyObject *self, PyObject *args)
+{
+    return name_of(self, args, stk_path);
+}
+
+PyObject *loader_key(PyObject *self, PyObject *args)
+{
+    return name_of(self, args, stk_key);
+}
+
+/* (sample or None, position or None, epoch) */
+PyObject *loader_drawn(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    PyObject *which, *where;
+    long long epoch;
+    if (!PyArg_ParseTuple(args, "OOL", &which, &where, &epoch))
+        return NULL;
+    const int64_t sample = which == Py_None ? -1 : PyLong_AsLongLong(which);
+    const int64_t position = where == Py_None ? -1 : PyLong_AsLongLong(where);
+    if (PyErr_Occurred())
+        return NULL;
+    stk_loader *l = loader_enter(o);
+    if (!l)
+        return NULL;
+    char text[STK_DRAWN_BYTES];
+    stk_error e;
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_drawn(l, which == Py_None ? NULL : &sample, where == Py_None ? NULL : &position, epoch, text,
+                             sizeof text, &e);
+    PyEval_RestoreThread(thread);
+    loader_leave(o);
+    return rc == STK_OK ? PyUnicode_FromString(text) : module_raise(loader_state(self), &e);
+}
+
+PyObject *loader_inside(PyObject *self, PyObject *none)
+{
+    (void)none;
+    const struct loader *o = (struct loader *)self;
+    return PyBool_FromLong(o->l && hooks_inside(&o->options->hooks));
+}
