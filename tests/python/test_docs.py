@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python in the guides runs as it stands there."""
 
+import io
 import re
 import runpy
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,56 @@ def test_guide(name, photos, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, name, "exec"), names)
     assert blocks
+
+
+def sections(name):
+    """Headings and their pieces of Python: (the package that a piece needs besides Stoker, code)."""
+    for section in (ROOT / name).read_text().split("\n## ")[1:]:
+        yield section.partition("\n")[0], re.findall(r"^```python ?(\S*)\n(.*?)^```", section, flags=re.S | re.M)
+
+
+class Folder:
+    """What FFCV's writer takes."""
+
+    def __init__(self, root):
+        names = sorted(p.name for p in root.iterdir())
+        self.items = [(p, y) for y, name in enumerate(names) for p in sorted((root / name).iterdir())]
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        path, label = self.items[i]
+        return pytest.importorskip("PIL.Image").open(path).convert("RGB"), label
+
+
+def make_shards(root, folder):
+    root.mkdir()
+    for shard in range(2):
+        with tarfile.open(root / f"train-{shard:04}.tar", "w") as tar:
+            for i in range(shard, len(folder), 2):
+                path, label = folder.items[i]
+                for suffix, data in (("cls", str(label).encode()), ("png", path.read_bytes())):
+                    member = tarfile.TarInfo(f"{i:04}.{suffix}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+
+
+@pytest.mark.parametrize("heading", ["tf.data and Keras", "FFCV", "DALI", "WebDataset"])
+def test_other_loaders(heading, photos, tmp_path, monkeypatch):
+    """Both sides of the guide run, and their batches have the same shape."""
+    pieces = dict(sections("docs/migrate.md"))[heading]
+    package = next(name for name, _ in pieces if name)
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    (tmp_path / "train").symlink_to(photos)
+    monkeypatch.chdir(tmp_path)
+    names = {"folder": Folder(photos)}
+    make_shards(tmp_path / "shards", names["folder"])
+    shapes = []
+    for _, code in pieces:
+        exec(compile(code, heading, "exec"), names)
+        shapes.append((tuple(names["images"].shape), tuple(names["labels"].shape)))
+    assert len(shapes) > 1 and len(set(shapes)) == 1
 
 
 @pytest.mark.parametrize("framework", ["torch", "keras", "jax"])
