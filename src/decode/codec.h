@@ -8,6 +8,7 @@
 #define CODEC_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/sample.h"
 #include "base/size.h"
 
@@ -35,6 +36,12 @@ struct codec {
     size_t (*foreign)(const struct head *h, const struct rect *crop, bool whole);
     /* The crop, 3 channels, in the arena. state is what open() gave to this thread. */
     int (*pixels)(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e);
+    /* All three may be missing. A pack of the whole picture, behind what out holds, that decodes to the same pixels
+     * sooner (false: this one has none); the head of the picture that a pack is of; and the crop, job->bytes being a
+     * pack. */
+    bool (*pack)(void *state, const struct picture_job *job, struct buf *out);
+    int (*pack_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
+    int (*unpack)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(stk_cpu cpu); /* NULL: no memory. Both may be missing: no state. */

@@ -144,23 +144,28 @@ static int check_size(const struct head *h, int64_t max_pixels, stk_error *e)
                      may);
 }
 
+/* Within the limits, and its orientation as they say. */
+static int settle_head(struct head *h, const struct decode_limits *limits, struct head *out, stk_error *e)
+{
+    const int rc = check_size(h, limits->max_pixels, e);
+    if (rc != STK_OK)
+        return rc;
+    if (h->orientation != 1)
+        h->odd |= STK_ODD_ROTATED;
+    if (limits->no_exif)
+        h->orientation = 1;
+    *out = *h;
+    return STK_OK;
+}
+
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
 {
     const struct codec *c = find(bytes, n);
     if (!c)
         return not_a_picture(bytes, n, e);
     struct head h = {.format = c->format, .orientation = 1};
-    int rc = c->head(bytes, n, &h, e);
-    if (rc == STK_OK)
-        rc = check_size(&h, limits->max_pixels, e);
-    if (rc != STK_OK)
-        return rc;
-    if (h.orientation != 1)
-        h.odd |= STK_ODD_ROTATED;
-    if (limits->no_exif)
-        h.orientation = 1;
-    *out = h;
-    return STK_OK;
+    const int rc = c->head(bytes, n, &h, e);
+    return rc == STK_OK ? settle_head(&h, limits, out, e) : rc;
 }
 
 /* ------------------------------------------------------------------ pixels */
@@ -208,22 +213,85 @@ static int turn_upright(const struct head *h, struct arena *a, struct image *im,
     return STK_OK;
 }
 
+static int check_crop(const struct codec *c, const struct head *h, const struct want *w, stk_error *e)
+{
+    if (c && inside(&w->crop, head_width(h), head_height(h)))
+        return STK_OK;
+    return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
+                     w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
+}
+
+static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                                 struct arena *a)
+{
+    return (struct picture_job){.bytes = bytes,
+                                .n = n,
+                                .head = h,
+                                .crop = stored_crop(h, w),
+                                .whole = w->whole,
+                                .reference = w->reference,
+                                .arena = a};
+}
+
 int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                   struct arena *a, struct image *out, int *warnings, stk_error *e)
 {
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
-    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
-        return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
-                         w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
-    const struct picture_job job = {.bytes = bytes,
-                                    .n = n,
-                                    .head = h,
-                                    .crop = stored_crop(h, w),
-                                    .whole = w->whole,
-                                    .reference = w->reference,
-                                    .arena = a};
-    const int rc = c->pixels(d->states[h->format], &job, out, warnings, e);
+    int rc = check_crop(c, h, w, e);
+    if (rc != STK_OK)
+        return rc;
+    const struct picture_job job = job_of(bytes, n, h, w, a);
+    rc = c->pixels(d->states[h->format], &job, out, warnings, e);
+    return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
+}
+
+/* ------------------------------------------------------------------ packs */
+
+/* JPEG alone has them. */
+static const struct codec *pack_codec(void)
+{
+    const struct codec *c = codec_of(STK_JPEG);
+    return c && c->pack ? c : NULL;
+}
+
+static int no_packs(stk_error *e)
+{
+    return error_set(e, STK_EBUILD, stage, "this build has no decoder for packs of JPEG pictures");
+}
+
+bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+{
+    const struct codec *c = pack_codec();
+    /* The orientation that the file has, whether it is to be left alone or not: others may ask otherwise. */
+    struct head own = {.format = STK_JPEG, .orientation = 1};
+    if (!c || h->format != STK_JPEG || c->head(bytes, n, &own, NULL) != STK_OK || own.w != h->w || own.h != h->h)
+        return false;
+    const struct picture_job job = {.bytes = bytes, .n = n, .head = &own, .crop = {0, 0, own.w, own.h}, .whole = true};
+    return c->pack(d->states[STK_JPEG], &job, out);
+}
+
+int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
+{
+    const struct codec *c = pack_codec();
+    if (!c)
+        return no_packs(e);
+    struct head h;
+    const int rc = c->pack_head(pack, n, &h, e);
+    return rc == STK_OK ? settle_head(&h, limits, out, e) : rc;
+}
+
+int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const struct head *h, const struct want *w,
+                       struct arena *a, struct image *out, stk_error *e)
+{
+    const struct codec *c = pack_codec();
+    if (!c)
+        return no_packs(e);
+    int rc = check_crop(c, h, w, e);
+    if (rc != STK_OK)
+        return rc;
+    const struct picture_job job = job_of(pack, n, h, w, a);
+    rc = c->unpack(d->states[STK_JPEG], &job, out, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 

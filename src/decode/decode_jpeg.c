@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "decode/dct_pack.h"
 #include "decode/jpeg_baseline.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
@@ -358,6 +359,133 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     return rc;
 }
 
+/* ------------------------------------------------------------------ packs */
+
+/* The coefficients that libjpeg has read. */
+struct held {
+    struct jpeg *j;
+    const struct jpeg_frame *f;
+    jvirt_barray_ptr *arrays;
+};
+
+static void copy_blocks(JBLOCKROW from, int16_t *to, uint8_t *last, size_t n)
+{
+    memcpy(to, from, n * JPEG_BLOCK * sizeof *to);
+    memset(last, JPEG_BLOCK - 1, n);
+}
+
+static bool give_held(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
+{
+    const struct held *held = user;
+    struct jpeg_decompress_struct *c = &held->j->c;
+    if (setjmp(held->j->jump))
+        return false;
+    for (int i = 0; i < held->f->n_components; i++) {
+        const struct jpeg_component *k = &held->f->component[i];
+        for (int v = 0; v < k->v; v++) {
+            JBLOCKARRAY row =
+                c->mem->access_virt_barray((j_common_ptr)c, held->arrays[i], (JDIMENSION)(y * k->v + v), 1, FALSE);
+            copy_blocks(row[0] + x * k->h, to->coef[i][v], to->last[i][v], (size_t)(n * k->h));
+        }
+    }
+    return true;
+}
+
+/* By how much luma is finer than chroma; libjpeg upsamples by that alone. */
+static bool find_sampling(const struct jpeg_decompress_struct *c, enum jpeg_sampling *out)
+{
+    const jpeg_component_info *k = c->comp_info;
+    if (c->num_components == 1) {
+        *out = JPEG_GREY;
+        return c->jpeg_color_space == JCS_GRAYSCALE;
+    }
+    if (c->jpeg_color_space != JCS_YCbCr || k[1].h_samp_factor != k[2].h_samp_factor ||
+        k[1].v_samp_factor != k[2].v_samp_factor)
+        return false;
+    static const enum jpeg_sampling samplings[2][2] = {{JPEG_444, JPEG_440}, {JPEG_422, JPEG_420}};
+    for (int i = 0; i < 4; i++)
+        if (k[0].h_samp_factor == (1 + i / 2) * k[1].h_samp_factor &&
+            k[0].v_samp_factor == (1 + i % 2) * k[1].v_samp_factor) {
+            *out = samplings[i / 2][i % 2];
+            return true;
+        }
+    return false;
+}
+
+static bool frame_of(const struct jpeg_decompress_struct *c, struct jpeg_frame *f)
+{
+    *f = (struct jpeg_frame){
+        .w = (int32_t)c->image_width, .h = (int32_t)c->image_height, .n_components = c->num_components};
+    if (!find_sampling(c, &f->sampling) || !jpeg_frame_measure(f))
+        return false;
+    for (int i = 0; i < f->n_components; i++) {
+        if (!c->comp_info[i].quant_table)
+            return false;
+        memcpy(f->component[i].q, c->comp_info[i].quant_table->quantval, sizeof f->component[i].q);
+    }
+    return true;
+}
+
+/* Whether the low frequencies have come to their last bit: else libjpeg smooths blocks. */
+static bool is_complete(const struct jpeg_decompress_struct *c)
+{
+    for (int i = 0; c->coef_bits && i < c->num_components; i++)
+        for (int k = 0; k < JPEG_BLOCK; k++)
+            if (c->coef_bits[i][k] != 0)
+                return false;
+    return true;
+}
+
+static bool pack_held(struct state *s, const struct picture_job *job, struct buf *out)
+{
+    struct jpeg *j = &s->jpeg;
+    if (setjmp(j->jump))
+        return false;
+    read_header(j, job);
+    if (!same_as_head(j, job->head))
+        return false;
+    struct jpeg_frame f;
+    struct held held = {.j = j, .f = &f, .arrays = jpeg_read_coefficients(&j->c)};
+    return held.arrays && j->err.num_warnings == 0 && is_complete(&j->c) && frame_of(&j->c, &f) &&
+           jpeg_baseline_pack_from(s->baseline, &f, job->head, &(struct jpeg_giver){give_held, &held}, out);
+}
+
+/* Pictures of several scans have a pack as well, when they are complete: libjpeg holds their coefficients. */
+static bool jpeg_pack(void *state, const struct picture_job *job, struct buf *out)
+{
+    struct state *s = state;
+    const struct head *h = job->head;
+    if (h->bits != 8 || (h->channels != 1 && h->channels != 3) || h->odd & STK_ODD_LOSSLESS)
+        return false;
+    if (jpeg_baseline_pack(s->baseline, job, out))
+        return true;
+    if (!(h->odd & CODEC_HELD))
+        return false;
+    begin(&s->jpeg, job);
+    const bool good = pack_held(s, job, out);
+    jpeg_destroy_decompress(&s->jpeg.c);
+    return good;
+}
+
+static int jpeg_unpack(void *state, const struct picture_job *job, struct image *out, stk_error *e)
+{
+    const struct state *s = state;
+    struct dct_pack p;
+    if (!dct_pack_open(&p, job->bytes, job->n) || p.frame.w != job->head->w || p.frame.h != job->head->h ||
+        !jpeg_baseline_unpack(s->baseline, &p, &job->crop, job->arena, out))
+        return error_set(e, STK_EDATA, stage, "a pack of this picture is damaged");
+    return STK_OK;
+}
+
+static int jpeg_pack_head(const uint8_t *bytes, size_t n, struct head *out, stk_error *e)
+{
+    struct dct_pack p;
+    if (!dct_pack_open(&p, bytes, n))
+        return error_set(e, STK_EDATA, stage, "a pack is damaged, or of another version");
+    *out = p.head;
+    return STK_OK;
+}
+
 static bool jpeg_match(const uint8_t *p, size_t n)
 {
     return n >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
@@ -474,6 +602,9 @@ const struct codec codec_jpeg = {
     .scratch = jpeg_scratch,
     .foreign = jpeg_foreign,
     .pixels = jpeg_pixels,
+    .pack = jpeg_pack,
+    .pack_head = jpeg_pack_head,
+    .unpack = jpeg_unpack,
     .encode = jpeg_encode,
     .version = jpeg_version,
     .open = jpeg_open,

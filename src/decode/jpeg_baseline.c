@@ -95,3 +95,34 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job
     job->arena->used = used;
     return false;
 }
+
+/* ------------------------------------------------------------------ packs */
+
+bool jpeg_baseline_pack_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
+                             const struct jpeg_giver *from, struct buf *out)
+{
+    return dct_pack_write(out, f, h, from, b->kernels.pack);
+}
+
+bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+{
+    const size_t len = out->len;
+    struct jpeg_frame f;
+    struct walk w = {0};
+    const struct jpeg_giver from = {give, &w};
+    if (!read_frame(&f, job) || !jpeg_scan_begin(&w.scan, &f, b->tables, job->bytes, job->n))
+        return false;
+    if (jpeg_baseline_pack_from(b, &f, job->head, &from, out) && finish(&w, f.mcus_y, true))
+        return true;
+    out->len = len;
+    return false;
+}
+
+bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct rect *crop, struct arena *a,
+                          struct image *out)
+{
+    struct dct_walk w;
+    const struct jpeg_giver from = {dct_walk_give, &w};
+    dct_walk_begin(&w, p, b->kernels.unpack);
+    return jpeg_strip_run(&p->frame, crop, &b->kernels, &from, a, out);
+}

@@ -9,6 +9,7 @@
 #define JPEG_BASELINE_H
 
 #include "decode/codec.h"
+#include "decode/dct_pack.h"
 
 struct jpeg_baseline;
 
@@ -19,5 +20,14 @@ void jpeg_baseline_free(struct jpeg_baseline *b);     /* also NULL */
 size_t jpeg_baseline_scratch(const struct rect *crop);
 /* false: not ours, with the arena as it was. What we decode gives no warnings. */
 bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out);
+
+/* The whole picture as a pack, behind what out holds. false: not ours, or damaged, or no memory. */
+bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
+/* The same with coefficients from elsewhere. */
+bool jpeg_baseline_pack_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
+                             const struct jpeg_giver *from, struct buf *out);
+/* A crop of a pack. false: the pack is damaged, or the arena too small. */
+bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct rect *crop, struct arena *a,
+                          struct image *out);
 
 #endif

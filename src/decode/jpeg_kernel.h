@@ -13,9 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/dct_block.h"
 #include "stoker.h"
 
-enum { JPEG_BLOCK = 64 }; /* coefficients of a block */
+enum {
+    JPEG_BLOCK = 64, /* coefficients of a block */
+    JPEG_CORNER = 9, /* the last zigzag index that has only such of the first four rows and columns before it */
+};
 
 /* How the chroma of a picture is stored; libjpeg-turbo upsamples each in its own way. */
 enum jpeg_sampling {
@@ -48,10 +52,13 @@ typedef void jpeg_row_fn(uint8_t *rgb, const struct jpeg_row *r, size_t w);
 struct jpeg_kernels {
     /*
      * n blocks of coefficients in natural order, times q (natural order as well), to 8 x 8 samples each. Block i goes
-     * to dst + 8 * i, rows are `stride` apart. Behind zigzag index last[i] all coefficients of block i are 0.
+     * to dst + 8 * i, rows are `stride` apart. Behind zigzag index last[i] all coefficients of block i are 0;
+     * or last[i] is JPEG_CORNER, and all but those of its first four rows and columns are.
      */
     void (*idct)(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n, const uint16_t *q);
     jpeg_row_fn *row[JPEG_SAMPLINGS];
+    dct_unpack_fn *unpack;
+    dct_pack_fn *pack;
 };
 
 void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu);

@@ -189,5 +189,7 @@ void jpeg_kernels_c(struct jpeg_kernels *k)
                 [JPEG_422] = row_422_c,
                 [JPEG_420] = row_420_c,
                 [JPEG_440] = row_440_c},
+        .unpack = dct_unpack_c,
+        .pack = dct_pack_c,
     };
 }

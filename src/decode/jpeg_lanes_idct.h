@@ -24,7 +24,6 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    CORNER = 9,  /* the last zigzag index within the corner, when all before it may be there */
     CHUNK = 128, /* blocks that are sorted at a time */
     COLUMN_BITS = 11,
     ROW_BITS = 18,
@@ -249,8 +248,8 @@ INLINE void sorted(const struct blocks *b, const uint8_t *last, size_t n)
     for (size_t i = 0; i < n; i++) {
         flats[n_flat] = corners[n_corner] = fulls[n_full] = (uint8_t)i;
         n_flat += last[i] == 0;
-        n_corner += last[i] != 0 && last[i] <= CORNER;
-        n_full += last[i] > CORNER;
+        n_corner += last[i] != 0 && last[i] <= JPEG_CORNER;
+        n_full += last[i] > JPEG_CORNER;
     }
     for (int i = 0; i < n_flat; i++)
         flat(b, flats[i]);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dct_pack.c -- how a pack is laid out, writing and reading it. All numbers are little-endian.
+ *
+ *     head      magic with the version, 8 bytes; width, height, bytes of the pack, odd (see struct head), 4 each;
+ * sampling, channels, orientation, 0, one each; 4 of nothing tables    64 quantisers of 2 bytes for every component,
+ * natural order index     where each chunk begins, 4 bytes, and where the last one ends chunks    of DCT_CHUNK MCUs
+ * (the last of a row has what is left), row by row slack     DCT_SLACK zeros
+ *
+ * A chunk is the lengths of columns, small, bytes and words, 2 bytes each, and then the six streams of dct_block.h, in
+ * which the blocks come MCU by MCU in the order of a scan.
+ */
+#include "decode/dct_pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/size.h"
+
+static const uint8_t magic[8] = {'S', 't', 'o', 'k', 'D', 'C', 'T', 1};
+
+enum {
+    HEAD = 32,
+    TABLE = 2 * JPEG_BLOCK,
+    LENGTHS = 8,  /* of a chunk's streams */
+    PER_BLOCK = 3 /* dc and rows */
+};
+
+static int blocks_of(const struct jpeg_frame *f)
+{
+    int n = 0;
+    for (int i = 0; i < f->n_components; i++)
+        n += f->component[i].h * f->component[i].v;
+    return n;
+}
+
+static int32_t chunks_x(const struct jpeg_frame *f)
+{
+    return (f->mcus_x + DCT_CHUNK - 1) / DCT_CHUNK;
+}
+
+static size_t chunks_of(const struct jpeg_frame *f)
+{
+    return (size_t)chunks_x(f) * (size_t)f->mcus_y;
+}
+
+/* Block b of MCU m within the runs of blocks. */
+static void find_place(const struct jpeg_frame *f, const struct jpeg_blocks *in, struct dct_place *out, int m)
+{
+    for (int i = 0; i < f->n_components; i++) {
+        const struct jpeg_component *c = &f->component[i];
+        for (int v = 0; v < c->v; v++)
+            for (int h = 0; h < c->h; h++, out++) {
+                const size_t at = (size_t)(m * c->h + h);
+                *out = (struct dct_place){in->coef[i][v] + JPEG_BLOCK * at, in->last[i][v] + at};
+            }
+    }
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static void set_le16(uint8_t *p, size_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static void set_le32(uint8_t *p, size_t v)
+{
+    set_le16(p, v);
+    set_le16(p + 2, v >> 16);
+}
+
+/* What it takes to write a chunk. */
+struct writer {
+    const struct jpeg_frame *f;
+    dct_pack_fn *pack;
+    struct buf *out;
+    size_t start; /* of the pack in out */
+    struct jpeg_blocks blocks;
+    struct dct_place places[DCT_CHUNK_BLOCKS];
+    int16_t coef[DCT_CHUNK_BLOCKS * JPEG_BLOCK];
+    uint8_t last[DCT_CHUNK_BLOCKS];
+    uint8_t dc[DCT_CHUNK_BLOCKS * 2], rows[DCT_CHUNK_BLOCKS];
+    uint8_t columns[DCT_CHUNK_BLOCKS * DCT_MAX_COLUMNS + DCT_SLACK];
+    uint8_t small[DCT_CHUNK_BLOCKS * DCT_MAX_SMALL + DCT_SLACK];
+    uint8_t bytes[DCT_CHUNK_BLOCKS * DCT_MAX_BYTES + DCT_SLACK];
+    uint8_t words[DCT_CHUNK_BLOCKS * DCT_MAX_WORDS + DCT_SLACK];
+};
+
+static void writer_places(struct writer *w)
+{
+    const struct jpeg_frame *f = w->f;
+    size_t n = 0;
+    for (int i = 0; i < f->n_components; i++)
+        for (int v = 0; v < f->component[i].v; v++) {
+            w->blocks.coef[i][v] = w->coef + n * JPEG_BLOCK;
+            w->blocks.last[i][v] = w->last + n;
+            n += (size_t)f->component[i].h * DCT_CHUNK;
+        }
+    for (int m = 0; m < DCT_CHUNK; m++)
+        find_place(f, &w->blocks, w->places + m * blocks_of(f), m);
+}
+
+static bool add_stream(struct buf *out, const uint8_t *from, const uint8_t *end)
+{
+    return buf_add(out, from, (size_t)(end - from)) == 0;
+}
+
+static bool write_chunk(struct writer *w, int n)
+{
+    struct dct_out o = {w->dc, w->rows, w->columns, w->small, w->bytes, w->words};
+    for (int i = 0; i < n; i++)
+        w->pack(&o, w->places[i].coef);
+    uint8_t lengths[LENGTHS];
+    set_le16(lengths, (size_t)(o.columns - w->columns));
+    set_le16(lengths + 2, (size_t)(o.small - w->small));
+    set_le16(lengths + 4, (size_t)(o.bytes - w->bytes));
+    set_le16(lengths + 6, (size_t)(o.words - w->words));
+    return add_stream(w->out, lengths, lengths + LENGTHS) && add_stream(w->out, w->dc, o.dc) &&
+           add_stream(w->out, w->rows, o.rows) && add_stream(w->out, w->columns, o.columns) &&
+           add_stream(w->out, w->small, o.small) && add_stream(w->out, w->bytes, o.bytes) &&
+           add_stream(w->out, w->words, o.words);
+}
+
+static bool write_head(struct writer *w, const struct head *h)
+{
+    const struct jpeg_frame *f = w->f;
+    uint8_t head[HEAD] = {0};
+    memcpy(head, magic, sizeof magic);
+    set_le32(head + 8, (size_t)f->w);
+    set_le32(head + 12, (size_t)f->h);
+    set_le32(head + 20, h->odd);
+    head[24] = (uint8_t)f->sampling;
+    head[25] = (uint8_t)f->n_components;
+    head[26] = (uint8_t)h->orientation;
+    if (buf_add(w->out, head, sizeof head))
+        return false;
+    for (int i = 0; i < f->n_components; i++) {
+        uint8_t table[TABLE];
+        for (size_t k = 0; k < JPEG_BLOCK; k++)
+            set_le16(table + 2 * k, f->component[i].q[k]);
+        if (buf_add(w->out, table, sizeof table))
+            return false;
+    }
+    return true;
+}
+
+static bool write_chunks(struct writer *w, const struct jpeg_giver *from)
+{
+    const struct jpeg_frame *f = w->f;
+    size_t index = w->out->len;
+    if (buf_reserve(w->out, size_add(index, size_mul(chunks_of(f) + 1, 4))))
+        return false;
+    w->out->len += (chunks_of(f) + 1) * 4;
+    for (int32_t y = 0; y < f->mcus_y; y++)
+        for (int32_t x = 0; x < f->mcus_x; x += DCT_CHUNK, index += 4) {
+            const int32_t left = f->mcus_x - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
+            memset(w->coef, 0, sizeof w->coef);
+            set_le32(w->out->data + index, w->out->len - w->start);
+            if (!from->give(from->user, y, x, n, &w->blocks) || !write_chunk(w, n * blocks_of(f)))
+                return false;
+        }
+    set_le32(w->out->data + index, w->out->len - w->start);
+    return true;
+}
+
+static bool write_all(struct writer *w, const struct head *h, const struct jpeg_giver *from)
+{
+    static const uint8_t slack[DCT_SLACK];
+    if (!write_head(w, h) || !write_chunks(w, from) || buf_add(w->out, slack, sizeof slack) ||
+        w->out->len - w->start > UINT32_MAX)
+        return false;
+    set_le32(w->out->data + w->start + 16, w->out->len - w->start);
+    return true;
+}
+
+bool dct_pack_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
+                    dct_pack_fn *pack)
+{
+    struct writer *w = malloc(sizeof *w);
+    if (!w)
+        return false;
+    w->f = f;
+    w->pack = pack;
+    w->out = out;
+    w->start = out->len;
+    writer_places(w);
+    const bool good = write_all(w, h, from);
+    if (!good)
+        out->len = w->start;
+    free(w);
+    return good;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static bool read_head(struct dct_pack *p)
+{
+    const uint8_t *b = p->bytes;
+    if (p->n < HEAD + DCT_SLACK || memcmp(b, magic, sizeof magic) != 0 || le32(b + 16) != p->n)
+        return false;
+    const uint32_t w = le32(b + 8), h = le32(b + 12);
+    if (w == 0 || w > 65535 || h == 0 || h > 65535 || b[24] >= JPEG_SAMPLINGS || b[26] < 1 || b[26] > 8)
+        return false;
+    p->frame = (struct jpeg_frame){.w = (int32_t)w,
+                                   .h = (int32_t)h,
+                                   .sampling = (enum jpeg_sampling)b[24],
+                                   .together = 1,
+                                   .n_components = b[24] == JPEG_GREY ? 1 : JPEG_COMPONENTS};
+    p->head = (struct head){.format = STK_JPEG,
+                            .w = (int32_t)w,
+                            .h = (int32_t)h,
+                            .channels = b[25],
+                            .bits = 8,
+                            .orientation = b[26],
+                            .odd = le32(b + 20)};
+    return b[25] == p->frame.n_components && jpeg_frame_measure(&p->frame);
+}
+
+bool dct_pack_open(struct dct_pack *p, const uint8_t *bytes, size_t n)
+{
+    *p = (struct dct_pack){.bytes = bytes, .n = n};
+    if (!read_head(p))
+        return false;
+    struct jpeg_frame *f = &p->frame;
+    p->blocks = blocks_of(f);
+    const size_t tables = (size_t)f->n_components * TABLE, index = (chunks_of(f) + 1) * 4;
+    if (n - DCT_SLACK - HEAD < tables + index)
+        return false;
+    for (int i = 0; i < f->n_components; i++)
+        for (int k = 0; k < JPEG_BLOCK; k++)
+            f->component[i].q[k] = le16(bytes + HEAD + i * TABLE + 2 * k);
+    p->index = bytes + HEAD + tables;
+    return true;
+}
+
+void dct_walk_begin(struct dct_walk *w, const struct dct_pack *p, dct_unpack_fn *unpack)
+{
+    w->pack = p;
+    w->unpack = unpack;
+    w->y = -1;
+    w->known = NULL;
+    for (int i = 0; i < DCT_CHUNK_BLOCKS; i++)
+        w->nowhere[i] = (struct dct_place){w->waste, &w->waste_last};
+}
+
+/* The streams of a chunk of n blocks that lies from `at` to `end`. */
+static bool open_streams(struct dct_in *in, const uint8_t *at, const uint8_t *end, size_t n)
+{
+    const size_t columns = le16(at), small = le16(at + 2), bytes = le16(at + 4), words = le16(at + 6);
+    if ((size_t)(end - at) != LENGTHS + n * PER_BLOCK + columns + small + bytes + words)
+        return false;
+    in->dc = at + LENGTHS;
+    in->rows = in->dc + 2 * n;
+    in->columns = in->rows + n;
+    in->small = in->columns_end = in->columns + columns;
+    in->bytes = in->small_end = in->small + small;
+    in->words = in->bytes_end = in->bytes + bytes;
+    in->words_end = in->words + words;
+    return true;
+}
+
+/* The chunk that MCU x of row y is in, at its start. */
+static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
+{
+    const struct dct_pack *p = w->pack;
+    const struct jpeg_frame *f = &p->frame;
+    const int32_t first = x / DCT_CHUNK * DCT_CHUNK, left = f->mcus_x - first, n = left < DCT_CHUNK ? left : DCT_CHUNK;
+    const uint8_t *entry = p->index + 4 * ((size_t)y * (size_t)chunks_x(f) + (size_t)(x / DCT_CHUNK));
+    const size_t at = le32(entry), end = le32(entry + 4), most = p->n - DCT_SLACK;
+    w->y = -1;
+    if (end > most || at > end || end - at < LENGTHS ||
+        !open_streams(&w->in, p->bytes + at, p->bytes + end, (size_t)(n * p->blocks)))
+        return false;
+    w->y = y;
+    w->x = first;
+    w->end = first + n;
+    return true;
+}
+
+/* MCUs to places, within a chunk. */
+static bool take(struct dct_walk *w, const struct dct_place *to, int32_t n)
+{
+    w->x += n;
+    return w->unpack(&w->in, to, (size_t)(n * w->pack->blocks));
+}
+
+bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
+{
+    struct dct_walk *w = walk;
+    if (w->known != to) {
+        for (int m = 0; m < JPEG_AT_ONCE; m++)
+            find_place(&w->pack->frame, to, w->places + m * w->pack->blocks, m);
+        w->known = to;
+    }
+    if ((w->y != y || w->x != x) && (!open_chunk(w, y, x) || !take(w, w->nowhere, x - w->x)))
+        return false;
+    for (int32_t done = 0; done < n;) {
+        if (w->x == w->end && !open_chunk(w, y, w->x))
+            return false;
+        const int32_t left = w->end - w->x, k = left < n - done ? left : n - done;
+        if (!take(w, w->places + done * w->pack->blocks, k))
+            return false;
+        done += k;
+    }
+    return true;
+}
