@@ -65,7 +65,7 @@ static void print_text(const stk_info *i)
         puts(sources[k]);
     }
     line("reader");
-    puts("pread");
+    printf("pread; io_uring where files are cold%s%s\n", i->no_uring[0] ? ", but: " : "", i->no_uring);
     line("GPU");
     puts("none in this build; batches are in host memory");
     line("cache");
@@ -100,6 +100,8 @@ static void print_json(const stk_info *i)
     json_close(&j, ']');
     json_open(&j, "readers", '[');
     json_text(&j, NULL, "pread");
+    if (!i->no_uring[0])
+        json_text(&j, NULL, "uring");
     json_close(&j, ']');
     json_text(&j, "gpu", NULL);
     json_text(&j, "cache_dir", i->cache_dir);

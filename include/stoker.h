@@ -211,8 +211,8 @@ typedef struct stk_options {
     int threads;           /* 0: what affinity and cgroup allow */
     int64_t memory;        /* bytes for ring, scratch and caches; 0: a quarter of what there is */
     const char *cache_dir; /* NULL: STOKER_CACHE_DIR, else the user's cache folder; "off": write nothing */
-    stk_reader reader;
-    stk_cpu cpu; /* the best this CPU has */
+    stk_reader reader;     /* pread, or io_uring where files are cold; one of them, always */
+    stk_cpu cpu;           /* the best this CPU has */
     const stk_allocator *allocator;
     const stk_log_hook *log;
 
@@ -487,6 +487,7 @@ typedef struct stk_info {
     int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
     int64_t memory;                     /* what would be chosen */
     char cache_dir[1024];
+    char no_uring[160]; /* why files cannot be read through io_uring here; "": they can */
 } stk_info;
 
 STK_API int stk_info_get_sized(stk_info *i, size_t size);

@@ -26,7 +26,7 @@ static int allow(void *user, size_t bytes, stk_error *e)
 
 int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e)
 {
-    *d = (struct desk){.budget = b, .reading = {.thread = thread, .allow = allow, .user = d}};
+    *d = (struct desk){.budget = b, .serial = -1, .reading = {.thread = thread, .allow = allow, .user = d}};
     return codecs ? decoder_new(&d->decoder, cpu, e) : STK_OK;
 }
 
@@ -61,17 +61,36 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     return f->data;
 }
 
+/* Bytes that were read ahead of their turn. */
+static bool borrow(struct desk *d, const struct source *s, int64_t i)
+{
+    const uint8_t *bytes;
+    size_t n;
+    d->lent = ahead_take(d->ahead, d->serial, i, &bytes, &n);
+    if (d->lent)
+        source_lend(s, &d->reading, i, bytes, n);
+    return d->lent;
+}
+
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
-    const int rc = charge(d, source_read_bytes(s, i), e);
-    return rc == STK_OK ? source_read(s, &d->reading, i, e) : rc;
+    const bool borrowed = borrow(d, s, i);
+    int rc = charge(d, source_read_bytes(s, i), e);
+    if (rc != STK_OK || borrowed)
+        return rc;
+    d->reading.probe = ahead_probes(d->ahead);
+    rc = source_read(s, &d->reading, i, e);
+    if (rc == STK_OK)
+        ahead_note(d->ahead, d->reading.cold, d->reading.n_bytes);
+    return rc;
 }
 
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
 {
-    const size_t file = d->reading.file.len, need = size_add(size_add(scratch, foreign), file);
+    const size_t file = d->lent ? d->reading.n_bytes : d->reading.file.len; /* charged alike, whoever has read it */
+    const size_t need = size_add(size_add(scratch, foreign), file);
     const int rc = charge(d, need, e);
     if (rc != STK_OK)
         return rc;
@@ -82,6 +101,9 @@ int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
 
 void desk_clear(struct desk *d)
 {
+    ahead_done(d->ahead, d->serial);
+    d->serial = -1;
+    d->lent = false;
     if (!d->in_turn)
         return;
     drop(d);

@@ -9,6 +9,7 @@
 #ifndef DESK_H
 #define DESK_H
 
+#include "ahead.h"
 #include "base/arena.h"
 #include "base/budget.h"
 #include "decode/decode.h"
@@ -20,6 +21,9 @@ struct desk {
     struct arena arena;
     struct budget *budget; /* shared by all desks; NULL: no limit */
     bool in_turn;
+    struct ahead *ahead; /* who may have read the sample already; NULL: nobody */
+    int64_t serial;      /* of the row that is worked on, where it is known; -1 */
+    bool lent;           /* the bytes are his */
 };
 
 /* codecs: whether pictures are to be decoded here, and with which kernels. */

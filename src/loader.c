@@ -231,9 +231,9 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-struct pick loader_pick(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position)
+struct pick loader_pick(const struct stk_loader *l, struct walk *w, int64_t epoch, int64_t position)
 {
-    struct pick p = order_at(&l->order, &w->walk, epoch, position);
+    struct pick p = order_at(&l->order, w, epoch, position);
     if (l->subset)
         p.index = l->subset[p.index];
     return p;
@@ -245,7 +245,7 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     stk_error e;
     const int64_t n = order_length(&l->order, b->epoch), most = 1 + loader_bad_limit(l);
     for (int64_t step = 1; step < n && step <= most && !ring_wants_back(&l->ring); step++) {
-        const struct pick p = loader_pick(l, w, b->epoch, position + step);
+        const struct pick p = loader_pick(l, &w->walk, b->epoch, position + step);
         if (loader_make_row(l, w, b, row, position, p, &e) == STK_OK)
             return true;
         if (error_is_machine(&e))
@@ -258,7 +258,8 @@ static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int
 {
     stk_error e;
     const int64_t position = t->first + row;
-    const struct pick p = loader_pick(l, w, t->epoch, position);
+    const struct pick p = loader_pick(l, &w->walk, t->epoch, position);
+    w->desk.serial = t->serial + row - t->row;
     if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
         note_bad(t, row, p.index, &e);
         if (l->options.on_error == STK_REPLACE && t->bads && !t->bads->machine)

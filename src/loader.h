@@ -45,6 +45,7 @@ struct stk_loader {
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;
     struct ring ring;
+    struct ahead *ahead; /* NULL: samples are read when it is their turn */
     struct budget budget;
     struct keep keep;
     struct worker *workers;
@@ -84,7 +85,7 @@ void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
 /* Which sample stands at a position of our own order, and what names its random decisions. */
-struct pick loader_pick(struct stk_loader *l, struct worker *w, int64_t epoch, int64_t position);
+struct pick loader_pick(const struct stk_loader *l, struct walk *w, int64_t epoch, int64_t position);
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
 
 /* delivery.c: how many bad samples an epoch may have on this rank. */

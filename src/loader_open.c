@@ -2,12 +2,14 @@
 /*
  * loader_open.c -- a loader is put together and taken apart; memory is divided.
  *
- *     memory = batches: at most half, at least two (one is with the caller)
+ *     memory = batches: at most half, at least two (one is with the caller); of that half, what is not needed
+ *              for the first ones is for files that are read ahead, up to AHEAD_MOST
  *            + scratch: what is left, half of it in shares, half for one large picture at a time
  *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
  *
  * A cache takes nothing from the half that one large picture may need, so that no sample is bad for its sake.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,10 +122,23 @@ static int too_little(const stk_options *o, uint64_t least, stk_error *e)
                      (long long)o->batch_size, o->threads);
 }
 
-/* Batches ahead at first and at most, and bytes for scratch and for what is kept. */
+enum { AHEAD_MOST = 32 << 20, AHEAD_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
+
+/* Batches ahead at first and at most; bytes for files read ahead, for scratch and for what is kept. */
 struct share {
-    int64_t depth, depth_most, scratch, kept;
+    int64_t depth, depth_most, ahead, scratch, kept;
 };
+
+/* Of what is left of the batches' half. */
+static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
+{
+    int dir;
+    char path[PATH_MAX];
+    if (l->options.reader == STK_READER_PREAD || !source_file(l->source, 0, &dir, path, sizeof path))
+        return 0;
+    const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
+    return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;
+}
 
 /* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
 static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
@@ -141,13 +156,39 @@ static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
         return too_little(o, (uint64_t)even, e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
-    const int64_t room = batches / batch - 1; /* one is with the caller */
+    int64_t room = batches / batch - 1; /* one is with the caller */
     s->depth = room < ahead ? room : ahead;
+    s->ahead = ahead_bytes(l, batches - (s->depth + 1) * batch);
+    room = (batches - s->ahead) / batch - 1;
     s->depth_most = room < DEEPER * s->depth ? room : DEEPER * s->depth;
     if (o->cache != STK_CACHE_NONE && s->depth_most > 2 * s->depth)
         s->depth_most = 2 * s->depth;
-    s->kept = batches - (s->depth_most + 1) * batch;
+    s->kept = batches - s->ahead - (s->depth_most + 1) * batch;
     return STK_OK;
+}
+
+static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
+{
+    return loader_pick(user, w, epoch, position);
+}
+
+/* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
+static void open_ahead(struct stk_loader *l, int64_t memory)
+{
+    const struct ahead_options o = {
+        .reader = l->options.reader,
+        .ring = &l->ring,
+        .source = l->source,
+        .threads = l->options.threads,
+        .memory = (size_t)memory,
+        .max_bytes = l->options.max_bytes,
+        .samples = l->order.samples,
+        .cache_bytes = (l->machine.memory_available - l->options.memory) / 5 * 4,
+        .user = l,
+        .pick = pick,
+    };
+    if (memory > 0)
+        ahead_open(&l->ahead, &o, NULL);
 }
 
 static int open_batches(struct stk_loader *l, stk_error *e)
@@ -174,7 +215,10 @@ static int open_batches(struct stk_loader *l, stk_error *e)
         keep_open(l, (size_t)s.kept);
     }
     const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
-    return ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
+    rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
+    if (rc == STK_OK)
+        open_ahead(l, s.ahead);
+    return rc;
 }
 
 static int open_workers(struct stk_loader *l, stk_error *e)
@@ -192,6 +236,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         const int rc = desk_init(&w->desk, i, b, l->picture >= 0, l->options.cpu, e);
         if (rc != STK_OK)
             return rc;
+        w->desk.ahead = i < l->options.threads ? l->ahead : NULL;
         w->made = l->made_bytes ? pages_new(l->made_bytes) : NULL;
         if (l->made_bytes && !w->made)
             return error_nomem(e, "open", l->made_bytes);
@@ -295,6 +340,7 @@ void loader_close(struct stk_loader *l)
     if (l->ring.slots)
         ring_stop(&l->ring);
     pool_close(&l->pool);
+    ahead_close(l->ahead);
     ring_done(&l->ring);
     depot_close(l->depot);
     for (int i = 0; l->workers && i <= l->options.threads; i++) {

@@ -37,7 +37,8 @@ static void add_memory(stk_loader *l, stk_stats *s)
     const int64_t in_ring = (l->ring.tail - l->ring.head) * (int64_t)l->batch_bytes;
     pthread_mutex_unlock(&l->ring.lock);
     const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);
-    s->memory_bytes += in_ring + atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
+    s->memory_bytes +=
+        (int64_t)ahead_held(l->ahead) + in_ring + atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
     s->kept_bytes = out > in_ring ? out - in_ring : 0;
 }
 
@@ -144,6 +145,16 @@ static void explain_memory(stk_loader *l, struct buf *b)
     buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
 }
 
+static void explain_reader(stk_loader *l, struct buf *b)
+{
+    if (l->ahead)
+        ahead_explain(l->ahead, b);
+    else if (l->options.reader == STK_READER_PREAD)
+        buf_printf(b, "reader     pread (as asked)\n");
+    else
+        buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
+}
+
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
 {
     struct buf b = {.max = 1 << 16};
@@ -159,7 +170,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_memory(l, &b);
     keep_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
-    buf_printf(&b, "reader     pread\n");
+    explain_reader(l, &b);
     const size_t len = b.len;
     if (n)
         snprintf(buf, n, "%.*s", (int)len, b.data ? (const char *)b.data : "");

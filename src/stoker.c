@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "loader.h"
+#include "source/io_uring.h"
 
 #define STRING_OF(x)        #x
 #define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
@@ -68,8 +69,8 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "layout must be NCHW or NHWC");
     if (o->fidelity != STK_EXACT)
         return usage(e, "fidelity must be exact; draft is not in this version");
-    if (o->reader != STK_READER_PREAD)
-        return usage(e, "reader must be pread; uring is not in this version");
+    if ((int)o->reader < STK_READER_DEFAULT || (int)o->reader > STK_READER_URING)
+        return usage(e, "reader must be pread or uring, or be left to be chosen");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
     if (o->cache == STK_CACHE_DCT)
@@ -122,8 +123,6 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->layout = STK_NCHW;
     if (o->fidelity == STK_FIDELITY_DEFAULT)
         o->fidelity = STK_EXACT;
-    if (o->reader == STK_READER_DEFAULT)
-        o->reader = STK_READER_PREAD;
     if (o->cache == STK_CACHE_DEFAULT)
         o->cache = STK_CACHE_NONE;
     if (o->on_error == STK_ON_ERROR_DEFAULT)
@@ -330,6 +329,15 @@ uint64_t stk_hash(const void *p, size_t n, uint64_t seed)
 
 /* ------------------------------------------------------------------ the machine */
 
+static void look_for_uring(char *why_not, size_t n)
+{
+    struct uring *u;
+    stk_error e = {0};
+    uring_open(&u, 1, NULL, 0, &e);
+    snprintf(why_not, n, "%.*s", (int)n - 1, e.reason);
+    uring_close(u);
+}
+
 int stk_info_get_sized(stk_info *out, size_t size)
 {
     struct machine m;
@@ -351,6 +359,7 @@ int stk_info_get_sized(stk_info *out, size_t size)
     i.cpu_in_use = cpu_name(best);
     snprintf(i.cpu_has, sizeof i.cpu_has, "c%s%s", m.avx2 ? " avx2" : "", m.avx512 ? " avx512" : "");
     source_cache_dir(NULL, i.cache_dir, sizeof i.cache_dir);
+    look_for_uring(i.no_uring, sizeof i.no_uring);
     memset(out, 0, size);
     memcpy(out, &i, size < sizeof i ? size : sizeof i);
     return STK_OK;

@@ -3,7 +3,7 @@
 #
 # setup.sh -- installs what is missing for building and testing, and says so; silent when all is there.
 #
-#     tools/setup.sh           compiler, meson, codec libraries; .venv with Pillow and NumPy
+#     tools/setup.sh           compiler, meson, libraries of codecs and io_uring; .venv with Pillow and NumPy
 #     tools/setup.sh fuzz      the same and a clang with libFuzzer
 #     tools/setup.sh lint      the same and clang-format 14
 #     tools/setup.sh python    the same, and tries the .venv again after a failure
@@ -36,7 +36,7 @@ missing() {
   has python3 || echo python3
   python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
     2>/dev/null || echo python3-dev
-  for library in libjpeg libpng libwebp; do
+  for library in libjpeg libpng libwebp liburing; do
     pkg-config --exists $library 2>/dev/null || echo $library-dev
   done
   [ -f .venv/ready ] || python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
@@ -46,9 +46,9 @@ missing() {
 other_systems() {
   cat >&2 <<'MSG'
 setup: there is no apt-get here; please install these and try again:
-  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel python3
-  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp python
-  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev python3 linux-headers
+  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel liburing-devel python3
+  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp liburing python
+  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev liburing-dev python3 linux-headers
   macOS    brew install meson pkg-config jpeg-turbo libpng webp python
   (for fuzzing: clang with compiler-rt; for lint: clang-format 14)
 MSG
@@ -71,7 +71,7 @@ packages=$(missing)
 if [ -n "$packages" ]; then
   # shellcheck disable=SC2086 # a list of words
   if ! apt_install $packages; then
-    # A codec may be missing; what compiles may not.
+    # A library may be missing; what compiles may not.
     for tool in cc pkg-config meson ninja python3; do has $tool || exit 1; done
     say "going on without $(echo $packages)" >&2
   fi

@@ -11,10 +11,14 @@
  *      gone | ready or being filled     | not begun
  *
  * Invariants, under lock:
- *   (1) head <= tail <= head + pace.depth <= head + n_slots; tickets are handed out of batch tail - 1 only, from `row`
- * on. (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it is 0. (3) between
- * ring_take and ring_give a run of rows belongs to one worker, without lock. (4) `in` is the place of batch tail, `out`
- * of batch head. (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
+ *   (1) head <= tail <= head + pace.depth <= head + n_slots; tickets are handed out of batch tail - 1
+ *       only, from `row` on.
+ *   (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it
+ *       is 0.
+ *   (3) between ring_take and ring_give a run of rows belongs to one worker, without lock.
+ *   (4) `in` is the place of batch tail, `out` of batch head.
+ *   (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
+ *   (6) a serial names one row for ever: rows that were foreseen and then dropped keep theirs.
  */
 #include "batch/ring.h"
 
@@ -84,15 +88,15 @@ void ring_done(struct ring *r)
 
 /* Steps over epochs that have no batch; false when none has (an order of that kind has none for
  * ever after its first two epochs). */
-static bool find_batch(struct ring *r)
+static bool find_batch(const struct ring *r, struct place *at)
 {
     for (int tries = 0; tries < 3; tries++) {
-        const int64_t n = r->plan.batches(r->plan.user, r->in.epoch);
+        const int64_t n = r->plan.batches(r->plan.user, at->epoch);
         if (n < 0) /* nobody knows yet: ring_change will say so */
             return false;
-        if (r->in.batch < n)
+        if (at->batch < n)
             return true;
-        r->in = (struct place){.epoch = r->in.epoch + 1};
+        *at = (struct place){.epoch = at->epoch + 1};
     }
     return false;
 }
@@ -105,7 +109,7 @@ static bool begin_batch(struct ring *r)
         return false;
     }
     const struct place before = r->in;
-    if (!find_batch(r)) {
+    if (!find_batch(r, &r->in)) {
         r->in = before;
         return false;
     }
@@ -161,8 +165,10 @@ bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
         .first = s->batch->first,
         .row = r->row,
         .rows = left < max_rows ? left : max_rows,
+        .serial = r->serial,
     };
     r->row += out->rows;
+    r->serial += out->rows;
     r->in_flight++;
     pthread_mutex_unlock(&r->lock);
     return true;
@@ -191,6 +197,57 @@ void ring_give(struct ring *r, struct ticket *t)
 bool ring_wants_back(struct ring *r)
 {
     return atomic_load_explicit(&r->dropping, memory_order_relaxed) != 0;
+}
+
+/* ------------------------------------------------------------------ foresight */
+
+/* The walk begins anew where the tickets are. */
+static void catch_up(struct ring *r, struct foresight *f)
+{
+    *f = (struct foresight){.serial = r->serial, .born = r->born, .next = r->in};
+    if (!has_rows(r))
+        return;
+    const struct slot *s = slot_of(r, r->tail - 1);
+    f->epoch = s->batch->epoch;
+    f->first = s->batch->first;
+    f->row = r->row;
+    f->rows = s->rows;
+}
+
+static bool next_batch(struct ring *r, struct foresight *f)
+{
+    struct place at = f->next;
+    if (!find_batch(r, &at))
+        return false;
+    f->epoch = at.epoch;
+    f->row = 0;
+    r->plan.span(r->plan.user, at, &f->first, &f->rows);
+    f->next = (struct place){.epoch = at.epoch, .batch = at.batch + 1};
+    return true;
+}
+
+int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
+                     void (*each)(void *user, int64_t serial, int64_t epoch, int64_t position), void *user)
+{
+    int64_t n = 0;
+    pthread_mutex_lock(&r->lock);
+    if (f->serial < r->serial || f->born != r->born)
+        catch_up(r, f);
+    int empty = 0; /* a rank without samples has batches without rows, for ever */
+    while (n < max && empty < 4 && !r->paused && !r->stopped) {
+        if (f->row < f->rows) {
+            each(user, f->serial++, f->epoch, f->first + f->row++);
+            n++;
+        } else if (next_batch(r, f)) {
+            empty = f->rows > 0 ? 0 : empty + 1;
+        } else {
+            break;
+        }
+    }
+    if (f->serial > r->foreseen)
+        r->foreseen = f->serial;
+    pthread_mutex_unlock(&r->lock);
+    return n;
 }
 
 /* ------------------------------------------------------------------ callers */
@@ -304,6 +361,7 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
         pthread_cond_wait(&r->quiet, &r->lock);
     drop_all(r);
     r->in = r->out = at;
+    r->serial = r->born = r->foreseen > r->serial ? r->foreseen : r->serial;
     if (set)
         set(user);
     r->paused = false;

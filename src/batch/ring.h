@@ -31,6 +31,7 @@ struct ticket {
     struct stk_batch *to;
     int64_t epoch, first; /* position of row 0 of the batch */
     int64_t row, rows;    /* the run */
+    int64_t serial;       /* of its first row, in the order in which rows are handed out */
     struct bad *bads;     /* what went wrong in it, given back with it */
     bool no_memory;       /* something went wrong that could not even be noted */
 };
@@ -54,6 +55,14 @@ struct ring_plan {
     void (*span)(void *user, struct place at, int64_t *first, int64_t *rows);
 };
 
+/* A walk along the rows that will be handed out, ahead of the tickets; zeroed at first. */
+struct foresight {
+    int64_t serial;                  /* of the next row */
+    int64_t born;                    /* what was foreseen before this serial will never come */
+    int64_t epoch, first, row, rows; /* the batch it is in */
+    struct place next;               /* the batch after it */
+};
+
 struct ring {
     pthread_mutex_t lock;
     pthread_cond_t work, ready, quiet;
@@ -62,6 +71,9 @@ struct ring {
     int64_t head, tail;   /* batches delivered; batches begun */
     int64_t row;          /* next row of the batch that is being handed out, tail - 1 */
     struct place in, out; /* of the next batch to begin; of the next to deliver */
+    int64_t serial;       /* of the next row to be handed out; a restart leaves out those that were foreseen */
+    int64_t born;         /* its value at the last restart */
+    int64_t foreseen;     /* rows before this serial may have been foreseen */
     int in_flight;        /* tickets that are with workers */
     bool paused, stopped;
     atomic_int dropping; /* whether either is set, for those without the lock */
@@ -80,6 +92,11 @@ bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
 void ring_give(struct ring *r, struct ticket *t);
 /* Whether the rest of a ticket will never be seen: it may be given back at once. */
 bool ring_wants_back(struct ring *r);
+
+/* Calls each() for up to max rows that will be handed out next and were not foreseen yet, under the ring's lock: what
+ * the plan answers does not change meanwhile. How many there were; fewer when more is not known yet. */
+int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
+                     void (*each)(void *user, int64_t serial, int64_t epoch, int64_t position), void *user);
 
 /* For callers. Waits up to ms (< 0: for ever): STK_OK with the batch, its rows as laid out and its bad rows (the
  * caller frees them), STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when nobody knows the epoch. */

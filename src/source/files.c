@@ -89,8 +89,9 @@ static void copy(const struct source *s, int64_t i, int field, void *to)
     memcpy(to, &value, sizeof value);
 }
 
-static void note_size(struct files *f, int64_t i, int64_t size)
+static void note_size(const struct source *s, int64_t i, int64_t size)
 {
+    struct files *f = s->state;
     const int64_t known = atomic_load_explicit(&f->index.size[i], memory_order_relaxed);
     if (known == size)
         return;
@@ -106,13 +107,20 @@ static int read_file(const struct source *s, struct reading *r, int64_t i, stk_e
     if (index_path(&f->index, i, below, sizeof below) >= sizeof below)
         return error_os(e, ENAMETOOLONG, "read", "cannot be opened");
     int64_t size = -1;
-    const int rc = io_read(f->dir, below, s->max_bytes, &r->file, &size, e);
+    const int rc = io_read(f->dir, below, s->max_bytes, &r->file, &size, r->probe ? &r->cold : NULL, e);
     if (size >= 0)
-        note_size(f, i, size);
+        note_size(s, i, size);
     r->bytes = r->file.data;
     r->n_bytes = rc == STK_OK ? r->file.len : 0;
     r->label = label(s, i);
     return rc;
+}
+
+static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t n)
+{
+    const struct files *f = s->state;
+    *dir = f->dir;
+    return index_path(&f->index, i, buf, n) < n;
 }
 
 /* What goes wrong here goes wrong again in read_file, which has the words for it. */
@@ -228,6 +236,8 @@ static const struct source_ops ops = {
     .read = read_file,
     .peek = peek_file,
     .identity = identity,
+    .file = file,
+    .note = note_size,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,

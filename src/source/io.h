@@ -8,6 +8,8 @@
 #ifndef IO_H
 #define IO_H
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,9 +18,13 @@
 
 enum { IO_SLACK = 64 }; /* zero bytes behind the content: decoders may read past its end */
 
+/* O_NONBLOCK lets the open of a FIFO return; regular files do not care. */
+enum { IO_OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+
 /* The whole file into out (its memory is reused), out->len bytes long and followed by IO_SLACK
- * zeros. What the file says of its size goes to *size when that is known. */
-int io_read(int dir, const char *path, int64_t max_bytes, struct buf *out, int64_t *size, stk_error *e);
+ * zeros. What the file says of its size goes to *size when that is known. *cold, unless NULL: whether storage had
+ * to be waited for, or may have been. */
+int io_read(int dir, const char *path, int64_t max_bytes, struct buf *out, int64_t *size, bool *cold, stk_error *e);
 
 /* The first n bytes of a regular file; how many there were, -1 when it cannot be read or is none. */
 ssize_t io_peek(int dir, const char *path, uint8_t *to, size_t n);

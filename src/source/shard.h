@@ -20,6 +20,8 @@ struct source_ops {
     int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);
     int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
     uint64_t (*identity)(const struct source *s, int64_t i);                                   /* NULL: it has none */
+    bool (*file)(const struct source *s, int64_t i, int *dir, char *path, size_t n);           /* NULL: no files */
+    void (*note)(const struct source *s, int64_t i, int64_t size); /* of a file; NULL with it */
     void (*copy)(const struct source *s, int64_t i, int f, void *to);
     int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);

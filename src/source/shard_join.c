@@ -96,6 +96,18 @@ static uint64_t identity(const struct source *s, int64_t i)
     return own && p->place ? hash_bytes(p->place, strlen(p->place), own) : 0;
 }
 
+static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t n)
+{
+    const struct source *p = part_of(s, &i);
+    return source_file(p, i, dir, buf, n);
+}
+
+static void note(const struct source *s, int64_t i, int64_t size)
+{
+    const struct source *p = part_of(s, &i);
+    p->ops->note(p, i, size);
+}
+
 static void copy(const struct source *s, int64_t i, int f, void *to)
 {
     const struct source *p = part_of(s, &i);
@@ -151,6 +163,8 @@ static const struct source_ops ops = {
     .read = read_part,
     .peek = peek,
     .identity = identity,
+    .file = file,
+    .note = note,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,

@@ -227,6 +227,20 @@ int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, 
     return s->ops->peek ? s->ops->peek(s, r, i, n, e) : s->ops->read(s, r, i, e);
 }
 
+bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t n)
+{
+    return s->ops->file && s->ops->file(s, i, dir, path, n);
+}
+
+void source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n)
+{
+    s->ops->note(s, i, (int64_t)n);
+    r->bytes = bytes;
+    r->n_bytes = n;
+    r->label = s->ops->label(s, i);
+    r->cold = false;
+}
+
 size_t source_read_bytes(const struct source *s, int64_t i)
 {
     const int64_t bytes = s->ops->bytes(s, i);

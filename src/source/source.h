@@ -74,6 +74,8 @@ struct reading {
     const uint8_t *bytes; /* the encoded picture after source_read */
     size_t n_bytes;
     int64_t label;
+    bool probe; /* whether `cold` is to be found out where that is possible */
+    bool cold;  /* storage had to be waited for */
     /* Asked before a sample of so many bytes is taken into memory, by sources that learn it only then; may be NULL. */
     int (*allow)(void *user, size_t bytes, stk_error *e);
     void *user;
@@ -85,6 +87,10 @@ struct reading {
 int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e);
 /* The same for the first n bytes at the most: enough for a header. */
 int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e);
+/* The file that sample i is: its path, from the open folder *dir on. false: it is none, or the path is too long. */
+bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t n);
+/* Has r look as after source_read, with bytes that were read elsewhere and stay the lender's. */
+void source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n);
 /* How many bytes source_read will take for sample i, to be charged beforehand; 0 when that is not known. */
 size_t source_read_bytes(const struct source *s, int64_t i);
 /* Which state of which sample this is, by key, size and time of change: looked at now. 0 when it has none: no file, or

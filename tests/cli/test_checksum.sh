@@ -10,7 +10,7 @@ ends 0 "checksum" sum
 mv out whole
 [ "$(grep -cE '^epoch [01]  [0-9a-f]{16}$' whole)" = 2 ] || fail "two lines \`epoch N  HASH\`"
 [ "$(cut -d' ' -f4 whole | sort -u | wc -l)" = 2 ] || fail "every epoch has bits of its own"
-for o in "--threads 1" "--threads 2" "--threads 16" "--batch-size 5" "--batch-size 24 --threads 3" "--cpu c" "--cache-dir off"; do
+for o in "--threads 1" "--threads 2" "--threads 16" "--batch-size 5" "--batch-size 24 --threads 3" "--cpu c" "--cache-dir off" "--reader pread" "--reader uring" "--reader uring --threads 5 --memory 96M"; do
   # shellcheck disable=SC2086
   ends 0 "$o" sum $o
   same out whole "$o"

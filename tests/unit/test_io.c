@@ -12,7 +12,7 @@ static stk_error error;
 
 static int read_at(const char *below, int64_t max, struct buf *b, int64_t *size)
 {
-    return io_read(AT_FDCWD, temp_path(below), max, b, size, &error);
+    return io_read(AT_FDCWD, temp_path(below), max, b, size, NULL, &error);
 }
 
 static void whole_file(void)
@@ -26,6 +26,29 @@ static void whole_file(void)
     CHECK(memcmp(b.data, "hello", 5) == 0);
     for (int i = 0; i < IO_SLACK; i++)
         CHECK(b.data[5 + i] == 0);
+    buf_done(&b);
+}
+
+/* Whether a file was in the page cache is told, and changes nothing else. */
+static void warm_and_cold(void)
+{
+    struct buf b = {0};
+    int64_t size;
+    bool cold = true, plain = true;
+    char *large = malloc(300000);
+    memset(large, 'x', 300000);
+    temp_bytes("probed", large, 300000);
+    CHECK_EQ(io_read(AT_FDCWD, temp_path("probed"), 1 << 20, &b, &size, &cold, &error), STK_OK);
+    CHECK(b.len == 300000 && memcmp(b.data, large, 300000) == 0);
+    CHECK_EQ(io_read(AT_FDCWD, temp_path("missing"), 1 << 20, &b, &size, &plain, &error), STK_ENOTFOUND);
+    CHECK(!plain);
+    const int fd = open(temp_path("probed"), O_RDONLY);
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+    CHECK_EQ(io_read(AT_FDCWD, temp_path("probed"), 1 << 20, &b, &size, &cold, &error), STK_OK);
+    CHECK(b.len == 300000 && memcmp(b.data, large, 300000) == 0 && b.data[300000] == 0);
+    free(large);
     buf_done(&b);
 }
 
@@ -51,7 +74,7 @@ static void relative_to_folder(void)
     int64_t size;
     temp_file("d/inner", "abc");
     const int dir = open(temp_path("d"), O_RDONLY | O_DIRECTORY);
-    CHECK_EQ(io_read(dir, "inner", 10, &b, &size, &error), STK_OK);
+    CHECK_EQ(io_read(dir, "inner", 10, &b, &size, NULL, &error), STK_OK);
     CHECK_EQ(b.len, 3);
     close(dir);
     buf_done(&b);
@@ -100,7 +123,7 @@ static void shorter_than_it_says(void)
         SKIP("no such file here");
     struct buf b = {0};
     int64_t size;
-    CHECK_EQ(io_read(AT_FDCWD, path, 1 << 20, &b, &size, &error), STK_EIO);
+    CHECK_EQ(io_read(AT_FDCWD, path, 1 << 20, &b, &size, NULL, &error), STK_EIO);
     CHECK(strstr(error.reason, "changed while being read: was 4096 bytes"));
     buf_done(&b);
 }
@@ -138,6 +161,6 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(whole_file), T(buffer_is_reused), T(relative_to_folder), T(what_cannot_be_read), T(without_rights),
-          T(shorter_than_it_says), T(first_bytes), T(positioned))
+    TESTS(T(whole_file), T(warm_and_cold), T(buffer_is_reused), T(relative_to_folder), T(what_cannot_be_read),
+          T(without_rights), T(shorter_than_it_says), T(first_bytes), T(positioned))
 }

@@ -230,8 +230,60 @@ static void several_callers(void)
     close_ring();
 }
 
+struct seen {
+    int64_t n, serial[100], epoch[100], position[100];
+};
+
+static void see(void *user, int64_t serial, int64_t epoch, int64_t position)
+{
+    struct seen *s = user;
+    s->serial[s->n] = serial;
+    s->epoch[s->n] = epoch;
+    s->position[s->n++] = position;
+}
+
+/* What is foreseen is handed out, under the same serial; what a restart drops keeps its own. */
+static void foresight(void)
+{
+    struct shape s = {.batches = 3, .rows = 4, .missing = 1};
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    const struct ring_plan plan = {.user = &s, .batches = shape_batches, .span = shape_span};
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s.rows, 11, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 1, 10, 10, depot, plan, NULL), STK_OK);
+    static struct seen seen;
+    struct foresight walk = {0};
+    struct ticket t;
+    CHECK(ring_take(&ring, 0, 2, &t));
+    CHECK_EQ(ring_foresee(&ring, &walk, 15, see, &seen), 15);
+    CHECK(seen.serial[0] == 2 && seen.position[0] == 2 && seen.serial[14] == 16);
+    ring_give(&ring, &t);
+    for (int64_t i = 0; i < 15; i += t.rows) {
+        CHECK(ring_take(&ring, 0, 1, &t));
+        CHECK(t.serial == seen.serial[i] && t.epoch == seen.epoch[i] && t.first + t.row == seen.position[i]);
+        ring_give(&ring, &t);
+    }
+    CHECK(ring_take(&ring, 0, 3, &t)); /* ahead of the walk, which then begins behind it */
+    ring_give(&ring, &t);
+    seen.n = 0;
+    CHECK_EQ(ring_foresee(&ring, &walk, 5, see, &seen), 5);
+    CHECK_EQ(seen.serial[0], t.serial + t.rows);
+    ring_restart(&ring, (struct place){.epoch = 9, .batch = 1}, NULL, NULL);
+    CHECK_EQ(ring_foresee(&ring, &walk, 1, see, &seen), 1);
+    CHECK(walk.born == seen.serial[4] + 1 && seen.serial[5] == walk.born && seen.epoch[5] == 9 &&
+          seen.position[5] == 4);
+    CHECK(ring_take(&ring, 0, 1, &t));
+    CHECK_EQ(t.serial, walk.born);
+    ring_give(&ring, &t);
+    s = (struct shape){.batches = 1}; /* batches without rows: it comes to an end */
+    ring_restart(&ring, (struct place){0}, NULL, NULL);
+    CHECK_EQ(ring_foresee(&ring, &walk, 5, see, &seen), 0);
+    ring_stop(&ring);
+    ring_done(&ring);
+    depot_close(depot);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
-          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers))
+          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight))
 }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch.c -- many files on their way into memory at once.
+ *
+ *     openat (queued) -> fstat, room -> read (queued) -> done
+ *
+ * Opening is queued since the folder and the inode may have to come from the disk, too; fstat then finds them
+ * in memory. A read through the page cache is tried first without waiting: it is done when the file is
+ * warm, and else has the kernel fetch all of it at once. As in io_pread.c one byte more than
+ * the size is asked for, so that a file which has grown is noticed.
+ */
+#include "source/fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "source/io.h"
+#include "source/io_uring.h"
+
+struct flight {
+    int64_t token;
+    int fd; /* -1: being opened */
+    int dir;
+    bool busy, direct, lent; /* lent: the descriptor is the caller's */
+    uint8_t *to;
+    size_t before, size; /* bytes that were read for the sake of alignment; bytes wanted */
+    int64_t max_bytes;
+    char path[PATH_MAX];
+};
+
+struct fetch {
+    struct fetch_options o;
+    struct uring *ring;
+    struct flight *flights;
+    int *idle; /* numbers of those that are not under way */
+    int n_idle;
+    bool refused, broken;
+};
+
+static size_t round_up(size_t n)
+{
+    return (n + FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
+}
+
+static void end(struct fetch *f, struct flight *l, bool good, bool warm)
+{
+    if (l->fd >= 0 && !l->lent)
+        close(l->fd);
+    l->busy = false;
+    f->idle[f->n_idle++] = (int)(l - f->flights);
+    if (good)
+        memset(l->to + l->before + l->size, 0, IO_SLACK);
+    f->o.done(f->o.user, l->token, good ? l->to + l->before : NULL, good ? l->size : 0, warm);
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void queue_open(struct fetch *f, struct flight *l)
+{
+    const int flags = IO_OPEN_FLAGS | (l->direct ? O_DIRECT : 0);
+    uring_openat(f->ring, l->dir, l->path, flags, (uint64_t)(l - f->flights));
+}
+
+static void queue_read(struct fetch *f, struct flight *l, int64_t at, size_t n)
+{
+    uring_read(f->ring, l->fd, l->to, n, at, (uint64_t)(l - f->flights));
+}
+
+/* Through the page cache, without waiting: whether all is there. Else the kernel begins to fetch it. */
+static bool is_warm(const struct flight *l)
+{
+    const struct iovec all = {.iov_base = l->to, .iov_len = l->size + 1};
+    if (preadv2(l->fd, &all, 1, 0, RWF_NOWAIT) == (ssize_t)l->size)
+        return true;
+    posix_fadvise(l->fd, 0, (off_t)l->size, POSIX_FADV_WILLNEED);
+    return false;
+}
+
+static void opened(struct fetch *f, struct flight *l, int fd)
+{
+    l->fd = fd;
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > l->max_bytes) {
+        end(f, l, false, false);
+        return;
+    }
+    l->size = (size_t)st.st_size;
+    l->to = f->o.room(f->o.user, l->token, round_up(l->size + IO_SLACK));
+    if (!l->to)
+        end(f, l, false, false);
+    else if (l->direct)
+        queue_read(f, l, 0, round_up(l->size + 1));
+    else if (is_warm(l))
+        end(f, l, true, true);
+    else
+        queue_read(f, l, 0, l->size + 1);
+}
+
+static void happened(struct fetch *f, struct flight *l, int result)
+{
+    if (l->direct && result == -EINVAL)
+        f->refused = true;
+    if (l->fd >= 0) {
+        const int64_t got = result, all = (int64_t)(l->before + l->size);
+        end(f, l, l->lent ? got >= all : got == all, false); /* a range may be read beyond its end, a file not */
+    } else if (result >= 0) {
+        opened(f, l, result);
+    } else if (l->direct && result == -EINVAL) {
+        l->direct = false;
+        queue_open(f, l);
+    } else {
+        end(f, l, false, false);
+    }
+}
+
+/* ------------------------------------------------------------------ the queue */
+
+static struct flight *begin(struct fetch *f, int64_t token, bool direct)
+{
+    struct flight *l = &f->flights[f->idle[--f->n_idle]];
+    l->busy = true;
+    l->token = token;
+    l->fd = -1;
+    l->direct = direct && !f->refused;
+    l->lent = false;
+    l->to = NULL;
+    l->before = l->size = 0;
+    return l;
+}
+
+void fetch_file(struct fetch *f, const struct fetch_want *w)
+{
+    struct flight *l = begin(f, w->token, w->direct);
+    const size_t n = strlen(w->path);
+    l->dir = w->dir;
+    l->max_bytes = w->max_bytes;
+    if (n >= sizeof l->path || f->broken) {
+        end(f, l, false, false);
+        return;
+    }
+    memcpy(l->path, w->path, n + 1);
+    queue_open(f, l);
+}
+
+void fetch_range(struct fetch *f, int64_t token, int fd, int64_t at, size_t n, bool direct)
+{
+    struct flight *l = begin(f, token, direct);
+    l->fd = fd;
+    l->lent = true;
+    l->before = direct ? (size_t)(at % FETCH_ALIGN) : 0;
+    l->size = n;
+    l->to = f->o.room(f->o.user, token, round_up(l->before + n + IO_SLACK));
+    if (!l->to || f->broken)
+        end(f, l, false, false);
+    else
+        queue_read(f, l, at - (int64_t)l->before, direct ? round_up(l->before + n) : n);
+}
+
+/* The ring is of no more use: what is under way will not be heard of, though it may still be written. */
+static void give_up(struct fetch *f)
+{
+    f->broken = true;
+    for (int i = 0; i < f->o.most; i++)
+        if (f->flights[i].busy)
+            end(f, &f->flights[i], false, false);
+}
+
+bool fetch_wait(struct fetch *f)
+{
+    struct uring_event events[64];
+    const int n = fetch_under_way(f) > 0 ? uring_wait(f->ring, events, 64) : 0;
+    for (int i = 0; i < n; i++)
+        happened(f, &f->flights[events[i].token], events[i].result);
+    if (n < 0)
+        give_up(f);
+    return !f->broken;
+}
+
+int fetch_under_way(const struct fetch *f)
+{
+    return f->o.most - f->n_idle;
+}
+
+bool fetch_registered(const struct fetch *f)
+{
+    return uring_registered(f->ring);
+}
+
+bool fetch_refused(const struct fetch *f)
+{
+    return f->refused;
+}
+
+/* ------------------------------------------------------------------ life */
+
+int fetch_open(struct fetch **out, const struct fetch_options *o, stk_error *e)
+{
+    struct fetch *f = *out = calloc(1, sizeof *f);
+    if (!f)
+        return error_nomem(e, "open", sizeof *f);
+    f->o = *o;
+    f->flights = calloc((size_t)o->most, sizeof *f->flights);
+    f->idle = calloc((size_t)o->most, sizeof *f->idle);
+    for (int i = o->most; f->idle && i-- > 0;)
+        f->idle[f->n_idle++] = i;
+    const int rc = f->flights && f->idle ? uring_open(&f->ring, (unsigned)o->most, o->memory, o->memory_bytes, e)
+                                         : error_nomem(e, "open", (size_t)o->most * sizeof *f->flights);
+    if (rc != STK_OK) {
+        fetch_close(f);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void fetch_close(struct fetch *f)
+{
+    if (!f)
+        return;
+    while (f->ring && fetch_under_way(f) > 0)
+        fetch_wait(f);
+    uring_close(f->ring);
+    free(f->flights);
+    free(f->idle);
+    free(f);
+}

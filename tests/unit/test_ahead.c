@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_ahead.c -- files read before their turn: every row gets its own bytes, by whatever way, while the ring
+ * is restarted and stopped, files are missing, memory is short and storage changes its temperature.
+ */
+#include "ahead.h"
+
+#include <stdatomic.h>
+
+#include "base/pool.h"
+#include "source/fetch.h"
+#include "temp_tree.h"
+#include "test.h"
+
+enum { FILES = 200, ROWS = 8, BATCHES = FILES / ROWS };
+
+static struct ring ring;
+static struct depot *depot;
+static struct source *source;
+static struct ahead *ahead;
+static struct pool pool;
+static int64_t shift; /* which sample stands at a position: another one after it was changed */
+static atomic_int lent, own, wrong;
+static atomic_bool all_cold, all_warm; /* what the workers say of their own reads */
+
+static size_t size_of(int64_t i)
+{
+    return i % 50 == 49 ? 300000 : 1000 + (size_t)i * 97;
+}
+
+static uint8_t byte_of(int64_t i, size_t k)
+{
+    return (uint8_t)((size_t)i * 31 + k * 7 + k / 255);
+}
+
+static void make_files(void)
+{
+    static uint8_t bytes[300000];
+    for (int i = 0; i < FILES; i++) {
+        char name[50];
+        snprintf(name, sizeof name, "set/%03d.jpg", i);
+        for (size_t k = 0; k < size_of(i); k++)
+            bytes[k] = byte_of(i, k);
+        temp_bytes(name, bytes, size_of(i));
+    }
+}
+
+/* ------------------------------------------------------------------ the ring and its workers */
+
+static int64_t batches(void *user, int64_t epoch)
+{
+    (void)user, (void)epoch;
+    return BATCHES;
+}
+
+static void span(void *user, struct place at, int64_t *first, int64_t *rows)
+{
+    (void)user;
+    *first = at.batch * ROWS;
+    *rows = ROWS;
+}
+
+static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
+{
+    (void)user, (void)w;
+    return (struct pick){.index = (position * 37 + epoch * 11 + shift) % FILES};
+}
+
+static bool is_right(int64_t sample, const uint8_t *bytes, size_t n)
+{
+    bool right = n == size_of(sample);
+    for (size_t k = 0; k < n && right; k += 13)
+        right = bytes[k] == byte_of(sample, k);
+    return right;
+}
+
+static void do_row(struct reading *r, int64_t serial, int64_t sample)
+{
+    const uint8_t *bytes;
+    size_t n;
+    if (ahead_take(ahead, serial, sample, &bytes, &n)) {
+        lent++;
+        wrong += !is_right(sample, bytes, n);
+    } else {
+        own++;
+        stk_error e;
+        const int rc = source_read(source, r, sample, &e);
+        wrong += rc == STK_OK ? !is_right(sample, r->bytes, r->n_bytes) : rc != STK_ENOTFOUND;
+        const bool cold = all_cold || (r->cold && !all_warm);
+        if (rc == STK_OK)
+            ahead_note(ahead, cold, r->n_bytes);
+    }
+    ahead_done(ahead, serial);
+}
+
+static void work(void *user, int i)
+{
+    (void)user;
+    struct reading r = {.thread = i, .probe = true};
+    struct ticket t;
+    while (ring_take(&ring, i, 1 + i, &t)) {
+        for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&ring); row++)
+            do_row(&r, t.serial + row - t.row, pick(NULL, NULL, t.epoch, t.first + row).index);
+        ring_give(&ring, &t);
+    }
+    buf_done(&r.file);
+}
+
+static void stop(void *user)
+{
+    (void)user;
+    ring_stop(&ring);
+}
+
+static void begin(stk_reader reader, int threads, size_t memory, int64_t cache_bytes)
+{
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    const struct ring_plan plan = {.batches = batches, .span = span};
+    const struct source_options s = {.path = temp_path("set"), .cache_dir = "off"};
+    CHECK_EQ(source_open(&source, &s, NULL), STK_OK);
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, ROWS, 5, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, threads, 4, 4, depot, plan, NULL), STK_OK);
+    const struct ahead_options o = {
+        .reader = reader,
+        .ring = &ring,
+        .source = source,
+        .threads = threads,
+        .memory = memory,
+        .max_bytes = 1 << 30,
+        .samples = FILES,
+        .cache_bytes = cache_bytes,
+        .pick = pick,
+    };
+    lent = own = wrong = 0;
+    CHECK_EQ(ahead_open(&ahead, &o, NULL), STK_OK);
+    CHECK_EQ(pool_open(&pool, threads, work, stop, NULL, NULL), STK_OK);
+}
+
+static void end(void)
+{
+    ring_stop(&ring);
+    pool_close(&pool);
+    ahead_close(ahead);
+    ring_done(&ring);
+    depot_close(depot);
+    source_close(source);
+    CHECK_EQ(wrong, 0);
+}
+
+static void read_batches(int n)
+{
+    for (int i = 0; i < n;) {
+        struct stk_batch *b;
+        int64_t rows;
+        struct bad *bads;
+        const int rc = ring_deliver(&ring, -1, &b, &rows, &bads);
+        if (rc == STK_OK) {
+            stk_release(b);
+            i++;
+        } else if (rc != STK_END) {
+            CHECK_EQ(rc, STK_END);
+            return;
+        }
+    }
+}
+
+static bool explains(const char *words)
+{
+    struct buf b = {0};
+    ahead_explain(ahead, &b);
+    const bool found = b.data && strstr((const char *)b.data, words);
+    buf_done(&b);
+    return found;
+}
+
+static bool works_here(void)
+{
+    begin(STK_READER_URING, 1, 1 << 20, 0);
+    read_batches(4 * BATCHES);
+    const bool works = explains("io_uring,");
+    end();
+    return works;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+static void every_row_has_its_bytes(void)
+{
+    for (int threads = 1; threads <= 16; threads *= 2) {
+        begin(STK_READER_URING, threads, 4 << 20, 0);
+        read_batches(5 * BATCHES);
+        CHECK(lent + own >= 5 * FILES);
+        end();
+    }
+}
+
+/* Less than the largest file needs, and less than the threads hold at a time. */
+static void with_little_memory(void)
+{
+    begin(STK_READER_URING, 8, 256 << 10, 0);
+    read_batches(3 * BATCHES);
+    end();
+}
+
+static void set_epoch(void *user)
+{
+    shift = *(int64_t *)user;
+}
+
+static void goes_elsewhere(void)
+{
+    begin(STK_READER_URING, 3, 2 << 20, 0);
+    for (int64_t i = 0; i < 60; i++) {
+        read_batches((int)(i % 4));
+        int64_t by = i * 3; /* what was foreseen is now wrong */
+        ring_restart(&ring, (struct place){.epoch = i % 7, .batch = i % BATCHES}, set_epoch, &by);
+    }
+    read_batches(BATCHES);
+    end();
+    shift = 0;
+}
+
+static void stopped_in_the_middle(void)
+{
+    for (int i = 0; i < 20; i++) {
+        begin(i % 2 ? STK_READER_URING : STK_READER_DEFAULT, 2, 1 << 20, 0);
+        read_batches(i);
+        end();
+    }
+}
+
+static void missing_files(void)
+{
+    for (int i = 0; i < FILES; i += 7) {
+        char name[50];
+        snprintf(name, sizeof name, "set/%03d.jpg", i);
+        if (i == 0)
+            begin(STK_READER_URING, 2, 2 << 20, 0); /* they are in the index */
+        unlink(temp_path(name));
+    }
+    read_batches(3 * BATCHES);
+    end();
+    make_files();
+}
+
+/* Sleeps while files are warm, wakes when they are not, sleeps again. */
+static void by_temperature(void)
+{
+    if (!works_here())
+        SKIP("no io_uring");
+    all_warm = true;
+    begin(STK_READER_DEFAULT, 2, 2 << 20, 1 << 30);
+    read_batches(2 * BATCHES);
+    CHECK_EQ(lent, 0);
+    CHECK(explains("pread (files are in the page cache"));
+    CHECK_EQ(ahead_held(ahead), 0);
+    all_warm = false;
+    all_cold = true;
+    for (int i = 0; i < 1000 && lent == 0; i++)
+        read_batches(BATCHES);
+    CHECK(lent > 0);
+    all_cold = false;
+    all_warm = true;
+    bool asleep = false; /* the files are in the page cache, really; unless the file system cannot say so */
+    for (int i = 0; i < 1000 && !asleep; i++) {
+        read_batches(BATCHES);
+        asleep = explains("pread (files are in the page cache");
+    }
+    struct reading r = {.probe = true};
+    CHECK_EQ(source_read(source, &r, 0, NULL), STK_OK);
+    CHECK(asleep || r.cold);
+    buf_done(&r.file);
+    end();
+    all_warm = false;
+}
+
+/* Of a set that does not fit into the page cache, the same share goes through it in every epoch. */
+static void a_share_through_the_page_cache(void)
+{
+    if (!works_here())
+        SKIP("no io_uring");
+    int64_t all = 0;
+    for (int i = 0; i < FILES; i++)
+        all += (int64_t)size_of(i);
+    all_cold = true;
+    begin(STK_READER_DEFAULT, 2, 2 << 20, all / 2);
+    read_batches(20 * BATCHES);
+    bool half = false;
+    for (int percent = 30; percent <= 70; percent++) {
+        char words[40];
+        snprintf(words, sizeof words, " %d %% of them past", percent);
+        half = half || explains(words);
+    }
+    CHECK(half || !explains("io_uring,"));
+    end();
+    all_cold = false;
+}
+
+static void takes_nobody(void)
+{
+    const uint8_t *bytes;
+    size_t n;
+    CHECK(!ahead_take(NULL, 0, 0, &bytes, &n));
+    ahead_note(NULL, true, 1);
+    ahead_done(NULL, 0);
+    CHECK(!ahead_probes(NULL));
+    CHECK_EQ(ahead_held(NULL), 0);
+    ahead_close(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    temp_begin();
+    make_files();
+    const struct test_case cases[] = {
+        T(every_row_has_its_bytes),        T(with_little_memory), T(goes_elsewhere),
+        T(stopped_in_the_middle),          T(missing_files),      T(by_temperature),
+        T(a_share_through_the_page_cache), T(takes_nobody),
+    };
+    const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
+    temp_end();
+    return rc;
+}

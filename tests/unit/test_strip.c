@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/strip.h"
+
+#include "test.h"
+
+enum { PAGE = STRIP_ALIGN };
+
+static void pieces_lie_behind_each_other(void)
+{
+    struct strip s;
+    CHECK_EQ(strip_init(&s, 10 * PAGE + 100, 8), 0);
+    CHECK_EQ(strip_room(&s), 10 * PAGE);
+    const int64_t a = strip_take(&s, 1), b = strip_take(&s, 2 * PAGE), c = strip_take(&s, 7 * PAGE);
+    CHECK(a >= 0 && b >= 0 && c >= 0);
+    CHECK(strip_at(&s, a) == s.memory && strip_at(&s, b) == s.memory + PAGE && strip_at(&s, c) == s.memory + 3 * PAGE);
+    CHECK_EQ(strip_room(&s), 0);
+    CHECK_EQ(strip_take(&s, 1), -1);
+    strip_give(&s, b); /* those before it are still out */
+    CHECK_EQ(strip_room(&s), 0);
+    strip_give(&s, a);
+    CHECK_EQ(strip_room(&s), 3 * PAGE);
+    const int64_t d = strip_take(&s, 3 * PAGE);
+    CHECK(strip_at(&s, d) == s.memory);
+    CHECK_EQ(strip_take(&s, 1), -1);
+    strip_give(&s, d);
+    strip_give(&s, c);
+    CHECK_EQ(strip_room(&s), 10 * PAGE);
+    strip_done(&s);
+    strip_done(&s);
+}
+
+static void the_larger_end_is_offered(void)
+{
+    struct strip s;
+    CHECK_EQ(strip_init(&s, 10 * PAGE, 8), 0);
+    const int64_t a = strip_take(&s, 6 * PAGE), b = strip_take(&s, 2 * PAGE);
+    strip_give(&s, a);
+    CHECK_EQ(strip_room(&s), 6 * PAGE); /* before b, not the 2 behind it */
+    CHECK_EQ(strip_take(&s, 7 * PAGE), -1);
+    CHECK(strip_at(&s, strip_take(&s, 6 * PAGE)) == s.memory);
+    strip_give(&s, b);
+    strip_done(&s);
+}
+
+static void so_many_and_no_more(void)
+{
+    struct strip s;
+    CHECK_EQ(strip_init(&s, 10 * PAGE, 2), 0);
+    CHECK_EQ(strip_take(&s, 0), -1);
+    CHECK_EQ(strip_take(&s, 1), 0);
+    CHECK_EQ(strip_take(&s, 1), 1);
+    CHECK_EQ(strip_room(&s), 0);
+    CHECK_EQ(strip_take(&s, 1), -1);
+    strip_give(&s, 0);
+    CHECK_EQ(strip_take(&s, 1), 2);
+    strip_done(&s);
+    CHECK_EQ(strip_init(&s, 0, 2), -1);
+}
+
+/* Random sizes, given back out of order: no byte belongs to two. */
+static void never_overlap(void)
+{
+    enum { OUT = 16 };
+    struct strip s;
+    CHECK_EQ(strip_init(&s, 64 * PAGE, OUT), 0);
+    int64_t out[OUT];
+    size_t bytes[OUT];
+    int n = 0;
+    uint32_t random = 1;
+    for (int step = 0; step < 20000; step++) {
+        random = random * 1664525 + 1013904223;
+        const size_t want = 1 + (random >> 8) % (20 * PAGE);
+        const int64_t p = random >> 31 || n == 0 ? strip_take(&s, want) : -1;
+        if (p >= 0) {
+            memset(strip_at(&s, p), (int)(p & 0xff), want);
+            out[n] = p;
+            bytes[n++] = want;
+        } else if (n > 0) {
+            const int k = (int)((random >> 4) % (uint32_t)n);
+            const uint8_t *at = strip_at(&s, out[k]);
+            CHECK(at[0] == (uint8_t)out[k] && at[bytes[k] - 1] == (uint8_t)out[k]);
+            strip_give(&s, out[k]);
+            out[k] = out[--n];
+            bytes[k] = bytes[n];
+        }
+    }
+    strip_done(&s);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(pieces_lie_behind_each_other), T(the_larger_end_is_offered), T(so_many_and_no_more), T(never_overlap))
+}
