@@ -347,6 +347,10 @@ static int take_operand(struct args *a, const char *word)
         out_say(a->command->name, "takes no '%s'", word);
         return END_USAGE;
     }
+    if (a->operand && a->command->second && !a->second) {
+        a->second = word;
+        return END_GOOD;
+    }
     if (a->operand) {
         out_say(a->command->name, "takes one %s, and there are two: '%s' and '%s'", a->command->operand, a->operand,
                 word);
@@ -360,9 +364,12 @@ static int check_operand(const struct args *a)
 {
     if (!a->command->operand || (a->operand && a->operand[0]))
         return END_GOOD;
+    const char *operand = a->command->operand;
     out_say(a->command->name, "what %s?  stoker %s %s; `stoker %s --help` has examples",
-            strcmp(a->command->operand, "OUT") == 0 ? "folder to write to" : "source to read", a->command->name,
-            a->command->operand, a->command->name);
+            strcmp(operand, "OUT") == 0   ? "folder to write to"
+            : strcmp(operand, "SRC") == 0 ? "source to read"
+                                          : "is to be done",
+            a->command->name, operand, a->command->name);
     return END_USAGE;
 }
 

@@ -28,6 +28,8 @@ struct args_synth {
 struct args {
     const struct command *command;
     const char *operand; /* SRC or OUT */
+    const char *second;  /* of commands that take two */
+    const char *kind;
     stk_options o;
     int64_t epochs, stop_after;
     const char *state;
@@ -88,6 +90,7 @@ struct args_option {
 
 struct command {
     const char *name, *operand;
+    const char *second;  /* another operand, which may be missing; NULL: none */
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
     int may_be_bad;      /* ends with 1 for bad samples */
@@ -99,7 +102,7 @@ struct command {
 };
 
 extern const struct args_option args_common[];
-extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info;
+extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache;
 
 /* Fills *a from what was typed after the command; END_GOOD, END_USAGE with words on stderr, or -1
  * when the help was asked for. args_done gives back what it holds in any case. */

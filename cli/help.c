@@ -111,7 +111,10 @@ void help_command(const struct command *c, FILE *f)
 {
     const int columns = out_width(f), width = columns > 110 ? 110 : columns;
     out_paint(f, PAINT_BOLD);
-    fprintf(f, "stoker %s%s%s [options]\n", c->name, c->operand ? " " : "", c->operand ? c->operand : "");
+    fprintf(f, "stoker %s%s%s", c->name, c->operand ? " " : "", c->operand ? c->operand : "");
+    if (c->second)
+        fprintf(f, " [%s]", c->second);
+    fputs(" [options]\n", f);
     out_paint(f, PAINT_PLAIN);
     fputs("  ", f);
     wrapped(f, c->about, 2, 2, width);

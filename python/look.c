@@ -58,12 +58,15 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
     const char *limit = stk_limit(l);
     PyEval_RestoreThread(thread);
     loader_leave(o);
-    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLss}", "seconds", s.seconds, "waited_s", s.waited_s,
+    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsL}", "seconds", s.seconds, "waited_s", s.waited_s,
                          "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
                          "read_bytes", (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s,
                          "transform_s", s.transform_s, "op_s", s.op_s, "idle_s", s.idle_s, "threads", s.threads,
                          "memory_bytes", (long long)s.memory_bytes, "memory_limit", (long long)s.memory_limit,
-                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit);
+                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit,
+                         "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes,
+                         "cache_disk_bytes", (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits,
+                         "cache_misses", (long long)s.cache_misses);
 }
 
 PyObject *loader_explain(PyObject *self, PyObject *none)

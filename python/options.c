@@ -37,7 +37,9 @@ static const struct {
     {"max_bad", DOUBLE, AT(max_bad)},
     {"threads", INT, AT(threads)},
     {"memory", I64, AT(memory)},
+    {"cache", INT, AT(cache)},
     {"cache_dir", TEXT, AT(cache_dir)},
+    {"cache_size", I64, AT(cache_size)},
     {"steps_per_epoch", I64, AT(steps_per_epoch)},
     {"sampled", INT, AT(sampled)},
 };

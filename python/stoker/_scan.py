@@ -51,7 +51,7 @@ def _scan(
     if threads is not None:
         options["threads"] = whole("threads", threads, 1, 1024)
     if memory is not None:
-        options["memory"] = memory_bytes(memory)
+        options["memory"] = memory_bytes("memory", memory)
     return _stoker.scan(options, decode)
 
 

@@ -13,13 +13,11 @@ from ._input import Given, Transform
 from ._nearest import hint
 from ._ranks import Ranks
 from ._rows import Field, IterableFill, RowOp
-from ._types import FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+from ._types import CACHES, FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
 
 Arguments = dict[str, Any]
 
 LATER = {
-    "cache": "caches are not in this version",
-    "cache_size": "caches are not in this version",
     "device": "batches are in host memory in this version; move them with .to(device)",
     "pin_memory": "pinned memory is not in this version",
 }
@@ -89,8 +87,10 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
         "seed": whole("seed", a["seed"], 0, 2**64 - 1),
         "on_error": choice("on_error", a["on_error"], ON_ERROR),
         "threads": 0 if a["threads"] is None else whole("threads", a["threads"], 1, 1024),
-        "memory": memory_bytes(a["memory"]),
+        "memory": memory_bytes("memory", a["memory"]),
+        "cache": choice("cache", a["cache"] or "none", CACHES),
         "cache_dir": a["cache_dir"],
+        "cache_size": memory_bytes("cache_size", a["cache_size"]),
         "rank": ranks.rank,
         "world_size": ranks.world_size,
         "sampled": int(sampled),
@@ -108,7 +108,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
 def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
     """Type, shape and content of the first row, by a loader that prefetches nothing."""
     idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch")}
-    idle.update(sampled=1, shuffle=0, threads=1, batch_size=1)
+    idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
     try:
         _, dtype, shape = handle.fields()[0]

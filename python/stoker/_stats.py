@@ -37,6 +37,11 @@ class Stats:
     kept_bytes: int  #: batches that the program keeps
     warnings: int
     limit: str  #: "read", "decode", "transform", "op" or "consumer"
+    cache_entries: int = 0  #: samples of which something is kept
+    cache_bytes: int = 0  #: in memory
+    cache_disk_bytes: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
 
     @property
     def images_per_s(self) -> float:
@@ -78,11 +83,14 @@ class Stats:
         bad = f", {self.bad} bad" if self.bad else ""
         limit = f"; limited by {self.limit}" if self.samples else ""
         kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program keeps" if self.kept_bytes else ""
+        size = (self.cache_disk_bytes or self.cache_bytes) / MIB
+        cache = f"\ncache      {self.cache_entries} samples in {size:.1f} MiB, found {self.cache_hits} times"
+        cache = cache if self.cache_entries else ""
         return (
             f"samples    {self.samples} in {self.batches} batches, {self.images_per_s:.1f} a second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
             f"threads    {self.threads}: {work or 'no work yet'}\n"
-            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB{kept}"
+            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB{kept}{cache}"
         )
 
 

@@ -15,6 +15,7 @@ NUMBERS = {name: i + 1 for i, name in enumerate(DTYPES)}
 LAYOUTS = {"NCHW": 1, "NHWC": 2, "channels_last": 2}
 FIDELITIES = {"exact": 1, "draft": 2}
 ON_ERROR = {"raise": 1, "skip": 2, "replace": 3}
+CACHES = {"none": 1, "bytes": 2, "dct": 3, "pixels": 4, "auto": 5}
 
 
 def choice(name: str, value: Any, choices: dict[str, int]) -> int:
@@ -43,16 +44,16 @@ def dtype_name(dtype: Any) -> str:
     return name.rsplit(".", 1)[-1]
 
 
-def memory_bytes(value: int | str | None) -> int | None:
+def memory_bytes(name: str, value: int | str | None) -> int | None:
     """
-    >>> memory_bytes("512M"), memory_bytes("2GiB"), memory_bytes(1000)
+    >>> memory_bytes("memory", "512M"), memory_bytes("memory", "2GiB"), memory_bytes("memory", 1000)
     (536870912, 2147483648, 1000)
     """
     if value is None or isinstance(value, int):
         return value
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(value))
     if not match:
-        raise usage(f"memory is {value!r}; say for example 512M or 2GiB")
+        raise usage(f"{name} is {value!r}; say for example 512M or 2GiB")
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
 
 

@@ -7,7 +7,7 @@ ends 0 "the overview" "$stoker"
 says out 'stoker ls SRC' "the overview names the commands"
 ends 0 "version" "$stoker" --version
 says out '^stoker [0-9]+\.[0-9]+\.[0-9]+$' "version"
-for c in ls bench show verify checksum synth info; do
+for c in ls bench show verify checksum synth info cache; do
   ends 0 "help $c" "$stoker" help $c
   says out '^Examples$' "help of $c teaches by example"
   [ "$(grep -c '^  stoker \|^  .*stoker ' out)" -ge 3 ] || fail "help of $c has three examples"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# test_cache.sh -- stoker cache: what is kept, and deleting it; --cache of the other commands.
+#
+# shellcheck shell=sh source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+ends 0 "nothing yet" "$stoker" cache ls
+says out 'nothing is kept there' "an empty folder"
+ends 0 "off" "$stoker" cache ls --cache-dir off
+says out 'off: nothing is kept' "off"
+ends 2 "without a word" "$stoker" cache
+says err 'stoker cache ls\|clear' "what there is"
+ends 2 "another word" "$stoker" cache list
+says err "no 'list'" "another word"
+ends 2 "clear what" "$stoker" cache clear
+says err '--all' "what may be cleared"
+ends 2 "no such kind" "$stoker" cache clear --kind jpeg
+says err 'index, points, bytes' "which kinds there are"
+ends 2 "three operands" "$stoker" cache clear a b
+ends 2 "ls takes no source" "$stoker" cache ls a
+
+ends 0 "data" "$stoker" synth one --samples 12 --size 48 --seed 1
+ends 0 "more data" "$stoker" synth two --samples 6 --size 48 --seed 2
+sleep 0.1 # files that change this very moment are not kept
+ops="Resize(40) | RandomCrop(32) | Normalize"
+ends 0 "right" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle
+mv out right
+for what in none bytes pixels auto; do
+  ends 0 "$what in memory" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache $what
+  same out right "--cache $what"
+  for run in first second; do
+    ends 0 "$what on disk, $run" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache $what --cache-dir kept
+    same out right "--cache $what --cache-dir, $run run"
+  done
+done
+ends 0 "two" "$stoker" bench two --epochs 1 --batch-size 2 --cache bytes --cache-dir kept --cache-size 1M
+ends 0 "ls" "$stoker" cache ls --cache-dir kept
+says out '/one +bytes +12 ' "the bytes of one"
+says out '/one +pixels +12 ' "the pixels of one"
+says out '/two +bytes +6 ' "the bytes of two"
+ends 0 "ls --json" "$stoker" cache ls --cache-dir kept --json
+json out "what is kept" "len(d['caches']) == 3 and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
+
+ends 0 "clear a kind" "$stoker" cache clear --kind pixels --cache-dir kept
+ends 0 "ls" "$stoker" cache ls --cache-dir kept
+if grep -q pixels out; then fail "pixels are still there"; fi
+ends 0 "clear a source" "$stoker" cache clear one --cache-dir kept --json
+json out "what was deleted" "d['deleted_bytes'] > 0"
+ends 0 "ls" "$stoker" cache ls --cache-dir kept
+if grep -q /one out; then fail "one is still there"; fi
+says out '/two +bytes' "two is left alone"
+ends 0 "clear all" "$stoker" cache clear --all --cache-dir kept
+ends 0 "ls" "$stoker" cache ls --cache-dir kept
+says out 'nothing is kept' "nothing is left"
+ends 0 "again" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache pixels --cache-dir kept
+same out right "after clearing"
+
+finish
