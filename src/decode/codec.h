@@ -23,6 +23,10 @@ struct picture_job {
     struct rect crop; /* as stored, within the picture, not empty */
     bool whole;       /* read to the end, also past the crop */
     bool reference;   /* by the format's library alone */
+    /* What was noted when this file was decoded before, if that is at hand; and whether notes are wanted at all. */
+    const uint8_t *notes;
+    size_t n_notes;
+    bool notes_wanted;
     struct arena *arena;
 };
 
@@ -42,6 +46,8 @@ struct codec {
     bool (*pack)(void *state, const struct picture_job *job, struct buf *out);
     int (*pack_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
     int (*unpack)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
+    /* What the last picture has added to its notes; NULL when nothing. May be missing. */
+    const uint8_t *(*notes)(void *state, size_t *n);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(stk_cpu cpu); /* NULL: no memory. Both may be missing: no state. */

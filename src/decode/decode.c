@@ -36,6 +36,10 @@ static const struct codec *const codecs[N_FORMATS] = {
 
 struct decoder {
     void *states[N_FORMATS];
+    const uint8_t *notes; /* lent for the next picture */
+    size_t n_notes;
+    bool notes_wanted;
+    stk_format noted; /* whose notes the last picture has; STK_FORMAT_UNKNOWN: none were wanted */
 };
 
 const char *format_name(stk_format f)
@@ -233,6 +237,32 @@ static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct he
                                 .arena = a};
 }
 
+void decoder_lend_notes(struct decoder *d, const void *notes, size_t n)
+{
+    d->notes = notes;
+    d->n_notes = notes ? n : 0;
+    d->notes_wanted = true;
+}
+
+const void *decoder_new_notes(const struct decoder *d, size_t *n)
+{
+    const struct codec *c = codec_of(d->noted);
+    *n = 0;
+    return c && c->notes ? c->notes(d->states[d->noted], n) : NULL;
+}
+
+/* What was lent for a picture goes to its job, and is used up. */
+static void take_notes(struct decoder *d, struct picture_job *job)
+{
+    job->notes = d->notes;
+    job->n_notes = d->n_notes;
+    job->notes_wanted = d->notes_wanted && !job->reference;
+    d->noted = job->notes_wanted ? job->head->format : STK_FORMAT_UNKNOWN;
+    d->notes = NULL;
+    d->n_notes = 0;
+    d->notes_wanted = false;
+}
+
 int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                   struct arena *a, struct image *out, int *warnings, stk_error *e)
 {
@@ -241,7 +271,8 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     int rc = check_crop(c, h, w, e);
     if (rc != STK_OK)
         return rc;
-    const struct picture_job job = job_of(bytes, n, h, w, a);
+    struct picture_job job = job_of(bytes, n, h, w, a);
+    take_notes(d, &job);
     rc = c->pixels(d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }

@@ -52,6 +52,16 @@ int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *
 int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const struct head *h, const struct want *w,
                        struct arena *a, struct image *out, stk_error *e);
 
+/*
+ * Notes: what a decoder can keep of a file to find its way in it sooner the next time (of JPEG, checkpoints: a later
+ * crop is decoded without what lies before it). Bytes to be kept by whoever can tell the file again, by its size and
+ * time of change. Notes that are damaged or another file's are not used.
+ */
+/* Before decode_pixels, for that picture only; NULL: there are none yet, but they are wanted. */
+void decoder_lend_notes(struct decoder *d, const void *notes, size_t n);
+/* After it: what to keep from now on, until the next picture is decoded; NULL: nothing new. */
+const void *decoder_new_notes(const struct decoder *d, size_t *n);
+
 /* Encoding, for synth, show and pack. *out comes from malloc. */
 int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
 

@@ -60,6 +60,7 @@ struct jpeg {
 /* One thread's. */
 struct state {
     struct jpeg_baseline *baseline;
+    bool own; /* the last picture was decoded by it */
     struct jpeg jpeg;
 };
 
@@ -344,19 +345,27 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     struct state *s = state;
     struct jpeg *j = &s->jpeg;
     const struct head *h = job->head;
+    s->own = false;
     if (h->bits != 8)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
     if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
         return jpeg_lossless(job, out, e);
-    if (!job->reference && jpeg_baseline_pixels(s->baseline, job, out))
+    s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
+    if (s->own)
         return STK_OK;
     begin(j, job);
     const int rc = run_guarded(j, job, out, e);
     *warnings = (int)j->err.num_warnings;
     jpeg_destroy_decompress(&j->c);
     return rc;
+}
+
+static const uint8_t *jpeg_notes(void *state, size_t *n)
+{
+    const struct state *s = state;
+    return s->own ? jpeg_baseline_points(s->baseline, n) : NULL;
 }
 
 /* ------------------------------------------------------------------ packs */
@@ -605,6 +614,7 @@ const struct codec codec_jpeg = {
     .pack = jpeg_pack,
     .pack_head = jpeg_pack_head,
     .unpack = jpeg_unpack,
+    .notes = jpeg_notes,
     .encode = jpeg_encode,
     .version = jpeg_version,
     .open = jpeg_open,

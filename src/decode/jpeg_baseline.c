@@ -4,17 +4,21 @@
  *
  * libjpeg decodes a scan from its start, skips nothing, and whole rows of MCUs at least; it reads some bytes ahead and
  * complains when there are none. A damaged file must have the same verdict here: so all that it would have decoded is
- * gone through, to the end of the last MCU row, and what it might see differently is left to it.
+ * gone through, to the end of the last MCU row, now or when the checkpoints were made, and what it might see
+ * differently is left to it.
  */
 #include "decode/jpeg_baseline.h"
 
 #include <stdlib.h>
 
 #include "decode/jpeg_strip.h"
+#include "decode/jpeg_walk.h"
 
 struct jpeg_baseline {
     struct jpeg_kernels kernels;
     struct huff_store *tables;
+    struct jpeg_points points;
+    struct buf blob; /* empty: nothing new */
 };
 
 struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu)
@@ -36,42 +40,14 @@ void jpeg_baseline_free(struct jpeg_baseline *b)
     if (!b)
         return;
     huff_store_free(b->tables);
+    jpeg_points_done(&b->points);
+    buf_done(&b->blob);
     free(b);
 }
 
 size_t jpeg_baseline_scratch(const struct rect *crop)
 {
     return jpeg_strip_scratch(crop);
-}
-
-/* The scan, and how many of its MCUs are behind us. */
-struct walk {
-    struct jpeg_scan scan;
-    int64_t at;
-};
-
-static bool walk_to(struct walk *w, int64_t mcu)
-{
-    const bool ok = jpeg_scan_skip(&w->scan, (int32_t)(mcu - w->at));
-    w->at = mcu;
-    return ok;
-}
-
-static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
-{
-    struct walk *w = user;
-    const int64_t mcu = (int64_t)y * w->scan.frame->mcus_x + x;
-    if (!walk_to(w, mcu) || !jpeg_scan_read(&w->scan, n, to))
-        return false;
-    w->at = mcu + n;
-    return true;
-}
-
-/* To where libjpeg would have stopped, and what it would have seen there. */
-static bool finish(struct walk *w, int32_t rows, bool whole)
-{
-    return walk_to(w, (int64_t)rows * w->scan.frame->mcus_x) && jpeg_scan_has_more(&w->scan) &&
-           (!whole || jpeg_scan_is_over(&w->scan));
 }
 
 static bool read_frame(struct jpeg_frame *f, const struct picture_job *job)
@@ -81,19 +57,57 @@ static bool read_frame(struct jpeg_frame *f, const struct picture_job *job)
            f->n_components == h->channels;
 }
 
-bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out)
+static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
+{
+    return jpeg_walk_read(user, y, x, n, to);
+}
+
+static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
+                   struct image *out)
 {
     const size_t used = job->arena->used;
-    struct jpeg_frame f;
-    struct walk w = {0};
+    const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
+    struct jpeg_walk w;
     const struct jpeg_giver from = {give, &w};
-    if (!read_frame(&f, job) || !jpeg_scan_begin(&w.scan, &f, b->tables, job->bytes, job->n))
-        return false;
-    const struct jpeg_need need = jpeg_frame_need(&f, &job->crop, job->whole);
-    if (jpeg_strip_run(&f, &job->crop, &b->kernels, &from, job->arena, out) && finish(&w, need.end, job->whole))
+    if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->notes_wanted ? &b->points : NULL) &&
+        jpeg_strip_run(f, &job->crop, &b->kernels, &from, job->arena, out) &&
+        jpeg_walk_finish(&w, need.end, job->whole))
         return true;
     job->arena->used = used;
     return false;
+}
+
+/* Points that turn out wrong are dropped, and made anew. */
+static bool decode_with_points(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
+                               struct image *out)
+{
+    if (job->whole || !jpeg_points_read(&b->points, job->notes, job->n_notes, f, job->bytes, job->n))
+        jpeg_points_reset(&b->points, f);
+    int32_t known = b->points.n;
+    bool ok = decode(b, f, job, out);
+    if (!ok && known > 0) {
+        jpeg_points_reset(&b->points, f);
+        known = 0;
+        ok = decode(b, f, job, out);
+    }
+    if (ok && b->points.n > known && jpeg_points_write(&b->points, f, job->bytes, job->n, &b->blob))
+        b->blob.len = 0;
+    return ok;
+}
+
+bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out)
+{
+    struct jpeg_frame f;
+    b->blob.len = 0;
+    if (!read_frame(&f, job))
+        return false;
+    return job->notes_wanted ? decode_with_points(b, &f, job, out) : decode(b, &f, job, out);
+}
+
+const uint8_t *jpeg_baseline_points(const struct jpeg_baseline *b, size_t *n)
+{
+    *n = b->blob.len;
+    return *n ? b->blob.data : NULL;
 }
 
 /* ------------------------------------------------------------------ packs */
@@ -108,11 +122,11 @@ bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, 
 {
     const size_t len = out->len;
     struct jpeg_frame f;
-    struct walk w = {0};
+    struct jpeg_walk w;
     const struct jpeg_giver from = {give, &w};
-    if (!read_frame(&f, job) || !jpeg_scan_begin(&w.scan, &f, b->tables, job->bytes, job->n))
+    if (!read_frame(&f, job) || !jpeg_walk_begin(&w, &f, b->tables, job->bytes, job->n, NULL))
         return false;
-    if (jpeg_baseline_pack_from(b, &f, job->head, &from, out) && finish(&w, f.mcus_y, true))
+    if (jpeg_baseline_pack_from(b, &f, job->head, &from, out) && jpeg_walk_finish(&w, f.mcus_y, true))
         return true;
     out->len = len;
     return false;

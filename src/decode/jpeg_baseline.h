@@ -20,6 +20,9 @@ void jpeg_baseline_free(struct jpeg_baseline *b);     /* also NULL */
 size_t jpeg_baseline_scratch(const struct rect *crop);
 /* false: not ours, with the arena as it was. What we decode gives no warnings. */
 bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out);
+/* Checkpoints of the last picture, when it was ours, the job has wanted them and they are more than it had; else NULL.
+ * Until the next picture. */
+const uint8_t *jpeg_baseline_points(const struct jpeg_baseline *b, size_t *n);
 
 /* The whole picture as a pack, behind what out holds. false: not ours, or damaged, or no memory. */
 bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);

@@ -64,10 +64,11 @@ APART struct jpeg_bits refill_slowly(struct jpeg_bits r)
     return r;
 }
 
-INLINE bool has_ff(uint64_t v)
+/* The highest bit of every byte that is FF. */
+INLINE uint64_t bytes_ff(uint64_t v)
 {
-    const uint64_t ones = 0x0101010101010101u;
-    return ((~v - ones) & v & ones << 7) != 0;
+    const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
+    return ~(((~v & low) + low) | ~v | low);
 }
 
 /* At least FILLED bits. */
@@ -75,7 +76,7 @@ INLINE void refill(struct jpeg_bits *r)
 {
     if (LIKELY(r->end - r->p >= 8)) {
         const uint64_t next = (uint64_t)be32(r->p) << 32 | be32(r->p + 4);
-        if (LIKELY(!has_ff(next))) {
+        if (LIKELY(bytes_ff(next) >> (r->n | 7) == 0)) { /* in those that are taken, or in the one behind */
             r->bits |= next >> r->n;
             r->p += (63 - r->n) >> 3;
             r->n |= FILLED;
@@ -91,11 +92,13 @@ INLINE void drop(struct jpeg_bits *r, unsigned n)
     r->n -= (int)n;
 }
 
-/* A value of `size` bits; where its first bit is 0, it is negative. */
+/* A value of `size` bits, 0 of none; where its first bit is 0, it is negative. Without a branch: nobody could foresee
+ * it. */
 INLINE int value_of(uint64_t bits, unsigned size)
 {
     const int v = (int)(bits >> 1 >> (63 - size));
-    return bits >> 63 ? v : v - (1 << size) + 1;
+    const unsigned negative = (unsigned)((int64_t)~bits >> 63);
+    return v + (int)(negative & ((~0u << size) + 1));
 }
 
 /* The length of a code and, above it, its symbol; -1: there is no such code. */
@@ -118,10 +121,9 @@ INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
         code = find_code(&t->codes, r->bits);
     if (code < 0)
         return false;
-    const unsigned size = (unsigned)code >> 8;
-    drop(r, (unsigned)code & 255);
-    *dc = (int16_t)(uint16_t)(*dc + (size ? value_of(r->bits, size) : 0));
-    drop(r, size);
+    const unsigned length = (unsigned)code & 255, size = (unsigned)code >> 8;
+    *dc = (int16_t)(uint16_t)(*dc + value_of(r->bits << length, size));
+    drop(r, length + size);
     return true;
 }
 
@@ -143,13 +145,28 @@ INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entr
     return k;
 }
 
-/* The coefficients behind the first; coef is NULL where nobody wants them. The zigzag index of the last one, or more
- * where the block is damaged, or -1. */
+/* The zigzag index of a block's last coefficient, from what a look-up that reached its end has added; more than 63
+ * where it is damaged. The first of two may be the last: then the second is the next block's. */
+INLINE int end_block(struct jpeg_bits *r, uint64_t e, int first, int k, int16_t *coef)
+{
+    if (first == 63) {
+        drop(r, (unsigned)(e >> 24 & 63));
+        return 63;
+    }
+    if (coef)
+        coef[place[k]] = (int16_t)(e >> 48);
+    drop(r, (unsigned)(e & 63));
+    return k > 63 ? k - HUFF_END : k;
+}
+
+/* The coefficients behind the first; coef is NULL where nobody wants them. The zigzag index of the last one; if it is
+ * not within 0 to 63, the block is damaged. */
 INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
 {
     int k = 0;
-    for (;;) {
+    if (!LIKELY(r->n >= LOOK_UPS * HUFF_BITS))
         refill(r);
+    for (;; refill(r))
         for (int i = 0; i < LOOK_UPS; i++) {
             const uint64_t e = t->pair[r->bits >> (64 - HUFF_BITS)];
             if (!LIKELY(e & 255)) {
@@ -162,17 +179,12 @@ INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
             k += (int)(e >> 16 & 255);
             if (coef)
                 coef[place[first]] = (int16_t)(e >> 32);
-            if (first == 63) { /* the block's last; the second, if any, is the next block's */
-                drop(r, (unsigned)(e >> 24 & 63));
-                return 63;
-            }
+            if (k >= 63)
+                return end_block(r, e, first, k, coef);
             if (coef)
                 coef[place[k]] = (int16_t)(e >> 48);
             drop(r, (unsigned)(e & 63));
-            if (k >= 63)
-                return k > 63 ? k - HUFF_END : k;
         }
-    }
 }
 
 /* ------------------------------------------------------------------ MCUs */
@@ -189,6 +201,11 @@ static bool restart(struct jpeg_scan *s)
     s->next_restart = (s->next_restart + 1) & 7;
     s->to_restart = s->frame->restart;
     return true;
+}
+
+bool jpeg_scan_settle(struct jpeg_scan *s)
+{
+    return s->frame->restart == 0 || s->to_restart > 0 || restart(s);
 }
 
 INLINE bool read_block(struct jpeg_scan *s, struct jpeg_bits *r, int c, int16_t *coef, uint8_t *last)
@@ -222,11 +239,9 @@ INLINE bool read_mcu(struct jpeg_scan *s, struct jpeg_bits *r, int32_t i, const 
 INLINE bool read_mcus(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to)
 {
     for (int32_t i = 0; i < mcus; i++) {
-        if (s->frame->restart && s->to_restart-- == 0) {
-            if (!restart(s))
-                return false;
-            s->to_restart--;
-        }
+        if (!jpeg_scan_settle(s))
+            return false;
+        s->to_restart--;
         struct jpeg_bits r = s->in;
         if (!read_mcu(s, &r, i, to))
             return false;
@@ -258,6 +273,21 @@ bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huf
         if (!s->dc_tables[c] || !s->ac_tables[c])
             return false;
     }
+    return true;
+}
+
+bool jpeg_scan_jump(struct jpeg_scan *s, int64_t mcu, uint64_t bit, const int16_t *dc)
+{
+    const uint64_t at = bit / 8, n = (uint64_t)(s->in.end - s->bytes);
+    const int interval = s->frame->restart;
+    if (at < s->frame->scan || at > n)
+        return false;
+    s->in = (struct jpeg_bits){.p = s->bytes + at, .end = s->in.end};
+    refill(&s->in);
+    drop(&s->in, bit % 8);
+    memcpy(s->dc, dc, sizeof s->dc);
+    s->to_restart = interval ? interval - (int)(mcu % interval) : 0;
+    s->next_restart = interval ? (int)(mcu / interval & 7) : 0;
     return true;
 }
 

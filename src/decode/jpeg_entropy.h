@@ -50,6 +50,10 @@ bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huf
                      size_t n);
 bool jpeg_scan_read(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to);
 bool jpeg_scan_skip(struct jpeg_scan *s, int32_t mcus);
+/* Past the restart marker that is due before the next MCU, if one is. */
+bool jpeg_scan_settle(struct jpeg_scan *s);
+/* To an MCU, of which is known at which bit it begins, with which predictors. */
+bool jpeg_scan_jump(struct jpeg_scan *s, int64_t mcu, uint64_t bit, const int16_t *dc);
 /* Where the next bit is: bits from the start of the file, FF 00 counted as the two bytes that it takes. */
 uint64_t jpeg_scan_at(const struct jpeg_scan *s);
 /* Whether libjpeg, which reads ahead, would not have met the end of the file by now. */

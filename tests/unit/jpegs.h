@@ -92,6 +92,7 @@ struct jpegs {
     struct decoder *decoder;
     struct jpeg_baseline *own;
     struct arena theirs, ours;
+    struct buf *notes; /* not NULL: lent and kept */
     int64_t pictures, by_us, different;
 };
 
@@ -134,6 +135,18 @@ static inline void jpegs_differ(struct jpegs *j, const char *name, const struct 
         printf("%s: crop %dx%d at %d,%d: %s\n", name, c->w, c->h, c->x, c->y, what);
 }
 
+/* New notes take the place of the old. */
+static inline void jpegs_keep_notes(struct jpegs *j)
+{
+    size_t n;
+    const uint8_t *made = jpeg_baseline_points(j->own, &n);
+    CHECK(j->notes || !made);
+    if (made) {
+        j->notes->len = 0;
+        CHECK_EQ(buf_add(j->notes, made, n), 0);
+    }
+}
+
 /* Decodes a crop both ways; whether our decoder took it. It may do so only where libjpeg has nothing to say. */
 static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n, const struct rect *crop, bool whole,
                                  const char *name)
@@ -148,13 +161,22 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
     const struct rect *c = crop->w ? crop : &all;
     if (arena_reserve(&j->ours, jpeg_baseline_scratch(c)))
         return false;
-    const struct picture_job job = {.bytes = bytes, .n = n, .head = &h, .crop = *c, .whole = whole, .arena = &j->ours};
+    const struct picture_job job = {.bytes = bytes,
+                                    .n = n,
+                                    .head = &h,
+                                    .crop = *c,
+                                    .whole = whole,
+                                    .notes = j->notes ? j->notes->data : NULL,
+                                    .n_notes = j->notes ? j->notes->len : 0,
+                                    .notes_wanted = j->notes != NULL,
+                                    .arena = &j->ours};
     j->pictures++;
     if (!jpeg_baseline_pixels(j->own, &job, &ours)) {
         CHECK_EQ(j->ours.used, 0);
         return false;
     }
     j->by_us++;
+    jpegs_keep_notes(j);
     const int rc = jpegs_reference(j, bytes, n, &h, c, whole, &theirs, &warnings, NULL);
     if (rc != STK_OK || warnings != 0)
         jpegs_differ(j, name, c, "libjpeg complains of it");

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_points.h -- checkpoints: where in a JPEG file the MCUs begin, so that a later decoding of it can start at its
+ * crop.
+ *
+ * They are a by-product of decoding, one for every few MCUs of a row, for as much of the file as was seen undamaged
+ * from its start. As bytes they can be kept anywhere; what comes back is not trusted: those of another file, damaged or
+ * made up are refused where that shows, and otherwise found out when the decoder does not arrive where the next one
+ * says.
+ *
+ *     jpeg_points_read(&p, blob, n, &frame, file, file_n)      false: none, begin anew
+ *     p.at[i]                                                 group i: i % across groups of MCU row i / across
+ *     jpeg_points_add(&p, bit, dc)                            the next one
+ *     jpeg_points_write(&p, &frame, file, file_n, &buf)
+ */
+#ifndef JPEG_POINTS_H
+#define JPEG_POINTS_H
+
+#include "base/buf.h"
+#include "decode/jpeg_frame.h"
+
+enum {
+    POINTS_EVERY = 8,  /* MCUs of a row, at least; a multiple of it in huge pictures */
+    POINTS_MAX = 32768 /* of a picture */
+};
+
+struct jpeg_point {
+    uint64_t bit; /* of the file, FF 00 counted as the two bytes that it takes */
+    int16_t dc[JPEG_COMPONENTS];
+};
+
+struct jpeg_points {
+    struct jpeg_point *at;
+    int32_t n, cap;
+    int32_t every;  /* MCUs */
+    int32_t across; /* groups of a row */
+};
+
+/* No points, in the measure of a frame; memory is kept. */
+void jpeg_points_reset(struct jpeg_points *p, const struct jpeg_frame *f);
+void jpeg_points_done(struct jpeg_points *p); /* also zeroed */
+
+/* -1: no memory; nothing is lost but this one. */
+int jpeg_points_add(struct jpeg_points *p, uint64_t bit, const int16_t *dc);
+
+/* Points of this very file; else false, and none. */
+bool jpeg_points_read(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
+                      const uint8_t *file, size_t file_n);
+/* -1: no memory. */
+int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, const uint8_t *file, size_t file_n,
+                      struct buf *out);
+
+struct byte_range {
+    uint64_t from, to;
+};
+/*
+ * Which bytes of its file a crop takes when it is decoded with these points, in order, without overlap; how many
+ * ranges, at most max. Needs nothing but the blob. 0: all of the file (or too many ranges, or no such points).
+ */
+size_t jpeg_points_ranges(const uint8_t *blob, size_t n, const struct rect *crop, struct byte_range *out, size_t max);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_jpeg_points.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them against libjpeg. Covers
+ * jpeg_walk.c as well.
+ */
+#include "pictures.h"
+
+#ifdef HAVE_JPEG
+
+#include "base/hash.h"
+#include "decode/jpeg_points.h"
+#include "jpegs.h"
+
+static const struct rect everything = {0};
+
+static unsigned char *some_file(uint32_t number, struct jpeg_spec *s, size_t *n)
+{
+    uint32_t seed = number * 2654435761u + 1;
+    *s = jpeg_spec_random(&seed, 250);
+    s->w += 8; /* all are ours */
+    return jpeg_made(s, n);
+}
+
+/* ------------------------------------------------------------------ crops */
+
+/* Crops in turn, each with the points that those before have left. */
+static void growing(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    for (uint32_t i = 0; i < 400; i++) {
+        struct jpeg_spec s;
+        struct buf notes = {0}, at_once = {0};
+        size_t n, last = 0;
+        uint32_t seed = i;
+        unsigned char *bytes = some_file(i, &s, &n);
+        j.notes = &notes;
+        for (int k = 0; k < 6; k++) {
+            const struct rect crop = picture_crop(s.w, s.h, &seed);
+            CHECK(jpegs_compare(&j, bytes, n, &crop, false, "growing"));
+            CHECK(notes.len >= last);
+            last = notes.len;
+        }
+        CHECK(jpegs_compare(&j, bytes, n, &everything, false, "growing"));
+        j.notes = &at_once;
+        CHECK(jpegs_compare(&j, bytes, n, &everything, true, "at once"));
+        CHECK(notes.len == at_once.len && memcmp(notes.data, at_once.data, notes.len) == 0);
+        buf_done(&notes);
+        buf_done(&at_once);
+        free(bytes);
+    }
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+}
+
+static struct buf points_of(struct jpegs *j, const uint8_t *bytes, size_t n)
+{
+    struct buf notes = {0};
+    j->notes = &notes;
+    CHECK(jpegs_compare(j, bytes, n, &everything, true, "all"));
+    j->notes = NULL;
+    return notes;
+}
+
+/* Damage where nobody looks any more is not seen; where somebody does, libjpeg judges it. */
+static void later_damage(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    for (uint32_t i = 0; i < 100; i++) {
+        uint32_t seed = i + 50;
+        unsigned char *bytes = some_file(i, &s, &n);
+        struct buf notes = points_of(&j, bytes, n);
+        const size_t at = n - 2 - noise(&seed) % (n / 3 + 1);
+        bytes[at] ^= (uint8_t)(1 + noise(&seed) % 255);
+        j.notes = &notes;
+        /* All of it is looked at: the damage lies on the way. */
+        const struct rect bottom = {0, 0, s.w, s.h};
+        jpegs_compare(&j, bytes, n, &bottom, false, "later damage");
+        buf_done(&notes);
+        free(bytes);
+    }
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static void refused(struct jpegs *j, const uint8_t *blob, size_t size, const uint8_t *bytes, size_t n)
+{
+    struct jpeg_frame f;
+    struct jpeg_points p = {0};
+    CHECK(jpeg_frame_read(&f, bytes, n));
+    CHECK(!jpeg_points_read(&p, blob, size, &f, bytes, n));
+    CHECK_EQ(p.n, 0);
+    jpeg_points_done(&p);
+    struct buf notes = {0};
+    buf_add(&notes, blob, size);
+    j->notes = &notes;
+    const struct rect crop = {1, 1, 5, 5};
+    CHECK(jpegs_compare(j, bytes, n, &crop, false, "refused"));
+    buf_done(&notes);
+    j->notes = NULL;
+}
+
+static void damaged_bytes(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n, other_n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    const struct jpeg_spec large = {150, 120, 2, 2, 90, 0, true, 3};
+    unsigned char *bytes = jpeg_made(&large, &n), *other = some_file(9, &s, &other_n);
+    struct buf notes = points_of(&j, bytes, n);
+    CHECK(notes.len > 100);
+    for (size_t i = 0; i < notes.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            notes.data[i] ^= (uint8_t)(1 << bit);
+            refused(&j, notes.data, notes.len, bytes, n);
+            notes.data[i] ^= (uint8_t)(1 << bit);
+        }
+    for (size_t keep = 0; keep < notes.len; keep++)
+        refused(&j, notes.data, keep, bytes, n);
+    refused(&j, notes.data, notes.len, other, other_n);
+    CHECK_EQ(j.different, 0);
+    buf_done(&notes);
+    free(bytes);
+    free(other);
+    jpegs_done(&j);
+}
+
+/* Made up, with a right checksum: whatever they say, it ends well. */
+static void made_up(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    unsigned char *bytes = some_file(8, &s, &n);
+    struct buf right = points_of(&j, bytes, n), notes = {0};
+    for (uint32_t i = 0; i < 3000; i++) {
+        uint32_t seed = i;
+        notes.len = 0;
+        buf_add(&notes, right.data, right.len);
+        for (uint32_t flips = 1 + noise(&seed) % 3; flips > 0; flips--)
+            notes.data[noise(&seed) % (notes.len - 8)] = (uint8_t)noise(&seed);
+        const uint64_t sum = hash_bytes(notes.data, notes.len - 8, 0);
+        for (int k = 0; k < 8; k++)
+            notes.data[notes.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
+        struct byte_range ranges[8];
+        const struct rect crop = picture_crop(s.w, s.h, &seed);
+        jpeg_points_ranges(notes.data, notes.len, &crop, ranges, 8);
+        struct head h;
+        struct image im;
+        CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, &h, NULL), STK_OK);
+        CHECK_EQ(arena_reserve(&j.ours, jpeg_baseline_scratch(&crop)), 0);
+        const struct picture_job job = {.bytes = bytes,
+                                        .n = n,
+                                        .head = &h,
+                                        .crop = crop,
+                                        .notes = notes.data,
+                                        .n_notes = notes.len,
+                                        .notes_wanted = true,
+                                        .arena = &j.ours};
+        CHECK(jpeg_baseline_pixels(j.own, &job, &im));
+    }
+    buf_done(&right);
+    buf_done(&notes);
+    free(bytes);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+/* A crop is decoded from the bytes of its ranges alone. */
+static void ranges(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    int64_t all = 0, taken = 0;
+    for (uint32_t i = 0; i < 200; i++) {
+        struct jpeg_spec s;
+        size_t n;
+        uint32_t seed = i;
+        unsigned char *bytes = some_file(i, &s, &n);
+        struct buf notes = points_of(&j, bytes, n);
+        const struct rect crop = picture_crop(s.w, s.h, &seed);
+        struct byte_range r[64];
+        const size_t count = jpeg_points_ranges(notes.data, notes.len, &crop, r, 64);
+        CHECK(count > 0);
+        uint8_t *part = malloc(n);
+        memset(part, 0xee, n);
+        for (size_t k = 0; k < count; k++) {
+            CHECK(r[k].from < r[k].to && r[k].to <= n && (k == 0 || r[k].from > r[k - 1].to));
+            memcpy(part + r[k].from, bytes + r[k].from, (size_t)(r[k].to - r[k].from));
+            taken += (int64_t)(r[k].to - r[k].from);
+        }
+        all += (int64_t)n;
+        struct head h;
+        struct image a, b;
+        int warnings;
+        CHECK_EQ(decode_head(part, n, &(struct decode_limits){0}, &h, NULL), STK_OK);
+        CHECK_EQ(arena_reserve(&j.ours, jpeg_baseline_scratch(&crop)), 0);
+        const struct picture_job job = {.bytes = part,
+                                        .n = n,
+                                        .head = &h,
+                                        .crop = crop,
+                                        .notes = notes.data,
+                                        .n_notes = notes.len,
+                                        .notes_wanted = true,
+                                        .arena = &j.ours};
+        CHECK(jpeg_baseline_pixels(j.own, &job, &a));
+        CHECK_EQ(jpegs_reference(&j, bytes, n, &h, &crop, false, &b, &warnings, NULL), STK_OK);
+        CHECK(same_pixels(&a, &b));
+        CHECK_EQ(jpeg_points_ranges(notes.data, notes.len, &crop, r, count - 1), 0);
+        CHECK_EQ(jpeg_points_ranges(notes.data, notes.len - 1, &crop, r, 64), 0);
+        free(part);
+        free(bytes);
+        buf_done(&notes);
+    }
+    CHECK(taken < all * 3 / 4);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ photos */
+
+struct visit {
+    struct jpegs j;
+    int files;
+    int64_t file_bytes, note_bytes;
+};
+
+static void visit_photo(const char *path, struct buf *b, void *user)
+{
+    struct visit *v = user;
+    const struct decode_limits limits = {.no_exif = true};
+    struct head h;
+    if (v->files++ % 8 != 0 || decode_head(b->data, b->len, &limits, &h, NULL) != STK_OK)
+        return;
+    struct buf notes = {0};
+    uint32_t seed = (uint32_t)v->files;
+    v->j.notes = &notes;
+    for (int i = 0; i < 4; i++) {
+        const struct rect crop = picture_crop(h.w, h.h, &seed);
+        jpegs_compare(&v->j, b->data, b->len, &crop, false, path);
+    }
+    jpegs_compare(&v->j, b->data, b->len, &everything, false, path);
+    if (notes.len) {
+        v->file_bytes += (int64_t)b->len;
+        v->note_bytes += (int64_t)notes.len;
+    }
+    buf_done(&notes);
+}
+
+static void photos(void)
+{
+    const char *data = getenv("STOKER_TEST_DATA");
+    if (!data)
+        SKIP("STOKER_TEST_DATA is not set");
+    struct visit v = {0};
+    char folder[4096];
+    CHECK(jpegs_init(&v.j, STK_CPU_DEFAULT));
+    snprintf(folder, sizeof folder, "%s/photos", data);
+    each_file(folder, 2, visit_photo, &v);
+    CHECK_EQ(v.j.different, 0);
+    CHECK(v.file_bytes > 0);
+    printf("points take %.2f %% of the photos' bytes\n", 100. * (double)v.note_bytes / (double)v.file_bytes);
+    CHECK(v.note_bytes < v.file_bytes * 24 / 1000);
+    jpegs_done(&v.j);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(growing), T(later_damage), T(damaged_bytes), T(made_up), T(ranges), T(photos))
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: no JPEG in this build\n");
+    return 77;
+}
+
+#endif
