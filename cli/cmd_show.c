@@ -10,17 +10,12 @@
 #include <strings.h>
 
 #include "file.h"
-#include "font.h"
 #include "json.h"
 #include "out.h"
 #include "show.h"
 #include "stop.h"
 
-const struct sheet_colour show_paper = {250, 250, 248}, show_ink = {32, 34, 38}, show_soft = {104, 108, 116};
-
-enum { SIDE = 224 };
 #define SPACE " \t\n\v\f\r"
-static const float title_cap = 16, under_cap = 10, caption_cap = 10;
 
 int show_no_memory(stk_error *e, const char *what)
 {
@@ -116,13 +111,6 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
     return STK_OK;
 }
 
-struct sheet_image show_image(const struct show_view *v, int64_t row)
-{
-    struct sheet_image image = v->first;
-    image.px += (size_t)row * (size_t)image.w * (size_t)image.h * (size_t)image.channels;
-    return image;
-}
-
 /* ------------------------------------------------------------------ the look */
 
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n)
@@ -139,38 +127,6 @@ void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char
         const char *slash = strrchr(path, '/');
         snprintf(buf, n, "%s", slash ? slash + 1 : path);
     }
-}
-
-void show_head(struct sheet *s, const char *title, const char *under)
-{
-    const float width = (float)(s->w - 2 * SHOW_MARGIN), y = SHOW_MARGIN + title_cap;
-    char cut[1024];
-    font_fit(title, title_cap, width, cut, sizeof cut);
-    font_draw(s, SHOW_MARGIN, y, cut, title_cap, 2.3f, show_ink);
-    font_fit(under, under_cap, width, cut, sizeof cut);
-    font_draw(s, SHOW_MARGIN, y + 26, cut, under_cap, 1.2f, show_soft);
-}
-
-void show_caption(struct sheet *s, int x, int y, int width, const char *text)
-{
-    char cut[256];
-    font_fit(text, caption_cap, (float)width, cut, sizeof cut);
-    font_draw(s, (float)x + 1, (float)y + 17, cut, caption_cap, 1.3f, show_ink);
-}
-
-void show_fit(int w, int h, int side, int *to_w, int *to_h)
-{
-    const int longer = w > h ? w : h;
-    if (longer > side + side / 4) {
-        *to_w = (int)((int64_t)w * side / longer);
-        *to_h = (int)((int64_t)h * side / longer);
-    } else {
-        const int times = longer * 2 <= side ? side / longer : 1; /* whole times, so that pixels stay square */
-        *to_w = w * times;
-        *to_h = h * times;
-    }
-    *to_w = *to_w < 1 ? 1 : *to_w;
-    *to_h = *to_h < 1 ? 1 : *to_h;
 }
 
 static stk_format format_of(const char *path)
@@ -212,25 +168,21 @@ static void describe(const struct args *a, const stk_loader *l, char *title, siz
 static int draw_grid(const struct args *a, const stk_loader *l, const struct show_view *v, struct sheet *s,
                      stk_error *e)
 {
-    int w, h;
-    char title[512], under[2048], name[256];
-    const int rows = (int)((v->n + a->columns - 1) / a->columns);
-    show_fit(v->first.w, v->first.h, SIDE, &w, &h);
-    const int wide = 2 * SHOW_MARGIN + a->columns * (w + SHOW_GAP) - SHOW_GAP;
-    const int high = 2 * SHOW_MARGIN + SHOW_HEAD + rows * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP;
-    if (sheet_init(s, wide < 480 ? 480 : wide, high, show_paper))
-        return show_no_memory(e, "the sheet");
+    enum { NAME = 1024 };
+    char title[512], under[2048];
     describe(a, l, title, sizeof title, under, sizeof under);
-    show_head(s, title, under);
-    for (int64_t i = 0; i < v->n; i++) {
-        const int x = SHOW_MARGIN + (int)(i % a->columns) * (w + SHOW_GAP);
-        const int y = SHOW_MARGIN + SHOW_HEAD + (int)(i / a->columns) * (h + SHOW_CAPTION + SHOW_GAP);
-        const struct sheet_image image = show_image(v, i);
-        sheet_picture(s, x, y, w, h, &image, show_paper);
-        show_name(l, v, i, name, sizeof name);
-        show_caption(s, x, y + h, w, name);
+    char *names = calloc((size_t)v->n, NAME);
+    const char **captions = calloc((size_t)v->n, sizeof *captions);
+    int rc = names && captions ? 0 : -1;
+    for (int64_t i = 0; rc == 0 && i < v->n; i++) {
+        show_name(l, v, i, names + i * NAME, NAME);
+        captions[i] = names + i * NAME;
     }
-    return STK_OK;
+    if (rc == 0)
+        rc = grid_draw(s, &(struct grid){title, under, v->first, (int)v->n, a->columns, captions});
+    free(captions);
+    free(names);
+    return rc == 0 ? STK_OK : show_no_memory(e, "the sheet");
 }
 
 static void print_json(const struct args *a, const stk_loader *l, const struct show_view *v, const struct sheet *s,

@@ -16,7 +16,7 @@
 #include "out.h"
 #include "show.h"
 
-enum { COLUMNS = 3, ROWS = 2, DRAWS = COLUMNS * ROWS, SIDE = 224, MAX_FILE = 1 << 30 };
+enum { COLUMNS = 3, ROWS = 2, DRAWS = COLUMNS * ROWS, MAX_FILE = 1 << 30 };
 
 struct one {
     struct args *a;
@@ -83,7 +83,7 @@ static int load_original(struct one *o, stk_error *e)
     int w, h, to_w, to_h;
     char ops[64];
     upright(o, &w, &h);
-    const int longer = w > h ? w : h, side = ROWS * (SIDE + SHOW_CAPTION + SHOW_GAP) - SHOW_CAPTION - SHOW_GAP;
+    const int longer = w > h ? w : h, side = ROWS * (GRID_SIDE + GRID_CAPTION + GRID_GAP) - GRID_CAPTION - GRID_GAP;
     to_w = (int)((int64_t)w * side / longer);
     to_h = (int)((int64_t)h * side / longer);
     snprintf(ops, sizeof ops, "Resize((%d, %d))", to_h > 0 ? to_h : 1, to_w > 0 ? to_w : 1);
@@ -157,11 +157,11 @@ static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int 
     for (int i = 0; i < o->n_draws; i++) {
         const struct show_view *v = &o->draws[i];
         char caption[48];
-        const int x = x0 + i % COLUMNS * (w + SHOW_GAP);
-        const int y = SHOW_MARGIN + SHOW_HEAD + i / COLUMNS * (h + SHOW_CAPTION + SHOW_GAP);
-        sheet_picture(s, x, y, w, h, &v->first, show_paper);
+        const int x = x0 + i % COLUMNS * (w + GRID_GAP);
+        const int y = GRID_MARGIN + GRID_HEAD + i / COLUMNS * (h + GRID_CAPTION + GRID_GAP);
+        sheet_picture(s, x, y, w, h, &v->first, grid_paper);
         snprintf(caption, sizeof caption, "epoch %" PRId64, stk_batch_epoch(v->batch));
-        show_caption(s, x, y + h, w, caption);
+        grid_caption(s, x, y + h, w, caption);
     }
 }
 
@@ -170,18 +170,18 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     const struct sheet_image *left = &o->original.first;
     char under[2048];
     int w, h;
-    show_fit(o->draws[0].first.w, o->draws[0].first.h, SIDE, &w, &h);
-    const int rows_h = ROWS * (h + SHOW_CAPTION + SHOW_GAP) - SHOW_GAP, left_h = left->h + SHOW_CAPTION;
-    const int x = SHOW_MARGIN + left->w + 2 * SHOW_GAP;
-    const int wide = x + COLUMNS * (w + SHOW_GAP) - SHOW_GAP + SHOW_MARGIN;
-    const int high = 2 * SHOW_MARGIN + SHOW_HEAD + (rows_h > left_h ? rows_h : left_h);
-    if (sheet_init(s, wide, high, show_paper))
+    grid_fit(o->draws[0].first.w, o->draws[0].first.h, &w, &h);
+    const int rows_h = ROWS * (h + GRID_CAPTION + GRID_GAP) - GRID_GAP, left_h = left->h + GRID_CAPTION;
+    const int x = GRID_MARGIN + left->w + 2 * GRID_GAP;
+    const int wide = x + COLUMNS * (w + GRID_GAP) - GRID_GAP + GRID_MARGIN;
+    const int high = 2 * GRID_MARGIN + GRID_HEAD + (rows_h > left_h ? rows_h : left_h);
+    if (sheet_init(s, wide, high, grid_paper))
         return show_no_memory(e, "the sheet");
     describe(o, under, sizeof under);
-    show_head(s, o->path, under);
-    const int top = SHOW_MARGIN + SHOW_HEAD;
-    sheet_picture(s, SHOW_MARGIN, top, left->w, left->h, left, show_paper);
-    show_caption(s, SHOW_MARGIN, top + left->h, left->w, "the whole picture");
+    grid_head(s, o->path, under);
+    const int top = GRID_MARGIN + GRID_HEAD;
+    sheet_picture(s, GRID_MARGIN, top, left->w, left->h, left, grid_paper);
+    grid_caption(s, GRID_MARGIN, top + left->h, left->w, "the whole picture");
     draw_draws(o, s, x, w, h);
     return STK_OK;
 }

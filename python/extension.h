@@ -87,6 +87,9 @@ void options_done(struct options *o);
 /* closing.c */
 PyObject *closing_wait(PyObject *module, PyObject *none);
 
+/* draw.c */
+PyObject *draw_sheet(PyObject *module, PyObject *args);
+
 /* loader.c, source.c */
 extern PyType_Spec loader_spec, source_spec;
 PyObject *source_scan(PyObject *module, PyObject *args); /* goes over all samples */

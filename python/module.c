@@ -88,6 +88,8 @@ static PyMethodDef functions[] = {
     {"info", info, METH_NOARGS, "The machine and what would be chosen."},
     {"encode", encode, METH_VARARGS, "encode(pixels, width, height, channels): a PNG."},
     {"wait", closing_wait, METH_NOARGS, "Waits until dropped loaders are closed."},
+    {"sheet", draw_sheet, METH_VARARGS,
+     "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},
     {"scan", source_scan, METH_VARARGS, "scan(options, decode): (overview, findings)."},
     {0},
 };

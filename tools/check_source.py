@@ -54,10 +54,12 @@ def bare(text: str) -> str:
 def may_include(path: Path, name: str) -> bool:
     """Whether this file may include "name"."""
     top = path.parts[0]
-    if name == "stoker.h" or top in ("tests", "fuzz", "bench", "include"):
+    if (name == "stoker.h" and top != "sheet") or top in ("tests", "fuzz", "bench", "include"):
         return True
-    if top in ("cli", "python", "examples"):
+    if top == "sheet":
         return "/" not in name and (path.parent / name).exists()
+    if top in ("cli", "python", "examples"):
+        return "/" not in name and ((path.parent / name).exists() or Path("sheet", name).exists())
     folder = path.parts[1] if len(path.parts) > 2 else ""
     if folder == "":
         return True

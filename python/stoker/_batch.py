@@ -94,6 +94,18 @@ class Form:
             value = _output.copy(self._output, value)
         return _output.as_channels_last(self._output, value) if self._last[i] else value
 
+    def look(self, raw: Raw, keep: bool) -> dict[str, Any]:
+        """Columns by their own names, as NumPy arrays or lists; keep: they are still to be delivered."""
+        seen: dict[str, Any] = {}
+        for i, (m, (name, _)) in enumerate(zip(raw, self._columns, strict=True)):
+            values = np.asarray(m)
+            if name in COMPUTED or (self._objects[i] and self._fill):
+                values = self._value(i, m, copy=keep)
+            elif m.dtype == "bfloat16":
+                values = (values.astype(np.uint32) << 16).view(np.float32)
+            seen[name] = values
+        return seen
+
     def _finish(self, values: list[Any], drawn: list[dict[str, Any]] | None = None) -> Any:
         if self._collate:
             rows = values[0] if self._fill else [tuple(v[i] for v in values) for i in range(len(values[0]))]

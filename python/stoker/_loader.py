@@ -6,14 +6,16 @@ from __future__ import annotations
 import atexit
 import collections
 import json
+import os
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
 from ._batch import Form
@@ -24,6 +26,9 @@ from ._rows import Caller, IterableFill
 from ._setup import check_order, engine_options, row_op
 from ._stats import Stats, stats_of
 from ._types import whole
+
+if TYPE_CHECKING:
+    from ._show import Sheet
 
 _stoker.on_error(make)
 
@@ -99,6 +104,7 @@ class Loader:
         self._generation = 0
         self._committed = False
         self._ordered = -1  # the epoch whose order a sampler gave
+        self._order = np.zeros(0, np.int64)
         self._pending: collections.deque[tuple[_stoker.Memory, ...] | None] = collections.deque()
         self._peeked_at: str | None = None
         self._warned = 0
@@ -256,7 +262,8 @@ class Loader:
             if hasattr(one, "set_epoch"):
                 one.set_epoch(epoch)
         if self.batch_sampler is None:
-            self._engine.set_order(epoch, np.fromiter(map(int, sampler), np.int64), None)
+            samples = np.fromiter(map(int, sampler), np.int64)
+            self._engine.set_order(epoch, samples, None)
         else:
             batches = [np.asarray(b, np.int64) for b in sampler]
             sizes = [len(b) for b in batches]
@@ -267,7 +274,15 @@ class Loader:
             samples = np.concatenate(batches) if batches else np.zeros(0, np.int64)
             starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if batches else np.zeros(0, np.int64)
             self._engine.set_order(epoch, samples, starts)
-        self._ordered = epoch
+        self._ordered, self._order = epoch, samples
+
+    def _order_of(self, epoch: int) -> NDArray[np.int64]:
+        """Samples as the sampler has them in the current epoch; of others it is not asked."""
+        if epoch != self.epoch:
+            raise usage(f"the order of epoch {epoch} is the sampler's, and only that of epoch {self.epoch} is known")
+        if self._ordered != epoch:
+            self._give_order(epoch)
+        return self._order
 
     def __iter__(self) -> Iterator[Any]:
         self._generation += 1
@@ -518,16 +533,25 @@ class Loader:
         """
         return _explain.explain(self)
 
-    def show(self, path: str | None = None, n: int = 16, epoch: int | None = None) -> Any:
-        """A contact sheet of what training sees: a picture in a notebook, a PNG in `path` otherwise.
+    def show(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        n: int = 16,
+        epoch: int | None = None,
+        columns: int | None = None,
+    ) -> Sheet:
+        """A contact sheet of the first n samples of an epoch as training sees them, with their classes.
 
-        >>> sheet = stoker.Loader(photos, "RandomResizedCrop(32)").show(n=4)
+        In a notebook it is a picture. Elsewhere it is a PNG: in `path`, or else in a new file among the temporary ones,
+        which `print` names.
+
+        >>> sheet = stoker.Loader(photos, "RandomResizedCrop(32) | Normalize").show(photos + ".png", n=4)
         >>> sheet.labels
         ['cat', 'cat', 'cat', 'cat']
         """
         from ._show import sheet
 
-        return sheet(self, path, n, self.epoch if epoch is None else epoch)
+        return sheet(self, path, n, self._epoch_of(epoch), columns)
 
     def as_tf_dataset(self) -> Any:
         """A tf.data.Dataset for Keras' `fit`, which knows its length; each pass over it is an epoch, in its own order.

@@ -1,94 +1,210 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact sheets."""
+"""Contact sheets of what training sees: the very rows of an epoch, with Normalize undone."""
 
 from __future__ import annotations
 
-import math
+import json
+import os
 import re
+import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from . import _stoker
-from ._errors import usage
-from ._types import NUMBERS
+from . import _convert, _stoker
+from ._errors import DataError, usage
+from ._rows import IterableFill, as_array, parts_of
+from ._types import whole
 
-# Ops that only change numbers: a picture is looked at before them.
-NUMERIC = ("Normalize", "ToTensor", "ToImage", "PILToTensor", "ToDtype")
-GAP = 2
+Array = np.ndarray[Any, Any]
+Row = tuple[Array, str]  # a picture, rows x columns x channels, and what stands under it
+NORMALIZE = re.compile(r"Normalize\(mean=(\([^)]*\)|[^,]*), std=(\([^)]*\)|[^)]*)\)")
 
 
 @dataclass
 class Sheet:
     """A contact sheet: shown by notebooks, saved by `save`.
 
-    >>> stoker.Loader(photos, "CenterCrop(16)").show(n=2)
-    Sheet of 2 pictures: cat, cat
+    >>> stoker.Loader(photos, "CenterCrop(16)").show(photos + ".png", n=2).labels
+    ['cat', 'cat']
     """
 
     png: bytes
-    labels: list[str]
-    n: int
+    labels: list[str]  #: what stands under the pictures
+    width: int
+    height: int
+    path: str | None = None  #: where it was saved
 
     def _repr_png_(self) -> bytes:
         return self.png
 
     def __repr__(self) -> str:
-        return f"Sheet of {self.n} picture{'s' * (self.n != 1)}: {', '.join(self.labels) or 'without labels'}"
+        n = len(self.labels)
+        where = f"in {self.path}" if self.path else "not saved yet: save(path)"
+        return f"Sheet of {n} picture{'s' * (n != 1)}, {self.width} x {self.height} pixels, {where}"
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the PNG.
 
-        >>> stoker.Loader(photos, "CenterCrop(16)").show().save(photos + ".png")
+        >>> sheet = stoker.Loader(photos, "CenterCrop(16)").show(photos + ".png")
+        >>> sheet.save(photos + ".copy.png")
         """
         with open(path, "wb") as f:
             f.write(self.png)
+        self.path = os.fspath(path)
 
 
-def _split(text: str) -> list[str]:
-    """
-    >>> _split("Resize((8, 8)) | Normalize(mean=(1, 2))")
-    ['Resize((8, 8))', 'Normalize(mean=(1, 2))']
-    """
-    return [op.strip() for op in re.split(r"\|(?![^(]*\))", text) if op.strip()]
+# ---------------------------------------------------------------- rows
 
 
-def _sheet(pictures: np.ndarray[Any, Any]) -> bytes:
-    n, height, width, channels = pictures.shape
-    if channels == 1:
-        pictures = np.repeat(pictures, 3, axis=3)
-    across = math.ceil(math.sqrt(n))
-    down = math.ceil(n / across)
-    page = np.full((down * (height + GAP) + GAP, across * (width + GAP) + GAP, 3), 255, np.uint8)
-    for i, picture in enumerate(pictures):
-        y, x = GAP + i // across * (height + GAP), GAP + i % across * (width + GAP)
-        page[y : y + height, x : x + width] = picture
-    return _stoker.encode(page, page.shape[1], page.shape[0], 3)
+def _places(loader: Any, n: int, epoch: int) -> Iterator[tuple[int | None, int | None]]:
+    """Samples and positions of the first rows of an epoch; more than n, as some may be bad."""
+    if loader._sampled:
+        order = loader._order_of(epoch)
+        yield from ((int(order[i]), i) for i in range(len(order)))
+        return
+    options = loader._options
+    total = len(options["subset"]) if "subset" in options else loader._engine.count()
+    if "steps_per_epoch" in options:
+        total = options["steps_per_epoch"] * options["batch_size"] * options["world_size"]
+    yield from ((None, i) for i in range(total))
 
 
-def sheet(loader: Any, path: str | None, n: int, epoch: int) -> Sheet:
-    options = dict(loader._options)
-    if loader._given.fill:
-        raise usage("show() is for pictures; this source has samples of its own kind")
-    for name in ("op", "weights", "steps_per_epoch"):
-        options.pop(name, None)
-    ops = [op for op in _split(options["ops"]) if not op.startswith(NUMERIC)]
-    options.update(ops=" | ".join(ops), dtype=NUMBERS["uint8"], layout=2, sampled=1, shuffle=0, batch_size=n, threads=1)
-    handle = _stoker.Loader(options)
-    try:
-        columns = [name for name, _, _ in handle.fields()]
-        if "image" not in columns:
-            raise usage("show() is for pictures, and this source has none")
-        chosen = options["subset"] if "subset" in options else np.arange(handle.count(), dtype=np.int64)
-        raw = handle.get(np.ascontiguousarray(chosen[:n]), None, epoch)
-        pictures = np.asarray(raw[columns.index("image")])
-        numbers = np.asarray(raw[columns.index("label")]) if "label" in columns else np.zeros(0, np.int64)
-        names = handle.classes()
-    finally:
-        handle.close()
-    labels = [names[i] if 0 <= i < len(names) else str(i) for i in numbers.tolist()]
-    result = Sheet(_sheet(pictures), labels, len(pictures))
+def _raws(loader: Any, n: int, epoch: int) -> Iterator[tuple[_stoker.Memory, ...]]:
+    """Rows, one after the other; bad ones are left out where training leaves them out."""
+    got = 0
+    for sample, position in _places(loader, n, epoch):
+        if got == n:
+            return
+        which = [None if v is None else np.array([v], np.int64) for v in (sample, position)]
+        try:
+            yield loader._engine.get(*which, epoch)
+            got += 1
+        except DataError:
+            if loader._arguments["on_error"] == "raise":
+                raise
+
+
+def _caption(loader: Any, label: Any, sample: int | None) -> str:
+    names = loader.classes
+    if isinstance(label, str):
+        return label
+    if label is not None and np.ndim(label) == 0:
+        number = np.asarray(label).item()
+        return names[number] if isinstance(number, int) and 0 <= number < len(names) else f"label {number}"
+    if sample is None:
+        return ""
+    return os.path.basename(loader._engine.path(sample)) or f"sample {sample}"
+
+
+def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None]:
+    """The picture, the label and the number of one row, as far as they are among the fields."""
+    fill = loader._given.fill
+    values = {name: column[row] for name, column in loader._form.look(raw, isinstance(fill, IterableFill)).items()}
+    sample = values.get("index")
+    if fill and fill.whole:
+        _, parts = parts_of(values["sample"])
+        return as_array(parts[0]), parts[1] if len(parts) == 2 else None, sample
+    pictures = [v for name, v in values.items() if name == "image" or np.ndim(v) >= 2]
+    if not pictures:
+        raise usage("show() is for pictures, and there is none among the fields")
+    return values.get("image", pictures[0]), values.get("label", values.get("y")), sample
+
+
+def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
+    if isinstance(loader._given.fill, IterableFill):
+        loader.peek()
+        raw = next(r for r in loader._pending if r is not None)
+        raws = [(raw, i) for i in range(min(n, raw[0].shape[0]))]
+    else:
+        raws = ((raw, 0) for raw in _raws(loader, n, epoch))  # type: ignore[assignment]
+    for place, (raw, row) in enumerate(raws):
+        picture, label, sample = _parts(loader, raw, row)
+        if label is None and sample is None and not loader._given.fill and not loader._sampled:
+            sample = json.loads(loader._engine.drawn(None, place, epoch))["sample"]
+        yield _upright(loader, picture), _caption(loader, label, sample)
+
+
+# ---------------------------------------------------------------- pixels
+
+
+def _upright(loader: Any, picture: Array) -> Array:
+    """rows x columns x channels"""
+    picture = np.asarray(picture)
+    if picture.ndim == 2:
+        return picture[:, :, None]
+    first = picture.ndim == 3 and picture.shape[0] in (1, 3)
+    if not loader._given.fill and not loader._transform.functions:
+        first = first and loader._arguments["layout"] == "NCHW"
+    if picture.ndim != 3 or picture.shape[0 if first else 2] not in (1, 3):
+        raise usage(f"show() is for pictures, and not for arrays of the shape {picture.shape}")
+    return np.moveaxis(picture, 0, -1) if first else picture
+
+
+def _normalization(loader: Any) -> tuple[Array, Array] | None:
+    """Mean and deviation, of the ops or of a part of a transform that runs in Python."""
+    found = NORMALIZE.search(loader._engine.explain())
+    if found:
+        return tuple(np.array([float(v) for v in text.strip("()").split(",")]) for text in found.groups())  # type: ignore[return-value]
+    for caller in loader._callers():
+        steps = getattr(caller.function, "transforms", [caller.function])
+        for step in steps if isinstance(steps, list) else []:
+            if type(step).__name__ == "Normalize" and _convert.is_known(step):
+                return np.array(step.mean, float), np.array(step.std, float)
+    return None
+
+
+def _bytes(loader: Any, pictures: Array) -> Array:
+    """Numbers of any kind as colours."""
+    if pictures.dtype == np.uint8:
+        return pictures
+    values = pictures.astype(np.float64)
+    normalization = _normalization(loader)
+    low, high = values.min(initial=0.0), values.max(initial=1.0)
+    if normalization:
+        values = values * normalization[1] + normalization[0]
+    elif low < 0 or high > 255:
+        values = (values - low) / (high - low)  # nobody knows what they mean: as light and dark as they go
+    elif high > 1:
+        values = values / 255
+    colours: Array = np.rint(values.clip(0, 1) * 255).astype(np.uint8)
+    return colours
+
+
+def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes, int, int]:
+    if len({picture.shape for picture, _ in rows}) != 1:
+        raise usage("show() is for pictures of one size; " + ", ".join(str(p.shape[:2]) for p, _ in rows[:4]))
+    pictures = np.ascontiguousarray(_bytes(loader, np.stack([picture for picture, _ in rows])))
+    _, height, width, channels = pictures.shape
+    source, classes = loader.dataset, len(loader.classes)
+    title = os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__
+    samples = "" if isinstance(loader._given.fill, IterableFill) else f"{loader._engine.count()} samples"
+    words = [samples + (f", {classes} classes" if classes else ""), f"epoch {epoch}", f"seed {loader._options['seed']}"]
+    under = "  \u00b7  ".join(word for word in [*words, loader._transform.text] if word)
+    title, under, *captions = (t.encode(errors="replace").decode() for t in (title, under, *(c for _, c in rows)))
+    return _stoker.sheet(pictures, width, height, channels, columns, title, under, captions)
+
+
+def _in_notebook() -> bool:
+    """Whether what an expression gives is shown as a picture."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+def sheet(loader: Any, path: str | os.PathLike[str] | None, n: int, epoch: int, columns: int | None) -> Sheet:
+    n = whole("n", n, 1, 1000)
+    across = whole("columns", columns, 1, 100) if columns is not None else min(n, 8, max(4, round(n**0.5)))
+    rows = list(_rows(loader, n, epoch))
+    if not rows:
+        raise usage("show(): there is no picture to show")
+    png, width, height = _page(loader, rows, epoch, min(across, len(rows)))
+    result = Sheet(png, [caption for _, caption in rows], width, height)
+    if path is None and not _in_notebook():
+        handle, path = tempfile.mkstemp(".png", "stoker-sheet-")
+        os.close(handle)
     if path is not None:
         result.save(path)
     return result

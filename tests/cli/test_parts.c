@@ -4,10 +4,10 @@
  * synthetic pictures.
  */
 #include "../../cli/args.h"
-#include "../../cli/font.h"
 #include "../../cli/json.h"
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
+#include "../../sheet/font.h"
 #include "test.h"
 
 static void numbers(void)

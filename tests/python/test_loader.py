@@ -545,12 +545,6 @@ def test_batch_fn_and_collate_fn(photos):
     assert list(loader) == [5, 5, 2]
 
 
-def test_show(photos, tmp_path):
-    loader = stoker.Loader(photos, "RandomResizedCrop(20) | Normalize")
-    sheet = loader.show(tmp_path / "sheet.png", n=5)
-    assert sheet.labels == ["cat"] * 5 and (tmp_path / "sheet.png").read_bytes()[1:4] == b"PNG"
-
-
 def test_progress(photos, capsys):
     assert len(list(stoker.Loader(photos, "CenterCrop(8)", progress=True, batch_size=4))) == 3
 

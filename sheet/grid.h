@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * grid.h -- the look of contact sheets: a head, and pictures with a line under each.
+ */
+#ifndef GRID_H
+#define GRID_H
+
+#include "sheet.h"
+
+enum { GRID_MARGIN = 36, GRID_GAP = 14, GRID_CAPTION = 26, GRID_HEAD = 66, GRID_SIDE = 224 };
+
+extern const struct sheet_colour grid_paper;
+
+/* Pictures of one size, one after the other in memory. */
+struct grid {
+    const char *title, *under;
+    struct sheet_image first;
+    int n, columns;
+    const char *const *captions;
+};
+
+int grid_draw(struct sheet *s, const struct grid *g); /* sheet_init included; 0, or -1: no memory */
+
+/* The parts, for sheets that are laid out otherwise. */
+void grid_head(struct sheet *s, const char *title, const char *under);
+void grid_caption(struct sheet *s, int x, int y, int width, const char *text);
+/* The size to show a picture at, so that it has about GRID_SIDE pixels. */
+void grid_fit(int w, int h, int *to_w, int *to_h);
+
+#endif
