@@ -16,7 +16,7 @@ struct machine {
     int local_ranks;                    /* processes a launcher started beside each other here; 0: none did */
     int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
     int64_t memory_available;
-    bool avx2, avx512; /* avx2: with FMA and F16C; avx512: F, BW, DQ, VL and VNNI */
+    bool avx2, avx512; /* avx2: with FMA, F16C and PCLMUL; avx512: F, BW, DQ, VL and VNNI */
 };
 
 void machine_look(struct machine *m);

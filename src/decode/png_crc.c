@@ -36,9 +36,8 @@ void png_crc_tables_init(struct png_crc_tables *t)
             t->of[k][v] = t->of[k - 1][v] >> 8 ^ t->of[0][t->of[k - 1][v] & 255];
 }
 
-uint32_t png_crc_long(const struct png_crc_tables *t, const uint8_t *p, size_t n)
+uint32_t png_crc_add(const struct png_crc_tables *t, uint32_t crc, const uint8_t *p, size_t n)
 {
-    uint32_t crc = 0xffffffff;
     for (; n >= 8; p += 8, n -= 8) {
         const uint32_t a = crc ^ le32(p), b = le32(p + 4);
         crc = t->of[7][a & 255] ^ t->of[6][a >> 8 & 255] ^ t->of[5][a >> 16 & 255] ^ t->of[4][a >> 24] ^
@@ -46,5 +45,10 @@ uint32_t png_crc_long(const struct png_crc_tables *t, const uint8_t *p, size_t n
     }
     for (; n > 0; p++, n--)
         crc = crc >> 8 ^ t->of[0][(crc ^ *p) & 255];
-    return ~crc;
+    return crc;
+}
+
+uint32_t png_crc_long(const struct png_crc_tables *t, const uint8_t *p, size_t n)
+{
+    return ~png_crc_add(t, 0xffffffff, p, n);
 }

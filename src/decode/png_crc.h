@@ -17,6 +17,8 @@ struct png_crc_tables {
 uint32_t png_crc(const uint8_t *p, size_t n);
 /* Of many: ten times as fast, once there are tables. */
 void png_crc_tables_init(struct png_crc_tables *t);
+/* What more bytes make of a sum; it begins with all bits set, and ends with all bits turned. */
+uint32_t png_crc_add(const struct png_crc_tables *t, uint32_t crc, const uint8_t *p, size_t n);
 uint32_t png_crc_long(const struct png_crc_tables *t, const uint8_t *p, size_t n);
 
 #endif
