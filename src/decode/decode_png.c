@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_png.c -- PNG through libpng.
+ * decode_png.c -- PNG: ordinary pictures through png_fast.c, all others through libpng, which also
+ * judges what is damaged.
  *
  * libpng is used for inflating, unfiltering and de-interlacing alone. It is fed a header of our own
  * making and then the file from its first IDAT on, and hands out rows as they are stored: so what a
@@ -23,6 +24,7 @@
 #include "decode/exif.h"
 #include "decode/png_chunks.h"
 #include "decode/png_crc.h"
+#include "decode/png_fast.h"
 #include "decode/png_rows.h"
 
 static const char stage[] = "decode";
@@ -226,12 +228,14 @@ static size_t row_bytes(int32_t w, int samples, int bits)
     return n == SIZE_MAX ? n : n / 8 + (n % 8 != 0);
 }
 
+/* Of the two ways to the pixels the one that takes more. */
 static size_t png_scratch(const struct head *h, const struct rect *crop, bool whole)
 {
     (void)whole;
     const size_t row = row_bytes(h->w, h->channels, h->bits);
-    const size_t rows = h->odd & STK_ODD_INTERLACED ? size_mul(row, (size_t)h->h) : row;
-    return size_add(arena_cost(rows), arena_cost(rgb_bytes(crop->w, crop->h)));
+    const size_t rows = arena_cost(h->odd & STK_ODD_INTERLACED ? size_mul(row, (size_t)h->h) : row);
+    const size_t fast = png_fast_scratch(h, row);
+    return size_add(rows > fast ? rows : fast, arena_cost(rgb_bytes(crop->w, crop->h)));
 }
 
 static size_t png_foreign(const struct head *h, const struct rect *crop, bool whole)
@@ -249,14 +253,12 @@ struct target {
     size_t stride; /* of rows */
 };
 
-static int target_init(struct target *t, const struct picture_job *job, const struct png_chunks *c, stk_error *e)
+static bool rows_init(struct target *t, const struct picture_job *job, const struct png_chunks *c)
 {
-    png_rows_init(&t->how, c);
     t->interlaced = c->interlaced;
     t->stride = row_bytes(c->w, c->samples, c->bits);
     t->rows = arena_alloc(job->arena, c->interlaced ? size_mul(t->stride, (size_t)c->h) : t->stride);
-    t->px = arena_alloc(job->arena, rgb_bytes(job->crop.w, job->crop.h));
-    return t->rows && t->px ? STK_OK : codec_no_arena(e);
+    return t->rows != NULL;
 }
 
 static void expand(const struct target *t, const struct rect *crop, const uint8_t *row, int32_t y)
@@ -334,35 +336,67 @@ static int wrong_sums(const struct reader *r, const struct picture_job *job, con
     return png_wrong_sums(job->bytes, (size_t)(r->pieces[1].p - job->bytes), job->n, c);
 }
 
-static int decode(const struct picture_job *job, const struct png_chunks *c, struct image *out, int *warnings,
+static int check_tail(const struct picture_job *job, const struct png_chunks *c, stk_error *e)
+{
+    if (!job->whole || png_tail_whole(job->bytes, job->n, c))
+        return STK_OK;
+    return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk behind its pixels", job->n);
+}
+
+/* Pictures of all kinds, and the verdict on damaged ones. */
+static int decode(const struct picture_job *job, const struct png_chunks *c, struct target *t, int *warnings,
                   stk_error *e)
 {
-    struct target t;
-    int rc = target_init(&t, job, c, e);
-    if (rc != STK_OK)
-        return rc;
+    if (!rows_init(t, job, c))
+        return codec_no_arena(e);
     struct reader r = {0};
     feed(&r, job, c);
-    rc = read_pixels(&r, job, &t, e);
+    const int rc = read_pixels(&r, job, t, e);
     close_reader(&r);
     *warnings = r.warnings + wrong_sums(&r, job, c);
     const struct rect *crop = &job->crop;
-    for (int32_t y = crop->y; rc == STK_OK && t.interlaced && y < crop->y + crop->h; y++)
-        expand(&t, crop, t.rows + (size_t)y * t.stride, y);
-    *out = (struct image){.px = t.px, .stride = (size_t)crop->w * 3, .w = crop->w, .h = crop->h, .channels = 3};
+    for (int32_t y = crop->y; rc == STK_OK && t->interlaced && y < crop->y + crop->h; y++)
+        expand(t, crop, t->rows + (size_t)y * t->stride, y);
     const bool cut_needed = r.cut && r.piece >= 2;
-    if (rc == STK_OK && job->whole && !cut_needed && !png_tail_whole(job->bytes, job->n, c))
-        return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk behind its pixels",
-                         job->n);
-    return rc;
+    return rc == STK_OK && !cut_needed ? check_tail(job, c, e) : rc;
+}
+
+static int pixels(struct png_fast *f, bool fast, const struct picture_job *job, struct image *out, int *warnings,
+                  stk_error *e)
+{
+    struct png_chunks c;
+    const int rc = png_chunks_read(job->bytes, job->n, false, &c, e);
+    if (rc != STK_OK)
+        return rc;
+    const struct rect *crop = &job->crop;
+    struct target t = {.px = arena_alloc(job->arena, rgb_bytes(crop->w, crop->h))};
+    if (!t.px)
+        return codec_no_arena(e);
+    png_rows_init(&t.how, &c, png_fast_kernels(f));
+    *out = (struct image){.px = t.px, .stride = (size_t)crop->w * 3, .w = crop->w, .h = crop->h, .channels = 3};
+    if (fast && png_fast_pixels(f, job, &c, &t.how, t.px))
+        return check_tail(job, &c, e);
+    return decode(job, &c, &t, warnings, e);
 }
 
 static int png_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
 {
-    (void)state;
-    struct png_chunks c;
-    const int rc = png_chunks_read(job->bytes, job->n, false, &c, e);
-    return rc == STK_OK ? decode(job, &c, out, warnings, e) : rc;
+    return pixels(state, true, job, out, warnings, e);
+}
+
+int png_slow_pixels(struct png_fast *f, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+{
+    return pixels(f, false, job, out, warnings, e);
+}
+
+static void *png_open(stk_cpu cpu)
+{
+    return png_fast_new(cpu);
+}
+
+static void png_close(void *state)
+{
+    png_fast_free(state);
 }
 
 static bool png_match(const uint8_t *bytes, size_t n)
@@ -452,6 +486,8 @@ const struct codec codec_png = {
     .pixels = png_pixels,
     .encode = png_encode,
     .version = png_version,
+    .open = png_open,
+    .close = png_close,
 };
 
 #endif

@@ -268,6 +268,24 @@ int png_wrong_sums(const uint8_t *bytes, size_t end, size_t n, const struct png_
     return wrong;
 }
 
+struct png_walk png_walk_begin(const uint8_t *bytes, size_t n, const struct png_chunks *info)
+{
+    return (struct png_walk){bytes, n, info->idat, false};
+}
+
+bool png_walk_next(struct png_walk *w, const uint8_t **p, size_t *n)
+{
+    struct chunk c;
+    const enum chunk_state state = chunk_at(w->bytes, w->n, w->at, &c);
+    if (w->odd || state == CHUNK_NONE || !is(&c, "IDAT"))
+        return false;
+    w->odd = state == CHUNK_CUT || w->n - w->at < c.n + CHUNK_FRAME || c.n > INT32_MAX;
+    w->at += c.n + CHUNK_FRAME;
+    *p = c.data;
+    *n = c.n;
+    return !w->odd;
+}
+
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *info)
 {
     struct chunk c;

@@ -39,6 +39,17 @@ int png_chunks_read(const uint8_t *bytes, size_t n, bool all, struct png_chunks 
 size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *c);
 /* How many of the chunks of pixels that begin in front of `end` have a wrong checksum. */
 int png_wrong_sums(const uint8_t *bytes, size_t end, size_t n, const struct png_chunks *c);
+
+/* Goes over the chunks of pixels. */
+struct png_walk {
+    const uint8_t *bytes;
+    size_t n, at;
+    bool odd; /* one is not whole, or longer than a chunk may be */
+};
+struct png_walk png_walk_begin(const uint8_t *bytes, size_t n, const struct png_chunks *c);
+/* The data of the next one, with its name in front and its checksum behind it; false when there is none. */
+bool png_walk_next(struct png_walk *w, const uint8_t **p, size_t *n);
+
 /* Whether no chunk of the picture (of an animation: the first) is cut off, from the pixels on. An end without IEND is
  * forgiven, as Pillow forgives it. */
 bool png_tail_whole(const uint8_t *bytes, size_t n, const struct png_chunks *c);
