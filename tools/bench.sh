@@ -17,6 +17,10 @@ fi
 "$build/bench-stages" "$photos"
 echo
 python3 bench/figures.py "$build" "$photos"
+if [ -x .venv/bin/python ] && .venv/bin/python -c 'import PIL' 2>/dev/null; then
+  echo
+  .venv/bin/python bench/decode.py "$build" "$photos"
+fi
 if [ -x .venv/bin/python ] && .venv/bin/python -c 'import stoker' 2>/dev/null; then
   echo
   .venv/bin/python bench/package.py "$build/stoker" "$photos"
