@@ -117,6 +117,12 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tried ] && [ -z "${STOKE
   pip_install --no-deps torchvision==0.28.0 || say "could not get torchvision: its tests will be skipped"
   : >$tried
 fi
+# timm without most of what it needs for models: its transforms are all that is tested.
+timm=.venv/timm-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $timm ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  pip_install --no-deps timm pyyaml safetensors huggingface_hub || say "could not get timm: its tests will be skipped"
+  : >$timm
+fi
 
 # ---------------------------------------------------------------- versions that distributions lack
 

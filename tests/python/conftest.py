@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,10 +38,23 @@ def make_photos(
     return root
 
 
+def pictures(root: Path) -> Iterator[Any]:
+    """The pictures of a folder as Pillow reads them."""
+    from PIL import Image
+
+    for path in stoker.Source(root).paths:
+        with Image.open(path) as image:
+            yield image.convert("RGB")
+
+
 def import_torchvision() -> ModuleType:
     """Its compiled ops do not load beside a CPU torch of another build; the names are enough for what is used here."""
+    for needed in ("torch", "PIL"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
     try:
         import torchvision
+    except ImportError:
+        pytest.skip("torchvision is not installed", allow_module_level=True)
     except (RuntimeError, AttributeError):
         import torch
 
@@ -66,3 +80,14 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Path]:
     return lambda n, **k: make_photos(tmp_path / "set", n, **k)
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight pictures of noise, of different sizes, in two classes."""
+    root = tmp_path_factory.mktemp("noise")
+    rng = np.random.default_rng(7)
+    for i in range(8):
+        height, width = [(40, 50), (61, 33), (47, 47), (90, 70)][i % 4]
+        write_png(root / "ab"[i // 4] / f"{i}.png", rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+    return root

@@ -7,16 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, write_png
+from conftest import import_torchvision, pictures, write_png
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-
-
-try:
-    torchvision = import_torchvision()
-    pytest.importorskip("PIL", reason="Pillow is not installed")
-except ImportError:
-    pytest.skip("torchvision is not installed", allow_module_level=True)
+torchvision = import_torchvision()
 
 from PIL import Image  # noqa: E402
 from torchvision import datasets  # noqa: E402
@@ -24,23 +18,6 @@ from torchvision import transforms as v1  # noqa: E402
 from torchvision.transforms import InterpolationMode, v2  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-@pytest.fixture(scope="module")
-def noise(tmp_path_factory):
-    """Eight pictures of noise, of different sizes, in two classes."""
-    root = tmp_path_factory.mktemp("noise")
-    rng = np.random.default_rng(7)
-    for i in range(8):
-        height, width = [(40, 50), (61, 33), (47, 47), (90, 70)][i % 4]
-        write_png(root / "ab"[i // 4] / f"{i}.png", rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
-    return root
-
-
-def pictures(root):
-    for path in stoker.Source(root).paths:
-        with Image.open(path) as image:
-            yield image.convert("RGB")
 
 
 def both(root, transform, **k):

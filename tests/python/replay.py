@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops with the numbers that were drawn, done by torchvision's own functions on Pillow's images."""
+
+import numpy as np
+import torch
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms import functional as F
+
+
+def _crop(image, op):
+    return F.crop(image, op["top"], op["left"], op["height"], op["width"])
+
+
+def random_crop(image, op, padding_mode="constant", fill=0, **_):
+    return _crop(F.pad(image, op["padding"], fill, padding_mode) if any(op["padding"]) else image, op)
+
+
+def random_resized_crop(image, op, interpolation="bilinear", **_):
+    box = op["top"], op["left"], op["height"], op["width"]
+    return F.resized_crop(image, *box, op["size"], InterpolationMode(interpolation))
+
+
+def resize(image, op, interpolation="bilinear", **_):
+    return F.resize(image, op["size"], InterpolationMode(interpolation))
+
+
+def pad(image, op, padding_mode="constant", fill=0, **_):
+    return F.pad(image, op["padding"], fill, padding_mode)
+
+
+def normalize(image, op, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), **_):
+    return F.normalize(F.to_tensor(image), mean, std)
+
+
+FUNCTIONS = {
+    "CenterCrop": lambda image, op, **_: _crop(image, op),
+    "Grayscale": lambda image, op, channels=1, **_: F.to_grayscale(image, channels),
+    "Normalize": normalize,
+    "Pad": pad,
+    "RandomCrop": random_crop,
+    "RandomHorizontalFlip": lambda image, op, **_: F.hflip(image) if op["flip"] else image,
+    "RandomResizedCrop": random_resized_crop,
+    "RandomVerticalFlip": lambda image, op, **_: F.vflip(image) if op["flip"] else image,
+    "Resize": resize,
+    "ToTensor": lambda image, op, **_: image,
+}
+
+
+def replay(image, drawn, **k):
+    """What the ops make of a picture; k: arguments of theirs that are not drawn."""
+    assert drawn["size"] == [image.height, image.width]
+    for op in drawn["ops"]:
+        image = FUNCTIONS[op["op"]](image, op, **k)
+    return image if isinstance(image, torch.Tensor) else F.pil_to_tensor(image)
+
+
+def within_one_unit(a, b):
+    """Floats that differ by one unit in the last place at the most."""
+    a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
+    return bool((np.abs(a - b) <= np.spacing(np.maximum(np.abs(a), np.abs(b)))).all())
+
+
+def apart(a, b):
+    """The statistic of Kolmogorov and Smirnov: the largest difference of two distribution functions."""
+    a, b = np.sort(a), np.sort(b)
+    both = np.concatenate([a, b])
+    return np.abs(np.searchsorted(a, both, "right") / len(a) - np.searchsorted(b, both, "right") / len(b)).max()
+
+
+def rare(n):
+    """Two samples of n from one distribution are further apart in one case of a thousand."""
+    return 1.95 * (2 / n) ** 0.5

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's transforms, as create_transform makes them, give what timm gives."""
+
+import random
+
+import numpy as np
+import pytest
+import stoker
+from conftest import import_torchvision, pictures
+
+import_torchvision()
+
+import torch  # noqa: E402
+
+try:
+    from timm.data import create_transform
+except Exception as error:  # whatever it needs itself
+    pytest.skip(f"timm cannot be imported: {error}", allow_module_level=True)
+
+from PIL import Image  # noqa: E402
+from replay import apart, rare, replay, within_one_unit  # noqa: E402
+from torchvision import datasets  # noqa: E402
+
+BASIC = {"is_training": True, "auto_augment": None, "re_prob": 0.0, "color_jitter": None}
+
+
+def is_native(loader):
+    words = loader.explain()
+    return "samples from" not in words and "on each picture" not in words
+
+
+EVAL = {
+    "default": {},
+    "bicubic": {"interpolation": "bicubic"},
+    "crop_pct": {"crop_pct": 1.0},
+    "squash": {"crop_mode": "squash"},
+    "lanczos": {"interpolation": "lanczos"},
+    "mean": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)},
+    "no_aug": {"is_training": True, "no_aug": True},
+}
+
+
+@pytest.mark.parametrize("name", EVAL)
+def test_evaluation(noise, name):
+    transform = create_transform(32, **{"is_training": False} | EVAL[name])
+    loader = stoker.Loader(noise, transform, batch_size=8)
+    assert is_native(loader)
+    ours = next(iter(loader)).image
+    assert within_one_unit(ours, torch.stack([transform(p) for p in pictures(noise)]))
+    folder = datasets.ImageFolder(noise, transform)
+    (images, labels), *_ = stoker.DataLoader(folder, batch_size=8)
+    assert torch.equal(images, ours) and labels.tolist() == folder.targets
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+def test_basic_training(noise, interpolation):
+    more = {"scale": (0.3, 1.0), "hflip": 0.5, "vflip": 0.2, "interpolation": interpolation}
+    loader = stoker.Loader(noise, create_transform(24, **BASIC, **more), batch_size=8)
+    assert is_native(loader)
+    for epoch in range(6):
+        seen = loader.get(range(8), epoch=epoch)
+        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+            names = [op["op"] for op in drawn["ops"]]
+            assert names[:3] == ["RandomResizedCrop", "RandomHorizontalFlip", "RandomVerticalFlip"]
+            assert within_one_unit(replay(image, drawn, interpolation=interpolation), row)
+
+
+def test_its_crops_are_drawn_alike():
+    n, crop = 5000, create_transform(8, **BASIC).transforms[0]
+    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (n, 60, 80, 3))
+    loader = stoker.Loader({"image": picture}, crop, sampler=[0])
+    rows = [row["ops"][0] for row in loader.drawn(range(n))]
+    random.seed(0)
+    image = Image.new("RGB", (80, 60))
+    theirs = np.array([crop.get_params(image, crop.scale, crop.ratio) for _ in range(n)])
+    for i, word in enumerate(("top", "left", "height", "width")):
+        assert apart([row[word] for row in rows], theirs[:, i]) < rare(n)
+
+
+def test_what_stoker_lacks_runs_in_python(noise):
+    loader = stoker.Loader(noise, create_transform(32, is_training=True, color_jitter=0.4, re_prob=0.5), batch_size=8)
+    words = loader.explain()
+    assert "RandomResizedCrop(size=(32, 32)" in words and "ColorJitter" in words and "in Python, not in C" in words
+    assert next(iter(loader)).image.shape == (8, 3, 32, 32)
