@@ -14,7 +14,7 @@ static const struct args_word fidelities[] = {{"exact", STK_EXACT, 0}, {"draft",
 static const struct args_word policies[] = {
     {"raise", STK_RAISE, 0}, {"skip", STK_SKIP, 0}, {"replace", STK_REPLACE, 0}, {0}};
 static const struct args_word caches[] = {{"none", STK_CACHE_NONE, 0}, {"bytes", STK_CACHE_BYTES, 0},
-                                          {"dct", STK_CACHE_DCT, 1},   {"pixels", STK_CACHE_PIXELS, 0},
+                                          {"dct", STK_CACHE_DCT, 0},   {"pixels", STK_CACHE_PIXELS, 0},
                                           {"auto", STK_CACHE_AUTO, 0}, {0}};
 static const struct args_word readers[] = {
     {"auto", STK_READER_DEFAULT, 0}, {"pread", STK_READER_PREAD, 0}, {"uring", STK_READER_URING, 0}, {0}};
@@ -72,7 +72,7 @@ const struct args_option args_common[] = {
     {"max-bytes", 0, ARGS_SIZE, FOR_SOURCE, AT(o.max_bytes), 0, 0, NULL, "SIZE", "a larger file is a bad sample",
      "1GiB"},
     {"cache", 0, ARGS_WORD, FOR_SOURCE, AT(o.cache), 0, 0, caches, "WHAT",
-     "what to keep from the first epoch for later ones: bytes, pixels, auto", "none"},
+     "what to keep from the first epoch for later ones: bytes, dct, pixels, auto", "none"},
     {"cache-dir", 0, ARGS_TEXT, FOR_SOURCE, AT(o.cache_dir), 0, 0, NULL, "DIR",
      "where: --cache keeps there, not in memory; off writes nothing", "as `stoker info` says"},
     {"cache-size", 0, ARGS_SIZE, FOR_SOURCE, AT(o.cache_size), 0, 0, NULL, "SIZE", "that --cache-dir may hold",

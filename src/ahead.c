@@ -182,6 +182,8 @@ static void foresee(void *user, int64_t serial, int64_t epoch, int64_t position)
 {
     struct ahead *a = user;
     const struct pick p = a->o.pick(a->o.user, &a->shuffle, epoch, position);
+    if (a->o.needless && a->o.needless(a->o.user, p.index))
+        return;
     a->rows[a->n_rows++] = (struct row_ahead){.serial = serial, .sample = p.index};
 }
 

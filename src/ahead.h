@@ -29,6 +29,7 @@ struct ahead_options {
     int64_t cache_bytes; /* what the page cache may come to */
     void *user;
     struct pick (*pick)(void *user, struct walk *w, int64_t epoch, int64_t position);
+    bool (*needless)(void *user, int64_t sample); /* nobody will ask for its file; NULL: any may be asked for */
 };
 
 int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e);

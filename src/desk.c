@@ -33,6 +33,7 @@ int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu
 static void drop(struct desk *d)
 {
     buf_done(&d->reading.file);
+    buf_done(&d->spare);
     arena_done(&d->arena);
 }
 
@@ -45,7 +46,7 @@ void desk_done(struct desk *d)
 
 size_t desk_held(const struct desk *d)
 {
-    return d->reading.file.cap + d->arena.cap;
+    return d->reading.file.cap + d->spare.cap + d->arena.cap;
 }
 
 uint8_t *desk_blank(struct desk *d, size_t n)
@@ -59,6 +60,23 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     f->len = n;
     memset(f->data + n, 0, SLACK);
     return f->data;
+}
+
+/* What the file takes, charged alike, whoever has read it. */
+static size_t file_bytes(const struct desk *d)
+{
+    return d->lent ? d->reading.n_bytes : d->reading.file.len;
+}
+
+struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
+{
+    if (charge(d, size_add(size_add(most, foreign), file_bytes(d)), NULL) != STK_OK)
+        return NULL;
+    if (d->spare.cap > most)
+        buf_done(&d->spare);
+    d->spare.len = 0;
+    d->spare.max = most;
+    return &d->spare;
 }
 
 /* Bytes that were read ahead of their turn. */
@@ -89,8 +107,7 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
 {
-    const size_t file = d->lent ? d->reading.n_bytes : d->reading.file.len; /* charged alike, whoever has read it */
-    const size_t need = size_add(size_add(scratch, foreign), file);
+    const size_t need = size_add(size_add(scratch, foreign), size_add(file_bytes(d), d->spare.len));
     const int rc = charge(d, need, e);
     if (rc != STK_OK)
         return rc;
@@ -104,6 +121,7 @@ void desk_clear(struct desk *d)
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
     d->lent = false;
+    d->spare.len = 0;
     if (!d->in_turn)
         return;
     drop(d);

@@ -18,6 +18,7 @@
 struct desk {
     struct reading reading;
     struct decoder *decoder;
+    struct buf spare; /* for what is made of the file */
     struct arena arena;
     struct budget *budget; /* shared by all desks; NULL: no limit */
     bool in_turn;
@@ -32,6 +33,8 @@ void desk_done(struct desk *d); /* also zeroed, also half-built */
 
 /* Room for n bytes in place of a file's, followed by zeros; NULL: it may not be had. */
 uint8_t *desk_blank(struct desk *d, size_t n);
+/* An empty buffer for up to `most` bytes, while a codec takes foreign ones; NULL: it may not be had. */
+struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* scratch in the arena, foreign in the codec's own heap. STK_EDATA with words when it never fits. */
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);

@@ -2,16 +2,13 @@
 /*
  * keep.c -- what a loader keeps of its samples.
  *
- *     pixels -> (draw, rest of the ops) -> row
- *     bytes  -> decode -> ...
+ *     pixels -> (draw, rest of the ops) -> row        keep_pixels.c
+ *     pack -> (draw) -> decode the crop -> ...        keep_dct.c
+ *     bytes -> head -> draw -> decode -> ...
  *
  * A sample's row is the same with and without: what is kept is a step of the usual way, as it was made on it. What
  * fails here goes that way instead and fails there, in its words. Bad samples are never kept, nor those that the codec
  * complains of, so that the complaint is heard in every epoch.
- *
- * Pixels are those after the last op that does not depend on a draw, 8-bit, with a head of four numbers. Rows that are
- * wholly settled are kept so, too, and not as floats: a quarter of the room, and making floats of them costs
- * no more than copying floats would.
  */
 #include "keep.h"
 
@@ -21,15 +18,9 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/size.h"
 #include "loader.h"
 
 enum { WHY_BYTES = 300 };
-
-/* In front of kept pixels, in this machine's byte order. */
-struct shape {
-    uint32_t w, h, channels, none;
-};
 
 /* ------------------------------------------------------------------ life */
 
@@ -65,7 +56,8 @@ void keep_open(struct stk_loader *l, size_t memory)
     if (l->options.cache_dir && l->options.cache_dir[0])
         source_cache_dir(l->options.cache_dir, folder, sizeof folder);
     const bool disk = folder[0] && source_place(l->source);
-    k->what = keep_choose(l, disk ? l->options.cache_size : (int64_t)memory, k->chosen, sizeof k->chosen);
+    k->what = keep_choose(l, disk ? cache_disk_room(folder, l->options.cache_size) : (int64_t)memory, k->chosen,
+                          sizeof k->chosen);
     if (k->what == STK_CACHE_NONE)
         return;
     const struct cache_options o = {
@@ -90,8 +82,14 @@ void keep_close(struct keep *k)
 
 /* ------------------------------------------------------------------ finding */
 
-/* The entry of a sample, wherever it lies: in the cache's memory, or read into the desk's. */
-static bool fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n)
+void keep_lap(_Atomic uint64_t *sum, uint64_t *clock)
+{
+    const uint64_t now = now_ns();
+    atomic_fetch_add_explicit(sum, now - *clock, memory_order_relaxed);
+    *clock = now;
+}
+
+bool keep_fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n)
 {
     struct cache *c = l->keep.cache;
     struct cache_entry e;
@@ -118,7 +116,7 @@ static bool fetch(struct stk_loader *l, struct worker *w, int64_t sample, const 
 bool keep_read(struct stk_loader *l, struct worker *w, int64_t sample)
 {
     struct reading *r = &w->desk.reading;
-    w->from_cache = l->keep.what == STK_CACHE_BYTES && fetch(l, w, sample, &r->bytes, &r->n_bytes);
+    w->from_cache = l->keep.what == STK_CACHE_BYTES && keep_fetch(l, w, sample, &r->bytes, &r->n_bytes);
     return w->from_cache;
 }
 
@@ -129,116 +127,20 @@ void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample)
         cache_put(l->keep.cache, sample, w->identity, r->bytes, r->n_bytes);
 }
 
-/* ------------------------------------------------------------------ pixels */
-
-/* Kept pixels as an image; what is not of the form that is put here is none. */
-static bool as_image(const struct stk_loader *l, const uint8_t *bytes, size_t n, struct image *out)
-{
-    struct shape s;
-    if (n < sizeof s)
-        return false;
-    memcpy(&s, bytes, sizeof s);
-    if (s.w < 1 || s.h < 1 || s.w > INT32_MAX / 4 || s.h > INT32_MAX ||
-        (int)s.channels != plan_head_channels(l->plan) || size_mul(size_mul(s.w, s.channels), s.h) != n - sizeof s)
-        return false;
-    *out = (struct image){.px = (uint8_t *)(uintptr_t)bytes + sizeof s, /* an image is never written to */
-                          .stride = (size_t)s.w * s.channels,
-                          .w = (int32_t)s.w,
-                          .h = (int32_t)s.h,
-                          .channels = (int32_t)s.channels};
-    return true;
-}
-
-static struct image part_of(const struct image *im, struct rect c)
-{
-    struct image part = *im;
-    part.px += (size_t)c.y * im->stride + (size_t)c.x * (size_t)im->channels;
-    part.w = c.w;
-    part.h = c.h;
-    return part;
-}
-
-/* What the clock has run since, added to one of the counters. */
-static void lap(_Atomic uint64_t *sum, uint64_t *clock)
-{
-    const uint64_t now = now_ns();
-    atomic_fetch_add_explicit(sum, now - *clock, memory_order_relaxed);
-    *clock = now;
-}
+/* ------------------------------------------------------------------ short cuts */
 
 bool keep_row(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row)
 {
-    const uint8_t *bytes;
-    size_t n;
-    struct image im;
-    struct job job;
-    if (l->keep.what != STK_CACHE_PIXELS)
-        return false;
-    uint64_t clock = now_ns();
-    const bool found = fetch(l, w, (int64_t)d->sample, &bytes, &n) && as_image(l, bytes, n, &im);
-    lap(&w->count.read_ns, &clock);
-    if (!found || plan_draw_rest(l->plan, d, im.w, im.h, &job, NULL) != STK_OK)
-        return false;
-    const size_t scratch = plan_scratch(l->plan, &job);
-    if (scratch == 0 || desk_reserve(&w->desk, scratch, 0, NULL) != STK_OK)
-        return false;
-    const struct image part = part_of(&im, job.want.crop);
-    const int rc = plan_run(l->plan, &job, &part, &w->desk.arena, row, NULL);
-    lap(&w->count.transform_ns, &clock);
-    return rc == STK_OK;
-}
-
-/* Both halves of the ops, drawn before anything is decoded, and what they take. */
-struct halves {
-    struct job head, rest;
-    size_t bytes; /* of what is kept */
-};
-
-static bool draw_halves(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h,
-                        struct halves *v)
-{
-    if (plan_draw_head(l->plan, head_width(h), head_height(h), &v->head, NULL) != STK_OK ||
-        plan_draw_rest(l->plan, d, v->head.w, v->head.h, &v->rest, NULL) != STK_OK)
-        return false;
-    v->bytes = size_add(size_mul(size_mul((size_t)v->head.w, (size_t)v->head.h), (size_t)v->head.channels),
-                        sizeof(struct shape));
-    if (!cache_has_room(l->keep.cache, (int64_t)d->sample, v->bytes))
-        return false;
-    const size_t decode = decode_scratch(h, &v->head.want), head = plan_scratch(l->plan, &v->head),
-                 rest = plan_scratch(l->plan, &v->rest);
-    if (decode == 0 || head == 0 || rest == 0)
-        return false;
-    const size_t all = size_add(size_add(decode, head), size_add(rest, arena_cost(v->bytes)));
-    return all != SIZE_MAX && desk_reserve(&w->desk, all, decode_foreign(h, &v->head.want), NULL) == STK_OK;
+    if (l->keep.what == STK_CACHE_PIXELS)
+        return keep_row_pixels(l, w, d, row);
+    return l->keep.what == STK_CACHE_DCT && keep_row_pack(l, w, d, row);
 }
 
 bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row)
 {
-    const struct reading *r = &w->desk.reading;
-    struct arena *a = &w->desk.arena;
-    struct halves v;
-    struct image image, kept;
-    int warnings = 0;
-    if (l->keep.what != STK_CACHE_PIXELS || !draw_halves(l, w, d, h, &v))
-        return false;
-    uint64_t clock = now_ns();
-    if (decode_pixels(w->desk.decoder, r->bytes, r->n_bytes, h, &v.head.want, a, &image, &warnings, NULL) != STK_OK ||
-        warnings > 0)
-        return false;
-    lap(&w->count.decode_ns, &clock);
-    uint8_t *bytes = arena_alloc(a, v.bytes);
-    if (!bytes)
-        return false;
-    const struct shape shape = {(uint32_t)v.head.w, (uint32_t)v.head.h, (uint32_t)v.head.channels, 0};
-    memcpy(bytes, &shape, sizeof shape);
-    if (plan_run(l->plan, &v.head, &image, a, bytes + sizeof shape, NULL) != STK_OK ||
-        !as_image(l, bytes, v.bytes, &kept))
-        return false;
-    cache_put(l->keep.cache, (int64_t)d->sample, w->identity, bytes, v.bytes);
-    const struct image part = part_of(&kept, v.rest.want.crop);
-    const int rc = plan_run(l->plan, &v.rest, &part, a, row, NULL);
-    lap(&w->count.transform_ns, &clock);
-    return rc == STK_OK;
+    if (l->keep.what == STK_CACHE_PIXELS)
+        return keep_fill_pixels(l, w, d, h, row);
+    return l->keep.what == STK_CACHE_DCT && keep_fill_pack(l, w, d, h, row);
 }
 
 /* ------------------------------------------------------------------ seeing */

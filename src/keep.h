@@ -5,6 +5,8 @@
 #ifndef KEEP_H
 #define KEEP_H
 
+#include <stdatomic.h>
+
 #include "cache/cache.h"
 #include "decode/decode.h"
 #include "transform/plan.h"
@@ -22,15 +24,25 @@ struct keep {
 void keep_open(struct stk_loader *l, size_t memory);
 void keep_close(struct keep *k);
 
-/* The row from pixels that were kept; false: there are none, and the sample goes its usual way. */
+/* The row from pixels or a pack that were kept; false: there are none, and the sample goes its usual way. */
 bool keep_row(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
 /* The picture's bytes as desk_read would have left them; false: they are not kept. */
 bool keep_read(struct stk_loader *l, struct worker *w, int64_t sample);
-/* From a picture that was read and whose head is known: makes the pixels that are kept, keeps them, and makes the row
- * of them. false: not so, and the row is still to be made. */
+/* From a picture that was read and whose head is known: makes the pixels or the pack, keeps that, and makes the row
+ * of it. false: not so, and the row is still to be made. */
 bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
 /* Keeps the bytes of a picture that proved good. */
 void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);
+
+/* For keep_*.c: the entry of a sample, wherever it lies, in the cache's memory or read into the desk's; and the time
+ * since *clock, added to a sum. */
+bool keep_fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n);
+void keep_lap(_Atomic uint64_t *sum, uint64_t *clock);
+/* keep_pixels.c, keep_dct.c: keep_row and keep_fill of one kind. */
+bool keep_row_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
+bool keep_fill_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
+bool keep_row_pack(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
+bool keep_fill_pack(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
 
 /* One paragraph for explain. */
 struct buf;

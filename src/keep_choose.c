@@ -2,9 +2,10 @@
 /*
  * keep_choose.c -- which cache pays, for those who leave it to us.
  *
- * Pixels are the fastest where all of them fit: nothing is decoded any more. Bytes help only where reading is what is
- * slow, on file systems of other machines; from a disk of this one the system's own cache does the same. A few files
- * are looked at to tell how large everything would be.
+ * Pixels are the fastest where all of them fit: nothing is decoded any more. Packs of JPEG pictures take a third of the
+ * room, and pay where a good part of them fits. Bytes help only where reading is what is slow, on file systems of
+ * other machines; from a disk of this one the system's own cache does the same. A few files are looked at to tell
+ * how large everything would be.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ enum { LOOKED_AT = 32, FIRST_BYTES = 64 << 10 };
 /* What a sample comes to, on average. */
 struct average {
     double file, pixels; /* bytes */
-    int n;
+    int n, jpeg;         /* how many were looked at; of them JPEG */
 };
 
 static void add_sample(const struct stk_loader *l, struct reading *r, int64_t i, struct average *a)
@@ -32,6 +33,7 @@ static void add_sample(const struct stk_loader *l, struct reading *r, int64_t i,
         return;
     a->pixels += (double)j.w * j.h * j.channels;
     a->file += (double)source_bytes(l->source, i);
+    a->jpeg += h.format == STK_JPEG;
     a->n++;
 }
 
@@ -65,21 +67,28 @@ static bool is_remote(const char *path)
     return false;
 }
 
-static stk_cache choose(const struct stk_loader *l, int64_t room, char *words, size_t n)
+static const double GIB = 1 << 30, PACK = 1.5; /* a pack's size in those of the file */
+
+static stk_cache choose(const struct stk_loader *l, double room, char *words, size_t n)
 {
-    const double gib = 1 << 30;
     const struct average a = look(l);
-    const double all = a.pixels * (double)l->order.samples;
-    if (a.n > 0 && (room <= 0 || all <= (double)room)) {
-        snprintf(words, n, " (chosen: all pixels take some %.2f GiB)", all / gib);
+    const double pixels = a.pixels * (double)l->order.samples, packs = PACK * a.file * (double)l->order.samples;
+    if (a.n > 0 && pixels <= room) {
+        snprintf(words, n, " (chosen: all pixels take some %.2f GiB, and there is room for %.2f)", pixels / GIB,
+                 room / GIB);
         return STK_CACHE_PIXELS;
+    }
+    if (2 * a.jpeg > a.n && packs <= 4 * room) {
+        snprintf(words, n, " (chosen: all pixels would take some %.2f GiB, coefficients %.2f; there is room for %.2f)",
+                 pixels / GIB, packs / GIB, room / GIB);
+        return STK_CACHE_DCT;
     }
     if (is_remote(source_place(l->source))) {
         snprintf(words, n, " (chosen: the files lie on another machine)");
         return STK_CACHE_BYTES;
     }
-    snprintf(words, n, " (chosen: all pixels would take some %.2f GiB, more than the %.2f GiB there are)", all / gib,
-             (double)room / gib);
+    snprintf(words, n, " (chosen: all pixels would take some %.2f GiB, and there is room for %.2f)", pixels / GIB,
+             room / GIB);
     return STK_CACHE_NONE;
 }
 
@@ -99,5 +108,5 @@ stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, siz
         snprintf(words, n, " (chosen: the samples are the caller's own)");
         return STK_CACHE_NONE;
     }
-    return choose(l, room, words, n);
+    return choose(l, (double)room, words, n);
 }

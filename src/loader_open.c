@@ -172,6 +172,11 @@ static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t posit
     return loader_pick(user, w, epoch, position);
 }
 
+static bool needless(void *user, int64_t sample)
+{
+    return cache_has(((const struct stk_loader *)user)->keep.cache, sample);
+}
+
 /* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
@@ -186,6 +191,7 @@ static void open_ahead(struct stk_loader *l, int64_t memory)
         .cache_bytes = (l->machine.memory_available - l->options.memory) / 5 * 4,
         .user = l,
         .pick = pick,
+        .needless = needless,
     };
     if (memory > 0)
         ahead_open(&l->ahead, &o, NULL);

@@ -73,8 +73,6 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "reader must be pread or uring, or be left to be chosen");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
-    if (o->cache == STK_CACHE_DCT)
-        return usage(e, "cache must be none, bytes, pixels or auto; dct is not in this version");
     if (o->cache_size < 0)
         return usage(e, "cache_size is negative");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)

@@ -5,11 +5,15 @@
  */
 #include "cache/cache.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
+#include "cache/folder.h"
 #include "cache/shelf.h"
 #include "cache/store.h"
 
@@ -28,6 +32,19 @@ const char *cache_kind_name(enum cache_kind k)
 {
     static const char *const names[CACHE_KINDS] = {"points", "bytes", "dct", "pixels"};
     return (unsigned)k < CACHE_KINDS ? names[k] : "unknown";
+}
+
+int64_t cache_disk_room(const char *folder, int64_t disk)
+{
+    const int64_t held = folder_bytes(folder);
+    int64_t spare, limit = disk;
+    if (disk <= 0) {
+        const int dir = file_make_folders(folder) == 0 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        limit = dir < 0 ? held : folder_share(dir, held, &spare);
+        if (dir >= 0)
+            close(dir);
+    }
+    return limit > held ? limit - held : 0;
 }
 
 /* ------------------------------------------------------------------ life */
@@ -81,12 +98,17 @@ static uint64_t key_of(const struct cache *c, uint64_t id)
     return id && key == 0 ? 1 : key;
 }
 
-bool cache_asks_id(const struct cache *c, int64_t sample)
+bool cache_has(const struct cache *c, int64_t sample)
 {
     size_t n;
-    if (!c || !c->has_store || (c->has_shelf && shelf_find(&c->shelf, sample, &n)))
+    if (!c)
         return false;
-    return !store_knows(&c->store, sample);
+    return (c->has_shelf && shelf_find(&c->shelf, sample, &n)) || (c->has_store && store_knows(&c->store, sample));
+}
+
+bool cache_asks_id(const struct cache *c, int64_t sample)
+{
+    return c && c->has_store && !cache_has(c, sample);
 }
 
 static bool find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry *out)

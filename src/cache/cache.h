@@ -36,6 +36,9 @@ struct cache_options {
     int64_t disk;       /* the most that the folder may hold; 0: a share of what is free */
 };
 
+/* How much more a folder could hold, with options.disk as given. */
+int64_t cache_disk_room(const char *folder, int64_t disk);
+
 struct cache;
 
 /* Never fails: a cache that cannot be had keeps nothing and says why. NULL only when there is no memory at all, and
@@ -53,6 +56,8 @@ enum { CACHE_SLACK = 64 };
 
 /* Whether id is needed to find an entry of this sample: not once it was found in this run. */
 bool cache_asks_id(const struct cache *c, int64_t sample);
+/* Whether an entry of this sample was found or put in this run. */
+bool cache_has(const struct cache *c, int64_t sample);
 bool cache_find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry *out);
 /* Reads all of an entry's n bytes; on first use in a run their checksum is proved. false: it is not there, or not
  * as it was put, and is forgotten. */

@@ -26,7 +26,7 @@ sleep 0.1 # files that change this very moment are not kept
 ops="Resize(40) | RandomCrop(32) | Normalize"
 ends 0 "right" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle
 mv out right
-for what in none bytes pixels auto; do
+for what in none bytes dct pixels auto; do
   ends 0 "$what in memory" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache $what
   same out right "--cache $what"
   for run in first second; do
@@ -40,7 +40,7 @@ says out '/one +bytes +12 ' "the bytes of one"
 says out '/one +pixels +12 ' "the pixels of one"
 says out '/two +bytes +6 ' "the bytes of two"
 ends 0 "ls --json" "$stoker" cache ls --cache-dir kept --json
-json out "what is kept" "len(d['caches']) == 3 and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
+json out "what is kept" "len(d['caches']) == 4 and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
 
 ends 0 "clear a kind" "$stoker" cache clear --kind pixels --cache-dir kept
 ends 0 "ls" "$stoker" cache ls --cache-dir kept

@@ -59,7 +59,7 @@ ends 2 "a batch too large" "$stoker" bench x --batch-size 99999999999
 says err 'from 1 to 2147483647' "the largest batch"
 "$stoker" info --help | grep -q 'bad samples' && fail "info knows no bad samples"
 ends 2 "an operand that info has no use for" "$stoker" info x
-ends 2 "cache of a later version" "$stoker" bench x --cache dct
+ends 2 "a cache that is none" "$stoker" bench x --cache pixel
 ends 3 "a source that is not there" "$stoker" ls nowhere
 says err 'nowhere' "the missing source is named"
 ends 3 "the same in JSON" "$stoker" ls nowhere --json

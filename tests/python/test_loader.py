@@ -473,7 +473,6 @@ def test_too_many_bad_samples(make):
         ({"rank": 2, "world_size": 2}, "0 to world_size - 1"),
         ({"rank": "pbs"}, "slurm or mpi"),
         ({"cache": "pixel"}, "did you mean pixels"),
-        ({"cache": "dct"}, "not in this version"),
         ({"cache": "bytes", "cache_size": "much"}, "cache_size is 'much'"),
         ({"device": "cuda"}, "host memory"),
         ({"pin_memory": True}, "not in this version"),

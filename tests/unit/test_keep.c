@@ -22,8 +22,8 @@ static const char *const pipelines[] = {
 };
 enum { PIPELINES = 4 };
 
-static const stk_cache kinds[] = {STK_CACHE_BYTES, STK_CACHE_PIXELS, STK_CACHE_AUTO};
-enum { KINDS = 3 };
+static const stk_cache kinds[] = {STK_CACHE_BYTES, STK_CACHE_PIXELS, STK_CACHE_DCT, STK_CACHE_AUTO};
+enum { KINDS = 4 };
 
 static void write_picture(const char *below, int i)
 {
@@ -296,9 +296,9 @@ static void damage_changes_nothing(void)
     const stk_options o = options(pipelines[0]);
     const uint64_t right = run_loader(&o, 1).hash;
     for (uint64_t i = 0; i < 60; i++) {
-        with_cache(&o, kinds[i % 2], "cache", 1);
+        with_cache(&o, kinds[i % 3], "cache", 1);
         damage(i % 3 ? ".data" : ".index", i * 7919 * 7919, i % 5 == 4);
-        CHECK_EQ(with_cache(&o, kinds[i % 2], "cache", 1).hash, right);
+        CHECK_EQ(with_cache(&o, kinds[i % 3], "cache", 1).hash, right);
     }
     temp_end();
 }
@@ -405,6 +405,14 @@ static void options_are_checked(void)
     temp_end();
 }
 
+/* Leaves the JPEG pictures alone. */
+static void remove_others(void)
+{
+    for (int i = 0; i < FILES; i++)
+        if (i % 3 != 0)
+            unlink(temp_path(file_of(i)));
+}
+
 static void auto_says_what_it_chose(void)
 {
     make_set();
@@ -414,6 +422,12 @@ static void auto_says_what_it_chose(void)
     o.cache_size = 1000;
     r = with_cache(&o, STK_CACHE_AUTO, "cache", 2);
     CHECK(strstr(r.explained, "cache      none (chosen: all pixels would take"));
+    o = options(pipelines[0]);
+    o.cache_size = 40000;
+    remove_others();
+    r = with_cache(&o, STK_CACHE_AUTO, "cache", 2);
+    CHECK(strstr(r.explained, "cache      dct in the cache folder (chosen: all pixels would take"));
+    CHECK(r.stats.cache_entries > 0 && r.stats.cache_entries < FILES);
     temp_end();
 }
 
