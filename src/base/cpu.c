@@ -171,10 +171,22 @@ static void look_features(struct machine *m)
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                 __builtin_cpu_supports("avx512vnni");
 }
+
+bool cpu_has_vbmi(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("bmi2");
+}
 #else
 static void look_features(struct machine *m)
 {
     (void)m; /* plain C */
+}
+
+bool cpu_has_vbmi(void)
+{
+    return false;
 }
 #endif
 

@@ -25,6 +25,8 @@ int machine_threads(const struct machine *m);
 /* The best set of kernels here, or the one that is asked for; STK_EUSAGE when the CPU lacks it. */
 int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);
 const char *cpu_name(stk_cpu c);
+/* Of AVX-512 also VBMI and VBMI2, with BMI2: most that have it, not all. */
+bool cpu_has_vbmi(void);
 
 /* Monotonic nanoseconds. */
 uint64_t now_ns(void);

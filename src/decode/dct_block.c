@@ -31,25 +31,32 @@ static unsigned code_of(struct dct_out *out, int16_t v)
     return 0;
 }
 
+static unsigned columns_of(const int16_t *row)
+{
+    unsigned columns = 0;
+    for (unsigned x = 0; x < 8; x++)
+        columns |= (unsigned)(row[x] != 0) << x;
+    return columns;
+}
+
 void dct_pack_c(struct dct_out *out, const int16_t *coef)
 {
     unsigned rows = 0, n = 0;
     put_le16(&out->dc, coef[0]);
     for (unsigned y = 0; y < 8; y++) {
-        unsigned columns = 0;
-        for (unsigned x = y == 0; x < 8; x++) {
-            if (coef[8 * y + x] == 0)
-                continue;
-            columns |= 1u << x;
-            const unsigned code = code_of(out, coef[8 * y + x]);
-            if (n++ % 2)
+        const int16_t *row = coef + 8 * y;
+        const unsigned columns = columns_of(row) & (y == 0 ? 254 : 255);
+        if (!columns)
+            continue;
+        rows |= 1u << y;
+        *out->columns++ = (uint8_t)columns;
+        for (unsigned left = columns; left; left &= left - 1, n++) {
+            const unsigned code = code_of(out, row[__builtin_ctz(left)]);
+            if (n % 2)
                 *out->small++ |= (uint8_t)(code << 4);
             else
                 *out->small = (uint8_t)code;
         }
-        if (columns)
-            *out->columns++ = (uint8_t)columns;
-        rows |= columns ? 1u << y : 0;
     }
     out->small += n % 2;
     *out->rows++ = (uint8_t)rows;

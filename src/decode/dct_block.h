@@ -48,19 +48,20 @@ struct dct_place {
 typedef bool dct_unpack_fn(struct dct_in *in, const struct dct_place *to, size_t n);
 
 struct dct_out {
-    uint8_t *dc, *rows, *columns, *small, *bytes, *words; /* with room for another block */
+    uint8_t *dc, *rows, *columns, *small, *bytes, *words; /* with room for another block and 64 bytes */
 };
 
 typedef void dct_pack_fn(struct dct_out *out, const int16_t *coef);
 
 /* The functions in plain C, and of the instruction sets; for jpeg_kernels_fill. */
 dct_unpack_fn dct_unpack_c, dct_unpack_avx2, dct_unpack_vbmi;
-dct_pack_fn dct_pack_c;
+dct_pack_fn dct_pack_c, dct_pack_vbmi;
 
 /* What a block's mask (a bit a coefficient, without DC) says to the IDCT. */
 static inline uint8_t dct_last(uint64_t mask)
 {
-    return (uint8_t)(mask == 0 ? 0 : mask & ~(uint64_t)0x0f0f0f0f ? 63 : 9);
+    const int any = mask != 0, far = (mask & ~(uint64_t)0x0f0f0f0f) != 0;
+    return (uint8_t)(9 * any + 54 * far);
 }
 
 static inline bool dct_in_good(const struct dct_in *in)

@@ -262,6 +262,15 @@ static bool open_streams(struct dct_in *in, const uint8_t *at, const uint8_t *en
     return true;
 }
 
+/* Asks for what lies behind a chunk, which is the next one of the row: memory is slow to give the first bytes. */
+static void ask_for(const struct dct_pack *p, size_t at)
+{
+    enum { AHEAD = 1024, LINE = 64 };
+    const size_t end = p->n - at < AHEAD ? p->n : at + AHEAD;
+    for (; at < end; at += LINE)
+        __builtin_prefetch(p->bytes + at);
+}
+
 /* The chunk that MCU x of row y is in, at its start. */
 static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
 {
@@ -274,6 +283,7 @@ static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
     if (end > most || at > end || end - at < LENGTHS ||
         !open_streams(&w->in, p->bytes + at, p->bytes + end, (size_t)(n * p->blocks)))
         return false;
+    ask_for(p, end);
     w->y = y;
     w->x = first;
     w->end = first + n;

@@ -4,6 +4,8 @@
  */
 #include "decode/jpeg_kernel.h"
 
+#include "base/cpu.h"
+
 void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu)
 {
     jpeg_kernels_c(k);
@@ -12,6 +14,10 @@ void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu)
         jpeg_kernels_avx2(k);
     if (cpu == STK_CPU_AVX512)
         jpeg_kernels_avx512(k);
+    if (cpu == STK_CPU_AVX512 && cpu_has_vbmi()) {
+        k->unpack = dct_unpack_vbmi;
+        k->pack = dct_pack_vbmi;
+    }
 #else
     (void)cpu;
 #endif

@@ -5,7 +5,7 @@
  *     test_kernel_jpeg [part of a case's name]
  *     test_kernel_jpeg --bench     nanoseconds per block and per pixel
  *
- * Covers jpeg_kernel.c and jpeg_kernel_*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
+ * Covers jpeg_kernel.c, jpeg_kernel_*.c and dct_block*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
  */
 #include "decode/jpeg_kernel.h"
 
@@ -138,6 +138,114 @@ static void all_colours(void)
     free(cr);
 }
 
+/* ------------------------------------------------------------------ packs */
+
+enum { BLOCKS = 40, STREAM = BLOCKS * 128 + DCT_SLACK, N_STREAMS = 6 };
+
+/* The streams of some blocks, each in memory of its own. */
+struct streams {
+    uint8_t *p[N_STREAMS];
+    size_t n[N_STREAMS];
+};
+
+static struct streams streams_of(dct_pack_fn *pack, const int16_t *coef)
+{
+    struct streams s;
+    for (int i = 0; i < N_STREAMS; i++)
+        s.p[i] = malloc(STREAM);
+    struct dct_out o = {s.p[0], s.p[1], s.p[2], s.p[3], s.p[4], s.p[5]};
+    for (int i = 0; i < BLOCKS; i++)
+        pack(&o, coef + i * JPEG_BLOCK);
+    uint8_t *const ends[N_STREAMS] = {o.dc, o.rows, o.columns, o.small, o.bytes, o.words};
+    for (int i = 0; i < N_STREAMS; i++)
+        s.n[i] = (size_t)(ends[i] - s.p[i]);
+    return s;
+}
+
+static void streams_done(struct streams *s)
+{
+    for (int i = 0; i < N_STREAMS; i++)
+        free(s->p[i]);
+}
+
+static bool unpacked(dct_unpack_fn *unpack, const struct streams *s, int16_t *coef, uint8_t *last)
+{
+    struct dct_place to[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        to[i] = (struct dct_place){coef + i * JPEG_BLOCK, last + i};
+    struct dct_in in = {.dc = s->p[0],
+                        .rows = s->p[1],
+                        .columns = s->p[2],
+                        .small = s->p[3],
+                        .bytes = s->p[4],
+                        .words = s->p[5],
+                        .columns_end = s->p[2] + s->n[2],
+                        .small_end = s->p[3] + s->n[3],
+                        .bytes_end = s->p[4] + s->n[4],
+                        .words_end = s->p[5] + s->n[5]};
+    return unpack(&in, to, BLOCKS) && in.columns == in.columns_end && in.small == in.small_end &&
+           in.bytes == in.bytes_end && in.words == in.words_end;
+}
+
+/* Small values mostly, some that take a byte, few that take two; or all as wide as they get. */
+static void some_coefficients(int16_t *coef, bool wild)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        const int last = below(3) ? below(64) : 0;
+        for (int k = 0; k < JPEG_BLOCK; k++) {
+            const int wide = below(40), size = wild ? 65536 : wide == 0 ? 4096 : wide < 8 ? 256 : 16;
+            coef[i * JPEG_BLOCK + k] = (int16_t)(k <= last && below(3) ? below(size) - size / 2 : 0);
+        }
+    }
+}
+
+static void packs(void)
+{
+    static int16_t coef[BLOCKS * JPEG_BLOCK], back[BLOCKS * JPEG_BLOCK];
+    uint8_t last[BLOCKS], c_last[BLOCKS];
+    for (int round = 0; round < 300; round++) {
+        some_coefficients(coef, round % 5 == 0);
+        struct streams c = streams_of(dct_pack_c, coef);
+        CHECK(unpacked(dct_unpack_c, &c, back, c_last) && memcmp(coef, back, sizeof coef) == 0);
+        for (int s = 1; s < n_sets; s++) {
+            struct jpeg_kernels k;
+            jpeg_kernels_fill(&k, sets[s]);
+            struct streams t = streams_of(k.pack, coef);
+            for (int i = 0; i < N_STREAMS; i++)
+                CHECK(t.n[i] == c.n[i] && memcmp(t.p[i], c.p[i], c.n[i]) == 0);
+            CHECK(unpacked(k.unpack, &c, back, last) && memcmp(coef, back, sizeof coef) == 0);
+            CHECK(memcmp(last, c_last, sizeof last) == 0);
+            streams_done(&t);
+        }
+        streams_done(&c);
+    }
+}
+
+/* Streams of anything: the same verdict, and the same blocks where it is good. */
+static void broken_packs(void)
+{
+    static int16_t coef[BLOCKS * JPEG_BLOCK], other[BLOCKS * JPEG_BLOCK];
+    uint8_t last[BLOCKS], c_last[BLOCKS];
+    for (int round = 0; round < 3000; round++) {
+        struct streams s;
+        for (int i = 0; i < N_STREAMS; i++) {
+            s.n[i] = i < 2 ? (size_t)BLOCKS * 2 : (size_t)below(i < 3 ? 400 : 2000);
+            s.p[i] = malloc(s.n[i] + DCT_SLACK);
+            const int sparse = below(3);
+            for (size_t k = 0; k < s.n[i] + DCT_SLACK; k++)
+                s.p[i][k] = (uint8_t)(sparse == 0 ? rng_u32(&rng) : sparse == 1 ? 1u << below(8) : 0x33);
+        }
+        const bool good = unpacked(dct_unpack_c, &s, coef, c_last);
+        for (int t = 1; t < n_sets; t++) {
+            struct jpeg_kernels k;
+            jpeg_kernels_fill(&k, sets[t]);
+            CHECK_EQ(unpacked(k.unpack, &s, other, last), good);
+            CHECK(!good || (memcmp(coef, other, sizeof coef) == 0 && memcmp(last, c_last, sizeof last) == 0));
+        }
+        streams_done(&s);
+    }
+}
+
 /* ------------------------------------------------------------------ --bench */
 
 enum { ROUNDS = 2000 };
@@ -179,14 +287,31 @@ static double bench_row(const struct jpeg_kernels *k, enum jpeg_sampling s)
     return (double)best / W;
 }
 
+static double bench_unpack(const struct jpeg_kernels *k)
+{
+    static int16_t coef[BLOCKS * JPEG_BLOCK];
+    uint8_t last[BLOCKS];
+    some_coefficients(coef, false);
+    struct streams s = streams_of(k->pack, coef);
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint64_t before = now_ns();
+        unpacked(k->unpack, &s, coef, last);
+        const uint64_t t = now_ns() - before;
+        best = t < best ? t : best;
+    }
+    streams_done(&s);
+    return (double)best / BLOCKS;
+}
+
 static int bench(void)
 {
-    printf("nanoseconds per block: one level, corner, full, mixed; per pixel: by sampling\n");
+    printf("nanoseconds per block: one level, corner, full, mixed, unpacking; per pixel: by sampling\n");
     for (int s = 0; s < n_sets; s++) {
         struct jpeg_kernels k;
         jpeg_kernels_fill(&k, sets[s]);
-        printf("  %-7s idct %6.1f %6.1f %6.1f %6.1f  ", cpu_name(sets[s]), bench_idct(&k, 0), bench_idct(&k, 9),
-               bench_idct(&k, 63), bench_idct(&k, -1));
+        printf("  %-7s idct %6.1f %6.1f %6.1f %6.1f  unpack %5.1f  ", cpu_name(sets[s]), bench_idct(&k, 0),
+               bench_idct(&k, 9), bench_idct(&k, 63), bench_idct(&k, -1), bench_unpack(&k));
         for (int t = 0; t < JPEG_SAMPLINGS; t++)
             printf(" %s %.3f", sampling_names[t], bench_row(&k, (enum jpeg_sampling)t));
         printf("\n");
@@ -200,5 +325,5 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();
     twins_say();
-    TESTS(T(idct), T(rows), T(all_colours))
+    TESTS(T(idct), T(rows), T(all_colours), T(packs), T(broken_packs))
 }

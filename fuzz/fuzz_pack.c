@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_pack.c -- any bytes as a pack: all sets of kernels have the same verdict and pixels, a crop equals the same part
+ * of the whole. Bytes of a JPEG become a pack first, which must decode as the file does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "decode/decode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_PIXELS = 1 << 18, SETS = 3 };
+static const struct decode_limits limits = {.max_pixels = MAX_PIXELS};
+
+static void require(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+static void compare(const struct image *whole, const struct rect *c, const struct image *part)
+{
+    for (int32_t y = 0; y < c->h; y++)
+        require(memcmp(whole->px + (size_t)(c->y + y) * whole->stride + (size_t)c->x * 3,
+                       part->px + (size_t)y * part->stride, (size_t)c->w * 3) == 0);
+}
+
+static bool unpack(struct decoder *d, const uint8_t *pack, size_t n, const struct rect *crop, struct arena *a,
+                   struct image *im)
+{
+    struct head h;
+    const struct want w = {.crop = *crop};
+    require(decode_pack_head(pack, n, &limits, &h, NULL) == STK_OK);
+    require(arena_reserve(a, decode_scratch(&h, &w)) == 0);
+    const int rc = decode_pack_pixels(d, pack, n, &h, &w, a, im, NULL);
+    require(rc == STK_OK || rc == STK_EDATA);
+    return rc == STK_OK;
+}
+
+static void try_pack(struct decoder *const *d, int sets, const uint8_t *pack, size_t n)
+{
+    struct head h;
+    struct arena a = {0}, b = {0};
+    struct image whole, other;
+    if (decode_pack_head(pack, n, &limits, &h, NULL) != STK_OK)
+        return;
+    const struct rect all = {0, 0, head_width(&h), head_height(&h)};
+    const bool good = unpack(d[0], pack, n, &all, &a, &whole);
+    for (int i = 1; i < sets; i++) {
+        require(unpack(d[i], pack, n, &all, &b, &other) == good);
+        if (good)
+            compare(&whole, &all, &other);
+    }
+    const struct rect part = {all.w / 3, all.h / 3, (all.w + 1) / 2, (all.h + 1) / 2};
+    if (good) {
+        require(unpack(d[sets - 1], pack, n, &part, &b, &other));
+        compare(&whole, &part, &other);
+    }
+    arena_done(&a);
+    arena_done(&b);
+}
+
+static void try_jpeg(struct decoder *d, const uint8_t *data, size_t size)
+{
+    struct head h;
+    struct arena a = {0}, b = {0};
+    struct buf pack = {0};
+    struct image of_file, of_pack;
+    int warnings;
+    if (decode_head(data, size, &limits, &h, NULL) != STK_OK || !decode_pack(d, data, size, &h, &pack)) {
+        buf_done(&pack);
+        return;
+    }
+    const struct want w = {.crop = {0, 0, head_width(&h), head_height(&h)}, .reference = true};
+    require(arena_reserve(&a, decode_scratch(&h, &w)) == 0);
+    require(decode_pixels(d, data, size, &h, &w, &a, &of_file, &warnings, NULL) == STK_OK);
+    require(unpack(d, pack.data, pack.len, &w.crop, &b, &of_pack));
+    compare(&of_file, &w.crop, &of_pack);
+    arena_done(&a);
+    arena_done(&b);
+    buf_done(&pack);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const stk_cpu wanted[SETS] = {STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX512};
+    struct decoder *d[SETS];
+    int sets = 0;
+    for (int i = 0; i < SETS; i++) {
+        stk_cpu cpu;
+        if (cpu_choose(wanted[i], &cpu, NULL) == STK_OK && decoder_new(&d[sets], cpu, NULL) == STK_OK)
+            sets++;
+    }
+    require(sets > 0);
+    try_pack(d, sets, data, size);
+    try_jpeg(d[sets - 1], data, size);
+    for (int i = 0; i < sets; i++)
+        decoder_free(d[i]);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dct_block_avx2.c -- unpacking blocks with AVX2.
+ *
+ * A table of 256 shuffles puts bytes where an eighth of a mask has ones: for the columns of the rows that there are,
+ * for the bytes among the small values, and for the coefficients of a row. Where a row's values begin follows from the
+ * sum of all masks before it, which one multiplication gives for all eight.
+ */
+#include "decode/dct_block.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* spread[m][i] is the number of ones in m below bit i, or 128 (nothing) where bit i is 0. */
+#define BIT(m, i) ((m) >> (i)&1)
+#define BELOW(m, i)                                                                                                    \
+    (BIT(m, 0) * (0 < (i)) + BIT(m, 1) * (1 < (i)) + BIT(m, 2) * (2 < (i)) + BIT(m, 3) * (3 < (i)) +                   \
+     BIT(m, 4) * (4 < (i)) + BIT(m, 5) * (5 < (i)) + BIT(m, 6) * (6 < (i)))
+#define AT(m, i) (BIT(m, i) ? BELOW(m, i) : 128)
+#define ROW(m)                                                                                                         \
+    {                                                                                                                  \
+        AT(m, 0), AT(m, 1), AT(m, 2), AT(m, 3), AT(m, 4), AT(m, 5), AT(m, 6), AT(m, 7)                                 \
+    }
+#define ROWS4(m)  ROW(m), ROW((m) + 1), ROW((m) + 2), ROW((m) + 3)
+#define ROWS16(m) ROWS4(m), ROWS4((m) + 4), ROWS4((m) + 8), ROWS4((m) + 12)
+#define ROWS64(m) ROWS16(m), ROWS16((m) + 16), ROWS16((m) + 32), ROWS16((m) + 48)
+static const uint8_t spread[256][8] = {ROWS64(0), ROWS64(64), ROWS64(128), ROWS64(192)};
+
+INLINE __m128i load8(const void *p)
+{
+    return _mm_loadl_epi64((const __m128i *)p);
+}
+
+/* The next bytes of p where mask has ones, else 0. */
+INLINE __m128i spread8(const uint8_t *p, unsigned mask)
+{
+    return _mm_shuffle_epi8(load8(p), load8(spread[mask]));
+}
+
+INLINE uint64_t take_mask(struct dct_in *in)
+{
+    const unsigned rows = *in->rows++;
+    const __m128i mask = spread8(in->columns, rows);
+    in->columns += __builtin_popcount(rows);
+    return (uint64_t)_mm_cvtsi128_si64(mask);
+}
+
+/* In byte r the ones of bytes 0 to r: 64 at most. */
+INLINE uint64_t sums(uint64_t mask)
+{
+    const uint64_t pairs = mask - (mask >> 1 & 0x5555555555555555);
+    const uint64_t fours = (pairs & 0x3333333333333333) + (pairs >> 2 & 0x3333333333333333);
+    return ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101;
+}
+
+/* Half bytes to bytes: 64, of which n count. */
+INLINE void take_small(struct dct_in *in, uint8_t *values, unsigned n)
+{
+    const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)in->small);
+    const __m256i low = _mm256_and_si256(v, _mm256_set1_epi8(15));
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), _mm256_set1_epi8(15));
+    const __m256i a = _mm256_unpacklo_epi8(low, high), b = _mm256_unpackhi_epi8(low, high);
+    in->small += (n + 1) / 2;
+    _mm256_storeu_si256((__m256i *)(void *)values, _mm256_permute2x128_si256(a, b, 0x20));
+    _mm256_storeu_si256((__m256i *)(void *)(values + 32), _mm256_permute2x128_si256(a, b, 0x31));
+}
+
+/* Codes of eight values to what they stand for; the places of those that are words. */
+INLINE unsigned take_values(struct dct_in *in, uint8_t *values, unsigned there)
+{
+    const __m128i codes = load8(values), eight = _mm_set1_epi8(8), is_byte = _mm_cmpeq_epi8(codes, eight);
+    const unsigned in_bytes = (unsigned)_mm_movemask_epi8(is_byte) & there;
+    const __m128i small = _mm_sub_epi8(_mm_xor_si128(codes, eight), eight);
+    const __m128i v = _mm_blendv_epi8(small, spread8(in->bytes, in_bytes), is_byte);
+    in->bytes += __builtin_popcount(in_bytes);
+    _mm_storel_epi64((__m128i *)(void *)values, v);
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(codes, _mm_setzero_si128())) & there;
+}
+
+/* Coefficients that are words, in a block where all others are: `which` of those of the mask. */
+static void put_words(struct dct_in *in, int16_t *coef, uint64_t mask, uint64_t which)
+{
+    for (; which; which >>= 1, mask &= mask - 1)
+        if (which & 1) {
+            memcpy(coef + __builtin_ctzll(mask), in->words, 2);
+            in->words += 2;
+        }
+}
+
+INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
+{
+    uint8_t values[64 + 8];
+    const uint64_t mask = take_mask(in), ends = sums(mask);
+    const unsigned n = (unsigned)__builtin_popcountll(mask);
+    uint64_t words = 0;
+    take_small(in, values, n);
+    for (unsigned i = 0; i < n; i += 8)
+        words |= (uint64_t)take_values(in, values + i, n - i < 8 ? (1u << (n - i)) - 1 : 255) << i;
+    for (unsigned r = 0; r < 8; r++) {
+        const unsigned begin = r == 0 ? 0 : ends >> (8 * r - 8) & 127;
+        const __m128i row = _mm_cvtepi8_epi16(spread8(values + begin, mask >> 8 * r & 255));
+        _mm_storeu_si128((__m128i *)(void *)(to->coef + 8 * r), row);
+    }
+    if (__builtin_expect(words != 0, 0))
+        put_words(in, to->coef, mask, words);
+    memcpy(to->coef, in->dc, 2);
+    in->dc += 2;
+    *to->last = dct_last(mask);
+}
+
+bool dct_unpack_avx2(struct dct_in *in, const struct dct_place *to, size_t n)
+{
+    struct dct_in at = *in;
+    bool good = true;
+    for (size_t i = 0; i < n && good; i++) {
+        unpack_one(&at, &to[i]);
+        good = dct_in_good(&at);
+    }
+    *in = at;
+    return good;
+}
+
+#endif
