@@ -157,7 +157,8 @@ static bool write_chunks(struct writer *w, const struct jpeg_giver *from)
     for (int32_t y = 0; y < f->mcus_y; y++)
         for (int32_t x = 0; x < f->mcus_x; x += DCT_CHUNK, index += 4) {
             const int32_t left = f->mcus_x - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
-            memset(w->coef, 0, sizeof w->coef);
+            if (from->sparse)
+                memset(w->coef, 0, sizeof w->coef);
             set_le32(w->out->data + index, w->out->len - w->start);
             if (!from->give(from->user, y, x, n, &w->blocks) || !write_chunk(w, n * blocks_of(f)))
                 return false;

@@ -7,7 +7,7 @@
  *
  *     dct_pack_open(&pack, bytes, n)                  proves all that is not behind the index of chunks
  *     dct_walk_begin(&walk, &pack, kernels)
- *     jpeg_strip_run(&pack.frame, crop, kernels, &(struct jpeg_giver){dct_walk_give, &walk}, ...)
+ *     jpeg_strip_run(&pack.frame, crop, kernels, &(struct jpeg_giver){.give = dct_walk_give, .user = &walk}, ...)
  *
  * Whatever the bytes are, reading stays within them. A damaged pack is refused, or gives wrong pixels: whoever keeps
  * one keeps a checksum as well. The layout is described in dct_pack.c; a pack of another version is refused.

@@ -57,9 +57,31 @@ static bool read_frame(struct jpeg_frame *f, const struct picture_job *job)
            f->n_components == h->channels;
 }
 
+/* The same places, some MCUs later. */
+static struct jpeg_blocks later(const struct jpeg_frame *f, const struct jpeg_blocks *b, int32_t mcus)
+{
+    struct jpeg_blocks out = *b;
+    for (int i = 0; i < f->n_components; i++)
+        for (int v = 0; v < f->component[i].v; v++) {
+            const ptrdiff_t blocks = (ptrdiff_t)mcus * f->component[i].h;
+            out.coef[i][v] += blocks * JPEG_BLOCK;
+            out.last[i][v] += blocks;
+        }
+    return out;
+}
+
+/* A group of MCUs that checkpoints know at a time. */
 static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
-    return jpeg_walk_read(user, y, x, n, to);
+    struct jpeg_walk *w = user;
+    for (int32_t done = 0, k; done < n; done += k) {
+        const int32_t in_group = POINTS_EVERY - (x + done) % POINTS_EVERY;
+        const struct jpeg_blocks part = later(w->scan.frame, to, done);
+        k = n - done < in_group ? n - done : in_group;
+        if (!jpeg_walk_read(w, y, x + done, k, &part))
+            return false;
+    }
+    return true;
 }
 
 static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
@@ -68,7 +90,7 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     const size_t used = job->arena->used;
     const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
     struct jpeg_walk w;
-    const struct jpeg_giver from = {give, &w};
+    const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->notes_wanted ? &b->points : NULL) &&
         jpeg_strip_run(f, &job->crop, &b->kernels, &from, job->arena, out) &&
         jpeg_walk_finish(&w, need.end, job->whole))
@@ -123,7 +145,7 @@ bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, 
     const size_t len = out->len;
     struct jpeg_frame f;
     struct jpeg_walk w;
-    const struct jpeg_giver from = {give, &w};
+    const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (!read_frame(&f, job) || !jpeg_walk_begin(&w, &f, b->tables, job->bytes, job->n, NULL))
         return false;
     if (jpeg_baseline_pack_from(b, &f, job->head, &from, out) && jpeg_walk_finish(&w, f.mcus_y, true))
@@ -136,7 +158,7 @@ bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, con
                           struct image *out)
 {
     struct dct_walk w;
-    const struct jpeg_giver from = {dct_walk_give, &w};
+    const struct jpeg_giver from = {.give = dct_walk_give, .user = &w};
     dct_walk_begin(&w, p, b->kernels.unpack);
     return jpeg_strip_run(&p->frame, crop, &b->kernels, &from, a, out);
 }

@@ -152,10 +152,10 @@ static void repeat_edges(const struct strip *s, int32_t y)
 
 static bool decode_row(struct strip *s, const struct jpeg_giver *from, int32_t y)
 {
-    for (int32_t x = s->need.x0, n; x < s->need.x1; x += n) {
-        const int32_t left = s->need.x1 - x, in_run = JPEG_AT_ONCE - x % JPEG_AT_ONCE;
-        n = left < in_run ? left : in_run;
-        memset(s->coef, 0, s->coef_bytes);
+    for (int32_t x = s->need.x0; x < s->need.x1; x += JPEG_AT_ONCE) {
+        const int32_t left = s->need.x1 - x, n = left < JPEG_AT_ONCE ? left : JPEG_AT_ONCE;
+        if (from->sparse)
+            memset(s->coef, 0, s->coef_bytes);
         if (!from->give(from->user, y, x, n, &s->blocks))
             return false;
         samples_of(s, y, x, n);

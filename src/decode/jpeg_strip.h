@@ -13,13 +13,14 @@
 
 /* Who has the coefficients. */
 struct jpeg_giver {
-    /* MCUs x to x + n of row y, which lie within one run of JPEG_AT_ONCE from the left edge. Asked for from top to
-     * bottom, from left to right. false: it cannot. */
+    /* MCUs x to x + n of row y, n at most JPEG_AT_ONCE. Asked for from top to bottom, from left to right. false: it
+     * cannot. */
     bool (*give)(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to);
     void *user;
+    bool sparse; /* it writes only what is not 0, and is given zeros */
 };
 
-enum { JPEG_AT_ONCE = 8 };
+enum { JPEG_AT_ONCE = 32 };
 
 /* Arena that jpeg_strip_run takes for a crop of any sampling; SIZE_MAX when it overflows. */
 size_t jpeg_strip_scratch(const struct rect *crop);
