@@ -456,7 +456,8 @@ static bool pack_held(struct state *s, const struct picture_job *job, struct buf
     struct jpeg_frame f;
     struct held held = {.j = j, .f = &f, .arrays = jpeg_read_coefficients(&j->c)};
     return held.arrays && j->err.num_warnings == 0 && is_complete(&j->c) && frame_of(&j->c, &f) &&
-           jpeg_baseline_pack_from(s->baseline, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held}, out);
+           jpeg_baseline_pack_from(s->baseline, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held},
+                                   out);
 }
 
 /* Pictures of several scans have a pack as well, when they are complete: libjpeg holds their coefficients. */
