@@ -13,9 +13,12 @@ from . import _output, _stoker
 from ._errors import usage
 from ._nearest import hint
 from ._rows import Fill
+from ._types import DTYPES
 
 Raw = tuple[_stoker.Memory, ...]
-KINDS = {"int": "int64", "float": "float32", "": ""}
+# What a field may be asked for as: "label:float". str is the name of a label's class.
+KINDS = {"int": "int64", "float": "float32", "": "", "str": "str"}
+KINDS |= {name: name for name in DTYPES if name != "bfloat16"}
 ON_REQUEST = ("index", "position", "valid")  # the engine's own fields
 COMPUTED = ("path", "key")
 
@@ -48,11 +51,14 @@ class Form:
             own = columns[: -len(ON_REQUEST)]
             fields = sorted(own, key=order.index) if order else own
         chosen = dict(fields) if isinstance(fields, dict) else {name: name for name in self._names(fields)}
+        if not chosen:
+            raise usage("fields is empty; a batch has at least one")
         self.names = tuple(chosen)
         self._columns = [self._column(c, columns) for c in chosen.values()]
         wanted = [columns.index("index" if c in COMPUTED else c) for c, _ in self._columns]
         handle.select(tuple(wanted))
         self._computed = {"path": handle.path, "key": handle.key}
+        self._classes = handle.classes()
         self._fill, self._collate, self._batch_fn = fill, collate, batch_fn
         self._output = output
         self._convert = [_output.converter(output, about[i][1]) for i in wanted]
@@ -69,6 +75,8 @@ class Form:
     def _names(fields: Sequence[str]) -> Sequence[str]:
         if isinstance(fields, str):
             raise usage(f"fields is {fields!r}; it must be a list, for example ('image', 'label')")
+        if twice := [name for i, name in enumerate(fields) if name in fields[:i]]:
+            raise usage(f"fields has {twice[0]!r} twice; a dict gives them names of their own")
         return fields
 
     @staticmethod
@@ -78,8 +86,13 @@ class Form:
             there = columns + list(COMPUTED)
             raise usage(f"there is no field {name!r}{hint(name, there)}; there are {', '.join(there)}")
         if kind not in KINDS:
-            raise usage(f"the kind of {text!r} must be one of int, float")
+            raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, KINDS))}{hint(kind, KINDS)}")
+        if kind not in ("", "str") if name in COMPUTED else kind == "str" and name != "label":
+            raise usage(f"{text!r}: {name} is {'text' if name in COMPUTED else 'numbers'}, and cannot be {kind}")
         return name, KINDS[kind]
+
+    def _class_name(self, label: int) -> str:
+        return self._classes[label] if 0 <= label < len(self._classes) else str(label)
 
     def _value(self, i: int, m: _stoker.Memory, copy: bool) -> Any:
         name, kind = self._columns[i]
@@ -87,6 +100,8 @@ class Form:
             return [self._computed[name](sample) for sample in np.asarray(m).tolist()]
         if self._objects[i] and self._fill:
             return self._fill.objects.take(np.asarray(m), keep=copy)
+        if kind == "str":
+            return [self._class_name(label) for label in np.asarray(m).tolist()]
         if kind:
             return _output.from_numpy(self._output, np.asarray(m).astype(kind))
         value = self._convert[i](m)

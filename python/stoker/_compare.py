@@ -167,7 +167,7 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     labels     equal in 16 samples
     to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
     >>> found.pixels, found.labels, found.native
-    (0.0, 0, False)
+    (0.0, 0, True)
     """
     if not any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(dataloader).__mro__):
         raise usage(f"compare() takes a DataLoader of torch's, not a {type(dataloader).__name__}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of torchvision and torch that Stoker reads itself: ImageFolder, DatasetFolder, and parts and sums of them.
+"""Data sets of torchvision and torch that Stoker reads itself: ImageFolder, DatasetFolder, parts and sums; tensors.
 
 They are recognised by their attributes; nothing of theirs is imported. What is in doubt (a loader or a `__getitem__` of
 the user's, targets that are changed, files that Stoker does not list, other numbers of classes) stays as it is.
@@ -19,6 +19,9 @@ from ._convert import Converted
 from ._convert import transform as convert_transform
 from ._errors import Error
 from ._source import Source
+from ._types import NUMBERS
+
+MOST_FIELDS, MOST_DIMS = 13, 9  # of arrays that the engine reads
 
 
 @dataclass
@@ -108,3 +111,31 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     if converted is None or not (converted.sized or (more and converted.rest is None)):
         return None
     return found, converted
+
+
+def _plain(tensor: Any) -> bool:
+    """What is read in place gives the same: numbers in host memory that nobody differentiates, and no pixels."""
+    if str(tensor.layout) != "torch.strided" or tensor.device.type != "cpu" or tensor.requires_grad:
+        return False
+    name, shape = str(tensor.dtype).removeprefix("torch."), tensor.shape
+    pixels = name == "uint8" and len(shape) == 4 and shape[3] in (1, 3)
+    return name in NUMBERS and not pixels and 1 <= len(shape) <= MOST_DIMS and 0 not in shape
+
+
+def tensors(thing: Any) -> tuple[tuple[Any, ...], list[int] | None] | None:
+    """The tensors of a TensorDataset, and which rows of them a Subset has; None: it is neither.
+
+    >>> tensors([1, 2, 3]) is None
+    True
+    """
+    getitem = getattr(type(thing), "__getitem__", None)
+    if _made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
+        found = tensors(thing.dataset)
+        if found is None:
+            return None
+        rows = range(len(found[0][0])) if found[1] is None else found[1]
+        return found[0], [rows[int(i)] for i in thing.indices]
+    if not _made_by(getitem, "TensorDataset.__getitem__", "torch.utils.data.dataset"):
+        return None
+    good = 0 < len(thing.tensors) <= MOST_FIELDS and all(_plain(t) for t in thing.tensors)
+    return (tuple(thing.tensors), None) if good else None

@@ -42,16 +42,19 @@ class Transform:
     dtype: str | None = None  # of the ops' result, where an object of another library says it
     partly: bool = False  # a part of such an object runs in Python
     originals: list[Caller] = field(default_factory=list)  # all of it as functions, for samples of data sets
+    parallel: bool = False  # functions run in parallel, and are not seeded
 
 
 # ---------------------------------------------------------------- transforms
 
 
 def _add(to: Transform, item: Any) -> None:
+    if isinstance(item, type):
+        raise usage(f"transform has the class {item.__name__} in it; an object is needed: {item.__name__}(...)")
     if isinstance(item, Lambda):
-        to.functions.append(Caller(item.function, item.parallel))
+        to.functions.append(Caller(item.function, item.parallel or to.parallel))
     elif isinstance(item, FUNCTIONS):
-        to.functions.append(Caller(item, parallel=False))
+        to.functions.append(Caller(item, to.parallel))
     elif isinstance(item, (str, Op)):
         if to.functions and str(item).strip():
             raise usage(f"{item} comes after a function; ops of Stoker's own come first")
@@ -69,13 +72,13 @@ def _add_object(to: Transform, item: Any) -> None:
     elif type(item).__module__.split(".")[0] in FRAMEWORKS:
         raise usage(f"a transform of type {type(item).__module__}.{type(item).__name__} cannot be converted here")
     else:
-        to.functions.append(Caller(item, parallel=False))
+        to.functions.append(Caller(item, to.parallel))
 
 
 def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> None:
     rest = converted.rest
     if to.functions:
-        to.functions.append(Caller(item, parallel=False))
+        to.functions.append(Caller(item, to.parallel))
         return
     if rest and not converted.sized and not to.text:
         raise usage(
@@ -83,21 +86,21 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
             "put a crop before it, or give the data set (ImageFolder) instead of the path"
         )
     to.foreign, to.dtype = True, converted.dtype
-    to.originals.append(Caller(item, parallel=False))
+    to.originals.append(Caller(item, to.parallel))
     for op in converted.ops:
         _add(to, op)
     if rest:
         to.partly = True
-        to.functions.append(Caller(rest, parallel=rest.steady))
+        to.functions.append(Caller(rest, rest.steady or to.parallel))
 
 
-def transform_of(transform: Any) -> Transform:
+def transform_of(transform: Any, parallel: bool = False) -> Transform:
     """
     >>> import stoker
     >>> transform_of([stoker.Resize(8), "CenterCrop(8)"]).text
     'Resize(8) | CenterCrop(8)'
     """
-    to = Transform()
+    to = Transform(parallel=parallel)
     if transform is None:
         return to
     for item in transform if isinstance(transform, (list, tuple)) else [transform]:
@@ -148,7 +151,24 @@ def _from_arrays(arrays: Mapping[str, Any]) -> Given:
     return given
 
 
+def _from_tensors(source: Any, transform: Transform) -> Given | None:
+    """A TensorDataset is its tensors; integers keep their type, which labels would not."""
+    found = None if transform.text or transform.functions else _convert_set.tensors(source)
+    if found is None:
+        return None
+    names = ["x", "y"] if len(found[0]) <= 2 else [f"array{i}" for i in range(len(found[0]))]
+    arrays = dict(zip(names, found[0], strict=False))
+    if "y" in arrays and (y := arrays["y"]).ndim == 1 and not y.is_floating_point() and str(y.dtype) != "torch.int64":
+        arrays["target"] = arrays.pop("y")
+    given = _from_arrays(arrays)
+    if found[1] is not None:
+        given.options["subset"] = np.array(found[1], np.int64)
+    return given
+
+
 def _from_sequence(source: Sequence[Any]) -> Given | None:
+    if isinstance(source, tuple) and any(_is_array(a) for a in source):
+        source = tuple(np.asarray(a) if isinstance(a, (list, tuple)) else a for a in source)
     if isinstance(source, tuple) and source and all(_is_array(a) for a in source):
         names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
         return _from_arrays(dict(zip(names, source, strict=False)))
@@ -163,7 +183,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
         return None
     converted_set, converted = found
     if converted is not None:
-        first = Transform()
+        first = Transform(parallel=transform.parallel)
         _add_converted(first, converted_set.transform, converted)
         if first.functions and transform.text:
             raise usage(f"{transform.text} comes after a function of the data set's own transform; ops come first")
@@ -185,23 +205,35 @@ def _functions_for(transform: Transform) -> list[Caller]:
 
 def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     """whole: samples of data sets are handed over as they are, for collate_fn; transform: for their first part."""
-    if isinstance(source, (str, os.PathLike)):
-        return Given({"source": os.fspath(source)})
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return Given({"source": os.fsdecode(source)})
     if isinstance(source, Source):
         return Given(source.options())
     if _is_array(source):
         return _from_arrays({"x": source})
-    if isinstance(source, Mapping) and source and all(_is_array(a) for a in source.values()):
+    if isinstance(source, Mapping) and source:
+        others = [f"{k!r} is a {type(v).__name__}" for k, v in source.items() if not _is_array(v)]
+        if others:
+            raise usage(f"a dict of arrays is a source, but {others[0]}")
         return _from_arrays(source)
+    if isinstance(source, type) or getattr(source, "ndim", 1) == 0:
+        raise usage(
+            f"the source is {'the class ' + source.__name__ if isinstance(source, type) else 'a single number'}"
+        )
     if isinstance(source, (tuple, list)) and (given := _from_sequence(source)):
         return given
-    if (given := _from_set(source, transform)) is not None:
+    if (given := _from_tensors(source, transform) or _from_set(source, transform)) is not None:
         return given
+    if transform.text and not transform.originals:
+        raise usage(
+            f"{transform.text}: ops work on pictures that Stoker reads itself, and a {type(source).__name__} makes "
+            "its samples in Python; give torchvision's transform instead, or the folder, list or array they come from"
+        )
     functions = _functions_for(transform) if hasattr(source, "__getitem__") or hasattr(source, "__iter__") else []
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
         if len(source) == 0:
             raise usage("the data set has no samples")
-        fill: Fill = MapFill(source, whole, functions)
+        fill: Fill = MapFill(source, whole, functions, transform.parallel)
         return Given({"fill": (fill, len(source), fill.fields)}, fill)
     if hasattr(source, "__iter__"):
         fill = IterableFill(source, whole, functions)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
+from ._arguments import sample_numbers
 from ._batch import Form
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
@@ -95,6 +96,7 @@ class Loader:
         cache_dir: str | None = None,
         cache_size: int | str | None = None,
         progress: bool = False,
+        parallel: bool = False,
         **unknown: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
@@ -112,7 +114,7 @@ class Loader:
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
-        self._transform = transform_of(transform)
+        self._transform = transform_of(transform, bool(parallel))
         self._given = source_of(source, collate_fn is not None, self._transform)
         self._ranks = self._find_ranks()
         self._open(self._engine_options())
@@ -135,7 +137,12 @@ class Loader:
         if self._transform.functions and not self._given.fill:
             options["op"] = row_op(options, self._transform, self._output)
         self._options = options
-        handle = _stoker.Loader(options)
+        try:
+            handle = _stoker.Loader(options)
+        except Error:
+            raise
+        except (TypeError, ValueError) as error:  # a text that no text of C's can be
+            raise usage(f"the source, the ops or another text: {error}") from error
         a = self._arguments
         try:
             self._form = Form(
@@ -262,10 +269,10 @@ class Loader:
             if hasattr(one, "set_epoch"):
                 one.set_epoch(epoch)
         if self.batch_sampler is None:
-            samples = np.fromiter(map(int, sampler), np.int64)
+            samples = sample_numbers("the sampler", sampler)
             self._engine.set_order(epoch, samples, None)
         else:
-            batches = [np.asarray(b, np.int64) for b in sampler]
+            batches = [sample_numbers("the batch_sampler", b if isinstance(b, Iterable) else [b]) for b in sampler]
             sizes = [len(b) for b in batches]
             if 0 in sizes:
                 raise usage(f"batch {sizes.index(0)} of the batch_sampler is empty")
@@ -477,8 +484,12 @@ class Loader:
         """
         if not isinstance(state, dict):
             raise usage(f"the state is a {type(state).__name__}; state_dict() gives a dict")
+        try:
+            text = json.dumps(state)
+        except (TypeError, ValueError) as error:
+            raise usage(f"this is no state of a loader: {error}") from None
         self._drop_pending()
-        self._engine.set_state(json.dumps(state))
+        self._engine.set_state(text)
         self._generation += 1
         self._committed = False
         self._resumed_at_end = True

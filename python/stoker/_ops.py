@@ -6,8 +6,13 @@ They carry torchvision's names, argument names, order and defaults.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
+
+from ._errors import usage
+from ._nearest import hint
 
 Size = int | Sequence[int]
 Numbers = float | Sequence[float]
@@ -29,6 +34,20 @@ class Op:
     >>> stoker.RandomResizedCrop(224, scale=(0.5, 1)) | stoker.RandomHorizontalFlip()
     'RandomResizedCrop(224, scale=(0.5, 1)) | RandomHorizontalFlip'
     """
+
+    def __init_subclass__(cls) -> None:
+        """A keyword that an op does not have is told with the nearest that it has."""
+        init, names = cls.__init__, list(inspect.signature(cls.__init__).parameters)[1:]
+
+        @wraps(init)
+        def checked(self: Op, *args: Any, **keywords: Any) -> None:
+            for name in keywords:
+                if name not in names:
+                    takes = f"it takes {', '.join(names)}" if init is not Op.__init__ else "it takes none"
+                    raise usage(f"{cls.__name__} has no argument {name!r}{hint(name, names)}; {takes}")
+            init(self, *args, **keywords)
+
+        cls.__init__ = checked  # type: ignore[method-assign]
 
     def __init__(self, first: Sequence[Any] = (), **others: tuple[Any, Any]) -> None:
         """first: arguments without a name; others: name=(value, default)."""
@@ -244,5 +263,7 @@ class Lambda(Op):
     """
 
     def __init__(self, function: Callable[..., Any], parallel: bool = False) -> None:
+        if not callable(function):
+            raise usage(f"Lambda takes a function, and not {function!r}")
         super().__init__([getattr(function, "__name__", type(function).__name__)])
         self.function, self.parallel = function, parallel

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ._errors import usage
+from ._types import whole
 
 
 class Ranks(NamedTuple):
@@ -59,8 +60,9 @@ def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] 
     if rank is not None or world_size is not None:
         if rank is None or world_size is None:
             raise usage("rank and world_size go together")
+        rank, world_size = whole("rank", rank, -(2**31), 2**31 - 1), whole("world_size", world_size, 0, 2**31 - 1)
         if not 0 <= rank < world_size:
             raise usage(f"rank is {rank} of {world_size}; ranks count from 0 to world_size - 1")
-        return Ranks(int(rank), int(world_size), "as asked")
+        return Ranks(rank, world_size, "as asked")
     found = _from_torch() or _from_environment([("RANK", "WORLD_SIZE")], env, "RANK and WORLD_SIZE")
     return found or Ranks(0, 1, "nothing says otherwise")

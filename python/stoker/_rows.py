@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import usage
+from ._errors import DataError, usage
 from ._types import NUMBERS
 
 About = tuple[int, int, int, int, int, int]
@@ -208,7 +208,11 @@ class Fill:
     def __init__(self, caller: Caller, first: Any, whole: bool, functions: list[Caller]) -> None:
         """first: a sample that shows the form; whole: samples are handed over as they are, for collate_fn."""
         self.caller, self.objects, self.whole, self.functions = caller, Objects(), whole, functions
-        first = self.changed(0, first)
+        try:
+            first = self.changed(0, first)
+        except Exception as error:
+            words = f"the op failed on the first sample: {type(error).__name__}: {error}"
+            raise DataError(words, sample=0, stage="op") from error
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
             raise usage("the data set's first sample is empty")
@@ -252,10 +256,15 @@ class Fill:
 class MapFill(Fill):
     """A data set with `__getitem__`."""
 
-    def __init__(self, dataset: Any, whole: bool, functions: list[Caller]) -> None:
+    def __init__(self, dataset: Any, whole: bool, functions: list[Caller], parallel: bool) -> None:
         self.dataset = dataset
-        caller = Caller(dataset.__getitem__, parallel=False)
-        super().__init__(caller, caller(0, 0), whole, functions)
+        caller = Caller(dataset.__getitem__, parallel)
+        try:
+            first = caller(0, 0)
+        except Exception as error:
+            words = f"the data set failed on its first sample: {type(error).__name__}: {error}"
+            raise DataError(words, sample=0, stage="read") from error
+        super().__init__(caller, first, whole, functions)
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         sample = about[3]

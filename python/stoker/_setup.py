@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _stoker
+from ._arguments import check_types, weights_of
 from ._errors import DataError, Error, usage
 from ._input import Given, Transform
 from ._nearest import hint
@@ -24,7 +25,8 @@ LATER = {
 
 
 def check_order(a: Arguments) -> None:
-    """What is not there yet, and what excludes what."""
+    """What is of a wrong type, what is not there yet, and what excludes what."""
+    check_types(a)
     for name, words in LATER.items():
         if a[name] not in (None, False, "none", "cpu"):
             raise usage(f"{name}={a[name]!r}: {words}")
@@ -41,7 +43,7 @@ def check_order(a: Arguments) -> None:
 def _dtype(dtype: Any) -> int:
     name = dtype_name(dtype)
     if name not in NUMBERS:
-        raise usage(f"dtype is {dtype!r}{hint(name, NUMBERS)}")
+        raise usage(f"dtype is {dtype!r}; float32, float16, bfloat16 and uint8 are possible{hint(name, NUMBERS)}")
     return NUMBERS[name]
 
 
@@ -68,7 +70,7 @@ def _optional(a: Arguments, given: Given, transform: Transform) -> dict[str, Any
     if a["classes"] is not None:
         options["classes"] = [str(c) for c in a["classes"]]
     if a["weights"] is not None:
-        options["weights"] = np.ascontiguousarray(np.asarray(a["weights"]).ravel(), dtype=np.float64)
+        options["weights"] = weights_of(a["weights"])
     if a["exif"] is False or (a["exif"] is None and (given.foreign or transform.foreign)):
         options["no_exif"] = 1
     return options

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _stoker
+from ._arguments import check_types, sample_numbers
 from ._errors import usage
 from ._nearest import hint
+from ._types import whole
 
 Path = str | os.PathLike[str]
 Indices = NDArray[np.int64]
@@ -38,8 +40,12 @@ class Source:
     ) -> None:
         if not paths:
             raise usage("Source() needs at least one path")
-        self._paths = [os.fspath(p) for p in paths]
-        self._given = list(classes) if classes is not None else None
+        for p in paths:
+            if not isinstance(p, (str, bytes, os.PathLike)):
+                raise usage(f"Source() takes paths, and not a {type(p).__name__}")
+        check_types({"classes": classes})
+        self._paths = [os.fsdecode(p) for p in paths]
+        self._given = [str(c) for c in classes] if classes is not None else None
         self._handle = _stoker.Source(self._options())
         self._indices = None if indices is None else self._checked(indices)
 
@@ -50,7 +56,7 @@ class Source:
         return options
 
     def _checked(self, indices: Iterable[int]) -> Indices:
-        chosen = np.ascontiguousarray(list(indices) if not isinstance(indices, np.ndarray) else indices, dtype=np.int64)
+        chosen = sample_numbers("indices", indices)
         count = self._handle.count()
         wrong = chosen[(chosen < 0) | (chosen >= count)]
         if wrong.size:
@@ -146,7 +152,7 @@ class Source:
         >>> len(train), len(val)
         (6, 6)
         """
-        if not 0 < share < 1:
+        if not isinstance(share, (int, float)) or not 0 < share < 1:
             raise usage(f"split: the share is {share}; it must be between 0 and 1")
         if by not in (None, "class"):
             raise usage(f"split: by is {by!r}; None and 'class' are possible")
@@ -170,8 +176,7 @@ class Source:
         array([0, 0])
         """
         wanted = np.asarray(list(indices) if not isinstance(indices, np.ndarray) else indices)
-        if wanted.dtype == bool:
-            wanted = np.flatnonzero(wanted)
+        wanted = np.flatnonzero(wanted) if wanted.dtype == bool else sample_numbers("subset: indices", wanted)
         bad = wanted[(wanted < -len(self)) | (wanted >= len(self))] if wanted.size else wanted
         if bad.size:
             raise usage(f"subset: there is no sample {bad[0]}; there are {len(self)}")
@@ -185,7 +190,10 @@ class Source:
         """
         names = self.classes
         numbers = []
+        check_types({"classes": classes})
         for c in classes:
+            if not isinstance(c, str) and c not in range(len(names)):
+                raise usage(f"select: there is no class {c!r}; there are {len(names)}")
             if isinstance(c, str) and c not in names:
                 raise usage(f"select: there is no class {c!r}{hint(c, names)}")
             numbers.append(names.index(c) if isinstance(c, str) else c)
@@ -197,7 +205,7 @@ class Source:
         >>> len(stoker.Source(photos).take(5))
         5
         """
-        return self._part(self._numbers()[:n])
+        return self._part(self._numbers()[: whole("take: n", n, 0, 2**62)])
 
     def __add__(self, other: Source) -> Source:
         """One after the other; classes are joined by name.

@@ -65,8 +65,10 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     stoker.UsageError: batch_size is 2.5; it must be a whole number
     """
     try:
-        n = value.__index__()
+        n = None if isinstance(value, bool) else value.__index__()
     except (AttributeError, TypeError):
+        n = None
+    if n is None:
         raise usage(f"{name} is {value!r}; it must be a whole number") from None
     if not least <= n <= most:
         bound = f"{least} or more" if n < least else f"at most {most}"

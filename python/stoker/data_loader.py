@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._errors import usage
+from ._explain import line
 from ._loader import Loader
 from ._nearest import hint
 from ._output import framework
-from ._rows import undisturbed
+from ._rows import dtype_of, undisturbed
+from ._types import whole
 
 # Arguments without a meaning here: what they are by default, and why.
 UNUSED = {
-    "num_workers": (0, "threads of this process do the work, as many as there are CPUs for it"),
     "pin_memory": (False, "batches are in ordinary memory in this version"),
     "timeout": (0, "threads do not die unseen; Ctrl-C ends a wait"),
     "worker_init_fn": (None, "there are no worker processes; seeds are set for each sample"),
@@ -48,7 +49,7 @@ def is_iterable(dataset: Any) -> bool:
 
 def _is_plain(value: Any) -> bool:
     """A tensor, an array, a number or a text: what a batch holds without help."""
-    return hasattr(value, "dtype") or isinstance(value, (int, float, str, bytes))
+    return isinstance(value, (int, float, str, bytes)) or (hasattr(value, "dtype") and dtype_of(value) != "object")
 
 
 class _One:
@@ -102,8 +103,8 @@ class DataLoader(Loader):
     (3, 10, 4)
     >>> [labels.tolist() for _, labels in loader]
     [[0, 1, 4, 9], [16, 25, 36, 49], [64, 81]]
-    >>> "not used   num_workers=2" in loader.explain()
-    True
+    >>> print(loader.explain().splitlines()[-2])
+    workers    num_workers=2: 2 threads of this process
     """
 
     def __init__(
@@ -129,9 +130,12 @@ class DataLoader(Loader):
         **unknown: Any,
     ) -> None:
         given = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
+        parallel = unknown.pop("parallel", False)  # the one that torch has not
+        given["parallel"] = parallel
         for name in unknown:
             raise usage(f"DataLoader has no argument {name!r}{hint(name, given)}; stoker.Loader has more")
         torch = framework("torch")
+        workers = whole("num_workers", num_workers, 0, 1024)
         self._given_to_torch = given
         self.num_workers, self.pin_memory, self.generator = num_workers, pin_memory, generator
         self.timeout, self.worker_init_fn, self.prefetch_factor = timeout, worker_init_fn, prefetch_factor
@@ -145,6 +149,8 @@ class DataLoader(Loader):
             sampler=sampler,
             batch_sampler=batch_sampler,
             drop_last=drop_last,
+            threads=workers or None,
+            parallel=parallel,
             seed=undisturbed(torch.initial_seed if generator is None else generator.initial_seed) % 2**64,
             collate_fn=collate,
             batch_fn=batch_fn,
@@ -164,17 +170,19 @@ class DataLoader(Loader):
         source: Any, collate_fn: Callable[[list[Any]], Any] | None, batch_size: int | None
     ) -> tuple[Callable[[list[Any]], Any] | None, Callable[[Any], Any] | None]:
         from ._convert_set import dataset as read_here
+        from ._convert_set import tensors
 
         data = framework("torch.utils.data")
         if collate_fn is data.default_collate:
             collate_fn = None
         native = read_here(source) is not None
+        in_place = tensors(source) is not None
         if batch_size is None:
             one = _One(collate_fn or data.default_convert)
             return (_Labels(one) if native else one), None
         if collate_fn is not None:
             return (_Labels(collate_fn) if native else collate_fn), None
-        return (None, None) if native else _how_to_collate(source)
+        return (None, None) if native or in_place else _how_to_collate(source)
 
     @property
     def _sampled(self) -> bool:
@@ -193,9 +201,12 @@ class DataLoader(Loader):
         False
         """
         text = super().explain()
+        if self.num_workers:
+            threads = "one thread" if is_iterable(self.dataset) else f"{self.num_workers} threads"
+            text += line("workers", f"num_workers={self.num_workers}: {threads} of this process")
         for name, (default, why) in UNUSED.items():
             if self._given_to_torch[name] != default:
-                text += f"not used   {name}={self._given_to_torch[name]!r}: {why}\n"
+                text += line("not used", f"{name}={self._given_to_torch[name]!r}: {why}")
         return text
 
     def __getstate__(self) -> dict[str, Any]:

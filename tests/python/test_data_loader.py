@@ -82,7 +82,31 @@ CASES = {
     "stream with a length": (Lengthy, {"batch_size": 3}),
     "tensors": (lambda: data.TensorDataset(torch.arange(9.0), torch.arange(9)), {"batch_size": 2}),
     "one tensor": (lambda: data.TensorDataset(torch.arange(9.0)), {"batch_size": 2}),
+    "int32 and more": (
+        lambda: data.TensorDataset(torch.ones(9, 2, 3), torch.arange(9, dtype=torch.int32), torch.arange(9) > 4),
+        {"batch_size": 4},
+    ),
+    "int32": (lambda: data.TensorDataset(torch.ones(9, 2), torch.arange(9, dtype=torch.int32)), {"batch_size": 4}),
+    "bytes": (lambda: data.TensorDataset(torch.ones(9, 3, 4, 4, dtype=torch.uint8), torch.arange(9)), {}),
+    "pixels": (lambda: data.TensorDataset(torch.ones(9, 4, 4, 3, dtype=torch.uint8), torch.arange(9)), {}),
+    "strides": (lambda: data.TensorDataset(torch.arange(90.0).view(9, 10).T[:, ::2]), {"batch_size": 4}),
+    "complex": (lambda: data.TensorDataset(torch.ones(9, dtype=torch.complex64)), {"batch_size": 4}),
+    "bfloat16": (lambda: data.TensorDataset(torch.arange(9.0).bfloat16()), {"batch_size": 4}),
+    "part of tensors": (
+        lambda: data.Subset(data.Subset(data.TensorDataset(torch.arange(9.0), torch.arange(9)), [8, 3, 1, 2]), [3, 0]),
+        {"batch_size": 2},
+    ),
+    "tensors and collate_fn": (
+        lambda: data.TensorDataset(torch.arange(9.0), torch.arange(9)),
+        {"batch_size": 4, "collate_fn": double},
+    ),
+    "tensors without batches": (
+        lambda: data.TensorDataset(torch.arange(9.0), torch.arange(9)),
+        {"batch_size": None},
+    ),
 }
+NATIVE = {n for n, (make, _) in CASES.items() if "tensor" in n or n in ("int32 and more", "int32", "bytes", "strides")}
+NATIVE |= {"bfloat16"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -95,6 +119,19 @@ def test_same_batches(name):
         assert len(loader) == len(ours)
     for a, b in zip(theirs, ours, strict=True):
         assert equal(a, b), (a, b)
+
+
+def test_tensors_are_read_in_place():
+    x, y = torch.randn(1000, 4), torch.arange(1000)
+    loader = stoker.DataLoader(data.TensorDataset(x, y), batch_size=10)
+    assert "python" not in loader.explain() and loader._given.options["arrays"][0][2].ctypes.data == x.data_ptr()
+    x[5] = 7  # seen when it is read, not when the loader was made
+    loader.set_epoch(1)
+    assert (next(iter(loader))[0][5] == 7).all()
+    needs_grad = data.TensorDataset(torch.randn(4, 2, requires_grad=True))
+    assert "samples from TensorDataset" in stoker.DataLoader(needs_grad).explain()
+    train, val = data.random_split(data.TensorDataset(x, y), [900, 100], torch.Generator().manual_seed(1))
+    assert "python" not in stoker.DataLoader(val).explain() and len(stoker.DataLoader(train)) == 900
 
 
 def test_shuffle():
@@ -114,7 +151,8 @@ def test_attributes_and_what_is_not_used():
     assert loader.dataset is dataset and loader.batch_size == 4 and not loader.drop_last and len(loader) == 3
     assert len(loader.sampler) == 10 and loader.num_workers == 2 and loader.pin_memory
     words = loader.explain()
-    for name in ("num_workers=2", "pin_memory=True", "persistent_workers=True", "prefetch_factor=4"):
+    assert "workers    num_workers=2: 2 threads" in words and loader.stats().threads == 2
+    for name in ("pin_memory=True", "persistent_workers=True", "prefetch_factor=4"):
         assert f"not used   {name}:" in words
     assert "timeout" not in words
 
@@ -135,7 +173,18 @@ def test_ranks_are_left_to_the_sampler(monkeypatch):
     assert len(stoker.DataLoader(Squares(), batch_size=2)) == 5
 
 
+def test_parallel():
+    assert "seeded, one at a time" in stoker.DataLoader(Squares()).explain()
+    loader = stoker.DataLoader(Squares(), batch_size=4, parallel=True, num_workers=3)
+    assert "in parallel, not seeded" in loader.explain()
+    assert [int(y) for _, ys in loader for y in ys] == [i * i for i in range(10)]
+    assert "in parallel" in pickle.loads(pickle.dumps(loader)).explain()
+
+
 def test_mistakes():
+    for workers in (-1, 2.5, "2", True):
+        with pytest.raises(ValueError, match="num_workers is"):
+            stoker.DataLoader(Squares(), num_workers=workers)
     with pytest.raises(ValueError, match="sampler excludes shuffle"):
         stoker.DataLoader(Squares(), shuffle=True, sampler=[1])
     with pytest.raises(stoker.UsageError, match="did you mean num_workers"):
@@ -154,7 +203,7 @@ def test_pickle_and_state():
 def test_compare(name):
     make, k = CASES[name]
     found = stoker.compare(data.DataLoader(make(), **k), seconds=0.02)
-    assert found.ours > 0 and found.theirs > 0 and not found.native
+    assert found.ours > 0 and found.theirs > 0 and found.native == (name in NATIVE)
     assert not found.pixels and not found.labels
 
 

@@ -2,6 +2,8 @@
 """Data sets and iterables of the user's own."""
 
 import random
+import threading
+import traceback
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +49,30 @@ def test_deterministic(kind):
         runs.append([b.image for _ in range(2) for b in made])
     assert all(np.array_equal(a, b) for a, b in zip(*runs, strict=True))
     assert not np.array_equal(runs[0][0], runs[0][5])  # another epoch, other numbers
+
+
+def test_parallel():
+    """Two threads are in it at once, which one at a time could not be."""
+    both = threading.Barrier(2, timeout=30)
+
+    class Meeting(Squares):
+        def __getitem__(self, i):
+            if i in (1, 2):
+                both.wait()
+            return np.float32(i)
+
+    made = loader(Meeting(), parallel=True, threads=2, batch_size=50)
+    assert next(iter(made)).image.tolist() == list(range(50)) and "in parallel, not seeded" in made.explain()
+    again = threading.Barrier(2, timeout=30)
+
+    def meet(x):
+        if x[0, 0] in (1, 2):
+            again.wait()
+        return x
+
+    made = loader(Squares(), transform=meet, parallel=True, threads=2, batch_size=50)
+    assert len(next(iter(made)).label) == 50
+    assert "one at a time" in loader(Squares()).explain()
 
 
 def test_loaders_side_by_side_do_not_disturb_each_other():
@@ -101,6 +127,7 @@ def test_a_dataset_that_raises():
     with pytest.raises(stoker.DataError, match="KeyError") as caught:
         list(loader(Bad()))
     assert isinstance(caught.value.__cause__, KeyError) and caught.value.sample == 7
+    assert "in __getitem__" in "".join(traceback.format_exception(caught.value))  # its own lines are shown
     with pytest.warns(RuntimeWarning):
         assert sum(len(b.label) for b in loader(Bad(), on_error="skip", max_bad=0.5, batch_size=10)) == 49
 
@@ -109,8 +136,27 @@ def test_functions_change_the_first_part():
     made = loader(Squares(), transform=lambda x: x.sum(), batch_size=5)
     batch = next(iter(made))
     assert batch.image.tolist() == [0, 6, 12, 18, 24] and batch.label.tolist() == [0, 1, 4, 9, 16]
-    with pytest.raises(stoker.UsageError, match="ops work on pictures"):
+    with pytest.raises(stoker.UsageError, match="a Squares makes its samples in Python; give torchvision's transform"):
         loader(Squares(), transform="CenterCrop(8)")
+    with pytest.raises(stoker.UsageError, match="ops work on pictures"):
+        loader(Stream(3), transform=[stoker.CenterCrop(8), np.sum])
+
+
+def test_a_first_sample_that_raises():
+    def fail(x):
+        raise ZeroDivisionError("by design")
+
+    with pytest.raises(stoker.DataError, match="failed on its first sample: KeyError: 0") as caught:
+        loader(_Keyless())
+    assert isinstance(caught.value.__cause__, KeyError) and caught.value.sample == 0
+    with pytest.raises(stoker.DataError, match="the op failed on the first sample: ZeroDivisionError") as caught:
+        loader(Squares(), transform=fail)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+class _Keyless(Squares):
+    def __getitem__(self, i):
+        raise KeyError(i)
 
 
 def test_empty():

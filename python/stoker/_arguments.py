@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of wrong types, told before anything is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import usage
+
+Test = Callable[[Any], bool]
+
+
+def _is_flag(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, np.bool_)) or (type(value) is int and value in (0, 1))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _is_fields(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(v, str) for v in (*value, *value.values()))
+    return _is_names(value) and isinstance(value, Sequence) and all(isinstance(v, str) for v in value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+FLAG: tuple[Test, str] = (_is_flag, "True or False")
+RULES: dict[str, tuple[Test, str]] = {
+    **dict.fromkeys(("shuffle", "drop_last", "pad_last", "as_dict", "progress", "exif", "parallel"), FLAG),
+    "collate_fn": (callable, "a function"),
+    "batch_fn": (callable, "a function"),
+    "classes": (_is_names, "a list of names"),
+    "fields": (_is_fields, "a list of names, for example ('image', 'label'), or a dict of them"),
+    "max_bad": (_is_number, "a number"),
+    "sampler": (lambda v: isinstance(v, Iterable), "an iterable of sample numbers"),
+    "batch_sampler": (lambda v: isinstance(v, Iterable), "an iterable of lists of sample numbers"),
+    "cache_dir": (lambda v: isinstance(v, (str, bytes, os.PathLike)), "a path, or 'off'"),
+}
+
+
+def check_types(arguments: Mapping[str, Any]) -> None:
+    """
+    >>> check_types({"collate_fn": 3})
+    Traceback (most recent call last):
+    stoker.UsageError: collate_fn is 3; it must be a function
+    """
+    for name, (test, words) in RULES.items():
+        value = arguments.get(name)
+        if value is not None and not test(value):
+            raise usage(f"{name} is {value!r}; it must be {words}")
+
+
+def sample_numbers(what: str, samples: Iterable[Any]) -> NDArray[np.int64]:
+    """What a sampler gives: whole numbers, also as tensors of one.
+
+    >>> sample_numbers("the sampler", [3, np.int32(4)])
+    array([3, 4])
+    """
+
+    def numbers() -> Iterator[int]:
+        for value in samples:
+            try:
+                yield value.__index__()
+            except (AttributeError, TypeError):
+                raise usage(f"{what} gave {value!r}; whole numbers are needed, which count the samples") from None
+
+    return np.fromiter(numbers(), np.int64)
+
+
+def weights_of(value: Any) -> NDArray[np.float64]:
+    """
+    >>> weights_of([1, 2])
+    array([1., 2.])
+    """
+    try:
+        return np.ascontiguousarray(np.asarray(value).ravel(), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise usage(f"weights is {value!r}; it must be numbers, one for each sample") from None

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with what is given is told, with what would be right."""
+
+import numpy as np
+import pytest
+import stoker
+
+X = np.zeros((100, 1), np.float32)
+Y = np.arange(100)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"bacth_size": 3}, "did you mean batch_size"),
+        ({"batch_size": 0}, "1 or more"),
+        ({"batch_size": 10**9 * 5}, "at most"),
+        ({"batch_size": 10**9}, "memory"),
+        ({"batch_size": "8"}, "whole number"),
+        ({"transform": "Resize(256)"}, "CenterCrop"),
+        ({"transform": "CentreCrop(8)"}, "did you mean CenterCrop"),
+        ({"transform": 7}, "int"),
+        ({"transform": [lambda x: x, stoker.CenterCrop(8)]}, "come first"),
+        ({"layout": "NWHC"}, "did you mean NHWC"),
+        ({"dtype": "flaot32"}, "did you mean float32"),
+        ({"on_error": "ignore"}, "one of raise, skip, replace"),
+        ({"memory": "lots"}, "512M"),
+        ({"memory": 1000}, "memory"),
+        ({"rank": 1}, "go together"),
+        ({"rank": 2, "world_size": 2}, "0 to world_size - 1"),
+        ({"rank": "pbs"}, "slurm or mpi"),
+        ({"cache": "pixel"}, "did you mean pixels"),
+        ({"cache": "bytes", "cache_size": "much"}, "cache_size is 'much'"),
+        ({"device": "cuda"}, "host memory"),
+        ({"pin_memory": True}, "not in this version"),
+        ({"fidelity": "draft"}, "draft"),
+        ({"output": "numpi"}, "did you mean numpy"),
+        ({"fields": "image"}, "must be a list"),
+        ({"drop_last": True, "pad_last": True}, "exclude"),
+        ({"shuffle": True, "sampler": [1]}, "excludes shuffle"),
+        ({"batch_size": 2, "batch_sampler": [[1]]}, "excludes batch_size"),
+        ({"threads": 0}, "1 or more"),
+        ({"seed": -1}, "0 or more"),
+        ({"dtype": "uint8", "transform": "CenterCrop(8) | Normalize"}, "uint8"),
+        ({"weights": [1, 2]}, "weights"),
+        ({"classes": ["cat"]}, "dog"),
+        ({"batch_size": True}, "whole number"),
+        ({"batch_size": None}, "whole number"),
+        ({"batch_size": -1}, "1 or more"),
+        ({"shuffle": "yes"}, "True or False"),
+        ({"drop_last": "no"}, "True or False"),
+        ({"exif": "no"}, "True or False"),
+        ({"parallel": 3}, "True or False"),
+        ({"collate_fn": 3}, "a function"),
+        ({"batch_fn": "len"}, "a function"),
+        ({"classes": "cat"}, "a list of names"),
+        ({"classes": 5}, "a list of names"),
+        ({"classes": ["cat", "cat"]}, "given twice"),
+        ({"fields": 5}, "a list of names"),
+        ({"fields": [5]}, "a list of names"),
+        ({"fields": {"a": 5}}, "a list of names"),
+        ({"fields": []}, "fields is empty"),
+        ({"fields": ("image", "image")}, "'image' twice"),
+        ({"fields": {"a": "label:complex"}}, "one of int, float, str"),
+        ({"fields": {"a": "label:flaot64"}}, "did you mean float64"),
+        ({"fields": ["path:int"]}, "path is text"),
+        ({"fields": ["image:str"]}, "image is numbers"),
+        ({"sampler": 5}, "an iterable of sample numbers"),
+        ({"batch_sampler": 5}, "lists of sample numbers"),
+        ({"weights": "abc"}, "numbers, one for each sample"),
+        ({"weights": 5}, "1 weights for 12 samples"),
+        ({"steps_per_epoch": 0}, "1 or more"),
+        ({"max_bad": "a"}, "max_bad is 'a'; it must be a number"),
+        ({"max_bad": 2}, "up to 1"),
+        ({"rank": 1.5, "world_size": 2}, "rank is 1.5"),
+        ({"cache_dir": 5}, "a path, or 'off'"),
+        ({"dtype": 3}, "float32, float16, bfloat16 and uint8 are possible"),
+        ({"transform": stoker.CenterCrop}, r"an object is needed: CenterCrop\(...\)"),
+        ({"transform": b"CenterCrop(8)"}, "bytes"),
+        ({"transform": "CenterCrop(8)\0"}, "null"),
+        ({"threads": 10**6}, "at most 1024"),
+        ({"seed": "a"}, "whole number"),
+    ],
+)
+def test_wrong_arguments(photos, arguments, words):
+    arguments = {"transform": "CenterCrop(8)", **arguments}
+    with pytest.raises(stoker.UsageError, match=words) as caught:
+        stoker.Loader(photos, **arguments)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_wrong_sources(tmp_path, make):
+    with pytest.raises(FileNotFoundError):
+        stoker.Loader(tmp_path / "nothing", "CenterCrop(8)")
+    with pytest.raises(stoker.UsageError):
+        stoker.Loader(tmp_path, "CenterCrop(8)")  # empty
+    for nothing in (7, None, object()):
+        with pytest.raises(stoker.UsageError, match="the source is a"):
+            stoker.Loader(nothing)
+    with pytest.raises(stoker.UsageError, match="different lengths"):
+        stoker.Loader((X, Y[:7]))
+    with pytest.raises(stoker.UsageError):
+        stoker.Loader(np.zeros(0))
+    root = make(3)
+    loader = stoker.Loader(root, "CenterCrop(8)", threads=1)
+    for p in root.rglob("*.png"):
+        p.unlink()
+    with pytest.raises(stoker.DataError):
+        for _ in range(5):
+            list(loader)
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("", "empty name"),
+        ("a\0b", "null"),
+        (str, "the class str"),
+        (stoker.Source, "the class Source"),
+        (np.array(5), "a single number"),
+        ({"x": 1}, "'x' is a int"),
+        ({}, "no samples"),
+        ((np.zeros(3), ["a", "b", "c"]), "type <U1"),
+        ((np.zeros(3), [1, 2]), "different lengths"),
+        (np.zeros(3, complex), "complex128"),
+        (np.array(["a", "b"]), "numbers and bool"),
+        (np.zeros((2, 0)), "rows are empty"),
+        ({"index": np.zeros(3)}, "fields of every batch"),
+        ({"x" * 40: np.zeros(3)}, "1 to 31 bytes"),
+        (lambda: 3, "the source is a function"),
+    ],
+)
+def test_more_wrong_sources(source, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Loader(source, output="numpy")
+
+
+def test_sources_of_other_spellings(photos):
+    assert len(stoker.Loader(bytes(photos), "CenterCrop(8)")) == 12
+    batch = next(iter(stoker.Loader((np.zeros(3), [1, 2, 3]), batch_size=3, output="numpy")))
+    assert batch.label.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "k, words",
+    [
+        ({"sampler": ["a"]}, "the sampler gave 'a'"),
+        ({"sampler": [1.5]}, "the sampler gave 1.5"),
+        ({"sampler": [12]}, "12"),
+        ({"batch_sampler": [[1], ["a"]]}, "the batch_sampler gave 'a'"),
+        ({"batch_sampler": [[]]}, "batch 0 of the batch_sampler is empty"),
+    ],
+)
+def test_wrong_samplers(photos, k, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        list(stoker.Loader(photos, "CenterCrop(8)", output="numpy", **k))
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        (lambda src: stoker.Source(5), "takes paths, and not a int"),
+        (lambda src: stoker.Source(), "at least one path"),
+        (lambda src: src.split(2), "between 0 and 1"),
+        (lambda src: src.split("a"), "between 0 and 1"),
+        (lambda src: src.split(0.5, by="size"), "None and 'class'"),
+        (lambda src: src.subset(["a"]), "indices gave"),
+        (lambda src: src.subset([1.5]), "indices gave"),
+        (lambda src: src.take(-1), "0 or more"),
+        (lambda src: src.take("a"), "whole number"),
+        (lambda src: src.select(classes=[99]), "no class 99; there are 2"),
+        (lambda src: src.select(classes="cat"), "a list of names"),
+        (lambda src: stoker.verify(5), "takes paths"),
+        (lambda src: stoker.Resize(8, interpoltion=3), "did you mean interpolation"),
+        (lambda src: stoker.ToTensor(size=3), "it takes none"),
+        (lambda src: stoker.Lambda(5), "Lambda takes a function"),
+        (lambda src: stoker.Loader(X).set_epoch("a"), "whole number"),
+        (lambda src: stoker.Loader(X).load_state_dict({"a": object()}), "no state of a loader"),
+    ],
+)
+def test_wrong_calls(photos, wrong, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        wrong(stoker.Source(photos))
+
+
+def test_kinds_of_fields(photos):
+    kinds = {"name": "label:str", "small": "label:uint8", "real": "label:float64", "path": "path:str", "raw": "label"}
+    batch = next(iter(stoker.Loader(photos, "CenterCrop(8)", fields=kinds, batch_size=12, output="numpy")))
+    assert batch.name == ["cat"] * 6 + ["dog"] * 6 and batch.path[0].endswith("00.png")
+    assert batch.small.dtype == np.uint8 and batch.real.dtype == np.float64 and batch.raw.dtype == np.int64
+
+
+def test_a_folder_that_is_deleted(make):
+    import shutil
+
+    root = make(3)
+    loader = stoker.Loader(root, "CenterCrop(8)", threads=1, batch_size=2)
+    shutil.rmtree(root)
+    with pytest.raises(stoker.DataError, match="No such file") as caught:
+        for _ in range(5):
+            list(loader)
+    assert caught.value.path.startswith(str(root)) and caught.value.sample is not None
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        stoker.Loader(root, "CenterCrop(8)")
