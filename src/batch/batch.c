@@ -122,6 +122,15 @@ static struct stk_memory *memory_new(struct depot *d, int field)
     return m;
 }
 
+static struct stk_memory *memory_made(struct depot *d, int field)
+{
+    struct stk_memory *m = memory_new(d, field);
+    pthread_mutex_lock(&d->lock);
+    d->n_out[field] += m != NULL;
+    pthread_mutex_unlock(&d->lock);
+    return m;
+}
+
 static struct stk_memory *memory_take(struct depot *d, int field)
 {
     pthread_mutex_lock(&d->lock);
@@ -129,12 +138,13 @@ static struct stk_memory *memory_take(struct depot *d, int field)
     if (m) {
         d->memories[field] = m->next;
         d->n_memories[field]--;
+        d->n_out[field]++;
     }
     pthread_mutex_unlock(&d->lock);
     if (m)
         atomic_fetch_sub_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
     else
-        m = memory_new(d, field);
+        m = memory_made(d, field);
     if (!m)
         return NULL;
     m->next = NULL;
@@ -144,15 +154,19 @@ static struct stk_memory *memory_take(struct depot *d, int field)
     return m;
 }
 
+/* What the caller kept beyond the ring's own is freed when it comes; but one may wait, for those who always keep some.
+ */
 static bool memory_put_back(struct stk_memory *m)
 {
     struct depot *d = m->depot;
     pthread_mutex_lock(&d->lock);
-    const bool wanted = !d->closed && d->n_memories[m->field] < d->keep;
+    int *const here = &d->n_memories[m->field], *const out = &d->n_out[m->field];
+    (*out)--;
+    const bool wanted = !d->closed && (*here == 0 || *here + *out < d->keep);
     if (wanted) {
         m->next = d->memories[m->field];
         d->memories[m->field] = m;
-        d->n_memories[m->field]++;
+        (*here)++;
         atomic_fetch_add_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
     }
     pthread_mutex_unlock(&d->lock);

@@ -43,7 +43,7 @@ struct depot {
     pid_t pid;
     pthread_mutex_t lock;
     bool closed;
-    int keep;              /* how many of each may wait here */
+    int keep;              /* how many of each there are, unless the caller keeps more */
     int64_t rows;          /* of a batch */
     int n_fields, n_plain; /* the first n_plain are fields to be seen by stk_field_at */
     struct field fields[FIELD_MAX];
@@ -51,8 +51,8 @@ struct depot {
     struct stk_batch *batches;
     int n_batches;
     struct stk_memory *memories[FIELD_MAX];
-    int n_memories[FIELD_MAX];
-    _Atomic int64_t bytes_out, bytes_in; /* with others; waiting here */
+    int n_memories[FIELD_MAX], n_out[FIELD_MAX]; /* waiting here; with others */
+    _Atomic int64_t bytes_out, bytes_in;         /* with others; waiting here */
 };
 
 /* fields: of one row; the arrays get the number of rows as first dimension. allocator may be NULL. */
@@ -61,7 +61,7 @@ int depot_open(struct depot **out, const struct field *fields, int n_fields, int
 /* The loader is done with it; also NULL. */
 void depot_close(struct depot *d);
 
-/* How many batches may wait in it from now on: only ever more. */
+/* How many batches there are from now on, unless the caller keeps more: only ever more. */
 void depot_keep(struct depot *d, int keep);
 /* Makes all that it may keep, so that none has to be made later. */
 int depot_fill(struct depot *d, stk_error *e);

@@ -124,6 +124,31 @@ static void sizes_are_checked(void)
     CHECK_EQ(depot_batch_bytes(&huge, 1, 0), 0);
 }
 
+/* Two are with the ring: of what the caller kept, one may wait. Who always keeps some has none made anew. */
+static void kept_ones_are_freed(void)
+{
+    struct depot *d = depot_of(5, 3);
+    struct stk_batch *b[10];
+    for (int i = 0; i < 10; i++)
+        b[i] = depot_take(d);
+    for (int i = 2; i < 10; i++)
+        stk_release(b[i]);
+    CHECK_EQ(live, 3 * 3);
+    for (int i = 2; i < 10; i++)
+        b[i] = depot_take(d);
+    const int before = made;
+    for (int i = 0; i < 100; i++) {
+        stk_release(b[i % 10]);
+        b[i % 10] = depot_take(d);
+    }
+    CHECK_EQ(made, before);
+    for (int i = 0; i < 10; i++)
+        stk_release(b[i]);
+    CHECK_EQ(live, 3 * 3);
+    depot_close(d);
+    CHECK_EQ(live, 0);
+}
+
 /* In a child nothing is given back, and nothing hangs. */
 static void a_child_leaves_it_alone(void)
 {
@@ -146,6 +171,6 @@ static void a_child_leaves_it_alone(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(has_fields), T(memory_comes_back), T(a_label_does_not_hold_the_images), T(compacts), T(sizes_are_checked),
-          T(a_child_leaves_it_alone))
+    TESTS(T(has_fields), T(memory_comes_back), T(kept_ones_are_freed), T(a_label_does_not_hold_the_images), T(compacts),
+          T(sizes_are_checked), T(a_child_leaves_it_alone))
 }
