@@ -10,8 +10,6 @@ import sys
 import textwrap
 import threading
 import time
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,13 +66,14 @@ def test_memory_of_kept_batches_comes_back():
     big = np.zeros((64, 1 << 18), np.float32)  # a batch is 8 MiB
     loader = stoker.Loader(big, batch_size=8, output="numpy")
     list(loader)
-    before = resident()
+    before, ring = resident(), loader.stats().memory_bytes
     kept = [b for _ in range(4) for b in loader]
     assert loader.stats().kept_bytes > 200 << 20
     del kept
     gc.collect()
     list(loader)
-    assert resident() - before < 40 << 20 and loader.stats().kept_bytes < 20 << 20
+    ring = loader.stats().memory_bytes - ring  # which may look further ahead by now
+    assert resident() - before - ring < 20 << 20 and loader.stats().kept_bytes < 20 << 20
 
 
 def test_an_idle_loader_costs_nothing(photos):
@@ -262,29 +261,3 @@ def test_the_command_is_the_same_program():
         pytest.skip("the command is not beside this Python")
     done = subprocess.run([command, "info"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and stoker.__version__ in done.stdout
-
-
-def test_the_wheel_works_alone(tmp_path, photos):
-    """No compiler, no framework, nothing but NumPy."""
-    wheels = list(Path(__file__).parents[2].glob("build*/wheel/stoker-*.whl"))
-    if not wheels:
-        pytest.skip("there is no wheel; tools/wheel.sh builds it")
-    with zipfile.ZipFile(wheels[0]) as wheel:
-        wheel.extractall(tmp_path)
-    there = Path(np.__file__).parents[1]
-    for name in ("numpy", "numpy.libs"):
-        if (there / name).exists():
-            (tmp_path / name).symlink_to(there / name)
-    code = f"""if True:
-        import stoker, sys
-        assert stoker.__file__.startswith({str(tmp_path)!r})
-        print(next(iter(stoker.Loader({str(photos)!r}, "RandomResizedCrop(8) | Normalize", batch_size=3))).image.shape)
-        print("torch" in sys.modules)
-    """
-    env = {"PYTHONPATH": str(tmp_path), "PATH": "", "STOKER_CACHE_DIR": "off"}
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env=env)
-    assert done.stdout == "(3, 3, 8, 8)\nFalse\n", done.stderr
-    command = next(tmp_path.glob("stoker-*.data/scripts/stoker"))
-    command.chmod(0o755)
-    done = subprocess.run([str(command), "ls", str(photos)], capture_output=True, text=True, timeout=60, env=env)
-    assert done.returncode == 0 and "12" in done.stdout
