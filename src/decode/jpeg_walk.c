@@ -97,7 +97,7 @@ static bool go_to(struct jpeg_walk *w, int64_t mcu)
 bool jpeg_walk_begin(struct jpeg_walk *w, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
                      size_t n, struct jpeg_points *points)
 {
-    *w = (struct jpeg_walk){.points = points};
+    *w = (struct jpeg_walk){.points = points, .known = points ? points->n : 0};
     return jpeg_scan_begin(&w->scan, f, store, bytes, n) && arrive(w);
 }
 
@@ -112,7 +112,7 @@ bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const 
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole)
 {
     const int64_t mcu = end * row_mcus(w);
-    if (w->points && !whole && group_of(w, mcu) < w->points->n)
+    if (w->points && !whole && group_of(w, mcu) < w->known)
         return leave(w); /* what lies behind was seen when they were made */
     return go_to(w, mcu) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
 }

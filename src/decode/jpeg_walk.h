@@ -16,6 +16,7 @@ struct jpeg_walk {
     struct jpeg_scan scan;
     int64_t at;                 /* MCUs behind us */
     struct jpeg_points *points; /* NULL: none are used, none are made */
+    int32_t known;              /* of them, before this walk */
 };
 
 bool jpeg_walk_begin(struct jpeg_walk *w, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_jpeg.c -- any bytes as a JPEG: our decoder, without checkpoints, making them and using them, against libjpeg's
+ * verdict, words, warnings and pixels. Then checkpoints that were tampered with: they may cost time, nothing else.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "decode/decode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_PIXELS = 1 << 18, CROPS = 4 };
+
+struct run {
+    const uint8_t *data;
+    size_t size;
+    struct head head;
+    struct decoder *decoder;
+    struct arena ours, theirs;
+    struct buf notes;
+};
+
+static void require(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+static int decode(struct run *r, const struct want *w, struct arena *a, struct image *im, int *warnings, stk_error *e)
+{
+    const size_t scratch = decode_scratch(&r->head, w);
+    require(scratch > 0 && arena_reserve(a, scratch) == 0);
+    *e = (stk_error){0};
+    return decode_pixels(r->decoder, r->data, r->size, &r->head, w, a, im, warnings, e);
+}
+
+static void keep_notes(struct run *r)
+{
+    size_t n;
+    const void *made = decoder_new_notes(r->decoder, &n);
+    if (made) {
+        r->notes.len = 0;
+        require(buf_add(&r->notes, made, n) == 0);
+    }
+}
+
+static void compare(struct run *r, const struct want *want, bool noting)
+{
+    struct want w = *want;
+    struct image a, b;
+    stk_error e, f;
+    int warnings, reference_warnings;
+    if (noting)
+        decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+    const int rc = decode(r, &w, &r->ours, &a, &warnings, &e);
+    keep_notes(r);
+    w.reference = true;
+    require(decode(r, &w, &r->theirs, &b, &reference_warnings, &f) == rc);
+    require(warnings == reference_warnings && strcmp(e.text, f.text) == 0);
+    for (int32_t y = 0; rc == STK_OK && y < a.h; y++)
+        require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
+}
+
+static struct rect some_crop(const struct head *h, uint64_t seed)
+{
+    const uint64_t r = hash_mix(seed, 1), s = hash_mix(seed, 2);
+    struct rect c;
+    c.w = 1 + (int32_t)(r % (uint64_t)head_width(h));
+    c.h = 1 + (int32_t)(s % (uint64_t)head_height(h));
+    c.x = (int32_t)(r / 65536 % (uint64_t)(head_width(h) - c.w + 1));
+    c.y = (int32_t)(s / 65536 % (uint64_t)(head_height(h) - c.h + 1));
+    return c;
+}
+
+/* With a right checksum, so that it is not noticed at once. */
+static void tamper(struct run *r, uint64_t seed)
+{
+    const size_t n = r->notes.len - 8;
+    for (uint64_t i = 0; i < 3; i++)
+        r->notes.data[hash_mix(seed, i) % n] ^= (uint8_t)(1 << (hash_mix(seed, i + 7) & 7));
+    const uint64_t sum = hash_bytes(r->notes.data, n, 0);
+    for (int i = 0; i < 8; i++)
+        r->notes.data[n + (size_t)i] = (uint8_t)(sum >> 8 * i);
+}
+
+static void try_all(struct run *r, uint64_t seed)
+{
+    const struct want all = {.crop = {0, 0, head_width(&r->head), head_height(&r->head)}};
+    const struct want to_the_end = {.crop = all.crop, .whole = true};
+    for (uint64_t i = 0; i < CROPS; i++) {
+        const struct want w = {.crop = some_crop(&r->head, hash_mix(seed, i))};
+        compare(r, &w, i > 0);
+    }
+    compare(r, &all, true);
+    compare(r, &to_the_end, false);
+    if (r->notes.len < 16)
+        return;
+    tamper(r, seed);
+    struct image im;
+    stk_error e;
+    int warnings;
+    const struct want w = {.crop = some_crop(&r->head, seed)};
+    decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+    decode(r, &w, &r->ours, &im, &warnings, &e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct decode_limits limits = {.max_pixels = MAX_PIXELS};
+    struct run r = {.data = data, .size = size};
+    if (decode_head(data, size, &limits, &r.head, NULL) != STK_OK || r.head.format != STK_JPEG)
+        return 0;
+    require(decoder_new(&r.decoder, STK_CPU_DEFAULT, NULL) == STK_OK);
+    try_all(&r, hash_bytes(data, size, 0));
+    decoder_free(r.decoder);
+    arena_done(&r.ours);
+    arena_done(&r.theirs);
+    buf_done(&r.notes);
+    return 0;
+}
