@@ -27,6 +27,7 @@
 enum {
     LOOK_UPS = 4, /* between refills, each of HUFF_BITS at most */
     FILLED = 56,  /* bits that there are after a refill */
+    LONGEST_VALUE = 15,
     RST0 = 0xd0,
     EOI = 0xd9,
     AHEAD = 8 /* bytes that libjpeg reads ahead, FF 00 for one */
@@ -111,6 +112,13 @@ APART int find_code(const struct huff_codes *c, uint64_t bits)
     return -1;
 }
 
+/* As the table has it for a value that lies beyond; 0: there is no such code. */
+APART uint64_t find_long(const struct huff_codes *c, uint64_t bits)
+{
+    const int code = find_code(c, bits);
+    return code < 0 ? 0 : huff_long((unsigned)code & 255, (uint8_t)(code >> 8));
+}
+
 /* ------------------------------------------------------------------ blocks */
 
 /* The difference to the block before. */
@@ -127,21 +135,24 @@ INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
     return true;
 }
 
-/* A coefficient that the table does not hold; its index, HUFF_END more at the end of the block, or -1. */
+/* A coefficient whose value, or even its code, lies beyond the table; its index, HUFF_END more at the end of the block,
+ * or -1. */
 INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entry, int k, int16_t *coef)
 {
-    refill(r);
-    const int code = entry ? (int)(entry >> 8) : find_code(&t->codes, r->bits);
-    if (code < 0)
-        return -1;
-    const unsigned symbol = (unsigned)code >> 8, size = symbol & 15;
-    drop(r, (unsigned)code & 255);
-    if (size == 0)
-        return symbol == 0xf0 ? k + 16 : k + HUFF_END;
-    k += (int)(symbol >> 4) + 1;
+    if (entry) {
+        if (r->n < HUFF_BITS + LONGEST_VALUE)
+            refill(r);
+    } else {
+        refill(r);
+        entry = find_long(&t->codes, r->bits);
+        if (entry == 0)
+            return -1;
+    }
+    const unsigned total = (unsigned)(entry >> 24), size = (unsigned)(entry >> 16) & 255;
+    k += (int)(entry >> 8 & 255);
     if (coef)
-        coef[place[k]] = (int16_t)value_of(r->bits, size);
-    drop(r, size);
+        coef[place[k]] = (int16_t)value_of(r->bits << (total - size), size);
+    drop(r, total);
     return k;
 }
 
@@ -208,56 +219,85 @@ bool jpeg_scan_settle(struct jpeg_scan *s)
     return s->frame->restart == 0 || s->to_restart > 0 || restart(s);
 }
 
-INLINE bool read_block(struct jpeg_scan *s, struct jpeg_bits *r, int c, int16_t *coef, uint8_t *last)
-{
-    refill(r);
-    if (!read_dc(r, s->dc_tables[c], &s->dc[c]))
-        return false;
-    const int k = read_ac(r, s->ac_tables[c], coef);
-    if (coef) {
-        coef[0] = s->dc[c];
-        *last = (uint8_t)k;
-    }
-    return k >= 0 && k <= 63;
-}
+/* A block of every MCU: how it is decoded, and where the next one of its kind goes. */
+struct step {
+    const struct huff_dc *dc_table;
+    const struct huff_ac *ac_table;
+    int16_t *dc;
+    int16_t *coef;
+    uint8_t *last;
+    size_t apart; /* blocks, from MCU to MCU */
+};
 
-INLINE bool read_mcu(struct jpeg_scan *s, struct jpeg_bits *r, int32_t i, const struct jpeg_blocks *to)
+enum { MCU_BLOCKS = 6 }; /* at most */
+
+static int steps_of(struct jpeg_scan *s, const struct jpeg_blocks *to, struct step *steps)
 {
+    int n = 0;
     for (int c = 0; c < s->frame->n_components; c++) {
         const int h = s->frame->component[c].h;
         for (int v = 0; v < s->frame->component[c].v; v++)
-            for (int x = 0; x < h; x++) {
-                const size_t block = (size_t)(i * h + x);
-                int16_t *coef = to ? to->coef[c][v] + block * JPEG_BLOCK : NULL;
-                if (!read_block(s, r, c, coef, to ? to->last[c][v] + block : NULL))
-                    return false;
-            }
+            for (int x = 0; x < h; x++)
+                steps[n++] = (struct step){.dc_table = s->dc_tables[c],
+                                           .ac_table = s->ac_tables[c],
+                                           .dc = &s->dc[c],
+                                           .coef = to ? to->coef[c][v] + x * JPEG_BLOCK : NULL,
+                                           .last = to ? to->last[c][v] + x : NULL,
+                                           .apart = (size_t)h};
     }
-    return r->n >= r->made_up;
+    return n;
 }
 
-INLINE bool read_mcus(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to)
+/* stored: whether anybody wants the coefficients. */
+INLINE bool read_block(struct jpeg_bits *r, struct step *p, bool stored)
 {
-    for (int32_t i = 0; i < mcus; i++) {
-        if (!jpeg_scan_settle(s))
-            return false;
-        s->to_restart--;
-        struct jpeg_bits r = s->in;
-        if (!read_mcu(s, &r, i, to))
-            return false;
-        s->in = r;
+    refill(r);
+    if (!read_dc(r, p->dc_table, p->dc))
+        return false;
+    const int k = read_ac(r, p->ac_table, stored ? p->coef : NULL);
+    if (k < 0 || k > 63)
+        return false;
+    if (stored) {
+        p->coef[0] = *p->dc;
+        *p->last = (uint8_t)k;
+        p->coef += p->apart * JPEG_BLOCK;
+        p->last += p->apart;
     }
+    return true;
+}
+
+/* The bits are kept apart from the scan, in registers, from one restart to the next. */
+INLINE bool read_mcus(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to, bool stored)
+{
+    struct step steps[MCU_BLOCKS];
+    const int n = steps_of(s, to, steps);
+    struct jpeg_bits r = s->in;
+    for (int32_t i = 0; i < mcus; i++) {
+        if (s->frame->restart) {
+            s->in = r;
+            if (!jpeg_scan_settle(s))
+                return false;
+            s->to_restart--;
+            r = s->in;
+        }
+        for (int k = 0; k < n; k++)
+            if (!read_block(&r, &steps[k], stored))
+                return false;
+        if (r.n < r.made_up)
+            return false;
+    }
+    s->in = r;
     return true;
 }
 
 bool jpeg_scan_read(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to)
 {
-    return read_mcus(s, mcus, to);
+    return read_mcus(s, mcus, to, true);
 }
 
 bool jpeg_scan_skip(struct jpeg_scan *s, int32_t mcus)
 {
-    return read_mcus(s, mcus, NULL);
+    return read_mcus(s, mcus, NULL, false);
 }
 
 /* ------------------------------------------------------------------ where it is */

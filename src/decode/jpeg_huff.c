@@ -63,18 +63,11 @@ bool huff_dc_make(struct huff_dc *t, const uint8_t *spec)
 
 /* ------------------------------------------------------------------ AC */
 
-/* One coefficient: its bits, its advance, its value; or, with no bits, the length of its code and its symbol. */
+/* One coefficient: its bits, its advance, its value; or, with no bits, what huff_long says of its code. */
 struct single {
     uint8_t bits, advance;
     int16_t value;
 };
-
-static uint8_t advance_of(uint8_t symbol)
-{
-    if (symbol & 15)
-        return (uint8_t)((symbol >> 4) + 1);
-    return symbol == 0xf0 ? 16 : HUFF_END;
-}
 
 /* All runs of bits that begin with one code; how many they are. */
 static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
@@ -83,13 +76,13 @@ static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
     const unsigned size = symbol & 15, total = length + size;
     if (total > HUFF_BITS) {
         for (size_t i = 0; i < n; i++)
-            to[i] = (struct single){.advance = (uint8_t)length, .value = symbol};
+            to[i] = (struct single){.advance = huff_advance(symbol), .value = (int16_t)(size | total << 8)};
         return n;
     }
     const size_t same = (size_t)1 << (HUFF_BITS - total);
     const int half = size ? 1 << (size - 1) : 0;
     for (int v = 0; v < 1 << size; v++) {
-        const struct single s = {(uint8_t)total, advance_of(symbol), (int16_t)(v < half ? v - 2 * half + 1 : v)};
+        const struct single s = {(uint8_t)total, huff_advance(symbol), (int16_t)(v < half ? v - 2 * half + 1 : v)};
         for (size_t i = 0; i < same; i++)
             *to++ = s;
     }

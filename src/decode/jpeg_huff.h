@@ -27,8 +27,8 @@ struct huff_codes {
 /*
  * What the next HUFF_BITS bits hold: one or two coefficients with their values. From the lowest byte on: how many bits
  * they are, by how much the first and both together advance the index, the bits of the first alone; then 16 bits for
- * each value. Where there is only one, it stands in both places. The lowest byte is 0 where the value lies beyond (then
- * the code's length and its symbol follow), and all is 0 where the code does.
+ * each value. Where there is only one, it stands in both places. The lowest byte is 0 where the value lies beyond (see
+ * huff_long), and all is 0 where the code does.
  */
 struct huff_ac {
     uint64_t pair[1 << HUFF_BITS];
@@ -40,6 +40,21 @@ struct huff_dc {
     uint16_t look[1 << HUFF_DC_BITS];
     struct huff_codes codes;
 };
+
+/* By how much a symbol advances the index. */
+static inline uint8_t huff_advance(uint8_t symbol)
+{
+    if (symbol & 15)
+        return (uint8_t)((symbol >> 4) + 1);
+    return symbol == 0xf0 ? 16 : HUFF_END;
+}
+
+/* A code without its value: 0, the advance, how many bits the value has, how many they are together. */
+static inline uint32_t huff_long(unsigned length, uint8_t symbol)
+{
+    const unsigned size = symbol & 15;
+    return (uint32_t)huff_advance(symbol) << 8 | size << 16 | (length + size) << 24;
+}
 
 /* A table of a file: 16 counts, then as many symbols. false: libjpeg would refuse it. */
 bool huff_ac_make(struct huff_ac *t, const uint8_t *spec);

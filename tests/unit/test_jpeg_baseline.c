@@ -68,6 +68,17 @@ static const struct jpeg_spec frail[] = {
 };
 enum { N_FRAIL = sizeof frail / sizeof frail[0] };
 
+static void keep_new_notes(struct jpegs *j)
+{
+    size_t n;
+    const void *made = decoder_new_notes(j->decoder, &n);
+    CHECK(j->notes || !made);
+    if (made) {
+        j->notes->len = 0;
+        CHECK_EQ(buf_add(j->notes, made, n), 0);
+    }
+}
+
 /* The decoder as a whole gives libjpeg's verdict, words, warnings and pixels. */
 static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, const struct want *want, const char *name)
 {
@@ -82,7 +93,10 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
     if (w.crop.x + w.crop.w > head_width(&h) || w.crop.y + w.crop.h > head_height(&h))
         w.crop = (struct rect){0, 0, head_width(&h), head_height(&h)};
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(&h, &w)), 0);
+    if (j->notes)
+        decoder_lend_notes(j->decoder, j->notes->data, j->notes->len);
     const int rc = decode_pixels(j->decoder, bytes, n, &h, &w, &j->ours, &a, &warnings, &e);
+    keep_new_notes(j);
     w.reference = true;
     CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(&h, &w)), 0);
     const int reference =
@@ -94,6 +108,7 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
         jpegs_differ(j, name, &w.crop, "other pixels");
 }
 
+/* Crops with and without notes. */
 static void all_ways(struct jpegs *j, const uint8_t *bytes, size_t n, const struct jpeg_spec *s, uint32_t *seed,
                      const char *name)
 {
@@ -102,8 +117,13 @@ static void all_ways(struct jpegs *j, const uint8_t *bytes, size_t n, const stru
     const struct want wants[] = {{.crop = {0, 0, s->w, s->h}},
                                  {.crop = {0, 0, s->w, s->h}, .whole = true},
                                  {.crop = picture_crop(s->w, s->h, seed)}};
-    for (int i = 0; i < 3; i++)
-        same_as_libjpeg(j, exact, n, &wants[i], name);
+    struct buf notes = {0};
+    for (int i = 0; i < 9; i++) {
+        j->notes = i < 3 ? NULL : &notes; /* none, making them, with them */
+        same_as_libjpeg(j, exact, n, &wants[i % 3], name);
+    }
+    buf_done(&notes);
+    j->notes = NULL;
     free(exact);
 }
 
