@@ -70,10 +70,12 @@ static struct jpeg_blocks later(const struct jpeg_frame *f, const struct jpeg_bl
     return out;
 }
 
-/* A group of MCUs that checkpoints know at a time. */
+/* Where there are checkpoints, a group that they know at a time. */
 static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
     struct jpeg_walk *w = user;
+    if (!w->points)
+        return jpeg_walk_read(w, y, x, n, to);
     for (int32_t done = 0, k; done < n; done += k) {
         const int32_t in_group = POINTS_EVERY - (x + done) % POINTS_EVERY;
         const struct jpeg_blocks part = later(w->scan.frame, to, done);
