@@ -22,6 +22,8 @@
 
 enum { WHY_BYTES = 300 };
 
+static const double MIB = 1 << 20;
+
 /* ------------------------------------------------------------------ life */
 
 /* What kept pixels depend on beside the sample. */
@@ -49,7 +51,7 @@ static void log_why(const struct stk_loader *l)
     l->log.line(l->log.user, line);
 }
 
-void keep_open(struct stk_loader *l, size_t memory)
+static void open_cache(struct stk_loader *l, size_t memory)
 {
     struct keep *k = &l->keep;
     char folder[PATH_MAX] = "";
@@ -74,10 +76,19 @@ void keep_open(struct stk_loader *l, size_t memory)
     log_why(l);
 }
 
+void keep_open(struct stk_loader *l, size_t memory)
+{
+    const size_t points = keep_points_open(l, memory);
+    l->keep.what = STK_CACHE_NONE;
+    if (l->options.cache != STK_CACHE_NONE)
+        open_cache(l, memory - points);
+}
+
 void keep_close(struct keep *k)
 {
     cache_close(k->cache);
-    k->cache = NULL;
+    cache_close(k->points);
+    k->cache = k->points = NULL;
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -89,12 +100,28 @@ void keep_lap(_Atomic uint64_t *sum, uint64_t *clock)
     *clock = now;
 }
 
+uint64_t keep_identity(struct stk_loader *l, struct worker *w, int64_t sample)
+{
+    if (!w->identified)
+        w->identity = source_identity(l->source, sample);
+    w->identified = true;
+    return w->identity;
+}
+
+uint64_t keep_read_identity(struct stk_loader *l, struct worker *w, int64_t sample)
+{
+    const struct desk *d = &w->desk;
+    if (!w->identified || !w->identity || !d->lent)
+        return w->identity;
+    return source_identity_since(l->source, sample, d->reading.n_bytes, l->opened_s) == w->identity ? w->identity : 0;
+}
+
 bool keep_fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n)
 {
     struct cache *c = l->keep.cache;
     struct cache_entry e;
-    w->identity = cache_asks_id(c, sample) ? source_identity(l->source, sample) : 0;
-    while (cache_find(c, sample, w->identity, &e)) {
+    const uint64_t id = cache_asks_id(c, sample) ? keep_identity(l, w, sample) : 0;
+    while (cache_find(c, sample, id, &e)) {
         *bytes = e.bytes;
         *n = e.n;
         if (e.bytes) {
@@ -124,13 +151,15 @@ void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample)
 {
     const struct reading *r = &w->desk.reading;
     if (l->keep.what == STK_CACHE_BYTES && !w->from_cache)
-        cache_put(l->keep.cache, sample, w->identity, r->bytes, r->n_bytes);
+        cache_put(l->keep.cache, sample, keep_read_identity(l, w, sample), r->bytes, r->n_bytes);
 }
 
 /* ------------------------------------------------------------------ short cuts */
 
 bool keep_row(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row)
 {
+    w->identified = false;
+    w->identity = 0;
     if (l->keep.what == STK_CACHE_PIXELS)
         return keep_row_pixels(l, w, d, row);
     return l->keep.what == STK_CACHE_DCT && keep_row_pack(l, w, d, row);
@@ -149,19 +178,35 @@ static void explain_holding(struct stk_loader *l, struct buf *b)
 {
     struct cache_stats s;
     char why[WHY_BYTES];
-    const double mib = 1 << 20;
     cache_stats(l->keep.cache, &s);
     cache_why_not(l->keep.cache, why, sizeof why);
     buf_printf(b, "           %lld of %lld samples, %.1f MiB of at most %.1f MiB%s; found %lld times, %lld times not\n",
                (long long)s.entries, (long long)source_count(l->source),
-               (double)(s.on_disk ? s.disk_bytes : s.memory_bytes) / mib,
-               (double)(s.on_disk ? s.disk_most : s.memory_most) / mib, s.on_disk ? " for the whole folder" : "",
+               (double)(s.on_disk ? s.disk_bytes : s.memory_bytes) / MIB,
+               (double)(s.on_disk ? s.disk_most : s.memory_most) / MIB, s.on_disk ? " for the whole folder" : "",
                (long long)s.hits, (long long)s.misses);
     if (s.broken)
         buf_printf(b, "           %lld entries were not as they had been put, and were made anew\n",
                    (long long)s.broken);
     if (why[0])
         buf_printf(b, "           nothing more is kept: %s\n", why);
+}
+
+static void explain_points(struct stk_loader *l, struct buf *b)
+{
+    struct cache_stats s;
+    char why[WHY_BYTES];
+    cache_stats(l->keep.points, &s);
+    cache_why_not(l->keep.points, why, sizeof why);
+    buf_printf(b,
+               "points     of %lld JPEG files, so that crops are decoded from where they begin: %.1f MiB of at most "
+               "%.1f MiB\n",
+               (long long)s.entries, (double)s.memory_bytes / MIB, (double)s.memory_most / MIB);
+    if (s.on_disk)
+        buf_printf(b, "           and %.1f MiB of at most %.1f MiB in the cache folder, for later runs\n",
+                   (double)s.disk_bytes / MIB, (double)s.disk_most / MIB);
+    if (why[0])
+        buf_printf(b, "           no more of them are written: %s\n", why);
 }
 
 void keep_explain(struct stk_loader *l, struct buf *b)
@@ -177,4 +222,6 @@ void keep_explain(struct stk_loader *l, struct buf *b)
                k->chosen);
     if (k->cache)
         explain_holding(l, b);
+    if (k->points)
+        explain_points(l, b);
 }

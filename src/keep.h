@@ -17,7 +17,8 @@ struct worker;
 struct keep {
     stk_cache what; /* never DEFAULT or AUTO once open */
     struct cache *cache;
-    char chosen[256]; /* why this and no other */
+    struct cache *points; /* NULL: they would not help */
+    char chosen[256];     /* why this and no other */
 };
 
 /* Chooses and opens, within so many bytes of memory; never fails. */
@@ -31,13 +32,21 @@ bool keep_read(struct stk_loader *l, struct worker *w, int64_t sample);
 /* From a picture that was read and whose head is known: makes the pixels or the pack, keeps that, and makes the row
  * of it. false: not so, and the row is still to be made. */
 bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
+/* Before and after decode_pixels: the decoder gets its notes on the file, and what it noted now is kept. */
+void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample);
+void keep_notes(struct stk_loader *l, struct worker *w, int64_t sample);
 /* Keeps the bytes of a picture that proved good. */
 void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);
 
 /* For keep_*.c: the entry of a sample, wherever it lies, in the cache's memory or read into the desk's; and the time
  * since *clock, added to a sum. */
+/* Which state of the sample there is now; and of which its bytes are, which were read before or after that. 0: none. */
+uint64_t keep_identity(struct stk_loader *l, struct worker *w, int64_t sample);
+uint64_t keep_read_identity(struct stk_loader *l, struct worker *w, int64_t sample);
 bool keep_fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n);
 void keep_lap(_Atomic uint64_t *sum, uint64_t *clock);
+/* keep_points.c: opens l->keep.points within so much memory, and says how much it may take. */
+size_t keep_points_open(struct stk_loader *l, size_t memory);
 /* keep_pixels.c, keep_dct.c: keep_row and keep_fill of one kind. */
 bool keep_row_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
 bool keep_fill_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);

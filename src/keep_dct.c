@@ -64,6 +64,6 @@ bool keep_fill_pack(struct stk_loader *l, struct worker *w, const struct draw *d
     if (!pack || !decode_pack(w->desk.decoder, r->bytes, r->n_bytes, h, pack))
         return false;
     keep_lap(&w->count.decode_ns, &clock);
-    cache_put(l->keep.cache, (int64_t)d->sample, w->identity, pack->data, pack->len);
+    cache_put(l->keep.cache, (int64_t)d->sample, keep_read_identity(l, w, (int64_t)d->sample), pack->data, pack->len);
     return row_of_pack(l, w, d, pack->data, pack->len, row);
 }

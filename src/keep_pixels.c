@@ -108,7 +108,7 @@ bool keep_fill_pixels(struct stk_loader *l, struct worker *w, const struct draw 
     if (plan_run(l->plan, &v.head, &image, a, bytes + sizeof shape, NULL) != STK_OK ||
         !as_image(l, bytes, v.bytes, &kept))
         return false;
-    cache_put(l->keep.cache, (int64_t)d->sample, w->identity, bytes, v.bytes);
+    cache_put(l->keep.cache, (int64_t)d->sample, keep_read_identity(l, w, (int64_t)d->sample), bytes, v.bytes);
     const struct image part = part_of(&kept, v.rest.want.crop);
     const int rc = plan_run(l->plan, &v.rest, &part, a, row, NULL);
     keep_lap(&w->count.transform_ns, &clock);

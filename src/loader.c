@@ -66,6 +66,8 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
     if (rc == STK_OK)
         rc = reserve(l, w, &head, &job, e);
     if (rc == STK_OK)
+        keep_lend(l, w, (int64_t)d->sample);
+    if (rc == STK_OK)
         rc = decode_pixels(w->desk.decoder, r->bytes, r->n_bytes, &head, &job.want, &w->desk.arena, &image, &warnings,
                            e);
     clock = lap(&w->count.decode_ns, clock);
@@ -73,8 +75,10 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         atomic_fetch_add_explicit(&w->count.warnings, 1, memory_order_relaxed);
     if (rc != STK_OK)
         return rc;
-    if (!warnings)
+    if (!warnings) {
         keep_bytes(l, w, (int64_t)d->sample);
+        keep_notes(l, w, (int64_t)d->sample);
+    }
 
     rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
     lap(&w->count.transform_ns, clock);

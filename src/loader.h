@@ -30,7 +30,9 @@ struct worker {
     uint8_t *made;     /* the picture that an op turns into the row; NULL: the op works in place */
     int64_t run;       /* rows a ticket, so that one is worth some 50 µs */
     uint64_t identity; /* of the sample at hand, when it was asked for */
+    bool identified;   /* it was */
     bool from_cache;   /* its bytes are the cache's */
+    size_t notes;      /* that the decoder has on it: bytes */
     struct counters count;
 };
 
@@ -61,6 +63,7 @@ struct stk_loader {
 
     /* Of what was delivered, under lock. */
     pthread_mutex_t lock;
+    int64_t opened_s; /* since 1970 */
     uint64_t opened_ns, waited_ns;
     int64_t batches, samples, bad, bad_epoch, bad_in_epoch;
     bool rotten;

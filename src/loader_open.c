@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -216,10 +217,9 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     budget_init(&l->budget, (size_t)s.scratch, l->options.threads);
-    if (l->options.cache != STK_CACHE_NONE) {
+    if (l->options.cache != STK_CACHE_NONE)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
-        keep_open(l, (size_t)s.kept);
-    }
+    keep_open(l, (size_t)s.kept);
     const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
     rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
     if (rc == STK_OK)
@@ -322,6 +322,7 @@ int loader_open(struct stk_loader *l, stk_error *e)
     const stk_options *o = &l->options;
     l->pid = getpid();
     l->opened_ns = now_ns();
+    l->opened_s = (int64_t)time(NULL);
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->getting, NULL);
     l->op = o->op ? *o->op : (stk_op_hook){0};

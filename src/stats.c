@@ -45,6 +45,8 @@ static void add_memory(stk_loader *l, stk_stats *s)
 static void add_cache(stk_loader *l, stk_stats *s)
 {
     struct cache_stats c;
+    cache_stats(l->keep.points, &c);
+    s->memory_bytes += c.memory_bytes;
     cache_stats(l->keep.cache, &c);
     s->memory_bytes += c.memory_bytes;
     s->cache_bytes = c.memory_bytes;

@@ -205,6 +205,9 @@ void cache_why_not(struct cache *c, char *buf, size_t n)
         return;
     struct store *s = &c->store;
     pthread_mutex_lock(&s->lock);
-    snprintf(buf, n, "%s", s->why);
+    if (s->full && !s->why[0])
+        snprintf(buf, n, "it is full; `stoker cache ls` shows what the folder holds");
+    else
+        snprintf(buf, n, "%s", s->why);
     pthread_mutex_unlock(&s->lock);
 }

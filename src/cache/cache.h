@@ -34,6 +34,7 @@ struct cache_options {
     const char *source; /* the data set's name, which tells it from others */
     uint64_t variant;   /* of what is kept, where it depends on more than the sample */
     int64_t disk;       /* the most that the folder may hold; 0: a share of what is free */
+    bool own;           /* disk counts this data set and kind alone */
 };
 
 /* How much more a folder could hold, with options.disk as given. */

@@ -65,6 +65,15 @@ void segment_close(struct segment *s)
     segment_none(s);
 }
 
+void segment_unlink(const struct segment *s, int dir)
+{
+    char file[SEGMENT_NAME + 8];
+    snprintf(file, sizeof file, "%s.index", s->name);
+    unlinkat(dir, file, 0);
+    snprintf(file, sizeof file, "%s.data", s->name);
+    unlinkat(dir, file, 0);
+}
+
 static int open_part(int dir, const char *name, const char *suffix, int flags)
 {
     char file[SEGMENT_NAME + 8];

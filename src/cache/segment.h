@@ -38,6 +38,7 @@ int segment_open(struct segment *s, int dir, const char *name);
 int segment_lock(struct segment *s, int dir);
 /* A new one, ours; 0, or the errno. */
 int segment_make(struct segment *s, int dir, const char *prefix);
+void segment_unlink(const struct segment *s, int dir);
 void segment_close(struct segment *s); /* also zeroed-by-segment_none, also twice */
 void segment_none(struct segment *s);
 

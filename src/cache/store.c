@@ -195,8 +195,10 @@ static int refuse(struct store *s, const char *what, int why)
 static void set_limits(struct store *s, const struct cache_options *o)
 {
     struct rlimit r;
-    s->held = folder_bytes(o->folder);
-    s->limit = o->disk > 0 ? o->disk : folder_share(s->dir, s->held, &s->spare);
+    const int64_t share = folder_share(s->dir, s->held, &s->spare);
+    s->limit = o->disk <= 0 || (o->own && share < o->disk) ? share : o->disk;
+    if (o->disk > 0 && !o->own)
+        s->spare = 0; /* as asked */
     s->file_limit = INT64_MAX / 2;
     if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < (rlim_t)s->file_limit)
         s->file_limit = (int64_t)r.rlim_cur; /* writing past it would be a signal */
@@ -213,16 +215,29 @@ int store_open(struct store *s, const struct cache_options *o)
     if (s->dir < 0)
         return refuse(s, "its folder cannot be made", why);
     snprintf(s->prefix, sizeof s->prefix, "%s.%016llx", cache_kind_name(o->kind), (unsigned long long)o->variant);
-    set_limits(s, o);
-    const int64_t held = s->held;
     look(s);
-    s->held = held; /* the folder's sum has them already */
+    s->found = s->n_spots;
+    s->held = o->own ? s->bytes : folder_bytes(o->folder);
+    set_limits(s, o);
     touch_segments(s);
     return 0;
 }
 
+/* Full of entries of which hardly one was of any use, though half of all samples were looked for: the files have
+ * changed since. The next run begins anew. Only what nobody writes to is deleted. */
+static void clear_stale(struct store *s)
+{
+    const uint64_t useful = s->useful + s->n_spots - s->found; /* with what was put in this run */
+    if (!s->full || useful >= (s->found + 15) / 16 || (int64_t)s->misses < s->samples / 2)
+        return;
+    for (int i = 0; i < s->n_segments; i++)
+        if (i == s->own || segment_lock(&s->segments[i], s->dir) == 0)
+            segment_unlink(&s->segments[i], s->dir);
+}
+
 void store_close(struct store *s)
 {
+    clear_stale(s);
     for (int i = 0; i < s->n_segments; i++)
         segment_close(&s->segments[i]);
     if (s->dir >= 0)
@@ -261,8 +276,10 @@ bool store_find(struct store *s, int64_t sample, uint64_t key, struct cache_entr
         look(s);
         i = look_up(s, key);
     }
-    if (i >= 0)
+    if (i >= 0) {
         slot = s->table[i] - 1 + FIRST;
+        s->useful++;
+    }
     pthread_mutex_unlock(&s->lock);
     if (i < 0)
         return false;
@@ -332,9 +349,11 @@ static int choose_own(struct store *s)
 static bool fits(struct store *s, size_t n)
 {
     const int64_t need = (int64_t)(n + sizeof(struct record));
-    if (s->read_only || n == 0 || n > INT32_MAX || need > s->limit - s->held)
+    if (s->read_only || n == 0 || n > INT32_MAX)
         return false;
-    return s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end;
+    const bool yes = need <= s->limit - s->held && (s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end);
+    s->full |= !yes;
+    return yes;
 }
 
 bool store_fits(struct store *s, size_t n)

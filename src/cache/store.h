@@ -30,13 +30,15 @@ struct store {
     struct spot *spots;
     uint32_t *table; /* key -> spot + 1 */
     uint32_t n_spots, max_spots, table_size;
+    uint32_t found; /* spots at open */
     struct segment segments[STORE_SEGMENTS];
-    int n_segments, own; /* own: the one that is written to; -1: none yet */
-    uint64_t misses;
+    int n_segments, own;                    /* own: the one that is written to; -1: none yet */
+    uint64_t misses, useful;                /* samples that were looked for by key and not found, and found */
     int64_t entries, bytes;                 /* that can be found */
     int64_t held, limit, file_limit, spare; /* of the whole folder; of one file; to be left free on the disk */
     int64_t unlooked;                       /* written since the free space was last looked at */
     bool read_only;                         /* nothing more is written */
+    bool full;                              /* something did not fit */
     char why[STORE_WORDS];
     _Atomic int64_t broken;
 };

@@ -141,7 +141,7 @@ static int peek_file(const struct source *s, struct reading *r, int64_t i, size_
     return STK_OK;
 }
 
-static uint64_t identity(const struct source *s, int64_t i)
+static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
 {
     const struct files *f = s->state;
     char below[PATH_MAX];
@@ -149,6 +149,8 @@ static uint64_t identity(const struct source *s, int64_t i)
     struct stat st;
     const size_t n = index_path(&f->index, i, below, sizeof below);
     if (n >= sizeof below || fstatat(f->dir, below, &st, 0) != 0 || !S_ISREG(st.st_mode) || !index_watch(&w, &st))
+        return 0;
+    if (r && ((size_t)st.st_size != r->bytes || w.seconds + 1 >= r->since))
         return 0;
     const uint64_t is[3] = {(uint64_t)st.st_size, (uint64_t)w.seconds, (uint64_t)w.nanoseconds};
     return hash_bytes(is, sizeof is, hash_bytes(below, n, 0));

@@ -11,6 +11,12 @@
 #include "source/names.h"
 #include "source/source.h"
 
+/* What is known of bytes that were read: their number, and when they were not yet. */
+struct source_read {
+    size_t bytes;
+    int64_t since;
+};
+
 struct source_ops {
     void (*close)(struct source *s);
     size_t (*path)(const struct source *s, int64_t i, char *buf, size_t n);
@@ -19,9 +25,10 @@ struct source_ops {
     int64_t (*bytes)(const struct source *s, int64_t i);
     int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);
     int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
-    uint64_t (*identity)(const struct source *s, int64_t i);                                   /* NULL: it has none */
-    bool (*file)(const struct source *s, int64_t i, int *dir, char *path, size_t n);           /* NULL: no files */
-    void (*note)(const struct source *s, int64_t i, int64_t size); /* of a file; NULL with it */
+    /* r: NULL where nothing was read. No function: samples have none. */
+    uint64_t (*identity)(const struct source *s, int64_t i, const struct source_read *r);
+    bool (*file)(const struct source *s, int64_t i, int *dir, char *path, size_t n); /* NULL: no files */
+    void (*note)(const struct source *s, int64_t i, int64_t size);                   /* of a file; NULL with it */
     void (*copy)(const struct source *s, int64_t i, int f, void *to);
     int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);

@@ -89,10 +89,10 @@ static int peek(const struct source *s, struct reading *r, int64_t i, size_t n, 
 }
 
 /* Parts may have samples of the same key. */
-static uint64_t identity(const struct source *s, int64_t i)
+static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
 {
     const struct source *p = part_of(s, &i);
-    const uint64_t own = source_identity(p, i);
+    const uint64_t own = p->ops->identity ? p->ops->identity(p, i, r) : 0;
     return own && p->place ? hash_bytes(p->place, strlen(p->place), own) : 0;
 }
 

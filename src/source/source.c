@@ -249,7 +249,13 @@ size_t source_read_bytes(const struct source *s, int64_t i)
 
 uint64_t source_identity(const struct source *s, int64_t i)
 {
-    return s->ops->identity ? s->ops->identity(s, i) : 0;
+    return s->ops->identity ? s->ops->identity(s, i, NULL) : 0;
+}
+
+uint64_t source_identity_since(const struct source *s, int64_t i, size_t bytes, int64_t since)
+{
+    const struct source_read r = {bytes, since};
+    return s->ops->identity ? s->ops->identity(s, i, &r) : 0;
 }
 
 const char *source_place(const struct source *s)

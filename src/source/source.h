@@ -96,6 +96,9 @@ size_t source_read_bytes(const struct source *s, int64_t i);
 /* Which state of which sample this is, by key, size and time of change: looked at now. 0 when it has none: no file, or
  * one that is being changed this very moment. */
 uint64_t source_identity(const struct source *s, int64_t i);
+/* The same for bytes that were read at some time after `since` (seconds since 1970): 0, too, when the file was changed
+ * after that, or has not so many bytes. */
+uint64_t source_identity_since(const struct source *s, int64_t i, size_t bytes, int64_t since);
 /* Where the source is, whatever it was called; NULL: nowhere. Lives with the source. */
 const char *source_place(const struct source *s);
 /* The place that a source of this name would have; false: none. */

@@ -245,6 +245,39 @@ static void disk_keeps_to_its_limit(void)
     temp_end();
 }
 
+/* All files were changed, and what is kept of them fills the folder. */
+static void what_nobody_finds_makes_way(void)
+{
+    temp_begin();
+    struct cache_options o = disk_options();
+    o.disk = 10000;
+    struct cache *c = cache_open(&o);
+    fill(c, SAMPLES);
+    cache_close(c);
+    for (int run = 0; run < 2; run++) {
+        c = cache_open(&o);
+        for (int64_t i = 0; i < SAMPLES; i++) {
+            uint8_t bytes[LENGTH + 8];
+            const size_t n = make(i, bytes);
+            CHECK_EQ(get(c, i, id_of(i) + SAMPLES), 0);
+            cache_put(c, i, id_of(i) + SAMPLES, bytes, n);
+        }
+        char why[200];
+        cache_why_not(c, why, sizeof why);
+        CHECK(strstr(why, "it is full"));
+        CHECK_EQ(stats_of(c).entries > 0, 1);
+        cache_close(c);
+    }
+    c = cache_open(&o);
+    CHECK_EQ(count(c, SAMPLES), 0);
+    int found = 0;
+    for (int64_t i = 0; i < SAMPLES; i++)
+        found += get(c, i, id_of(i) + SAMPLES);
+    CHECK(found > 20);
+    cache_close(c);
+    temp_end();
+}
+
 static void both_shelf_and_folder(void)
 {
     temp_begin();
@@ -548,7 +581,7 @@ int main(int argc, char **argv)
 {
     TESTS(T(memory_finds_what_was_put), T(memory_keeps_to_its_limit), T(memory_renews), T(nothing_takes_anything),
           T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_segment),
-          T(disk_keeps_to_its_limit), T(both_shelf_and_folder), T(every_byte_flipped), T(every_length_truncated),
-          T(foreign_files), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),
+          T(disk_keeps_to_its_limit), T(what_nobody_finds_makes_way), T(both_shelf_and_folder), T(every_byte_flipped),
+          T(every_length_truncated), T(foreign_files), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),
           T(two_processes_fill_one_folder), T(killed_at_any_moment), T(many_threads))
 }

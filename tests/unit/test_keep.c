@@ -3,8 +3,7 @@
  * test_keep.c -- a loader with a cache delivers the bits of one without: in every epoch and run, after damage, with
  * changed, missing and bad files, and however the process before it ended. Covers keep.c and keep_choose.c.
  */
-#include <dirent.h>
-#include <pthread.h>
+#include <glob.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -22,8 +21,8 @@ static const char *const pipelines[] = {
 };
 enum { PIPELINES = 4 };
 
-static const stk_cache kinds[] = {STK_CACHE_BYTES, STK_CACHE_PIXELS, STK_CACHE_DCT, STK_CACHE_AUTO};
-enum { KINDS = 4 };
+static const stk_cache kinds[] = {STK_CACHE_BYTES, STK_CACHE_PIXELS, STK_CACHE_DCT, STK_CACHE_AUTO, STK_CACHE_NONE};
+enum { KINDS = 5 };
 
 static void write_picture(const char *below, int i)
 {
@@ -82,34 +81,56 @@ static uint64_t hash_field(const stk_batch *b, const char *name, uint64_t h)
 struct run {
     uint64_t hash;
     stk_stats stats;
-    int64_t bad;
     char explained[4000];
 };
 
-/* So many epochs of it, as one number. */
-static struct run run_loader(const stk_options *o, int epochs)
+static void read_epoch(stk_loader *l, struct run *r)
 {
-    struct run r = {0};
-    stk_loader *l;
     stk_batch *b;
+    while (stk_next(l, &b, NULL) == STK_OK) {
+        r->hash = hash_field(b, "image", r->hash);
+        r->hash = hash_field(b, "label", r->hash);
+        r->hash = hash_field(b, "index", r->hash);
+        stk_release(b);
+    }
+}
+
+/* Epochs from first to end, as one number. */
+static void add_epochs(const stk_options *o, int first, int end, struct run *r)
+{
+    stk_loader *l;
     stk_error e;
+    stk_stats s;
     if (stk_open(&l, o, &e) != STK_OK) {
         printf("%s\n", e.text);
         CHECK(!"it opens");
-        return r;
+        return;
     }
-    for (int epoch = 0; epoch < epochs; epoch++)
-        while (stk_next(l, &b, &e) == STK_OK) {
-            r.hash = hash_field(b, "image", r.hash);
-            r.hash = hash_field(b, "label", r.hash);
-            r.hash = hash_field(b, "index", r.hash);
-            stk_release(b);
-        }
-    stk_stats_get(l, &r.stats);
-    r.bad = r.stats.bad;
-    stk_explain(l, r.explained, sizeof r.explained);
-    CHECK(r.stats.memory_bytes <= r.stats.memory_limit);
+    CHECK_EQ(stk_set_epoch(l, first, NULL), STK_OK);
+    for (int epoch = first; epoch < end; epoch++)
+        read_epoch(l, r);
+    stk_stats_get(l, &s);
+    CHECK(s.memory_bytes <= s.memory_limit);
+    s.bad += r->stats.bad;
+    s.warnings += r->stats.warnings;
+    r->stats = s;
+    stk_explain(l, r->explained, sizeof r->explained);
     stk_close(l);
+}
+
+static struct run run_loader(const stk_options *o, int epochs)
+{
+    struct run r = {0};
+    add_epochs(o, 0, epochs, &r);
+    return r;
+}
+
+/* The same by a new loader for every epoch, which has nothing that an earlier one could have kept. */
+static struct run run_plain(const stk_options *o, int epochs)
+{
+    struct run r = {0};
+    for (int epoch = 0; epoch < epochs; epoch++)
+        add_epochs(o, epoch, epoch + 1, &r);
     return r;
 }
 
@@ -129,7 +150,7 @@ static void caches_change_nothing(void)
     for (int p = 0; p < PIPELINES; p++) {
         stk_options o = options(pipelines[p]);
         o.threads = 3;
-        const uint64_t right = run_loader(&o, 3).hash;
+        const uint64_t right = run_plain(&o, 3).hash;
         for (int k = 0; k < KINDS; k++) {
             CHECK_EQ(with_cache(&o, kinds[k], NULL, 3).hash, right);
             for (int run = 0; run < 2; run++)
@@ -182,7 +203,7 @@ static void what_fits_helps(void)
     const stk_options plain = options(pipelines[0]);
     stk_options o = plain;
     o.cache_size = 60000;
-    const uint64_t right = run_loader(&plain, 3).hash;
+    const uint64_t right = run_plain(&plain, 3).hash;
     const struct run r = with_cache(&o, STK_CACHE_PIXELS, "cache", 3);
     CHECK_EQ(r.hash, right);
     CHECK(r.stats.cache_entries > 2 && r.stats.cache_entries < FILES);
@@ -190,6 +211,22 @@ static void what_fits_helps(void)
     o = plain;
     o.memory = 42 << 20; /* next to nothing is left for it */
     CHECK_EQ(with_cache(&o, STK_CACHE_PIXELS, NULL, 3).hash, right);
+    temp_end();
+}
+
+static void points_need_no_asking(void)
+{
+    make_set();
+    const stk_options o = options(pipelines[0]);
+    struct run r = with_cache(&o, STK_CACHE_NONE, "cache", 3);
+    CHECK(strstr(r.explained, "cache      none\npoints     of 8 JPEG files"));
+    CHECK(strstr(r.explained, "in the cache folder, for later runs"));
+    r = with_cache(&o, STK_CACHE_NONE, "cache", 1);
+    CHECK(strstr(r.explained, "points     of 8 JPEG files"));
+    r = run_loader(&o, 1);
+    CHECK(strstr(r.explained, "points     of 8 JPEG files") && !strstr(r.explained, "for later runs"));
+    const stk_options whole = options("Resize((24, 24))"); /* no crop, no use */
+    CHECK(!strstr(run_loader(&whole, 1).explained, "points"));
     temp_end();
 }
 
@@ -231,7 +268,7 @@ static void a_missing_file_is_missed(void)
         temp_file("list.csv", text);
         list.source = temp_path("list.csv");
         const struct run r = run_loader(&list, 1);
-        CHECK_EQ(r.bad, 1);
+        CHECK_EQ(r.stats.bad, 1);
         temp_end();
     }
 }
@@ -248,14 +285,14 @@ static void bad_samples_stay_bad(void)
     for (int p = 0; p < PIPELINES; p++) {
         stk_options o = options(pipelines[p]);
         o.threads = 3;
-        const struct run right = run_loader(&o, 3);
-        CHECK(right.bad >= 6);
+        const struct run right = run_plain(&o, 3);
+        CHECK(right.stats.bad >= 6);
         for (int k = 0; k < KINDS; k++) {
             struct run r = with_cache(&o, kinds[k], NULL, 3);
-            CHECK(r.hash == right.hash && r.bad == right.bad && r.stats.warnings == right.stats.warnings);
+            CHECK(r.hash == right.hash && r.stats.bad == right.stats.bad && r.stats.warnings == right.stats.warnings);
             for (int run = 0; run < 2; run++) {
                 r = with_cache(&o, kinds[k], "cache", 3);
-                CHECK(r.hash == right.hash && r.bad == right.bad);
+                CHECK(r.hash == right.hash && r.stats.bad == right.stats.bad);
             }
         }
     }
@@ -264,41 +301,69 @@ static void bad_samples_stay_bad(void)
 
 /* ------------------------------------------------------------------ damage */
 
-/* Flips a byte in each file that is named like this, or takes its end away. */
-static void damage(const char *suffix, uint64_t where, int cut)
+static void flip(int fd, off_t size, uint64_t where)
 {
-    char command[2 * PATH_MAX], path[PATH_MAX];
-    snprintf(command, sizeof command, "ls %s/data/*/*%s", temp_path("cache"), suffix);
-    FILE *f = popen(command, "r");
-    while (f && fgets(path, sizeof path, f)) {
-        path[strcspn(path, "\n")] = 0;
+    uint8_t byte = 0;
+    const off_t at = (off_t)(where % (uint64_t)size);
+    CHECK_EQ(pread(fd, &byte, 1, at), 1);
+    byte ^= (uint8_t)(1 << where % 7);
+    CHECK_EQ(pwrite(fd, &byte, 1, at), 1);
+}
+
+/* Flips so many bits in each file that is named like this, or takes its end away where there are none to be. */
+static void damage(const char *suffix, uint64_t seed, int flips)
+{
+    char pattern[PATH_MAX];
+    glob_t g;
+    snprintf(pattern, sizeof pattern, "%s/data/*/*%s", temp_path("cache"), suffix);
+    if (glob(pattern, 0, NULL, &g) != 0)
+        return;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
         struct stat st;
-        const int fd = open(path, O_RDWR);
-        uint8_t byte = 0;
+        const int fd = open(g.gl_pathv[i], O_RDWR);
         CHECK(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0);
-        const off_t at = (off_t)(where % (uint64_t)st.st_size);
-        if (cut)
-            CHECK_EQ(ftruncate(fd, at), 0);
-        else {
-            CHECK_EQ(pread(fd, &byte, 1, at), 1);
-            byte ^= (uint8_t)(1 << where % 7);
-            CHECK_EQ(pwrite(fd, &byte, 1, at), 1);
-        }
+        for (int k = 0; k < flips; k++)
+            flip(fd, st.st_size, stk_hash(&k, sizeof k, seed));
+        if (flips == 0)
+            CHECK_EQ(ftruncate(fd, (off_t)(seed % (uint64_t)st.st_size)), 0);
         close(fd);
     }
-    if (f)
-        pclose(f);
+    globfree(&g);
 }
 
 static void damage_changes_nothing(void)
 {
     make_set();
     const stk_options o = options(pipelines[0]);
-    const uint64_t right = run_loader(&o, 1).hash;
+    const uint64_t right = run_plain(&o, 1).hash;
     for (uint64_t i = 0; i < 60; i++) {
-        with_cache(&o, kinds[i % 3], "cache", 1);
-        damage(i % 3 ? ".data" : ".index", i * 7919 * 7919, i % 5 == 4);
-        CHECK_EQ(with_cache(&o, kinds[i % 3], "cache", 1).hash, right);
+        with_cache(&o, kinds[i % KINDS], "cache", 1);
+        damage(i % 3 ? ".data" : ".index", i * 7919 * 7919, i % 5 != 4);
+        CHECK_EQ(with_cache(&o, kinds[i % KINDS], "cache", 1).hash, right);
+    }
+    temp_end();
+}
+
+/* Many flips at once in all that is kept of real photos, again and again: ten thousand in all. */
+static void photos_with_ten_thousand_flips(void)
+{
+    enum { ROUNDS = 40, FLIPS = 250 };
+    const char *data = getenv("STOKER_TEST_DATA");
+    char photos[PATH_MAX];
+    if (!data)
+        SKIP("STOKER_TEST_DATA is not set");
+    snprintf(photos, sizeof photos, "%s/photos", data);
+    temp_begin();
+    stk_options o = options("RandomResizedCrop(32) | RandomHorizontalFlip");
+    o.source = photos;
+    o.take = 24;
+    const uint64_t right = run_plain(&o, 1).hash;
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        const stk_cache what = (stk_cache)(STK_CACHE_NONE + i % 4);
+        with_cache(&o, what, "cache", 1);
+        damage(".data", i, FLIPS / 2);
+        damage(".index", i, FLIPS / 2);
+        CHECK_EQ(with_cache(&o, what, "cache", 1).hash, right);
     }
     temp_end();
 }
@@ -310,7 +375,7 @@ static void two_processes_at_once(void)
     make_set();
     stk_options o = options(pipelines[1]);
     o.threads = 2;
-    const uint64_t right = run_loader(&o, 3).hash;
+    const uint64_t right = run_plain(&o, 3).hash;
     fflush(stdout);
     for (int k = 0; k < 3; k++)
         if (fork() == 0)
@@ -329,7 +394,7 @@ static void killed_while_it_fills(void)
 {
     make_set();
     const stk_options o = options(pipelines[1]);
-    const uint64_t right = run_loader(&o, 2).hash;
+    const uint64_t right = run_plain(&o, 2).hash;
     fflush(stdout);
     for (int batches = 0; batches < 8; batches++) {
         int ends[2];
@@ -380,7 +445,7 @@ static void a_folder_that_cannot_be_used_is_told(void)
     stk_options o = options(pipelines[1]);
     const stk_log_hook log = {.line = log_line};
     o.log = &log;
-    const uint64_t right = run_loader(&o, 2).hash;
+    const uint64_t right = run_plain(&o, 2).hash;
     count_lines = 0;
     const struct run r = with_cache(&o, STK_CACHE_PIXELS, "taken", 2);
     CHECK_EQ(r.hash, right);
@@ -449,8 +514,8 @@ static void arrays_need_none(void)
 int main(int argc, char **argv)
 {
     TESTS(T(caches_change_nothing), T(later_epochs_and_runs_find_everything), T(ops_and_options_have_their_own_pixels),
-          T(what_fits_helps), T(a_changed_file_is_read_again), T(a_missing_file_is_missed), T(bad_samples_stay_bad),
-          T(damage_changes_nothing), T(two_processes_at_once), T(killed_while_it_fills),
-          T(a_folder_that_cannot_be_used_is_told), T(options_are_checked), T(auto_says_what_it_chose),
-          T(arrays_need_none))
+          T(what_fits_helps), T(points_need_no_asking), T(a_changed_file_is_read_again), T(a_missing_file_is_missed),
+          T(bad_samples_stay_bad), T(damage_changes_nothing), T(photos_with_ten_thousand_flips),
+          T(two_processes_at_once), T(killed_while_it_fills), T(a_folder_that_cannot_be_used_is_told),
+          T(options_are_checked), T(auto_says_what_it_chose), T(arrays_need_none))
 }
