@@ -32,6 +32,10 @@ test: all ## run every test; the last line counts them
 bench: all ## time every stage and the whole path, and check the figures of docs/performance.md
 	@tools/bench.sh $(BUILD)
 
+bench-peers: all ## Stoker beside other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
+	@tools/wheel.sh $(BUILD)
+	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
+
 fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each
 	@tools/setup.sh fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
@@ -53,6 +57,6 @@ clean: ## remove all that was built
 	rm -rf $(BUILD) build-*
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all demo wheel test bench fuzz lint install clean help
+.PHONY: all demo wheel test bench bench-peers fuzz lint install clean help
