@@ -106,7 +106,9 @@ static int execute(PyObject *module)
     if (add_type(module, &s->memory_type, &memory_spec) || add_type(module, &s->loader_type, &loader_spec) ||
         add_type(module, &s->source_type, &source_spec))
         return -1;
-    return 0;
+#define ODD_WORDS(name, bit, words) words ";"
+    return PyModule_AddStringConstant(module, "oddities", STK_ODDITIES(ODD_WORDS));
+#undef ODD_WORDS
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

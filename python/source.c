@@ -204,14 +204,14 @@ static const char *format_name(stk_format f)
     return f == STK_JPEG ? "JPEG" : f == STK_PNG ? "PNG" : f == STK_WEBP ? "WebP" : "";
 }
 
-/* (sample, path, format, width, height, label, bytes, code, reason, needs_memory) */
+/* (sample, path, format, width, height, label, bytes, odd, code, reason, needs_memory) */
 static int each(void *user, const stk_finding *f)
 {
     struct scan *s = user;
     PyEval_RestoreThread(s->thread);
     PyObject *path = module_text(f->path);
-    PyObject *one = path ? Py_BuildValue("LNsiiLLisi", (long long)f->sample, path, format_name(f->format), f->width,
-                                         f->height, (long long)f->label, (long long)f->bytes, f->code,
+    PyObject *one = path ? Py_BuildValue("LNsiiLLIisi", (long long)f->sample, path, format_name(f->format), f->width,
+                                         f->height, (long long)f->label, (long long)f->bytes, f->odd, f->code,
                                          f->code == STK_OK ? "" : f->reason, f->needs_memory)
                          : NULL;
     if (one)

@@ -12,6 +12,7 @@ from ._errors import DataError
 from ._source import Path, Source
 from ._types import memory_bytes, whole
 
+Spread = tuple[int, int, int]
 OK = 0
 SHOWN = 20  # bad samples that a listing prints
 
@@ -23,7 +24,8 @@ class Listing:
     >>> print(stoker.ls(photos))                    # doctest: +ELLIPSIS
     source     folder of classes, 12 samples, 2 classes, ... KiB
     formats    PNG 12
-    bad        0
+    width      32 to 32, median 32
+    height     24 to 24, median 24
     """
 
     kind: str
@@ -33,15 +35,40 @@ class Listing:
     fingerprint: int
     formats: dict[str, int] = field(default_factory=dict)
     bad: list[DataError] = field(default_factory=list)
+    odd: dict[str, int] = field(default_factory=dict)  #: grey, rotated, CMYK, ... pictures, counted
+    width: Spread | None = None  #: smallest, median and largest, as stored
+    height: Spread | None = None
 
     def __str__(self) -> str:
-        formats = ", ".join(f"{name} {n}" for name, n in self.formats.items())
-        lines = [
-            f"source     {self.kind}, {self.samples} samples, {self.n_classes} classes, {self.bytes / 1024:.1f} KiB",
-            f"formats    {formats or 'none'}",
-            f"bad        {len(self.bad)}",
-        ]
+        size = f"{self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f"{self.bytes / 2**10:.1f} KiB"
+        rows = {
+            "source": f"{self.kind}, {self.samples} samples, {self.n_classes} classes, {size}",
+            "formats": _counts(self.formats),
+            "width": _spread(self.width),
+            "height": _spread(self.height),
+            "odd": _counts(self.odd),
+            "bad": str(len(self.bad)) if self.bad else "",
+        }
+        lines = [f"{name:<10} {words}" for name, words in rows.items() if words]
         return "\n".join(lines + [f"           {error}" for error in self.bad[:SHOWN]])
+
+
+def _counts(of: dict[str, int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in of.items())
+
+
+def _spread(of: Spread | None) -> str:
+    return f"{of[0]} to {of[2]}, median {of[1]}" if of else ""
+
+
+def _spread_of(values: list[int]) -> Spread | None:
+    return (min(values), sorted(values)[len(values) // 2], max(values)) if values else None
+
+
+def _odd(bits: list[int]) -> dict[str, int]:
+    words = _stoker.oddities.rstrip(";").split(";")
+    counts = {word: sum(b >> i & 1 for b in bits) for i, word in enumerate(words)}
+    return {word: n for word, n in counts.items() if n}
 
 
 def _scan(
@@ -72,15 +99,18 @@ def ls(source: Path | Source, threads: int | None = None) -> Listing:
     (12, {'PNG': 12})
     """
     about, findings = _scan(source, False, threads, None)
-    formats = collections.Counter(f[2] for f in findings if f[2])
+    seen = [f for f in findings if f[2]]
     return Listing(
         about["kind"],
         about["samples"],
         about["bytes"],
         about["n_classes"],
         about["fingerprint"],
-        dict(formats),
+        dict(collections.Counter(f[2] for f in seen)),
         _bad(findings),
+        _odd([f[7] for f in seen]),
+        _spread_of([f[3] for f in seen]),
+        _spread_of([f[4] for f in seen]),
     )
 
 
