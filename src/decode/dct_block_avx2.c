@@ -100,7 +100,7 @@ INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
     for (unsigned i = 0; i < n; i += 8)
         words |= (uint64_t)take_values(in, values + i, n - i < 8 ? (1u << (n - i)) - 1 : 255) << i;
     for (unsigned r = 0; r < 8; r++) {
-        const unsigned begin = r == 0 ? 0 : ends >> (8 * r - 8) & 127;
+        const unsigned begin = r == 0 ? 0 : (unsigned)(ends >> (8 * r - 8)) & 127;
         const __m128i row = _mm_cvtepi8_epi16(spread8(values + begin, mask >> 8 * r & 255));
         _mm_storeu_si128((__m128i *)(void *)(to->coef + 8 * r), row);
     }
