@@ -26,6 +26,7 @@ struct one {
     size_t n_file;
     stk_finding finding;
     struct show_view original, draws[DRAWS];
+    char drawn[DRAWS][STK_DRAWN_BYTES];
     int n_draws;
 };
 
@@ -129,7 +130,9 @@ static int load_draws(struct one *o, stk_error *e)
     while (rc == STK_OK && o->n_draws < DRAWS) {
         struct show_view *v = &o->draws[o->n_draws];
         rc = show_next(o->loader, v, e);
-        o->n_draws += rc == STK_OK;
+        if (rc == STK_OK)
+            rc = stk_drawn(o->loader, &o->a->index, NULL, stk_batch_epoch(v->batch), o->drawn[o->n_draws++],
+                           sizeof o->drawn[0], e);
         if (rc == STK_END)
             rc = STK_OK; /* the next epoch follows */
     }
@@ -202,6 +205,10 @@ static void tell(const struct one *o, const struct sheet *s, size_t bytes)
     json_int(&j, "sample", o->a->index);
     json_text(&j, "caption", o->name);
     json_text(&j, "path", o->path);
+    json_open(&j, "drawn", '[');
+    for (int i = 0; i < o->n_draws; i++)
+        json_raw(&j, NULL, o->drawn[i]);
+    json_close(&j, ']');
     json_close(&j, '}');
 }
 

@@ -76,6 +76,57 @@ def test_memory_of_kept_batches_comes_back():
     assert resident() - before - ring < 20 << 20 and loader.stats().kept_bytes < 20 << 20
 
 
+def test_no_call_leaks_an_object(photos, tmp_path):
+    """Every way into the engine, also those that end in an exception: as many objects after 300 calls as before."""
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "1.png").write_bytes(b"no picture")
+    loader = stoker.Loader(photos, "RandomCrop(8) | RandomHorizontalFlip", batch_size=4, output="numpy", threads=1)
+    bad = stoker.Loader(tmp_path, "CenterCrop(8)", output="numpy", threads=1)
+    source, engine = stoker.Source(photos), loader._engine
+    state = loader.state_dict()
+
+    def wrong(function, *args):
+        try:
+            function(*args)
+        except (stoker.Error, TypeError, ValueError, StopIteration):
+            pass
+
+    calls = [
+        lambda: loader.get([1, 2], epoch=3),
+        lambda: loader.get(positions=[5], epoch=1),
+        lambda: wrong(bad.get, 0),
+        lambda: wrong(bad.drawn, 0),
+        lambda: wrong(loader.get, 99),
+        lambda: wrong(engine.get, "x", None, 0),
+        lambda: wrong(engine.get, None, None, 0),
+        lambda: wrong(engine.drawn, "x", None, 0),
+        lambda: (loader.peek(), loader.stats(), loader.explain(), loader.classes, repr(loader)),
+        lambda: (loader.load_state_dict(state), loader.state_dict(), loader.set_epoch(2)),
+        lambda: wrong(loader.load_state_dict, {"epoch": 1}),
+        lambda: (loader.show(tmp_path / "s.png", n=2), next(iter(loader))),
+        lambda: wrong(bad.show, tmp_path / "s.png"),
+        lambda: wrong(next, iter(bad)),
+        lambda: bad.bad_samples(),
+        lambda: (source[3], source.labels, source.paths, source.keys, source.split(0.5)),
+        lambda: (stoker.verify(tmp_path / "bad"), stoker.ls(photos)),
+        lambda: wrong(stoker.Source, "/no/such/place"),
+        lambda: wrong(stoker.Loader, photos, "CenterCrop(8) | Nothing"),
+        lambda: wrong(stoker._stoker.sheet, b"", 8, 8, 3, 2, "", "", ["a"]),
+        lambda: wrong(stoker._stoker.sheet, b"x" * 192, 8, 8, 3, 2, "", "", [1]),
+        lambda: wrong(stoker._stoker.encode, b"", 8, 8, 3),
+        lambda: stoker.Loader(photos, ["CenterCrop(8)", np.negative], output="numpy", threads=1, memory="64M").close(),
+    ]
+    for number, call in enumerate(calls):
+        for _ in range(20):
+            call()
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(300):
+            call()
+        gc.collect()
+        assert sys.getallocatedblocks() - before < 250, f"call {number} leaks"  # less than one a call
+
+
 def test_an_idle_loader_costs_nothing(photos):
     loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy")
     next(iter(loader))
