@@ -17,13 +17,17 @@
 #include "plain.h"
 #include "stoker.h"
 
-enum { MAX_ROUNDS = 99, MAX_STAGES = 16 };
+enum { MAX_ROUNDS = 99, MAX_STAGES = 24 };
 
 struct file {
     uint8_t *bytes;
     size_t n;
     struct head head;
+    struct buf notes; /* checkpoints of all of it */
 };
+
+/* How a picture is decoded. */
+enum decoding { CROP, WHOLE, CROP_LIBRARY, CROP_NOTES };
 
 struct bench {
     const char *folder, *ops;
@@ -96,27 +100,31 @@ static double run_draw(struct bench *b, int unused)
 }
 
 /* Decodes what the job of a file wants, or all of it; 0 when it could be decoded. */
-static int decode_file(struct bench *b, int64_t i, bool whole, struct job *job, struct image *image)
+static int decode_file(struct bench *b, int64_t i, enum decoding how, struct job *job, struct image *image)
 {
     const struct file *f = &b->files[i];
     const struct draw d = draw_of(b, i);
     if (plan_draw(b->plain.plan, &d, head_width(&f->head), head_height(&f->head), job, NULL) != STK_OK)
         return -1;
     const struct want all = {.crop = {0, 0, head_width(&f->head), head_height(&f->head)}, .whole = true};
-    const struct want *want = whole ? &all : &job->want;
+    struct want crop = job->want;
+    crop.reference = how == CROP_LIBRARY;
+    const struct want *want = how == WHOLE ? &all : &crop;
     int warnings;
+    if (how == CROP_NOTES)
+        decoder_lend_notes(b->plain.decoder, f->notes.data, f->notes.len);
     if (arena_reserve(&b->plain.arena, decode_scratch(&f->head, want) + plan_scratch(b->plain.plan, job)) != 0)
         return -1;
     return decode_pixels(b->plain.decoder, f->bytes, f->n, &f->head, want, &b->plain.arena, image, &warnings, NULL);
 }
 
-static double run_decode(struct bench *b, int whole)
+static double run_decode(struct bench *b, int how)
 {
     const uint64_t begun = now_ns();
     for (int64_t i = 0; i < b->n_files; i++) {
         struct job job;
         struct image image;
-        decode_file(b, i, whole, &job, &image);
+        decode_file(b, i, (enum decoding)how, &job, &image);
     }
     return per_image(b, now_ns() - begun);
 }
@@ -128,7 +136,7 @@ static double run_transform(struct bench *b, int cpu)
     for (int64_t i = 0; i < b->n_files; i++) {
         struct job job;
         struct image image;
-        if (decode_file(b, i, false, &job, &image) != STK_OK)
+        if (decode_file(b, i, CROP, &job, &image) != STK_OK)
             continue;
         const uint64_t begun = now_ns();
         plan_run(b->plans[cpu], &job, &image, &b->plain.arena, b->row, NULL);
@@ -204,6 +212,21 @@ static void load_files(struct bench *b)
     }
 }
 
+/* Checkpoints of every file, from a decoding of all of it. */
+static void make_notes(struct bench *b)
+{
+    for (int64_t i = 0; b->files && i < b->n_files; i++) {
+        struct job job;
+        struct image image;
+        decoder_lend_notes(b->plain.decoder, NULL, 0);
+        decode_file(b, i, WHOLE, &job, &image);
+        size_t n;
+        const void *notes = decoder_new_notes(b->plain.decoder, &n);
+        if (notes)
+            buf_add(&b->files[i].notes, notes, n);
+    }
+}
+
 static void set_up(struct bench *b)
 {
     stk_error e = {.text = "not enough memory"};
@@ -218,14 +241,17 @@ static void set_up(struct bench *b)
     }
     b->row = malloc(plan_row_bytes(b->plain.plan));
     load_files(b);
+    make_notes(b);
     if (!b->row || !b->files)
         fail("set-up", &e);
 }
 
 static void tear_down(struct bench *b)
 {
-    for (int64_t i = 0; i < b->n_files; i++)
+    for (int64_t i = 0; i < b->n_files; i++) {
         free(b->files[i].bytes);
+        buf_done(&b->files[i].notes);
+    }
     for (int c = 0; c <= STK_CPU_NEON; c++)
         plan_free(b->plans[c]);
     free(b->files);
@@ -243,8 +269,10 @@ static int list_stages(const struct bench *b, struct stage *s)
     s[n++] = (struct stage){.name = "read", .run = run_read, .twin = 1};
     s[n++] = (struct stage){.name = "head", .run = run_head, .twin = -1};
     s[n++] = (struct stage){.name = "draw", .run = run_draw, .twin = -1};
-    s[n++] = (struct stage){.name = "decode, whole", .run = run_decode, .argument = 1, .twin = 2};
-    s[n++] = (struct stage){.name = "decode, crop", .run = run_decode, .argument = 0, .twin = 2};
+    s[n++] = (struct stage){.name = "decode, whole", .run = run_decode, .argument = WHOLE, .twin = 2};
+    s[n++] = (struct stage){.name = "decode, crop", .run = run_decode, .argument = CROP, .twin = 2};
+    s[n++] = (struct stage){.name = "  with checkpoints", .run = run_decode, .argument = CROP_NOTES, .twin = 2};
+    s[n++] = (struct stage){.name = "  by the library alone", .run = run_decode, .argument = CROP_LIBRARY, .twin = 2};
     for (int c = STK_CPU_C; c <= STK_CPU_NEON; c++)
         if (b->plans[c]) {
             s[n] = (struct stage){.run = run_transform, .argument = c, .twin = 3};
