@@ -14,37 +14,34 @@
 
 #include <string.h>
 
-static int64_t row_mcus(const struct jpeg_walk *w)
+static int32_t group_of(const struct jpeg_walk *w, int32_t y, int32_t x)
 {
-    return w->scan.frame->mcus_x;
-}
-
-static int64_t total_mcus(const struct jpeg_walk *w)
-{
-    return row_mcus(w) * w->scan.frame->mcus_y;
-}
-
-static int32_t group_of(const struct jpeg_walk *w, int64_t mcu)
-{
-    const int32_t y = (int32_t)(mcu / row_mcus(w)), x = (int32_t)(mcu % row_mcus(w));
     return y * w->points->across + x / w->points->every;
 }
 
-static int64_t start_of(const struct jpeg_walk *w, int32_t group)
+static bool at_start(const struct jpeg_walk *w)
 {
-    const int32_t y = group / w->points->across, x = group % w->points->across;
-    return y * row_mcus(w) + (int64_t)x * w->points->every;
+    return w->x % w->points->every == 0;
 }
 
-/* At the start of a group: it is as known, or becomes known. */
-static bool arrive(struct jpeg_walk *w)
+static bool is_before(const struct jpeg_walk *w, int32_t y, int32_t x)
 {
-    if (!w->points)
+    return w->y < y || (w->y == y && w->x < x);
+}
+
+/* n MCUs further. At the start of a group: it is as known, or becomes known. */
+static bool advance(struct jpeg_walk *w, int64_t n)
+{
+    const struct jpeg_frame *f = w->scan.frame;
+    const int64_t x = w->x + n;
+    w->y += (int32_t)(x < f->mcus_x ? 0 : x / f->mcus_x);
+    w->x = (int32_t)(x < f->mcus_x ? x : x % f->mcus_x);
+    if (!w->points || !at_start(w))
         return true;
-    const int32_t group = group_of(w, w->at);
-    if (group > w->points->n || start_of(w, group) != w->at)
+    const int32_t group = group_of(w, w->y, w->x);
+    if (group > w->points->n)
         return true;
-    const bool settled = w->at == total_mcus(w) || jpeg_scan_settle(&w->scan);
+    const bool settled = w->y == f->mcus_y || jpeg_scan_settle(&w->scan);
     const uint64_t bit = jpeg_scan_at(&w->scan);
     if (group < w->points->n) {
         const struct jpeg_point *p = &w->points->at[group];
@@ -55,16 +52,18 @@ static bool arrive(struct jpeg_walk *w)
     return true;
 }
 
-/* To an MCU, without a jump. */
-static bool skip_to(struct jpeg_walk *w, int64_t mcu)
+/* To an MCU, without a jump: all at once, or from group to group. */
+static bool skip_to(struct jpeg_walk *w, int32_t y, int32_t x)
 {
-    while (w->at < mcu) {
-        const int64_t end = w->points ? start_of(w, group_of(w, w->at) + 1) : mcu;
-        const int64_t next = end < mcu ? end : mcu;
-        if (!jpeg_scan_skip(&w->scan, (int32_t)(next - w->at)))
-            return false;
-        w->at = next;
-        if (!arrive(w))
+    const int32_t across = w->scan.frame->mcus_x;
+    while (is_before(w, y, x)) {
+        int64_t n = (int64_t)(y - w->y) * across + x - w->x;
+        if (w->points) {
+            const int32_t left = across - w->x, in_group = w->points->every - w->x % w->points->every;
+            const int32_t most = left < in_group ? left : in_group;
+            n = n < most ? n : most;
+        }
+        if (!jpeg_scan_skip(&w->scan, (int32_t)n) || !advance(w, n))
             return false;
     }
     return true;
@@ -73,46 +72,53 @@ static bool skip_to(struct jpeg_walk *w, int64_t mcu)
 /* The rest of a group that was begun. */
 static bool leave(struct jpeg_walk *w)
 {
-    const int32_t group = group_of(w, w->at);
-    return start_of(w, group) == w->at || skip_to(w, start_of(w, group + 1));
+    if (at_start(w))
+        return true;
+    const int32_t end = (w->x / w->points->every + 1) * w->points->every;
+    return end < w->scan.frame->mcus_x ? skip_to(w, w->y, end) : skip_to(w, w->y + 1, 0);
 }
 
-static bool go_to(struct jpeg_walk *w, int64_t mcu)
+/* To the start of a known group, unless we are behind it. */
+static bool jump_to(struct jpeg_walk *w, int32_t group)
+{
+    const int32_t y = group / w->points->across, x = group % w->points->across * w->points->every;
+    if (!is_before(w, y, x))
+        return true;
+    if (!leave(w))
+        return false;
+    if (!is_before(w, y, x))
+        return true;
+    const struct jpeg_point *p = &w->points->at[group];
+    w->y = y;
+    w->x = x;
+    return jpeg_scan_jump(&w->scan, (int64_t)y * w->scan.frame->mcus_x + x, p->bit, p->dc);
+}
+
+static bool go_to(struct jpeg_walk *w, int32_t y, int32_t x)
 {
     if (w->points && w->points->n > 0) {
-        const int32_t wanted = group_of(w, mcu), last = w->points->n - 1, group = wanted < last ? wanted : last;
-        const int64_t start = start_of(w, group);
-        if (start > w->at && !leave(w))
+        const int32_t wanted = group_of(w, y, x), last = w->points->n - 1;
+        if (!jump_to(w, wanted < last ? wanted : last))
             return false;
-        if (start > w->at) {
-            const struct jpeg_point *p = &w->points->at[group];
-            if (!jpeg_scan_jump(&w->scan, start, p->bit, p->dc))
-                return false;
-            w->at = start;
-        }
     }
-    return skip_to(w, mcu);
+    return skip_to(w, y, x);
 }
 
 bool jpeg_walk_begin(struct jpeg_walk *w, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
                      size_t n, struct jpeg_points *points)
 {
     *w = (struct jpeg_walk){.points = points, .known = points ? points->n : 0};
-    return jpeg_scan_begin(&w->scan, f, store, bytes, n) && arrive(w);
+    return jpeg_scan_begin(&w->scan, f, store, bytes, n) && advance(w, 0);
 }
 
 bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
-    if (!go_to(w, y * row_mcus(w) + x) || !jpeg_scan_read(&w->scan, n, to))
-        return false;
-    w->at += n;
-    return arrive(w);
+    return go_to(w, y, x) && jpeg_scan_read(&w->scan, n, to) && advance(w, n);
 }
 
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole)
 {
-    const int64_t mcu = end * row_mcus(w);
-    if (w->points && !whole && group_of(w, mcu) < w->known)
+    if (w->points && !whole && group_of(w, end, 0) < w->known)
         return leave(w); /* what lies behind was seen when they were made */
-    return go_to(w, mcu) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
+    return go_to(w, end, 0) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
 }

@@ -14,7 +14,7 @@
 
 struct jpeg_walk {
     struct jpeg_scan scan;
-    int64_t at;                 /* MCUs behind us */
+    int32_t x, y;               /* the next MCU; never behind the end of a row */
     struct jpeg_points *points; /* NULL: none are used, none are made */
     int32_t known;              /* of them, before this walk */
 };
