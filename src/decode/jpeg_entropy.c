@@ -72,11 +72,16 @@ INLINE uint64_t bytes_ff(uint64_t v)
     return ~(((~v & low) + low) | ~v | low);
 }
 
+INLINE uint64_t load8(const uint8_t *p)
+{
+    return (uint64_t)be32(p) << 32 | be32(p + 4);
+}
+
 /* At least FILLED bits. */
 INLINE void refill(struct jpeg_bits *r)
 {
     if (LIKELY(r->end - r->p >= 8)) {
-        const uint64_t next = (uint64_t)be32(r->p) << 32 | be32(r->p + 4);
+        const uint64_t next = load8(r->p);
         if (LIKELY(bytes_ff(next) >> (r->n | 7) == 0)) { /* in those that are taken, or in the one behind */
             r->bits |= next >> r->n;
             r->p += (63 - r->n) >> 3;
@@ -331,11 +336,15 @@ bool jpeg_scan_jump(struct jpeg_scan *s, int64_t mcu, uint64_t bit, const int16_
     return true;
 }
 
-/* The byte of the next bit. */
+/* The byte of the next bit: as many back as there are bits left, FF 00 for one. (The head before a scan is longer than
+ * what is looked at here.) */
 static const uint8_t *byte_at(const struct jpeg_scan *s)
 {
     const uint8_t *p = s->in.p;
-    for (int left = s->in.n - s->in.made_up; left > 0; left -= 8)
+    const int left = s->in.n - s->in.made_up;
+    if (bytes_ff(load8(p - 8)) == 0 && p[-9] != 0xff)
+        return p - (left > 0 ? (left + 7) / 8 : 0);
+    for (int i = left; i > 0; i -= 8)
         p -= p[-1] == 0 && p[-2] == 0xff ? 2 : 1;
     return p;
 }

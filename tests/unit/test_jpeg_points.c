@@ -88,6 +88,22 @@ static void later_damage(void)
 
 /* ------------------------------------------------------------------ bytes */
 
+/* However large a picture is, its points are not too many. */
+static void measures(void)
+{
+    static const int32_t sides[] = {1, 8, 500, 4000, 12000, 65500};
+    for (size_t i = 0; i < 6; i++)
+        for (size_t k = 0; k < 6; k++) {
+            struct jpeg_frame f = {.w = sides[i], .h = sides[k], .sampling = JPEG_444, .n_components = 3};
+            struct jpeg_points p = {0};
+            CHECK(jpeg_frame_measure(&f));
+            jpeg_points_reset(&p, &f);
+            CHECK(p.every % POINTS_EVERY == 0 && p.every * p.across >= f.mcus_x);
+            CHECK((int64_t)p.across * f.mcus_y < POINTS_MAX);
+            CHECK(p.every == POINTS_EVERY || (int64_t)f.mcus_x * f.mcus_y > POINTS_MAX);
+        }
+}
+
 static void refused(struct jpegs *j, const uint8_t *blob, size_t size, const uint8_t *bytes, size_t n)
 {
     struct jpeg_frame f;
@@ -273,7 +289,7 @@ static void photos(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(growing), T(later_damage), T(damaged_bytes), T(made_up), T(ranges), T(photos))
+    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(photos))
 }
 
 #else
