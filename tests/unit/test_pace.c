@@ -63,12 +63,15 @@ static void only_a_full_ring_that_ran_dry_is_made_deeper(void)
     for (int i = 0; i < 10; i++)
         pace_waits(&p);
     CHECK_EQ(p.depth, 2);
-    pace_full(&p);
+    calm(&p, 2);
+    pace_waits(&p);
+    CHECK_EQ(p.depth, 2);
+    calm(&p, 12);
     pace_waits(&p);
     CHECK_EQ(p.depth, 4);
     pace_waits(&p);
     CHECK_EQ(p.depth, 4);
-    pace_full(&p);
+    calm(&p, 12);
     pace_waits(&p);
     CHECK_EQ(p.depth, 7);
 }
