@@ -232,6 +232,10 @@ static void print_text(const struct bench *b)
     print_stages(b);
     printf("\n  memory   %s reserved, at most %s; %s in use at the peak of the process\n",
            out_bytes(b->stats.memory_bytes).s, out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
+    if (b->stats.cache_entries)
+        printf("  cache    %s in %s, found %s times\n", out_some(b->stats.cache_entries, "sample", "samples").s,
+               out_bytes(b->stats.cache_disk_bytes ? b->stats.cache_disk_bytes : b->stats.cache_bytes).s,
+               out_count(b->stats.cache_hits).s);
     if (b->stats.warnings)
         printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
     out_paint(stdout, PAINT_BOLD);
@@ -290,6 +294,13 @@ static void print_json(const struct bench *b)
     json_close(&j, '}');
     json_int(&j, "memory_bytes", s->memory_bytes);
     json_int(&j, "memory_limit", s->memory_limit);
+    json_open(&j, "cache", '{');
+    json_int(&j, "entries", s->cache_entries);
+    json_int(&j, "memory_bytes", s->cache_bytes);
+    json_int(&j, "disk_bytes", s->cache_disk_bytes);
+    json_int(&j, "hits", s->cache_hits);
+    json_int(&j, "misses", s->cache_misses);
+    json_close(&j, '}');
     json_int(&j, "peak_rss_bytes", peak_rss());
     json_real(&j, "images_per_s", b->seconds > 0 ? (double)b->images / b->seconds : 0);
     json_real(&j, "open_s", b->open_s);

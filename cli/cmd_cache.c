@@ -210,10 +210,9 @@ const struct command cmd_cache = {
     .second = "SRC",
     .summary = "what is kept of data sets on disk, and deleting it",
     .about =
-        "Lists what the cache folder holds, by data set and kind (index: the names of the samples; bytes, dct, pixels: "
-        "what "
-        "--cache keeps with --cache-dir), or deletes some of it. That is safe at any time: what runs meanwhile goes on "
-        "with what it has open, and what is missing is made again.",
+        "Lists what the cache folder holds, by data set and kind (index: the names of the samples; points: where crops "
+        "of JPEG files begin; bytes, dct, pixels: what --cache keeps with --cache-dir), or deletes some of it. That is "
+        "safe at any time: what runs meanwhile goes on with what it has open, and what is missing is made again.",
     .options = options,
     .examples = examples,
     .run = run,

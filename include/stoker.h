@@ -170,6 +170,7 @@ typedef struct stk_allocator {
     void (*free)(void *user, void *p, size_t bytes);
 } stk_allocator;
 
+/* Hears warnings, from any thread, until stk_close has returned. */
 typedef struct stk_log_hook {
     void *user;
     void (*line)(void *user, const char *text);

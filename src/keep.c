@@ -41,14 +41,16 @@ static enum cache_kind kind_of(stk_cache what)
     return what == STK_CACHE_PIXELS ? CACHE_PIXELS : what == STK_CACHE_DCT ? CACHE_DCT : CACHE_BYTES;
 }
 
-static void log_why(const struct stk_loader *l)
+/* Once: at open when nothing can be kept, else at close when not everything could. */
+static void log_why(struct stk_loader *l, const char *what)
 {
     char why[WHY_BYTES], line[WHY_BYTES + 64];
     cache_why_not(l->keep.cache, why, sizeof why);
-    if (!why[0] || !l->log.line)
+    if (!why[0] || !l->log.line || l->keep.told)
         return;
-    snprintf(line, sizeof line, "the cache is not used: %s", why);
+    snprintf(line, sizeof line, "the cache %s: %s", what, why);
     l->log.line(l->log.user, line);
+    l->keep.told = true;
 }
 
 static void open_cache(struct stk_loader *l, size_t memory)
@@ -73,7 +75,7 @@ static void open_cache(struct stk_loader *l, size_t memory)
         .disk = l->options.cache_size,
     };
     k->cache = cache_open(&o);
-    log_why(l);
+    log_why(l, "is not used");
 }
 
 void keep_open(struct stk_loader *l, size_t memory)
@@ -84,8 +86,11 @@ void keep_open(struct stk_loader *l, size_t memory)
         open_cache(l, memory - points);
 }
 
-void keep_close(struct keep *k)
+void keep_close(struct stk_loader *l)
 {
+    struct keep *k = &l->keep;
+    if (k->cache)
+        log_why(l, "does not have everything");
     cache_close(k->cache);
     cache_close(k->points);
     k->cache = k->points = NULL;

@@ -18,12 +18,13 @@ struct keep {
     stk_cache what; /* never DEFAULT or AUTO once open */
     struct cache *cache;
     struct cache *points; /* NULL: they would not help */
+    bool told;            /* that something is not kept */
     char chosen[256];     /* why this and no other */
 };
 
 /* Chooses and opens, within so many bytes of memory; never fails. */
 void keep_open(struct stk_loader *l, size_t memory);
-void keep_close(struct keep *k);
+void keep_close(struct stk_loader *l);
 
 /* The row from pixels or a pack that were kept; false: there are none, and the sample goes its usual way. */
 bool keep_row(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);

@@ -356,7 +356,7 @@ void loader_close(struct stk_loader *l)
     }
     if (l->budget.reserve)
         budget_done(&l->budget);
-    keep_close(&l->keep);
+    keep_close(l);
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);

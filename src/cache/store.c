@@ -36,7 +36,7 @@ struct spot {
     uint32_t n, segment;
 };
 
-enum { UNKNOWN = 0, FILLING = 1, FIRST = 2, LOOK = 64 };
+enum { UNKNOWN = 0, FILLING = 1, FIRST = 2, LOOK = 8 };
 
 static const uint32_t PROVED = UINT32_C(1) << 31, GONE = UINT32_MAX;
 static const int64_t LOOK_BYTES = 64 << 20;

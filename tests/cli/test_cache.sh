@@ -35,6 +35,7 @@ for what in none bytes dct pixels auto; do
   done
 done
 ends 0 "two" "$stoker" bench two --epochs 1 --batch-size 2 --cache bytes --cache-dir kept --cache-size 1M
+says out 'cache +6 samples in .*, found' "what bench says of it"
 ends 0 "ls" "$stoker" cache ls --cache-dir kept
 says out '/one +bytes +12 ' "the bytes of one"
 says out '/one +pixels +12 ' "the pixels of one"
@@ -55,5 +56,23 @@ ends 0 "ls" "$stoker" cache ls --cache-dir kept
 says out 'nothing is kept' "nothing is left"
 ends 0 "again" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache pixels --cache-dir kept
 same out right "after clearing"
+
+# A disk that fills up, and one that cannot be written: training goes on, and says so.
+if command -v unshare >/dev/null && unshare -rm true 2>/dev/null; then
+  mkdir small
+  for how in "size=40k" "size=40k,ro"; do
+    # shellcheck disable=SC2016 # for the inner shell
+    if unshare -rm sh -c 'mount -t tmpfs -o "$1" none small' mount "$how" 2>err; then
+      for what in none bytes dct pixels; do
+        # shellcheck disable=SC2016
+        ends 0 "$what with $how" unshare -rm sh -c 'mount -t tmpfs -o "$1" none small && for run in first second; do
+          "$2" checksum one --ops "$3" --epochs 3 --shuffle --cache $4 --cache-dir small --cache-size 1G >"$5" || exit 1
+          cmp -s "$5" right || exit 4
+        done' limits "$how" "$stoker" "$ops" $what "$work/limited"
+        [ $what != pixels ] || says err 'the cache (is not used|does not have everything): ' "$how is told"
+      done
+    fi
+  done
+fi
 
 finish

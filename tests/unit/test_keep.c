@@ -389,6 +389,37 @@ static void two_processes_at_once(void)
     temp_end();
 }
 
+/* Two ranks of one machine, epoch by epoch: what the other one has made is found soon after. */
+static void ranks_share_what_each_makes(void)
+{
+    make_set();
+    stk_loader *l[2];
+    struct run r[2] = {0}, plain[2] = {0};
+    stk_options o = options(pipelines[1]);
+    o.world_size = 2;
+    for (o.rank = 0; o.rank < 2; o.rank++) {
+        plain[o.rank] = run_plain(&o, 4);
+        stk_options c = o;
+        c.cache = STK_CACHE_BYTES;
+        c.cache_dir = temp_path("cache");
+        CHECK_EQ(stk_open(&l[o.rank], &c, NULL), STK_OK);
+    }
+    for (int epoch = 0; epoch < 4; epoch++)
+        for (int rank = 0; rank < 2; rank++)
+            read_epoch(l[rank], &r[rank]);
+    int64_t misses = 0, entries = 0;
+    for (int rank = 0; rank < 2; rank++) {
+        stk_stats_get(l[rank], &r[rank].stats);
+        misses += r[rank].stats.cache_misses;
+        entries = r[rank].stats.cache_entries;
+        CHECK_EQ(r[rank].hash, plain[rank].hash);
+        stk_close(l[rank]);
+    }
+    CHECK(misses < 2 * FILES);
+    CHECK(entries >= FILES);
+    temp_end();
+}
+
 /* The child says how far it is, and is killed there: in the first epoch, or later. */
 static void killed_while_it_fills(void)
 {
@@ -516,6 +547,7 @@ int main(int argc, char **argv)
     TESTS(T(caches_change_nothing), T(later_epochs_and_runs_find_everything), T(ops_and_options_have_their_own_pixels),
           T(what_fits_helps), T(points_need_no_asking), T(a_changed_file_is_read_again), T(a_missing_file_is_missed),
           T(bad_samples_stay_bad), T(damage_changes_nothing), T(photos_with_ten_thousand_flips),
-          T(two_processes_at_once), T(killed_while_it_fills), T(a_folder_that_cannot_be_used_is_told),
-          T(options_are_checked), T(auto_says_what_it_chose), T(arrays_need_none))
+          T(two_processes_at_once), T(ranks_share_what_each_makes), T(killed_while_it_fills),
+          T(a_folder_that_cannot_be_used_is_told), T(options_are_checked), T(auto_says_what_it_chose),
+          T(arrays_need_none))
 }
