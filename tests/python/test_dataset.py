@@ -51,26 +51,31 @@ def test_deterministic(kind):
     assert not np.array_equal(runs[0][0], runs[0][5])  # another epoch, other numbers
 
 
-def test_parallel():
-    """Two threads are in it at once, which one at a time could not be."""
-    both = threading.Barrier(2, timeout=30)
+class Meeting:
+    """A function in which threads wait until there are two of them."""
 
-    class Meeting(Squares):
-        def __getitem__(self, i):
-            if i in (1, 2):
-                both.wait()
-            return np.float32(i)
+    def __init__(self):
+        self.seen, self.both = set(), threading.Event()
 
-    made = loader(Meeting(), parallel=True, threads=2, batch_size=50)
-    assert next(iter(made)).image.tolist() == list(range(50)) and "in parallel, not seeded" in made.explain()
-    again = threading.Barrier(2, timeout=30)
-
-    def meet(x):
-        if x[0, 0] in (1, 2):
-            again.wait()
+    def __call__(self, x):
+        if threading.current_thread() is not threading.main_thread():
+            self.seen.add(threading.get_ident())
+            if len(self.seen) == 2:
+                self.both.set()
+            assert self.both.wait(30)
         return x
 
-    made = loader(Squares(), transform=meet, parallel=True, threads=2, batch_size=50)
+
+def test_parallel():
+    meeting = Meeting()
+
+    class Meetings(Squares):
+        def __getitem__(self, i):
+            return meeting(np.float32(i))
+
+    made = loader(Meetings(), parallel=True, threads=2, batch_size=50)
+    assert next(iter(made)).image.tolist() == list(range(50)) and "in parallel, not seeded" in made.explain()
+    made = loader(Squares(), transform=Meeting(), parallel=True, threads=2, batch_size=50)
     assert len(next(iter(made)).label) == 50
     assert "one at a time" in loader(Squares()).explain()
 
