@@ -26,14 +26,21 @@ static const double MIB = 1 << 20;
 
 /* ------------------------------------------------------------------ life */
 
-/* What kept pixels depend on beside the sample. */
+uint64_t keep_version(void)
+{
+    return STK_VERSION_MAJOR << 16 | STK_VERSION_MINOR << 8 | STK_VERSION_PATCH;
+}
+
+/* What is kept depends on, beside the sample. */
 static uint64_t variant_of(const struct stk_loader *l)
 {
     char text[1];
-    if (l->keep.what != STK_CACHE_PIXELS)
+    if (l->keep.what == STK_CACHE_BYTES)
         return 0;
+    if (l->keep.what == STK_CACHE_DCT)
+        return keep_version();
     const uint64_t form = (uint64_t)l->options.fidelity << 1 | (l->options.no_exif != 0);
-    return hash_mix(plan_head_text(l->plan, text, sizeof text), form);
+    return hash_mix(hash_mix(plan_head_text(l->plan, text, sizeof text), form), keep_version());
 }
 
 static enum cache_kind kind_of(stk_cache what)

@@ -46,6 +46,8 @@ uint64_t keep_identity(struct stk_loader *l, struct worker *w, int64_t sample);
 uint64_t keep_read_identity(struct stk_loader *l, struct worker *w, int64_t sample);
 bool keep_fetch(struct stk_loader *l, struct worker *w, int64_t sample, const uint8_t **bytes, size_t *n);
 void keep_lap(_Atomic uint64_t *sum, uint64_t *clock);
+/* Of what we make of files: others' is not found. */
+uint64_t keep_version(void);
 /* keep_points.c: opens l->keep.points within so much memory, and says how much it may take. */
 size_t keep_points_open(struct stk_loader *l, size_t memory);
 /* keep_pixels.c, keep_dct.c: keep_row and keep_fill of one kind. */

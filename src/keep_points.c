@@ -58,6 +58,7 @@ size_t keep_points_open(struct stk_loader *l, size_t memory)
         .in_memory = true,
         .folder = folder[0] ? folder : NULL,
         .source = source_place(l->source),
+        .variant = keep_version(),
         .disk = limit,
         .own = true,
     };

@@ -16,7 +16,6 @@
  */
 #include "source/index.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,8 +25,8 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/file.h"
 #include "base/pool.h"
-#include "source/io.h"
 
 /* ------------------------------------------------------------------ where */
 
@@ -161,7 +160,7 @@ static void *read_block(const char *file, size_t *bytes)
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
         st.st_size >= (off_t)sizeof(struct index_head))
         block = malloc((size_t)st.st_size);
-    if (block && io_pread(fd, block, (size_t)st.st_size, 0) != (ssize_t)st.st_size) {
+    if (block && !file_read_at(fd, block, (size_t)st.st_size, 0)) {
         free(block);
         block = NULL;
     }
@@ -186,19 +185,6 @@ int index_load(struct index *x, const char *file, enum index_kind kind, int dir,
     return 0;
 }
 
-/* Makes the folders above a file, for this user alone. */
-static int make_folders(char *file)
-{
-    for (char *p = strchr(file + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = 0;
-        const int rc = mkdir(file, 0700);
-        *p = '/';
-        if (rc != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-            return -1;
-    }
-    return 0;
-}
-
 static int write_block(int fd, const struct index *x)
 {
     const size_t n_sizes = (size_t)x->head->n;
@@ -211,8 +197,9 @@ static int write_block(int fd, const struct index *x)
     const size_t rest_bytes = (size_t)x->head->bytes - sizeof *x->head - n_sizes * sizeof *sizes;
     struct index_head head = *x->head;
     head.checksum = index_checksum(&head, sizes, rest, rest_bytes);
-    const int rc = io_write(fd, &head, sizeof head) || io_write(fd, sizes, n_sizes * sizeof *sizes) ||
-                   io_write(fd, rest, rest_bytes);
+    const size_t sizes_bytes = n_sizes * sizeof *sizes;
+    const int rc = file_write_at(fd, &head, sizeof head, 0) || file_write_at(fd, sizes, sizes_bytes, sizeof head) ||
+                   file_write_at(fd, rest, rest_bytes, (int64_t)(sizeof head + sizes_bytes));
     free(sizes);
     return rc ? -1 : 0;
 }
@@ -223,10 +210,11 @@ void index_save(const struct index *x, const char *file)
     char *temp = malloc(room);
     if (!temp)
         return;
+    const char *slash = strrchr(file, '/');
+    snprintf(temp, room, "%.*s", slash ? (int)(slash - file) : 0, file);
+    file_make_folders(temp); /* when it fails, so does what follows */
     snprintf(temp, room, "%s.%ld.%llx.tmp", file, (long)getpid(), (unsigned long long)now_ns());
-    int fd = -1;
-    if (make_folders(temp) == 0)
-        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         int rc = write_block(fd, x);
         if (close(fd) != 0)

@@ -31,7 +31,5 @@ ssize_t io_peek(int dir, const char *path, uint8_t *to, size_t n);
 
 /* n bytes from offset at, less only where the file ends; -1 with errno. */
 ssize_t io_pread(int fd, void *to, size_t n, int64_t at);
-/* 0, or -1 with errno. */
-int io_write(int fd, const void *from, size_t n);
 
 #endif

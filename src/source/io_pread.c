@@ -32,18 +32,6 @@ ssize_t io_pread(int fd, void *to, size_t n, int64_t at)
     return (ssize_t)got;
 }
 
-int io_write(int fd, const void *from, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        const ssize_t k = write(fd, (const uint8_t *)from + done, n - done);
-        if (k < 0 && errno != EINTR)
-            return -1;
-        if (k > 0)
-            done += (size_t)k;
-    }
-    return 0;
-}
-
 static int not_a_file(mode_t mode, stk_error *e)
 {
     return error_set(e, STK_EDATA, "read", "is %s, not a file",

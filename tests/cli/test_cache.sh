@@ -43,6 +43,20 @@ says out '/two +bytes +6 ' "the bytes of two"
 ends 0 "ls --json" "$stoker" cache ls --cache-dir kept --json
 json out "what is kept" "sorted(c['kind'] for c in d['caches'] if c['kind'] != 'points') == ['bytes', 'bytes', 'dct', 'pixels'] and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
 
+# Of many samples the index is kept, too.
+i=0
+while [ $i -lt 1200 ]; do
+  ls one/*/*.jpg
+  i=$((i + 12))
+done >many.txt
+sleep 0.1
+ends 0 "many samples" "$stoker" ls many.txt --cache-dir lists
+ends 0 "ls" "$stoker" cache ls --cache-dir lists
+says out '/many.txt +index +1,200 ' "the index of a list"
+ends 0 "clear the index" "$stoker" cache clear many.txt --cache-dir lists
+ends 0 "ls" "$stoker" cache ls --cache-dir lists
+says out 'nothing is kept' "the index is gone"
+
 ends 0 "clear a kind" "$stoker" cache clear --kind pixels --cache-dir kept
 ends 0 "ls" "$stoker" cache ls --cache-dir kept
 if grep -q pixels out; then fail "pixels are still there"; fi
