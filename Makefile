@@ -36,6 +36,9 @@ bench-peers: all ## Stoker beside other loaders, which are installed into build/
 	@tools/wheel.sh $(BUILD)
 	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
+bench-cold: all ## read from cold storage, beside fio
+	@python3 bench/cold.py $(BUILD)
+
 fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each
 	@tools/setup.sh fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
@@ -59,4 +62,4 @@ clean: ## remove all that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all demo wheel test bench bench-peers fuzz lint install clean help
+.PHONY: all demo wheel test bench bench-cold bench-peers fuzz lint install clean help

@@ -6,9 +6,9 @@
 
 enum { HOLD = 32, CALM = 8 }; /* windows */
 
-void depth_init(struct depth *d, int min, int max)
+void depth_init(struct depth *d, int min, int start, int max)
 {
-    *d = (struct depth){.now = min < max ? min : max, .min = min < max ? min : max, .max = max};
+    *d = (struct depth){.now = start < max ? start : max, .min = min < max ? min : max, .max = max};
 }
 
 static void grow(struct depth *d, double rate)

@@ -18,7 +18,7 @@ struct depth {
     int calm;           /* windows without waiting */
 };
 
-void depth_init(struct depth *d, int min, int max);
+void depth_init(struct depth *d, int min, int start, int max);
 /* After a window of reads: bytes a second, and whether anybody had to wait for them. */
 void depth_window(struct depth *d, double rate, bool waited);
 

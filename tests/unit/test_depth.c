@@ -22,7 +22,7 @@ static void grows_while_it_pays(void)
 {
     for (int wide = 1; wide <= 256; wide *= 2) {
         struct depth d;
-        depth_init(&d, 8, 128);
+        depth_init(&d, 8, 8, 128);
         settle(&d, wide, 12); /* fewer than it holds still for */
         CHECK_EQ(d.now, wide < 8 ? 8 : wide > 128 ? 128 : wide);
     }
@@ -31,7 +31,7 @@ static void grows_while_it_pays(void)
 static void tries_again_later(void)
 {
     struct depth d;
-    depth_init(&d, 8, 128);
+    depth_init(&d, 8, 8, 128);
     settle(&d, 8, 5);
     CHECK_EQ(d.now, 8);
     settle(&d, 64, 100); /* the storage has become another */
@@ -41,7 +41,7 @@ static void tries_again_later(void)
 static void shrinks_when_nobody_waits(void)
 {
     struct depth d;
-    depth_init(&d, 8, 128);
+    depth_init(&d, 8, 8, 128);
     settle(&d, 128, 8);
     CHECK_EQ(d.now, 128);
     for (int i = 0; i < 1000; i++)
@@ -52,7 +52,7 @@ static void shrinks_when_nobody_waits(void)
 static void stays_within_its_bounds(void)
 {
     struct depth d;
-    depth_init(&d, 64, 16); /* more threads than files may be open */
+    depth_init(&d, 64, 64, 16); /* more threads than files may be open */
     CHECK(d.now == 16 && d.min == 16);
     settle(&d, 1000, 100);
     CHECK_EQ(d.now, 16);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cold.c -- reading only, from cold storage: no decoding, no batches' content.
+ *
+ *     bench-cold files FOLDER [pread|uring|auto] [threads]     an epoch, shuffled, as the loader reads it
+ *     bench-cold ranges FILE BYTES [depth]                     records of a large file, at random
+ *
+ * Prints `files/s  bytes/s  CPU µs a file`. The files are dropped from the page cache before; what lies below (a
+ * host's cache, the disk's own) is not ours to drop. bench/cold.py sets it beside fio.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ahead.h"
+#include "base/arena.h"
+#include "base/cpu.h"
+#include "base/pool.h"
+#include "base/strip.h"
+#include "source/fetch.h"
+
+enum { MEMORY = 32 << 20, ROWS = 64 };
+
+static int fail(const char *what, const stk_error *e)
+{
+    fprintf(stderr, "%s: %s\n", what, e ? e->text : "failed");
+    exit(1);
+}
+
+struct clocks {
+    uint64_t ns;
+    double cpu;
+};
+
+static struct clocks start(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (struct clocks){.ns = now_ns(), .cpu = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec};
+}
+
+static void report(struct clocks begun, int64_t files, int64_t bytes)
+{
+    const struct clocks now = start();
+    const double s = (double)(now.ns - begun.ns) * 1e-9;
+    printf("%.0f %.0f %.2f\n", (double)files / s, (double)bytes / s, (now.cpu - begun.cpu) * 1e6 / (double)files);
+}
+
+/* ------------------------------------------------------------------ files */
+
+struct bench {
+    struct source *source;
+    struct order order;
+    struct ring ring;
+    struct depot *depot;
+    struct ahead *ahead;
+    _Atomic int64_t bytes;
+};
+
+static int64_t batches(void *user, int64_t epoch)
+{
+    return epoch == 0 ? order_batches(&((struct bench *)user)->order, 0) : 0;
+}
+
+static void span(void *user, struct place at, int64_t *first, int64_t *rows)
+{
+    const struct span s = order_span(&((struct bench *)user)->order, at.epoch, at.batch);
+    *first = s.first;
+    *rows = s.rows;
+}
+
+static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
+{
+    return order_at(&((struct bench *)user)->order, w, epoch, position);
+}
+
+static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t sample)
+{
+    const uint8_t *bytes;
+    size_t n;
+    if (!ahead_take(b->ahead, serial, sample, &bytes, &n)) {
+        r->probe = ahead_probes(b->ahead);
+        stk_error e;
+        if (source_read(b->source, r, sample, &e) != STK_OK)
+            fail("read", &e);
+        n = r->n_bytes;
+        ahead_note(b->ahead, r->cold, n);
+    }
+    ahead_done(b->ahead, serial);
+    b->bytes += (int64_t)n;
+}
+
+static void work(void *user, int i)
+{
+    struct bench *b = user;
+    struct reading r = {.thread = i};
+    struct walk w = {.pass = -1};
+    struct ticket t;
+    while (ring_take(&b->ring, i, 1, &t)) {
+        read_row(b, &r, t.serial, pick(b, &w, t.epoch, t.first + t.row).index);
+        ring_give(&b->ring, &t);
+    }
+    buf_done(&r.file);
+}
+
+static void stop(void *user)
+{
+    ring_stop(&((struct bench *)user)->ring);
+}
+
+static void drop_fd(int fd)
+{
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+}
+
+static void drop_files(const struct source *s)
+{
+    for (int64_t i = 0; i < source_count(s); i++) {
+        int dir;
+        char path[PATH_MAX];
+        const int fd = source_file(s, i, &dir, path, sizeof path) ? openat(dir, path, O_RDONLY | O_CLOEXEC) : -1;
+        if (fd >= 0)
+            drop_fd(fd);
+    }
+}
+
+static void open_bench(struct bench *b, const char *folder, stk_reader reader, int threads)
+{
+    stk_error e;
+    const struct source_options s = {.path = folder, .cache_dir = "off", .threads = 1};
+    if (source_open(&b->source, &s, &e) != STK_OK)
+        fail(folder, &e);
+    const int64_t n = source_count(b->source);
+    b->order = (struct order){
+        .n = n, .samples = n, .batch_size = ROWS, .world = 1, .seed = now_ns(), .shuffle = true, .resumed_epoch = -1};
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    const struct ring_plan plan = {.user = b, .batches = batches, .span = span};
+    if (depot_open(&b->depot, &f, 1, 1, ROWS, 9, NULL, &e) != STK_OK ||
+        ring_init(&b->ring, threads, 8, 8, b->depot, plan, &e) != STK_OK)
+        fail("ring", &e);
+    struct machine m;
+    machine_look(&m);
+    const struct ahead_options o = {
+        .reader = reader,
+        .ring = &b->ring,
+        .source = b->source,
+        .threads = threads,
+        .memory = MEMORY,
+        .max_bytes = 1 << 30,
+        .samples = n,
+        .cache_bytes = m.memory_available,
+        .user = b,
+        .pick = pick,
+    };
+    if (reader != STK_READER_PREAD && ahead_open(&b->ahead, &o, &e) != STK_OK)
+        fail("ahead", &e);
+}
+
+static int files(const char *folder, const char *how, int threads)
+{
+    static struct bench b;
+    const stk_reader reader = strcmp(how, "pread") == 0   ? STK_READER_PREAD
+                              : strcmp(how, "uring") == 0 ? STK_READER_URING
+                                                          : STK_READER_DEFAULT;
+    struct source *s;
+    stk_error e;
+    if (source_open(&s, &(struct source_options){.path = folder, .cache_dir = "off", .threads = 1}, &e) != STK_OK)
+        fail(folder, &e);
+    drop_files(s);
+    source_close(s);
+    open_bench(&b, folder, reader, threads);
+    struct pool pool;
+    const struct clocks begun = start();
+    if (pool_open(&pool, threads, work, stop, &b, &e) != STK_OK)
+        fail("threads", &e);
+    struct stk_batch *batch;
+    int64_t rows;
+    struct bad *bads;
+    while (ring_deliver(&b.ring, -1, &batch, &rows, &bads) == STK_OK)
+        stk_release(batch);
+    report(begun, b.order.n, b.bytes);
+    struct buf words = {0};
+    if (b.ahead)
+        ahead_explain(b.ahead, &words);
+    fprintf(stderr, "%.*s", (int)words.len, words.data ? (const char *)words.data : "");
+    buf_done(&words);
+    ring_stop(&b.ring);
+    pool_close(&pool);
+    ahead_close(b.ahead);
+    ring_done(&b.ring);
+    depot_close(b.depot);
+    source_close(b.source);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+struct ranges {
+    struct strip strip;
+    int64_t pieces[1 << 10];
+    int64_t good, bytes;
+};
+
+static uint8_t *room(void *user, int64_t token, size_t n)
+{
+    struct ranges *r = user;
+    r->pieces[token] = strip_take(&r->strip, n);
+    return r->pieces[token] < 0 ? NULL : strip_at(&r->strip, r->pieces[token]);
+}
+
+static void done(void *user, int64_t token, const uint8_t *bytes, size_t n, bool warm)
+{
+    (void)warm;
+    struct ranges *r = user;
+    strip_give(&r->strip, r->pieces[token]);
+    r->good += bytes != NULL;
+    r->bytes += (int64_t)n;
+}
+
+static int ranges(const char *path, size_t bytes, int depth)
+{
+    enum { RECORDS = 40000 };
+    static struct ranges r;
+    struct stat st;
+    struct fetch *f;
+    stk_error e;
+    const int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)bytes)
+        fail(path, NULL);
+    drop_fd(open(path, O_RDONLY | O_CLOEXEC));
+    strip_init(&r.strip, MEMORY, 1 << 10);
+    const struct fetch_options o = {
+        .most = depth, .memory = r.strip.memory, .memory_bytes = r.strip.bytes, .user = &r, .room = room, .done = done};
+    if (fetch_open(&f, &o, &e) != STK_OK)
+        fail("io_uring", &e);
+    uint64_t random = now_ns() | 1;
+    const struct clocks begun = start();
+    for (int i = 0; i < RECORDS; i++) {
+        while (fetch_under_way(f) == depth)
+            fetch_wait(f);
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        fetch_range(f, i % (1 << 10), fd, (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1)), bytes,
+                    true);
+    }
+    while (fetch_under_way(f) > 0)
+        fetch_wait(f);
+    report(begun, RECORDS, r.bytes);
+    if (r.good != RECORDS)
+        fail("some ranges", NULL);
+    fetch_close(f);
+    strip_done(&r.strip);
+    close(fd);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct machine m;
+    machine_look(&m);
+    const int last = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
+    if (argc > 2 && strcmp(argv[1], "files") == 0)
+        return files(argv[2], argc > 3 ? argv[3] : "auto", last > 0 ? last : machine_threads(&m));
+    if (argc > 3 && strcmp(argv[1], "ranges") == 0)
+        return ranges(argv[2], (size_t)strtoull(argv[3], NULL, 10), last > 0 && last < 1 << 10 ? last : 32);
+    fprintf(stderr, "usage: bench-cold files FOLDER [pread|uring|auto] [threads]\n"
+                    "       bench-cold ranges FILE BYTES [depth]\n");
+    return 2;
+}
