@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
 from ._arguments import sample_numbers
-from ._batch import Form
+from ._batch import Form, Raw
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
 from ._nearest import hint
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 _stoker.on_error(make)
 
-_open: weakref.WeakSet[Loader] = weakref.WeakSet()
+_alive: weakref.WeakSet[Loader] = weakref.WeakSet()
+Taken = Raw | None | Error  # a batch, the end of an epoch, or a batch that failed
 
 
 @atexit.register
 def _close_all() -> None:
     # Threads of the engine may be in Python code, which must end before the interpreter does.
-    for loader in list(_open):
+    for loader in list(_alive):
         loader.close()
     _stoker.wait()
 
@@ -107,8 +108,7 @@ class Loader:
         self._committed = False
         self._ordered = -1  # the epoch whose order a sampler gave
         self._order = np.zeros(0, np.int64)
-        self._pending: collections.deque[tuple[_stoker.Memory, ...] | None] = collections.deque()
-        self._peeked_at: str | None = None
+        self._pending: collections.deque[tuple[str, Taken]] = collections.deque()  # peeked at, with the state before
         self._warned = 0
         check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
@@ -160,7 +160,7 @@ class Loader:
             handle.close()
             raise
         self._handle = handle
-        _open.add(self)
+        _alive.add(self)
 
     @property
     def _engine(self) -> _stoker.Loader:
@@ -219,7 +219,7 @@ class Loader:
         >>> stoker.Loader(photos, "CenterCrop(8)").epoch
         0
         """
-        return int(json.loads(self._peeked_at)["epoch"]) if self._peeked_at else self._engine.epoch()
+        return int(json.loads(self._state())["epoch"]) if self._pending else self._engine.epoch()
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the start of an epoch; the current one stays as it is.
@@ -233,15 +233,14 @@ class Loader:
             self._go(whole("epoch", epoch, 0, 2**62))
 
     def _go(self, epoch: int) -> None:
-        if self._peeked_at:  # what was looked at was not delivered
-            self._engine.set_state(self._peeked_at)
+        if self._pending:  # what was looked at was not delivered
+            self._engine.set_state(self._state())
         self._drop_pending()
         self._engine.set_epoch(epoch)
         self._committed = False
 
     def _drop_pending(self) -> None:
         self._pending.clear()
-        self._peeked_at = None
         self._ordered = -1
         if self._given.fill:
             self._given.fill.objects.clear()
@@ -256,8 +255,9 @@ class Loader:
             self._give_order(self.epoch)
 
     def _reopen(self, ranks: _ranks.Ranks, batch_size: int) -> None:
-        state = self._engine.state()
+        state = self._state()
         self.close()
+        self._drop_pending()
         self._ranks = ranks
         self._open({**self._engine_options(), "batch_size": batch_size})
         self._engine.set_state(state)
@@ -323,16 +323,7 @@ class Loader:
         >>> [len(next(batches).label) for _ in range(3)]
         [12, 12, 12]
         """
-        while True:
-            empty = True
-            for batch in self:
-                empty = False
-                yield batch
-            if empty and not self._resumed_at_end:
-                raise usage("forever(): an epoch has no batch at all")
-            self._resumed_at_end = False
-
-    _resumed_at_end = False
+        return _Forever(self)
 
     def peek(self) -> Any:
         """A copy of the next batch; nothing changes.
@@ -343,34 +334,30 @@ class Loader:
         """
         if self._sampled and self._ordered != self.epoch:
             self._give_order(self.epoch)
-        if not self._pending:
-            self._peeked_at = self._engine.state()
-        for raw in self._pending:
-            if raw is not None:
-                return self._form.copy(raw)
-        for _ in range(2):  # at the end of an epoch the next one's first batch
-            raw = self._take()
-            self._pending.append(raw)
-            if raw is not None:
-                return self._form.copy(raw)
+        for n in range(2):  # at the end of an epoch the next one's first batch
+            if n == len(self._pending):
+                self._pending.append((self._engine.state(), self._taken()))
+            taken = self._pending[n][1]
+            if isinstance(taken, Error):
+                raise taken
+            if taken is not None:
+                return self._form.copy(taken)
         raise usage("peek(): there is no batch at all")
 
     # ---------------------------------------------------------------- batches
 
-    def _take(self) -> tuple[_stoker.Memory, ...] | None:
+    def _taken(self) -> Taken:
         try:
             raw = self._engine.next()
+            if isinstance(self._given.fill, IterableFill) and raw is not None:
+                raw = self._end_of_iterable(self._given.fill, raw)
         except Error as error:
             self._add_cause(error)
-            raise
-        if isinstance(self._given.fill, IterableFill) and raw is not None:
-            raw = self._end_of_iterable(self._given.fill, raw)
+            return error
         return raw
 
-    def _end_of_iterable(
-        self, fill: IterableFill, raw: tuple[_stoker.Memory, ...]
-    ) -> tuple[_stoker.Memory, ...] | None:
-        epoch = self.epoch
+    def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
+        epoch = self._engine.epoch()
         error = fill.caller.errors.pop(epoch, None)
         if error is not None:
             raise DataError(f"the iterable failed: {type(error).__name__}: {error}", stage="read") from error
@@ -390,19 +377,15 @@ class Loader:
 
     def _next(self) -> Any:
         """The next batch; StopIteration ends the epoch."""
-        if self._pending:
-            raw = self._pending.popleft()
-            if not self._pending:
-                self._peeked_at = None
-        else:
-            raw = self._take()
-        if raw is None:
+        taken = self._pending.popleft()[1] if self._pending else self._taken()
+        if isinstance(taken, Error):
+            raise taken
+        if taken is None:
             self._committed = False
             self._warn()
             raise StopIteration
         self._committed = True
-        self._resumed_at_end = False
-        return self._form.batch(raw)
+        return self._form.batch(taken)
 
     def _warn(self) -> None:
         if self._arguments["on_error"] == "raise" or isinstance(self._given.fill, IterableFill) or self._warned:
@@ -469,8 +452,12 @@ class Loader:
         >>> loader.state_dict()["position"]
         4
         """
-        state: dict[str, Any] = json.loads(self._peeked_at or self._engine.state())
+        state: dict[str, Any] = json.loads(self._state())
         return state
+
+    def _state(self) -> str:
+        """As text; what was only looked at is not counted."""
+        return self._pending[0][0] if self._pending else self._engine.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next `iter()` continues where the state was taken, in the middle of its epoch.
@@ -492,7 +479,6 @@ class Loader:
         self._engine.set_state(text)
         self._generation += 1
         self._committed = False
-        self._resumed_at_end = True
 
     # ---------------------------------------------------------------- seeing
 
@@ -613,3 +599,24 @@ class _Batches:
             return len(self._loader)
         except TypeError:
             return 0
+
+
+class _Forever:
+    """Epochs without end. An error is of one batch: the next call goes on with the following one."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._batches: Iterator[Any] = iter(())
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> _Forever:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            for _ in range(3):  # the rest of an epoch is empty where a state was taken at its end
+                try:
+                    return next(self._batches)
+                except StopIteration:
+                    self._batches = iter(self._loader)
+            raise usage("forever(): an epoch has no batch at all")

@@ -13,30 +13,53 @@ EVERY = 0.2  # seconds
 ERASE = "\x1b[K"  # what a longer line left behind
 
 
-def _line(loader: Any, epoch: int, done: int, total: int | None, began: float) -> str:
-    rate = done / max(time.monotonic() - began, 1e-9)
-    of = f"/{total}" if total else ""
-    waited = 100 * loader.stats().waited
-    return f"epoch {epoch}: {done}{of} batches, {rate:.1f} a second, waited {waited:.0f} % of the time"
+class _Line:
+    """A line that is written over, with the two methods of tqdm's that are needed."""
+
+    def __init__(self, loader: Any, total: int | None) -> None:
+        self._loader, self._total, self._epoch = loader, total, loader.epoch
+        self._done, self._open = 0, True
+        self._began = self._told = time.monotonic()
+
+    def update(self) -> None:
+        self._done += 1
+        if time.monotonic() - self._told > EVERY:
+            self._told = time.monotonic()
+            self._tell("")
+
+    def close(self) -> None:
+        if self._open and self._loader._handle is not None:
+            self._tell("\n")
+        self._open = False
+
+    def _tell(self, end: str) -> None:
+        rate = self._done / max(time.monotonic() - self._began, 1e-9)
+        of = f"/{self._total}" if self._total else ""
+        waited = 100 * self._loader.stats().waited
+        words = f"epoch {self._epoch}: {self._done}{of} batches, {rate:.1f} a second, waited {waited:.0f} % of the time"
+        print(f"\r{words}{ERASE}", end=end, file=sys.stderr, flush=True)
 
 
-def _plain(loader: Any, batches: Any, total: int | None) -> Iterator[Any]:
-    began = shown = time.monotonic()
-    epoch, done = loader.epoch, 0
+class _Shown:
+    """Batches, counted by a bar. Not a generator: an error would end it, and the next call must go on."""
 
-    def tell(end: str) -> None:
-        print(f"\r{_line(loader, epoch, done, total, began)}{ERASE}", end=end, file=sys.stderr, flush=True)
+    def __init__(self, batches: Iterator[Any], bar: Any) -> None:
+        self._batches, self._bar = batches, bar
 
-    try:
-        for batch in batches:
-            done += 1
-            if time.monotonic() - shown > EVERY:
-                shown = time.monotonic()
-                tell("")
-            yield batch
-    finally:  # also after a break
-        if loader._handle is not None:
-            tell("\n")
+    def __iter__(self) -> _Shown:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._bar.close()
+            raise
+        self._bar.update()
+        return batch
+
+    def __del__(self) -> None:  # also after a break
+        self._bar.close()
 
 
 def show(loader: Any, batches: Any) -> Iterator[Any]:
@@ -44,5 +67,5 @@ def show(loader: Any, batches: Any) -> Iterator[Any]:
     try:
         tqdm = importlib.import_module("tqdm.auto").tqdm
     except ImportError:
-        return _plain(loader, batches, total) if sys.stderr.isatty() else iter(batches)
-    return iter(tqdm(batches, total=total, desc=f"epoch {loader.epoch}", unit="batch"))
+        return _Shown(batches, _Line(loader, total)) if sys.stderr.isatty() else iter(batches)
+    return _Shown(batches, tqdm(total=total, desc=f"epoch {loader.epoch}", unit="batch"))

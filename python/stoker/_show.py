@@ -117,7 +117,7 @@ def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any,
 def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
     if isinstance(loader._given.fill, IterableFill):
         loader.peek()
-        raw = next(r for r in loader._pending if r is not None)
+        raw = loader._pending[-1][1]
         raws = [(raw, i) for i in range(min(n, raw[0].shape[0]))]
     else:
         raws = ((raw, 0) for raw in _raws(loader, n, epoch))  # type: ignore[assignment]

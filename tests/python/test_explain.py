@@ -3,8 +3,10 @@
 
 import io
 import sys
+import types
 
 import numpy as np
+import pytest
 import stoker
 
 
@@ -70,15 +72,44 @@ def test_progress_is_silent_in_a_file(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_with_tqdm(monkeypatch):
-    class Module:
-        @staticmethod
-        def tqdm(batches, **k):
-            said.update(k)
-            return batches
+class Bar:
+    """As much of tqdm's as is used."""
 
-    said = {}
-    monkeypatch.setitem(sys.modules, "tqdm", Module)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", Module)
-    assert len(list(stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True))) == 3
-    assert said == {"total": 3, "desc": "epoch 0", "unit": "batch"}
+    def __init__(self, **k):
+        self.k, self.done, self.closed = k, 0, False
+        bars.append(self)
+
+    def update(self):
+        self.done += 1
+
+    def close(self):
+        self.closed = True
+
+
+bars: list[Bar] = []
+
+
+def test_progress_with_tqdm(monkeypatch):
+    module = types.SimpleNamespace(tqdm=Bar)
+    monkeypatch.setitem(sys.modules, "tqdm", module)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    loader = stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True)
+    assert len(list(loader)) == 3
+    assert bars[-1].k == {"total": 3, "desc": "epoch 0", "unit": "batch"}
+    assert bars[-1].done == 3 and bars[-1].closed
+    for _ in loader:
+        break
+    assert bars[-1].done == 1 and bars[-1].closed and bars[-1].k["desc"] == "epoch 1"
+
+
+def test_progress_goes_on_after_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+
+    def picky(x):
+        return 1 / x
+
+    it = iter(stoker.Loader(list(map(float, [1, 0, 2, 3])), picky, batch_size=2, output="numpy", progress=True))
+    with pytest.raises(stoker.DataError):
+        next(it)
+    assert len(next(it)[0]) == 2

@@ -57,8 +57,8 @@ def test_break_goes_to_the_next_epoch():
     assert labels(loader) == labels(arrays_at(3))
 
 
-def arrays_at(epoch):
-    loader = arrays(batch_size=10, shuffle=True)
+def arrays_at(epoch, batch_size=10):
+    loader = arrays(batch_size=batch_size, shuffle=True)
     loader.set_epoch(epoch)
     return loader
 
@@ -102,6 +102,59 @@ def test_peek_at_the_end_loses_nothing():
     loader.peek()
     loader.set_epoch(5)
     assert labels(loader) == labels(arrays_at(5))
+
+
+class Holes:
+    """Sample 2 cannot be had."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        if i == 2:
+            raise KeyError("there is no 2")
+        return np.float32(i), i
+
+
+def test_peek_changes_nothing_where_a_batch_fails():
+    loader = stoker.Loader(Holes(), batch_size=4, output="numpy")
+    state = loader.state_dict()
+    for _ in range(2):
+        with pytest.raises(stoker.DataError, match="no 2") as caught:
+            loader.peek()
+        assert isinstance(caught.value.__cause__, KeyError) and loader.state_dict() == state
+    it = iter(loader)
+    with pytest.raises(stoker.DataError, match="no 2"):
+        next(it)
+    assert next(it).label.tolist() == [4, 5, 6, 7] and loader.state_dict()["position"] == 8
+
+
+def test_an_epoch_that_was_peeked_into_is_the_current_one():
+    loader = arrays(batch_size=50, shuffle=True)
+    it = iter(loader)
+    next(it), next(it)
+    loader.peek()
+    with pytest.raises(StopIteration):
+        next(it)
+    assert loader.epoch == 1 and loader.state_dict()["epoch"] == 1
+    loader.set_epoch(0)
+    assert labels(loader) == labels(arrays_at(0, 50))
+
+
+def test_forever_goes_on_after_an_error_and_after_a_state_at_the_end():
+    loader = stoker.Loader(Holes(), batch_size=4, output="numpy")
+    batches = loader.forever()
+    for _ in range(2):
+        with pytest.raises(stoker.DataError):
+            next(batches)
+        assert [len(next(batches).label) for _ in range(2)] == [4, 4]
+    state = loader.state_dict()
+    assert state["position"] == 12
+    loader.load_state_dict(state)
+    with pytest.raises(stoker.DataError):
+        next(loader.forever())
+    with pytest.raises(stoker.UsageError, match="no batch at all"):
+        next(arrays(batch_size=1000, drop_last=True).forever())
 
 
 def test_kept_batches_are_not_overwritten():

@@ -217,7 +217,7 @@ def test_garbage_inside_the_loaders_own_threads():
             next(it)
             del it
             hits.wait()
-        while len(stoker._loader._open):  # one collection at a time: another thread may be at it
+        while len(stoker._loader._alive):  # one collection at a time: another thread may be at it
             gc.collect()
         stoker._stoker.wait()
         print("fine")
