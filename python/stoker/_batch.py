@@ -12,15 +12,14 @@ import numpy as np
 from . import _output, _stoker
 from ._errors import usage
 from ._nearest import hint
-from ._rows import Fill
+from ._rows import OWN, Fill
 from ._types import DTYPES
 
 Raw = tuple[_stoker.Memory, ...]
 # What a field may be asked for as: "label:float". str is the name of a label's class.
 KINDS = {"int": "int64", "float": "float32", "": "", "str": "str"}
 KINDS |= {name: name for name in DTYPES if name != "bfloat16"}
-ON_REQUEST = ("index", "position", "valid")  # the engine's own fields
-COMPUTED = ("path", "key")
+COMPUTED = ("path", "key")  # from the number of the sample, unless the source has fields of these names
 
 
 class Dict(dict[str, Any]):
@@ -48,16 +47,16 @@ class Form:
         about = handle.fields()
         columns = [name for name, _, _ in about]
         if fields is None:
-            own = columns[: -len(ON_REQUEST)]
+            own = columns[: -len(OWN)]
             fields = sorted(own, key=order.index) if order else own
         chosen = dict(fields) if isinstance(fields, dict) else {name: name for name in self._names(fields)}
         if not chosen:
             raise usage("fields is empty; a batch has at least one")
         self.names = tuple(chosen)
+        self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
         self._columns = [self._column(c, columns) for c in chosen.values()]
-        wanted = [columns.index("index" if c in COMPUTED else c) for c, _ in self._columns]
+        wanted = [columns.index("index" if c in self._computed else c) for c, _ in self._columns]
         handle.select(tuple(wanted))
-        self._computed = {"path": handle.path, "key": handle.key}
         self._classes = handle.classes()
         self._fill, self._collate, self._batch_fn = fill, collate, batch_fn
         self._output = output
@@ -79,16 +78,15 @@ class Form:
             raise usage(f"fields has {twice[0]!r} twice; a dict gives them names of their own")
         return fields
 
-    @staticmethod
-    def _column(text: str, columns: list[str]) -> tuple[str, str]:
+    def _column(self, text: str, columns: list[str]) -> tuple[str, str]:
         name, _, kind = text.partition(":")
-        if name not in columns and name not in COMPUTED:
-            there = columns + list(COMPUTED)
+        if name not in columns and name not in self._computed:
+            there = columns + list(self._computed)
             raise usage(f"there is no field {name!r}{hint(name, there)}; there are {', '.join(there)}")
         if kind not in KINDS:
             raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, KINDS))}{hint(kind, KINDS)}")
-        if kind not in ("", "str") if name in COMPUTED else kind == "str" and name != "label":
-            raise usage(f"{text!r}: {name} is {'text' if name in COMPUTED else 'numbers'}, and cannot be {kind}")
+        if kind not in ("", "str") if name in self._computed else kind == "str" and name != "label":
+            raise usage(f"{text!r}: {name} is {'text' if name in self._computed else 'numbers'}, and cannot be {kind}")
         return name, KINDS[kind]
 
     def _class_name(self, label: int) -> str:
@@ -96,7 +94,7 @@ class Form:
 
     def _value(self, i: int, m: _stoker.Memory, copy: bool) -> Any:
         name, kind = self._columns[i]
-        if name in COMPUTED:
+        if name in self._computed:
             return [self._computed[name](sample) for sample in np.asarray(m).tolist()]
         if self._objects[i] and self._fill:
             return self._fill.objects.take(np.asarray(m), keep=copy)
@@ -114,7 +112,7 @@ class Form:
         seen: dict[str, Any] = {}
         for i, (m, (name, _)) in enumerate(zip(raw, self._columns, strict=True)):
             values = np.asarray(m)
-            if name in COMPUTED or (self._objects[i] and self._fill):
+            if name in self._computed or (self._objects[i] and self._fill):
                 values = self._value(i, m, copy=keep)
             elif m.dtype == "bfloat16":
                 values = (values.astype(np.uint32) << 16).view(np.float32)

@@ -264,10 +264,7 @@ class Loader:
 
     def _give_order(self, epoch: int) -> None:
         sampler: Any = self.batch_sampler if self.sampler is None else self.sampler
-        inner = getattr(sampler, "sampler", sampler)
-        for one in (sampler, inner) if inner is not sampler else (sampler,):
-            if hasattr(one, "set_epoch"):
-                one.set_epoch(epoch)
+        self._tell_epoch(sampler, epoch)
         if self.batch_sampler is None:
             samples = sample_numbers("the sampler", sampler)
             self._engine.set_order(epoch, samples, None)
@@ -282,6 +279,12 @@ class Loader:
             starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if batches else np.zeros(0, np.int64)
             self._engine.set_order(epoch, samples, starts)
         self._ordered, self._order = epoch, samples
+
+    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
+        inner = getattr(sampler, "sampler", sampler)
+        for one in (sampler, inner) if inner is not sampler else (sampler,):
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
 
     def _order_of(self, epoch: int) -> NDArray[np.int64]:
         """Samples as the sampler has them in the current epoch; of others it is not asked."""

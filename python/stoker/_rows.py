@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,8 @@ from ._types import NUMBERS
 About = tuple[int, int, int, int, int, int]
 Field = tuple[str, int, tuple[int, ...]]
 KEPT = 1000  # exceptions
+MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 31  # of a row that Python makes, as the engine takes it
+OWN = ("index", "position", "valid")  # fields of the engine's
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
@@ -165,6 +167,26 @@ def parts_of(sample: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     return ("image",), (sample,)
 
 
+def misfit(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
+    """Why fields cannot be those of a row; "" when they can.
+
+    >>> misfit(("image", "label"), ((3, 8, 8), ())), misfit(("image",), ((3, 0),))
+    ('', "the field 'image' has the shape (3, 0), with nothing in it")
+    """
+    if len(names) > MOST_FIELDS:
+        return f"samples have {len(names)} fields; at most {MOST_FIELDS} are possible"
+    for name, shape in zip(names, shapes, strict=True):
+        if name in OWN:
+            return f"a field of the data set is called {name!r}, which is the name of a field of Stoker's own"
+        if not 1 <= len(name.encode(errors="surrogateescape")) <= MOST_NAME:
+            return f"the name of the field {name!r} must have 1 to {MOST_NAME} bytes"
+        if len(shape) > MOST_DIMS:
+            return f"the field {name!r} has {len(shape)} dimensions; at most {MOST_DIMS} are possible"
+        if 0 in shape:
+            return f"the field {name!r} has the shape {shape}, with nothing in it"
+    return ""
+
+
 class Objects:
     """Values that are no arrays: the row holds a ticket, the value waits here until its batch is delivered."""
 
@@ -216,12 +238,12 @@ class Fill:
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
             raise usage("the data set's first sample is empty")
-        for name in {"index", "position", "valid"}.intersection(names):
-            raise usage(f"a field of the data set is called {name!r}, which is the name of a field of Stoker's own")
         self.names = names
         self.kinds = tuple("object" if whole else dtype_of(v) for v in values)
         self.shapes = tuple(() if k == "object" else as_array(v).shape for k, v in zip(self.kinds, values, strict=True))
         self.mapping = isinstance(first, Mapping)
+        if words := misfit(self.names, self.shapes):
+            raise usage(f"{words}; rename or reshape in the data set, or give a collate_fn")
 
     @property
     def fields(self) -> tuple[Field, ...]:

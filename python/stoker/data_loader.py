@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ._errors import usage
 from ._explain import line
 from ._loader import Loader
 from ._nearest import hint
 from ._output import framework
-from ._rows import dtype_of, undisturbed
+from ._rows import dtype_of, misfit, parts_of, undisturbed
 from ._types import whole
 
 # Arguments without a meaning here: what they are by default, and why.
@@ -81,13 +83,13 @@ def _how_to_collate(dataset: Any) -> tuple[Callable[[list[Any]], Any] | None, Ca
     if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or not len(dataset):
         return framework("torch.utils.data").default_collate, None
     sample = dataset[0]
-    if _is_plain(sample):
-        return None, _first
-    values = sample.values() if isinstance(sample, Mapping) else sample
-    if isinstance(sample, (tuple, list, Mapping)) and values and all(_is_plain(v) for v in values):
-        if not isinstance(sample, Mapping) or not {"index", "position", "valid"}.intersection(sample):
-            return None, None
-    return framework("torch.utils.data").default_collate, None
+    names, values = parts_of(sample)
+    plain = bool(values) and all(_is_plain(v) for v in values)
+    if not plain or misfit(names, [np.shape(v) for v in values]):
+        return framework("torch.utils.data").default_collate, None
+    if isinstance(sample, Mapping) and names != tuple(sample):  # names that are no text
+        return framework("torch.utils.data").default_collate, None
+    return None, _first if _is_plain(sample) else None
 
 
 class DataLoader(Loader):
@@ -187,6 +189,9 @@ class DataLoader(Loader):
     @property
     def _sampled(self) -> bool:
         return self._arguments["sampler"] is not None or self._arguments["batch_sampler"] is not None
+
+    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
+        """As with torch the script calls its sampler's set_epoch, perhaps with another number."""
 
     def __len__(self) -> int:
         if not is_iterable(self.dataset):

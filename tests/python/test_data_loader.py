@@ -167,6 +167,36 @@ def test_distributed_sampler():
     assert sorted(parts) == [i * i for i in range(10)]
 
 
+def test_the_script_tells_the_sampler_its_epoch():
+    orders = []
+    for kind in (data.DataLoader, stoker.DataLoader):
+        sampler = data.DistributedSampler(Squares(), num_replicas=2, rank=0, shuffle=True)
+        loader = kind(Squares(), batch_size=2, sampler=sampler)
+        for epoch in (5, 6, 6):  # a run that goes on where another ended
+            sampler.set_epoch(epoch)
+            orders.append([int(y) for _, ys in loader for y in ys])
+    assert orders[:3] == orders[3:] and orders[0] != orders[1] == orders[2]
+
+
+SAMPLES = {
+    "long names": {"a_name_that_is_longer_than_the_engines_own": torch.zeros(2), "y": 1},
+    "names that are computed": {"path": "here", "key": 3.0},
+    "names that are no text": {0: torch.zeros(2), 1: 2},
+    "many fields": {f"k{i}": i for i in range(20)},
+    "many dimensions": (torch.zeros((1,) * 10), 1),
+    "nothing in it": (torch.zeros(0, 3), 1),
+    "a single one of nothing": torch.zeros(0),
+    "complex numbers": (torch.ones(2, dtype=torch.complex64), 1),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_of_odd_forms(name):
+    samples = [SAMPLES[name]] * 5
+    ours, theirs = (list(kind(samples, batch_size=2)) for kind in (stoker.DataLoader, data.DataLoader))
+    assert equal(theirs, ours)
+
+
 def test_ranks_are_left_to_the_sampler(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")

@@ -113,6 +113,28 @@ def test_forms_of_samples():
     assert batch.image.dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ({"a_name_that_is_longer_than_the_engines_own": 1}, "1 to 31 bytes"),
+        ({f"k{i}": i for i in range(20)}, "20 fields"),
+        ((np.zeros((1,) * 10), 1), "10 dimensions"),
+        ((np.zeros((0, 3)), 1), "nothing in it"),
+        ({"valid": 1}, "a field of Stoker's own"),
+    ],
+)
+def test_samples_that_are_no_rows(sample, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Loader([sample] * 3)
+    assert len(next(iter(stoker.Loader([sample] * 3, collate_fn=list, batch_size=2)))) == 2
+
+
+def test_a_field_of_the_users_own_is_not_computed():
+    samples = [{"path": f"{i}.wav", "key": i} for i in range(3)]
+    batch = next(iter(stoker.Loader(samples, batch_size=3, output="numpy")))
+    assert batch["path"] == ["0.wav", "1.wav", "2.wav"] and batch["key"].tolist() == [0, 1, 2]
+
+
 def test_uneven_shapes_name_the_sample():
     data = [np.zeros(3)] * 5 + [np.zeros(4)]
     with pytest.raises(stoker.DataError, match=r"\(4,\).*\(3,\)") as caught:
