@@ -28,7 +28,7 @@ const struct args_option args_common[] = {
     {"ops", 0, ARGS_TEXT, FOR_PIXELS, AT(o.ops), 0, 0, NULL, "TEXT",
      "what happens to a picture: \"Resize(256) | CenterCrop(224)\"", "none"},
     {"fidelity", 0, ARGS_WORD, FOR_PIXELS, AT(o.fidelity), 0, 0, fidelities, "HOW",
-     "exact: Pillow's pixels, bit for bit", "exact"},
+     "exact: Pillow's pixels, bit for bit; draft: large photos decoded smaller", "exact"},
     {"no-exif", 0, ARGS_ON, FOR_PIXELS, AT(o.no_exif), 0, 0, NULL, NULL,
      "leave pictures as stored, not as the camera was held", NULL},
     {"seed", 0, ARGS_UINT64, FOR_PIXELS, AT(o.seed), 0, 0, NULL, "N", "of the order and of random ops", "0"},

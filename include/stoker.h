@@ -193,7 +193,7 @@ typedef struct stk_options {
     const stk_op_hook *op; /* runs on every finished row; NULL: none */
     stk_dtype dtype;       /* of the images; float32 */
     stk_layout layout;     /* NCHW */
-    stk_fidelity fidelity; /* exact: Pillow's pixels, bit for bit */
+    stk_fidelity fidelity; /* exact: Pillow's pixels, bit for bit; draft: large JPEGs are decoded smaller */
     int no_exif;           /* leave pictures as stored */
     int64_t max_pixels;    /* a larger picture is a bad sample; 256 million */
     int64_t max_bytes;     /* a larger file is a bad sample; 1 GiB */

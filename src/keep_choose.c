@@ -69,11 +69,18 @@ static bool is_remote(const char *path)
 
 static const double GIB = 1 << 30, PACK = 1.5; /* a pack's size in those of the file */
 
+/* Pixels before an op that draws would be kept whole, where draft decodes a part, and smaller: other pixels in the end.
+ */
+static bool drafted(const struct stk_loader *l)
+{
+    return l->options.fidelity == STK_DRAFT && !plan_settled(l->plan);
+}
+
 static stk_cache choose(const struct stk_loader *l, double room, char *words, size_t n)
 {
     const struct average a = look(l);
     const double pixels = a.pixels * (double)l->order.samples, packs = PACK * a.file * (double)l->order.samples;
-    if (a.n > 0 && pixels <= room) {
+    if (a.n > 0 && pixels <= room && !drafted(l)) {
         snprintf(words, n, " (chosen: all pixels take some %.2f GiB, and there is room for %.2f)", pixels / GIB,
                  room / GIB);
         return STK_CACHE_PIXELS;
@@ -100,6 +107,10 @@ stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, siz
         return asked;
     if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED) {
         snprintf(words, n, " (there are no encoded pictures that could be kept)");
+        return STK_CACHE_NONE;
+    }
+    if (asked == STK_CACHE_PIXELS && drafted(l)) {
+        snprintf(words, n, " (fidelity draft decodes anew what is drawn anew; pixels are not kept)");
         return STK_CACHE_NONE;
     }
     if (asked != STK_CACHE_AUTO)

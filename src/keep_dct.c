@@ -20,6 +20,7 @@ static bool row_of_pack(struct stk_loader *l, struct worker *w, const struct dra
     if (decode_pack_head(pack, n, &limits, &h, NULL) != STK_OK ||
         plan_draw(l->plan, d, head_width(&h), head_height(&h), &job, NULL) != STK_OK)
         return false;
+    plan_draft(l->plan, &job, head_width(&h), head_height(&h), decode_shrink(&h));
     const size_t decode = decode_scratch(&h, &job.want), transform = plan_scratch(l->plan, &job);
     const size_t all = size_add(decode, transform);
     if (decode == 0 || transform == 0 || all == SIZE_MAX || desk_reserve(&w->desk, all, 0, NULL) != STK_OK)

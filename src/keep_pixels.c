@@ -74,6 +74,7 @@ static bool draw_halves(struct stk_loader *l, struct worker *w, const struct dra
     if (plan_draw_head(l->plan, head_width(h), head_height(h), &v->head, NULL) != STK_OK ||
         plan_draw_rest(l->plan, d, v->head.w, v->head.h, &v->rest, NULL) != STK_OK)
         return false;
+    plan_draft(l->plan, &v->head, head_width(h), head_height(h), decode_shrink(h));
     v->bytes = size_add(size_mul(size_mul((size_t)v->head.w, (size_t)v->head.h), (size_t)v->head.channels),
                         sizeof(struct shape));
     if (!cache_has_room(l->keep.cache, (int64_t)d->sample, v->bytes))

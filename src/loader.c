@@ -63,8 +63,10 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         return STK_OK;
     if (rc == STK_OK)
         rc = plan_draw(l->plan, d, head_width(&head), head_height(&head), &job, e);
-    if (rc == STK_OK)
+    if (rc == STK_OK) {
+        plan_draft(l->plan, &job, head_width(&head), head_height(&head), decode_shrink(&head));
         rc = reserve(l, w, &head, &job, e);
+    }
     if (rc == STK_OK)
         keep_lend(l, w, (int64_t)d->sample);
     if (rc == STK_OK)

@@ -67,8 +67,8 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "dtype must be float32, float16, bfloat16 or uint8");
     if (o->layout != STK_NCHW && o->layout != STK_NHWC)
         return usage(e, "layout must be NCHW or NHWC");
-    if (o->fidelity != STK_EXACT)
-        return usage(e, "fidelity must be exact; draft is not in this version");
+    if (o->fidelity != STK_EXACT && o->fidelity != STK_DRAFT)
+        return usage(e, "fidelity must be exact or draft");
     if ((int)o->reader < STK_READER_DEFAULT || (int)o->reader > STK_READER_URING)
         return usage(e, "reader must be pread or uring, or be left to be chosen");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)

@@ -39,6 +39,7 @@ struct head {
 /* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
 struct want {
     struct rect crop;
+    int shrink;     /* 2, 4 or 8: the crop is one of the picture at that fraction of its size (sides rounded up) */
     bool whole;     /* decode all of it and read to its end: for verify */
     bool reference; /* by the format's library alone: what a decoder of our own is compared with */
 };

@@ -21,6 +21,7 @@ struct picture_job {
     size_t n;
     const struct head *head;
     struct rect crop; /* as stored, within the picture, not empty */
+    int shrink;       /* 2, 4 or 8: the crop is one of the picture at that fraction of its size; else of the picture */
     bool whole;       /* read to the end, also past the crop */
     bool reference;   /* by the format's library alone */
     /* What was noted when this file was decoded before, if that is at hand; and whether notes are wanted at all. */

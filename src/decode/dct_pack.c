@@ -93,6 +93,7 @@ static void writer_places(struct writer *w)
 {
     const struct jpeg_frame *f = w->f;
     size_t n = 0;
+    w->blocks = (struct jpeg_blocks){0};
     for (int i = 0; i < f->n_components; i++)
         for (int v = 0; v < f->component[i].v; v++) {
             w->blocks.coef[i][v] = w->coef + n * JPEG_BLOCK;

@@ -179,15 +179,31 @@ static bool inside(const struct rect *r, int32_t w, int32_t h)
     return r->x >= 0 && r->y >= 0 && r->w > 0 && r->h > 0 && r->w <= w - r->x && r->h <= h - r->y;
 }
 
+static int32_t shrunk(int32_t side, const struct want *w)
+{
+    return w->shrink > 1 ? (side + w->shrink - 1) / w->shrink : side;
+}
+
+int decode_shrink(const struct head *h)
+{
+    return h->format == STK_JPEG && h->bits == 8 && !(h->odd & STK_ODD_LOSSLESS) ? 8 : 1;
+}
+
+static bool possible(const struct codec *c, const struct head *h, const struct want *w)
+{
+    return c && inside(&w->crop, shrunk(head_width(h), w), shrunk(head_height(h), w)) &&
+           (w->shrink <= 1 || (w->shrink <= decode_shrink(h) && (w->shrink & (w->shrink - 1)) == 0));
+}
+
 static struct rect stored_crop(const struct head *h, const struct want *w)
 {
-    return orient_stored(h->orientation, h->w, h->h, w->crop);
+    return orient_stored(h->orientation, shrunk(h->w, w), shrunk(h->h, w), w->crop);
 }
 
 size_t decode_scratch(const struct head *h, const struct want *w)
 {
     const struct codec *c = codec_of(h->format);
-    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
+    if (!possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
     size_t n = c->scratch(h, &crop, w->whole);
@@ -199,7 +215,7 @@ size_t decode_scratch(const struct head *h, const struct want *w)
 size_t decode_foreign(const struct head *h, const struct want *w)
 {
     const struct codec *c = codec_of(h->format);
-    if (!c || !inside(&w->crop, head_width(h), head_height(h)))
+    if (!possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
     return c->foreign(h, &crop, w->whole);
@@ -219,10 +235,10 @@ static int turn_upright(const struct head *h, struct arena *a, struct image *im,
 
 static int check_crop(const struct codec *c, const struct head *h, const struct want *w, stk_error *e)
 {
-    if (c && inside(&w->crop, head_width(h), head_height(h)))
+    if (possible(c, h, w))
         return STK_OK;
-    return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d", w->crop.w,
-                     w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h));
+    return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d, shrunk by %d",
+                     w->crop.w, w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h), w->shrink);
 }
 
 static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
@@ -232,6 +248,7 @@ static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct he
                                 .n = n,
                                 .head = h,
                                 .crop = stored_crop(h, w),
+                                .shrink = w->shrink,
                                 .whole = w->whole,
                                 .reference = w->reference,
                                 .arena = a};

@@ -230,14 +230,16 @@ static int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* After jpeg_start_decompress. */
-static struct strip cut_strip(struct jpeg *j, const struct head *h, const struct rect *crop)
+static struct strip cut_strip(struct jpeg *j, const struct picture_job *job)
 {
     struct strip s = {0, j->c.output_width, 0};
-    if (jpeg_has_multiple_scans(&j->c) || h->odd & STK_ODD_LOSSLESS)
+    if (jpeg_has_multiple_scans(&j->c) || job->head->odd & STK_ODD_LOSSLESS)
         return s;
-    const int32_t imcu_w = j->c.max_h_samp_factor * DCTSIZE, imcu_h = j->c.max_v_samp_factor * DCTSIZE;
+    const struct rect *crop = &job->crop;
+    const int32_t side = DCTSIZE / (job->shrink > 1 ? job->shrink : 1), w = (int32_t)j->c.output_width;
+    const int32_t imcu_w = j->c.max_h_samp_factor * side, imcu_h = j->c.max_v_samp_factor * side;
     const int32_t beside = subsampled(j, false) ? imcu_w : 0, above = subsampled(j, true) ? imcu_h : 0;
-    const int32_t left = clamp(crop->x - beside, 0, h->w), right = clamp(crop->x + crop->w + beside, 0, h->w);
+    const int32_t left = clamp(crop->x - beside, 0, w), right = clamp(crop->x + crop->w + beside, 0, w);
     s.x = (JDIMENSION)left;
     s.w = (JDIMENSION)(right - left);
     if (s.w < j->c.output_width)
@@ -297,9 +299,11 @@ static int run(struct jpeg *j, const struct picture_job *job, struct image *out,
     read_header(j, job);
     if (!same_as_head(j, job->head))
         return error_set(e, STK_EDATA, stage, "has two frame headers that differ");
+    if (job->shrink > 1)
+        j->c.scale_denom = (unsigned)job->shrink;
     jpeg_start_decompress(&j->c);
     const struct rect *crop = &job->crop;
-    const struct strip s = cut_strip(j, job->head, crop);
+    const struct strip s = cut_strip(j, job);
     const size_t stride = (size_t)s.w * 3;
     const bool cmyk = j->c.num_components == 4;
     uint8_t *px = arena_alloc(job->arena, stride * (size_t)crop->h);
@@ -482,7 +486,7 @@ static int jpeg_unpack(void *state, const struct picture_job *job, struct image 
     const struct state *s = state;
     struct dct_pack p;
     if (!dct_pack_open(&p, job->bytes, job->n) || p.frame.w != job->head->w || p.frame.h != job->head->h ||
-        !jpeg_baseline_unpack(s->baseline, &p, &job->crop, job->arena, out))
+        !jpeg_baseline_unpack(s->baseline, &p, job, out))
         return error_set(e, STK_EDATA, stage, "a pack of this picture is damaged");
     return STK_OK;
 }

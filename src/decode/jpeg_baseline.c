@@ -90,11 +90,14 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
                    struct image *out)
 {
     const size_t used = job->arena->used;
-    const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
+    struct jpeg_frame small = *f;
+    if (job->shrink > 1 && !jpeg_frame_shrink(&small, job->shrink))
+        return false;
+    const struct jpeg_need need = jpeg_frame_need(&small, &job->crop, job->whole);
     struct jpeg_walk w;
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->notes_wanted ? &b->points : NULL) &&
-        jpeg_strip_run(f, &job->crop, &b->kernels, &from, job->arena, out) &&
+        jpeg_strip_run(&small, &job->crop, &b->kernels, &from, job->arena, out) &&
         jpeg_walk_finish(&w, need.end, job->whole))
         return true;
     job->arena->used = used;
@@ -156,11 +159,14 @@ bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, 
     return false;
 }
 
-bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct rect *crop, struct arena *a,
+bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct picture_job *job,
                           struct image *out)
 {
+    struct jpeg_frame f = p->frame;
+    if (job->shrink > 1 && !jpeg_frame_shrink(&f, job->shrink))
+        return false;
     struct dct_walk w;
     const struct jpeg_giver from = {.give = dct_walk_give, .user = &w};
     dct_walk_begin(&w, p, b->kernels.unpack);
-    return jpeg_strip_run(&p->frame, crop, &b->kernels, &from, a, out);
+    return jpeg_strip_run(&f, &job->crop, &b->kernels, &from, job->arena, out);
 }

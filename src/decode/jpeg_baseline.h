@@ -30,7 +30,7 @@ bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, 
 bool jpeg_baseline_pack_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
                              const struct jpeg_giver *from, struct buf *out);
 /* A crop of a pack. false: the pack is damaged, or the arena too small. */
-bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct rect *crop, struct arena *a,
+bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct picture_job *job,
                           struct image *out);
 
 #endif

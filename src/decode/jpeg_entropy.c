@@ -232,6 +232,7 @@ struct step {
     int16_t *coef;
     uint8_t *last;
     size_t apart; /* blocks, from MCU to MCU */
+    bool first_only;
 };
 
 enum { MCU_BLOCKS = 6 }; /* at most */
@@ -248,7 +249,8 @@ static int steps_of(struct jpeg_scan *s, const struct jpeg_blocks *to, struct st
                                            .dc = &s->dc[c],
                                            .coef = to ? to->coef[c][v] + x * JPEG_BLOCK : NULL,
                                            .last = to ? to->last[c][v] + x : NULL,
-                                           .apart = (size_t)h};
+                                           .apart = (size_t)h,
+                                           .first_only = to && to->first_only[c]};
     }
     return n;
 }
@@ -259,12 +261,13 @@ INLINE bool read_block(struct jpeg_bits *r, struct step *p, bool stored)
     refill(r);
     if (!read_dc(r, p->dc_table, p->dc))
         return false;
-    const int k = read_ac(r, p->ac_table, stored ? p->coef : NULL);
+    const bool all = stored && !p->first_only;
+    const int k = all ? read_ac(r, p->ac_table, p->coef) : read_ac(r, p->ac_table, NULL);
     if (k < 0 || k > 63)
         return false;
     if (stored) {
         p->coef[0] = *p->dc;
-        *p->last = (uint8_t)k;
+        *p->last = (uint8_t)(all ? k : 0);
         p->coef += p->apart * JPEG_BLOCK;
         p->last += p->apart;
     }

@@ -22,6 +22,7 @@ enum { JPEG_MCU_ROWS = 2 }; /* rows of blocks in an MCU, at most */
 struct jpeg_blocks {
     int16_t *coef[JPEG_COMPONENTS][JPEG_MCU_ROWS];
     uint8_t *last[JPEG_COMPONENTS][JPEG_MCU_ROWS];
+    bool first_only[JPEG_COMPONENTS]; /* of a component's blocks only the first coefficient counts */
 };
 
 /*

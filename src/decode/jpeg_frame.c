@@ -172,11 +172,37 @@ bool jpeg_frame_measure(struct jpeg_frame *f)
     f->component[0].v = f->sampling == JPEG_420 || f->sampling == JPEG_440 ? 2 : 1;
     for (int i = 1; i < f->n_components; i++)
         f->component[i].h = f->component[i].v = 1;
+    for (int i = 0; i < f->n_components; i++) {
+        f->component[i].side = 8;
+        f->component[i].wide = f->component[i].high = 1;
+    }
     f->mcu_w = 8 * f->component[0].h;
     f->mcu_h = 8 * f->component[0].v;
     f->mcus_x = (f->w + f->mcu_w - 1) / f->mcu_w;
     f->mcus_y = (f->h + f->mcu_h - 1) / f->mcu_h;
     return f->w > (halved ? 4 : 0) && f->h > 0 && f->w <= MAX_SIDE && f->h <= MAX_SIDE;
+}
+
+bool jpeg_frame_shrink(struct jpeg_frame *f, int by)
+{
+    const bool columns = jpeg_frame_halves_columns(f), rows = jpeg_frame_halves_rows(f);
+    for (int i = 0; i < f->n_components; i++)
+        f->component[i].side = 8 / by;
+    for (int i = 1; i < f->n_components; i++) {
+        if (columns && rows)
+            f->component[i].side *= 2;
+        else if (by == 8) { /* libjpeg does not interpolate single samples */
+            f->component[i].wide = columns ? 2 : 1;
+            f->component[i].high = rows ? 2 : 1;
+        }
+    }
+    if ((columns && rows) || (f->n_components > 1 && by == 8))
+        f->sampling = JPEG_444;
+    f->w = (f->w + by - 1) / by;
+    f->h = (f->h + by - 1) / by;
+    f->mcu_w /= by;
+    f->mcu_h /= by;
+    return f->w > (jpeg_frame_halves_columns(f) ? 4 : 0);
 }
 
 static bool take_quant(struct jpeg_component *c, const uint8_t *s)
@@ -262,16 +288,17 @@ struct jpeg_need jpeg_frame_need(const struct jpeg_frame *f, const struct rect *
     const int32_t right = crop->x + crop->w - 1, bottom = crop->y + crop->h - 1;
     struct jpeg_need n = {
         .x0 = crop->x / f->mcu_w, .x1 = right / f->mcu_w + 1, .y0 = crop->y / f->mcu_h, .y1 = bottom / f->mcu_h + 1};
-    if (f->mcu_w == 16) {
-        n.x0 = first_shared(crop->x & ~1) / 8;
-        n.x1 = last_shared(right, f->w) / 8 + 1;
+    const int side = f->component[f->n_components - 1].side;
+    if (jpeg_frame_halves_columns(f)) {
+        n.x0 = first_shared(crop->x & ~1) / side;
+        n.x1 = last_shared(right, f->w) / side + 1;
     }
     n.end = least((n.y1 + f->together - 1) / f->together * f->together, f->mcus_y);
-    if (f->mcu_h == 16) {
-        n.y0 = first_shared(crop->y) / 8;
-        n.y1 = last_shared(bottom, f->h) / 8 + 1;
+    if (jpeg_frame_halves_rows(f)) {
+        n.y0 = first_shared(crop->y) / side;
+        n.y1 = last_shared(bottom, f->h) / side + 1;
         /* libjpeg holds the last two rows of an MCU row back until it has the next one. */
-        n.end = least((bottom + 2) / 16 + 1, f->mcus_y);
+        n.end = least((bottom + 2) / f->mcu_h + 1, f->mcus_y);
     }
     if (whole)
         n.end = f->mcus_y;

@@ -15,6 +15,8 @@ enum { JPEG_COMPONENTS = 3 };
 
 struct jpeg_component {
     int h, v;               /* blocks of an MCU, across and down */
+    int side;               /* samples of a block, across and down: 8, or fewer of a picture that is shrunk */
+    int wide, high;         /* times that each of them counts */
     uint16_t q[JPEG_BLOCK]; /* natural order */
     const uint8_t *dc, *ac; /* tables as in the file: 16 counts, then the symbols */
 };
@@ -39,6 +41,20 @@ extern const uint8_t jpeg_zigzag[JPEG_BLOCK];
 
 /* Sizes in MCUs from w, h, n_components and sampling; false when there is no such picture for the kernels. */
 bool jpeg_frame_measure(struct jpeg_frame *f);
+
+/* The same picture at a half, a quarter or an eighth (2, 4, 8) of its size, as libjpeg would decode it: sizes are
+ * rounded up; where a bigger part of chroma's blocks makes up for its fewer blocks, it counts as 4:4:4. false: not for
+ * the kernels. */
+bool jpeg_frame_shrink(struct jpeg_frame *f, int by);
+
+static inline bool jpeg_frame_halves_columns(const struct jpeg_frame *f)
+{
+    return f->sampling == JPEG_422 || f->sampling == JPEG_420;
+}
+static inline bool jpeg_frame_halves_rows(const struct jpeg_frame *f)
+{
+    return f->sampling == JPEG_420 || f->sampling == JPEG_440;
+}
 
 /* MCUs whose pixels a crop takes, columns x0 to x1, rows y0 to y1, and the row at which libjpeg would stop decoding. */
 struct jpeg_need {

@@ -49,13 +49,17 @@ struct jpeg_row {
 /* One row of w pixels, 3 bytes each. May read up to IMAGE_SLACK bytes past the last sample that counts. */
 typedef void jpeg_row_fn(uint8_t *rgb, const struct jpeg_row *r, size_t w);
 
+/*
+ * n blocks of coefficients in natural order, times q (natural order as well), to 8 x 8 samples each. Block i goes to
+ * dst + 8 * i, rows are `stride` apart. Behind zigzag index last[i] all coefficients of block i are 0; or last[i] is
+ * JPEG_CORNER, and all but those of its first four rows and columns are.
+ */
+typedef void jpeg_idct_fn(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n,
+                          const uint16_t *q);
+
 struct jpeg_kernels {
-    /*
-     * n blocks of coefficients in natural order, times q (natural order as well), to 8 x 8 samples each. Block i goes
-     * to dst + 8 * i, rows are `stride` apart. Behind zigzag index last[i] all coefficients of block i are 0;
-     * or last[i] is JPEG_CORNER, and all but those of its first four rows and columns are.
-     */
-    void (*idct)(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n, const uint16_t *q);
+    jpeg_idct_fn *idct;
+    jpeg_idct_fn *small[3]; /* the same to 4 x 4, 2 x 2, 1 x 1: block i goes to dst + 4 * i, 2 * i, i */
     jpeg_row_fn *row[JPEG_SAMPLINGS];
     dct_unpack_fn *unpack;
     dct_pack_fn *pack;

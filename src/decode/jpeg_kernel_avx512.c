@@ -95,6 +95,7 @@ static inline void store(uint8_t *dst, size_t stride, const uint8_t at[LANES], c
 }
 
 #include "decode/jpeg_lanes_idct.h"
+#include "decode/jpeg_small.h"
 
 static void idct_avx512(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n,
                         const uint16_t *q)
@@ -170,6 +171,7 @@ void jpeg_kernels_avx512(struct jpeg_kernels *k)
     k->row[JPEG_422] = row_422_avx512;
     k->row[JPEG_420] = row_420_avx512;
     k->row[JPEG_440] = row_440_avx512;
+    small_fill(k);
 }
 
 #endif

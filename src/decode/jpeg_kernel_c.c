@@ -7,6 +7,7 @@
  * bits, products and theirs at 32, results saturate. An encoder never comes near; a broken file does.
  */
 #include "decode/jpeg_kernel.h"
+#include "decode/jpeg_small.h"
 
 /* ------------------------------------------------------------------ IDCT */
 
@@ -192,4 +193,5 @@ void jpeg_kernels_c(struct jpeg_kernels *k)
         .unpack = dct_unpack_c,
         .pack = dct_pack_c,
     };
+    small_fill(k);
 }

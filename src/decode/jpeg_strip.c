@@ -27,9 +27,10 @@ enum {
 struct plane {
     uint8_t *at; /* of the first MCU column that is needed */
     size_t stride;
-    int32_t rows; /* that it holds */
-    int32_t w, h; /* of the whole picture's */
-    int32_t x;    /* of the first one it holds, in the whole */
+    int32_t rows;  /* that it holds */
+    int32_t mcu_w; /* that an MCU has across */
+    int32_t w, h;  /* of the whole picture's */
+    int32_t x;     /* of the first one it holds, in the whole */
 };
 
 struct strip {
@@ -39,8 +40,7 @@ struct strip {
     struct jpeg_need need;
     struct plane planes[JPEG_COMPONENTS];
     struct jpeg_blocks blocks;
-    int16_t *coef; /* of all blocks, one after the other */
-    size_t coef_bytes;
+    int16_t *coef;      /* of all blocks, one after the other */
     struct image image; /* from an even column on, where columns are halved */
     int32_t row;        /* of the picture, that goes out next */
 };
@@ -70,16 +70,17 @@ size_t jpeg_strip_scratch(const struct rect *crop)
 static bool make_planes(struct strip *s, struct arena *a)
 {
     const struct jpeg_frame *f = s->f;
-    const int turns = f->mcu_h == MCU_SIDE ? 2 : 1;
+    const bool columns = jpeg_frame_halves_columns(f), rows = jpeg_frame_halves_rows(f);
     for (int i = 0; i < f->n_components; i++) {
         const struct jpeg_component *c = &f->component[i];
-        const int across = f->component[0].h / c->h, down = f->component[0].v / c->v;
+        const int across = i > 0 && columns ? 2 : 1, down = i > 0 && rows ? 2 : 1;
         struct plane *p = &s->planes[i];
-        p->stride = plane_stride((size_t)(s->need.x1 - s->need.x0) * (size_t)c->h * 8);
-        p->rows = turns * c->v * 8;
+        p->mcu_w = c->h * c->side * c->wide;
+        p->stride = plane_stride((size_t)(s->need.x1 - s->need.x0) * (size_t)p->mcu_w);
+        p->rows = (rows ? 2 : 1) * c->v * c->side * c->high;
         p->w = (f->w + across - 1) / across;
         p->h = (f->h + down - 1) / down;
-        p->x = s->need.x0 * c->h * 8;
+        p->x = s->need.x0 * p->mcu_w;
         uint8_t *base = arena_alloc(a, p->stride * (size_t)p->rows);
         if (!base)
             return false;
@@ -94,21 +95,22 @@ static bool make_blocks(struct strip *s, struct arena *a)
     uint8_t *base = arena_alloc(a, COEF_BYTES + BLOCKS);
     if (!base)
         return false;
-    s->coef = (int16_t *)(void *)base;
+    int16_t *coef = (int16_t *)(void *)base;
     size_t n = 0;
-    for (int i = 0; i < f->n_components; i++)
+    for (int i = 0; i < f->n_components; i++) {
         for (int v = 0; v < f->component[i].v; v++) {
-            s->blocks.coef[i][v] = s->coef + n * JPEG_BLOCK;
+            s->blocks.coef[i][v] = coef + n * JPEG_BLOCK;
             s->blocks.last[i][v] = base + COEF_BYTES + n;
             n += (size_t)f->component[i].h * JPEG_AT_ONCE;
         }
-    s->coef_bytes = n * JPEG_BLOCK * sizeof(int16_t);
+        s->blocks.first_only[i] = f->component[i].side == 1;
+    }
     return true;
 }
 
 static bool make_image(struct strip *s, struct arena *a)
 {
-    const int32_t w = s->crop->w + (s->f->mcu_w == MCU_SIDE ? s->crop->x & 1 : 0);
+    const int32_t w = s->crop->w + (jpeg_frame_halves_columns(s->f) ? s->crop->x & 1 : 0);
     const size_t stride = (size_t)w * 3;
     s->image = (struct image){.stride = stride, .w = w, .h = s->crop->h, .channels = 3};
     s->image.px = arena_alloc(a, stride * (size_t)s->crop->h);
@@ -123,6 +125,20 @@ static uint8_t *row_of(const struct plane *p, int32_t row)
     return p->at + p->stride * (size_t)(row % p->rows);
 }
 
+/* Single samples that count twice, across or down. */
+static void repeat_samples(const struct jpeg_component *c, uint8_t *to, size_t stride, int32_t n)
+{
+    for (int32_t i = n - 1; c->wide == 2 && i >= 0; i--)
+        to[2 * i] = to[2 * i + 1] = to[i];
+    if (c->high == 2)
+        memcpy(to + stride, to, (size_t)(n * c->wide));
+}
+
+static jpeg_idct_fn *idct_of(const struct jpeg_kernels *k, int side)
+{
+    return side == 8 ? k->idct : k->small[side == 4 ? 0 : side == 2 ? 1 : 2];
+}
+
 /* n MCUs from column x of MCU row y on: blocks to samples. */
 static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
 {
@@ -130,8 +146,9 @@ static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
         const struct jpeg_component *c = &s->f->component[i];
         const struct plane *p = &s->planes[i];
         for (int v = 0; v < c->v; v++) {
-            uint8_t *to = row_of(p, (y * c->v + v) * 8) + (size_t)(x - s->need.x0) * (size_t)c->h * 8;
-            s->k->idct(to, p->stride, s->blocks.coef[i][v], s->blocks.last[i][v], (size_t)(n * c->h), c->q);
+            uint8_t *to = row_of(p, (y * c->v + v) * c->side * c->high) + (size_t)(x - s->need.x0) * (size_t)p->mcu_w;
+            idct_of(s->k, c->side)(to, p->stride, s->blocks.coef[i][v], s->blocks.last[i][v], (size_t)(n * c->h), c->q);
+            repeat_samples(c, to, p->stride, n * c->h);
         }
     }
 }
@@ -139,9 +156,10 @@ static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
 /* Chroma of half the columns: the outermost samples once more. */
 static void repeat_edges(const struct strip *s, int32_t y)
 {
-    for (int i = 1; s->f->mcu_w == MCU_SIDE && i < s->f->n_components; i++) {
+    for (int i = 1; jpeg_frame_halves_columns(s->f) && i < s->f->n_components; i++) {
         const struct plane *p = &s->planes[i];
-        for (int32_t row = 8 * y; row < 8 * y + 8; row++) {
+        const int32_t side = s->f->component[i].side;
+        for (int32_t row = side * y; row < side * (y + 1); row++) {
             uint8_t *at = row_of(p, row);
             at[-1] = s->need.x0 == 0 ? at[0] : at[-1];
             if (s->need.x1 == s->f->mcus_x)
@@ -150,12 +168,22 @@ static void repeat_edges(const struct strip *s, int32_t y)
     }
 }
 
+/* Of as many MCUs as are wanted at a time. */
+static void zero_blocks(const struct strip *s, int32_t mcus)
+{
+    for (int i = 0; i < s->f->n_components; i++) {
+        const struct jpeg_component *c = &s->f->component[i];
+        for (int v = 0; v < c->v && !s->blocks.first_only[i]; v++)
+            memset(s->blocks.coef[i][v], 0, (size_t)(mcus * c->h) * JPEG_BLOCK * sizeof(int16_t));
+    }
+}
+
 static bool decode_row(struct strip *s, const struct jpeg_giver *from, int32_t y)
 {
     for (int32_t x = s->need.x0; x < s->need.x1; x += JPEG_AT_ONCE) {
         const int32_t left = s->need.x1 - x, n = left < JPEG_AT_ONCE ? left : JPEG_AT_ONCE;
         if (from->sparse)
-            memset(s->coef, 0, s->coef_bytes);
+            zero_blocks(s, n);
         if (!from->give(from->user, y, x, n, &s->blocks))
             return false;
         samples_of(s, y, x, n);
@@ -178,8 +206,8 @@ static int32_t other_row(int32_t row, int32_t h)
 static void put_row(const struct strip *s, int32_t row)
 {
     const struct jpeg_frame *f = s->f;
-    const bool halved = f->mcu_h == MCU_SIDE;
-    const int across = f->component[0].h;
+    const bool halved = jpeg_frame_halves_rows(f);
+    const int across = jpeg_frame_halves_columns(f) ? 2 : 1;
     const int32_t x = s->crop->x + s->crop->w - s->image.w;
     const struct plane *luma = &s->planes[0], *cb = &s->planes[1], *cr = &s->planes[2];
     struct jpeg_row r = {.y = row_of(luma, row) + (x - luma->x), .odd = row % 2};
@@ -198,7 +226,7 @@ static void put_row(const struct strip *s, int32_t row)
 static void put_rows(struct strip *s, int32_t y)
 {
     const struct jpeg_frame *f = s->f;
-    const int waits = f->mcu_h == MCU_SIDE && y + 1 < f->mcus_y ? 1 : 0;
+    const int waits = jpeg_frame_halves_rows(f) && y + 1 < f->mcus_y ? 1 : 0;
     const int32_t bottom = s->crop->y + s->crop->h, known = (y + 1) * f->mcu_h - waits;
     const int32_t end = known < bottom ? known : bottom;
     for (; s->row < end; s->row++)

@@ -95,6 +95,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         return rc;
     }
     p->layout = o->layout;
+    p->draft = o->fidelity == STK_DRAFT;
     p->head = head_of(&p->ops);
     p->element = dtype_bytes(o->dtype);
     p->plane = (size_t)p->ops.w * (size_t)p->ops.h;

@@ -46,6 +46,7 @@ struct step {
     int8_t pad_mode; /* crop: enum pad_mode */
     int8_t channels; /* of the output */
     uint8_t fill[3];
+    double box_x, box_y, box_w, box_h; /* resize: the part of the input that it takes; box_w is 0: all */
 };
 
 struct job {
@@ -71,6 +72,9 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 /* What plan_draw draws, as a JSON list with an object for each op; PLAN_DRAWN bytes are enough. */
 enum { PLAN_DRAWN = 3840 };
 int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, char buf[PLAN_DRAWN], stk_error *e);
+/* Where fidelity is draft: has a decoder that can shrink the picture (w x h) by up to `most` deliver it smaller, when
+ * it is resized to less anyway. Else nothing changes. */
+void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int most);
 size_t plan_scratch(const struct plan *p, const struct job *j); /* 0 only when it overflows */
 int plan_run(const struct plan *p, const struct job *j, const struct image *in, struct arena *a, void *row,
              stk_error *e);

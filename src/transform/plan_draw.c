@@ -282,12 +282,16 @@ int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode)
 
 struct axis plan_axis_x(const struct step *s)
 {
-    return resample_axis((enum filter)s->filter, s->antialias, s->in_w, s->w);
+    const enum filter f = (enum filter)s->filter;
+    return s->box_w > 0.0 ? resample_axis_box(f, s->in_w, s->box_x, s->box_w, s->w)
+                          : resample_axis(f, s->antialias, s->in_w, s->w);
 }
 
 struct axis plan_axis_y(const struct step *s)
 {
-    return resample_axis((enum filter)s->filter, s->antialias, s->in_h, s->h);
+    const enum filter f = (enum filter)s->filter;
+    return s->box_h > 0.0 ? resample_axis_box(f, s->in_h, s->box_y, s->box_h, s->h)
+                          : resample_axis(f, s->antialias, s->in_h, s->h);
 }
 
 static struct step flip_of(enum step_kind kind, const struct step *next, int channels)
@@ -350,10 +354,10 @@ static struct reach crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode 
 
 static struct reach resize_needs(const struct axis *a, struct reach out)
 {
-    return a->in == a->out ? out : resample_needs(a, out);
+    return a->in == a->out && a->scale == 1.0 && a->start == 0.0 ? out : resample_needs(a, out);
 }
 
-static struct rect needs(const struct step *s)
+struct rect plan_needs(const struct step *s)
 {
     const struct rect n = s->need;
     struct reach x = {n.x, n.w}, y = {n.y, n.h};
@@ -386,7 +390,7 @@ void plan_trim(struct job *j)
     for (int i = j->n_steps - 1; i >= 0; i--) { /* (2) */
         struct step *s = &j->steps[i];
         s->need = need;
-        s->from = need = needs(s);
+        s->from = need = plan_needs(s);
     }
     j->want.crop = need;
     int n = 0;

@@ -18,6 +18,7 @@ struct plan {
     size_t plane;             /* values from plane to plane */
     size_t pitch, row_bytes;  /* bytes of one line of pixels, of the whole row of the batch */
     stk_layout layout;
+    bool draft;
     int head; /* how many ops come before the first that draws */
     char text[OPS_TEXT];
 };
@@ -39,6 +40,8 @@ void plan_trim(struct job *j);
 
 /* Which pixel stands at i of n, when i may lie outside; -1: the fill. */
 int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode);
+/* The part of its input that a step needs. */
+struct rect plan_needs(const struct step *s);
 /* One direction of a resize. */
 struct axis plan_axis_x(const struct step *s);
 struct axis plan_axis_y(const struct step *s);

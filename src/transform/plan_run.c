@@ -88,8 +88,8 @@ static void lay_resize(struct room *r, struct stage *st)
 {
     const struct step *s = st->s;
     const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
-    st->across = s->in_w != s->w;
-    st->down = s->in_h != s->h;
+    st->across = s->in_w != s->w || s->box_w > 0.0;
+    st->down = s->in_h != s->h || s->box_h > 0.0;
     st->across_first = x.plain || across_first(s); /* torch: always */
     if (st->across)
         take_taps(r, &st->x, &x, (struct reach){s->need.x, s->need.w});

@@ -80,7 +80,7 @@ static struct window window_of(double first, double end, int32_t in)
 
 static double center_of(const struct axis *a, int32_t i)
 {
-    return ((double)i + 0.5) * a->scale;
+    return a->start + ((double)i + 0.5) * a->scale;
 }
 
 /* torch clamps the coordinate of bilinear at 0, that of bicubic not. */
@@ -154,6 +154,21 @@ struct axis resample_axis(enum filter f, bool antialias, int32_t in, int32_t out
     if (a.plain)
         a.bits = plain_bits(&a);
     return a;
+}
+
+struct axis resample_axis_box(enum filter f, int32_t in, double start, double size, int32_t out)
+{
+    const double scale = size / out, stretch = scale < 1.0 ? 1.0 : scale;
+    return (struct axis){
+        .filter = f,
+        .in = in,
+        .out = out,
+        .start = start,
+        .scale = scale,
+        .support = filters[f].support * stretch,
+        .shrink = 1.0 / stretch,
+        .bits = RESAMPLE_BITS,
+    };
 }
 
 /* Pillow adds up the coordinate from pixel to pixel, rounding errors and all. */

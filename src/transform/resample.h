@@ -27,10 +27,10 @@ enum { RESAMPLE_BITS = 22, TAPS_ROUND = 16 };
 
 struct axis {
     enum filter filter;
-    bool plain;      /* without antialias; bilinear and bicubic only */
-    int32_t in, out; /* pixels of the whole picture */
-    double scale, support, shrink;
-    int bits; /* of the weights, after the point */
+    bool plain;                           /* without antialias; bilinear and bicubic only */
+    int32_t in, out;                      /* pixels of the whole picture */
+    double start, scale, support, shrink; /* start: where in the input the first output begins */
+    int bits;                             /* of the weights, after the point */
 };
 
 /* A part of an axis: n pixels from lo. */
@@ -52,6 +52,9 @@ struct taps {
 };
 
 struct axis resample_axis(enum filter f, bool antialias, int32_t in, int32_t out);
+/* The same from a part of the input, `size` pixels from `start` on, that need not begin nor end with a pixel; with
+ * antialias. */
+struct axis resample_axis_box(enum filter f, int32_t in, double start, double size, int32_t out);
 /* The inputs that a part of the output needs: never none. */
 struct reach resample_needs(const struct axis *a, struct reach out);
 /* Groups of four taps that every output of this part can do with. */

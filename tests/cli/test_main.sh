@@ -70,7 +70,7 @@ for c in ls bench show verify checksum synth info; do
 done
 
 make_photos
-for o in "--fidelity draft" "--reader mmap" "--ops Rezise(8)" "--ops Resize(8)" "--rank 2 --world-size 2" "--memory 4096"; do
+for o in "--fidelity quick" "--reader mmap" "--ops Rezise(8)" "--ops Resize(8)" "--rank 2 --world-size 2" "--memory 4096"; do
   # shellcheck disable=SC2086
   ends 2 "$o" "$stoker" bench photos --ops "CenterCrop(8)" $o
 done

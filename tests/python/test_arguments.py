@@ -33,7 +33,7 @@ Y = np.arange(100)
         ({"cache": "bytes", "cache_size": "much"}, "cache_size is 'much'"),
         ({"device": "cuda"}, "host memory"),
         ({"pin_memory": True}, "not in this version"),
-        ({"fidelity": "draft"}, "draft"),
+        ({"fidelity": "drafty"}, "did you mean draft"),
         ({"output": "numpi"}, "did you mean numpy"),
         ({"fields": "image"}, "must be a list"),
         ({"drop_last": True, "pad_last": True}, "exclude"),

@@ -134,7 +134,7 @@ static void absurd_options(void)
         {{.hooks = &hooks, .dtype = (stk_dtype)77}, "dtype"},
         {{.hooks = &hooks, .dtype = STK_INT64}, "dtype"},
         {{.hooks = &hooks, .layout = (stk_layout)77}, "layout"},
-        {{.hooks = &hooks, .fidelity = STK_DRAFT}, "draft"},
+        {{.hooks = &hooks, .fidelity = (stk_fidelity)3}, "draft"},
         {{.hooks = &hooks, .reader = (stk_reader)9}, "uring"},
         {{.hooks = &hooks, .on_error = (stk_on_error)9}, "on_error"},
         {{.hooks = &hooks, .max_bad = 2}, "max_bad"},
