@@ -80,9 +80,5 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         from importlib import import_module
 
-        try:
-            return getattr(import_module(f"stoker.{_LATER[name]}"), name)
-        except ModuleNotFoundError as error:
-            if error.name != f"stoker.{_LATER[name]}":
-                raise
+        return getattr(import_module(f"stoker.{_LATER[name]}"), name)
     raise AttributeError(f"module 'stoker' has no attribute {name!r}")
