@@ -28,6 +28,8 @@ struct state {
 PyObject *module_raise(const struct state *s, const stk_error *e);
 /* A path or name as bytes to str, as os.fsdecode does. */
 PyObject *module_text(const char *bytes);
+/* Words, which may have been cut in the middle of a letter. */
+PyObject *module_words(const char *utf8);
 
 /* memory.c */
 extern PyType_Spec memory_spec;

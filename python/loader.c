@@ -10,7 +10,6 @@
 #include "loader.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,12 +20,17 @@ const struct state *loader_state(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
+static void raise_closed(struct loader *o)
+{
+    const stk_error e = {
+        .code = STK_STOPPED, .sample = -1, .reason = "the loader is closed", .text = "the loader is closed"};
+    module_raise(loader_state((PyObject *)o), &e);
+}
+
 stk_loader *loader_enter(struct loader *o)
 {
     if (!o->l || o->closing) {
-        const stk_error e = {
-            .code = STK_STOPPED, .sample = -1, .reason = "the loader is closed", .text = "the loader is closed"};
-        module_raise(loader_state((PyObject *)o), &e);
+        raise_closed(o);
         return NULL;
     }
     o->users++;
@@ -182,7 +186,7 @@ static PyObject *next_batch(PyObject *self, PyObject *none)
     else if (rc == STK_END)
         result = Py_NewRef(Py_None);
     else if (rc == STK_STOPPED)
-        PyErr_SetString(PyExc_RuntimeError, "the loader was closed while waiting for a batch");
+        raise_closed(o);
     else if (rc >= 0)
         module_raise(loader_state(self), &e);
     stk_release(b);
@@ -225,6 +229,17 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
     return result;
 }
 
+static PyObject *row_shape(const stk_array *a)
+{
+    PyObject *shape = PyTuple_New(a->ndim - 1);
+    for (int d = 1; shape && d < a->ndim; d++) {
+        PyObject *n = PyLong_FromLongLong(a->shape[d]);
+        if (!n || PyTuple_SetItem(shape, d - 1, n))
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
 /* [(name, dtype, shape of a row)], those on request last. */
 static PyObject *fields_of(PyObject *self, PyObject *none)
 {
@@ -246,10 +261,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < stk_n_fields(b) + ON_REQUEST; i++) {
         const stk_array *a = field_at(b, i);
-        PyObject *shape = PyTuple_New(a->ndim - 1);
-        for (int d = 1; shape && d < a->ndim; d++)
-            PyTuple_SetItem(shape, d - 1, PyLong_FromLongLong(a->shape[d]));
-        PyObject *about = shape ? Py_BuildValue("ssN", a->name, memory_dtype_name(a->dtype), shape) : NULL;
+        PyObject *about = Py_BuildValue("ssN", a->name, memory_dtype_name(a->dtype), row_shape(a));
         if (!about || PyList_Append(list, about))
             Py_CLEAR(list);
         Py_XDECREF(about);
@@ -271,6 +283,10 @@ static PyObject *select_fields(PyObject *self, PyObject *args)
         return PyErr_NoMemory();
     for (int i = 0; i < n; i++)
         wanted[i] = (int)PyLong_AsLong(PyTuple_GetItem(numbers, i));
+    if (PyErr_Occurred()) {
+        free(wanted);
+        return NULL;
+    }
     free(o->wanted);
     o->wanted = wanted;
     o->n_wanted = n;

@@ -4,8 +4,6 @@
  */
 #include "loader.h"
 
-#include <string.h>
-
 static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
 {
     struct loader *o = (struct loader *)self;
@@ -81,7 +79,7 @@ PyObject *loader_explain(PyObject *self, PyObject *none)
     stk_explain(l, text, sizeof text);
     PyEval_RestoreThread(thread);
     loader_leave(o);
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    return module_words(text);
 }
 
 static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
@@ -103,8 +101,8 @@ PyObject *loader_bad_samples(PyObject *self, PyObject *none)
     PyObject *list = PyList_New(0);
     stk_error e;
     for (int64_t i = 0; list && bad_sample(l, i, &e); i++) {
-        PyObject *path = module_text(e.path);
-        PyObject *bad = path ? Py_BuildValue("LNss", (long long)e.sample, path, e.stage, e.reason) : NULL;
+        PyObject *bad =
+            Py_BuildValue("LNsN", (long long)e.sample, module_text(e.path), e.stage, module_words(e.reason));
         if (!bad || PyList_Append(list, bad))
             Py_CLEAR(list);
         Py_XDECREF(bad);
@@ -122,8 +120,11 @@ PyObject *loader_classes(PyObject *self, PyObject *none)
         return NULL;
     const int n = stk_n_classes(l);
     PyObject *list = PyList_New(n);
-    for (int i = 0; list && i < n; i++)
-        PyList_SetItem(list, i, module_text(stk_class_name(l, i)));
+    for (int i = 0; list && i < n; i++) {
+        PyObject *name = module_text(stk_class_name(l, i));
+        if (!name || PyList_SetItem(list, i, name))
+            Py_CLEAR(list);
+    }
     loader_leave(o);
     return list;
 }

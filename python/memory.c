@@ -91,6 +91,11 @@ static void dealloc(PyObject *self)
 static int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     struct memory *m = (struct memory *)self;
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && m->ndim > 1) {
+        view->obj = NULL;
+        PyErr_SetString(PyExc_BufferError, "batches are dense row by row");
+        return -1;
+    }
     Py_ssize_t n = m->item;
     for (int d = 0; d < m->ndim; d++)
         n *= m->shape[d];

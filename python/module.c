@@ -11,20 +11,20 @@ PyObject *module_text(const char *bytes)
     return PyUnicode_DecodeFSDefault(bytes);
 }
 
+PyObject *module_words(const char *utf8)
+{
+    return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
+}
+
 PyObject *module_raise(const struct state *s, const stk_error *e)
 {
-    PyObject *path = module_text(e->path);
-    if (!path)
-        return NULL;
     if (!s->make_error) {
-        Py_DECREF(path);
         PyErr_SetString(PyExc_RuntimeError, e->text);
         return NULL;
     }
-    PyObject *reason = PyUnicode_DecodeUTF8(e->reason, (Py_ssize_t)strlen(e->reason), "replace");
-    PyObject *error = reason ? PyObject_CallFunction(s->make_error, "iiLsNN", e->code, e->os_error,
-                                                     (long long)e->sample, e->stage, path, reason)
-                             : NULL;
+    /* N takes the reference, and NULL with its exception. */
+    PyObject *error = PyObject_CallFunction(s->make_error, "iiLsNN", e->code, e->os_error, (long long)e->sample,
+                                            e->stage, module_text(e->path), module_words(e->reason));
     if (error) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);
@@ -51,42 +51,17 @@ static PyObject *info(PyObject *module, PyObject *none)
     (void)module, (void)none;
     stk_info i;
     stk_info_get(&i);
-    return Py_BuildValue("{szszszsssssssisisdsisLsLsLss}", "jpeg", i.jpeg, "png", i.png, "webp", i.webp, "version",
+    return Py_BuildValue("{szszszsssssssisisdsisLsLsLsN}", "jpeg", i.jpeg, "png", i.png, "webp", i.webp, "version",
                          stk_version(), "cpu_in_use", i.cpu_in_use, "cpu_has", i.cpu_has, "cpus_online", i.cpus_online,
                          "cpus_affinity", i.cpus_affinity, "cpus_quota", i.cpus_quota, "threads", i.threads,
                          "memory_total", (long long)i.memory_total, "memory_limit", (long long)i.memory_limit, "memory",
-                         (long long)i.memory, "cache_dir", i.cache_dir);
-}
-
-/* encode(pixels, width, height, channels): a PNG */
-static PyObject *encode(PyObject *module, PyObject *args)
-{
-    Py_buffer pixels;
-    int w, h, channels;
-    if (!PyArg_ParseTuple(args, "y*iii", &pixels, &w, &h, &channels))
-        return NULL;
-    PyObject *result = NULL;
-    if (w < 1 || h < 1 || channels < 1 || pixels.len / w / h < channels) {
-        PyErr_SetString(PyExc_ValueError, "fewer bytes than pixels");
-    } else {
-        const stk_encode_options o = {.format = STK_PNG};
-        void *png;
-        size_t n;
-        stk_error e;
-        const int rc = stk_encode(pixels.buf, w, h, channels, (size_t)w * (size_t)channels, &o, &png, &n, &e);
-        result =
-            rc == STK_OK ? PyBytes_FromStringAndSize(png, (Py_ssize_t)n) : module_raise(PyModule_GetState(module), &e);
-        stk_free(png);
-    }
-    PyBuffer_Release(&pixels);
-    return result;
+                         (long long)i.memory, "cache_dir", module_text(i.cache_dir));
 }
 
 static PyMethodDef functions[] = {
     {"on_error", on_error, METH_O, "Sets the function that makes exceptions."},
     {"version", version, METH_NOARGS, "The version of the engine."},
     {"info", info, METH_NOARGS, "The machine and what would be chosen."},
-    {"encode", encode, METH_VARARGS, "encode(pixels, width, height, channels): a PNG."},
     {"wait", closing_wait, METH_NOARGS, "Waits until dropped loaders are closed."},
     {"sheet", draw_sheet, METH_VARARGS,
      "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},

@@ -5,7 +5,6 @@
 #include "extension.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct source {
     PyObject_HEAD stk_source *s;
@@ -70,8 +69,11 @@ static PyObject *classes(PyObject *self, PyObject *none)
     const stk_source *s = ((struct source *)self)->s;
     const int n = stk_source_n_classes(s);
     PyObject *list = PyList_New(n);
-    for (int i = 0; list && i < n; i++)
-        PyList_SetItem(list, i, module_text(stk_source_class(s, i)));
+    for (int i = 0; list && i < n; i++) {
+        PyObject *name = module_text(stk_source_class(s, i));
+        if (!name || PyList_SetItem(list, i, name))
+            Py_CLEAR(list);
+    }
     return list;
 }
 
@@ -209,11 +211,9 @@ static int each(void *user, const stk_finding *f)
 {
     struct scan *s = user;
     PyEval_RestoreThread(s->thread);
-    PyObject *path = module_text(f->path);
-    PyObject *one = path ? Py_BuildValue("LNsiiLLIisi", (long long)f->sample, path, format_name(f->format), f->width,
-                                         f->height, (long long)f->label, (long long)f->bytes, f->odd, f->code,
-                                         f->code == STK_OK ? "" : f->reason, f->needs_memory)
-                         : NULL;
+    PyObject *one = Py_BuildValue("LNsiiLLIiNi", (long long)f->sample, module_text(f->path), format_name(f->format),
+                                  f->width, f->height, (long long)f->label, (long long)f->bytes, f->odd, f->code,
+                                  module_words(f->code == STK_OK ? "" : f->reason), f->needs_memory);
     if (one)
         PyList_Append(s->found, one);
     Py_XDECREF(one);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 # The codes of stk_code in stoker.h.
@@ -59,13 +60,21 @@ class UsageError(Error, ValueError):
 class NotFoundError(Error, FileNotFoundError):
     """A source that is not there; also a FileNotFoundError.
 
-    >>> import stoker
+    >>> import errno, stoker
     >>> try:
     ...     stoker.Loader("/no/such/folder", "CenterCrop(8)")
     ... except FileNotFoundError as error:
-    ...     print(error.path)
-    /no/such/folder
+    ...     print(error.path, error.errno == errno.ENOENT)
+    /no/such/folder True
     """
+
+    def __init__(self, reason: str = "", path: str | None = None, sample: int | None = None, stage: str = "") -> None:
+        super().__init__(reason, path, sample, stage)
+        self.errno, self.filename = errno.ENOENT, path
+
+    def __reduce__(self) -> tuple[type[Error], tuple[Any, ...], dict[str, Any]]:
+        kind, arguments, state = super().__reduce__()
+        return kind, arguments, {**state, "errno": self.errno}
 
 
 def make(code: int, os_error: int, sample: int, stage: str, path: str, reason: str) -> Error:
@@ -78,7 +87,7 @@ def make(code: int, os_error: int, sample: int, stage: str, path: str, reason: s
     elif code == ENOTFOUND:
         kind = NotFoundError
     error = kind(reason, path or None, sample if sample >= 0 else None, stage)
-    if isinstance(error, OSError):
+    if isinstance(error, NotFoundError) and os_error:
         error.errno = os_error
     return error
 

@@ -123,9 +123,9 @@ class Caller:
         return self.function(*args) if self.parallel else seeded(seed, self.function, *args)
 
     def failed(self, sample: int, error: BaseException) -> str:
-        if len(self.errors) < KEPT:
+        if sample in self.errors or len(self.errors) < KEPT:
             self.errors[sample] = error
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules on epochs, batches, ranks, orders, errors and state."""
 
+import errno
 import json
 import pickle
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -505,6 +507,37 @@ def test_too_many_bad_samples(make):
         list(stoker.Loader(root, "CenterCrop(8)", on_error="skip", max_bad=0.1, output="numpy"))
 
 
+class Wordy(Holes):
+    SAID = {2: "e" * 3000, 3: "\u00e9" * 3000, 4: "x" + "\u00e9" * 3000, 5: "\udcff"}  # cut, also within a letter
+
+    def __getitem__(self, i):
+        if i in self.SAID:
+            raise RuntimeError(self.SAID[i])
+        return np.float32(i), i
+
+
+def test_errors_may_have_any_words():
+    loader = stoker.Loader(Wordy(), on_error="skip", max_bad=0.9, output="numpy")
+    with pytest.warns(RuntimeWarning, match="4 bad samples"):
+        list(loader)
+    said = [bad.reason.removeprefix("RuntimeError: ")[:4] for bad in loader.bad_samples()]
+    assert said == ["eeee", "\u00e9" * 4, "x\u00e9\u00e9\u00e9", "\\udc"]
+
+
+def test_a_source_that_is_not_there():
+    with pytest.raises(FileNotFoundError) as caught:
+        stoker.Loader("/no/such/folder")
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert isinstance(error, stoker.Error) and error.errno == errno.ENOENT
+        assert error.filename == error.path == "/no/such/folder" and "no such file" in str(error)
+
+
+class Slow(Holes):
+    def __getitem__(self, i):
+        time.sleep(0.1 if i else 0)
+        return np.float32(i), i
+
+
 def test_closed():
     loader = arrays()
     with loader:
@@ -513,6 +546,13 @@ def test_closed():
     with pytest.raises(stoker.Error, match="closed"):
         next(iter(loader))
     assert "closed" in repr(loader)
+
+
+def test_closed_while_waiting():
+    loader = stoker.Loader(Slow(), output="numpy")
+    threading.Timer(0.2, loader.close).start()
+    with pytest.raises(stoker.Error, match="closed"):
+        list(loader)
 
 
 def test_pictures_in_arrays():
