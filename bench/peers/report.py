@@ -18,7 +18,8 @@ def number(value: float | None, form: str) -> str:
 
 
 def spread(row: dict) -> str:
-    return f"{row['low']:,.0f}–{row['high']:,.0f}" if "low" in row else ""
+    form = ",.0f" if row.get("low", 0) >= 20 else ".1f"
+    return f"{row['low']:{form}}–{row['high']:{form}}" if "low" in row else ""
 
 
 def pixels(row: dict) -> list[str]:
@@ -64,14 +65,16 @@ def peers(result: dict) -> Table:
     return f"{result['photos']}, {len(result['cpus'])} cores", PEER_HEADS, [peer_cells(r) for r in result["peers"]]
 
 
+def large_cells(row: dict) -> list[str]:
+    if row["skipped"]:
+        return [row["name"], "–", "", "", "", f"skipped: {row['skipped']}"]
+    ratio, cpu = number(row.get("ratio"), ".2f"), f"{1e3 * row['cpu_s']:,.1f}"
+    return [row["name"], f"{row['images_per_s']:,.1f}", spread(row), ratio, cpu, row["note"]]
+
+
 def large(result: dict) -> Table:
-    rows = [
-        [r["name"], "–", "", "", f"skipped: {r['skipped']}"]
-        if r["skipped"]
-        else [r["name"], f"{r['images_per_s']:,.1f}", spread(r), number(r.get("ratio"), ".2f"), r["note"]]
-        for r in result["large"]
-    ]
-    return f"Large photos: {result['large_photos']}", ["peer", "images/s", "spread", "× DALI", ""], rows
+    heads = ["peer", "images/s", "spread", "× DALI", "CPU, ms an image", ""]
+    return f"Large photos: {result['large_photos']}", heads, [large_cells(row) for row in result["large"]]
 
 
 def core(result: dict) -> Table:
@@ -103,7 +106,8 @@ def words(result: dict) -> list[str]:
     """What has to be said beside the figures."""
     load = ", ".join(f"{x:.1f}" for x in result["load"])
     versions = sorted({w for r in result.get("peers", []) for w in r["versions"].split(", ") if w})
-    said = [f"{result['cpu']}; {result['rounds']} rounds; load of the machine at the beginning and the end: {load}."]
+    rounds = "1 round" if result["rounds"] == 1 else f"{result['rounds']} rounds"
+    said = [f"{result['cpu']}; {rounds}; load of the machine at the beginning and the end: {load}."]
     if versions:
         said.append(f"Versions: {', '.join(versions)}.")
     return said + [f"Not measured: {what}: {why}." for what, why in result.get("skipped", {}).items()]
