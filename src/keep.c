@@ -195,7 +195,10 @@ static void explain_holding(struct stk_loader *l, struct buf *b)
     buf_printf(b, "           %lld of %lld samples, %.1f MiB of at most %.1f MiB%s; found %lld times, %lld times not\n",
                (long long)s.entries, (long long)source_count(l->source),
                (double)(s.on_disk ? s.disk_bytes : s.memory_bytes) / MIB,
-               (double)(s.on_disk ? s.disk_most : s.memory_most) / MIB, s.on_disk ? " for the whole folder" : "",
+               (double)(s.on_disk ? s.disk_most : s.memory_most) / MIB,
+               !s.on_disk                  ? ""
+               : l->options.cache_size > 0 ? " for the whole folder"
+                                           : " for the whole folder (half of what the disk can spare)",
                (long long)s.hits, (long long)s.misses);
     if (s.broken)
         buf_printf(b, "           %lld entries were not as they had been put, and were made anew\n",

@@ -95,13 +95,13 @@ static int64_t add_spot(struct store *s, const struct record *r, int segment)
 {
     if (s->n_spots >= s->max_spots)
         return -1;
+    s->entries += look_up(s, r->key) < 0;
     s->spots[s->n_spots] =
         (struct spot){.key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
     uint32_t i = (uint32_t)r->key & (s->table_size - 1);
     while (s->table[i])
         i = (i + 1) & (s->table_size - 1);
     s->table[i] = ++s->n_spots;
-    s->entries++;
     s->bytes += (int64_t)(r->n + sizeof *r);
     return s->n_spots - 1;
 }
@@ -300,7 +300,7 @@ static void forget(struct store *s, const struct cache_entry *e, uint32_t spot)
     for (uint32_t i = (uint32_t)s->spots[spot].key & mask; s->table[i]; i = (i + 1) & mask)
         if (s->table[i] == spot + 1) {
             s->table[i] = GONE;
-            s->entries--;
+            s->entries -= look_up(s, s->spots[spot].key) < 0;
         }
     pthread_mutex_unlock(&s->lock);
     atomic_compare_exchange_strong_explicit(&s->slots[e->sample], &slot, UNKNOWN, memory_order_relaxed,

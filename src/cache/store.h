@@ -34,7 +34,7 @@ struct store {
     struct segment segments[STORE_SEGMENTS];
     int n_segments, own;                    /* own: the one that is written to; -1: none yet */
     uint64_t misses, useful;                /* samples that were looked for by key and not found, and found */
-    int64_t entries, bytes;                 /* that can be found */
+    int64_t entries, bytes;                 /* keys that can be found; of all that was written for them */
     int64_t held, limit, file_limit, spare; /* of the whole folder; of one file; to be left free on the disk */
     int64_t unlooked;                       /* written since the free space was last looked at */
     bool read_only;                         /* nothing more is written */

@@ -296,6 +296,7 @@ static void both_shelf_and_folder(void)
     cache_close(c);
     c = cache_open(&o);
     CHECK(cache_find(c, 4, id_of(4), &e) && e.n == LENGTH + 10);
+    CHECK_EQ(stats_of(c).entries, 50);
     cache_close(c);
     temp_end();
 }
