@@ -14,6 +14,7 @@ import os
 import random
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -123,8 +124,11 @@ class Caller:
         return self.function(*args) if self.parallel else seeded(seed, self.function, *args)
 
     def failed(self, sample: int, error: BaseException) -> str:
+        """Keeps the error with its lines, but not with what they were about: samples, and views that die now."""
         if sample in self.errors or len(self.errors) < KEPT:
-            self.errors[sample] = error
+            trace = error.__traceback__ and error.__traceback__.tb_next  # without the caller's frame, which still runs
+            traceback.clear_frames(trace)
+            self.errors[sample] = error.with_traceback(trace)
         return f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
 
 

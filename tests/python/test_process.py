@@ -76,6 +76,22 @@ def test_memory_of_kept_batches_comes_back():
     assert resident() - before - ring < 20 << 20 and loader.stats().kept_bytes < 20 << 20
 
 
+class Uneven:
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, i):
+        return np.ones(1 << (10 if i % 4 == 0 else 19), np.uint8)
+
+
+def test_what_was_skipped_is_not_kept():
+    loader = stoker.Loader(Uneven(), on_error="skip", max_bad=1, output="numpy", memory="64M")
+    before = resident()
+    with pytest.warns(RuntimeWarning, match="300 bad"):
+        assert len(list(loader)) == 400
+    assert resident() - before < 60 << 20  # of 150 MiB
+
+
 def grown(call):
     """Objects that 60 calls leave behind."""
     gc.collect()
