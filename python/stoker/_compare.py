@@ -70,7 +70,7 @@ def _name(thing: Any) -> str:
 
 
 def _equivalent(loader: Any) -> DataLoader:
-    k: dict[str, Any] = {"collate_fn": loader.collate_fn, "generator": loader.generator}
+    k: dict[str, Any] = {name: getattr(loader, name) for name in ("collate_fn", "generator", "num_workers")}
     if loader.batch_size is None:
         if loader.batch_sampler is None:
             return DataLoader(loader.dataset, batch_size=None, sampler=_own(loader.sampler), **k)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms and data sets of torchvision (and timm's basic transforms), by reading their attributes.
+"""Transforms of torchvision (and timm's basic ones), by reading their attributes.
 
 Nothing of theirs is imported. A transform is followed from its first op on, with what the picture is in between:
 Pillow's, a tensor of bytes, or a tensor of floats. An op becomes one of Stoker's where the result is the same; from the

@@ -56,6 +56,8 @@ def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] 
         found = _from_environment(LAUNCHERS[rank], env, rank)
         if not found:
             raise usage(f"rank={rank!r}, but {' and '.join(LAUNCHERS[rank][0])} are not set")
+        if world_size not in (None, found.world_size):
+            raise usage(f"world_size is {world_size}, and {found.world_size} for {rank}; leave it out")
         return found
     if rank is not None or world_size is not None:
         if rank is None or world_size is None:

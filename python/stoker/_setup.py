@@ -28,7 +28,7 @@ def check_order(a: Arguments) -> None:
     """What is of a wrong type, what is not there yet, and what excludes what."""
     check_types(a)
     for name, words in LATER.items():
-        if a[name] not in (None, False, "none", "cpu"):
+        if a[name] not in (None, False) and str(a[name]) not in ("none", "cpu"):
             raise usage(f"{name}={a[name]!r}: {words}")
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     others = a["batch_size"] != 1 or a["shuffle"] or a["sampler"] is not None or a["drop_last"]

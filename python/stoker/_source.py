@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -78,7 +79,7 @@ class Source:
         return np.arange(self._handle.count(), dtype=np.int64) if self._indices is None else self._indices
 
     def _number(self, i: int) -> int:
-        n = len(self)
+        i, n = operator.index(i), len(self)
         if not -n <= i < n:
             raise IndexError(f"sample {i} of {n}")
         i %= n

@@ -235,6 +235,27 @@ def test_ranks_from_the_environment(monkeypatch):
     assert len(labels(loader)) == 100  # looked at again when iteration begins
 
 
+@pytest.mark.parametrize(
+    ("launcher", "rank", "size"),
+    [
+        ("slurm", "SLURM_PROCID", "SLURM_NTASKS"),
+        ("mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        ("mpi", "PMI_RANK", "PMI_SIZE"),
+    ],
+)
+def test_ranks_from_launchers(monkeypatch, launcher, rank, size):
+    with pytest.raises(stoker.UsageError, match="not set"):
+        arrays(rank=launcher)
+    monkeypatch.setenv(rank, "1")
+    monkeypatch.setenv(size, "2")
+    assert labels(arrays(batch_size=10)) == list(range(100))  # on request only
+    loader = arrays(batch_size=10, rank=launcher)
+    assert labels(loader) == labels(arrays(batch_size=10, rank=1, world_size=2))
+    assert f"1 of 2: {launcher}" in str(loader)
+    with pytest.raises(stoker.UsageError, match="leave it out"):
+        arrays(rank=launcher, world_size=4)
+
+
 def test_pad_last():
     loader = arrays(batch_size=64, pad_last=True, fields=("label", "valid"))
     batches = list(loader)

@@ -20,6 +20,8 @@ def test_looking(photos):
     assert src.keys[6] == "dog/00.png" and "12 samples" in repr(src)
     with pytest.raises(IndexError):
         src[12]
+    with pytest.raises(TypeError, match="slice"):
+        src[1:3]
 
 
 def test_parts(photos):
