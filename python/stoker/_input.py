@@ -123,10 +123,12 @@ def _array(name: str, value: Any) -> tuple[str, int, Any]:
         value = value.detach()
         if str(value.dtype) == "torch.bfloat16":
             kind, value = "bfloat16", value.view(framework("torch").uint16)
-    array = np.asarray(value)
+    array = np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
     kind = kind or array.dtype.name
-    if kind not in NUMBERS or not array.dtype.isnative:
+    if kind not in NUMBERS:
         raise usage(f"the array {name} is of type {array.dtype}; numbers and bool are possible")
+    if not array.dtype.isnative:
+        raise usage(f"the array {name} is in another byte order than the machine's; array.astype({kind!r}) changes that")
     return name, NUMBERS[kind], array
 
 

@@ -123,6 +123,7 @@ def test_wrong_sources(tmp_path, make):
         ((np.zeros(3), ["a", "b", "c"]), "type <U1"),
         ((np.zeros(3), [1, 2]), "different lengths"),
         (np.zeros(3, complex), "complex128"),
+        (np.zeros(3, ">f4"), "byte order"),
         (np.array(["a", "b"]), "numbers and bool"),
         (np.zeros((2, 0)), "rows are empty"),
         ({"index": np.zeros(3)}, "fields of every batch"),

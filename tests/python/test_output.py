@@ -74,6 +74,33 @@ def test_torch_sources_and_ops():
     assert means.dtype == torch.float64 and means.shape == (6, 3)
 
 
+class Exporter:
+    """What has DLPack and nothing else of an array's."""
+
+    ndim = 2
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __dlpack__(self, **k):
+        return self.array.__dlpack__(**k)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_both_ways():
+    x = np.arange(20.0).reshape(10, 2)
+    loader = stoker.Loader(Exporter(x), batch_size=10, output="numpy")
+    assert np.array_equal(next(iter(loader)).x, x)
+    x += 1  # read in place: the next epoch sees it
+    loader.set_epoch(2)
+    raw = loader._engine.next()[0]
+    assert raw.__dlpack_device__() == (1, 0) and raw.address % 64 == 0
+    taken = np.from_dlpack(raw)
+    assert np.array_equal(taken, x) and taken.ctypes.data == raw.address
+
+
 def test_torch_dataset_is_deterministic():
     torch = pytest.importorskip("torch", reason="torch is not installed")
 
