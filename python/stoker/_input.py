@@ -128,7 +128,7 @@ def _array(name: str, value: Any) -> tuple[str, int, Any]:
     if kind not in NUMBERS:
         raise usage(f"the array {name} is of type {array.dtype}; numbers and bool are possible")
     if not array.dtype.isnative:
-        raise usage(f"the array {name} is in another byte order than the machine's; array.astype({kind!r}) changes that")
+        raise usage(f"the array {name} is in another byte order than the machine's; astype({kind!r}) mends that")
     return name, NUMBERS[kind], array
 
 
