@@ -56,28 +56,43 @@ INLINE uint64_t sums(uint64_t mask)
     return ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101;
 }
 
-/* Half bytes to bytes: 64, of which n count. */
-INLINE void take_small(struct dct_in *in, uint8_t *values, unsigned n)
+/* Where `which` has ones, the next of bytes; else what is there. */
+INLINE __m256i put_bytes(struct dct_in *in, __m256i v, uint32_t which)
 {
-    const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)in->small);
-    const __m256i low = _mm256_and_si256(v, _mm256_set1_epi8(15));
-    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), _mm256_set1_epi8(15));
-    const __m256i a = _mm256_unpacklo_epi8(low, high), b = _mm256_unpackhi_epi8(low, high);
-    in->small += (n + 1) / 2;
-    _mm256_storeu_si256((__m256i *)(void *)values, _mm256_permute2x128_si256(a, b, 0x20));
-    _mm256_storeu_si256((__m256i *)(void *)(values + 32), _mm256_permute2x128_si256(a, b, 0x31));
+    __m128i part[4], from[4];
+    for (int i = 0; i < 4; i++) {
+        const unsigned mask = which >> 8 * i & 255;
+        from[i] = load8(spread[mask]);
+        part[i] = _mm_shuffle_epi8(load8(in->bytes), from[i]);
+        in->bytes += __builtin_popcount(mask);
+    }
+    const __m256i bytes = _mm256_set_m128i(_mm_unpacklo_epi64(part[2], part[3]), _mm_unpacklo_epi64(part[0], part[1]));
+    const __m256i none = _mm256_set_m128i(_mm_unpacklo_epi64(from[2], from[3]), _mm_unpacklo_epi64(from[0], from[1]));
+    return _mm256_blendv_epi8(bytes, v, none);
 }
 
-/* Codes of eight values to what they stand for; the places of those that are words. */
-INLINE unsigned take_values(struct dct_in *in, uint8_t *values, unsigned there)
+INLINE uint32_t ones_of(__m256i v)
 {
-    const __m128i codes = load8(values), eight = _mm_set1_epi8(8), is_byte = _mm_cmpeq_epi8(codes, eight);
-    const unsigned in_bytes = (unsigned)_mm_movemask_epi8(is_byte) & there;
-    const __m128i small = _mm_sub_epi8(_mm_xor_si128(codes, eight), eight);
-    const __m128i v = _mm_blendv_epi8(small, spread8(in->bytes, in_bytes), is_byte);
-    in->bytes += __builtin_popcount(in_bytes);
-    _mm_storel_epi64((__m128i *)(void *)values, v);
-    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(codes, _mm_setzero_si128())) & there;
+    return (uint32_t)_mm256_movemask_epi8(v);
+}
+
+/* Up to 32 values from 16 bytes of small, at once: what is read from there later lies within one store. The places of
+ * those that are words. */
+INLINE uint32_t take_values(struct dct_in *in, const uint8_t *small, uint8_t *values, uint32_t there)
+{
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)small), low4 = _mm_set1_epi8(15);
+    const __m128i low = _mm_and_si128(v, low4), high = _mm_and_si128(_mm_srli_epi16(v, 4), low4);
+    const __m256i codes = _mm256_set_m128i(_mm_unpackhi_epi8(low, high), _mm_unpacklo_epi8(low, high));
+    const __m256i eight = _mm256_set1_epi8(8);
+    const __m256i own = _mm256_sub_epi8(_mm256_xor_si256(codes, eight), eight);
+    const __m256i all = put_bytes(in, own, ones_of(_mm256_cmpeq_epi8(codes, eight)) & there);
+    _mm256_storeu_si256((__m256i *)(void *)values, all);
+    return ones_of(_mm256_cmpeq_epi8(codes, _mm256_setzero_si256())) & there;
+}
+
+INLINE uint32_t first_bits(unsigned n)
+{
+    return n < 32 ? ((uint32_t)1 << n) - 1 : UINT32_MAX;
 }
 
 /* Coefficients that are words, in a block where all others are: `which` of those of the mask. */
@@ -95,10 +110,10 @@ INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
     uint8_t values[64 + 8];
     const uint64_t mask = take_mask(in), ends = sums(mask);
     const unsigned n = (unsigned)__builtin_popcountll(mask);
-    uint64_t words = 0;
-    take_small(in, values, n);
-    for (unsigned i = 0; i < n; i += 8)
-        words |= (uint64_t)take_values(in, values + i, n - i < 8 ? (1u << (n - i)) - 1 : 255) << i;
+    uint64_t words = take_values(in, in->small, values, first_bits(n));
+    if (n > 32)
+        words |= (uint64_t)take_values(in, in->small + 16, values + 32, first_bits(n - 32)) << 32;
+    in->small += (n + 1) / 2;
     for (unsigned r = 0; r < 8; r++) {
         const unsigned begin = r == 0 ? 0 : (unsigned)(ends >> (8 * r - 8)) & 127;
         const __m128i row = _mm_cvtepi8_epi16(spread8(values + begin, mask >> 8 * r & 255));
