@@ -29,7 +29,7 @@ int decoder_new(struct decoder **out, stk_cpu cpu, stk_error *e);
 void decoder_free(struct decoder *d); /* also NULL */
 
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
-/* By how much a picture may come smaller (want.shrink) at least: 8, or 1 when its format knows no such thing. */
+/* The most by which a picture may come smaller (want.shrink): 8, or 1 when its format knows no such thing. */
 int decode_shrink(const struct head *h);
 /* Bytes of arena that decode_pixels takes; 0 only when it overflows. */
 size_t decode_scratch(const struct head *h, const struct want *w);
