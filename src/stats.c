@@ -157,11 +157,19 @@ static void explain_reader(stk_loader *l, struct buf *b)
         buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
 }
 
+static void explain_source(stk_loader *l, struct buf *b)
+{
+    buf_printf(b, "source     %s, %lld samples", source_kind(l->source), (long long)source_count(l->source));
+    const int classes = source_n_classes(l->source);
+    if (classes > 0)
+        buf_printf(b, ", %d classes", classes);
+    buf_printf(b, "\n");
+}
+
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
 {
     struct buf b = {.max = 1 << 16};
-    buf_printf(&b, "source     %s, %lld samples, %d classes\n", source_kind(l->source),
-               (long long)source_count(l->source), source_n_classes(l->source));
+    explain_source(l, &b);
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
     buf_printf(&b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",

@@ -18,12 +18,28 @@ def line(name: str, words: str) -> str:
     return f"{name:<10} {words}\n"
 
 
+class Text(str):
+    """A notebook shows its lines, as print does.
+
+    >>> Text("one\\ntwo")
+    one
+    two
+    """
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _known(loader: Any) -> dict[str, str]:
+    """What is known better here than in the engine: whose the samples are, and of an iterable not how many."""
+    fill, name = loader._given.fill, type(loader.dataset).__name__
+    if isinstance(fill, IterableFill):
+        return {"source": f"an iterable, {name}", "order": "as it comes"}
+    return {"source": f"data set {name}, {len(loader.dataset)} samples"} if fill else {}
+
+
 def _engine(loader: Any) -> str:
-    """What the engine says; of an iterable it does not know how many samples there are."""
-    text: str = loader._engine.explain()
-    if not isinstance(loader._given.fill, IterableFill):
-        return text
-    known = {"source": f"an iterable, {type(loader.dataset).__name__}", "order": "as it comes"}
+    text, known = loader._engine.explain(), _known(loader)
     return "".join(
         line(word, known[word]) if (word := old.split()[0]) in known else old for old in text.splitlines(True)
     )
@@ -53,15 +69,20 @@ def explain(loader: Any) -> str:
     return _engine(loader) + _ranks(loader) + line("output", output) + _python(loader)
 
 
+def _place(loader: Any) -> str:
+    state = loader.state_dict()
+    return f"in epoch {state['epoch']}" + (f", after {state['position']} samples" if state["position"] else "")
+
+
 def _batches(loader: Any) -> str:
     if isinstance(loader._given.fill, IterableFill):
-        return f"of {loader.batch_size}, as it comes; in epoch {loader.epoch}"
+        return f"of {loader.batch_size} samples, as it comes; {_place(loader)}"
     a = loader._arguments
     order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
     if loader._sampled:
         order = "in the sampler's order"
-    size = "" if loader.batch_size is None else f" of {loader.batch_size}"
-    return f"{len(loader)}{size} an epoch, {order}; in epoch {loader.epoch}"
+    size = "" if loader.batch_size is None else f", each of {loader.batch_size} samples"
+    return f"{len(loader)} an epoch{size}, {order}; {_place(loader)}"
 
 
 def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:

@@ -397,7 +397,8 @@ class Loader:
         if bad:
             self._warned = bad
             did = "left out" if self._arguments["on_error"] == "skip" else "replaced"
-            warnings.warn(f"{bad} bad samples were {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
+            what = "1 bad sample was" if bad == 1 else f"{bad} bad samples were"
+            warnings.warn(f"{what} {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
 
     def get(self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None) -> Any:
         """Samples (numbers as in the field `index`) as training sees them in an epoch, and what was drawn for them.
@@ -531,7 +532,7 @@ class Loader:
         >>> "threads" in stoker.Loader(photos, "CenterCrop(8)").explain()
         True
         """
-        return _explain.explain(self)
+        return _explain.Text(_explain.explain(self).rstrip())
 
     def show(
         self,

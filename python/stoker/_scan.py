@@ -17,7 +17,7 @@ OK = 0
 SHOWN = 20  # bad samples that a listing prints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Listing:
     """What is in a source; prints as a small table.
 
@@ -39,10 +39,11 @@ class Listing:
     width: Spread | None = None  #: smallest, median and largest, as stored
     height: Spread | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         size = f"{self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f"{self.bytes / 2**10:.1f} KiB"
+        classes = f", {self.n_classes} classes" if self.n_classes else ""
         rows = {
-            "source": f"{self.kind}, {self.samples} samples, {self.n_classes} classes, {size}",
+            "source": f"{self.kind}, {self.samples} samples{classes}, {size}",
             "formats": _counts(self.formats),
             "width": _spread(self.width),
             "height": _spread(self.height),

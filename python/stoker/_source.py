@@ -103,7 +103,8 @@ class Source:
 
     def __repr__(self) -> str:
         names = ", ".join(repr(p) for p in self._paths)
-        return f"Source({names}): {self._handle.kind()}, {len(self)} samples, {len(self.classes)} classes"
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        return f"Source({names}): {self._handle.kind()}, {len(self)} samples{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._paths, self._given, self._indices)

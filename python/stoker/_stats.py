@@ -9,7 +9,7 @@ from typing import Any
 MIB = 2**20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stats:
     """Counters since the loader was opened; stages are summed over the threads.
 
@@ -70,8 +70,9 @@ class Stats:
         """
         return {"read": self.read_s, "decode": self.decode_s, "transform": self.transform_s, "op": self.op_s}
 
-    def __str__(self) -> str:
-        """
+    def __repr__(self) -> str:
+        """The table, which is also what a notebook shows.
+
         >>> print(Stats(2.0, 0.5, 10, 640, 1, 0, 0.1, 2.2, 0.4, 0, 0.2, 2, 2**27, 2**30, 2**25, 0, "decode"))
         samples    640 in 10 batches, 320.0 a second, 1 bad
         waited     0.50 s of 2.00 s for data (25.0 %); limited by decode

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import usage
-from ._explain import line
+from ._explain import Text, line
 from ._loader import Loader
 from ._nearest import hint
 from ._output import framework
@@ -205,14 +205,14 @@ class DataLoader(Loader):
         >>> "not used" in stoker.DataLoader([1, 2, 3]).explain()
         False
         """
-        text = super().explain()
+        text = super().explain() + "\n"
         if self.num_workers:
             threads = "one thread" if is_iterable(self.dataset) else f"{self.num_workers} threads"
             text += line("workers", f"num_workers={self.num_workers}: {threads} of this process")
         for name, (default, why) in UNUSED.items():
             if self._given_to_torch[name] != default:
                 text += line("not used", f"{name}={self._given_to_torch[name]!r}: {why}")
-        return text
+        return Text(text.rstrip())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"arguments": self._given_to_torch, "state": self.state_dict() if self._handle else None}

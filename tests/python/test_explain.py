@@ -15,12 +15,14 @@ def test_a_loader_prints_as_a_table(photos):
     assert str(loader).splitlines() == [
         f"Loader     {photos}: folder of classes, 12 samples, 2 classes",
         "ops        CenterCrop(8) | Normalize",
-        "batches    3 of 5 an epoch, shuffled; in epoch 0",
+        "batches    3 an epoch, each of 5 samples, shuffled; in epoch 0",
         "fields     image float32 (3, 8, 8), label int64; as numpy",
         "ranks      0 of 1: nothing says otherwise",
     ]
+    next(iter(loader))
+    assert str(loader).splitlines()[2].endswith("in epoch 0, after 5 samples")
     list(loader)
-    assert "in epoch 1" in str(loader)
+    assert str(loader).splitlines()[2].endswith("in epoch 2")
     loader.close()
     assert str(loader).endswith("closed")
 
@@ -30,6 +32,28 @@ def test_other_orders(photos):
     assert "drawn by weight" in str(stoker.Loader(x, weights=np.ones(6)))
     assert "in the sampler's order" in str(stoker.Loader(x, sampler=[3, 1]))
     assert "path" in str(stoker.Loader(photos, "CenterCrop(8)", fields=("image", "path")))
+
+
+def test_a_data_set_is_named(photos):
+    squares = Squares()
+    assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     data set Squares, 4 samples\n")
+    assert str(stoker.Loader(np.zeros((6, 2)))).startswith("Loader     arrays, 6 samples\n")
+    assert "classes" not in repr(stoker.Source(photos / "cat"))
+
+
+class Squares:
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return np.float32(i * i)
+
+
+def test_a_notebook_shows_what_print_does(photos):
+    loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=5, output="numpy")
+    assert repr(loader.explain()) == str(loader.explain()) and not loader.explain().endswith("\n")
+    assert repr(loader.stats()).startswith("samples    0 in 0 batches")
+    assert repr(stoker.ls(photos)).startswith("source     folder of classes, 12 samples, 2 classes")
 
 
 def test_an_iterable_is_not_counted():

@@ -509,7 +509,7 @@ def test_errors_are_raised_skipped_and_replaced(make):
     assert pickle.loads(pickle.dumps(caught.value)).reason == caught.value.reason
     assert len(next(it).label) == 4  # the next call goes on
     loader = stoker.Loader(root, on_error="skip", **k)
-    with pytest.warns(RuntimeWarning, match="1 bad samples were left out"):
+    with pytest.warns(RuntimeWarning, match="1 bad sample was left out"):
         sizes = [len(b.label) for b in loader]
     assert sizes == [3, 4, 4, 4, 4] and loader.bad_samples()[0].sample == 3
     with warnings.catch_warnings():
