@@ -6,8 +6,8 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-# The codes of stk_code in stoker.h.
-STOPPED, EUSAGE, EDATA, EROTTEN, EIO, ENOTFOUND, ENOMEM, ECHANGED, EFORK, EBUILD = 3, 16, 17, 18, 19, 20, 21, 22, 23, 24
+# Those codes of stoker.h's stk_code that have exceptions of their own.
+EUSAGE, EDATA, EROTTEN, ENOTFOUND, ECHANGED, EBUILD = 16, 17, 18, 20, 22, 24
 
 
 class Error(Exception):

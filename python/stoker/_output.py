@@ -38,19 +38,19 @@ def framework(name: str) -> Any:
         raise usage(f"{name} cannot be imported here; install it, or choose another output") from None
 
 
-def _numpy(bfloat16: bool) -> Convert:
-    if not bfloat16:
-        return np.asarray
+def numpy_bfloat16() -> Any:
+    """The type that other packages add to NumPy's."""
     try:
-        kind = importlib.import_module("ml_dtypes").bfloat16
+        return importlib.import_module("ml_dtypes").bfloat16
     except ImportError:
         raise usage("NumPy has no bfloat16; pip install ml_dtypes, or take output='torch'") from None
 
-    def convert(m: Memory) -> Any:
-        a = np.asarray(m)
-        return a.view(kind) if m.dtype == "bfloat16" else a
 
-    return convert
+def _numpy(bfloat16: bool) -> Convert:
+    if not bfloat16:
+        return np.asarray
+    kind = numpy_bfloat16()
+    return lambda m: np.asarray(m).view(kind)
 
 
 def _torch() -> Convert:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import DataError, usage
+from ._output import numpy_bfloat16
 from ._types import NUMBERS
 
 About = tuple[int, int, int, int, int, int]
@@ -132,22 +133,24 @@ class Caller:
         return f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
 
 
+def _is_bfloat16(value: Any) -> bool:
+    return "bfloat16" in str(getattr(value, "dtype", ""))
+
+
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """A value of the user's as an array, however it came."""
+    """A value of the user's as an array, however it came; bfloat16, which NumPy has not, as its bits."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-        bits = str(value.dtype) == "torch.bfloat16"  # NumPy has no such type
-        return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if bits else value)
-    if isinstance(value, bool):
-        return np.asarray(value)
-    if isinstance(value, int):
+        return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if _is_bfloat16(value) else value)
+    if isinstance(value, int) and not isinstance(value, bool):
         return np.asarray(value, np.int64)
-    return np.asarray(value)
+    array = np.asarray(value)
+    return array.view(np.uint16) if _is_bfloat16(array) else array
 
 
 def dtype_of(value: Any) -> str:
     """The name of a value's type; "object" for what is no number."""
-    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+    if _is_bfloat16(value):
         return "bfloat16"
     if isinstance(value, (str, bytes)) or value is None:
         return "object"
@@ -228,6 +231,10 @@ def change_first(sample: Any, change: Callable[[Any], Any]) -> Any:
     return change(sample)
 
 
+def _array_over(view: memoryview, kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.frombuffer(view, "uint16" if kind == "bfloat16" else kind).reshape(shape)
+
+
 class Fill:
     """Writes samples of the user's into rows. Base of the two kinds below."""
 
@@ -275,8 +282,7 @@ class Fill:
                     f"{name} has the shape {array.shape}, the first sample had {shape}; "
                     "resize or pad in the data set, or give a collate_fn"
                 )
-            dtype = np.uint16 if kind == "bfloat16" else np.dtype(kind)
-            np.copyto(np.frombuffer(view, dtype).reshape(shape), array, casting="same_kind")
+            np.copyto(_array_over(view, kind, shape), array, casting="same_kind")
 
 
 class MapFill(Fill):
@@ -370,12 +376,9 @@ class RowOp:
         return "image", NUMBERS[self.out_dtype], self.out_shape
 
     def _apply(self, seed: int, array: np.ndarray[Any, Any]) -> Any:
-        value: Any = array
-        if self.as_torch:
-            torch = sys.modules["torch"]
-            value = torch.from_numpy(array)
-            if self.dtype == "bfloat16":
-                value = value.view(torch.bfloat16)
+        value: Any = sys.modules["torch"].from_numpy(array) if self.as_torch else array
+        if self.dtype == "bfloat16":
+            value = value.view(sys.modules["torch"].bfloat16 if self.as_torch else numpy_bfloat16())
         for n, caller in enumerate(self.callers):
             result = caller((seed + n) % 2**64, value)
             value = value if result is None else result
@@ -383,13 +386,11 @@ class RowOp:
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         try:
-            dtype = "uint16" if self.dtype == "bfloat16" else self.dtype
-            result = self._apply(about[5], np.frombuffer(views[0], dtype).reshape(self.shape).copy())
+            result = self._apply(about[5], _array_over(views[0], self.dtype, self.shape).copy())
             array = as_array(result)
             if array.shape != self.out_shape:
                 raise ValueError(f"gave the shape {array.shape}, and {self.out_shape} for the first sample")
-            to = np.frombuffer(views[1], "uint16" if self.out_dtype == "bfloat16" else self.out_dtype)
-            np.copyto(to.reshape(self.out_shape), array, casting="same_kind")
+            np.copyto(_array_over(views[1], self.out_dtype, self.out_shape), array, casting="same_kind")
         except BaseException as error:
             return self.callers[0].failed(about[3], error)
         return None

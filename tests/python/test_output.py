@@ -172,6 +172,23 @@ def test_bfloat16_without_help(photos, monkeypatch):
         stoker.Loader(photos, "CenterCrop(8)", dtype="bfloat16", output="numpy")
 
 
+def test_bfloat16_in_functions_and_data_sets():
+    kind = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+    samples = [(np.full(3, i + 0.5, kind), i) for i in range(4)]
+    batch = next(iter(stoker.Loader(samples, batch_size=4, output="numpy")))
+    assert batch.image.dtype == kind and batch.image[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5]
+    seen = []
+
+    def double(picture):
+        seen.append(picture.dtype)
+        return picture * 2
+
+    pixels = np.full((4, 8, 8, 3), 51, np.uint8)
+    k = {"dtype": "bfloat16", "output": "numpy", "batch_size": 2}
+    plain, doubled = (next(iter(stoker.Loader(pixels, ops, **k))).image for ops in ("", ["", double]))
+    assert set(seen) == {np.dtype(kind)} and doubled.dtype == kind and np.array_equal(doubled, plain * 2)
+
+
 def test_auto_is_torch_only_when_imported():
     done = subprocess.run(
         [
