@@ -99,7 +99,9 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     } else if (l->op.result) {
         return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and this source has none");
     } else if (o->ops && o->ops[0]) {
-        return error_set(e, STK_EUSAGE, "open", "ops work on pictures, and this source has none");
+        return error_set(e, STK_EUSAGE, "open",
+                         "ops work on pictures, and this source has none; an array of pictures is of uint8, samples x "
+                         "rows x columns x 3");
     }
     l->index = *n;
     fields[(*n)++] = small_field("index", STK_INT64);

@@ -81,4 +81,10 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f"stoker.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'stoker' has no attribute {name!r}")
+    from ._nearest import hint
+
+    raise AttributeError(f"module 'stoker' has no attribute {name!r}{hint(name, __dir__())}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_LATER, "__version__"])

@@ -82,7 +82,7 @@ class Form:
         name, _, kind = text.partition(":")
         if name not in columns and name not in self._computed:
             there = columns + list(self._computed)
-            raise usage(f"there is no field {name!r}{hint(name, there)}; there are {', '.join(there)}")
+            raise usage(f"there is no field {name!r}; there are {', '.join(there)}{hint(name, there)}")
         if kind not in KINDS:
             raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, KINDS))}{hint(kind, KINDS)}")
         if kind not in ("", "str") if name in self._computed else kind == "str" and name != "label":

@@ -170,7 +170,8 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     (0.0, 0, True)
     """
     if not any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(dataloader).__mro__):
-        raise usage(f"compare() takes a DataLoader of torch's, not a {type(dataloader).__name__}")
+        given = "Stoker's own" if isinstance(dataloader, DataLoader) else f"of type {type(dataloader).__name__}"
+        raise usage(f"compare() takes a DataLoader of torch's, and this one is {given}")
     single = dataloader.batch_size is None and dataloader.batch_sampler is None
     pixels, labels, samples = _parity(dataloader.dataset, _keep)
     theirs = _speed(dataloader, seconds, single)

@@ -205,6 +205,18 @@ def _functions_for(transform: Transform) -> list[Caller]:
     return transform.functions
 
 
+def _check_makes_samples(source: Any) -> None:
+    if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+        if len(source) == 0:
+            raise usage(f"the source has no samples: it is an empty {type(source).__name__}")
+    elif not hasattr(source, "__iter__"):
+        what = "None" if source is None else f"of type {type(source).__name__}"
+        raise usage(
+            f"the source is {what}; a path, a Source, arrays, a data set with __getitem__ and __len__, "
+            "or an iterable of samples is needed"
+        )
+
+
 def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     """whole: samples of data sets are handed over as they are, for collate_fn; transform: for their first part."""
     if isinstance(source, (str, bytes, os.PathLike)):
@@ -226,21 +238,15 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
         return given
     if (given := _from_tensors(source, transform) or _from_set(source, transform)) is not None:
         return given
+    _check_makes_samples(source)
     if transform.text and not transform.originals:
         raise usage(
             f"{transform.text}: ops work on pictures that Stoker reads itself, and a {type(source).__name__} makes "
             "its samples in Python; give torchvision's transform instead, or the folder, list or array they come from"
         )
-    functions = _functions_for(transform) if hasattr(source, "__getitem__") or hasattr(source, "__iter__") else []
+    functions = _functions_for(transform)
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
-        if len(source) == 0:
-            raise usage("the data set has no samples")
         fill: Fill = MapFill(source, whole, functions, transform.parallel)
         return Given({"fill": (fill, len(source), fill.fields)}, fill)
-    if hasattr(source, "__iter__"):
-        fill = IterableFill(source, whole, functions)
-        return Given({"fill": (fill, IterableFill.COUNT, fill.fields)}, fill)
-    raise usage(
-        f"the source is a {type(source).__name__}; a path, a Source, arrays, a data set with __getitem__ and __len__, "
-        "or an iterable of samples is needed"
-    )
+    fill = IterableFill(source, whole, functions)
+    return Given({"fill": (fill, IterableFill.COUNT, fill.fields)}, fill)

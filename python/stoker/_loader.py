@@ -22,7 +22,7 @@ from ._arguments import sample_numbers
 from ._batch import Form, Raw
 from ._errors import DataError, Error, UsageError, make, usage
 from ._input import source_of, transform_of
-from ._nearest import hint
+from ._nearest import ELSEWHERE, hint
 from ._rows import Caller, IterableFill
 from ._setup import check_order, engine_options, row_op
 from ._stats import Stats, stats_of
@@ -102,7 +102,7 @@ class Loader:
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
         for name in unknown:
-            raise usage(f"Loader has no argument {name!r}{hint(name, arguments)}")
+            raise usage(f"Loader has no argument {name!r}{hint(name, arguments, ELSEWHERE)}")
         self._arguments = arguments
         self._generation = 0
         self._committed = False
@@ -362,6 +362,8 @@ class Loader:
     def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
         epoch = self._engine.epoch()
         error = fill.caller.errors.pop(epoch, None)
+        if isinstance(error, Error):
+            raise error
         if error is not None:
             raise DataError(f"the iterable failed: {type(error).__name__}: {error}", stage="read") from error
         short = raw[0].shape[0] < self._options["batch_size"]

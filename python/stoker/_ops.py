@@ -44,7 +44,7 @@ class Op:
             for name in keywords:
                 if name not in names:
                     takes = f"it takes {', '.join(names)}" if init is not Op.__init__ else "it takes none"
-                    raise usage(f"{cls.__name__} has no argument {name!r}{hint(name, names)}; {takes}")
+                    raise usage(f"{cls.__name__} has no argument {name!r}; {takes}{hint(name, names)}")
             init(self, *args, **keywords)
 
         cls.__init__ = checked  # type: ignore[method-assign]

@@ -154,7 +154,10 @@ def dtype_of(value: Any) -> str:
         return "bfloat16"
     if isinstance(value, (str, bytes)) or value is None:
         return "object"
-    name = as_array(value).dtype.name
+    try:
+        name = as_array(value).dtype.name
+    except (TypeError, ValueError):  # lists within lists, of several lengths
+        return "object"
     return name if name in NUMBERS else "object"
 
 
@@ -235,6 +238,15 @@ def _array_over(view: memoryview, kind: str, shape: tuple[int, ...]) -> np.ndarr
     return np.frombuffer(view, "uint16" if kind == "bfloat16" else kind).reshape(shape)
 
 
+def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
+    """
+    >>> print(failed_first([Caller(abs, False)], TypeError("no number")))
+    abs failed on the first sample: TypeError: no number
+    """
+    names = ", ".join(caller.name for caller in callers)
+    return DataError(f"{names} failed on the first sample: {type(error).__name__}: {error}", sample=0, stage="op")
+
+
 class Fill:
     """Writes samples of the user's into rows. Base of the two kinds below."""
 
@@ -244,8 +256,7 @@ class Fill:
         try:
             first = self.changed(0, first)
         except Exception as error:
-            words = f"the op failed on the first sample: {type(error).__name__}: {error}"
-            raise DataError(words, sample=0, stage="op") from error
+            raise failed_first(functions, error) from error
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
             raise usage("the data set's first sample is empty")
@@ -270,6 +281,8 @@ class Fill:
 
     def write(self, sample: Any, views: tuple[memoryview, ...]) -> None:
         names, values = (("sample",), (sample,)) if self.whole else parts_of(sample)
+        if sample is None and not self.whole:
+            raise ValueError("is None; is a return missing?")
         if names != self.names:
             raise ValueError(f"has the fields {', '.join(names)}; the first sample had {', '.join(self.names)}")
         for name, kind, shape, value, view in zip(names, self.kinds, self.shapes, values, views, strict=True):
@@ -314,6 +327,7 @@ class IterableFill(Fill):
     """
 
     END = "the iterable has ended"
+    OVER = "the iterable goes only once and is at its end; for another epoch give an object whose __iter__ begins anew"
     COUNT = 1 << 40
 
     def __init__(self, iterable: Iterable[Any], whole: bool, functions: list[Caller]) -> None:
@@ -323,7 +337,8 @@ class IterableFill(Fill):
             first = next(self._iterator)
         except StopIteration:
             raise usage("the iterable has no samples") from None
-        if self._iterator is iterable:  # it goes once: its first sample must not be lost
+        self.once = self._iterator is iterable
+        if self.once:  # it goes once: its first sample must not be lost
             self._iterator = itertools.chain([first], self._iterator)
         else:
             self._iterator = iter(iterable)
@@ -350,7 +365,7 @@ class IterableFill(Fill):
             self.write(self.changed(about[5], self._take(epoch, position)), views)
         except StopIteration:
             self.ended[epoch] = position
-            return self.END
+            return self.caller.failed(epoch, usage(self.OVER)) if self.once and position == 0 else self.END
         except BaseException as error:
             self.ended[epoch] = position
             return self.caller.failed(epoch, error)

@@ -9,11 +9,11 @@ import numpy as np
 
 from . import _stoker
 from ._arguments import check_types, weights_of
-from ._errors import DataError, Error, usage
+from ._errors import Error, usage
 from ._input import Given, Transform
 from ._nearest import hint
 from ._ranks import Ranks
-from ._rows import Field, IterableFill, RowOp
+from ._rows import Field, IterableFill, RowOp, failed_first
 from ._types import CACHES, FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
 
 Arguments = dict[str, Any]
@@ -129,5 +129,4 @@ def row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[
     except Error:
         raise
     except Exception as error:
-        words = f"the op failed on the first sample: {type(error).__name__}: {error}"
-        raise DataError(words, sample=0, stage="op") from error
+        raise failed_first(transform.functions, error) from error

@@ -135,7 +135,7 @@ class DataLoader(Loader):
         parallel = unknown.pop("parallel", False)  # the one that torch has not
         given["parallel"] = parallel
         for name in unknown:
-            raise usage(f"DataLoader has no argument {name!r}{hint(name, given)}; stoker.Loader has more")
+            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more{hint(name, given)}")
         torch = framework("torch")
         workers = whole("num_workers", num_workers, 0, 1024)
         self._given_to_torch = given

@@ -179,7 +179,8 @@ static int recognise_file(const char *path, stk_error *e)
     if (foreign)
         return not_read(foreign, e);
     if (picture_magic(first, n))
-        return error_set(e, STK_EUSAGE, "open", "is a single picture; give the folder it is in, or a list");
+        return error_set(e, STK_EUSAGE, "open",
+                         "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
     if (is_list_suffix(path) || looks_like_list((const char *)first, n))
         return STK_OK;
     return error_set(e, STK_EUSAGE, "open", "is not recognised; %s read", READ_HERE);

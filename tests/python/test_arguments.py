@@ -13,6 +13,7 @@ Y = np.arange(100)
     "arguments, words",
     [
         ({"bacth_size": 3}, "did you mean batch_size"),
+        ({"num_workers": 3}, "did you mean threads"),
         ({"batch_size": 0}, "1 or more"),
         ({"batch_size": 10**9 * 5}, "at most"),
         ({"batch_size": 10**9}, "memory"),
@@ -95,7 +96,7 @@ def test_wrong_sources(tmp_path, make):
     with pytest.raises(stoker.UsageError):
         stoker.Loader(tmp_path, "CenterCrop(8)")  # empty
     for nothing in (7, None, object()):
-        with pytest.raises(stoker.UsageError, match="the source is a"):
+        with pytest.raises(stoker.UsageError, match="the source is (None|of type)"):
             stoker.Loader(nothing)
     with pytest.raises(stoker.UsageError, match="different lengths"):
         stoker.Loader((X, Y[:7]))
@@ -128,7 +129,7 @@ def test_wrong_sources(tmp_path, make):
         (np.zeros((2, 0)), "rows are empty"),
         ({"index": np.zeros(3)}, "fields of every batch"),
         ({"x" * 40: np.zeros(3)}, "1 to 31 bytes"),
-        (lambda: 3, "the source is a function"),
+        (lambda: 3, "the source is of type function"),
     ],
 )
 def test_more_wrong_sources(source, words):

@@ -176,7 +176,7 @@ def test_a_first_sample_that_raises():
     with pytest.raises(stoker.DataError, match="failed on its first sample: KeyError: 0") as caught:
         loader(_Keyless())
     assert isinstance(caught.value.__cause__, KeyError) and caught.value.sample == 0
-    with pytest.raises(stoker.DataError, match="the op failed on the first sample: ZeroDivisionError") as caught:
+    with pytest.raises(stoker.DataError, match="failed on the first sample: ZeroDivisionError") as caught:
         loader(Squares(), transform=fail)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -221,6 +221,20 @@ def test_get():
         assert np.array_equal(np.random.Generator(np.random.Philox(key=call["seed"])).random(3), values)
     with pytest.raises(stoker.UsageError, match="no samples to go back to"):
         loader(Stream(3)).get(0)
+
+
+def test_an_iterator_goes_only_once():
+    stream = loader(iter(Stream(10)), batch_size=4)
+    assert [len(b.label) for b in stream] == [4, 4, 2]
+    with pytest.raises(stoker.UsageError, match="goes only once"):
+        list(stream)
+
+
+def test_samples_that_are_missing_or_nested():
+    with pytest.raises(stoker.DataError, match="sample 1: ValueError: is None"):
+        list(loader([(1.0, 2), None]))
+    (batch,) = loader([{"boxes": [[1, 2], [3]], "n": 2}] * 2, batch_size=2)
+    assert batch["boxes"] == [[[1, 2], [3]]] * 2 and batch["n"].tolist() == [2, 2]
 
 
 def test_iterable_resumes():
