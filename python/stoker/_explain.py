@@ -81,8 +81,12 @@ def _batches(loader: Any) -> str:
     order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
     if loader._sampled:
         order = "in the sampler's order"
-    size = "" if loader.batch_size is None else f", each of {loader.batch_size} samples"
-    return f"{len(loader)} an epoch{size}, {order}; {_place(loader)}"
+    words = [order] if loader.batch_size is None else [f"each of {loader.batch_size} samples", order]
+    try:
+        words.insert(0, f"{len(loader)} an epoch")
+    except TypeError:  # a sampler may have no length
+        pass
+    return f"{', '.join(words)}; {_place(loader)}"
 
 
 def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:

@@ -250,6 +250,7 @@ class Loader:
         if ranks[:2] != self._ranks[:2]:  # torch.distributed was initialised meanwhile
             self._reopen(ranks, self._options["batch_size"])
         if self._committed:
+            self._warn()
             self._go(self.epoch + 1)
         if self._sampled and self._ordered != self.epoch:
             self._give_order(self.epoch)

@@ -91,11 +91,7 @@ def converter(output: str, dtype: str) -> Convert:
 
 def as_channels_last(output: str, array: Any) -> Any:
     """NHWC memory seen as NCHW: what torch calls channels_last."""
-    if output == "torch":
-        return array.permute(0, 3, 1, 2)
-    if output == "tensorflow":
-        raise usage("layout='channels_last' is torch's word; TensorFlow takes layout='NHWC'")
-    return array.transpose(0, 3, 1, 2)
+    return array.permute(0, 3, 1, 2) if output == "torch" else array.transpose(0, 3, 1, 2)
 
 
 def from_numpy(output: str, array: Any) -> Any:

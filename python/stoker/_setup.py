@@ -36,6 +36,8 @@ def check_order(a: Arguments) -> None:
         raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
     if a["sampler"] is not None and a["shuffle"]:
         raise usage("sampler excludes shuffle: the sampler is the order")
+    if a["layout"] == "channels_last" and a["output"] == "tensorflow":
+        raise usage("layout='channels_last' is torch's word; TensorFlow takes layout='NHWC'")
     if sampled and (a["weights"] is not None or a["steps_per_epoch"] is not None):
         raise usage("a sampler excludes weights and steps_per_epoch")
 

@@ -33,6 +33,7 @@ Y = np.arange(100)
         ({"cache": "pixel"}, "did you mean pixels"),
         ({"cache": "bytes", "cache_size": "much"}, "cache_size is 'much'"),
         ({"device": "cuda"}, "host memory"),
+        ({"layout": "channels_last", "output": "tensorflow"}, "layout='NHWC'"),
         ({"pin_memory": True}, "not in this version"),
         ({"fidelity": "drafty"}, "did you mean draft"),
         ({"output": "numpi"}, "did you mean numpy"),

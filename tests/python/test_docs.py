@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python in the guides runs as it stands there."""
 
+import inspect
 import io
 import re
 import runpy
@@ -8,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import stoker
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,6 +74,12 @@ def test_other_loaders(heading, photos, tmp_path, monkeypatch):
         exec(compile(code, heading, "exec"), names)
         shapes.append((tuple(names["images"].shape), tuple(names["labels"].shape)))
     assert len(shapes) > 1 and len(set(shapes)) == 1
+
+
+def test_the_guide_names_every_argument():
+    guide = (ROOT / "docs/python.md").read_text()
+    names = [name for name in inspect.signature(stoker.Loader).parameters if name not in ("source", "unknown")]
+    assert [name for name in names if f"`{name}`" not in guide] == []
 
 
 @pytest.mark.parametrize("framework", ["torch", "keras", "jax"])

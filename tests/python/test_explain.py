@@ -56,6 +56,12 @@ def test_a_notebook_shows_what_print_does(photos):
     assert repr(stoker.ls(photos)).startswith("source     folder of classes, 12 samples, 2 classes")
 
 
+def test_samplers_without_a_length():
+    x = np.zeros((10, 2))
+    assert "each of 2 samples, in the sampler's order" in str(stoker.Loader(x, sampler=iter(range(5)), batch_size=2))
+    assert "batches    in the sampler's" in str(stoker.Loader(x, batch_sampler=iter([[1, 2]])))
+
+
 def test_an_iterable_is_not_counted():
     loader = stoker.Loader((np.float32(i) for i in range(5)), batch_size=2, output="numpy")
     for words in (str(loader), loader.explain()):

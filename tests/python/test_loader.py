@@ -515,6 +515,10 @@ def test_errors_are_raised_skipped_and_replaced(make):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once only
         list(loader)
+    loader = stoker.Loader(root, on_error="skip", **k)
+    with pytest.warns(RuntimeWarning, match="left out"):  # also where no epoch is gone through
+        for _ in range(2):
+            next(iter(loader))
     loader = stoker.Loader(root, on_error="replace", **k)
     with pytest.warns(RuntimeWarning, match="replaced"):
         assert [len(b.label) for b in loader] == [4] * 5
