@@ -34,7 +34,7 @@ bool keep_read(struct stk_loader *l, struct worker *w, int64_t sample);
  * of it. false: not so, and the row is still to be made. */
 bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
 /* Before and after decode_pixels: the decoder gets its notes on the file, and what it noted now is kept. */
-void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample);
+void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const struct head *h);
 void keep_notes(struct stk_loader *l, struct worker *w, int64_t sample);
 /* Keeps the bytes of a picture that proved good. */
 void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);

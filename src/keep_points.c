@@ -3,8 +3,9 @@
  * keep_points.c -- decoders' notes on files, kept without being asked: small, and found again in later runs.
  *
  * Of JPEG they are checkpoints, some two bytes in a hundred, and grow while crops reach further down; the cache gets
- * them anew only when they are a good deal longer. They have a small part of memory, and lie in the cache folder
- * as well unless that is off. Wrong ones do no harm: the decoder proves them as it goes.
+ * them anew only when they are a good deal longer. The few files of several scans, slow as they are, have packs. They
+ * have a small part of memory, and lie in the cache folder as well unless that is off. Wrong ones do no harm: the
+ * decoder proves them as it goes.
  *
  * Where the ops want whole pictures they would help nothing, and are not made.
  */
@@ -13,7 +14,7 @@
 
 #include "loader.h"
 
-enum { LOOKED_AT = 32, FEW = 1000, NOTES = 1024 }; /* FEW: samples that need no files; NOTES: bytes, about */
+enum { LOOKED_AT = 32, FEW = 1000, PERCENT = 8 }; /* FEW: samples that need no files; PERCENT: of the data, at most */
 
 /* Bytes of all files, by the size of some; 0: not known. */
 static int64_t data_bytes(const struct stk_loader *l)
@@ -46,7 +47,7 @@ size_t keep_points_open(struct stk_loader *l, size_t memory)
     if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED || !crops(l->plan))
         return 0;
     const int64_t data = data_bytes(l), share = l->options.memory / 16;
-    const int64_t limit = data > 0 ? data / 100 * 3 + (1 << 20) : share;
+    const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;
     size_t most = (size_t)(limit < share ? limit : share);
     most = most < memory ? most : memory;
     if (l->order.samples >= FEW || (l->options.cache_dir && l->options.cache_dir[0]))
@@ -86,7 +87,7 @@ static const uint8_t *find(struct stk_loader *l, struct worker *w, int64_t sampl
     return NULL;
 }
 
-void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample)
+void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const struct head *h)
 {
     w->notes = 0;
     if (!l->keep.points)
@@ -94,7 +95,7 @@ void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample)
     const uint8_t *notes = find(l, w, sample, &w->notes);
     if (notes)
         decoder_lend_notes(w->desk.decoder, notes, w->notes);
-    else if (cache_has_room(l->keep.points, sample, NOTES))
+    else if (cache_has_room(l->keep.points, sample, decode_notes_bytes(h, w->desk.reading.n_bytes)))
         decoder_lend_notes(w->desk.decoder, NULL, 0);
 }
 

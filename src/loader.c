@@ -68,7 +68,7 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         rc = reserve(l, w, &head, &job, e);
     }
     if (rc == STK_OK)
-        keep_lend(l, w, (int64_t)d->sample);
+        keep_lend(l, w, (int64_t)d->sample, &head);
     if (rc == STK_OK)
         rc = decode_pixels(w->desk.decoder, r->bytes, r->n_bytes, &head, &job.want, &w->desk.arena, &image, &warnings,
                            e);

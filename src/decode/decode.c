@@ -254,6 +254,11 @@ static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct he
                                 .arena = a};
 }
 
+size_t decode_notes_bytes(const struct head *h, size_t n)
+{
+    return h->odd & CODEC_HELD ? n + n / 2 : n / 50;
+}
+
 void decoder_lend_notes(struct decoder *d, const void *notes, size_t n)
 {
     d->notes = notes;

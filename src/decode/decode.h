@@ -56,9 +56,11 @@ int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const s
 
 /*
  * Notes: what a decoder can keep of a file to find its way in it sooner the next time (of JPEG, checkpoints: a later
- * crop is decoded without what lies before it). Bytes to be kept by whoever can tell the file again, by its size and
- * time of change. Notes that are damaged or another file's are not used.
+ * crop is decoded without what lies before it; or, where there are several scans, a pack). Bytes to be kept by whoever
+ * can tell the file again, by its size and time of change. Notes that are damaged or another file's are not used.
  */
+/* About how many bytes the notes on a file of n bytes take. */
+size_t decode_notes_bytes(const struct head *h, size_t n);
 /* Before decode_pixels, for that picture only; NULL: there are none yet, but they are wanted. */
 void decoder_lend_notes(struct decoder *d, const void *notes, size_t n);
 /* After it: what to keep from now on, until the next picture is decoded; NULL: nothing new. */

@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "decode/dct_pack.h"
 #include "decode/jpeg_baseline.h"
 #include "decode/jpeg_head.h"
@@ -42,6 +43,9 @@ enum {
     ROWS = 16,                  /* read at a time */
     MANY_SCANS = 50,            /* no encoder makes more */
     FOREIGN_FIXED = 256 * 1024, /* tables, pools, small change */
+    NOTED_MOST = 512 * 1024,    /* files of several scans whose pack is noted */
+    NOTE_MOST = 2 << 20,        /* and its size */
+    HEAD_BYTES = 4096,          /* that tell one file from another, with its size */
 };
 static const int64_t max_scan_work = 20000000000; /* samples times scans, where there are many: seconds */
 
@@ -60,7 +64,8 @@ struct jpeg {
 /* One thread's. */
 struct state {
     struct jpeg_baseline *baseline;
-    bool own; /* the last picture was decoded by it */
+    bool own;        /* the last picture was decoded by it */
+    struct buf note; /* on the last picture, where it has several scans: a checksum, then its pack; empty: none */
     struct jpeg jpeg;
 };
 
@@ -145,7 +150,7 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
     const size_t row = (size_t)h->channels * round_up(h->w, IMCU_MAX);
     size_t n = size_add(FOREIGN_FIXED, size_mul(row, 4 * IMCU_MAX));
     if (h->odd & CODEC_HELD)
-        n = size_add(n, size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
+        n = size_add(size_add(n, NOTE_MOST), size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
     return n;
 }
 
@@ -155,6 +160,7 @@ static void jpeg_close(void *state)
 {
     struct state *s = state;
     jpeg_baseline_free(s->baseline);
+    buf_done(&s->note);
     free(s);
 }
 
@@ -344,34 +350,6 @@ static int run_guarded(struct jpeg *j, const struct picture_job *job, struct ima
     return run(j, job, out, e);
 }
 
-static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
-{
-    struct state *s = state;
-    struct jpeg *j = &s->jpeg;
-    const struct head *h = job->head;
-    s->own = false;
-    if (h->bits != 8)
-        return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
-    if (h->channels != 1 && h->channels != 3 && h->channels != 4)
-        return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
-    if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
-        return jpeg_lossless(job, out, e);
-    s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
-    if (s->own)
-        return STK_OK;
-    begin(j, job);
-    const int rc = run_guarded(j, job, out, e);
-    *warnings = (int)j->err.num_warnings;
-    jpeg_destroy_decompress(&j->c);
-    return rc;
-}
-
-static const uint8_t *jpeg_notes(void *state, size_t *n)
-{
-    const struct state *s = state;
-    return s->own ? jpeg_baseline_points(s->baseline, n) : NULL;
-}
-
 /* ------------------------------------------------------------------ packs */
 
 /* The coefficients that libjpeg has read. */
@@ -498,6 +476,80 @@ static int jpeg_pack_head(const uint8_t *bytes, size_t n, struct head *out, stk_
         return error_set(e, STK_EDATA, stage, "a pack is damaged, or of another version");
     *out = p.head;
     return STK_OK;
+}
+
+/* ------------------------------------------------------------------ notes */
+
+/* Pictures of several scans have no checkpoints; a later crop is decoded from their pack. Its checksum is the file's
+ * as well. */
+static uint64_t sum_of(const struct picture_job *job, const uint8_t *pack, size_t n)
+{
+    const size_t head = job->n < HEAD_BYTES ? job->n : HEAD_BYTES;
+    return hash_bytes(pack, n, hash_mix(hash_bytes(job->bytes, head, 0), job->n));
+}
+
+static bool use_note(struct state *s, const struct picture_job *job, struct image *out)
+{
+    uint64_t sum;
+    if (!(job->head->odd & CODEC_HELD) || !job->notes || job->whole || job->n_notes <= sizeof sum)
+        return false;
+    struct picture_job from_pack = *job;
+    from_pack.bytes = job->notes + sizeof sum;
+    from_pack.n = job->n_notes - sizeof sum;
+    memcpy(&sum, job->notes, sizeof sum);
+    const size_t used = job->arena->used;
+    if (sum == sum_of(job, from_pack.bytes, from_pack.n) && jpeg_unpack(s, &from_pack, out, NULL) == STK_OK)
+        return true;
+    job->arena->used = used;
+    return false;
+}
+
+static void make_note(struct state *s, const struct picture_job *job)
+{
+    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted || job->n > NOTED_MOST)
+        return;
+    uint64_t sum = 0;
+    s->note.max = NOTE_MOST;
+    if (buf_add(&s->note, &sum, sizeof sum) == 0 && jpeg_pack(s, job, &s->note)) {
+        sum = sum_of(job, s->note.data + sizeof sum, s->note.len - sizeof sum);
+        memcpy(s->note.data, &sum, sizeof sum);
+    } else {
+        s->note.len = 0;
+    }
+}
+
+/* ------------------------------------------------------------------ any of them */
+
+static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+{
+    struct state *s = state;
+    struct jpeg *j = &s->jpeg;
+    const struct head *h = job->head;
+    s->own = false;
+    s->note.len = 0;
+    if (h->bits != 8)
+        return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
+    if (h->channels != 1 && h->channels != 3 && h->channels != 4)
+        return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
+    if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
+        return jpeg_lossless(job, out, e);
+    s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
+    if (s->own || use_note(s, job, out))
+        return STK_OK;
+    begin(j, job);
+    const int rc = run_guarded(j, job, out, e);
+    *warnings = (int)j->err.num_warnings;
+    jpeg_destroy_decompress(&j->c);
+    if (rc == STK_OK && *warnings == 0)
+        make_note(s, job);
+    return rc;
+}
+
+static const uint8_t *jpeg_notes(void *state, size_t *n)
+{
+    const struct state *s = state;
+    *n = s->note.len;
+    return s->own ? jpeg_baseline_points(s->baseline, n) : *n ? s->note.data : NULL;
 }
 
 static bool jpeg_match(const uint8_t *p, size_t n)

@@ -18,6 +18,7 @@ struct jpeg_spec {
     int quality, restart;
     bool optimise;
     uint32_t seed; /* of the content */
+    bool progressive;
 };
 
 static inline struct jpeg_spec jpeg_spec_random(uint32_t *seed, int32_t max_side)
@@ -75,6 +76,8 @@ static inline unsigned char *jpeg_made(const struct jpeg_spec *s, size_t *n)
     }
     c.optimize_coding = s->optimise;
     c.restart_interval = (unsigned)s->restart;
+    if (s->progressive)
+        jpeg_simple_progression(&c);
     jpeg_start_compress(&c, TRUE);
     while (c.next_scanline < c.image_height) {
         JSAMPROW row = p.px + (size_t)c.next_scanline * (size_t)p.w * (size_t)p.channels;

@@ -63,8 +63,9 @@ static void made_ones(void)
 /* ------------------------------------------------------------------ damage */
 
 static const struct jpeg_spec frail[] = {
-    {40, 30, 2, 2, 70, 0, true, 5},  {33, 20, 1, 1, 90, 0, false, 8}, {50, 17, 2, 1, 80, 3, true, 12},
-    {20, 40, 1, 2, 60, 1, true, 16}, {61, 24, 0, 0, 95, 0, true, 20},
+    {40, 30, 2, 2, 70, 0, true, 5, false},  {33, 20, 1, 1, 90, 0, false, 8, false},
+    {50, 17, 2, 1, 80, 3, true, 12, false}, {20, 40, 1, 2, 60, 1, true, 16, false},
+    {61, 24, 0, 0, 95, 0, true, 20, false}, {40, 30, 2, 2, 70, 0, true, 5, true},
 };
 enum { N_FRAIL = sizeof frail / sizeof frail[0] };
 
@@ -169,6 +170,33 @@ static void bytes_changed(void)
     jpegs_done(&j);
 }
 
+/* Several scans: the notes are a pack, and one with a changed byte is of no use, but does no harm. */
+static void notes_on_several_scans(void)
+{
+    const struct jpeg_spec s = {90, 60, 2, 2, 80, 0, true, 4, true};
+    struct jpegs j;
+    struct buf notes = {0};
+    size_t n;
+    unsigned char *bytes = jpeg_made(&s, &n);
+    const struct want want = {.crop = {11, 7, 40, 33}};
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    j.notes = &notes;
+    same_as_libjpeg(&j, bytes, n, &want, "several scans");
+    CHECK(notes.len > 100);
+    const size_t len = notes.len;
+    for (size_t i = 0; i < len; i++) {
+        notes.data[i] ^= 1 << (i % 8);
+        same_as_libjpeg(&j, bytes, n, &want, "several scans, another note");
+        CHECK_EQ(notes.len, len);
+        notes.data[i] ^= 1 << (i % 8);
+    }
+    same_as_libjpeg(&j, bytes, n, &want, "several scans, noted");
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+    buf_done(&notes);
+    free(bytes);
+}
+
 /* Rubbish and fill bytes behind, between and instead of the last markers. */
 static void odd_ends(void)
 {
@@ -266,7 +294,7 @@ static void corpus(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(made_ones), T(cut_anywhere), T(bytes_changed), T(odd_ends), T(photos), T(corpus))
+    TESTS(T(made_ones), T(cut_anywhere), T(bytes_changed), T(notes_on_several_scans), T(odd_ends), T(photos), T(corpus))
 }
 
 #else

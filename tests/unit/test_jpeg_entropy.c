@@ -166,7 +166,7 @@ static void jumps(void)
 static void absurd_jumps(void)
 {
     struct huff_store *store = huff_store_new();
-    const struct jpeg_spec spec = {40, 30, 1, 1, 80, 3, true, 1};
+    const struct jpeg_spec spec = {40, 30, 1, 1, 80, 3, true, 1, false};
     size_t n;
     unsigned char *bytes = jpeg_made(&spec, &n);
     struct jpeg_frame f;

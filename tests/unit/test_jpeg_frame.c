@@ -9,7 +9,7 @@
 #include "decode/jpeg_frame.h"
 #include "jpegs.h"
 
-static const struct jpeg_spec plain = {70, 50, 2, 2, 80, 5, true, 1};
+static const struct jpeg_spec plain = {70, 50, 2, 2, 80, 5, true, 1, false};
 
 static void fields(void)
 {

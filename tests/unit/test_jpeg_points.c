@@ -127,7 +127,7 @@ static void damaged_bytes(void)
     struct jpeg_spec s;
     size_t n, other_n;
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
-    const struct jpeg_spec large = {150, 120, 2, 2, 90, 0, true, 3};
+    const struct jpeg_spec large = {150, 120, 2, 2, 90, 0, true, 3, false};
     unsigned char *bytes = jpeg_made(&large, &n), *other = some_file(9, &s, &other_n);
     struct buf notes = points_of(&j, bytes, n);
     CHECK(notes.len > 100);
