@@ -161,7 +161,8 @@ static int clear(const struct args *a)
         json_int(&j, "deleted_bytes", bytes);
         json_close(&j, '}');
     } else {
-        printf("deleted %s\n", out_bytes(bytes).s);
+        printf("deleted %s%s\n", out_bytes(bytes).s,
+               bytes ? "" : "; `stoker cache ls` shows what there is, and of what");
     }
     return END_GOOD;
 }
@@ -174,7 +175,8 @@ static int run(struct args *a)
         return END_USAGE;
     }
     if (lists && (a->second || a->kind || a->all)) {
-        out_say("cache", "ls shows everything; SRC, --kind and --all are for clear");
+        out_say("cache",
+                "ls shows everything in the cache folder, or with --cache-dir DIR in DIR; the rest is for clear");
         return END_USAGE;
     }
     return lists ? list(a) : clear(a);

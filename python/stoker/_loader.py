@@ -58,6 +58,24 @@ class Loader:
     (4, 3, 16, 16) (4,)
     >>> loader.epoch                                # the next `for` is the next epoch
     1
+
+    source       a folder, a list file, a Source, arrays or tensors, a data set, an iterable
+    transform    ops as text or objects, functions, transforms of torchvision, or a list of them
+    batch_size   samples in a batch, on this rank; drop_last leaves a short last one out, pad_last fills it
+    shuffle      another order in every epoch; seed decides on it and on all that is random
+    sampler      or batch_sampler: numbers of samples in your own order
+    weights      one for each sample: samples are drawn by them; steps_per_epoch: batches in an epoch
+    threads      and memory ("2GiB"): what may be used; found when left out
+    output       "torch", "numpy", "jax", "tensorflow"; "auto": torch when the program has imported it, else numpy
+    dtype        float32, float16, bfloat16, uint8; layout: "NCHW", "NHWC", "channels_last"
+    fidelity     "exact"; "draft": large JPEGs come smaller from the decoder
+    exif         False: orientation is left as stored
+    fields       which, and under which names; as_dict: batches are dicts; classes: names in the order of numbers
+    collate_fn   of the list of samples; batch_fn: of the finished batch
+    on_error     "raise", "skip", "replace"; max_bad: the share of samples that may be bad, 0.01
+    rank         and world_size: found when left out; rank="slurm", "mpi"
+    cache        "bytes", "dct", "pixels", "auto" keep something for later epochs; cache_dir, cache_size: on disk
+    progress     a bar; parallel: functions and data sets of your own run in parallel, without being seeded
     """
 
     _handle: _stoker.Loader | None = None

@@ -76,10 +76,12 @@ def test_other_loaders(heading, photos, tmp_path, monkeypatch):
     assert len(shapes) > 1 and len(set(shapes)) == 1
 
 
-def test_the_guide_names_every_argument():
+def test_the_guide_and_help_name_every_argument():
     guide = (ROOT / "docs/python.md").read_text()
     names = [name for name in inspect.signature(stoker.Loader).parameters if name not in ("source", "unknown")]
     assert [name for name in names if f"`{name}`" not in guide] == []
+    words = set(re.findall(r"\w+", stoker.Loader.__doc__ or "")) | {"device", "pin_memory"}  # these are refused
+    assert [name for name in names if name not in words] == []
 
 
 @pytest.mark.parametrize("framework", ["torch", "keras", "jax"])
