@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import itertools
 import json
 import os
 import threading
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from . import _explain, _get, _output, _ranks, _stoker
 from ._arguments import sample_numbers
 from ._batch import Form, Raw
-from ._errors import DataError, Error, UsageError, make, usage
+from ._errors import DataError, Error, make, usage
 from ._input import source_of, transform_of
+from ._iterate import Batches, Forever
 from ._nearest import ELSEWHERE, hint
 from ._rows import Caller, IterableFill
 from ._setup import check_order, engine_options, row_op
@@ -122,7 +124,9 @@ class Loader:
         for name in unknown:
             raise usage(f"Loader has no argument {name!r}{hint(name, arguments, ELSEWHERE)}")
         self._arguments = arguments
-        self._generation = 0
+        self._lock = threading.RLock()  # iterators and peek(), one at a time
+        self._generations = itertools.count(1)
+        self._generation = 0  # of the iterator that is alive
         self._committed = False
         self._ordered = -1  # the epoch whose order a sampler gave
         self._order = np.zeros(0, np.int64)
@@ -314,9 +318,10 @@ class Loader:
         return self._order
 
     def __iter__(self) -> Iterator[Any]:
-        self._generation += 1
-        self._begin()
-        batches = _Batches(self, self._generation)
+        self._generation = generation = next(self._generations)  # the iterator before takes no other batch
+        with self._lock:  # but the one that it waits for
+            self._begin()
+            batches = Batches(self, generation)
         if self._arguments["progress"]:
             from ._progress import show
 
@@ -345,7 +350,7 @@ class Loader:
         >>> [len(next(batches).label) for _ in range(3)]
         [12, 12, 12]
         """
-        return _Forever(self)
+        return Forever(self)
 
     def peek(self) -> Any:
         """A copy of the next batch; nothing changes.
@@ -354,6 +359,10 @@ class Loader:
         >>> (loader.peek().image == next(iter(loader)).image).all()
         np.True_
         """
+        with self._lock:
+            return self._peek()
+
+    def _peek(self) -> Any:
         if self._sampled and self._ordered != self.epoch:
             self._give_order(self.epoch)
         for n in range(2):  # at the end of an epoch the next one's first batch
@@ -502,7 +511,7 @@ class Loader:
             raise usage(f"this is no state of a loader: {error}") from None
         self._drop_pending()
         self._engine.set_state(text)
-        self._generation += 1
+        self._generation = next(self._generations)
         self._committed = False
 
     # ---------------------------------------------------------------- seeing
@@ -593,55 +602,3 @@ class Loader:
 
     def __repr__(self) -> str:
         return _explain.table(self)
-
-
-class _Batches:
-    """One epoch under way."""
-
-    def __init__(self, loader: Loader, generation: int) -> None:
-        self._loader, self._generation, self._done = loader, generation, False
-        self._lock = threading.Lock()  # several threads may share it: none may run into the next epoch
-
-    def __iter__(self) -> _Batches:
-        return self
-
-    def __next__(self) -> Any:
-        with self._lock:
-            if self._done:
-                raise StopIteration
-            if self._loader._generation != self._generation:
-                raise UsageError(
-                    "this iterator has ended: another one was begun on the same loader, or a state was loaded"
-                )
-            try:
-                return self._loader._next()
-            except StopIteration:
-                self._done = True
-                raise
-
-    def __length_hint__(self) -> int:
-        try:
-            return len(self._loader)
-        except TypeError:
-            return 0
-
-
-class _Forever:
-    """Epochs without end. An error is of one batch: the next call goes on with the following one."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
-        self._batches: Iterator[Any] = iter(())
-        self._lock = threading.Lock()
-
-    def __iter__(self) -> _Forever:
-        return self
-
-    def __next__(self) -> Any:
-        with self._lock:
-            for _ in range(3):  # the rest of an epoch is empty where a state was taken at its end
-                try:
-                    return next(self._batches)
-                except StopIteration:
-                    self._batches = iter(self._loader)
-            raise usage("forever(): an epoch has no batch at all")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules on epochs, batches, ranks, orders, errors and state."""
 
+import contextlib
 import errno
 import json
 import pickle
@@ -73,6 +74,24 @@ def test_second_iterator_ends_the_first():
     with pytest.raises(stoker.UsageError, match="another one"):
         next(first)
     assert loader.epoch == 1 and len(list(second)) == 10
+
+
+def test_second_iterator_begun_while_the_first_waits():
+    loader = stoker.Loader(Slow(), batch_size=3, output="numpy", threads=1)
+    got = []
+
+    def first():
+        with contextlib.suppress(stoker.UsageError):
+            for batch in loader:
+                got.append(batch)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    while not got:
+        time.sleep(0.01)
+    assert labels(loader) == list(range(12))  # none was taken by the other
+    thread.join()
+    assert labels(got) == list(range(3 * len(got)))
 
 
 def test_peek_changes_nothing():
