@@ -13,13 +13,20 @@ from typing import Any
 
 from ._errors import usage
 from ._nearest import hint
+from ._types import dtype_name
 
 Size = int | Sequence[int]
 Numbers = float | Sequence[float]
 
 
+def _plain(value: Any) -> Any:
+    """Numbers, arrays and tensors as Python's own; torchvision's InterpolationMode is an enum of words."""
+    value = getattr(value, "value", value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _text(value: Any) -> str:
-    value = getattr(value, "value", value)  # torchvision's InterpolationMode is an enum of words
+    value = _plain(value)
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
@@ -52,7 +59,7 @@ class Op:
     def __init__(self, first: Sequence[Any] = (), **others: tuple[Any, Any]) -> None:
         """first: arguments without a name; others: name=(value, default)."""
         words = [_text(v) for v in first]
-        words += [f"{name}={_text(value)}" for name, (value, default) in others.items() if value != default]
+        words += [f"{name}={_text(value)}" for name, (value, default) in others.items() if _plain(value) != default]
         self._arguments = words
 
     def __repr__(self) -> str:
@@ -84,7 +91,7 @@ class Resize(Op):
     ) -> None:
         super().__init__(
             [size],
-            interpolation=(_text(interpolation), "bilinear"),
+            interpolation=(interpolation, "bilinear"),
             max_size=(max_size, None),
             antialias=(antialias, True),
         )
@@ -144,7 +151,7 @@ class RandomResizedCrop(Op):
             [size],
             scale=(tuple(scale), (0.08, 1.0)),
             ratio=(tuple(ratio), (3 / 4, 4 / 3)),
-            interpolation=(_text(interpolation), "bilinear"),
+            interpolation=(interpolation, "bilinear"),
             antialias=(antialias, True),
         )
 
@@ -243,7 +250,7 @@ class ToDtype(Op):
     """
 
     def __init__(self, dtype: Any, scale: bool = False) -> None:
-        super().__init__([str(dtype).removeprefix("torch.")], scale=(scale, False))
+        super().__init__([dtype_name(dtype)], scale=(scale, False))
 
 
 class Lambda(Op):

@@ -186,6 +186,15 @@ def test_wrong_calls(photos, wrong, words):
         wrong(stoker.Source(photos))
 
 
+def test_ops_take_numbers_of_every_kind():
+    mean, size = np.array([0.5, 0.25, 0.5]), np.int64(8)
+    ops = [stoker.Resize(size), stoker.RandomCrop((size, 8), padding=np.int32(2)), stoker.Normalize(mean, list(mean))]
+    plain = "Resize(8) | RandomCrop((8, 8), padding=2) | Normalize(mean=(0.5, 0.25, 0.5), std=(0.5, 0.25, 0.5))"
+    assert " | ".join(map(str, ops)) == plain
+    assert str(stoker.ToDtype(np.float32)) == "ToDtype(float32)"
+    assert str(stoker.RandomResizedCrop(8, scale=np.array([0.08, 1.0]))) == "RandomResizedCrop(8)"
+
+
 def test_kinds_of_fields(photos):
     kinds = {"name": "label:str", "small": "label:uint8", "real": "label:float64", "path": "path:str", "raw": "label"}
     batch = next(iter(stoker.Loader(photos, "CenterCrop(8)", fields=kinds, batch_size=12, output="numpy")))
