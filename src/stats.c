@@ -172,6 +172,8 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_source(l, &b);
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
+    if (l->options.fidelity == STK_DRAFT)
+        buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less come smaller from the decoder\n");
     buf_printf(&b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l));

@@ -113,6 +113,23 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     return found, converted
 
 
+def why_not(thing: Any) -> str:
+    """Why a folder of torchvision's stays in Python; "" for data sets of other kinds.
+
+    >>> why_not([1, 2, 3])
+    ''
+    """
+    if not any(_made_by(kind, "DatasetFolder", "torchvision.datasets.folder") for kind in type(thing).__mro__):
+        return ""
+    if thing.target_transform is not None:
+        return "it has a target_transform"
+    if not _is_folder(thing):
+        return "its loader or its __getitem__ is not torchvision's own"
+    if thing.transform is None or not ((converted := convert_transform(thing.transform)) and converted.sized):
+        return "its transform needs Python before all pictures have one size"
+    return "its files or classes are not those that Stoker finds in the folder"
+
+
 def _plain(tensor: Any) -> bool:
     """What is read in place gives the same: numbers in host memory that nobody differentiates, and no pixels."""
     if str(tensor.layout) != "torch.strided" or tensor.device.type != "cpu" or tensor.requires_grad:

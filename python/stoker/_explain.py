@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from . import _stoker
+from . import _convert_set, _stoker
 from ._rows import IterableFill
 
 
@@ -57,6 +57,10 @@ def _python(loader: Any) -> str:
     if fill:
         rule = "one after the other" if isinstance(fill, IterableFill) else fill.caller.rule
         text += line("python", f"samples from {type(loader.dataset).__name__}: {rule}")
+        if why := _convert_set.why_not(loader.dataset):
+            text += line("", f"not read in C: {why}")
+        if not isinstance(fill, IterableFill) and not fill.caller.rng and not fill.caller.parallel:
+            text += line("", "parallel=True has threads make them side by side, without being seeded")
     return text
 
 

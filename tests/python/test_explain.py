@@ -37,6 +37,8 @@ def test_other_orders(photos):
 def test_a_data_set_is_named(photos):
     squares = Squares()
     assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     data set Squares, 4 samples\n")
+    assert "parallel=True" in stoker.Loader(squares).explain()
+    assert "parallel=True" not in stoker.Loader(squares, parallel=True).explain()
     assert str(stoker.Loader(np.zeros((6, 2)))).startswith("Loader     arrays, 6 samples\n")
     assert "classes" not in repr(stoker.Source(photos / "cat"))
 
@@ -47,6 +49,12 @@ class Squares:
 
     def __getitem__(self, i):
         return np.float32(i * i)
+
+
+def test_draft_is_told(photos):
+    k = {"transform": "Resize(8) | CenterCrop(8)", "output": "numpy"}
+    assert "draft: JPEGs" in stoker.Loader(photos, fidelity="draft", **k).explain()
+    assert "fidelity" not in stoker.Loader(photos, **k).explain()
 
 
 def test_a_notebook_shows_what_print_does(photos):

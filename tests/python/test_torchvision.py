@@ -218,14 +218,14 @@ def test_what_stays_in_python(noise):
         return Image.open(path).convert("RGB")
 
     blur = v1.Compose([v1.Resize(40), v1.GaussianBlur(3, (1.0, 1.0)), v1.CenterCrop(32), v1.ToTensor()])
-    for dataset in (
-        Own(noise, EVAL),
-        datasets.ImageFolder(noise, EVAL, loader=load),
-        datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1),
-        datasets.ImageFolder(noise, blur),
+    for dataset, why in (
+        (Own(noise, EVAL), "its __getitem__"),
+        (datasets.ImageFolder(noise, EVAL, loader=load), "its loader"),
+        (datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1), "target_transform"),
+        (datasets.ImageFolder(noise, blur), "before all pictures have one size"),
     ):
         loader = stoker.Loader(dataset, batch_size=4)
-        assert not is_native(loader)
+        assert not is_native(loader) and why in loader.explain()
         same(loader, dataset)
 
 
