@@ -132,7 +132,7 @@ static int parse(const char *text, struct state *s, stk_error *e)
 
 static const char *kind_of(const struct state *s)
 {
-    return s->sampled ? "an order given by a sampler" : s->weights ? "a draw by (other) weights" : "Stoker's own";
+    return s->sampled ? "an order given by a sampler" : s->weights ? "a draw by weights" : "Stoker's own";
 }
 
 static int compare(const struct state *s, const struct state *mine, stk_error *e)
@@ -159,6 +159,8 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
                          "the order changed: epochs of %" PRIu64 " samples by steps_per_epoch then, of %" PRIu64
                          " now (0: none)",
                          s->length, mine->length);
+    if (s->weights && mine->weights && s->weights != mine->weights)
+        return error_set(e, STK_ECHANGED, "state", "the order changed: it is drawn by other weights than then");
     if (s->weights != mine->weights || s->sampled != mine->sampled)
         return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now", kind_of(s), kind_of(mine));
     const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;

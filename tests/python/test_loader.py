@@ -184,13 +184,9 @@ def test_kept_batches_are_not_overwritten():
     again = labels(kept)
     for _ in range(5):
         list(loader)
-    assert labels(kept) == again == labels(arrays_at_7())
+    assert labels(kept) == again == labels(arrays_at(0, 7))
     loader.close()
     assert labels(kept) == again
-
-
-def arrays_at_7():
-    return arrays(batch_size=7, shuffle=True)
 
 
 def test_forever_and_steps_per_epoch():
@@ -205,6 +201,19 @@ def test_weights():
     loader = arrays(weights=weights, batch_size=50, steps_per_epoch=20)
     drawn = labels(loader)
     assert set(drawn) == set(range(10)) and len(drawn) == 1000
+    k = {"weights": Y, "seed": 3}
+    loader = arrays(batch_size=10, **k)
+    whole = labels(loader)
+    assert whole != labels(loader)  # drawn anew in each epoch
+    loader.set_epoch(0)
+    it = iter(loader)
+    first = labels(next(it) for _ in range(4))
+    halves = [arrays(batch_size=5, rank=rank, world_size=2, **k) for rank in range(2)]
+    for half in halves:
+        half.load_state_dict(loader.state_dict())
+    assert first + labels(b for both in zip(*halves, strict=True) for b in both) == whole
+    with pytest.raises(stoker.UsageError, match="other weights"):
+        arrays(weights=Y + 1, seed=3).load_state_dict(loader.state_dict())
     for bad in ([1.0], np.full(100, np.nan), np.zeros(100), -np.ones(100)):
         with pytest.raises(stoker.UsageError):
             arrays(weights=bad)
