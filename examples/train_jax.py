@@ -4,8 +4,8 @@
 python examples/train_jax.py [FOLDER]           without a folder, `stoker synth` makes one
 """
 
+import argparse
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from functools import partial
@@ -93,8 +93,11 @@ def train(folder: Path) -> list[float]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        train(Path(sys.argv[1]))
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("folder", nargs="?", type=Path, help="photos in class folders; one is made when left out")
+    folder = arguments.parse_args().folder
+    if folder:
+        train(folder)
     else:
         with tempfile.TemporaryDirectory() as place:
             train(synthetic(Path(place) / "photos"))

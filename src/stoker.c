@@ -75,10 +75,12 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
     if (o->cache_size < 0)
         return usage(e, "cache_size is negative");
+    if (o->cache_size > 0 && o->cache == STK_CACHE_NONE)
+        return usage(e, "cache_size without a cache; cache says what to keep: bytes, dct, pixels or auto");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
         return usage(e, "on_error must be raise, skip or replace");
     if (!(o->max_bad <= 1)) /* nor NaN */
-        return usage(e, "max_bad is a share of the samples, up to 1; negative for none");
+        return usage(e, "max_bad is a share of the samples, up to 1; a negative one allows no bad sample");
     if (o->max_pixels < 0 || o->max_bytes < 0)
         return usage(e, "max_pixels and max_bytes must be positive");
     return STK_OK;
