@@ -75,8 +75,6 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
     if (o->cache_size < 0)
         return usage(e, "cache_size is negative");
-    if (o->cache_size > 0 && o->cache == STK_CACHE_NONE)
-        return usage(e, "cache_size without a cache; cache says what to keep: bytes, dct, pixels or auto");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
         return usage(e, "on_error must be raise, skip or replace");
     if (!(o->max_bad <= 1)) /* nor NaN */
