@@ -2,11 +2,12 @@
 /*
  * cold.c -- reading only, from cold storage: no decoding, no batches' content.
  *
- *     bench-cold files FOLDER [pread|uring|auto] [threads]     an epoch, shuffled, as the loader reads it
+ *     bench-cold files FOLDER [pread|uring|auto] [depth]       an epoch, shuffled, as the loader reads it; depth: at
+ *                                                              most so many at a time, else as many as pay off
  *     bench-cold ranges FILE BYTES [depth]                     records of a large file, at random
  *
- * Prints `files/s  bytes/s  CPU µs a file`. The files are dropped from the page cache before; what lies below (a
- * host's cache, the disk's own) is not ours to drop. bench/cold.py sets it beside fio.
+ * Prints `files/s  bytes/s  CPU µs a file`. The files are dropped from the page cache before, as far as they are on
+ * disk; what lies below (a host's cache, the disk's own) is not ours to drop. bench/cold.py sets it beside fio.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -116,7 +117,6 @@ static void stop(void *user)
 
 static void drop_fd(int fd)
 {
-    fsync(fd);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     close(fd);
 }
@@ -132,7 +132,7 @@ static void drop_files(const struct source *s)
     }
 }
 
-static void open_bench(struct bench *b, const char *folder, stk_reader reader, int threads)
+static void open_bench(struct bench *b, const char *folder, stk_reader reader, int threads, int depth)
 {
     stk_error e;
     const struct source_options s = {.path = folder, .cache_dir = "off", .threads = 1};
@@ -154,6 +154,7 @@ static void open_bench(struct bench *b, const char *folder, stk_reader reader, i
         .source = b->source,
         .threads = threads,
         .memory = MEMORY,
+        .most = depth,
         .max_bytes = 1 << 30,
         .samples = n,
         .cache_bytes = m.memory_available,
@@ -164,7 +165,7 @@ static void open_bench(struct bench *b, const char *folder, stk_reader reader, i
         fail("ahead", &e);
 }
 
-static int files(const char *folder, const char *how, int threads)
+static int files(const char *folder, const char *how, int threads, int depth)
 {
     static struct bench b;
     const stk_reader reader = strcmp(how, "pread") == 0   ? STK_READER_PREAD
@@ -176,7 +177,7 @@ static int files(const char *folder, const char *how, int threads)
         fail(folder, &e);
     drop_files(s);
     source_close(s);
-    open_bench(&b, folder, reader, threads);
+    open_bench(&b, folder, reader, threads, depth);
     struct pool pool;
     const struct clocks begun = start();
     if (pool_open(&pool, threads, work, stop, &b, &e) != STK_OK)
@@ -237,6 +238,7 @@ static int ranges(const char *path, size_t bytes, int depth)
         fail(path, NULL);
     drop_fd(open(path, O_RDONLY | O_CLOEXEC));
     strip_init(&r.strip, MEMORY, 1 << 10);
+    strip_limit(&r.strip, 4 * (size_t)depth * bytes); /* as ahead_reader.c does */
     const struct fetch_options o = {
         .most = depth, .memory = r.strip.memory, .memory_bytes = r.strip.bytes, .user = &r, .room = room, .done = done};
     if (fetch_open(&f, &o, &e) != STK_OK)
@@ -244,7 +246,7 @@ static int ranges(const char *path, size_t bytes, int depth)
     uint64_t random = now_ns() | 1;
     const struct clocks begun = start();
     for (int i = 0; i < RECORDS; i++) {
-        while (fetch_under_way(f) == depth)
+        while (fetch_under_way(f) == depth || strip_room(&r.strip) < bytes + 3 * STRIP_ALIGN)
             fetch_wait(f);
         random = random * 6364136223846793005u + 1442695040888963407u;
         fetch_range(f, i % (1 << 10), fd, (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1)), bytes,
@@ -267,10 +269,10 @@ int main(int argc, char **argv)
     machine_look(&m);
     const int last = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
     if (argc > 2 && strcmp(argv[1], "files") == 0)
-        return files(argv[2], argc > 3 ? argv[3] : "auto", last > 0 ? last : machine_threads(&m));
+        return files(argv[2], argc > 3 ? argv[3] : "auto", machine_threads(&m), last);
     if (argc > 3 && strcmp(argv[1], "ranges") == 0)
         return ranges(argv[2], (size_t)strtoull(argv[3], NULL, 10), last > 0 && last < 1 << 10 ? last : 32);
-    fprintf(stderr, "usage: bench-cold files FOLDER [pread|uring|auto] [threads]\n"
+    fprintf(stderr, "usage: bench-cold files FOLDER [pread|uring|auto] [depth]\n"
                     "       bench-cold ranges FILE BYTES [depth]\n");
     return 2;
 }

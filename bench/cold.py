@@ -6,7 +6,8 @@
 Single files: the photos, copied until there are 8,000, read once in a shuffled order; fio reads as many files of
 their mean size in whole blocks, once with all of them opened beforehand, which it does not count, and once as a
 loader has to, opening and closing as it goes. Ranges: records of that size at random places of one large file.
-All past the page cache and 32 at a time, except for what is named pread and auto.
+All past the page cache and at most 32 at a time, except for what is named otherwise: pread has one file a thread under
+way, auto reads through the page cache, and "own depth" is what the loader does when it is left alone.
 """
 
 import argparse
@@ -53,6 +54,7 @@ def copy_photos(photos: Path, to: Path) -> int:
             target = to / f"{i % 10}" / f"{i}{found[i % len(found)].suffix}"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found[i % len(found)], target)
+        os.sync()
     return sum(p.stat().st_size for p in found) // len(found)
 
 
@@ -80,7 +82,8 @@ def main() -> int:
     sides = {
         "fio, single files, opened before": lambda: (fio(scratch, "many", *read_many, f"--openfiles={FILES}"), 0.0),
         "fio, single files": lambda: (fio(scratch, "many", *read_many, f"--openfiles={2 * DEPTH}"), 0.0),
-        "uring, single files": lambda: cold(o.build, "files", photos, "uring"),
+        "uring, single files": lambda: cold(o.build, "files", photos, "uring", str(DEPTH)),
+        "uring, single files, own depth": lambda: cold(o.build, "files", photos, "uring"),
         "auto, single files": lambda: cold(o.build, "files", photos, "auto"),
         "pread, single files": lambda: cold(o.build, "files", photos, "pread"),
         "fio, ranges": lambda: (fio(scratch, "large", *one, "--rw=randread", "--io_size=4G"), 0.0),
@@ -94,7 +97,7 @@ def main() -> int:
             rates[name].append(rate)
             cpus[name].append(cpu)
         print(f"round {i + 1} of {o.rounds}", end="\r", file=sys.stderr)
-    print(f"{FILES} files of {mean} bytes on average, {DEPTH} at a time; medians of {o.rounds} rounds\n")
+    print(f"{FILES} files of {mean} bytes on average, at most {DEPTH} at a time; medians of {o.rounds} rounds\n")
     for name in sides:
         peer = "fio, ranges" if "ranges" in name else "fio, single files"
         ratio = statistics.median(a / b for a, b in zip(rates[name], rates[peer], strict=True))

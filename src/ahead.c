@@ -43,7 +43,7 @@ void ahead_release(struct ahead *a, struct entry *e)
     if (e->piece >= 0)
         strip_give(&a->strip, e->piece);
     e->state = NOTHING;
-    if (strip_room(&a->strip) >= a->strip.bytes / 4)
+    if (strip_room(&a->strip) >= a->strip.limit / 4)
         ahead_poke(a);
 }
 

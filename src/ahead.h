@@ -24,6 +24,7 @@ struct ahead_options {
     const struct source *source;
     int threads;
     size_t memory;       /* for what was read and not used yet */
+    int most;            /* files under way at a time; 0: as many as pay off */
     int64_t max_bytes;   /* of a file */
     int64_t samples;     /* in an epoch, about */
     int64_t cache_bytes; /* what the page cache may come to */

@@ -18,6 +18,7 @@ enum {
     MOST = 128,              /* files under way */
     BELLS = 16,              /* that workers wait at, by serial */
     FIRST_GUESS = 128 << 10, /* bytes of a file, before any was seen */
+    LIMIT_LEAST = 4 << 20,   /* bytes of memory, for files larger than the mean */
     /* Cold reads add 4 to the temperature, warm ones take 1 off: a fifth is the limit between the two. */
     COLD = 4,
     WAKE = 16,

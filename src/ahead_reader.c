@@ -81,10 +81,13 @@ static void foresee(void *user, int64_t serial, int64_t epoch, int64_t position)
     a->rows[a->n_rows++] = (struct row_ahead){.serial = serial, .sample = p.index};
 }
 
-/* How many more files may be under way: within the depth, and with memory for each of them. */
+/* How many more files may be under way: within the depth, and with memory for each of them. No more memory than the
+ * depth asks for is gone through in turn: on the whole strip reading was a fifth slower. */
 static int64_t how_many(struct ahead *a)
 {
+    const size_t enough = 4 * (size_t)a->depth.now * (size_t)mean_bytes(a);
     pthread_mutex_lock(&a->lock);
+    strip_limit(&a->strip, enough > LIMIT_LEAST ? enough : LIMIT_LEAST);
     const size_t free_bytes = strip_room(&a->strip);
     pthread_mutex_unlock(&a->lock);
     const int64_t fit = (int64_t)(free_bytes / 2) / mean_bytes(a) - a->homeless;
@@ -178,7 +181,7 @@ static int most_files(void)
 static int set_up(struct ahead *a, stk_error *e)
 {
     const struct fetch_options o = {
-        .most = most_files(),
+        .most = a->o.most > 0 && a->o.most < most_files() ? a->o.most : most_files(),
         .memory = a->strip.memory,
         .memory_bytes = a->strip.bytes,
         .user = a,

@@ -23,6 +23,7 @@ struct strip_piece {
 int strip_init(struct strip *s, size_t bytes, int64_t n_pieces)
 {
     *s = (struct strip){.n_pieces = n_pieces, .bytes = bytes / STRIP_ALIGN * STRIP_ALIGN};
+    s->limit = s->bytes;
     s->memory = pages_new(s->bytes);
     s->pieces = calloc((size_t)n_pieces, sizeof *s->pieces);
     if (s->memory && s->pieces)
@@ -47,7 +48,7 @@ static struct strip_piece *piece_of(const struct strip *s, int64_t piece)
 static size_t gap(const struct strip *s, size_t *room)
 {
     if (s->head == s->tail) {
-        *room = s->bytes;
+        *room = s->limit;
         return 0;
     }
     const struct strip_piece *last = piece_of(s, s->tail - 1);
@@ -56,9 +57,16 @@ static size_t gap(const struct strip *s, size_t *room)
         *room = begin - end;
         return end;
     }
-    const bool behind = s->bytes - end >= begin;
-    *room = behind ? s->bytes - end : begin;
+    const size_t after = end < s->limit ? s->limit - end : 0; /* the limit may have come down below it */
+    const bool behind = after >= begin;
+    *room = behind ? after : begin;
     return behind ? end : 0;
+}
+
+void strip_limit(struct strip *s, size_t n)
+{
+    const size_t whole = n / STRIP_ALIGN * STRIP_ALIGN;
+    s->limit = whole < s->bytes ? whole : s->bytes;
 }
 
 size_t strip_room(const struct strip *s)

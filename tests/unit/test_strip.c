@@ -57,6 +57,26 @@ static void so_many_and_no_more(void)
     CHECK_EQ(strip_init(&s, 0, 2), -1);
 }
 
+static void only_the_first_part(void)
+{
+    struct strip s;
+    CHECK_EQ(strip_init(&s, 10 * PAGE, 8), 0);
+    const int64_t a = strip_take(&s, 2 * PAGE), b = strip_take(&s, 5 * PAGE);
+    strip_limit(&s, 4 * PAGE); /* b lies beyond it, and stays */
+    CHECK_EQ(strip_room(&s), 0);
+    strip_give(&s, a);
+    CHECK_EQ(strip_room(&s), 2 * PAGE);
+    const int64_t c = strip_take(&s, 2 * PAGE);
+    CHECK(strip_at(&s, c) == s.memory && strip_at(&s, b) == s.memory + 2 * PAGE);
+    strip_give(&s, b);
+    CHECK_EQ(strip_room(&s), 2 * PAGE);
+    strip_give(&s, c);
+    CHECK_EQ(strip_room(&s), 4 * PAGE);
+    strip_limit(&s, 100 * PAGE);
+    CHECK_EQ(strip_room(&s), 10 * PAGE);
+    strip_done(&s);
+}
+
 /* Random sizes, given back out of order: no byte belongs to two. */
 static void never_overlap(void)
 {
@@ -69,6 +89,8 @@ static void never_overlap(void)
     uint32_t random = 1;
     for (int step = 0; step < 20000; step++) {
         random = random * 1664525 + 1013904223;
+        if (step % 100 == 0)
+            strip_limit(&s, (20 + (random >> 8) % 60) * PAGE);
         const size_t want = 1 + (random >> 8) % (20 * PAGE);
         const int64_t p = random >> 31 || n == 0 ? strip_take(&s, want) : -1;
         if (p >= 0) {
@@ -89,5 +111,6 @@ static void never_overlap(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(pieces_lie_behind_each_other), T(the_larger_end_is_offered), T(so_many_and_no_more), T(never_overlap))
+    TESTS(T(pieces_lie_behind_each_other), T(the_larger_end_is_offered), T(so_many_and_no_more), T(only_the_first_part),
+          T(never_overlap))
 }
