@@ -71,7 +71,7 @@ static inline void put32(uint8_t *dst, __m256i v)
 static inline void put_rows(uint8_t *dst, size_t stride, __m128i v)
 {
     _mm_storel_epi64((__m128i *)(void *)dst, v);
-    _mm_storeh_pd((double *)(void *)(dst + stride), _mm_castsi128_pd(v));
+    _mm_storeh_pi((__m64 *)(void *)(dst + stride), _mm_castsi128_ps(v));
 }
 
 static inline void store(uint8_t *dst, size_t stride, const uint8_t at[LANES], const vec v[4])
