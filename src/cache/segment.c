@@ -107,13 +107,15 @@ int segment_open(struct segment *s, int dir, const char *name)
     return open_both(s, dir, name, O_RDONLY) == 0 ? 0 : -1;
 }
 
-/* Where to go on writing, behind the last whole record. */
-static int find_ends(struct segment *s)
+/* Locks it and finds where to go on writing, behind the last whole record. 0, or the errno: EWOULDBLOCK when another
+ * process has it. */
+static int take(struct segment *s)
 {
     struct stat index, data;
-    if (flock(s->index, LOCK_EX | LOCK_NB) != 0 || fstat(s->index, &index) != 0 || fstat(s->data, &data) != 0 ||
-        index.st_nlink == 0 || data.st_nlink == 0)
-        return -1;
+    if (flock(s->index, LOCK_EX | LOCK_NB) != 0 || fstat(s->index, &index) != 0 || fstat(s->data, &data) != 0)
+        return errno;
+    if (index.st_nlink == 0 || data.st_nlink == 0)
+        return ESTALE;
     s->index_end = (int64_t)index.st_size / (int64_t)sizeof(struct record) * (int64_t)sizeof(struct record);
     s->data_end = (int64_t)data.st_size;
     s->ours = true;
@@ -126,7 +128,7 @@ int segment_lock(struct segment *s, int dir)
     if (open_both(&mine, dir, s->name, O_RDWR) != 0)
         return -1;
     mine.seen = s->seen;
-    if (find_ends(&mine) != 0) {
+    if (take(&mine) != 0) {
         segment_close(&mine);
         return -1;
     }
@@ -142,18 +144,27 @@ int segment_lock(struct segment *s, int dir)
     return 0;
 }
 
+/* Between being made and being locked a file is free for all: another process may see it and be the quicker. */
 int segment_make(struct segment *s, int dir, const char *prefix)
 {
-    char name[SEGMENT_NAME];
-    snprintf(name, sizeof name, "%s.%lx.%llx", prefix, (unsigned long)getpid(), (unsigned long long)now_ns());
-    const int why = open_both(s, dir, name, O_RDWR | O_CREAT | O_EXCL);
-    if (why != 0)
-        return why;
-    if (find_ends(s) != 0) { /* a file system without locks: the name is ours alone anyway */
-        s->index_end = s->data_end = 0;
-        s->ours = true;
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++) {
+        char name[SEGMENT_NAME];
+        snprintf(name, sizeof name, "%s.%lx.%llx", prefix, (unsigned long)getpid(), (unsigned long long)now_ns());
+        int why = open_both(s, dir, name, O_RDWR | O_CREAT | O_EXCL);
+        if (why != 0)
+            return why;
+        why = take(s);
+        if (why == 0)
+            return 0;
+        if (why != EWOULDBLOCK && why != ESTALE) { /* a file system without locks: the name is ours alone */
+            s->index_end = s->data_end = 0;
+            s->ours = true;
+            return 0;
+        }
+        segment_close(s);
     }
-    return 0;
+    return EBUSY;
 }
 
 /* ------------------------------------------------------------------ reading the index */

@@ -90,14 +90,23 @@ static int64_t look_up(const struct store *s, uint64_t key)
     return best;
 }
 
-/* The number of the new spot; -1: no room for it. */
+/* The number of the new spot; -1: no room for it. While nobody looks yet, one that counts more takes the older's
+ * place: entries that grew from run to run would use up the room. */
 static int64_t add_spot(struct store *s, const struct record *r, int segment)
 {
+    const struct spot new = {
+        .key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
+    const int64_t old = look_up(s, r->key);
+    if (s->opening && old >= 0) {
+        struct spot *p = &s->spots[s->table[old] - 1];
+        *p = new.n >= p->n ? new : *p;
+        s->bytes += (int64_t)(r->n + sizeof *r);
+        return s->table[old] - 1;
+    }
     if (s->n_spots >= s->max_spots)
         return -1;
-    s->entries += look_up(s, r->key) < 0;
-    s->spots[s->n_spots] =
-        (struct spot){.key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
+    s->entries += old < 0;
+    s->spots[s->n_spots] = new;
     uint32_t i = (uint32_t)r->key & (s->table_size - 1);
     while (s->table[i])
         i = (i + 1) & (s->table_size - 1);
@@ -215,7 +224,9 @@ int store_open(struct store *s, const struct cache_options *o)
     if (s->dir < 0)
         return refuse(s, "its folder cannot be made", why);
     snprintf(s->prefix, sizeof s->prefix, "%s.%016llx", cache_kind_name(o->kind), (unsigned long long)o->variant);
+    s->opening = true;
     look(s);
+    s->opening = false;
     s->found = s->n_spots;
     s->held = o->own ? s->bytes : folder_bytes(o->folder);
     set_limits(s, o);
@@ -339,10 +350,12 @@ static int choose_own(struct store *s)
     }
     if (s->n_segments == STORE_SEGMENTS)
         return refuse(s, "too many processes write to its folder", 0);
+    struct reading g = {s, s->n_segments};
     const int why = segment_make(&s->segments[s->n_segments], s->dir, s->prefix);
     if (why)
         return refuse(s, "nothing can be written to its folder", why);
     s->own = s->n_segments++;
+    segment_news(&s->segments[s->own], take_record, &g); /* of whoever had it before we could lock it */
     return 0;
 }
 

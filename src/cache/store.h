@@ -38,6 +38,7 @@ struct store {
     int64_t held, limit, file_limit, spare; /* of the whole folder; of one file; to be left free on the disk */
     int64_t unlooked;                       /* written since the free space was last looked at */
     bool read_only;                         /* nothing more is written */
+    bool opening;                           /* no other thread is there yet */
     bool full;                              /* something did not fit */
     char why[STORE_WORDS];
     _Atomic int64_t broken;
