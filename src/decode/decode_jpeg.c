@@ -488,15 +488,29 @@ static uint64_t sum_of(const struct picture_job *job, const uint8_t *pack, size_
     return hash_bytes(pack, n, hash_mix(hash_bytes(job->bytes, head, 0), job->n));
 }
 
-static bool use_note(struct state *s, const struct picture_job *job, struct image *out)
+static bool make_note(struct state *s, const struct picture_job *job)
+{
+    uint64_t sum = 0;
+    s->note.max = NOTE_MOST;
+    if (job->n > NOTED_MOST || buf_add(&s->note, &sum, sizeof sum) != 0 || !jpeg_pack(s, job, &s->note)) {
+        s->note.len = 0;
+        return false;
+    }
+    sum = sum_of(job, s->note.data + sizeof sum, s->note.len - sizeof sum);
+    memcpy(s->note.data, &sum, sizeof sum);
+    return true;
+}
+
+static bool crop_of_note(struct state *s, const struct picture_job *job, const uint8_t *note, size_t n,
+                         struct image *out)
 {
     uint64_t sum;
-    if (!(job->head->odd & CODEC_HELD) || !job->notes || job->whole || job->n_notes <= sizeof sum)
+    if (n <= sizeof sum)
         return false;
     struct picture_job from_pack = *job;
-    from_pack.bytes = job->notes + sizeof sum;
-    from_pack.n = job->n_notes - sizeof sum;
-    memcpy(&sum, job->notes, sizeof sum);
+    from_pack.bytes = note + sizeof sum;
+    from_pack.n = n - sizeof sum;
+    memcpy(&sum, note, sizeof sum);
     const size_t used = job->arena->used;
     if (sum == sum_of(job, from_pack.bytes, from_pack.n) && jpeg_unpack(s, &from_pack, out, NULL) == STK_OK)
         return true;
@@ -504,18 +518,14 @@ static bool use_note(struct state *s, const struct picture_job *job, struct imag
     return false;
 }
 
-static void make_note(struct state *s, const struct picture_job *job)
+/* The first time the pack is made, which takes no longer than decoding, and the crop is decoded from it. */
+static bool by_note(struct state *s, const struct picture_job *job, struct image *out)
 {
-    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted || job->n > NOTED_MOST)
-        return;
-    uint64_t sum = 0;
-    s->note.max = NOTE_MOST;
-    if (buf_add(&s->note, &sum, sizeof sum) == 0 && jpeg_pack(s, job, &s->note)) {
-        sum = sum_of(job, s->note.data + sizeof sum, s->note.len - sizeof sum);
-        memcpy(s->note.data, &sum, sizeof sum);
-    } else {
-        s->note.len = 0;
-    }
+    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted || job->whole)
+        return false;
+    if (job->notes)
+        return crop_of_note(s, job, job->notes, job->n_notes, out);
+    return make_note(s, job) && crop_of_note(s, job, s->note.data, s->note.len, out);
 }
 
 /* ------------------------------------------------------------------ any of them */
@@ -534,14 +544,12 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
         return jpeg_lossless(job, out, e);
     s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
-    if (s->own || use_note(s, job, out))
+    if (s->own || by_note(s, job, out))
         return STK_OK;
     begin(j, job);
     const int rc = run_guarded(j, job, out, e);
     *warnings = (int)j->err.num_warnings;
     jpeg_destroy_decompress(&j->c);
-    if (rc == STK_OK && *warnings == 0)
-        make_note(s, job);
     return rc;
 }
 
