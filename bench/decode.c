@@ -8,34 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/buf.h"
 #include "decode/decode.h"
+#include "file.h"
 #include "transform/plan.h"
-
-static double cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static int read_file(const char *path, struct buf *b)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return -1;
-    size_t n = 0;
-    b->len = 0;
-    do {
-        b->len += n;
-        if (buf_reserve(b, b->len + 65536))
-            break;
-    } while ((n = fread(b->data + b->len, 1, 65536, f)) > 0);
-    fclose(f);
-    return b->len > 0 ? 0 : -1;
-}
 
 static int decode(struct decoder *d, const struct plan *p, const struct buf *b, struct arena *a, bool crop,
                   stk_error *e)

@@ -12,11 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/buf.h"
 #include "base/cpu.h"
 #include "decode/decode.h"
+#include "file.h"
 #include "transform/plan.h"
 
 enum { WAYS = 2, SHRINKS = 4, ROUNDS = 3 };
@@ -36,29 +35,6 @@ struct bench {
     struct arena arena;
     struct tally tallies[SHRINKS];
 };
-
-static double cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static int read_file(const char *path, struct buf *b)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return -1;
-    size_t n = 0;
-    b->len = 0;
-    do {
-        b->len += n;
-        if (buf_reserve(b, b->len + 65536))
-            break;
-    } while ((n = fread(b->data + b->len, 1, 65536, f)) > 0);
-    fclose(f);
-    return b->len > 0 ? 0 : -1;
-}
 
 /* One way; by how much it was shrunk, or 0 when it failed. */
 static int make(struct bench *b, int way, const struct buf *file, uint64_t sample)

@@ -8,8 +8,7 @@
 
 #include "base/file.h"
 #include "cache/segment.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void each(void *user, const struct record *r)
 {

@@ -8,16 +8,9 @@
 
 #include "base/hash.h"
 #include "decode/decode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { MAX_PIXELS = 1 << 20, CROPS = 3 };
-
-static void require(int truth)
-{
-    if (!truth)
-        abort();
-}
 
 static int decode(struct decoder *d, const uint8_t *data, size_t size, const struct head *h, const struct want *w,
                   struct arena *a, struct image *im)
@@ -30,17 +23,6 @@ static int decode(struct decoder *d, const uint8_t *data, size_t size, const str
     require(rc == STK_OK || rc == STK_EDATA || rc == STK_ENOMEM);
     require(rc == STK_OK ? im->w == w->crop.w && im->h == w->crop.h : e.reason[0] != 0);
     return rc;
-}
-
-static struct rect some_crop(const struct head *h, uint64_t seed)
-{
-    const uint64_t r = hash_mix(seed, 1), s = hash_mix(seed, 2);
-    struct rect c;
-    c.w = 1 + (int32_t)(r % (uint64_t)head_width(h));
-    c.h = 1 + (int32_t)(s % (uint64_t)head_height(h));
-    c.x = (int32_t)(r / 65536 % (uint64_t)(head_width(h) - c.w + 1));
-    c.y = (int32_t)(s / 65536 % (uint64_t)(head_height(h) - c.h + 1));
-    return c;
 }
 
 static void compare(const struct image *whole, const struct rect *c, const struct image *part)
@@ -64,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct want w = {.crop = {0, 0, head_width(&h), head_height(&h)}};
     if (decode(d, data, size, &h, &w, &a, &whole) == STK_OK)
         for (uint64_t i = 0; i < CROPS; i++) {
-            w = (struct want){.crop = some_crop(&h, hash_bytes(data, size, i)), .whole = i == 0};
+            w = (struct want){.crop = some_crop(head_width(&h), head_height(&h), hash_bytes(data, size, i)),
+                              .whole = i == 0};
             if (decode(d, data, size, &h, &w, &b, &part) == STK_OK)
                 compare(&whole, &w.crop, &part);
             else

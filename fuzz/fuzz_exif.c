@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/exif.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

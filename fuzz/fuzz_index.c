@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "source/index.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void make_right(uint8_t *block, size_t size)
 {

@@ -8,8 +8,7 @@
 
 #include "base/hash.h"
 #include "decode/decode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { MAX_PIXELS = 1 << 18, CROPS = 4 };
 
@@ -21,12 +20,6 @@ struct run {
     struct arena ours, theirs;
     struct buf notes;
 };
-
-static void require(int truth)
-{
-    if (!truth)
-        abort();
-}
 
 static int decode(struct run *r, const struct want *w, struct arena *a, struct image *im, int *warnings, stk_error *e)
 {
@@ -63,17 +56,6 @@ static void compare(struct run *r, const struct want *want, bool noting)
         require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
 }
 
-static struct rect some_crop(const struct head *h, uint64_t seed)
-{
-    const uint64_t r = hash_mix(seed, 1), s = hash_mix(seed, 2);
-    struct rect c;
-    c.w = 1 + (int32_t)(r % (uint64_t)head_width(h));
-    c.h = 1 + (int32_t)(s % (uint64_t)head_height(h));
-    c.x = (int32_t)(r / 65536 % (uint64_t)(head_width(h) - c.w + 1));
-    c.y = (int32_t)(s / 65536 % (uint64_t)(head_height(h) - c.h + 1));
-    return c;
-}
-
 /* With a right checksum, so that it is not noticed at once. */
 static void tamper(struct run *r, uint64_t seed)
 {
@@ -90,7 +72,7 @@ static void try_all(struct run *r, uint64_t seed)
     const struct want all = {.crop = {0, 0, head_width(&r->head), head_height(&r->head)}};
     const struct want to_the_end = {.crop = all.crop, .whole = true};
     for (uint64_t i = 0; i < CROPS; i++) {
-        const struct want w = {.crop = some_crop(&r->head, hash_mix(seed, i))};
+        const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), hash_mix(seed, i))};
         compare(r, &w, i > 0);
     }
     compare(r, &all, true);
@@ -101,7 +83,7 @@ static void try_all(struct run *r, uint64_t seed)
     struct image im;
     stk_error e;
     int warnings;
-    const struct want w = {.crop = some_crop(&r->head, seed)};
+    const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
     decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
     decode(r, &w, &r->ours, &im, &warnings, &e);
 }

@@ -8,9 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "source/list.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int text_file(const uint8_t *data, size_t size)
 {

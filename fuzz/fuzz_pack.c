@@ -8,17 +8,10 @@
 
 #include "base/cpu.h"
 #include "decode/decode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { MAX_PIXELS = 1 << 18, SETS = 3 };
 static const struct decode_limits limits = {.max_pixels = MAX_PIXELS};
-
-static void require(int truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void compare(const struct image *whole, const struct rect *c, const struct image *part)
 {

@@ -6,7 +6,6 @@
  * others say what kind of picture to make, and then are its packed stream; where that comes to an end, the sum of what
  * is in it follows.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -15,16 +14,9 @@
 #include "decode/decode.h"
 #include "decode/inflate.h"
 #include "decode/png_fast.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { MAX_PIXELS = 1 << 18, MAX_INPUT = 1 << 15, MAX_BYTES = 1 << 18, CROPS = 4, MADE_HEAD = 5 };
-
-static void require(int truth)
-{
-    if (!truth)
-        abort();
-}
 
 #ifdef HAVE_PNG
 
@@ -142,17 +134,6 @@ static void compare(const struct result *x, const struct result *y)
         require(memcmp(p->px + i * p->stride, q->px + i * q->stride, (size_t)p->w * 3) == 0);
 }
 
-static struct rect some_crop(const struct head *h, uint64_t seed)
-{
-    const uint64_t r = hash_mix(seed, 1), s = hash_mix(seed, 2);
-    struct rect c;
-    c.w = 1 + (int32_t)(r % (uint64_t)h->w);
-    c.h = 1 + (int32_t)(s % (uint64_t)h->h);
-    c.x = (int32_t)(r / 65536 % (uint64_t)(h->w - c.w + 1));
-    c.y = (int32_t)(s / 65536 % (uint64_t)(h->h - c.h + 1));
-    return c;
-}
-
 /* Kept from input to input: in plain C, and with the best kernels of this machine. */
 static struct png_fast *fast[2];
 static struct result a, b;
@@ -180,7 +161,7 @@ static void both(const uint8_t *data, size_t size)
         const struct picture_job job = {.bytes = data,
                                         .n = size,
                                         .head = &h,
-                                        .crop = i < 2 ? all : some_crop(&h, hash_bytes(data, size, i)),
+                                        .crop = i < 2 ? all : some_crop(h.w, h.h, hash_bytes(data, size, i)),
                                         .whole = i == 1};
         decode(fast[0], &job, true, &a);
         for (int k = 0; k < 2; k++) {

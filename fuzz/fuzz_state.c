@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "stoker.h"
 
 static stk_loader *open_loader(void)
@@ -17,7 +18,6 @@ static stk_loader *open_loader(void)
     return stk_open(&l, &o, NULL) == STK_OK ? l : NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static stk_loader *loader; /* opened once: threads cost more than a state */

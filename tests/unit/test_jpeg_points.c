@@ -147,6 +147,23 @@ static void damaged_bytes(void)
     jpegs_done(&j);
 }
 
+/* A crop with these notes, by our decoder alone; the head of the picture on the way. */
+static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *h, const struct rect *crop,
+                  const struct buf *notes, struct image *out)
+{
+    CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, h, NULL), STK_OK);
+    CHECK_EQ(arena_reserve(&j->ours, jpeg_baseline_scratch(crop)), 0);
+    const struct picture_job job = {.bytes = bytes,
+                                    .n = n,
+                                    .head = h,
+                                    .crop = *crop,
+                                    .notes = notes->data,
+                                    .n_notes = notes->len,
+                                    .notes_wanted = true,
+                                    .arena = &j->ours};
+    CHECK(jpeg_baseline_pixels(j->own, &job, out));
+}
+
 /* Made up, with a right checksum: whatever they say, it ends well. */
 static void made_up(void)
 {
@@ -170,17 +187,7 @@ static void made_up(void)
         jpeg_points_ranges(notes.data, notes.len, &crop, ranges, 8);
         struct head h;
         struct image im;
-        CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, &h, NULL), STK_OK);
-        CHECK_EQ(arena_reserve(&j.ours, jpeg_baseline_scratch(&crop)), 0);
-        const struct picture_job job = {.bytes = bytes,
-                                        .n = n,
-                                        .head = &h,
-                                        .crop = crop,
-                                        .notes = notes.data,
-                                        .n_notes = notes.len,
-                                        .notes_wanted = true,
-                                        .arena = &j.ours};
-        CHECK(jpeg_baseline_pixels(j.own, &job, &im));
+        by_us(&j, bytes, n, &h, &crop, &notes, &im);
     }
     buf_done(&right);
     buf_done(&notes);
@@ -217,17 +224,7 @@ static void ranges(void)
         struct head h;
         struct image a, b;
         int warnings;
-        CHECK_EQ(decode_head(part, n, &(struct decode_limits){0}, &h, NULL), STK_OK);
-        CHECK_EQ(arena_reserve(&j.ours, jpeg_baseline_scratch(&crop)), 0);
-        const struct picture_job job = {.bytes = part,
-                                        .n = n,
-                                        .head = &h,
-                                        .crop = crop,
-                                        .notes = notes.data,
-                                        .n_notes = notes.len,
-                                        .notes_wanted = true,
-                                        .arena = &j.ours};
-        CHECK(jpeg_baseline_pixels(j.own, &job, &a));
+        by_us(&j, part, n, &h, &crop, &notes, &a);
         CHECK_EQ(jpegs_reference(&j, bytes, n, &h, &crop, false, &b, &warnings, NULL), STK_OK);
         CHECK(same_pixels(&a, &b));
         CHECK_EQ(jpeg_points_ranges(notes.data, notes.len, &crop, r, count - 1), 0);
