@@ -118,6 +118,18 @@ typedef enum stk_cache {
 } stk_cache;
 typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } stk_format;
 
+/* What a field of a sample is. */
+typedef enum stk_kind {
+    STK_KIND_DEFAULT = 0, /* by looking */
+    STK_IMAGE,
+    STK_INT,    /* one number, int64 */
+    STK_FLOAT,  /* one number, float32 */
+    STK_TENSOR, /* numbers */
+    STK_BYTES,
+    STK_TEXT,
+    STK_JSON
+} stk_kind;
+
 /* An array, as in DLPack: strides count elements, NULL means dense. */
 typedef struct stk_array {
     const char *name;

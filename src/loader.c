@@ -106,7 +106,9 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
     if (rc != STK_OK)
         return rc;
     uint8_t *px = arena_alloc(&w->desk.arena, n * 3);
-    source_copy(l->source, (int64_t)d->sample, l->picture, px);
+    rc = source_copy(l->source, &w->desk.reading, (int64_t)d->sample, l->picture, px, e);
+    if (rc != STK_OK)
+        return rc;
     if (channels == 1)
         for (size_t i = n; i-- > 0;)
             px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
@@ -192,7 +194,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
         else if (f == l->label)
             put_i64(b, f, row, w->desk.reading.label);
         else
-            source_copy(l->source, sample, f, to);
+            rc = source_copy(l->source, &w->desk.reading, sample, f, to, e);
     }
     return rc;
 }

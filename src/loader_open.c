@@ -41,7 +41,8 @@ static void plan_span(void *user, struct place at, int64_t *first, int64_t *rows
 
 static struct field small_field(const char *name, stk_dtype type)
 {
-    struct field f = {.kind = FIELD_TENSOR, .dtype = type, .bytes = dtype_bytes(type)};
+    struct field f = {
+        .kind = FIELD_TENSOR, .dtype = type, .bytes = dtype_bytes(type), .what = STK_TENSOR, .column = -1};
     snprintf(f.name, sizeof f.name, "%s", name);
     return f;
 }

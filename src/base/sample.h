@@ -59,13 +59,14 @@ struct draw {
     uint64_t seed, epoch, sample, repeat, view;
 };
 
-enum { FIELD_MAX = 16, FIELD_DIMS = 8, FIELD_NAME = 32 };
+enum { FIELD_MAX = 32, FIELD_DIMS = 8, FIELD_NAME = 64 };
 
 /* One field of a sample, as a source has it. */
 enum field_kind {
     FIELD_ENCODED, /* bytes of a picture, to be decoded */
     FIELD_PIXELS,  /* uint8 rows x columns x channels, to be transformed */
-    FIELD_TENSOR   /* copied as it is */
+    FIELD_TENSOR,  /* of a fixed shape */
+    FIELD_RAGGED   /* as many elements as the sample has: numbers, text, bytes */
 };
 
 struct field {
@@ -74,7 +75,22 @@ struct field {
     stk_dtype dtype;
     int ndim;                  /* of one sample */
     int64_t shape[FIELD_DIMS]; /* of one sample; rows, columns, channels for pixels */
-    size_t bytes;              /* of one sample; 0 for encoded */
+    size_t bytes;              /* of one sample; 0 for encoded; of one element for ragged */
+    stk_kind what;             /* to the caller: ragged uint8 may be text, bytes or JSON */
+    int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
+    bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
+    bool has_fill;   /* a sample without a value gets the next */
+    uint8_t fill[8]; /* one element: for that, and for padding */
+};
+
+/* What a source has read for a field, lent until the next read: bytes as stored, or numbers of a type, dense, in this
+ * machine's order. */
+struct cell {
+    const uint8_t *bytes; /* NULL: the sample has none */
+    size_t n;             /* bytes */
+    stk_dtype dtype;      /* of the numbers; 0: bytes, text, an encoded picture */
+    int ndim;             /* of the numbers; shape[0] is what the bytes make of it where it is -1 */
+    int64_t shape[FIELD_DIMS];
 };
 
 /* The form of one sample as the caller describes it: name, type, shape; f->kind is left alone. */

@@ -82,11 +82,12 @@ static const char *class_name(const struct source *s, int i)
     return index_class(&f->index, i);
 }
 
-static void copy(const struct source *s, int64_t i, int field, void *to)
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    (void)field; /* the label is all there is to copy */
+    (void)r, (void)f, (void)e; /* the label is all there is to copy */
     const int64_t value = label(s, i);
     memcpy(to, &value, sizeof value);
+    return STK_OK;
 }
 
 static void note_size(const struct source *s, int64_t i, int64_t size)

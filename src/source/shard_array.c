@@ -105,9 +105,11 @@ static void copy_some(const struct source *s, int64_t i, int f, void *to, size_t
     }
 }
 
-static void copy(const struct source *s, int64_t i, int f, void *to)
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
+    (void)r, (void)e;
     copy_some(s, i, f, to, s->fields[f].bytes);
+    return STK_OK;
 }
 
 static int64_t bytes(const struct source *s, int64_t i)
@@ -316,7 +318,8 @@ static int add_field(struct source *s, const stk_array *a, int i, const char *na
 {
     struct arrays *all = s->state;
     struct field *f = &s->fields[s->n_fields];
-    *f = (struct field){.kind = kind, .dtype = dtype_of(a), .ndim = a->ndim - 1};
+    *f = (struct field){.kind = kind, .dtype = dtype_of(a), .ndim = a->ndim - 1, .column = -1};
+    f->what = kind == FIELD_PIXELS ? STK_IMAGE : STK_TENSOR;
     for (int d = 1; d < a->ndim; d++)
         f->shape[d - 1] = a->shape[d];
     int rc = name_field(s, f, name, i, e);

@@ -70,11 +70,12 @@ static int fill_hook(const struct source *s, const stk_row *row, void *const *to
     return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's fill()");
 }
 
-static void copy(const struct source *s, int64_t i, int f, void *to)
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    (void)f; /* labels are known after reading only */
+    (void)r, (void)f, (void)e; /* labels are known after reading only */
     const int64_t none = unknown(s, i);
     memcpy(to, &none, sizeof none);
+    return STK_OK;
 }
 
 static uint64_t fingerprint(const struct source *s)
@@ -122,7 +123,7 @@ static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e
                          h->n_fields);
     for (int i = 0; i < h->n_fields; i++) {
         struct field *f = &s->fields[i];
-        *f = (struct field){.kind = FIELD_TENSOR};
+        *f = (struct field){.kind = FIELD_TENSOR, .what = STK_TENSOR, .column = -1};
         const int rc = field_of(f, &h->fields[i], e);
         if (rc != STK_OK)
             return rc;

@@ -108,10 +108,10 @@ static void note(const struct source *s, int64_t i, int64_t size)
     p->ops->note(p, i, size);
 }
 
-static void copy(const struct source *s, int64_t i, int f, void *to)
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
     const struct source *p = part_of(s, &i);
-    source_copy(p, i, f, to);
+    return source_copy(p, r, i, f, to, e);
 }
 
 static uint64_t fingerprint(const struct source *s)

@@ -131,8 +131,14 @@ void source_close(struct source *s)
 
 void shard_fields(struct source *s, bool labels)
 {
-    s->fields[0] = (struct field){.name = "image", .kind = FIELD_ENCODED, .dtype = STK_UINT8};
-    s->fields[1] = (struct field){.name = "label", .kind = FIELD_TENSOR, .dtype = STK_INT64, .bytes = sizeof(int64_t)};
+    s->fields[0] =
+        (struct field){.name = "image", .kind = FIELD_ENCODED, .dtype = STK_UINT8, .what = STK_IMAGE, .column = -1};
+    s->fields[1] = (struct field){.name = "label",
+                                  .kind = FIELD_TENSOR,
+                                  .dtype = STK_INT64,
+                                  .bytes = sizeof(int64_t),
+                                  .what = STK_INT,
+                                  .column = -1};
     s->n_fields = labels ? 2 : 1;
 }
 
@@ -263,9 +269,9 @@ const char *source_place(const struct source *s)
     return s->place;
 }
 
-void source_copy(const struct source *s, int64_t i, int f, void *to)
+int source_copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    s->ops->copy(s, i, f, to);
+    return s->ops->copy(s, r, i, f, to, e);
 }
 
 bool source_fills(const struct source *s)

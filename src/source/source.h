@@ -29,6 +29,7 @@ struct source_options {
     int n_classes;
     int threads;           /* for scanning */
     const char *cache_dir; /* as in stk_options */
+    const char *fields;    /* as in stk_options; NULL: all */
     int64_t max_bytes;     /* of one file; a larger one is a bad sample; 0: no limit */
 };
 
@@ -74,8 +75,11 @@ struct reading {
     const uint8_t *bytes; /* the encoded picture after source_read */
     size_t n_bytes;
     int64_t label;
-    bool probe; /* whether `cold` is to be found out where that is possible */
-    bool cold;  /* storage had to be waited for */
+    struct cell cells[FIELD_MAX]; /* of the fields that have a column */
+    struct buf made;              /* for what is made of the file: inflated, put together; reused */
+    bool rest;                    /* to be read: all fields but the picture, whose bytes came from elsewhere */
+    bool probe;                   /* whether `cold` is to be found out where that is possible */
+    bool cold;                    /* storage had to be waited for */
     /* Asked before a sample of so many bytes is taken into memory, by sources that learn it only then; may be NULL. */
     int (*allow)(void *user, size_t bytes, stk_error *e);
     void *user;
@@ -103,8 +107,8 @@ uint64_t source_identity_since(const struct source *s, int64_t i, size_t bytes, 
 const char *source_place(const struct source *s);
 /* The place that a source of this name would have; false: none. */
 bool source_place_of(const char *name, char *buf, size_t n);
-/* Copies the bytes of a field of pixels or tensor kind. */
-void source_copy(const struct source *s, int64_t i, int f, void *to);
+/* Writes a field of pixels or tensor kind without a column, of its own form. */
+int source_copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e);
 
 /* Whether the caller's own function writes whole rows; then only this is called for them. */
 bool source_fills(const struct source *s);

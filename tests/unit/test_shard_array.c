@@ -48,13 +48,13 @@ static void pictures_and_labels(void)
     CHECK_EQ(source_label(s, 0), 7);
     CHECK_EQ(source_label(s, 1), -2);
     uint8_t row[60];
-    source_copy(s, 1, 0, row);
+    CHECK_EQ(source_copy(s, NULL, 1, 0, row, NULL), STK_OK);
     CHECK(memcmp(row, px + 60, 60) == 0);
     int64_t value;
-    source_copy(s, 1, 1, &value);
+    CHECK_EQ(source_copy(s, NULL, 1, 1, &value, NULL), STK_OK);
     CHECK_EQ(value, -2);
     float three[3];
-    source_copy(s, 1, 2, three);
+    CHECK_EQ(source_copy(s, NULL, 1, 2, three, NULL), STK_OK);
     CHECK(three[0] == 4 && three[2] == 6);
     CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
     CHECK_EQ(r.label, 7);
@@ -94,7 +94,7 @@ static void strided(const int64_t *strides, size_t base)
     CHECK(s != NULL);
     for (int64_t n = 0; n < shape[0]; n++) {
         const int16_t *at = row;
-        source_copy(s, n, 0, row);
+        CHECK_EQ(source_copy(s, NULL, n, 0, row, NULL), STK_OK);
         for (int64_t i = 0; i < shape[1]; i++)
             for (int64_t j = 0; j < shape[2]; j++)
                 for (int64_t k = 0; k < shape[3]; k++)
@@ -193,7 +193,10 @@ static void what_is_refused(void)
     fails(good, bad, "0 dimensions");
     bad = (stk_array){.name = "b", .data = data, .dtype = (stk_dtype)99, .ndim = 2, .shape = shape};
     fails(good, bad, "dtype");
-    bad = (stk_array){.name = "a name of more than thirty-one bytes", .data = data, .ndim = 2, .shape = shape};
+    bad = (stk_array){.name = "a name of more than sixty-three bytes, which is what the fields have",
+                      .data = data,
+                      .ndim = 2,
+                      .shape = shape};
     fails(good, bad, "must have 1 to 31 bytes");
     const stk_array none = {.data = data, .ndim = 2, .shape = (int64_t[]){0, 2}};
     CHECK(open_arrays(&none, 1) == NULL);

@@ -89,7 +89,7 @@ static void reads(void)
     CHECK_EQ(source_path(s, 0, path, 5), strlen(temp_path("r/c/a.jpg")));
     CHECK_EQ(strlen(path), 4);
     int64_t label = -7;
-    source_copy(s, 0, 1, &label);
+    CHECK_EQ(source_copy(s, NULL, 0, 1, &label, NULL), STK_OK);
     CHECK_EQ(label, 0);
     buf_done(&r.file);
     source_close(s);

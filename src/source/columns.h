@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * columns.h -- what a source has of every sample, and which of it becomes the fields of a batch.
+ *
+ * A column is what the container has under a name ("jpg", "image/encoded"), its kind found by looking. A field is what
+ * the caller gets: by default the first picture as "image", then the label as "label", then the other columns under
+ * their own names; or as `fields` says, a list of
+ *
+ *     [name =] column [: kind] [? default]
+ *
+ *     pixels=jpg, cls:int                      names, and how to read what is stored
+ *     x:float32(28,28)                         numbers of that type and shape; bytes are taken as they lie
+ *     ids:int64(*)   ids:int64(*) pad=-1       as many as there are: values and offsets; or padded, with lengths
+ *     caption:text ? ""                        what stands where a sample has none
+ */
+#ifndef COLUMNS_H
+#define COLUMNS_H
+
+#include "base/sample.h"
+
+struct source;
+
+struct column {
+    char name[FIELD_NAME];
+    stk_kind kind;             /* INT, FLOAT: one number; TENSOR: of dtype and shape; the others are bytes */
+    stk_dtype dtype;           /* of the numbers as stored */
+    int ndim;                  /* of one sample */
+    int64_t shape[FIELD_DIMS]; /* -1: differs from sample to sample */
+    bool label;                /* is what the container calls its label */
+};
+
+struct columns {
+    struct column *of;
+    int n, room;
+};
+
+/* 0, or -1: no memory. Names are cut at FIELD_NAME - 1 bytes. */
+int columns_add(struct columns *c, const struct column *one);
+/* The kind that bytes under this name are likely to be: by the name ("cls", "caption.txt") and by how they begin. */
+stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
+void columns_done(struct columns *c);
+
+/* Makes the fields of s: as `fields` says; NULL: all columns. Every field's `column` is the number of its column. */
+int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e);
+
+#endif
