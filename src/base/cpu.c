@@ -178,6 +178,12 @@ bool cpu_has_vbmi(void)
     return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
            __builtin_cpu_supports("bmi2");
 }
+
+bool cpu_has_crc32c(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+}
 #else
 static void look_features(struct machine *m)
 {
@@ -185,6 +191,11 @@ static void look_features(struct machine *m)
 }
 
 bool cpu_has_vbmi(void)
+{
+    return false;
+}
+
+bool cpu_has_crc32c(void)
 {
     return false;
 }
