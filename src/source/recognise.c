@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -17,64 +18,36 @@
 #include "base/error.h"
 #include "source/io.h"
 #include "source/picture.h"
-#include "source/shard.h"
+#include "source/recognise.h"
 
-static const char READ_HERE[] = "folders of pictures and lists (.txt .csv .tsv .jsonl) are";
+static const char READ_HERE[] =
+    "folders of pictures, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";
 
-/* ------------------------------------------------------------------ what is not read */
+/* ------------------------------------------------------------------ containers */
 
-static const struct {
-    const char *prefix, *what;
-} foreign_prefixes[] = {
-    {"tar:", "tar shards"},
-    {"tfrecord:", "TFRecord files"},
-    {"hdf5:", "HDF5 files"},
-    {"npy:", "npy arrays in files"},
-    {"npz:", "npz archives"},
-    {"parquet:", "Parquet files"},
-    {"pack:", "packs"},
-    {"http://", "web addresses"},
-    {"https://", "web addresses"},
-    {"s3://", "object stores"},
-    {"gs://", "object stores"},
+/* In the order in which they are tried. */
+static const struct container containers[] = {
+    {.prefix = "tar:", .what = "tar shards", .suffixes = {".tar"}, .magic = "ustar", .magic_bytes = 5, .magic_at = 257},
+    {.prefix = "tfrecord:", .what = "TFRecord files", .suffixes = {".tfrecord", ".tfrecords", ".tfrec"}},
+    {.prefix = "hdf5:",
+     .what = "HDF5 files",
+     .suffixes = {".h5", ".hdf5", ".hdf"},
+     .magic = "\x89HDF\r\n\x1a\n",
+     .magic_bytes = 8},
+    {.prefix = "npy:", .what = "npy files", .suffixes = {".npy"}, .magic = "\x93NUMPY", .magic_bytes = 6},
+    {.prefix = "npz:", .what = "npz archives", .suffixes = {".npz"}},
+    {.prefix = "zip:", .what = "zip archives", .suffixes = {".zip"}, .magic = "PK\3\4", .magic_bytes = 4},
+    {.prefix = "raw:", .what = "raw binary files"},
+    {.prefix = "tokens:", .what = "token files"},
+    {.prefix = "text:", .what = "lines of text"},
+    {.prefix = "parquet:", .what = "Parquet files", .suffixes = {".parquet"}, .magic = "PAR1", .magic_bytes = 4},
+    {.prefix = "arrow:", .what = "Arrow files", .suffixes = {".arrow"}, .magic = "ARROW1", .magic_bytes = 6},
 };
+enum { N_CONTAINERS = sizeof containers / sizeof containers[0] };
 
-static const struct {
-    const char *suffix, *what;
-} foreign_suffixes[] = {
-    {".tar", "tar shards"},
-    {".tar.gz", "tar shards"},
-    {".tgz", "tar shards"},
-    {".tfrecord", "TFRecord files"},
-    {".tfrecords", "TFRecord files"},
-    {".tfrec", "TFRecord files"},
-    {".h5", "HDF5 files"},
-    {".hdf5", "HDF5 files"},
-    {".npy", "npy arrays in files"},
-    {".npz", "npz archives"},
-    {".parquet", "Parquet files"},
-    {".arrow", "Arrow files"},
-    {".zip", "zip archives"},
-    {".json", "JSON documents that are not one object per line (.jsonl)"},
-};
-
-static const struct {
-    const char *magic, *what;
-    unsigned short n, at;
-} foreign_magic[] = {
-    {"ustar", "tar shards", 5, 257},
-    {"\x89HDF\r\n\x1a\n", "HDF5 files", 8, 0},
-    {"\x93NUMPY", "npy arrays in files", 6, 0},
-    {"PK\3\4", "npz and zip archives", 4, 0},
-    {"PAR1", "Parquet files", 4, 0},
-    {"ARROW1", "Arrow files", 6, 0},
-    {"\x1f\x8b", "compressed files", 2, 0},
-    {"%PDF", "PDF documents", 4, 0},
-};
-
-static int not_read(const char *what, stk_error *e)
+static bool begins_with(const char *s, const char *prefix)
 {
-    return error_set(e, STK_EUSAGE, "open", "%s are not read by this version; %s", what, READ_HERE);
+    return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
 static bool ends_with(const char *s, const char *suffix)
@@ -83,22 +56,73 @@ static bool ends_with(const char *s, const char *suffix)
     return n >= k && strcasecmp(s + n - k, suffix) == 0;
 }
 
-static const char *foreign_by_suffix(const char *path)
+static const struct container *by_prefix(const char *source)
 {
-    for (size_t i = 0; i < sizeof foreign_suffixes / sizeof foreign_suffixes[0]; i++)
-        if (ends_with(path, foreign_suffixes[i].suffix))
-            return foreign_suffixes[i].what;
+    for (size_t i = 0; i < N_CONTAINERS; i++)
+        if (begins_with(source, containers[i].prefix))
+            return &containers[i];
     return NULL;
 }
 
-static const char *foreign_by_magic(const uint8_t *p, size_t n)
+static const struct container *by_suffix(const char *path)
 {
-    for (size_t i = 0; i < sizeof foreign_magic / sizeof foreign_magic[0]; i++) {
-        const size_t at = foreign_magic[i].at, k = foreign_magic[i].n;
-        if (n >= at + k && memcmp(p + at, foreign_magic[i].magic, k) == 0)
-            return foreign_magic[i].what;
+    for (size_t i = 0; i < N_CONTAINERS; i++)
+        for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++)
+            if (ends_with(path, *suffix))
+                return &containers[i];
+    return NULL;
+}
+
+static const struct container *by_magic(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < N_CONTAINERS; i++) {
+        const struct container *c = &containers[i];
+        if (c->magic && n >= (size_t)c->magic_at + c->magic_bytes &&
+            memcmp(p + c->magic_at, c->magic, c->magic_bytes) == 0)
+            return c;
     }
     return NULL;
+}
+
+static int not_read(const char *what, stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "open", "%s are not read by this version; %s", what, READ_HERE);
+}
+
+/* Takes the files that path names, for c. */
+static int take_container(struct recognised *r, const struct container *c, stk_error *e)
+{
+    r->form = SOURCE_CONTAINER;
+    r->container = c;
+    return c->open ? pattern_files(r->path, &r->paths, e) : not_read(c->what, e);
+}
+
+/* ------------------------------------------------------------------ what is not read */
+
+static const struct {
+    const char *prefix, *what;
+} foreign_prefixes[] = {
+    {"http://", "web addresses"},
+    {"https://", "web addresses"},
+    {"s3://", "object stores"},
+    {"gs://", "object stores"},
+};
+
+static const struct {
+    const char *begins, *what;
+    unsigned short n;
+} foreign_magic[] = {
+    {"\x1f\x8b", "compressed files of this name", 2},
+    {"\x28\xb5\x2f\xfd", "compressed files of this name", 4},
+    {"%PDF", "PDF documents", 4},
+};
+
+static const char *foreign(const char *path, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < sizeof foreign_magic / sizeof foreign_magic[0]; i++)
+        if (n >= foreign_magic[i].n && memcmp(p, foreign_magic[i].begins, foreign_magic[i].n) == 0)
+            return foreign_magic[i].what;
+    return ends_with(path, ".json") ? "JSON documents that are not one object per line (.jsonl)" : NULL;
 }
 
 /* ------------------------------------------------------------------ what may have been meant */
@@ -166,22 +190,27 @@ static bool looks_like_list(const char *p, size_t n)
     return n > begin && picture_suffix(p + begin, n - begin);
 }
 
-static int recognise_file(const char *path, stk_error *e)
+/* A container by its suffix, and else by how it begins: npz archives begin like zip archives. */
+static int recognise_file(struct recognised *r, stk_error *e)
 {
     uint8_t first[4096];
-    const ssize_t got = io_peek(AT_FDCWD, path, first, sizeof first);
+    const ssize_t got = io_peek(AT_FDCWD, r->path, first, sizeof first);
     if (got < 0)
         return error_os(e, errno, "open", "cannot be read");
     const size_t n = (size_t)got;
-    const char *foreign = foreign_by_magic(first, n);
-    if (!foreign && !is_list_suffix(path))
-        foreign = foreign_by_suffix(path);
-    if (foreign)
-        return not_read(foreign, e);
+    const struct container *c = by_suffix(r->path);
+    if (!c)
+        c = by_magic(first, n);
+    if (c)
+        return take_container(r, c, e);
+    r->form = SOURCE_LIST;
+    const char *what = foreign(r->path, first, n);
+    if (what)
+        return not_read(what, e);
     if (picture_magic(first, n))
         return error_set(e, STK_EUSAGE, "open",
                          "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
-    if (is_list_suffix(path) || looks_like_list((const char *)first, n))
+    if (is_list_suffix(r->path) || looks_like_list((const char *)first, n))
         return STK_OK;
     return error_set(e, STK_EUSAGE, "open", "is not recognised; %s read", READ_HERE);
 }
@@ -192,11 +221,6 @@ static const struct {
     const char *prefix;
     enum source_form form;
 } prefixes[] = {{"folder:", SOURCE_CLASSES}, {"files:", SOURCE_FILES}, {"list:", SOURCE_LIST}};
-
-static bool begins_with(const char *s, const char *prefix)
-{
-    return strncmp(s, prefix, strlen(prefix)) == 0;
-}
 
 static const char *without_prefix(const char *source, enum source_form *form, bool *settled)
 {
@@ -210,37 +234,91 @@ static const char *without_prefix(const char *source, enum source_form *form, bo
     return source;
 }
 
-static int look(const char *path, enum source_form *form, bool settled, stk_error *e)
+/* No such file: a pattern, perhaps, whose files tell what they are. */
+static int look_for_pattern(struct recognised *r, stk_error *e)
+{
+    struct names files = {0};
+    if (!pattern_is(r->path))
+        return not_found(r->path, e);
+    int rc = pattern_files(r->path, &files, e);
+    const char *pattern = r->path;
+    if (rc == STK_OK) {
+        r->path = names_at(&files, 0);
+        struct stat st;
+        rc = stat(r->path, &st) != 0 ? not_found(r->path, e) : recognise_file(r, e);
+        r->path = pattern;
+    }
+    names_done(&files);
+    if (rc != STK_OK)
+        return rc;
+    if (r->form != SOURCE_CONTAINER)
+        return error_set(e, STK_EUSAGE, "open",
+                         "only containers can be given as a pattern; give lists and folders one by one");
+    names_done(&r->paths);
+    r->paths = (struct names){0};
+    return pattern_files(r->path, &r->paths, e);
+}
+
+static int look(struct recognised *r, bool settled, stk_error *e)
 {
     struct stat st;
-    if (stat(path, &st) != 0) {
+    if (stat(r->path, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return error_os(e, errno, "open", "cannot be opened");
-        const char *foreign = strpbrk(path, "*?{") ? foreign_by_suffix(path) : NULL;
-        return foreign ? not_read(foreign, e) : not_found(path, e);
+        return look_for_pattern(r, e);
     }
     const bool folder = S_ISDIR(st.st_mode);
     if (!folder && !S_ISREG(st.st_mode))
         return error_set(e, STK_EUSAGE, "open", "is neither a folder nor a file");
-    if (settled && folder != (*form != SOURCE_LIST))
+    if (settled && folder != (r->form != SOURCE_LIST))
         return error_set(e, STK_EUSAGE, "open", "is a %s", folder ? "folder, not a list" : "file, not a folder");
     if (settled)
         return STK_OK;
-    *form = folder ? SOURCE_FOLDER : SOURCE_LIST;
-    return folder ? STK_OK : recognise_file(path, e);
+    r->form = SOURCE_FOLDER;
+    return folder ? STK_OK : recognise_file(r, e);
 }
 
-int recognise(const char *source, enum source_form *form, const char **path, stk_error *e)
+/* "tar:x?y": c is settled; r->path becomes x, in memory of r's own. */
+static int look_with_prefix(struct recognised *r, const struct container *c, stk_error *e)
 {
-    bool settled;
-    *path = source;
+    const char *mark = strrchr(r->path, '?');
+    if (mark && strchr(mark, '=')) {
+        r->own = strndup(r->path, (size_t)(mark - r->path));
+        r->query = strdup(mark + 1);
+        if (!r->own || !r->query)
+            return error_nomem(e, "open", strlen(r->path));
+        r->path = r->own;
+    }
+    const int rc = take_container(r, c, e);
+    for (uint32_t i = 0; rc == STK_OK && i < r->paths.n; i++) {
+        struct stat st;
+        if (stat(names_at(&r->paths, i), &st) != 0)
+            return errno == ENOENT || errno == ENOTDIR ? not_found(names_at(&r->paths, i), e)
+                                                       : error_os(e, errno, "open", "cannot be opened");
+    }
+    return rc;
+}
+
+int recognise(const char *source, struct recognised *r, stk_error *e)
+{
+    bool settled = false;
+    *r = (struct recognised){.path = source};
     for (size_t i = 0; i < sizeof foreign_prefixes / sizeof foreign_prefixes[0]; i++)
         if (begins_with(source, foreign_prefixes[i].prefix))
             return not_read(foreign_prefixes[i].what, e);
-    *path = without_prefix(source, form, &settled);
-    if ((*path)[0] == 0)
+    const struct container *c = by_prefix(source);
+    r->path = c ? source + strlen(c->prefix) : without_prefix(source, &r->form, &settled);
+    if (r->path[0] == 0)
         return error_set(e, STK_EUSAGE, "open", "the source has an empty name");
-    if (strlen(*path) >= PATH_MAX)
+    if (strlen(r->path) >= PATH_MAX)
         return error_set(e, STK_EUSAGE, "open", "the source's name is longer than the system allows");
-    return look(*path, form, settled, e);
+    return c ? look_with_prefix(r, c, e) : look(r, settled, e);
+}
+
+void recognised_done(struct recognised *r)
+{
+    names_done(&r->paths);
+    free(r->query);
+    free(r->own);
+    *r = (struct recognised){0};
 }

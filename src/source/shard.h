@@ -49,9 +49,7 @@ struct source {
     void *state;          /* of the kind */
 };
 
-enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST }; /* a folder is one of the next two */
-/* What source names by its looks or its prefix, and the path without the prefix. */
-int recognise(const char *source, enum source_form *form, const char **path, stk_error *e);
+enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOURCE_CONTAINER };
 
 int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
                    stk_error *e);

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "source/index.h"
 #include "source/io.h"
-#include "source/shard.h"
+#include "source/recognise.h"
 
 /* ------------------------------------------------------------------ opening */
 
@@ -35,18 +35,29 @@ static int take_classes(struct source *s, const struct source_options *o, stk_er
     return STK_OK;
 }
 
-static int open_path(struct source *s, const struct source_options *o, stk_error *e)
+static int open_recognised(struct source *s, const struct source_options *o, const struct recognised *r, stk_error *e)
 {
-    enum source_form form = SOURCE_FOLDER;
-    const char *path;
-    const int rc = recognise(o->path, &form, &path, e);
-    if (rc != STK_OK) {
-        error_at(e, path, -1);
+    if (r->form == SOURCE_CONTAINER) {
+        const int rc = r->container->open(s, o, &r->paths, r->query, e);
+        if (rc != STK_OK && !e->path[0])
+            error_at(e, r->path, -1);
         return rc;
     }
-    if (form == SOURCE_LIST)
-        return shard_list_open(s, o, path, e);
-    return shard_dir_open(s, o, path, form, e);
+    if (r->form == SOURCE_LIST)
+        return shard_list_open(s, o, r->path, e);
+    return shard_dir_open(s, o, r->path, r->form, e);
+}
+
+static int open_path(struct source *s, const struct source_options *o, stk_error *e)
+{
+    struct recognised r;
+    int rc = recognise(o->path, &r, e);
+    if (rc == STK_OK)
+        rc = open_recognised(s, o, &r, e);
+    else
+        error_at(e, r.path, -1);
+    recognised_done(&r);
+    return rc;
 }
 
 static int open_kind(struct source *s, const struct source_options *o, stk_error *e)
@@ -65,14 +76,27 @@ static int open_kind(struct source *s, const struct source_options *o, stk_error
     return o->arrays ? shard_array_open(s, o, e) : shard_hooks_open(s, o, e);
 }
 
+/* Several files: that of the first, and a mark of all of them. */
+static void mark_others(const struct names *paths, char *buf, size_t n)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < paths->n; i++)
+        all = hash_bytes(names_at(paths, i), names_length(paths, i), all);
+    const size_t length = strlen(buf);
+    if (paths->n > 1)
+        snprintf(buf + length, n - length, " and %d more (%016llx)", (int)paths->n - 1, (unsigned long long)all);
+}
+
 bool source_place_of(const char *name, char *buf, size_t n)
 {
-    enum source_form form = SOURCE_FOLDER;
-    const char *path;
-    recognise(name, &form, &path, NULL); /* the path is told in any case */
-    char *real = realpath(path, NULL);
+    struct recognised r;
+    recognise(name, &r, NULL); /* the path is told in any case */
+    char *real = realpath(r.paths.n > 0 ? names_at(&r.paths, 0) : r.path, NULL);
     const int length = real ? snprintf(buf, n, "%s", real) : -1;
+    if (length > 0 && (size_t)length < n)
+        mark_others(&r.paths, buf, n);
     free(real);
+    recognised_done(&r);
     return length > 0 && (size_t)length < n;
 }
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recognise.h -- what a source's name stands for.
+ *
+ *     train/                        by looking
+ *     tar:shards/a-{000..127}.tar   a prefix settles doubt; braces and globs name several files
+ *     hdf5:x.h5?image=images        what follows ? is for the container, when it has a prefix
+ */
+#ifndef RECOGNISE_H
+#define RECOGNISE_H
+
+#include "source/names.h"
+#include "source/shard.h"
+
+/* A kind of container: how it is known, and who opens it. */
+struct container {
+    const char *prefix;      /* "tar:" */
+    const char *what;        /* "tar shards" */
+    const char *suffixes[6]; /* of its files; ended by NULL */
+    const char *magic;       /* how its files begin, or NULL */
+    unsigned short magic_bytes, magic_at;
+    /* The files in order, and what stood behind the ?, or NULL. NULL: not in this build. */
+    int (*open)(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                stk_error *e);
+};
+
+struct recognised {
+    enum source_form form;
+    const char *path;                  /* without the prefix, as it was given; for containers the pattern */
+    const struct container *container; /* where form is SOURCE_CONTAINER */
+    struct names paths;                /* its files */
+    char *query, *own;                 /* what stood behind the ?; the path where it had one */
+};
+
+/* r->path is told in any case, of which only recognised_done may forget. */
+int recognise(const char *source, struct recognised *r, stk_error *e);
+void recognised_done(struct recognised *r); /* also zeroed */
+
+/* The files that a pattern with {000..127}, {a,b}, * ? [] names, in order; one that names nothing is an error. */
+int pattern_files(const char *pattern, struct names *out, stk_error *e);
+bool pattern_is(const char *path);
+
+#endif
