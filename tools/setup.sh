@@ -36,6 +36,7 @@ missing() {
   has python3 || echo python3
   python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
     2>/dev/null || echo python3-dev
+  pkg-config --exists zlib 2>/dev/null || echo zlib1g-dev
   for library in libjpeg libpng libwebp liburing; do
     pkg-config --exists $library 2>/dev/null || echo $library-dev
   done
@@ -46,9 +47,9 @@ missing() {
 other_systems() {
   cat >&2 <<'MSG'
 setup: there is no apt-get here; please install these and try again:
-  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel liburing-devel python3
-  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp liburing python
-  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev liburing-dev python3 linux-headers
+  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel liburing-devel zlib-devel python3
+  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp liburing zlib python
+  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev liburing-dev zlib-dev python3 linux-headers
   macOS    brew install meson pkg-config jpeg-turbo libpng webp python
   (for fuzzing: clang with compiler-rt; for lint: clang-format 14)
 MSG
