@@ -197,7 +197,7 @@ static void what_is_refused(void)
                       .data = data,
                       .ndim = 2,
                       .shape = shape};
-    fails(good, bad, "must have 1 to 31 bytes");
+    fails(good, bad, "must have 1 to 63 bytes");
     const stk_array none = {.data = data, .ndim = 2, .shape = (int64_t[]){0, 2}};
     CHECK(open_arrays(&none, 1) == NULL);
     CHECK(strstr(error.text, "no samples"));

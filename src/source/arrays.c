@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arrays.c -- the rules by which arrays become fields.
+ */
+#include "source/arrays.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* ------------------------------------------------------------------ what they are */
+
+static stk_dtype dtype_of(const stk_array *a)
+{
+    return a->dtype == STK_DTYPE_DEFAULT ? STK_FLOAT32 : a->dtype;
+}
+
+static bool is_named(const stk_array *a, const char *name)
+{
+    return a->name && strcmp(a->name, name) == 0;
+}
+
+static bool is_called_image(const stk_array *a)
+{
+    return is_named(a, "image") || is_named(a, "images");
+}
+
+/* N x H x W x (1 or 3); N x H x W only when it is called so. */
+static bool is_pixels(const stk_array *a)
+{
+    if (dtype_of(a) != STK_UINT8)
+        return false;
+    return a->ndim == 4 ? a->shape[3] == 1 || a->shape[3] == 3 : a->ndim == 3 && is_called_image(a);
+}
+
+static bool is_label(const stk_array *a)
+{
+    const stk_dtype t = dtype_of(a);
+    const bool integer = t >= STK_UINT8 && t <= STK_BOOL && t != STK_FLOAT64;
+    return a->ndim == 1 && integer && (is_named(a, "label") || is_named(a, "labels") || is_named(a, "y"));
+}
+
+/* The array that is the picture; -1: none. */
+static int find_pixels(const stk_array *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (is_pixels(&a[i]) && (is_called_image(&a[i]) || is_named(&a[i], "x")))
+            return i;
+    return is_pixels(&a[0]) ? 0 : -1;
+}
+
+static int find_label(const stk_array *a, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (is_label(&a[i]))
+            return i;
+    return -1;
+}
+
+static int check(const stk_array *a, int i, int64_t count, stk_error *e)
+{
+    const char *name = a->name ? a->name : "";
+    if (dtype_bytes(dtype_of(a)) == 0)
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has no known dtype: %d", i, name, (int)a->dtype);
+    if (a->ndim < 1 || a->ndim > FIELD_DIMS + 1 || !a->shape)
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %d dimensions; 1 to %d are possible", i, name,
+                         a->shape ? a->ndim : 0, FIELD_DIMS + 1);
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] < (d > 0))
+            return error_set(e, STK_EUSAGE, "open", "array %d (%s) has a dimension %d of %lld%s", i, name, d,
+                             (long long)a->shape[d], a->shape[d] == 0 ? ", so that its rows are empty" : "");
+    if (a->shape[0] != count)
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %lld samples, but array 0 has %lld", i, name,
+                         (long long)a->shape[0], (long long)count);
+    return STK_OK;
+}
+
+int arrays_check(const stk_array *a, int n, stk_error *e)
+{
+    if (n < 1 || n > FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "%d arrays; 1 to %d are possible", n, FIELD_MAX);
+    const int64_t count = a[0].shape && a[0].ndim > 0 ? a[0].shape[0] : 0;
+    int rc = STK_OK;
+    for (int i = 0; i < n && rc == STK_OK; i++)
+        rc = check(&a[i], i, count, e);
+    if (rc == STK_OK && count == 0)
+        return error_set(e, STK_EUSAGE, "open", "the arrays have no samples");
+    return rc;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+/* What every batch has besides the source's own fields. */
+static bool reserved(const char *name)
+{
+    return strcmp(name, "index") == 0 || strcmp(name, "position") == 0 || strcmp(name, "valid") == 0;
+}
+
+static int name_field(struct source *s, struct field *f, const char *name, int i, stk_error *e)
+{
+    const int n =
+        name ? snprintf(f->name, sizeof f->name, "%s", name) : snprintf(f->name, sizeof f->name, "array%d", i);
+    if (n <= 0 || (size_t)n >= sizeof f->name)
+        return error_set(e, STK_EUSAGE, "open", "the name of array %d must have 1 to %d bytes", i, FIELD_NAME - 1);
+    if (reserved(f->name))
+        return error_set(e, STK_EUSAGE, "open",
+                         "array %d is called %s; index, position and valid are fields of every batch", i, f->name);
+    for (int k = 0; k < s->n_fields; k++)
+        if (strcmp(s->fields[k].name, f->name) == 0)
+            return error_set(e, STK_EUSAGE, "open", "two arrays are called %s", f->name);
+    return STK_OK;
+}
+
+/* Of one sample. */
+static int form(struct field *f, const stk_array *a, stk_error *e)
+{
+    f->bytes = dtype_bytes(f->dtype);
+    for (int d = 1; d < a->ndim; d++) {
+        f->shape[d - 1] = a->shape[d];
+        if (f->bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
+            return error_set(e, STK_EUSAGE, "open", "array %s is larger than memory can be", f->name);
+        f->bytes *= (size_t)a->shape[d];
+    }
+    return STK_OK;
+}
+
+static int add_field(struct source *s, const stk_array *a, int i, const char *name, enum field_kind kind,
+                     struct arrays_made *out, stk_error *e)
+{
+    struct field *f = &s->fields[s->n_fields];
+    *f = (struct field){.kind = kind, .dtype = dtype_of(a), .ndim = a->ndim - 1, .column = -1};
+    f->what = kind == FIELD_PIXELS ? STK_IMAGE : STK_TENSOR;
+    int rc = name_field(s, f, name, i, e);
+    if (rc == STK_OK)
+        rc = form(f, a, e);
+    if (rc == STK_OK)
+        out->of[s->n_fields++] = i;
+    return rc;
+}
+
+static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays_made *out, stk_error *e)
+{
+    const int rc = add_field(s, a, i, "image", FIELD_PIXELS, out, e);
+    struct field *f = &s->fields[0];
+    if (rc != STK_OK)
+        return rc;
+    if (f->ndim == 2)
+        f->shape[2] = 1;
+    f->ndim = 3;
+    if (f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
+        return error_set(e, STK_EUSAGE, "open", "pictures of %lld x %lld pixels in array %d", (long long)f->shape[1],
+                         (long long)f->shape[0], i);
+    return STK_OK;
+}
+
+static int add_label(struct source *s, const stk_array *a, int i, struct arrays_made *out, stk_error *e)
+{
+    struct field *f = &s->fields[s->n_fields];
+    const int rc = add_field(s, a, i, "label", FIELD_TENSOR, out, e);
+    if (rc != STK_OK)
+        return rc;
+    out->label = s->n_fields - 1;
+    f->what = STK_INT;
+    f->dtype = STK_INT64;
+    f->bytes = sizeof(int64_t);
+    return STK_OK;
+}
+
+int arrays_fields(struct source *s, const stk_array *a, int n, struct arrays_made *out, stk_error *e)
+{
+    const int pixels = find_pixels(a, n), labels = find_label(a, n);
+    out->label = -1;
+    int rc = pixels >= 0 ? add_pixels(s, &a[pixels], pixels, out, e) : STK_OK;
+    if (rc == STK_OK && labels >= 0)
+        rc = add_label(s, &a[labels], labels, out, e);
+    for (int i = 0; i < n && rc == STK_OK; i++)
+        if (i != pixels && i != labels)
+            rc = add_field(s, &a[i], i, a[i].name, FIELD_TENSOR, out, e);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ labels */
+
+int64_t arrays_integer(stk_dtype t, const void *p)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint8_t u8;
+    } v = {.i64 = 0};
+    memcpy(&v, p, dtype_bytes(t));
+    switch (t) {
+    case STK_INT8:
+        return v.i8;
+    case STK_INT16:
+        return v.i16;
+    case STK_UINT16:
+        return v.u16;
+    case STK_INT32:
+        return v.i32;
+    case STK_UINT32:
+        return v.u32;
+    case STK_INT64:
+    case STK_UINT64:
+        return v.i64;
+    default:
+        return v.u8; /* uint8, bool */
+    }
+}
+
+int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e)
+{
+    const bool unsigned_64 = t == STK_UINT64; /* the one type whose numbers may not fit */
+    for (int64_t i = 0; i < s->count && (s->n_classes > 0 || unsigned_64); i++) {
+        const int64_t value = source_label(s, i);
+        if (s->n_classes > 0 && (value < 0 || value >= s->n_classes))
+            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside of the %d classes given",
+                             (long long)value, (long long)i, s->n_classes);
+        if (unsigned_64 && value < 0)
+            return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);
+    }
+    return STK_OK;
+}
