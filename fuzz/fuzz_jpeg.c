@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_jpeg.c -- any bytes as a JPEG: our decoder, without checkpoints, making them and using them, against libjpeg's
- * verdict, words, warnings and pixels. Then checkpoints that were tampered with: they may cost time, nothing else.
+ * verdict, words, warnings and pixels; also where only those parts of the file are there that a crop takes. Then
+ * checkpoints that were tampered with: they may cost time, nothing else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,35 @@ static void compare(struct run *r, const struct want *want, bool noting)
         require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
 }
 
+/* What lies between the parts is rubbish, and nobody may see it. */
+static void compare_parts(struct run *r, uint64_t seed)
+{
+    struct parts parts;
+    struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
+    if (!r->notes.len || !decode_noted_parts(r->notes.data, r->notes.len, &r->head, &w, seed % 64, &parts))
+        return;
+    const uint8_t *all = r->data;
+    uint8_t *some = malloc(r->size);
+    require(some != NULL);
+    memset(some, (int)(seed >> 8 & 255), r->size);
+    for (int i = 0; i < parts.n; i++)
+        memcpy(some + parts.at[i].from, all + parts.at[i].from, (size_t)(parts.at[i].to - parts.at[i].from));
+    struct image a, b;
+    stk_error e;
+    int warnings;
+    w.parts = &parts;
+    r->data = some;
+    decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+    require(decode(r, &w, &r->ours, &a, &warnings, &e) == STK_OK && warnings == 0);
+    r->data = all;
+    w.parts = NULL;
+    w.reference = true;
+    require(decode(r, &w, &r->theirs, &b, &warnings, &e) == STK_OK);
+    for (int32_t y = 0; y < a.h; y++)
+        require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
+    free(some);
+}
+
 /* With a right checksum, so that it is not noticed at once. */
 static void tamper(struct run *r, uint64_t seed)
 {
@@ -76,6 +106,8 @@ static void try_all(struct run *r, uint64_t seed)
         compare(r, &w, i > 0);
     }
     compare(r, &all, true);
+    for (uint64_t i = 0; i < CROPS; i++)
+        compare_parts(r, hash_mix(seed, CROPS + i));
     compare(r, &to_the_end, false);
     if (r->notes.len < 16)
         return;
@@ -86,6 +118,9 @@ static void try_all(struct run *r, uint64_t seed)
     const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
     decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
     decode(r, &w, &r->ours, &im, &warnings, &e);
+    struct parts parts;
+    if (decode_noted_parts(r->notes.data, r->notes.len, &r->head, &w, 0, &parts))
+        require(parts.n > 0 && parts.n <= PARTS_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -36,12 +36,25 @@ struct head {
     unsigned odd;       /* STK_ODD_* */
 };
 
+struct byte_range {
+    uint64_t from, to;
+};
+
+/* Parts of a file, in order. */
+enum { PARTS_MAX = 8 };
+
+struct parts {
+    int n;
+    struct byte_range at[PARTS_MAX];
+};
+
 /* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
 struct want {
     struct rect crop;
     int shrink;     /* 2, 4 or 8: the crop is one of the picture at that fraction of its size (sides rounded up) */
     bool whole;     /* decode all of it and read to its end: for verify */
     bool reference; /* by the format's library alone: what a decoder of our own is compared with */
+    const struct parts *parts; /* of the file that were read, with anything in between; NULL: all of it was */
 };
 
 /* Size of the upright picture. */

@@ -28,6 +28,7 @@ struct picture_job {
     const uint8_t *notes;
     size_t n_notes;
     bool notes_wanted;
+    const struct parts *parts; /* as in struct want: nothing else of the file may be looked at, nor judged by it */
     struct arena *arena;
 };
 
@@ -49,6 +50,12 @@ struct codec {
     int (*unpack)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
     /* What the last picture has added to its notes; NULL when nothing. May be missing. */
     const uint8_t *(*notes)(void *state, size_t *n);
+    /* From notes alone: the head (orientation as the file says, 0: not known), and the parts of the file that
+     * pixels() will take for a crop, one where they lie less than `apart` bytes apart. false: they do not say. Both may
+     * be missing. */
+    bool (*noted_head)(const uint8_t *notes, size_t n, struct head *out);
+    bool (*noted_parts)(const uint8_t *notes, size_t n, const struct rect *crop, int shrink, size_t apart,
+                        struct parts *out);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(stk_cpu cpu); /* NULL: no memory. Both may be missing: no state. */

@@ -251,6 +251,7 @@ static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct he
                                 .shrink = w->shrink,
                                 .whole = w->whole,
                                 .reference = w->reference,
+                                .parts = w->parts,
                                 .arena = a};
 }
 
@@ -285,12 +286,34 @@ static void take_notes(struct decoder *d, struct picture_job *job)
     d->notes_wanted = false;
 }
 
+/* JPEG alone has any that say something. */
+bool decode_noted_head(const void *notes, size_t n, const struct decode_limits *limits, struct head *out)
+{
+    const struct codec *c = codec_of(STK_JPEG);
+    struct head h;
+    if (!c || !c->noted_head(notes, n, &h) || (h.orientation == 0 && !limits->no_exif) || h.orientation > 8)
+        return false;
+    return settle_head(&h, limits, out, NULL) == STK_OK;
+}
+
+bool decode_noted_parts(const void *notes, size_t n, const struct head *h, const struct want *w, size_t apart,
+                        struct parts *out)
+{
+    const struct codec *c = codec_of(h->format);
+    if (!possible(c, h, w) || !c->noted_parts || w->whole || w->reference)
+        return false;
+    const struct rect crop = stored_crop(h, w);
+    return c->noted_parts(notes, n, &crop, w->shrink, apart, out);
+}
+
 int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                   struct arena *a, struct image *out, int *warnings, stk_error *e)
 {
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
     int rc = check_crop(c, h, w, e);
+    if (rc == STK_OK && w->parts && !c->noted_parts)
+        rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
     if (rc != STK_OK)
         return rc;
     struct picture_job job = job_of(bytes, n, h, w, a);

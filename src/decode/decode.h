@@ -66,6 +66,16 @@ void decoder_lend_notes(struct decoder *d, const void *notes, size_t n);
 /* After it: what to keep from now on, until the next picture is decoded; NULL: nothing new. */
 const void *decoder_new_notes(const struct decoder *d, size_t *n);
 
+/*
+ * Before the file is read, from the notes on it alone: its head, and which parts of it decode_pixels will take for a
+ * want, with the same notes lent; those that lie less than `apart` bytes apart are one. false: they do not say, or it
+ * takes all of it. Where parts will not do after all (want.parts: the file is another one, or damaged) decode_pixels
+ * fails, which is no verdict: all of it is to be read.
+ */
+bool decode_noted_head(const void *notes, size_t n, const struct decode_limits *limits, struct head *out);
+bool decode_noted_parts(const void *notes, size_t n, const struct head *h, const struct want *w, size_t apart,
+                        struct parts *out);
+
 /* Encoding, for synth, show and pack. *out comes from malloc. */
 int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
 

@@ -35,6 +35,7 @@
 #include "decode/jpeg_baseline.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
+#include "decode/jpeg_points.h"
 
 static const char stage[] = "decode";
 
@@ -537,6 +538,10 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     const struct head *h = job->head;
     s->own = false;
     s->note.len = 0;
+    if (job->parts) /* the rest of them is no verdict on the file */
+        return jpeg_baseline_pixels(s->baseline, job, out)
+                   ? STK_OK
+                   : error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
     if (h->bits != 8)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
@@ -680,6 +685,8 @@ const struct codec codec_jpeg = {
     .pack_head = jpeg_pack_head,
     .unpack = jpeg_unpack,
     .notes = jpeg_notes,
+    .noted_head = jpeg_points_head,
+    .noted_parts = jpeg_points_parts,
     .encode = jpeg_encode,
     .version = jpeg_version,
     .open = jpeg_open,

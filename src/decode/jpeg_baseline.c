@@ -94,6 +94,8 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     if (job->shrink > 1 && !jpeg_frame_shrink(&small, job->shrink))
         return false;
     const struct jpeg_need need = jpeg_frame_need(&small, &job->crop, job->whole);
+    if (job->parts && !jpeg_points_within(&b->points, f, &need, job->n, job->parts))
+        return false;
     struct jpeg_walk w;
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->notes_wanted ? &b->points : NULL) &&
@@ -104,7 +106,13 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     return false;
 }
 
-/* Points that turn out wrong are dropped, and made anew. */
+/* The orientation that the file has; 0: it was to be left alone, and is not known. */
+static int orientation_of(const struct head *h)
+{
+    return h->odd & STK_ODD_ROTATED && h->orientation == 1 ? 0 : h->orientation;
+}
+
+/* Points that turn out wrong are dropped, and made anew where all of the file is at hand. */
 static bool decode_with_points(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
                                struct image *out)
 {
@@ -112,12 +120,13 @@ static bool decode_with_points(struct jpeg_baseline *b, const struct jpeg_frame 
         jpeg_points_reset(&b->points, f);
     int32_t known = b->points.n;
     bool ok = decode(b, f, job, out);
-    if (!ok && known > 0) {
+    if (!ok && known > 0 && !job->parts) {
         jpeg_points_reset(&b->points, f);
         known = 0;
         ok = decode(b, f, job, out);
     }
-    if (ok && b->points.n > known && jpeg_points_write(&b->points, f, job->bytes, job->n, &b->blob))
+    if (ok && b->points.n > known &&
+        jpeg_points_write(&b->points, f, orientation_of(job->head), job->bytes, job->n, &b->blob))
         b->blob.len = 0;
     return ok;
 }
@@ -126,7 +135,7 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job
 {
     struct jpeg_frame f;
     b->blob.len = 0;
-    if (!read_frame(&f, job))
+    if (!read_frame(&f, job) || (job->parts && !job->notes_wanted))
         return false;
     return job->notes_wanted ? decode_with_points(b, &f, job, out) : decode(b, &f, job, out);
 }

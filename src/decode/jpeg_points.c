@@ -5,7 +5,7 @@
  * The bytes, little-endian: a head of fixed size, then for every point its distance in bits from the one before and the
  * changes of the predictors, seven bits to a byte, and a checksum of all. About 2 % of a photo.
  *
- *     0 "SJP1"   4 MCUs of a group (u16)   6 sampling (u8)   7 MCU rows in one go (u8)
+ *     0 "SJP1"   4 MCUs of a group (u16)   6 sampling, and 16 times the orientation (u8)   7 MCU rows in one go (u8)
  *     8 bytes of the file (u64)    16 hash of its bytes up to the scan (u64)    24 where the scan begins (u32)
  *    28 width (u16)   30 height (u16)   32 number of points (u32)   36 bytes that follow, without the checksum (u32)
  */
@@ -21,7 +21,7 @@ enum {
     HEAD = 40,
     CHECKSUM = 8,
     POINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a point, at most */
-    BEHIND = 32                            /* bytes that a decoder may look at behind those that it needs */
+    BESIDE = 32                            /* bytes that a decoder may look at beside those that it needs */
 };
 
 static const char magic[4] = "SJP1";
@@ -109,8 +109,8 @@ static uint8_t *put_points(uint8_t *to, const struct jpeg_points *p, const struc
     return to;
 }
 
-int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, const uint8_t *file, size_t file_n,
-                      struct buf *out)
+int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, int orientation, const uint8_t *file,
+                      size_t file_n, struct buf *out)
 {
     out->len = 0;
     if (buf_reserve(out, HEAD + (size_t)p->n * POINT_MOST + CHECKSUM))
@@ -118,7 +118,7 @@ int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, c
     uint8_t *const head = out->data, *const end = put_points(head + HEAD, p, f);
     memcpy(head, magic, sizeof magic);
     put_le(head + 4, (uint64_t)p->every, 2);
-    put_le(head + 6, (uint64_t)f->sampling, 1);
+    put_le(head + 6, (uint64_t)f->sampling | (uint64_t)orientation << 4, 1);
     put_le(head + 7, (uint64_t)f->together, 1);
     put_le(head + 8, file_n, 8);
     put_le(head + 16, hash_bytes(file, f->scan, 0), 8);
@@ -152,18 +152,23 @@ static uint64_t take_number(struct bytes *b)
     return 0;
 }
 
-/* In order, and within the scan. */
+/* The one behind `at`: in order, and within the scan. */
+static bool next_point(struct bytes *b, const struct jpeg_frame *f, uint64_t file_n, struct jpeg_point *at)
+{
+    const uint64_t step = take_number(b);
+    if (b->bad || step > file_n * 8 - at->bit)
+        return false;
+    at->bit += step;
+    for (int c = 0; c < f->n_components; c++)
+        at->dc[c] = (int16_t)(uint16_t)(at->dc[c] + unfold((uint16_t)take_number(b)));
+    return !b->bad && at->bit >= f->scan * 8;
+}
+
 static bool take_points(struct jpeg_points *p, struct bytes *b, int32_t n, const struct jpeg_frame *f, uint64_t file_n)
 {
     struct jpeg_point at = {0};
     for (int32_t i = 0; i < n; i++) {
-        const uint64_t step = take_number(b);
-        if (b->bad || step > file_n * 8 - at.bit)
-            return false;
-        at.bit += step;
-        for (int c = 0; c < f->n_components; c++)
-            at.dc[c] = (int16_t)(uint16_t)(at.dc[c] + unfold((uint16_t)take_number(b)));
-        if (b->bad || at.bit < f->scan * 8)
+        if (!next_point(b, f, file_n, &at))
             return false;
         p->at[i] = at;
     }
@@ -177,17 +182,29 @@ static bool is_sound(const uint8_t *blob, size_t n)
            le32(blob + 36) == n - HEAD - CHECKSUM && le64(blob + n - CHECKSUM) == hash_bytes(blob, n - CHECKSUM, 0);
 }
 
-static bool take_all(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f, uint64_t file_n)
+static enum jpeg_sampling sampling_of(const uint8_t *blob)
+{
+    return blob[6] & 15;
+}
+
+/* No points yet, in the blob's measure; how many it has, or -1 when they are not this frame's. */
+static int32_t measure(struct jpeg_points *p, const uint8_t *blob, const struct jpeg_frame *f)
 {
     const uint32_t count = le32(blob + 32);
     jpeg_points_reset(p, f);
-    if (le16(blob + 4) != p->every || count > (uint32_t)p->across * (uint32_t)f->mcus_y + 1 || count > POINTS_MAX ||
-        reserve(p, (int32_t)count))
+    const bool fits = count <= (uint32_t)p->across * (uint32_t)f->mcus_y + 1 && count <= POINTS_MAX;
+    return fits && le16(blob + 4) == p->every ? (int32_t)count : -1;
+}
+
+static bool take_all(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f, uint64_t file_n)
+{
+    const int32_t count = measure(p, blob, f);
+    if (count < 0 || reserve(p, count))
         return false;
     struct bytes b = {blob + HEAD, blob + n - CHECKSUM, false};
-    if (!take_points(p, &b, (int32_t)count, f, file_n))
+    if (!take_points(p, &b, count, f, file_n))
         return false;
-    p->n = (int32_t)count;
+    p->n = count;
     return true;
 }
 
@@ -196,60 +213,116 @@ bool jpeg_points_read(struct jpeg_points *p, const uint8_t *blob, size_t n, cons
 {
     jpeg_points_reset(p, f);
     return is_sound(blob, n) && le64(blob + 8) == file_n && le32(blob + 24) == f->scan && le16(blob + 28) == f->w &&
-           le16(blob + 30) == f->h && blob[6] == f->sampling && blob[7] == f->together &&
+           le16(blob + 30) == f->h && sampling_of(blob) == f->sampling && blob[7] == f->together &&
            le64(blob + 16) == hash_bytes(file, f->scan, 0) && take_all(p, blob, n, f, file_n);
 }
 
-/* ------------------------------------------------------------------ ranges */
+/* ------------------------------------------------------------------ before the file is read */
 
 /* The frame that a blob is about, as far as sizes go. */
-static bool frame_of(struct jpeg_frame *f, const uint8_t *blob)
+static bool frame_of(struct jpeg_frame *f, const uint8_t *blob, size_t n)
 {
+    if (!is_sound(blob, n))
+        return false;
     *f = (struct jpeg_frame){.w = le16(blob + 28),
                              .h = le16(blob + 30),
-                             .sampling = blob[6],
-                             .n_components = blob[6] == JPEG_GREY ? 1 : JPEG_COMPONENTS,
+                             .sampling = sampling_of(blob),
+                             .n_components = sampling_of(blob) == JPEG_GREY ? 1 : JPEG_COMPONENTS,
                              .together = blob[7],
                              .scan = le32(blob + 24)};
-    return blob[6] < JPEG_SAMPLINGS && f->together > 0 && jpeg_frame_measure(f);
+    return f->sampling < JPEG_SAMPLINGS && f->together > 0 && jpeg_frame_measure(f);
 }
 
-static size_t add_range(struct byte_range *out, size_t n, size_t max, struct byte_range r)
+bool jpeg_points_head(const uint8_t *blob, size_t n, struct head *out)
 {
-    if (n > 0 && n <= max && r.from <= out[n - 1].to) {
-        out[n - 1].to = r.to > out[n - 1].to ? r.to : out[n - 1].to;
-        return n;
-    }
-    if (n < max)
-        out[n] = r;
-    return n + 1;
-}
-
-/* Of every MCU row the groups from the one that holds its first column to the one that holds its last. */
-static size_t ranges_of(const struct jpeg_points *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                        uint64_t file_n, struct byte_range *out, size_t max)
-{
-    size_t n = add_range(out, 0, max, (struct byte_range){0, f->scan});
-    for (int32_t y = need->y0; y < need->y1; y++) {
-        const int32_t first = y * p->across + need->x0 / p->every;
-        const int32_t behind = y * p->across + (need->x1 - 1) / p->every + 1;
-        const uint64_t to = p->at[behind].bit / 8 + BEHIND;
-        n = add_range(out, n, max, (struct byte_range){p->at[first].bit / 8, to < file_n ? to : file_n});
-    }
-    return n <= max ? n : 0;
-}
-
-size_t jpeg_points_ranges(const uint8_t *blob, size_t n, const struct rect *crop, struct byte_range *out, size_t max)
-{
-    struct jpeg_points p = {0};
     struct jpeg_frame f;
-    size_t ranges = 0;
-    if (is_sound(blob, n) && frame_of(&f, blob) && take_all(&p, blob, n, &f, le64(blob + 8)) && crop->x >= 0 &&
-        crop->y >= 0 && crop->w > 0 && crop->h > 0 && crop->w <= f.w - crop->x && crop->h <= f.h - crop->y) {
-        const struct jpeg_need need = jpeg_frame_need(&f, crop, false);
-        if (need.end * p.across < p.n)
-            ranges = ranges_of(&p, &f, &need, le64(blob + 8), out, max);
+    if (!frame_of(&f, blob, n))
+        return false;
+    *out = (struct head){
+        .format = STK_JPEG, .w = f.w, .h = f.h, .channels = f.n_components, .bits = 8, .orientation = blob[6] >> 4};
+    return true;
+}
+
+/* What is decoded from one bit to another, and what is looked at beside. */
+static struct byte_range stretch(uint64_t from, uint64_t to, uint64_t file_n)
+{
+    const uint64_t behind = to / 8 + BESIDE;
+    return (struct byte_range){from / 8 > BESIDE ? from / 8 - BESIDE : 0, behind < file_n ? behind : file_n};
+}
+
+/* The first group that a need takes in a row, and the first behind those. */
+static int32_t first_of(const struct jpeg_points *p, const struct jpeg_need *need, int32_t y)
+{
+    return y * p->across + need->x0 / p->every;
+}
+static int32_t behind_of(const struct jpeg_points *p, const struct jpeg_need *need, int32_t y)
+{
+    return y * p->across + (need->x1 - 1) / p->every + 1;
+}
+
+/* What lies close to the last one, or would be one too many, is joined to it. */
+static void add_part(struct parts *out, struct byte_range r, size_t apart)
+{
+    struct byte_range *last = out->n > 0 ? &out->at[out->n - 1] : NULL;
+    if (last && (r.from < last->to + apart || out->n == PARTS_MAX))
+        last->to = r.to > last->to ? r.to : last->to;
+    else
+        out->at[out->n++] = r;
+}
+
+/* The head, and of every MCU row some groups. Points are gone through in order, without keeping them. */
+static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, const struct jpeg_need *need,
+                     size_t apart, struct parts *out)
+{
+    const uint64_t file_n = le64(blob + 8);
+    struct bytes b = {blob + HEAD, blob + n - CHECKSUM, false};
+    struct jpeg_points p = {0};
+    struct jpeg_point at = {0};
+    if (measure(&p, blob, f) <= need->end * p.across)
+        return false;
+    uint64_t from = 0;
+    add_part(out, stretch(0, f->scan * 8, file_n), apart);
+    for (int32_t i = 0, y = need->y0; y < need->y1; i++) {
+        if (!next_point(&b, f, file_n, &at))
+            return false;
+        if (i == behind_of(&p, need, y)) {
+            add_part(out, stretch(from, at.bit, file_n), apart);
+            y++;
+        }
+        if (i == first_of(&p, need, y))
+            from = at.bit;
     }
-    jpeg_points_done(&p);
-    return ranges;
+    return out->n > 1 || out->at[0].to < file_n;
+}
+
+bool jpeg_points_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
+                       struct parts *out)
+{
+    struct jpeg_frame f;
+    out->n = 0;
+    if (!frame_of(&f, blob, n))
+        return false;
+    struct jpeg_frame small = f;
+    if ((shrink > 1 && !jpeg_frame_shrink(&small, shrink)) || crop->x < 0 || crop->y < 0 || crop->w <= 0 ||
+        crop->h <= 0 || crop->w > small.w - crop->x || crop->h > small.h - crop->y)
+        return false;
+    const struct jpeg_need need = jpeg_frame_need(&small, crop, false);
+    return parts_of(blob, n, &f, &need, apart, out);
+}
+
+static bool is_among(const struct parts *parts, struct byte_range r)
+{
+    for (int i = 0; i < parts->n; i++)
+        if (r.from >= parts->at[i].from && r.to <= parts->at[i].to)
+            return true;
+    return false;
+}
+
+bool jpeg_points_within(const struct jpeg_points *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                        size_t file_n, const struct parts *parts)
+{
+    bool within = need->end * p->across < p->n && is_among(parts, stretch(0, f->scan * 8, file_n));
+    for (int32_t y = need->y0; within && y < need->y1; y++)
+        within = is_among(parts, stretch(p->at[first_of(p, need, y)].bit, p->at[behind_of(p, need, y)].bit, file_n));
+    return within;
 }

@@ -11,7 +11,7 @@
  *     jpeg_points_read(&p, blob, n, &frame, file, file_n)      false: none, begin anew
  *     p.at[i]                                                 group i: i % across groups of MCU row i / across
  *     jpeg_points_add(&p, bit, dc)                            the next one
- *     jpeg_points_write(&p, &frame, file, file_n, &buf)
+ *     jpeg_points_write(&p, &frame, orientation, file, file_n, &buf)
  */
 #ifndef JPEG_POINTS_H
 #define JPEG_POINTS_H
@@ -46,17 +46,20 @@ int jpeg_points_add(struct jpeg_points *p, uint64_t bit, const int16_t *dc);
 /* Points of this very file; else false, and none. */
 bool jpeg_points_read(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
                       const uint8_t *file, size_t file_n);
-/* -1: no memory. */
-int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, const uint8_t *file, size_t file_n,
-                      struct buf *out);
+/* orientation: the file's own, 0 when it is not known. -1: no memory. */
+int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, int orientation, const uint8_t *file,
+                      size_t file_n, struct buf *out);
 
-struct byte_range {
-    uint64_t from, to;
-};
 /*
- * Which bytes of its file a crop takes when it is decoded with these points, in order, without overlap; how many
- * ranges, at most max. Needs nothing but the blob. 0: all of the file (or too many ranges, or no such points).
+ * Before a file is read: what its points say of it, and which parts of it a crop (of the picture as stored, shrunk as
+ * in picture_job) takes when it is decoded with them; those that lie less than `apart` bytes apart are one. false: they
+ * do not say, or all of it.
  */
-size_t jpeg_points_ranges(const uint8_t *blob, size_t n, const struct rect *crop, struct byte_range *out, size_t max);
+bool jpeg_points_head(const uint8_t *blob, size_t n, struct head *out);
+bool jpeg_points_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
+                       struct parts *out);
+/* Whether what a need of this frame takes is among the parts. */
+bool jpeg_points_within(const struct jpeg_points *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                        size_t file_n, const struct parts *parts);
 
 #endif

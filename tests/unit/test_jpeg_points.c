@@ -182,9 +182,9 @@ static void made_up(void)
         const uint64_t sum = hash_bytes(notes.data, notes.len - 8, 0);
         for (int k = 0; k < 8; k++)
             notes.data[notes.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
-        struct byte_range ranges[8];
+        struct parts parts;
         const struct rect crop = picture_crop(s.w, s.h, &seed);
-        jpeg_points_ranges(notes.data, notes.len, &crop, ranges, 8);
+        jpeg_points_parts(notes.data, notes.len, &crop, 1, 0, &parts);
         struct head h;
         struct image im;
         by_us(&j, bytes, n, &h, &crop, &notes, &im);
@@ -195,45 +195,128 @@ static void made_up(void)
     jpegs_done(&j);
 }
 
-/* ------------------------------------------------------------------ ranges */
+/* ------------------------------------------------------------------ parts */
 
-/* A crop is decoded from the bytes of its ranges alone. */
-static void ranges(void)
+/* The parts of a file, and rubbish between them. */
+static uint8_t *only(const struct parts *p, const uint8_t *bytes, size_t n, uint8_t rubbish)
+{
+    uint8_t *part = malloc(n);
+    memset(part, rubbish, n);
+    for (int k = 0; k < p->n; k++) {
+        CHECK(p->at[k].from < p->at[k].to && p->at[k].to <= n && (k == 0 || p->at[k].from > p->at[k - 1].to));
+        memcpy(part + p->at[k].from, bytes + p->at[k].from, (size_t)(p->at[k].to - p->at[k].from));
+    }
+    return part;
+}
+
+/* A want of a file that is there in parts; the image is in j->ours. */
+static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                      const struct buf *notes, struct image *out)
+{
+    int warnings;
+    CHECK_EQ(arena_reserve(&j->ours, decode_scratch(h, w)), 0);
+    decoder_lend_notes(j->decoder, notes->data, notes->len);
+    const int rc = decode_pixels(j->decoder, bytes, n, h, w, &j->ours, out, &warnings, NULL);
+    CHECK_EQ(warnings, 0);
+    return rc;
+}
+
+/* Whatever lies between the parts, the pixels are the file's; less than the parts is refused. */
+static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct parts *p,
+                        const struct want *want, const struct buf *notes)
+{
+    static const uint8_t rubbish[] = {0, 0xff, 0xee, 0xd0};
+    struct want w = *want;
+    struct image ours, theirs;
+    int warnings;
+    w.reference = true;
+    CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(h, &w)), 0);
+    CHECK_EQ(decode_pixels(j->decoder, bytes, n, h, &w, &j->theirs, &theirs, &warnings, NULL), STK_OK);
+    w.reference = false;
+    w.parts = p;
+    for (int i = 0; i < 4; i++) {
+        uint8_t *part = only(p, bytes, n, rubbish[i]);
+        CHECK_EQ(from_parts(j, part, n, h, &w, notes, &ours), STK_OK);
+        CHECK(same_pixels(&ours, &theirs));
+        free(part);
+    }
+    struct parts less = *p;
+    less.at[less.n - 1].to--;
+    w.parts = &less;
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+    less.at[less.n - 1].to++;
+    less.at[0].from++;
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+}
+
+/* Crops of all kinds are decoded from the parts that they take, shrunk ones, too. */
+static void parts(void)
 {
     struct jpegs j;
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
-    int64_t all = 0, taken = 0;
-    for (uint32_t i = 0; i < 200; i++) {
+    const struct decode_limits limits = {0};
+    int64_t all = 0, taken = 0, several = 0;
+    for (uint32_t i = 0; i < 400; i++) {
         struct jpeg_spec s;
         size_t n;
         uint32_t seed = i;
         unsigned char *bytes = some_file(i, &s, &n);
         struct buf notes = points_of(&j, bytes, n);
-        const struct rect crop = picture_crop(s.w, s.h, &seed);
-        struct byte_range r[64];
-        const size_t count = jpeg_points_ranges(notes.data, notes.len, &crop, r, 64);
-        CHECK(count > 0);
-        uint8_t *part = malloc(n);
-        memset(part, 0xee, n);
-        for (size_t k = 0; k < count; k++) {
-            CHECK(r[k].from < r[k].to && r[k].to <= n && (k == 0 || r[k].from > r[k - 1].to));
-            memcpy(part + r[k].from, bytes + r[k].from, (size_t)(r[k].to - r[k].from));
-            taken += (int64_t)(r[k].to - r[k].from);
+        struct head h, noted;
+        CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
+        CHECK(decode_noted_head(notes.data, notes.len, &limits, &noted));
+        CHECK(noted.w == h.w && noted.h == h.h && noted.orientation == h.orientation && noted.format == h.format);
+        const int shrink = i % 4 == 0 ? 1 << i / 4 % 4 : 1;
+        const struct want w = {.shrink = shrink,
+                               .crop = picture_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
+        struct parts p;
+        if (decode_noted_parts(notes.data, notes.len, &noted, &w, i % 3 * 100, &p)) {
+            check_parts(&j, bytes, n, &h, &p, &w, &notes);
+            several += p.n > 2;
+            for (int k = 0; k < p.n; k++)
+                taken += (int64_t)(p.at[k].to - p.at[k].from);
+            all += (int64_t)n;
         }
-        all += (int64_t)n;
-        struct head h;
-        struct image a, b;
-        int warnings;
-        by_us(&j, part, n, &h, &crop, &notes, &a);
-        CHECK_EQ(jpegs_reference(&j, bytes, n, &h, &crop, false, &b, &warnings, NULL), STK_OK);
-        CHECK(same_pixels(&a, &b));
-        CHECK_EQ(jpeg_points_ranges(notes.data, notes.len, &crop, r, count - 1), 0);
-        CHECK_EQ(jpeg_points_ranges(notes.data, notes.len - 1, &crop, r, 64), 0);
-        free(part);
+        CHECK(!decode_noted_parts(notes.data, notes.len - 1, &noted, &w, 0, &p));
         free(bytes);
         buf_done(&notes);
     }
-    CHECK(taken < all * 3 / 4);
+    printf("%.1f MB of %.1f MB, %d of 400 in several places\n", (double)taken / 1e6, (double)all / 1e6, (int)several);
+    CHECK(all > 0 && taken < all * 3 / 4 && several > 30);
+    jpegs_done(&j);
+}
+
+/* Another file, or one that was changed, is not decoded from parts: nobody is told anything of it. */
+static void parts_of_others(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    const struct jpeg_spec spec = {240, 220, 2, 2, 90, 0, true, 3, false};
+    size_t n;
+    unsigned char *bytes = jpeg_made(&spec, &n);
+    struct buf notes = points_of(&j, bytes, n);
+    const struct decode_limits limits = {0};
+    struct head h;
+    struct parts p;
+    struct image im;
+    CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
+    struct want w = {.crop = {150, 80, 60, 60}};
+    CHECK(decode_noted_parts(notes.data, notes.len, &h, &w, 0, &p) && p.n > 2);
+    w.parts = &p;
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_OK);
+    CHECK_EQ(from_parts(&j, bytes, n - 1, &h, &w, &notes, &im), STK_EDATA); /* another size */
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &(struct buf){0}, &im), STK_EDATA);
+    for (size_t at = 2; at < (size_t)p.at[0].to - 32; at++) { /* another head */
+        bytes[at] ^= 1;
+        CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+        bytes[at] ^= 1;
+    }
+    memset(bytes + p.at[1].from + 40, 0x55, 20); /* another content: it does not arrive */
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    h.format = STK_PNG;
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    free(bytes);
+    buf_done(&notes);
     jpegs_done(&j);
 }
 
@@ -286,7 +369,8 @@ static void photos(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(photos))
+    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(parts), T(parts_of_others),
+          T(photos))
 }
 
 #else
