@@ -83,18 +83,17 @@ static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t posit
 
 static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t sample)
 {
-    const uint8_t *bytes;
-    size_t n;
-    if (!ahead_take(b->ahead, serial, sample, &bytes, &n)) {
+    struct ahead_file f;
+    if (!ahead_take(b->ahead, serial, sample, &f)) {
         r->probe = ahead_probes(b->ahead);
         stk_error e;
         if (source_read(b->source, r, sample, &e) != STK_OK)
             fail("read", &e);
-        n = r->n_bytes;
-        ahead_note(b->ahead, r->cold, n);
+        f.n = r->n_bytes;
+        ahead_note(b->ahead, r->cold, f.n);
     }
     ahead_done(b->ahead, serial);
-    b->bytes += (int64_t)n;
+    b->bytes += (int64_t)f.n;
 }
 
 static void work(void *user, int i)

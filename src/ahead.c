@@ -66,7 +66,7 @@ static bool is_concerned(struct ahead *a, int64_t serial)
     return a && serial >= 0 && (atomic_load(&a->awake) || serial < atomic_load(&a->cursor));
 }
 
-bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, const uint8_t **bytes, size_t *n)
+bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, struct ahead_file *out)
 {
     if (!is_concerned(a, serial))
         return false;
@@ -83,10 +83,10 @@ bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, const uint8_t *
         e->waited = true;
         pthread_cond_wait(&a->bells[serial % BELLS], &a->lock);
     }
-    const bool here = known && e->state == HERE && e->sample == sample;
+    const bool here = known && e->state == HERE && e->pick.index == sample;
     e->taken = e->taken || known;
-    *bytes = e->bytes;
-    *n = e->n;
+    if (here)
+        *out = e->file;
     pthread_mutex_unlock(&a->lock);
     return here;
 }
@@ -208,12 +208,14 @@ void ahead_explain(struct ahead *a, struct buf *to)
 {
     pthread_mutex_lock(&a->lock);
     const int64_t all = atomic_load(&a->all_files), direct = atomic_load(&a->direct_files);
+    const double percent = all ? 100.0 / (double)all : 0;
     if (a->broken)
         buf_printf(to, "reader     pread (%s)\n", a->why.reason);
     else if (!atomic_load(&a->awake))
         buf_printf(to, "reader     pread (files are in the page cache; io_uring when they are not)\n");
     else
-        buf_printf(to, "reader     io_uring, %d files at a time, %.0f %% of them past the page cache\n",
-                   atomic_load(&a->depth_now), all ? 100.0 * (double)direct / (double)all : 0.0);
+        buf_printf(to,
+                   "reader     io_uring, %d files at a time, %.0f %% of them past the page cache, %.0f %% in part\n",
+                   atomic_load(&a->depth_now), percent * (double)direct, percent * (double)atomic_load(&a->part_files));
     pthread_mutex_unlock(&a->lock);
 }

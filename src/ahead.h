@@ -2,7 +2,7 @@
 /*
  * ahead.h -- files are read before their turn, in the order of need, when storage is cold.
  *
- *     ahead_take(a, serial, sample, &bytes, &n)     by a worker whose turn it is; false: he reads himself
+ *     ahead_take(a, serial, sample, &taken)         by a worker whose turn it is; false: he reads himself
  *     ahead_note(a, cold, n)                        he has, and so it went
  *     ahead_done(a, serial)                         bytes that were taken are gone
  *
@@ -31,12 +31,22 @@ struct ahead_options {
     void *user;
     struct pick (*pick)(void *user, struct walk *w, int64_t epoch, int64_t position);
     bool (*needless)(void *user, int64_t sample); /* nobody will ask for its file; NULL: any may be asked for */
+    /* Which parts of its file a row will take, where that is known; else none: all of it. NULL: always all. */
+    void (*parts)(void *user, int64_t epoch, struct pick p, struct parts *out);
+};
+
+/* A file that was read ahead. */
+struct ahead_file {
+    const uint8_t *bytes;
+    size_t n;
+    struct parts parts; /* of it that are there, with anything in between; none: all of it */
+    size_t read;        /* bytes in them */
 };
 
 int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e);
 void ahead_close(struct ahead *a); /* after the workers */
 
-bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, const uint8_t **bytes, size_t *n);
+bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, struct ahead_file *out);
 void ahead_note(struct ahead *a, bool cold, size_t bytes);
 void ahead_done(struct ahead *a, int64_t serial);
 

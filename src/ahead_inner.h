@@ -32,9 +32,9 @@ struct entry {
     bool waited;  /* a worker is at the bell */
     bool dropped; /* nobody will come for it */
     bool taken;   /* somebody has come */
-    int64_t serial, sample, piece;
-    const uint8_t *bytes;
-    size_t n;
+    int64_t serial, epoch, piece;
+    struct pick pick;
+    struct ahead_file file;
 };
 
 struct ahead {
@@ -58,13 +58,14 @@ struct ahead {
     struct foresight walk;
     struct walk shuffle;
     struct row_ahead {
-        int64_t serial, sample;
+        int64_t serial, epoch;
+        struct pick pick;
     } rows[MOST];
     int n_rows, homeless; /* files under way that have no memory yet */
     struct depth depth;
     uint64_t window_ns;
     int64_t window_files, window_bytes;
-    _Atomic int64_t direct_files, all_files;
+    _Atomic int64_t direct_files, part_files, all_files;
     atomic_int depth_now; /* for explain() */
 };
 

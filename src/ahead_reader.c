@@ -31,6 +31,26 @@ static uint8_t *room(void *user, int64_t serial, size_t n)
     return at;
 }
 
+/* Asked when the file is open: its notes may have to be found by its size and time of change. */
+static void parts(void *user, int64_t serial, size_t n, struct parts *out)
+{
+    struct ahead *a = user;
+    struct entry *e = ahead_entry(a, serial); /* ours while it is coming */
+    a->o.parts(a->o.user, e->epoch, e->pick, out);
+    if (out->n > 0 && out->at[out->n - 1].to > n)
+        out->n = 0;
+    e->file.parts = *out;
+    atomic_fetch_add_explicit(&a->part_files, out->n > 0, memory_order_relaxed);
+}
+
+static size_t read_bytes(const struct ahead_file *f)
+{
+    size_t sum = f->parts.n > 0 ? 0 : f->n;
+    for (int i = 0; i < f->parts.n && f->bytes; i++)
+        sum += (size_t)(f->parts.at[i].to - f->parts.at[i].from);
+    return sum;
+}
+
 static void arrived(void *user, int64_t serial, const uint8_t *bytes, size_t n, bool warm)
 {
     struct ahead *a = user;
@@ -39,15 +59,16 @@ static void arrived(void *user, int64_t serial, const uint8_t *bytes, size_t n, 
     if (e->piece < 0)
         a->homeless--;
     e->state = bytes ? HERE : LOST;
-    e->bytes = bytes;
-    e->n = n;
+    e->file.bytes = bytes;
+    e->file.n = n;
+    const size_t read = e->file.read = read_bytes(&e->file);
     if (e->waited)
         pthread_cond_broadcast(&a->bells[serial % BELLS]);
     if (e->dropped)
         ahead_release(a, e);
     pthread_mutex_unlock(&a->lock);
     a->window_files++;
-    a->window_bytes += (int64_t)n;
+    a->window_bytes += (int64_t)read;
     if (!bytes)
         return;
     ahead_feel(a, warm);
@@ -78,7 +99,7 @@ static void foresee(void *user, int64_t serial, int64_t epoch, int64_t position)
     const struct pick p = a->o.pick(a->o.user, &a->shuffle, epoch, position);
     if (a->o.needless && a->o.needless(a->o.user, p.index))
         return;
-    a->rows[a->n_rows++] = (struct row_ahead){.serial = serial, .sample = p.index};
+    a->rows[a->n_rows++] = (struct row_ahead){.serial = serial, .epoch = epoch, .pick = p};
 }
 
 /* How many more files may be under way: within the depth, and with memory for each of them. No more memory than the
@@ -114,17 +135,17 @@ static bool claim(struct ahead *a, const struct row_ahead *r)
     struct entry *e = ahead_entry(a, r->serial);
     if (r->serial < a->passed || e->state != NOTHING)
         return false;
-    *e = (struct entry){.state = COMING, .serial = r->serial, .sample = r->sample, .piece = -1};
+    *e = (struct entry){.state = COMING, .serial = r->serial, .epoch = r->epoch, .pick = r->pick, .piece = -1};
     return true;
 }
 
 static void fetch_row(struct ahead *a, const struct row_ahead *r)
 {
     char path[PATH_MAX];
-    struct fetch_want w = {.token = r->serial, .path = path, .direct = is_direct(a, r->sample)};
+    struct fetch_want w = {.token = r->serial, .path = path, .direct = is_direct(a, r->pick.index)};
     w.max_bytes = (int64_t)(a->strip.bytes / 4) < a->o.max_bytes ? (int64_t)(a->strip.bytes / 4) : a->o.max_bytes;
     a->homeless++;
-    if (!source_file(a->o.source, r->sample, &w.dir, path, sizeof path)) {
+    if (!source_file(a->o.source, r->pick.index, &w.dir, path, sizeof path)) {
         arrived(a, r->serial, NULL, 0, false);
         return;
     }
@@ -186,6 +207,7 @@ static int set_up(struct ahead *a, stk_error *e)
         .memory_bytes = a->strip.bytes,
         .user = a,
         .room = room,
+        .parts = a->o.parts ? parts : NULL,
         .done = arrived,
     };
     const int least = 2 * a->o.threads > 8 ? 2 * a->o.threads : 8;

@@ -82,12 +82,14 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
 /* Bytes that were read ahead of their turn. */
 static bool borrow(struct desk *d, const struct source *s, int64_t i)
 {
-    const uint8_t *bytes;
-    size_t n;
-    d->lent = ahead_take(d->ahead, d->serial, i, &bytes, &n);
-    if (d->lent)
-        source_lend(s, &d->reading, i, bytes, n);
-    return d->lent;
+    struct ahead_file f;
+    d->lent = ahead_take(d->ahead, d->serial, i, &f);
+    if (!d->lent)
+        return false;
+    source_lend(s, &d->reading, i, f.bytes, f.n);
+    d->parts = f.parts;
+    d->read = f.read;
+    return true;
 }
 
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
@@ -100,9 +102,23 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
         return rc;
     d->reading.probe = ahead_probes(d->ahead);
     rc = source_read(s, &d->reading, i, e);
+    d->read = d->reading.n_bytes;
     if (rc == STK_OK)
-        ahead_note(d->ahead, d->reading.cold, d->reading.n_bytes);
+        ahead_note(d->ahead, d->reading.cold, d->read);
     return rc;
+}
+
+const struct parts *desk_parts(const struct desk *d)
+{
+    return d->parts.n > 0 ? &d->parts : NULL;
+}
+
+bool desk_had_parts(struct desk *d)
+{
+    const bool had = d->parts.n > 0;
+    if (had)
+        desk_clear(d);
+    return had;
 }
 
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
@@ -121,6 +137,7 @@ void desk_clear(struct desk *d)
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
     d->lent = false;
+    d->parts.n = 0;
     d->spare.len = 0;
     if (!d->in_turn)
         return;

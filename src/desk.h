@@ -25,6 +25,8 @@ struct desk {
     struct ahead *ahead; /* who may have read the sample already; NULL: nobody */
     int64_t serial;      /* of the row that is worked on, where it is known; -1 */
     bool lent;           /* the bytes are his */
+    struct parts parts;  /* of the file that are there; none: all of it */
+    size_t read;         /* bytes that reading it took */
 };
 
 /* codecs: whether pictures are to be decoded here, and with which kernels. */
@@ -36,6 +38,10 @@ uint8_t *desk_blank(struct desk *d, size_t n);
 /* An empty buffer for up to `most` bytes, while a codec takes foreign ones; NULL: it may not be had. */
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
+/* For want.parts, after it. */
+const struct parts *desk_parts(const struct desk *d);
+/* Whether there were only parts of the file. If so, all is cleared, and the next desk_read reads the whole. */
+bool desk_had_parts(struct desk *d);
 /* scratch in the arena, foreign in the codec's own heap. STK_EDATA with words when it never fits. */
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);
 void desk_clear(struct desk *d);

@@ -100,6 +100,7 @@ void keep_close(struct stk_loader *l)
         log_why(l, "does not have everything");
     cache_close(k->cache);
     cache_close(k->points);
+    buf_done(&k->ahead);
     k->cache = k->points = NULL;
 }
 

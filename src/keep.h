@@ -9,6 +9,7 @@
 
 #include "cache/cache.h"
 #include "decode/decode.h"
+#include "source/order.h"
 #include "transform/plan.h"
 
 struct stk_loader;
@@ -18,6 +19,7 @@ struct keep {
     stk_cache what; /* never DEFAULT or AUTO once open */
     struct cache *cache;
     struct cache *points; /* NULL: they would not help */
+    struct buf ahead;     /* notes on a file that is about to be read ahead */
     bool told;            /* that something is not kept */
     char chosen[256];     /* why this and no other */
 };
@@ -36,6 +38,8 @@ bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, con
 /* Before and after decode_pixels: the decoder gets its notes on the file, and what it noted now is kept. */
 void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const struct head *h);
 void keep_notes(struct stk_loader *l, struct worker *w, int64_t sample);
+/* By whoever reads ahead, one at a time: the parts of its file that a row will take; none: all of it. */
+void keep_parts(struct stk_loader *l, int64_t epoch, struct pick p, struct parts *out);
 /* Keeps the bytes of a picture that proved good. */
 void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);
 

@@ -8,13 +8,22 @@
  * decoder proves them as it goes.
  *
  * Where the ops want whole pictures they would help nothing, and are not made.
+ *
+ * Who reads ahead, past the page cache, has a row's crop drawn from them before its file is read, and reads only what
+ * that takes. Not where files are wanted whole for a cache.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "loader.h"
 
-enum { LOOKED_AT = 32, FEW = 1000, PERCENT = 8 }; /* FEW: samples that need no files; PERCENT: of the data, at most */
+enum {
+    LOOKED_AT = 32,
+    FEW = 1000,           /* samples that need no files */
+    PERCENT = 8,          /* of the data, at most */
+    AHEAD_MOST = 1 << 20, /* bytes of notes that are looked at ahead */
+    APART = 32 << 10      /* bytes that are left out between two parts, at least: a further read costs as much */
+};
 
 /* Bytes of all files, by the size of some; 0: not known. */
 static int64_t data_bytes(const struct stk_loader *l)
@@ -67,24 +76,54 @@ size_t keep_points_open(struct stk_loader *l, size_t memory)
     return most;
 }
 
-/* Notes that lie on disk come into the desk's spare memory; the cache takes them into its own. */
+/* Notes that lie on disk come into the desk's spare memory, or where the one who reads ahead has room; the cache takes
+ * them into its own. */
+static struct buf *room_for(struct stk_loader *l, struct worker *w, size_t n)
+{
+    struct buf *b = w ? desk_spare(&w->desk, n, 0) : n <= AHEAD_MOST ? &l->keep.ahead : NULL;
+    if (!b || buf_reserve(b, n))
+        return NULL;
+    b->len = n;
+    return b;
+}
+
+/* w is NULL: for the one who reads ahead. */
 static const uint8_t *find(struct stk_loader *l, struct worker *w, int64_t sample, size_t *n)
 {
     struct cache *c = l->keep.points;
     struct cache_entry e;
-    const uint64_t id = cache_asks_id(c, sample) ? keep_identity(l, w, sample) : 0;
+    uint64_t id = 0;
+    if (cache_asks_id(c, sample))
+        id = w ? keep_identity(l, w, sample) : source_identity(l->source, sample);
     while (cache_find(c, sample, id, &e)) {
         *n = e.n;
         if (e.bytes)
             return e.bytes;
-        struct buf *b = desk_spare(&w->desk, e.n, 0);
-        if (!b || buf_reserve(b, e.n))
+        struct buf *b = room_for(l, w, e.n);
+        if (!b)
             return NULL;
-        b->len = e.n;
         if (cache_load(c, &e, b->data))
             return b->data;
     }
     return NULL;
+}
+
+void keep_parts(struct stk_loader *l, int64_t epoch, struct pick p, struct parts *out)
+{
+    const struct decode_limits limits = options_limits(&l->options);
+    const struct draw d = loader_draw(l, epoch, p);
+    const bool wanted = l->keep.points && l->keep.what == STK_CACHE_NONE;
+    struct head h;
+    struct job job;
+    size_t n = 0;
+    const uint8_t *notes = wanted ? find(l, NULL, p.index, &n) : NULL;
+    out->n = 0;
+    if (!notes || !decode_noted_head(notes, n, &limits, &h) ||
+        plan_draw(l->plan, &d, head_width(&h), head_height(&h), &job, NULL) != STK_OK)
+        return;
+    plan_draft(l->plan, &job, head_width(&h), head_height(&h), decode_shrink(&h));
+    if (!decode_noted_parts(notes, n, &h, &job.want, APART, out))
+        out->n = 0;
 }
 
 void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const struct head *h)

@@ -52,7 +52,7 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
     if (!keep_read(l, w, (int64_t)d->sample)) {
         rc = desk_read(&w->desk, l->source, (int64_t)d->sample, e);
         if (rc == STK_OK)
-            atomic_fetch_add_explicit(&w->count.read_bytes, r->n_bytes, memory_order_relaxed);
+            atomic_fetch_add_explicit(&w->count.read_bytes, w->desk.read, memory_order_relaxed);
     }
     clock = lap(&w->count.read_ns, clock);
     if (rc != STK_OK)
@@ -65,6 +65,7 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         rc = plan_draw(l->plan, d, head_width(&head), head_height(&head), &job, e);
     if (rc == STK_OK) {
         plan_draft(l->plan, &job, head_width(&head), head_height(&head), decode_shrink(&head));
+        job.want.parts = desk_parts(&w->desk);
         rc = reserve(l, w, &head, &job, e);
     }
     if (rc == STK_OK)
@@ -84,6 +85,15 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
 
     rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
     lap(&w->count.transform_ns, clock);
+    return rc;
+}
+
+/* Where parts of its file were read ahead and will not do, that is no verdict: all of it is read. */
+static int make_encoded(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
+{
+    int rc = make_picture(l, w, d, row, e);
+    if (rc != STK_OK && desk_had_parts(&w->desk))
+        rc = make_picture(l, w, d, row, e);
     return rc;
 }
 
@@ -188,7 +198,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
         const enum field_kind kind = source_field(l->source, f)->kind;
         uint8_t *to = f == l->picture && w->made ? w->made : batch_row(b, f, row);
         if (kind == FIELD_ENCODED)
-            rc = make_picture(l, w, d, to, e);
+            rc = make_encoded(l, w, d, to, e);
         else if (kind == FIELD_PIXELS)
             rc = make_pixels(l, w, d, to, e);
         else if (f == l->label)

@@ -181,6 +181,11 @@ static bool needless(void *user, int64_t sample)
     return cache_has(((const struct stk_loader *)user)->keep.cache, sample);
 }
 
+static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
+{
+    keep_parts(user, epoch, p, out);
+}
+
 /* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
@@ -196,6 +201,7 @@ static void open_ahead(struct stk_loader *l, int64_t memory)
         .user = l,
         .pick = pick,
         .needless = needless,
+        .parts = parts,
     };
     if (memory > 0)
         ahead_open(&l->ahead, &o, NULL);

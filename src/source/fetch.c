@@ -2,7 +2,7 @@
 /*
  * fetch.c -- many files on their way into memory at once.
  *
- *     openat (queued) -> fstat, room -> read (queued) -> done
+ *     openat (queued) -> fstat, parts, room -> reads (queued) -> done
  *
  * Opening is queued since the folder and the inode may have to come from the disk, too; fstat then finds them
  * in memory. A read through the page cache is tried first without waiting: it is done when the file is
@@ -31,6 +31,9 @@ struct flight {
     bool busy, direct, lent; /* lent: the descriptor is the caller's */
     uint8_t *to;
     size_t before, size; /* bytes that were read for the sake of alignment; bytes wanted */
+    struct parts parts;  /* that are read; none: all in one */
+    int reads;           /* under way */
+    bool failed;         /* one of them has */
     int64_t max_bytes;
     char path[PATH_MAX];
 };
@@ -62,15 +65,33 @@ static void end(struct fetch *f, struct flight *l, bool good, bool warm)
 
 /* ------------------------------------------------------------------ steps */
 
+/* Which read of which flight an event is of. */
+static uint64_t name_of(const struct fetch *f, const struct flight *l, int read)
+{
+    return (uint64_t)(l - f->flights) * PARTS_MAX + (uint64_t)read;
+}
+
 static void queue_open(struct fetch *f, struct flight *l)
 {
     const int flags = IO_OPEN_FLAGS | (l->direct ? O_DIRECT : 0);
-    uring_openat(f->ring, l->dir, l->path, flags, (uint64_t)(l - f->flights));
+    uring_openat(f->ring, l->dir, l->path, flags, name_of(f, l, 0));
 }
 
 static void queue_read(struct fetch *f, struct flight *l, int64_t at, size_t n)
 {
-    uring_read(f->ring, l->fd, l->to, n, at, (uint64_t)(l - f->flights));
+    l->reads = 1;
+    uring_read(f->ring, l->fd, l->to, n, at, name_of(f, l, 0));
+}
+
+/* Whole blocks of each, to where they belong. */
+static void queue_parts(struct fetch *f, struct flight *l)
+{
+    l->reads = l->parts.n;
+    for (int i = 0; i < l->parts.n; i++) {
+        const size_t from = (size_t)l->parts.at[i].from / FETCH_ALIGN * FETCH_ALIGN;
+        const size_t n = round_up((size_t)l->parts.at[i].to) - from;
+        uring_read(f->ring, l->fd, l->to + from, n, (int64_t)from, name_of(f, l, i));
+    }
 }
 
 /* Through the page cache, without waiting: whether all is there. Else the kernel begins to fetch it. */
@@ -83,6 +104,13 @@ static bool is_warm(const struct flight *l)
     return false;
 }
 
+static void choose_parts(struct fetch *f, struct flight *l)
+{
+    l->parts.n = 0;
+    if (l->direct && f->o.parts)
+        f->o.parts(f->o.user, l->token, l->size, &l->parts);
+}
+
 static void opened(struct fetch *f, struct flight *l, int fd)
 {
     l->fd = fd;
@@ -92,9 +120,12 @@ static void opened(struct fetch *f, struct flight *l, int fd)
         return;
     }
     l->size = (size_t)st.st_size;
+    choose_parts(f, l);
     l->to = f->o.room(f->o.user, l->token, round_up(l->size + IO_SLACK));
     if (!l->to)
         end(f, l, false, false);
+    else if (l->parts.n > 0)
+        queue_parts(f, l);
     else if (l->direct)
         queue_read(f, l, 0, round_up(l->size + 1));
     else if (is_warm(l))
@@ -103,13 +134,23 @@ static void opened(struct fetch *f, struct flight *l, int fd)
         queue_read(f, l, 0, l->size + 1);
 }
 
-static void happened(struct fetch *f, struct flight *l, int result)
+/* Whether a read brought what it was to. A range may be read beyond its end, a file not. */
+static bool is_enough(const struct flight *l, int read, int64_t got)
+{
+    const int64_t all = (int64_t)(l->before + l->size);
+    if (l->parts.n > 0)
+        return got >= (int64_t)(l->parts.at[read].to - l->parts.at[read].from / FETCH_ALIGN * FETCH_ALIGN);
+    return l->lent ? got >= all : got == all;
+}
+
+static void happened(struct fetch *f, struct flight *l, int read, int result)
 {
     if (l->direct && result == -EINVAL)
         f->refused = true;
     if (l->fd >= 0) {
-        const int64_t got = result, all = (int64_t)(l->before + l->size);
-        end(f, l, l->lent ? got >= all : got == all, false); /* a range may be read beyond its end, a file not */
+        l->failed = l->failed || !is_enough(l, read, result);
+        if (--l->reads == 0)
+            end(f, l, !l->failed, false);
     } else if (result >= 0) {
         opened(f, l, result);
     } else if (l->direct && result == -EINVAL) {
@@ -132,6 +173,8 @@ static struct flight *begin(struct fetch *f, int64_t token, bool direct)
     l->lent = false;
     l->to = NULL;
     l->before = l->size = 0;
+    l->parts.n = 0;
+    l->failed = false;
     return l;
 }
 
@@ -177,7 +220,7 @@ bool fetch_wait(struct fetch *f)
     struct uring_event events[64];
     const int n = fetch_under_way(f) > 0 ? uring_wait(f->ring, events, 64) : 0;
     for (int i = 0; i < n; i++)
-        happened(f, &f->flights[events[i].token], events[i].result);
+        happened(f, &f->flights[events[i].token / PARTS_MAX], (int)(events[i].token % PARTS_MAX), events[i].result);
     if (n < 0)
         give_up(f);
     return !f->broken;
@@ -210,7 +253,8 @@ int fetch_open(struct fetch **out, const struct fetch_options *o, stk_error *e)
     f->idle = calloc((size_t)o->most, sizeof *f->idle);
     for (int i = o->most; f->idle && i-- > 0;)
         f->idle[f->n_idle++] = i;
-    const int rc = f->flights && f->idle ? uring_open(&f->ring, (unsigned)o->most, o->memory, o->memory_bytes, e)
+    const unsigned entries = (unsigned)o->most * (o->parts ? PARTS_MAX : 1);
+    const int rc = f->flights && f->idle ? uring_open(&f->ring, entries, o->memory, o->memory_bytes, e)
                                          : error_nomem(e, "open", (size_t)o->most * sizeof *f->flights);
     if (rc != STK_OK) {
         fetch_close(f);

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stoker.h"
+#include "base/sample.h"
 
 enum { FETCH_ALIGN = 4096 }; /* of memory, offsets and lengths when the page cache is passed by */
 
@@ -29,6 +29,9 @@ struct fetch_options {
     void *user;
     /* Memory for n bytes, aligned to FETCH_ALIGN; NULL: none now. */
     uint8_t *(*room)(void *user, int64_t token, size_t n);
+    /* Which parts of a file of n bytes, all within it, are enough when it is read past the page cache; none: all of it.
+     * They come to where they would be in the whole, with anything in between. May be NULL. */
+    void (*parts)(void *user, int64_t token, size_t n, struct parts *out);
     /* The end of it: bytes, with IO_SLACK zeros behind them, or NULL. warm: they were in the page cache. */
     void (*done)(void *user, int64_t token, const uint8_t *bytes, size_t n, bool warm);
 };

@@ -20,7 +20,8 @@ static struct source *source;
 static struct ahead *ahead;
 static struct pool pool;
 static int64_t shift; /* which sample stands at a position: another one after it was changed */
-static atomic_int lent, own, wrong;
+static atomic_int lent, own, wrong, partly;
+static bool in_parts;
 static atomic_bool all_cold, all_warm; /* what the workers say of their own reads */
 
 static size_t size_of(int64_t i)
@@ -66,26 +67,40 @@ static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t posit
     return (struct pick){.index = (position * 37 + epoch * 11 + shift) % FILES};
 }
 
-static bool is_right(int64_t sample, const uint8_t *bytes, size_t n)
+/* What is wanted of some files while in_parts is set: their beginning, and something behind. */
+static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
 {
+    (void)user;
+    const size_t n = size_of(p.index), at = n / 3 + (size_t)epoch * 7 % 100;
+    if (in_parts && p.index % 3 == 0)
+        *out = (struct parts){.n = 2, .at = {{0, 50}, {at, p.index % 7 == 0 ? n : n - n / 10}}};
+    if (in_parts && p.index % 11 == 0) /* as if the file had once been longer */
+        *out = (struct parts){.n = 1, .at = {{100, n + 1}}};
+}
+
+static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struct parts *p)
+{
+    const struct parts all = {.n = 1, .at = {{0, n}}};
     bool right = n == size_of(sample);
-    for (size_t k = 0; k < n && right; k += 13)
-        right = bytes[k] == byte_of(sample, k);
+    p = p && p->n > 0 ? p : &all;
+    for (int i = 0; i < p->n; i++)
+        for (size_t k = (size_t)p->at[i].from; k < p->at[i].to && right; k += 13)
+            right = bytes[k] == byte_of(sample, k);
     return right;
 }
 
 static void do_row(struct reading *r, int64_t serial, int64_t sample)
 {
-    const uint8_t *bytes;
-    size_t n;
-    if (ahead_take(ahead, serial, sample, &bytes, &n)) {
+    struct ahead_file f;
+    if (ahead_take(ahead, serial, sample, &f)) {
         lent++;
-        wrong += !is_right(sample, bytes, n);
+        partly += f.parts.n > 0 && f.read < f.n;
+        wrong += !is_right(sample, f.bytes, f.n, &f.parts);
     } else {
         own++;
         stk_error e;
         const int rc = source_read(source, r, sample, &e);
-        wrong += rc == STK_OK ? !is_right(sample, r->bytes, r->n_bytes) : rc != STK_ENOTFOUND;
+        wrong += rc == STK_OK ? !is_right(sample, r->bytes, r->n_bytes, NULL) : rc != STK_ENOTFOUND;
         const bool cold = all_cold || (r->cold && !all_warm);
         if (rc == STK_OK)
             ahead_note(ahead, cold, r->n_bytes);
@@ -130,8 +145,9 @@ static void begin(stk_reader reader, int threads, size_t memory, int64_t cache_b
         .samples = FILES,
         .cache_bytes = cache_bytes,
         .pick = pick,
+        .parts = parts,
     };
-    lent = own = wrong = 0;
+    lent = own = wrong = partly = 0;
     CHECK_EQ(ahead_open(&ahead, &o, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, threads, work, stop, NULL, NULL), STK_OK);
 }
@@ -192,6 +208,25 @@ static void every_row_has_its_bytes(void)
         CHECK(lent + own >= 5 * FILES);
         end();
     }
+}
+
+static void parts_of_files(void)
+{
+    if (!works_here())
+        SKIP("no io_uring");
+    in_parts = true;
+    begin(STK_READER_URING, 2, 4 << 20, 0);
+    read_batches(5 * BATCHES);
+    CHECK(partly > 0 && partly < lent);
+    CHECK(!explains(" 0 % in part"));
+    end();
+    begin(STK_READER_DEFAULT, 2, 4 << 20,
+          1 << 30); /* what goes through the page cache is read whole, for the next time */
+    all_cold = true;
+    read_batches(5 * BATCHES);
+    CHECK_EQ(partly, 0);
+    end();
+    in_parts = all_cold = false;
 }
 
 /* Less than the largest file needs, and less than the threads hold at a time. */
@@ -298,9 +333,8 @@ static void a_share_through_the_page_cache(void)
 
 static void takes_nobody(void)
 {
-    const uint8_t *bytes;
-    size_t n;
-    CHECK(!ahead_take(NULL, 0, 0, &bytes, &n));
+    struct ahead_file f;
+    CHECK(!ahead_take(NULL, 0, 0, &f));
     ahead_note(NULL, true, 1);
     ahead_done(NULL, 0);
     CHECK(!ahead_probes(NULL));
@@ -313,9 +347,15 @@ int main(int argc, char **argv)
     temp_begin();
     make_files();
     const struct test_case cases[] = {
-        T(every_row_has_its_bytes),        T(with_little_memory), T(goes_elsewhere),
-        T(stopped_in_the_middle),          T(missing_files),      T(by_temperature),
-        T(a_share_through_the_page_cache), T(takes_nobody),
+        T(every_row_has_its_bytes),
+        T(parts_of_files),
+        T(with_little_memory),
+        T(goes_elsewhere),
+        T(stopped_in_the_middle),
+        T(missing_files),
+        T(by_temperature),
+        T(a_share_through_the_page_cache),
+        T(takes_nobody),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();

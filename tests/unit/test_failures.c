@@ -236,6 +236,7 @@ static void memory(void)
     for (int mode = 0; mode < MODES; mode++)
         fail_one_by_one("memory", mode, STK_READER_DEFAULT);
     fail_one_by_one("memory", PLAIN, STK_READER_URING);
+    fail_one_by_one("memory", CACHED, STK_READER_URING); /* files in parts, from the first epoch on */
 }
 
 /* A folder that cannot be read to its end has fewer samples: the pixels may differ, never be wrong. */
@@ -244,6 +245,7 @@ static void reads(void)
     for (int mode = 0; mode < MODES; mode++)
         fail_one_by_one("read", mode, STK_READER_DEFAULT);
     fail_one_by_one("read", PLAIN, STK_READER_URING);
+    fail_one_by_one("read", CACHED, STK_READER_URING);
 }
 
 static void writes(void)

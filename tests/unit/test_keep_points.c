@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keep_points.c -- later epochs and runs read only the parts of a file that a crop takes: the same bits, fewer
+ * bytes, and the same verdict on files that have changed since. Covers keep_points.c, and what desk.c and loader.c do
+ * with parts.
+ */
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "stoker.h"
+#include "temp_tree.h"
+#include "test.h"
+
+enum { FILES = 12, W = 360, H = 280, HISTORY = 12, LATER = 50 };
+
+static char set[PATH_MAX]; /* temp_path's own memory does not last */
+
+static const char *file_of(int i)
+{
+    static char name[64];
+    snprintf(name, sizeof name, "set/%c/%02d.jpg", 'a' + i % 2, i);
+    return name;
+}
+
+/* A file that says it lies on its side: an EXIF segment behind the first marker. */
+static void write_turned(const char *below, const uint8_t *bytes, size_t n, uint8_t orientation)
+{
+    uint8_t exif[36] = {0xff, 0xe1, 0, 34, 'E', 'x',  'i', 'f', 0, 0, 'I', 'I', 42, 0,          8,
+                        0,    0,    0, 1,  0,   0x12, 1,   3,   0, 1, 0,   0,   0,  orientation};
+    struct buf all = {0};
+    buf_add(&all, bytes, 2);
+    buf_add(&all, exif, sizeof exif);
+    buf_add(&all, bytes + 2, n - 2);
+    temp_bytes(below, all.data, all.len);
+    buf_done(&all);
+}
+
+/* Baseline for the most part: grey, turned, of several scans, PNG among them. */
+static void write_picture(int i, uint32_t seed)
+{
+    static uint8_t px[W * H * 3];
+    const int w = W - i * 3, h = H - i, channels = i == 5 ? 1 : 3;
+    for (size_t k = 0; k < sizeof px; k++) {
+        seed = seed * 1664525u + 1013904223u;
+        px[k] = (uint8_t)(k / 90 + (seed >> 26));
+    }
+    const stk_encode_options o = {
+        .format = i == 7 ? STK_PNG : STK_JPEG, .quality = 96, .subsample = i % 2, .progressive = i == 6};
+    void *bytes = NULL;
+    size_t n = 0;
+    CHECK_EQ(stk_encode(px, w, h, channels, (size_t)w * (size_t)channels, &o, &bytes, &n, NULL), STK_OK);
+    if (i == 3 || i == 4)
+        write_turned(file_of(i), bytes, n, i == 3 ? 6 : 3);
+    else
+        temp_bytes(file_of(i), bytes, n);
+    stk_free(bytes);
+}
+
+static void make_set(void)
+{
+    temp_begin();
+    for (int i = 0; i < FILES; i++)
+        write_picture(i, (uint32_t)i + 1);
+    temp_settle();
+    snprintf(set, sizeof set, "%s", temp_path("set"));
+}
+
+static stk_options options(stk_reader reader)
+{
+    return (stk_options){.source = set,
+                         .ops = "RandomResizedCrop(24) | RandomHorizontalFlip",
+                         .batch_size = 4,
+                         .threads = 1,
+                         .shuffle = 1,
+                         .memory = 128 << 20,
+                         .on_error = STK_SKIP,
+                         .max_bad = 1,
+                         .reader = reader,
+                         .cache_dir = "off"};
+}
+
+/* ------------------------------------------------------------------ one loader */
+
+static stk_loader *loader;
+
+static void begin(const stk_options *o)
+{
+    stk_error e;
+    const int rc = stk_open(&loader, o, &e);
+    if (rc != STK_OK)
+        printf("%s\n", e.text);
+    CHECK_EQ(rc, STK_OK);
+}
+
+static uint64_t read_epochs(int first, int end)
+{
+    uint64_t hash = 0;
+    CHECK_EQ(stk_set_epoch(loader, first, NULL), STK_OK);
+    for (int epoch = first; epoch < end; epoch++) {
+        stk_batch *b;
+        while (stk_next(loader, &b, NULL) == STK_OK) {
+            const stk_array *image = stk_field(b, "image"), *index = stk_field(b, "index");
+            hash = stk_hash(image->data, (size_t)image->shape[0] * 3 * 24 * 24 * sizeof(float), hash);
+            hash = stk_hash(index->data, (size_t)index->shape[0] * sizeof(int64_t), hash);
+            stk_release(b);
+        }
+    }
+    return hash;
+}
+
+static stk_stats end(void)
+{
+    stk_stats s;
+    stk_stats_get(loader, &s);
+    stk_close(loader);
+    return s;
+}
+
+static bool reads_parts(void)
+{
+    char text[4000];
+    stk_explain(loader, text, sizeof text);
+    return strstr(text, "in part") && !strstr(text, " 0 % in part");
+}
+
+/* Whether the reader came to read parts here, sooner or later; false: no io_uring, or no O_DIRECT. */
+static bool works_here(void)
+{
+    const stk_options o = options(STK_READER_URING);
+    bool works = false;
+    begin(&o);
+    for (int i = 0; i < 100 && !works; i++) {
+        read_epochs(3 * i, 3 * i + 3);
+        works = reads_parts();
+    }
+    end();
+    return works;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+static void the_same_bits(void)
+{
+    make_set();
+    for (int form = 0; form < 8; form++) {
+        stk_options o = options(STK_READER_PREAD);
+        o.threads = form & 1 ? 3 : 1;
+        o.no_exif = form & 2 ? 1 : 0;
+        o.fidelity = form & 4 ? STK_DRAFT : 0;
+        begin(&o);
+        const uint64_t right = read_epochs(0, HISTORY);
+        end();
+        o.reader = STK_READER_URING;
+        begin(&o);
+        CHECK_EQ(read_epochs(0, HISTORY), right);
+        end();
+        o.cache_dir = temp_path("cache");
+        for (int run = 0; run < 2; run++) { /* in the second, all points are known from the start */
+            begin(&o);
+            CHECK_EQ(read_epochs(0, HISTORY), right);
+            end();
+        }
+    }
+    temp_end();
+}
+
+static void fewer_bytes(void)
+{
+    make_set();
+    if (!works_here()) {
+        temp_end();
+        SKIP("no io_uring, or no way past the page cache");
+    }
+    int64_t all = 0;
+    for (int i = 0; i < FILES; i++) {
+        struct stat st;
+        CHECK_EQ(stat(temp_path(file_of(i)), &st), 0);
+        all += (int64_t)st.st_size;
+    }
+    stk_options o = options(STK_READER_URING);
+    o.cache_dir = temp_path("cache");
+    for (int run = 0; run < 2; run++) {
+        int64_t epochs = 0;
+        bool fewer = false;
+        begin(&o);
+        while (!fewer && epochs < 600) { /* a reader that is never given the CPU comes too late */
+            read_epochs((int)epochs, (int)epochs + 6);
+            epochs += 6;
+            stk_stats s;
+            stk_stats_get(loader, &s);
+            fewer = s.read_bytes < all * epochs * 9 / 10;
+        }
+        CHECK(fewer);
+        end();
+    }
+    o.cache = STK_CACHE_BYTES; /* files are wanted whole */
+    o.cache_dir = "off";
+    begin(&o);
+    read_epochs(0, HISTORY);
+    CHECK(!reads_parts());
+    end();
+    temp_end();
+}
+
+static void change_files(void)
+{
+    write_picture(0, 77); /* another picture of the same size */
+    CHECK_EQ(truncate(temp_path(file_of(1)), 9000), 0);
+    unlink(temp_path(file_of(2)));
+    temp_file(file_of(8), "not a picture at all");
+    const int header = open(temp_path(file_of(9)), O_RDWR), scan = open(temp_path(file_of(10)), O_RDWR);
+    CHECK_EQ(pwrite(header, "\x7f", 1, 60), 1); /* a table */
+    CHECK_EQ(pwrite(scan, "\xff\xd9", 2, 20000), 2);
+    close(header);
+    close(scan);
+}
+
+/* Files that were known and are others now: as a loader finds them that reads all of them. */
+static void changed_files(void)
+{
+    static const stk_reader readers[] = {STK_READER_PREAD, STK_READER_URING};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        uint64_t hash[2];
+        int64_t bad[2], warnings[2];
+        for (int k = 0; k < 2; k++) {
+            make_set();
+            stk_options o = options(readers[k]);
+            o.threads = threads;
+            begin(&o);
+            read_epochs(0, HISTORY);
+            change_files();
+            hash[k] = read_epochs(LATER, LATER + HISTORY);
+            const stk_stats s = end();
+            bad[k] = s.bad;
+            warnings[k] = s.warnings;
+            temp_end();
+        }
+        CHECK_EQ(hash[0], hash[1]);
+        CHECK_EQ(bad[0], bad[1]);
+        CHECK(bad[0] > HISTORY && (warnings[0] > 0) == (warnings[1] > 0)); /* what is ahead of the last epoch counts */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(the_same_bits), T(fewer_bytes), T(changed_files))
+}
