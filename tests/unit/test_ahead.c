@@ -226,7 +226,8 @@ static void parts_of_files(void)
     read_batches(5 * BATCHES);
     CHECK_EQ(partly, 0);
     end();
-    in_parts = all_cold = false;
+    in_parts = false;
+    all_cold = false;
 }
 
 /* Less than the largest file needs, and less than the threads hold at a time. */
