@@ -58,6 +58,14 @@ int shard_array_open(struct source *s, const struct source_options *o, stk_error
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
 
+/* Containers: their files in order, and what stood behind the ?, or NULL. */
+int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                   stk_error *e);
+int shard_raw_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                   stk_error *e);
+int shard_tokens_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                      stk_error *e);
+
 /* The usual fields: an encoded picture, and a label where there are labels. */
 void shard_fields(struct source *s, bool labels);
 /* "sample 17", for what has no files. */

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows.c -- columns of rows. A column is a chain of parts, each a stretch of a file:
+ *
+ *     column "image":   | a.npy: rows 0 .. 99 | b.npy: rows 0 .. 49 |
+ *     sample:             0 ............... 99 100 ........... 149
+ *
+ * Labels are read when the source is opened, since they are asked for without reading. Descriptors stay open, up to
+ * HELD_OPEN of them; files beyond that are opened for every row.
+ */
+#include "source/rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/npy.h"
+#include "source/arrays.h"
+#include "source/io.h"
+
+enum { HELD_OPEN = 256, ROWS_HASHED = 64, BYTES_HASHED = 4096 };
+
+struct part {
+    char *path;
+    int fd; /* -1: opened for every row */
+    uint8_t *memory;
+    bool swapped, fortran;
+    int64_t first, n; /* rows */
+    int64_t at, step;
+};
+
+struct column {
+    char name[FIELD_NAME];
+    stk_dtype dtype;
+    int ndim; /* of one row */
+    int64_t shape[FIELD_DIMS];
+    size_t item, row_bytes;
+    struct part *parts;
+    int n_parts;
+    int64_t n; /* rows */
+};
+
+struct rows {
+    const char *row; /* what one is called */
+    struct column columns[FIELD_MAX];
+    int n_columns, n_open;
+    struct arrays_made made; /* of columns */
+    int64_t *labels;
+    struct source_tally tally;
+};
+
+/* ------------------------------------------------------------------ one row */
+
+static const struct part *part_of(const struct column *c, int64_t i)
+{
+    int low = 0, high = c->n_parts;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (c->parts[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &c->parts[low];
+}
+
+static int read_at(const struct part *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
+{
+    if (p->memory) {
+        memcpy(to, p->memory + (at - p->at), n);
+        return STK_OK;
+    }
+    const ssize_t got = io_pread(fd, to, n, at);
+    if (got < 0)
+        return error_os(e, errno, "read", "cannot be read at byte %lld", (long long)at);
+    if ((size_t)got < n)
+        return error_set(e, STK_EIO, "read", "ends at byte %lld: it has become shorter since it was opened",
+                         (long long)(at + got));
+    return STK_OK;
+}
+
+/* Number by number, since those of a row lie apart. */
+static int read_fortran(const struct column *c, const struct part *p, int fd, int64_t i, size_t n, uint8_t *to,
+                        stk_error *e)
+{
+    int64_t count[FIELD_DIMS] = {0}, step[FIELD_DIMS], at = p->at + i * (int64_t)c->item;
+    for (int d = 0; d < c->ndim; d++)
+        step[d] = d == 0 ? p->n * (int64_t)c->item : step[d - 1] * c->shape[d - 1];
+    for (size_t done = 0; done < n; done += c->item) {
+        const int rc = read_at(p, fd, at, c->item, to + done, e);
+        if (rc != STK_OK)
+            return rc;
+        for (int d = c->ndim - 1; d >= 0; d--) {
+            at += step[d];
+            if (++count[d] < c->shape[d])
+                break;
+            at -= step[d] * c->shape[d];
+            count[d] = 0;
+        }
+    }
+    return STK_OK;
+}
+
+/* The first n bytes of a row, a whole number of elements, in this machine's form. */
+static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_error *e)
+{
+    const struct part *p = part_of(c, i);
+    int fd = p->fd;
+    if (fd < 0 && !p->memory && (fd = open(p->path, IO_OPEN_FLAGS)) < 0)
+        return error_os(e, errno, "read", "cannot be opened");
+    i -= p->first;
+    const int rc = p->fortran ? read_fortran(c, p, fd, i, n, to, e) : read_at(p, fd, p->at + i * p->step, n, to, e);
+    if (fd != p->fd)
+        close(fd);
+    if (rc == STK_OK && p->swapped)
+        npy_swap(to, n / c->item, c->item);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ samples */
+
+static int64_t label(const struct source *s, int64_t i)
+{
+    const struct rows *r = s->state;
+    return r->labels ? r->labels[i] : -1;
+}
+
+static int copy(const struct source *s, struct reading *reading, int64_t i, int f, void *to, stk_error *e)
+{
+    (void)reading;
+    const struct rows *r = s->state;
+    if (f == r->made.label) {
+        memcpy(to, &r->labels[i], sizeof r->labels[i]);
+        return STK_OK;
+    }
+    const struct column *c = &r->columns[r->made.of[f]];
+    return read_row(c, i, c->row_bytes, to, e);
+}
+
+static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    (void)e;
+    r->bytes = NULL;
+    r->n_bytes = 0;
+    r->label = label(s, i);
+    return STK_OK;
+}
+
+/* By the first column: a sample may have its others from elsewhere. */
+static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct rows *r = s->state;
+    const struct part *p = part_of(&r->columns[0], i);
+    const int length = snprintf(buf, n, "%s %s %lld", p->path, r->row, (long long)(i - p->first));
+    return length > 0 ? (size_t)length : 0;
+}
+
+static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct rows *r = s->state;
+    const struct part *p = part_of(&r->columns[0], i);
+    const char *slash = strrchr(p->path, '/');
+    const int length = snprintf(buf, n, "%s:%lld", slash ? slash + 1 : p->path, (long long)(i - p->first));
+    return length > 0 ? (size_t)length : 0;
+}
+
+static int64_t bytes(const struct source *s, int64_t i)
+{
+    (void)i;
+    const struct rows *r = s->state;
+    int64_t sum = 0;
+    for (int c = 0; c < r->n_columns; c++)
+        sum += (int64_t)r->columns[c].row_bytes;
+    return sum;
+}
+
+/* Types, shapes, and how some rows, spread over the whole, begin. */
+static uint64_t fingerprint(const struct source *s)
+{
+    const struct rows *r = s->state;
+    uint64_t h = hash_mix(hash_bytes("rows", 4, 0), (uint64_t)s->count);
+    const int64_t step = s->count / ROWS_HASHED + 1;
+    for (int k = 0; k < r->n_columns; k++) {
+        const struct column *c = &r->columns[k];
+        const size_t n = c->row_bytes < BYTES_HASHED ? c->row_bytes : BYTES_HASHED;
+        h = hash_bytes(c->name, strlen(c->name), hash_mix(h, (uint64_t)c->dtype));
+        h = hash_bytes(c->shape, (size_t)c->ndim * sizeof c->shape[0], h);
+        for (int64_t i = 0; i < s->count; i += step) {
+            uint8_t row[BYTES_HASHED] = {0};
+            read_row(c, i, n, row, NULL);
+            h = hash_bytes(row, n, h);
+        }
+    }
+    return h;
+}
+
+static const struct source_tally *tally(const struct source *s)
+{
+    return &((const struct rows *)s->state)->tally;
+}
+
+static void close_rows(struct source *s)
+{
+    struct rows *r = s->state;
+    if (!r)
+        return;
+    for (int c = 0; c < r->n_columns; c++) {
+        for (int p = 0; p < r->columns[c].n_parts; p++) {
+            const struct part *part = &r->columns[c].parts[p];
+            if (part->fd >= 0)
+                close(part->fd);
+            free(part->path);
+            free(part->memory);
+        }
+        free(r->columns[c].parts);
+    }
+    free(r->labels);
+    free(r);
+    s->state = NULL;
+}
+
+static const struct source_ops ops = {
+    .close = close_rows,
+    .path = path,
+    .key = key,
+    .label = label,
+    .bytes = bytes,
+    .read = read_sample,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = tally,
+    .class_name = shard_class,
+};
+
+/* ------------------------------------------------------------------ opening */
+
+int rows_open(struct source *s, const char *kind, const char *row, stk_error *e)
+{
+    struct rows *r = calloc(1, sizeof *r);
+    if (!r)
+        return error_nomem(e, "open", sizeof *r);
+    r->row = row;
+    r->made.label = -1;
+    s->state = r;
+    s->ops = &ops;
+    s->kind = kind;
+    return STK_OK;
+}
+
+static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
+{
+    if (r->n_columns == FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "more than %d arrays", FIELD_MAX);
+    struct column *c = &r->columns[r->n_columns];
+    const int length = snprintf(c->name, sizeof c->name, "%s", a->name);
+    if (length < 1 || (size_t)length >= sizeof c->name)
+        return error_set(e, STK_EUSAGE, "open", "the name of the array %.100s must have 1 to %d bytes", a->name,
+                         FIELD_NAME - 1);
+    if (a->ndim > FIELD_DIMS)
+        return error_set(e, STK_EUSAGE, "open", "rows of %d dimensions; %d are possible", a->ndim, FIELD_DIMS);
+    c->dtype = a->dtype;
+    c->item = c->row_bytes = dtype_bytes(a->dtype);
+    c->ndim = a->ndim;
+    for (int d = 0; d < a->ndim; d++) {
+        c->shape[d] = a->shape[d];
+        if (a->shape[d] < 1 || c->row_bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
+            return error_set(e, STK_EUSAGE, "open", "rows with a dimension of %lld", (long long)a->shape[d]);
+        c->row_bytes *= (size_t)a->shape[d];
+    }
+    r->n_columns++;
+    return STK_OK;
+}
+
+static struct column *find_column(struct rows *r, const char *name)
+{
+    for (int c = 0; c < r->n_columns; c++)
+        if (strcmp(r->columns[c].name, name) == 0)
+            return &r->columns[c];
+    return NULL;
+}
+
+static bool same_form(const struct column *c, const struct rows_array *a)
+{
+    bool same = c->dtype == a->dtype && c->ndim == a->ndim;
+    for (int d = 0; same && d < a->ndim; d++)
+        same = c->shape[d] == a->shape[d];
+    return same;
+}
+
+static int add_part(struct rows *r, struct column *c, const struct rows_array *a, stk_error *e)
+{
+    struct part *grown = realloc(c->parts, ((size_t)c->n_parts + 1) * sizeof *grown);
+    if (!grown)
+        return error_nomem(e, "open", ((size_t)c->n_parts + 1) * sizeof *grown);
+    c->parts = grown;
+    struct part p = {.fd = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
+    p.first = c->n;
+    p.n = a->n;
+    p.at = a->at;
+    p.step = a->step;
+    p.path = strdup(a->path);
+    if (!p.path)
+        return error_nomem(e, "open", strlen(a->path));
+    if (!p.memory && r->n_open < HELD_OPEN && (p.fd = open(p.path, IO_OPEN_FLAGS)) < 0) {
+        error_os(e, errno, "open", "cannot be opened");
+        free(p.path);
+        return e->code;
+    }
+    r->n_open += p.fd >= 0;
+    c->parts[c->n_parts++] = p;
+    c->n += a->n;
+    return STK_OK;
+}
+
+int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
+{
+    struct rows *r = s->state;
+    struct column *c = find_column(r, a->name);
+    if (!c) {
+        const int rc = new_column(r, a, e);
+        if (rc != STK_OK)
+            return rc;
+        c = &r->columns[r->n_columns - 1];
+    }
+    if (!same_form(c, a))
+        return error_set(e, STK_EUSAGE, "open",
+                         "its rows are of another type or shape than those of the file before it");
+    if (a->n < 1)
+        return STK_OK;
+    r->tally.bytes += a->fortran ? a->n * (int64_t)c->row_bytes : (a->n - 1) * a->step + (int64_t)c->row_bytes;
+    return add_part(r, c, a, e);
+}
+
+/* Labels of one part are one stretch, like a row. */
+static int read_labels(struct source *s, stk_error *e)
+{
+    struct rows *r = s->state;
+    const struct column *c = &r->columns[r->made.of[r->made.label]];
+    if (s->count > s->max_bytes / (int64_t)sizeof *r->labels)
+        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
+    r->labels = calloc((size_t)s->count, sizeof *r->labels);
+    uint8_t *stored = malloc((size_t)s->count * c->item);
+    int rc = r->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *r->labels);
+    for (int p = 0; p < c->n_parts && rc == STK_OK; p++) {
+        const int64_t first = c->parts[p].first, n = c->parts[p].n;
+        rc = read_row(c, first, (size_t)n * c->item, stored + (size_t)first * c->item, e);
+    }
+    for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
+        r->labels[i] = arrays_integer(c->dtype, stored + (size_t)i * c->item);
+    free(stored);
+    return rc == STK_OK ? arrays_check_labels(s, c->dtype, e) : rc;
+}
+
+int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
+{
+    struct rows *r = s->state;
+    stk_array all[FIELD_MAX];
+    int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
+    (void)o;
+    if (r->columns[0].n < 1)
+        return error_set(e, STK_EUSAGE, "open", "holds not one whole %s", r->row);
+    for (int k = 0; k < r->n_columns; k++) {
+        const struct column *c = &r->columns[k];
+        shapes[k][0] = c->n;
+        memcpy(shapes[k] + 1, c->shape, sizeof c->shape);
+        all[k] = (stk_array){.name = c->name, .dtype = c->dtype, .ndim = c->ndim + 1, .shape = shapes[k]};
+    }
+    int rc = arrays_check(all, r->n_columns, e);
+    if (rc == STK_OK)
+        rc = arrays_fields(s, all, r->n_columns, &r->made, e);
+    if (rc != STK_OK)
+        return rc;
+    s->count = r->columns[0].n;
+    return r->made.label < 0 ? STK_OK : read_labels(s, e);
+}
