@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.h -- a file that is packed as a whole (gzip, zlib, zstd), read at any place of what it unpacks to.
+ *
+ *     struct stream_cache *c = stream_cache_new(64 << 20);
+ *     struct stream *s = stream_new(c, STREAM_GZIP);
+ *     stream_read(s, fd, to, n, at, &got, e);          from any thread
+ *     stream_free(s);
+ *     stream_cache_free(c);
+ *
+ * Going forward costs the unpacking; going back further than what is kept costs unpacking from the beginning, or from
+ * the member or frame before the place. So whoever reads such files in some order keeps near to theirs.
+ */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker.h"
+
+enum stream_form { STREAM_PLAIN, STREAM_GZIP, STREAM_ZLIB, STREAM_ZSTD };
+
+/* By the first bytes: gzip, zstd; zlib has no sure mark, and must be told. */
+enum stream_form stream_form_of(const uint8_t *first, size_t n);
+/* The library that this build lacks for it; NULL: it can be read. */
+const char *stream_missing(enum stream_form form);
+
+/* What was unpacked last, of all the streams that share it. */
+struct stream_cache;
+struct stream_cache *stream_cache_new(size_t bytes); /* NULL: no memory */
+void stream_cache_free(struct stream_cache *c);      /* also NULL; after its streams */
+
+struct stream;
+struct stream *stream_new(struct stream_cache *c, enum stream_form form); /* NULL: no memory */
+void stream_free(struct stream *s);                                       /* also NULL */
+
+/* n bytes from `at` of what the file fd unpacks to; fewer, *got, only where it ends. What lies before damage can be
+ * read; what lies behind is STK_EDATA, and *got tells how much came before. */
+int stream_read(struct stream *s, int fd, void *to, size_t n, int64_t at, size_t *got, stk_error *e);
+/* Gives back what going on from here would need. */
+void stream_rest(struct stream *s);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unpack.h -- what unpacks a stream of bytes, as a table of functions.
+ */
+#ifndef UNPACK_H
+#define UNPACK_H
+
+#include "source/gunzip.h"
+#include "source/stream.h"
+
+struct unpacker {
+    const char *name, *library;
+    bool (*here)(void);
+    void *(*open)(void); /* NULL: no memory */
+    void (*close)(void *z);
+    void (*again)(void *z); /* before another member, or from the beginning */
+    enum gunzip_state (*run)(void *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out);
+};
+
+const struct unpacker *unpack_by(enum stream_form form); /* not for STREAM_PLAIN */
+
+#endif
