@@ -40,7 +40,7 @@ static const struct container containers[] = {
      .magic = "\x93NUMPY",
      .magic_bytes = 6,
      .open = shard_npy_open},
-    {.prefix = "npz:", .what = "npz archives", .suffixes = {".npz"}},
+    {.prefix = "npz:", .what = "npz archives", .suffixes = {".npz"}, .open = shard_npz_open},
     {.prefix = "zip:", .what = "zip archives", .suffixes = {".zip"}, .magic = "PK\3\4", .magic_bytes = 4},
     {.prefix = "raw:", .what = "raw binary files", .open = shard_raw_open},
     {.prefix = "tokens:", .what = "token files", .open = shard_tokens_open},

@@ -72,7 +72,7 @@ static const struct part *part_of(const struct column *c, int64_t i)
 static int read_at(const struct part *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
 {
     if (p->memory) {
-        memcpy(to, p->memory + (at - p->at), n);
+        memcpy(to, p->memory + at, n);
         return STK_OK;
     }
     const ssize_t got = io_pread(fd, to, n, at);

@@ -25,7 +25,7 @@ struct rows_array {
     const int64_t *shape;
     int64_t n; /* rows */
     int64_t at, step;
-    uint8_t *memory; /* the same bytes, taken from malloc, which become the source's; NULL: they are in the file */
+    uint8_t *memory; /* from malloc, becomes the source's: it is what at and step count in; NULL: the file */
 };
 
 int rows_open(struct source *s, const char *kind, const char *row, stk_error *e);

@@ -61,6 +61,8 @@ int shard_hooks_open(struct source *s, const struct source_options *o, stk_error
 /* Containers: their files in order, and what stood behind the ?, or NULL. */
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
+int shard_npz_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                   stk_error *e);
 int shard_raw_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
 int shard_tokens_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
