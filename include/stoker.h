@@ -242,6 +242,11 @@ typedef struct stk_options {
      * hooks are taken to be the same in every epoch. */
     stk_cache cache;
     int64_t cache_size; /* bytes that cache_dir may hold; 0: half of what its disk can spare */
+
+    /* Which fields a sample has, where the source has columns: "[name =] column [: kind] [? default], ..." with the
+     * kinds image, int, float, text, bytes, json, tensor, or a type with a shape: "x:float32(28,28)", "ids:int64(*)
+     * pad=-1". NULL: the picture as "image", the label as "label", and all other columns under their own names. */
+    const char *fields;
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -308,6 +313,11 @@ STK_API int64_t stk_batch_epoch(const stk_batch *b);
 STK_API int stk_n_fields(const stk_batch *b);
 STK_API const stk_array *stk_field(const stk_batch *b, const char *name);
 STK_API const stk_array *stk_field_at(const stk_batch *b, int i);
+/* What a field is; STK_TENSOR for those that come on request. The values of a ragged field (text, bytes, numbers with
+ * an open shape) of all rows lie one after the other, and where row i has its own is told by "NAME.offsets", int64,
+ * from [i] to [i + 1], counted along the first dimension. Padded ones have rows of one length, and "NAME.lengths".
+ * Where more dimensions than the first differ, values lie flat and "NAME.shapes" has the shape of every row. */
+STK_API stk_kind stk_field_kind(const stk_batch *b, int i);
 STK_API void stk_retain(stk_batch *b);
 STK_API void stk_release(stk_batch *b); /* also NULL */
 

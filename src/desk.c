@@ -33,6 +33,7 @@ int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu
 static void drop(struct desk *d)
 {
     buf_done(&d->reading.file);
+    buf_done(&d->reading.made);
     buf_done(&d->spare);
     arena_done(&d->arena);
 }
@@ -46,7 +47,7 @@ void desk_done(struct desk *d)
 
 size_t desk_held(const struct desk *d)
 {
-    return d->reading.file.cap + d->spare.cap + d->arena.cap;
+    return d->reading.file.cap + d->reading.made.cap + d->spare.cap + d->arena.cap;
 }
 
 uint8_t *desk_blank(struct desk *d, size_t n)
@@ -105,6 +106,15 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
     d->read = d->reading.n_bytes;
     if (rc == STK_OK)
         ahead_note(d->ahead, d->reading.cold, d->read);
+    d->all_read = rc == STK_OK;
+    return rc;
+}
+
+int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e)
+{
+    d->reading.rest = true;
+    const int rc = desk_read(d, s, i, e);
+    d->reading.rest = false;
     return rc;
 }
 
@@ -136,7 +146,7 @@ void desk_clear(struct desk *d)
 {
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
-    d->lent = false;
+    d->lent = d->all_read = false;
     d->parts.n = 0;
     d->spare.len = 0;
     if (!d->in_turn)

@@ -25,6 +25,7 @@ struct desk {
     struct ahead *ahead; /* who may have read the sample already; NULL: nobody */
     int64_t serial;      /* of the row that is worked on, where it is known; -1 */
     bool lent;           /* the bytes are his */
+    bool all_read;       /* all fields of the sample */
     struct parts parts;  /* of the file that are there; none: all of it */
     size_t read;         /* bytes that reading it took */
 };
@@ -38,6 +39,8 @@ uint8_t *desk_blank(struct desk *d, size_t n);
 /* An empty buffer for up to `most` bytes, while a codec takes foreign ones; NULL: it may not be had. */
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
+/* The same without the picture. */
+int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* For want.parts, after it. */
 const struct parts *desk_parts(const struct desk *d);
 /* Whether there were only parts of the file. If so, all is cleared, and the next desk_read reads the whole. */

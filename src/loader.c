@@ -188,24 +188,38 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
     return rc;
 }
 
+/* A field besides the picture. */
+static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
+                      stk_error *e)
+{
+    const struct field *field = source_field(l->source, f);
+    struct reading *r = &w->desk.reading;
+    if (field->kind == FIELD_RAGGED)
+        return field_piece(field, &r->cells[f], batch_piece(b, f, row), e);
+    if (field->column >= 0)
+        return field_store(field, &r->cells[f], batch_row(b, f, row), e);
+    if (f != l->label)
+        return source_copy(l->source, r, sample, f, batch_row(b, f, row), e);
+    put_i64(b, f, row, r->label);
+    return STK_OK;
+}
+
 static int make_fields(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                        stk_error *e)
 {
-    const int64_t sample = (int64_t)d->sample;
+    struct desk *desk = &w->desk;
     int rc = STK_OK;
-    w->desk.reading.label = source_label(l->source, sample);
-    for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++) {
-        const enum field_kind kind = source_field(l->source, f)->kind;
-        uint8_t *to = f == l->picture && w->made ? w->made : batch_row(b, f, row);
-        if (kind == FIELD_ENCODED)
-            rc = make_encoded(l, w, d, to, e);
-        else if (kind == FIELD_PIXELS)
-            rc = make_pixels(l, w, d, to, e);
-        else if (f == l->label)
-            put_i64(b, f, row, w->desk.reading.label);
-        else
-            rc = source_copy(l->source, &w->desk.reading, sample, f, to, e);
+    desk->reading.label = source_label(l->source, (int64_t)d->sample);
+    if (l->picture >= 0) {
+        uint8_t *to = w->made ? w->made : batch_row(b, l->picture, row);
+        const bool encoded = source_field(l->source, l->picture)->kind == FIELD_ENCODED;
+        rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
     }
+    if (rc == STK_OK && l->reads && !desk->all_read) /* the picture came from a cache, or there is none */
+        rc = desk_read_rest(desk, l->source, (int64_t)d->sample, e);
+    for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
+        if (f != l->picture)
+            rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
     return rc;
 }
 

@@ -60,6 +60,7 @@ struct stk_loader {
     size_t batch_bytes;
     pthread_mutex_t getting;                    /* held by whoever uses the last worker, which has no thread */
     int picture, label, index, position, valid; /* numbers of these fields; -1: none */
+    bool reads;                                 /* there are fields that are read besides the picture */
 
     /* Of what was delivered, under lock. */
     pthread_mutex_t lock;

@@ -68,6 +68,41 @@ static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
 
 enum { OWN_FIELDS = 3 };
 
+static int add_beside(struct field *fields, int *n, const struct field *of, const char *suffix, stk_error *e)
+{
+    if (*n >= FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "too many ragged fields; fields says which ones are wanted");
+    struct field *f = &fields[(*n)++];
+    *f = small_field("", STK_INT64);
+    const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 10, of->name, suffix);
+    return length > 0 ? STK_OK : STK_EBUG;
+}
+
+/* What tells the rows of ragged fields apart. */
+static int lay_beside(struct field *fields, int *n, stk_error *e)
+{
+    const int all = *n;
+    for (int i = 0; i < all; i++) {
+        if (fields[i].kind != FIELD_RAGGED)
+            continue;
+        fields[i].beside = *n;
+        int rc = add_beside(fields, n, &fields[i], fields[i].pad ? "lengths" : "offsets", e);
+        if (rc != STK_OK)
+            return rc;
+        if (!fields[i].pad)
+            fields[*n - 1].kind = FIELD_OFFSETS;
+        if (!field_is_flat(&fields[i]))
+            continue;
+        rc = add_beside(fields, n, &fields[i], "shapes", e);
+        if (rc != STK_OK)
+            return rc;
+        fields[*n - 1].ndim = 1;
+        fields[*n - 1].shape[0] = fields[i].ndim;
+        fields[*n - 1].bytes = (size_t)fields[i].ndim * sizeof(int64_t);
+    }
+    return STK_OK;
+}
+
 /* The fields of a batch: the source's, then our own. */
 static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
 {
@@ -78,10 +113,11 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     l->picture = l->label = -1;
     for (int i = 0; i < *n; i++) {
         fields[i] = *source_field(l->source, i);
-        if (fields[i].kind != FIELD_TENSOR)
+        if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
             l->picture = i;
-        else if (strcmp(fields[i].name, "label") == 0 && fields[i].ndim == 0 && fields[i].dtype == STK_INT64)
+        else if (fields[i].label)
             l->label = i;
+        l->reads |= fields[i].column >= 0 && i != l->picture;
     }
     if (l->picture >= 0) {
         struct plan_options p = {
@@ -110,7 +146,7 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     fields[(*n)++] = small_field("position", STK_INT64);
     l->valid = *n;
     fields[(*n)++] = small_field("valid", STK_BOOL);
-    return STK_OK;
+    return lay_beside(fields, n, e);
 }
 
 enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
@@ -219,8 +255,8 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     rc = divide(l, &s, e);
     if (rc != STK_OK)
         return rc;
-    rc = depot_open(&l->depot, fields, n, n - OWN_FIELDS, l->options.batch_size, (int)s.depth + 1, l->options.allocator,
-                    e);
+    rc = depot_open(&l->depot, fields, n, source_n_fields(l->source), l->options.batch_size, (int)s.depth + 1,
+                    l->options.allocator, e);
     if (rc == STK_OK)
         rc = depot_fill(l->depot, e);
     if (rc != STK_OK)

@@ -183,6 +183,7 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .n_classes = o->n_classes,
         .threads = o->threads,
         .cache_dir = o->cache_dir,
+        .fields = o->fields,
         .max_bytes = o->max_bytes,
     };
     const int rc = source_open(out, &s, e);

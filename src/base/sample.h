@@ -72,14 +72,15 @@ struct draw {
     uint64_t seed, epoch, sample, repeat, view;
 };
 
-enum { FIELD_MAX = 32, FIELD_DIMS = 8, FIELD_NAME = 64 };
+enum { FIELD_MAX = 64, FIELD_DIMS = 8, FIELD_NAME = 64 };
 
 /* One field of a sample, as a source has it. */
 enum field_kind {
     FIELD_ENCODED, /* bytes of a picture, to be decoded */
     FIELD_PIXELS,  /* uint8 rows x columns x channels, to be transformed */
     FIELD_TENSOR,  /* of a fixed shape */
-    FIELD_RAGGED   /* as many elements as the sample has: numbers, text, bytes */
+    FIELD_RAGGED,  /* as many elements as the sample has: numbers, text, bytes */
+    FIELD_OFFSETS  /* of a batch alone: where the rows of a ragged field begin, and where the last one ends */
 };
 
 struct field {
@@ -91,7 +92,9 @@ struct field {
     size_t bytes;              /* of one sample; 0 for encoded; of one element for ragged */
     stk_kind what;             /* to the caller: ragged uint8 may be text, bytes or JSON */
     int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
+    bool label;      /* is the label that the source knows */
     bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
+    int beside;      /* of a batch: the number of its offsets or lengths, and behind them of its shapes */
     bool has_fill;   /* a sample without a value gets the next */
     uint8_t fill[8]; /* one element: for that, and for padding */
 };

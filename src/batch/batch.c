@@ -18,9 +18,10 @@
 
 static size_t memory_bytes(const struct field *f, int64_t rows)
 {
-    if (f->bytes == 0 || rows <= 0 || (uint64_t)rows > (SIZE_MAX / 2) / f->bytes)
+    const int64_t n = f->kind == FIELD_OFFSETS ? rows + 1 : rows;
+    if (f->bytes == 0 || rows <= 0 || (uint64_t)n > (SIZE_MAX / 2) / f->bytes)
         return 0;
-    return f->bytes * (size_t)rows;
+    return f->bytes * (size_t)n;
 }
 
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows)
@@ -66,14 +67,9 @@ int depot_open(struct depot **out, const struct field *fields, int n_fields, int
     return STK_OK;
 }
 
-static size_t bytes_of(const struct stk_memory *m)
-{
-    return memory_bytes(&m->depot->fields[m->field], m->depot->rows);
-}
-
 static void memory_destroy(struct stk_memory *m)
 {
-    m->depot->allocator.free(m->depot->allocator.user, m->data, bytes_of(m));
+    m->depot->allocator.free(m->depot->allocator.user, m->data, m->bytes);
     free(m);
 }
 
@@ -83,6 +79,16 @@ static void depot_unref(struct depot *d)
         return;
     pthread_mutex_destroy(&d->lock);
     free(d);
+}
+
+static void shell_free(struct stk_batch *b)
+{
+    for (int i = 0; i < b->n_fields; i++) {
+        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++)
+            piece_done(&b->pieces[i][row]);
+        free(b->pieces[i]);
+    }
+    free(b);
 }
 
 void depot_close(struct depot *d)
@@ -95,7 +101,7 @@ void depot_close(struct depot *d)
     /* From here on nothing comes into the lists any more. */
     for (struct stk_batch *b = d->batches, *next; b; b = next) {
         next = b->next;
-        free(b);
+        shell_free(b);
     }
     for (int i = 0; i < d->n_fields; i++)
         for (struct stk_memory *m = d->memories[i], *next; m; m = next) {
@@ -107,14 +113,15 @@ void depot_close(struct depot *d)
 
 /* ------------------------------------------------------------------ memory */
 
-static struct stk_memory *memory_new(struct depot *d, int field)
+static struct stk_memory *memory_new(struct depot *d, int field, size_t bytes)
 {
     struct stk_memory *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
     m->depot = d;
     m->field = field;
-    m->data = d->allocator.alloc(d->allocator.user, bytes_of(m));
+    m->bytes = bytes;
+    m->data = d->allocator.alloc(d->allocator.user, bytes);
     if (!m->data) {
         free(m);
         return NULL;
@@ -122,16 +129,17 @@ static struct stk_memory *memory_new(struct depot *d, int field)
     return m;
 }
 
-static struct stk_memory *memory_made(struct depot *d, int field)
+static struct stk_memory *memory_made(struct depot *d, int field, size_t bytes)
 {
-    struct stk_memory *m = memory_new(d, field);
+    struct stk_memory *m = memory_new(d, field, bytes);
     pthread_mutex_lock(&d->lock);
     d->n_out[field] += m != NULL;
     pthread_mutex_unlock(&d->lock);
     return m;
 }
 
-static struct stk_memory *memory_take(struct depot *d, int field)
+/* The memory that waits, unless it is too small: then it goes. */
+static struct stk_memory *memory_find(struct depot *d, int field, size_t bytes)
 {
     pthread_mutex_lock(&d->lock);
     struct stk_memory *m = d->memories[field];
@@ -141,16 +149,29 @@ static struct stk_memory *memory_take(struct depot *d, int field)
         d->n_out[field]++;
     }
     pthread_mutex_unlock(&d->lock);
-    if (m)
-        atomic_fetch_sub_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
-    else
-        m = memory_made(d, field);
+    if (!m)
+        return NULL;
+    atomic_fetch_sub_explicit(&d->bytes_in, (int64_t)m->bytes, memory_order_relaxed);
+    if (m->bytes >= bytes)
+        return m;
+    pthread_mutex_lock(&d->lock);
+    d->n_out[field]--;
+    pthread_mutex_unlock(&d->lock);
+    memory_destroy(m);
+    return NULL;
+}
+
+static struct stk_memory *memory_take(struct depot *d, int field, size_t bytes)
+{
+    struct stk_memory *m = memory_find(d, field, bytes);
+    if (!m)
+        m = memory_made(d, field, bytes);
     if (!m)
         return NULL;
     m->next = NULL;
     atomic_init(&m->refs, 1);
     atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&d->bytes_out, (int64_t)bytes_of(m), memory_order_relaxed);
+    atomic_fetch_add_explicit(&d->bytes_out, (int64_t)m->bytes, memory_order_relaxed);
     return m;
 }
 
@@ -167,7 +188,7 @@ static bool memory_put_back(struct stk_memory *m)
         m->next = d->memories[m->field];
         d->memories[m->field] = m;
         (*here)++;
-        atomic_fetch_add_explicit(&d->bytes_in, (int64_t)bytes_of(m), memory_order_relaxed);
+        atomic_fetch_add_explicit(&d->bytes_in, (int64_t)m->bytes, memory_order_relaxed);
     }
     pthread_mutex_unlock(&d->lock);
     return wanted;
@@ -180,7 +201,7 @@ void stk_memory_release(stk_memory *m)
     if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     struct depot *d = m->depot;
-    atomic_fetch_sub_explicit(&d->bytes_out, (int64_t)bytes_of(m), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&d->bytes_out, (int64_t)m->bytes, memory_order_relaxed);
     if (!memory_put_back(m))
         memory_destroy(m);
     depot_unref(d);
@@ -193,13 +214,32 @@ void stk_memory_retain(stk_memory *m)
 
 stk_memory *stk_field_retain(const stk_batch *b, int i)
 {
-    if (!b || i < 0 || i >= b->depot->n_fields)
+    if (!b || i < 0 || i >= b->depot->n_fields || !b->memory[i])
         return NULL;
     stk_memory_retain(b->memory[i]);
     return b->memory[i];
 }
 
 /* ------------------------------------------------------------------ batches */
+
+static struct stk_batch *shell_new(const struct depot *d)
+{
+    struct stk_batch *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->n_fields = d->n_fields;
+    b->n_pieces = d->rows;
+    for (int i = 0; i < d->n_fields; i++) {
+        if (d->fields[i].kind != FIELD_RAGGED)
+            continue;
+        b->pieces[i] = calloc((size_t)d->rows, sizeof *b->pieces[i]);
+        if (!b->pieces[i]) {
+            shell_free(b);
+            return NULL;
+        }
+    }
+    return b;
+}
 
 static struct stk_batch *shell_take(struct depot *d)
 {
@@ -211,7 +251,7 @@ static struct stk_batch *shell_take(struct depot *d)
     }
     pthread_mutex_unlock(&d->lock);
     if (!b)
-        b = calloc(1, sizeof *b);
+        b = shell_new(d);
     if (!b)
         return NULL;
     b->depot = d;
@@ -233,19 +273,19 @@ static void shell_give(struct stk_batch *b)
     }
     pthread_mutex_unlock(&d->lock);
     if (!wanted)
-        free(b);
+        shell_free(b);
     depot_unref(d);
 }
 
 static void describe(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
-    b->shapes[i][0] = b->depot->rows;
+    b->shapes[i][0] = b->depot->rows + (f->kind == FIELD_OFFSETS);
     for (int k = 0; k < f->ndim; k++)
         b->shapes[i][k + 1] = f->shape[k];
     b->arrays[i] = (stk_array){
         .name = f->name,
-        .data = b->memory[i]->data,
+        .data = b->memory[i] ? b->memory[i]->data : NULL,
         .dtype = f->dtype,
         .ndim = f->ndim + 1,
         .device = 1,
@@ -259,8 +299,9 @@ struct stk_batch *depot_take(struct depot *d)
     if (!b)
         return NULL;
     for (int i = 0; i < d->n_fields; i++) {
-        b->memory[i] = memory_take(d, i);
-        if (!b->memory[i]) {
+        const bool ragged = d->fields[i].kind == FIELD_RAGGED;
+        b->memory[i] = ragged ? NULL : memory_take(d, i, memory_bytes(&d->fields[i], d->rows));
+        if (!b->memory[i] && !ragged) {
             for (int k = 0; k < i; k++)
                 stk_memory_release(b->memory[k]);
             shell_give(b);
@@ -299,20 +340,138 @@ uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row)
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
 }
 
+struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row)
+{
+    return &b->pieces[field][row];
+}
+
+/* ------------------------------------------------------------------ ragged fields */
+
+static int64_t longest(const struct stk_batch *b, int i)
+{
+    int64_t most = 0;
+    for (int64_t row = 0; row < b->rows; row++)
+        if (b->pieces[i][row].shape[0] > most)
+            most = b->pieces[i][row].shape[0];
+    return most;
+}
+
+static struct stk_memory *join_memory(struct stk_batch *b, int i, uint64_t bytes)
+{
+    enum { LEAST = 4096 };
+    if (bytes > SIZE_MAX / 4)
+        return NULL;
+    const size_t room = bytes < LEAST ? LEAST : (size_t)bytes + (size_t)bytes / 8;
+    stk_memory_release(b->memory[i]);
+    b->memory[i] = memory_take(b->depot, i, room);
+    b->arrays[i].data = b->memory[i] ? b->memory[i]->data : NULL;
+    return b->memory[i];
+}
+
+static int64_t elements(const struct field *f, const struct piece *p)
+{
+    return field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
+}
+
+/* One after the other, and where each begins. */
+static int join_values(struct stk_batch *b, int i)
+{
+    const struct field *f = &b->depot->fields[i];
+    int64_t *offsets = (void *)b->memory[f->beside]->data, all = 0;
+    uint64_t bytes = 0;
+    for (int64_t row = 0; row < b->rows; row++) {
+        offsets[row] = all;
+        all += elements(f, &b->pieces[i][row]);
+        bytes += b->pieces[i][row].n;
+    }
+    offsets[b->rows] = all;
+    if (!join_memory(b, i, bytes))
+        return -1;
+    uint8_t *to = b->memory[i]->data;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const struct piece *p = &b->pieces[i][row];
+        if (p->n > 0)
+            memcpy(to, p->data, p->n);
+        to += p->n;
+    }
+    b->arrays[i].ndim = field_is_flat(f) ? 1 : f->ndim;
+    b->shapes[i][0] = all;
+    for (int k = 1; k < f->ndim; k++)
+        b->shapes[i][k] = f->shape[k];
+    return 0;
+}
+
+/* Rows of the longest one's length. */
+static int join_padded(struct stk_batch *b, int i)
+{
+    const struct field *f = &b->depot->fields[i];
+    const int64_t most = longest(b, i);
+    const size_t row_bytes = (size_t)most * f->bytes, item = dtype_bytes(f->dtype);
+    if ((uint64_t)most > SIZE_MAX / 4 / f->bytes / (uint64_t)(b->rows + 1) ||
+        !join_memory(b, i, row_bytes * (uint64_t)b->rows))
+        return -1;
+    int64_t *lengths = (void *)b->memory[f->beside]->data;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const struct piece *p = &b->pieces[i][row];
+        uint8_t *to = b->memory[i]->data + (size_t)row * row_bytes;
+        lengths[row] = p->shape[0];
+        if (p->n > 0)
+            memcpy(to, p->data, p->n);
+        for (size_t at = p->n; at < row_bytes; at += item)
+            memcpy(to + at, f->fill, item);
+    }
+    b->arrays[i].ndim = f->ndim + 1;
+    b->shapes[i][0] = b->rows;
+    b->shapes[i][1] = most;
+    for (int k = 1; k < f->ndim; k++)
+        b->shapes[i][k + 1] = f->shape[k];
+    return 0;
+}
+
+static void join_shapes(struct stk_batch *b, int i)
+{
+    const struct field *f = &b->depot->fields[i];
+    for (int64_t row = 0; row < b->rows; row++)
+        memcpy(batch_row(b, f->beside + 1, row), b->pieces[i][row].shape, (size_t)f->ndim * sizeof(int64_t));
+}
+
+int batch_join(struct stk_batch *b)
+{
+    for (int i = 0; i < b->depot->n_fields; i++) {
+        const struct field *f = &b->depot->fields[i];
+        if (f->kind != FIELD_RAGGED)
+            continue;
+        if (f->pad ? join_padded(b, i) : join_values(b, i))
+            return -1;
+        if (field_is_flat(f))
+            join_shapes(b, i);
+    }
+    return 0;
+}
+
 void batch_set_rows(struct stk_batch *b, int64_t n)
 {
     b->rows = n;
     for (int i = 0; i < b->depot->n_fields; i++)
-        b->shapes[i][0] = n;
+        b->shapes[i][0] = n + (b->depot->fields[i].kind == FIELD_OFFSETS);
+}
+
+/* Without memory for it the row is empty. */
+static void copy_piece(struct piece *pieces, int64_t from, int64_t to)
+{
+    if (piece_copy(&pieces[to], from < 0 ? NULL : &pieces[from]))
+        piece_copy(&pieces[to], NULL);
 }
 
 void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field)
 {
     for (int i = 0; i < b->depot->n_fields; i++) {
         const size_t bytes = b->depot->fields[i].bytes;
-        if (i == but_field)
+        if (i == but_field || b->depot->fields[i].kind == FIELD_OFFSETS)
             continue;
-        if (from < 0)
+        if (b->pieces[i])
+            copy_piece(b->pieces[i], from, to);
+        else if (from < 0)
             memset(batch_row(b, i, to), 0, bytes);
         else
             memcpy(batch_row(b, i, to), batch_row(b, i, from), bytes);
@@ -362,6 +521,11 @@ int64_t stk_batch_epoch(const stk_batch *b)
 int stk_n_fields(const stk_batch *b)
 {
     return b->depot->n_plain;
+}
+
+stk_kind stk_field_kind(const stk_batch *b, int i)
+{
+    return i >= 0 && i < b->depot->n_fields ? b->depot->fields[i].what : STK_TENSOR;
 }
 
 const stk_array *stk_field_at(const stk_batch *b, int i)

@@ -16,13 +16,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/sample.h"
+#include "base/field.h"
 
 struct depot;
 
 struct stk_memory {
     atomic_int refs;
     uint8_t *data;
+    size_t bytes; /* that it has room for */
     int field;
     struct depot *depot;
     struct stk_memory *next; /* in the depot */
@@ -31,11 +32,14 @@ struct stk_memory {
 struct stk_batch {
     atomic_int refs;
     struct depot *depot;
+    int n_fields;
+    int64_t n_pieces;           /* of each ragged field */
     int64_t epoch, first, rows; /* as laid out; rows that were skipped are gone from the arrays */
     stk_array arrays[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
-    struct stk_memory *memory[FIELD_MAX];
-    struct stk_batch *next; /* in the depot */
+    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged, and not joined */
+    struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; else NULL */
+    struct stk_batch *next;               /* in the depot */
 };
 
 struct depot {
@@ -70,6 +74,10 @@ struct stk_batch *depot_take(struct depot *d);
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */
 
 uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row);
+/* Where a row of a ragged field is put together. */
+struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
+/* Puts the rows of ragged fields one after the other, when all are there; 0, or -1: no memory. */
+int batch_join(struct stk_batch *b);
 /* Says that the batch has n rows. */
 void batch_set_rows(struct stk_batch *b, int64_t n);
 /* Takes out the rows whose keep[row] is 0, in order, and returns how many are left. */

@@ -162,6 +162,7 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
         return rc;
     out->label = s->n_fields - 1;
     f->what = STK_INT;
+    f->label = true;
     f->dtype = STK_INT64;
     f->bytes = sizeof(int64_t);
     return STK_OK;

@@ -32,6 +32,7 @@ struct column {
 struct columns {
     struct column *of;
     int n, room;
+    bool labels; /* the source knows labels without reading: the column that is the label, or none, stands for them */
 };
 
 /* 0, or -1: no memory. Names are cut at FIELD_NAME - 1 bytes. */

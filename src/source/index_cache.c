@@ -149,30 +149,10 @@ static bool changed(const struct index *x, int dir, int list, int threads)
 
 /* ------------------------------------------------------------------ reading and writing */
 
-/* The whole file, when it is ours; NULL otherwise. */
-static void *read_block(const char *file, size_t *bytes)
-{
-    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    struct stat st;
-    void *block = NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        st.st_size >= (off_t)sizeof(struct index_head))
-        block = malloc((size_t)st.st_size);
-    if (block && !file_read_at(fd, block, (size_t)st.st_size, 0)) {
-        free(block);
-        block = NULL;
-    }
-    close(fd);
-    *bytes = block ? (size_t)st.st_size : 0;
-    return block;
-}
-
 int index_load(struct index *x, const char *file, enum index_kind kind, int dir, int list, int threads)
 {
     size_t bytes;
-    void *block = read_block(file, &bytes);
+    void *block = file_read_own(file, sizeof(struct index_head), &bytes);
     if (!block || index_adopt(x, block, bytes)) {
         free(block);
         return -1;

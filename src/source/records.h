@@ -18,7 +18,7 @@
 #include "source/columns.h"
 #include "source/shard.h"
 
-enum { PARTS_MAX = 64 };
+enum { RECORD_PARTS = 64 };
 
 /* Where a part lies in its shard. bytes is PART_NONE: the sample has no such part; below it: the sample is bad. */
 struct part {
@@ -73,7 +73,7 @@ struct record {
         size_t n;
         int64_t at;
         struct part_extra extra;
-    } parts[PARTS_MAX];
+    } parts[RECORD_PARTS];
 };
 
 struct record_format {

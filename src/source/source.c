@@ -162,7 +162,8 @@ void shard_fields(struct source *s, bool labels)
                                   .dtype = STK_INT64,
                                   .bytes = sizeof(int64_t),
                                   .what = STK_INT,
-                                  .column = -1};
+                                  .column = -1,
+                                  .label = true};
     s->n_fields = labels ? 2 : 1;
 }
 

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * field.c -- casts, parses and copies what was read into the form that a field has.
+ */
+#include "base/field.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/npy.h"
+
+/* ------------------------------------------------------------------ numbers */
+
+/* A number of any type: whole ones as they are, others as double. */
+struct number {
+    bool whole;
+    bool big; /* whole, and its bits are those of a uint64 beyond int64 */
+    int64_t i;
+    double d;
+};
+
+#define LOAD(type, member)                                                                                             \
+    {                                                                                                                  \
+        type v;                                                                                                        \
+        memcpy(&v, p, sizeof v);                                                                                       \
+        return (struct number){.whole = true, .i = (int64_t)v, .d = (double)v};                                        \
+    }
+
+static struct number load_u64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return (struct number){.whole = true, .big = v > INT64_MAX, .i = (int64_t)v, .d = (double)v};
+}
+
+static struct number load(stk_dtype t, const uint8_t *p)
+{
+    float f;
+    double d;
+    switch (t) {
+    case STK_INT8:
+        LOAD(int8_t, i)
+    case STK_INT16:
+        LOAD(int16_t, i)
+    case STK_UINT16:
+        LOAD(uint16_t, i)
+    case STK_INT32:
+        LOAD(int32_t, i)
+    case STK_UINT32:
+        LOAD(uint32_t, i)
+    case STK_INT64:
+        LOAD(int64_t, i)
+    case STK_UINT64:
+        return load_u64(p);
+    case STK_FLOAT32:
+        memcpy(&f, p, sizeof f);
+        return (struct number){.d = (double)f};
+    case STK_FLOAT64:
+        memcpy(&d, p, sizeof d);
+        return (struct number){.d = d};
+    default: /* uint8, bool */
+        return (struct number){.whole = true, .i = *p, .d = *p};
+    }
+}
+
+static bool fits(const struct number *v, stk_dtype t)
+{
+    static const struct {
+        int64_t least, most;
+    } limits[] = {[STK_UINT8] = {0, UINT8_MAX},         [STK_INT8] = {INT8_MIN, INT8_MAX},
+                  [STK_INT16] = {INT16_MIN, INT16_MAX}, [STK_UINT16] = {0, UINT16_MAX},
+                  [STK_INT32] = {INT32_MIN, INT32_MAX}, [STK_UINT32] = {0, UINT32_MAX},
+                  [STK_INT64] = {INT64_MIN, INT64_MAX}, [STK_BOOL] = {0, 1}};
+    if (t == STK_FLOAT32 || t == STK_FLOAT64)
+        return true;
+    if (!v->whole)
+        return false;
+    if (t == STK_UINT64)
+        return v->big || v->i >= 0;
+    return !v->big && v->i >= limits[t].least && v->i <= limits[t].most;
+}
+
+/* v fits: the low bytes of a whole number are the number, whatever the machine's order. */
+static void save(const struct number *v, stk_dtype t, uint8_t *to)
+{
+    const float f = (float)v->d;
+    const int8_t i8 = (int8_t)v->i;
+    const int16_t i16 = (int16_t)v->i;
+    const int32_t i32 = (int32_t)v->i;
+    switch (dtype_bytes(t)) {
+    case 1:
+        memcpy(to, &i8, sizeof i8);
+        break;
+    case 2:
+        memcpy(to, &i16, sizeof i16);
+        break;
+    case 4:
+        memcpy(to, t == STK_FLOAT32 ? (const void *)&f : (const void *)&i32, sizeof i32);
+        break;
+    default:
+        memcpy(to, t == STK_FLOAT64 ? (const void *)&v->d : (const void *)&v->i, sizeof v->i);
+        break;
+    }
+}
+
+static bool castable(stk_dtype t)
+{
+    return dtype_bytes(t) > 0 && t != STK_FLOAT16 && t != STK_BFLOAT16;
+}
+
+static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dtype b, const char *name, stk_error *e)
+{
+    const size_t step = dtype_bytes(a), out = dtype_bytes(b);
+    if (a == b) {
+        if (n > 0)
+            memcpy(to, from, n * step);
+        return STK_OK;
+    }
+    if (!castable(a) || !castable(b))
+        return error_set(e, STK_EDATA, "read", "%s is %s, which is not converted to %s", name, dtype_name(a),
+                         dtype_name(b));
+    for (size_t i = 0; i < n; i++) {
+        const struct number v = load(a, from + i * step);
+        if (!fits(&v, b))
+            return error_set(e, STK_EDATA, "read", "%s has the value %.17g, which %s cannot hold", name, v.d,
+                             dtype_name(b));
+        save(&v, b, to + i * out);
+    }
+    return STK_OK;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+int field_number(const char *text, size_t n, stk_dtype t, uint8_t to[8])
+{
+    char word[64], *end;
+    while (n > 0 && is_space(text[n - 1]))
+        n--;
+    while (n > 0 && is_space(*text)) {
+        text++;
+        n--;
+    }
+    if (n == 0 || n >= sizeof word || !castable(t))
+        return -1;
+    memcpy(word, text, n);
+    word[n] = 0;
+    struct number v = {.whole = true};
+    errno = 0;
+    v.i = strtoll(word, &end, 10);
+    if (errno == ERANGE && word[0] != '-') {
+        errno = 0;
+        v.i = (int64_t)strtoull(word, &end, 10);
+        v.big = true;
+    }
+    v.d = (double)v.i;
+    if (*end != 0 || errno) {
+        v.d = strtod(word, &end);
+        v.whole = v.d >= -9007199254740992.0 && v.d <= 9007199254740992.0 && v.d == floor(v.d);
+        v.i = v.whole ? (int64_t)v.d : 0;
+        v.big = false;
+    }
+    if (*end != 0 || end == word || !fits(&v, t))
+        return -1;
+    save(&v, t, to);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+bool field_is_flat(const struct field *f)
+{
+    for (int d = 1; d < f->ndim; d++)
+        if (f->shape[d] < 0)
+            return true;
+    return false;
+}
+
+/* What was read as numbers with their shape: a cell of bytes is looked into. made: numbers that had to be put in order,
+ * from malloc. */
+struct numbers {
+    const uint8_t *at;
+    uint8_t *made;
+    stk_dtype dtype;
+    int64_t count;
+    int ndim; /* -1: a run of numbers, of any shape */
+    int64_t shape[FIELD_DIMS];
+};
+
+static int from_npy(const struct field *f, const struct cell *c, struct numbers *out, stk_error *e)
+{
+    struct npy npy;
+    const char *why = "has too many dimensions";
+    if (npy_parse(c->bytes, c->n, c->n, &npy, &why) != 0 || npy.ndim > FIELD_DIMS)
+        return error_set(e, STK_EDATA, "read", "%s: %s", f->name, why);
+    out->dtype = npy.dtype;
+    out->ndim = npy.ndim;
+    out->count = (int64_t)(npy.bytes / dtype_bytes(npy.dtype));
+    memcpy(out->shape, npy.shape, (size_t)npy.ndim * sizeof out->shape[0]);
+    out->at = c->bytes + npy.at;
+    if (!npy.swapped && !npy.fortran)
+        return STK_OK;
+    out->made = malloc(npy.bytes + 1);
+    if (!out->made)
+        return error_nomem(e, "read", npy.bytes);
+    npy_unpack(&npy, out->at, out->made);
+    out->at = out->made;
+    return STK_OK;
+}
+
+static int from_bytes(const struct field *f, const struct cell *c, struct numbers *out, stk_error *e)
+{
+    const size_t size = dtype_bytes(f->dtype);
+    if (c->n >= 6 && memcmp(c->bytes, "\x93NUMPY", 6) == 0 && f->what == STK_TENSOR)
+        return from_npy(f, c, out, e);
+    if (c->n % size != 0)
+        return error_set(e, STK_EDATA, "read", "%s has %zu bytes, which are no whole number of %s", f->name, c->n,
+                         dtype_name(f->dtype));
+    *out = (struct numbers){.at = c->bytes, .dtype = f->dtype, .count = (int64_t)(c->n / size), .ndim = -1};
+    return STK_OK;
+}
+
+static int numbers_of(const struct field *f, const struct cell *c, struct numbers *out, stk_error *e)
+{
+    *out = (struct numbers){0};
+    if (c->dtype == STK_DTYPE_DEFAULT)
+        return from_bytes(f, c, out, e);
+    out->at = c->bytes;
+    out->dtype = c->dtype;
+    out->ndim = c->ndim;
+    out->count = (int64_t)(c->n / dtype_bytes(c->dtype));
+    memcpy(out->shape, c->shape, sizeof out->shape);
+    if (out->ndim > 0 && out->shape[0] < 0)
+        out->ndim = -1;
+    return STK_OK;
+}
+
+static int missing(const struct field *f, stk_error *e)
+{
+    return error_set(e, STK_EDATA, "read", "there is no %s; fields may say what stands in its place (%s ? 0)", f->name,
+                     f->name);
+}
+
+static void fill(const struct field *f, uint8_t *to, size_t bytes)
+{
+    const size_t size = dtype_bytes(f->dtype);
+    for (size_t at = 0; at + size <= bytes; at += size)
+        memcpy(to + at, f->fill, size);
+}
+
+static bool all_dims_match(const struct field *f, const struct numbers *n)
+{
+    if (n->ndim < 0)
+        return true;
+    if (n->ndim != f->ndim)
+        return n->ndim <= 1 || f->ndim <= 1; /* a run of numbers of any shape is as good as its count */
+    for (int d = 0; d < f->ndim; d++)
+        if (f->shape[d] >= 0 && n->shape[d] != f->shape[d])
+            return false;
+    return true;
+}
+
+int field_store(const struct field *f, const struct cell *c, void *to, stk_error *e)
+{
+    if (!c->bytes) {
+        if (!f->has_fill)
+            return missing(f, e);
+        fill(f, to, f->bytes);
+        return STK_OK;
+    }
+    if (c->dtype == STK_DTYPE_DEFAULT && f->ndim == 0) {
+        if (field_number((const char *)c->bytes, c->n, f->dtype, to) == 0)
+            return STK_OK;
+        return error_set(e, STK_EDATA, "read", "%s is \"%.*s\", which is no %s", f->name, c->n < 40 ? (int)c->n : 40,
+                         (const char *)c->bytes, f->dtype == STK_INT64 ? "whole number" : dtype_name(f->dtype));
+    }
+    struct numbers n;
+    int rc = numbers_of(f, c, &n, e);
+    const int64_t want = (int64_t)(f->bytes / dtype_bytes(f->dtype));
+    if (rc == STK_OK && (n.count != want || !all_dims_match(f, &n)))
+        rc =
+            error_set(e, STK_EDATA, "read", "%s has %lld numbers, not the %lld of its shape; %s:%s(*) takes any number",
+                      f->name, (long long)n.count, (long long)want, f->name, dtype_name(f->dtype));
+    if (rc == STK_OK)
+        rc = cast(n.at, n.dtype, (size_t)n.count, to, f->dtype, f->name, e);
+    free(n.made);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ ragged */
+
+static int reserve(struct piece *p, size_t n)
+{
+    if (n <= p->cap)
+        return 0;
+    const size_t cap = n + n / 4 + 64;
+    uint8_t *data = realloc(p->data, cap);
+    if (!data)
+        return -1;
+    p->data = data;
+    p->cap = cap;
+    return 0;
+}
+
+void piece_done(struct piece *p)
+{
+    free(p->data);
+    *p = (struct piece){0};
+}
+
+int piece_copy(struct piece *to, const struct piece *from)
+{
+    const size_t n = from ? from->n : 0;
+    if (reserve(to, n))
+        return -1;
+    if (n > 0)
+        memcpy(to->data, from->data, n);
+    to->n = n;
+    if (from)
+        memcpy(to->shape, from->shape, sizeof to->shape);
+    else
+        memset(to->shape, 0, sizeof to->shape);
+    return 0;
+}
+
+/* The row's shape: as it was read, or the count over what the other dimensions need. */
+static int shape_of(const struct field *f, const struct numbers *n, struct piece *to, stk_error *e)
+{
+    if (n->ndim == f->ndim && all_dims_match(f, n)) {
+        memcpy(to->shape, n->shape, sizeof to->shape);
+        return STK_OK;
+    }
+    int64_t rest = 1;
+    for (int d = 1; d < f->ndim; d++)
+        rest *= f->shape[d];
+    if ((n->ndim >= 0 && n->ndim != 1) || field_is_flat(f) || rest < 1 || n->count % rest != 0)
+        return error_set(e, STK_EDATA, "read", "%s has %lld numbers of another shape than its own", f->name,
+                         (long long)n->count);
+    memcpy(to->shape, f->shape, sizeof to->shape);
+    to->shape[0] = n->count / rest;
+    return STK_OK;
+}
+
+int field_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+{
+    to->n = 0;
+    memset(to->shape, 0, sizeof to->shape);
+    if (!c->bytes)
+        return f->has_fill ? STK_OK : missing(f, e);
+    struct numbers n;
+    int rc = numbers_of(f, c, &n, e);
+    if (rc == STK_OK)
+        rc = shape_of(f, &n, to, e);
+    const size_t bytes = rc == STK_OK ? (size_t)n.count * dtype_bytes(f->dtype) : 0;
+    if (rc == STK_OK && reserve(to, bytes))
+        rc = error_nomem(e, "read", bytes);
+    if (rc == STK_OK)
+        rc = cast(n.at, n.dtype, (size_t)n.count, to->data, f->dtype, f->name, e);
+    if (rc == STK_OK)
+        to->n = bytes;
+    free(n.made);
+    return rc;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * columns.c -- the columns that a source has, and the fields that are made of them.
+ */
+#include "source/columns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/field.h"
+#include "base/nearest.h"
+#include "source/fields_text.h"
+#include "source/picture.h"
+#include "source/shard.h"
+
+int columns_add(struct columns *c, const struct column *one)
+{
+    if (c->n == c->room) {
+        const int room = c->room > 0 ? 2 * c->room : 8;
+        struct column *of = realloc(c->of, (size_t)room * sizeof *of);
+        if (!of)
+            return -1;
+        c->of = of;
+        c->room = room;
+    }
+    c->of[c->n++] = *one;
+    return 0;
+}
+
+void columns_done(struct columns *c)
+{
+    free(c->of);
+    *c = (struct columns){0};
+}
+
+/* ------------------------------------------------------------------ guessing */
+
+static const struct {
+    const char *suffix;
+    stk_kind kind;
+} suffixes[] = {
+    {"jpg", STK_IMAGE}, {"jpeg", STK_IMAGE}, {"png", STK_IMAGE},  {"webp", STK_IMAGE},   {"cls", STK_INT},
+    {"cls2", STK_INT},  {"class", STK_INT},  {"count", STK_INT},  {"index", STK_INT},    {"inx", STK_INT},
+    {"id", STK_INT},    {"txt", STK_TEXT},   {"text", STK_TEXT},  {"caption", STK_TEXT}, {"transcript", STK_TEXT},
+    {"json", STK_JSON}, {"jsn", STK_JSON},   {"npy", STK_TENSOR}, {"mp4", STK_BYTES},    {"wav", STK_BYTES},
+};
+
+/* By what follows the last dot, as those name their members who keep several of a kind ("seg.png"). */
+static stk_kind guess_by_name(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (strcasecmp(last, suffixes[i].suffix) == 0)
+            return suffixes[i].kind;
+    return STK_KIND_DEFAULT;
+}
+
+static bool is_text(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n && i < 4096; i++)
+        if ((p[i] < 0x20 && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7f)
+            return false;
+    return n > 0;
+}
+
+stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n)
+{
+    if (bytes && picture_magic(bytes, n))
+        return STK_IMAGE;
+    const stk_kind kind = guess_by_name(name);
+    if (kind != STK_KIND_DEFAULT || !bytes)
+        return kind;
+    if (n >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0)
+        return STK_TENSOR;
+    return is_text(bytes, n) ? STK_TEXT : STK_BYTES;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+static int find_column(const struct columns *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->of[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The column that stands for what is called "image" or "label" everywhere. */
+static int find_picture(const struct columns *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->of[i].kind == STK_IMAGE)
+            return i;
+    return -1;
+}
+
+static int find_label(const struct columns *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->of[i].label)
+            return i;
+    return -1;
+}
+
+enum { COLUMN_LABEL = -2 }; /* the source's own label, without a column */
+
+static int unknown_column(const struct columns *c, const char *name, stk_error *e)
+{
+    char all[300] = "";
+    struct nearest like = {.word = name};
+    size_t at = 0;
+    for (int i = 0; i < c->n; i++) {
+        nearest_try(&like, c->of[i].name, strlen(c->of[i].name));
+        const int n = snprintf(all + at, sizeof all - at, "%s%s", i > 0 ? ", " : "", c->of[i].name);
+        at = n < 0 || (size_t)n >= sizeof all - at ? sizeof all - 1 : at + (size_t)n;
+    }
+    return error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%.60s%s; the columns are %s", name,
+                     like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
+                     c->n > 0 ? all : "none");
+}
+
+static int resolve(const struct columns *c, const char *name, int *out, stk_error *e)
+{
+    *out = find_column(c, name);
+    if (*out < 0 && strcmp(name, "image") == 0)
+        *out = find_picture(c);
+    if (*out < 0 && strcmp(name, "label") == 0)
+        *out = find_label(c);
+    if (*out >= 0 && c->labels && c->of[*out].label)
+        *out = COLUMN_LABEL;
+    if (*out < 0 && strcmp(name, "label") == 0 && c->labels)
+        *out = COLUMN_LABEL;
+    return *out == -1 ? unknown_column(c, name, e) : STK_OK;
+}
+
+static void make_scalar(struct field *f, stk_dtype t)
+{
+    f->kind = FIELD_TENSOR;
+    f->dtype = t;
+    f->ndim = 0;
+    f->bytes = dtype_bytes(t);
+}
+
+static void make_run(struct field *f)
+{
+    f->kind = FIELD_RAGGED;
+    f->dtype = STK_UINT8;
+    f->ndim = 1;
+    f->shape[0] = -1;
+    f->bytes = 1;
+}
+
+static int make_tensor(struct field *f, stk_dtype t, int ndim, const int64_t *shape, stk_error *e)
+{
+    f->kind = FIELD_TENSOR;
+    f->dtype = t;
+    f->ndim = ndim;
+    f->bytes = dtype_bytes(t);
+    if (f->bytes == 0)
+        return error_set(e, STK_EUSAGE, "open", "the field %s has no type; say which (%s:float32(3,4))", f->name,
+                         f->name);
+    for (int d = 0; d < ndim; d++) {
+        f->shape[d] = shape[d];
+        if (shape[d] < 0)
+            f->kind = FIELD_RAGGED;
+        else if (shape[d] > 0 && f->bytes > SIZE_MAX / 4 / (size_t)shape[d])
+            return error_set(e, STK_EUSAGE, "open", "the field %s is larger than memory can be", f->name);
+        else if (shape[d] > 0)
+            f->bytes *= (size_t)shape[d];
+        else
+            return error_set(e, STK_EUSAGE, "open", "the field %s has a dimension of 0", f->name);
+    }
+    if (f->kind == FIELD_RAGGED && ndim > 0 && shape[0] >= 0)
+        f->shape[0] = -1;
+    if (f->kind == FIELD_RAGGED && field_is_flat(f))
+        f->bytes = dtype_bytes(t);
+    return STK_OK;
+}
+
+static int make_image(struct source *s, struct field *f, const struct column *c, stk_error *e)
+{
+    for (int i = 0; i < s->n_fields; i++)
+        if (s->fields[i].what == STK_IMAGE)
+            return error_set(e, STK_EUSAGE, "open",
+                             "the fields %s and %s are both pictures; one can be, the other may be :bytes",
+                             s->fields[i].name, f->name);
+    if (c->ndim == 3) {
+        const int rc = make_tensor(f, STK_UINT8, 3, c->shape, e);
+        f->kind = FIELD_PIXELS;
+        return rc;
+    }
+    f->kind = FIELD_ENCODED;
+    f->dtype = STK_UINT8;
+    return STK_OK;
+}
+
+static bool holds_numbers(const struct column *c)
+{
+    return c->kind == STK_INT || c->kind == STK_FLOAT || (c->kind == STK_TENSOR && dtype_bytes(c->dtype) > 0);
+}
+
+static int refuse_kind(const struct field *f, const struct column *c, const char *what, stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "open", "the column %s holds %s, of which the field %s cannot be made", c->name,
+                     what, f->name);
+}
+
+static int form(struct source *s, struct field *f, const struct column *c, const struct field_text *t, stk_error *e)
+{
+    const stk_kind kind = t->kind ? t->kind : c->kind ? c->kind : STK_BYTES;
+    f->what = kind;
+    switch (kind) {
+    case STK_IMAGE:
+        return holds_numbers(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
+    case STK_INT:
+        make_scalar(f, STK_INT64);
+        return STK_OK;
+    case STK_FLOAT:
+        make_scalar(f, STK_FLOAT32);
+        return STK_OK;
+    case STK_TENSOR:
+        if (t->shaped)
+            return make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
+        if (holds_numbers(c))
+            return make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
+        make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
+        return STK_OK;
+    default:
+        if (holds_numbers(c))
+            return refuse_kind(f, c, "numbers", e);
+        make_run(f);
+        return STK_OK;
+    }
+}
+
+static int add_default(struct field *f, const struct field_text *t, stk_error *e)
+{
+    f->has_fill = t->has_default;
+    if (f->kind == FIELD_RAGGED ? t->pads : t->has_default) {
+        const char *text = f->kind == FIELD_RAGGED ? t->pad : t->otherwise;
+        if (text[0] && field_number(text, strlen(text), f->dtype, f->fill) != 0)
+            return error_set(e, STK_EUSAGE, "open", "%.60s is no %s, which the field %s is of", text,
+                             dtype_name(f->dtype), f->name);
+    }
+    if (f->kind == FIELD_RAGGED && t->has_default && t->otherwise[0])
+        return error_set(e, STK_EUSAGE, "open", "what stands for a missing %s can only be \"\"", f->name);
+    if (f->kind == FIELD_ENCODED && t->has_default)
+        return error_set(e, STK_EUSAGE, "open", "nothing can stand for a missing picture");
+    f->pad = t->pads;
+    if (t->pads && (f->kind != FIELD_RAGGED || field_is_flat(f)))
+        return error_set(e, STK_EUSAGE, "open", "the field %s cannot be padded: %s", f->name,
+                         f->kind == FIELD_RAGGED ? "it differs in more dimensions than the first"
+                                                 : "all its rows have one shape");
+    return STK_OK;
+}
+
+static int check_name(const struct source *s, const struct field *f, stk_error *e)
+{
+    static const char *const own[] = {"index", "position", "valid", "path", "key"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(f->name, own[i]) == 0)
+            return error_set(e, STK_EUSAGE, "open", "a field is called %s, which every batch has; name it (my_%s=%s)",
+                             f->name, f->name, f->name);
+    for (int i = 0; i < s->n_fields; i++)
+        if (strcmp(s->fields[i].name, f->name) == 0)
+            return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
+    return STK_OK;
+}
+
+static int add_field(struct source *s, const struct columns *c, const struct field_text *t, stk_error *e)
+{
+    enum { OWN = 3 }; /* index, position, valid */
+    int column;
+    if (s->n_fields >= FIELD_MAX - OWN)
+        return error_set(e, STK_EUSAGE, "open", "there are more than %d fields; fields says which ones are wanted",
+                         FIELD_MAX - OWN);
+    int rc = resolve(c, t->column, &column, e);
+    if (rc != STK_OK)
+        return rc;
+    struct field *f = &s->fields[s->n_fields];
+    *f = (struct field){.column = column == COLUMN_LABEL ? -1 : column, .label = column == COLUMN_LABEL};
+    snprintf(f->name, sizeof f->name, "%s", t->name);
+    rc = check_name(s, f, e);
+    if (rc != STK_OK)
+        return rc;
+    if (f->label && (t->kind == STK_KIND_DEFAULT || t->kind == STK_INT)) {
+        f->what = STK_INT;
+        make_scalar(f, STK_INT64);
+    } else {
+        f->label = false;
+        if (column == COLUMN_LABEL)
+            f->column = column = find_label(c);
+        if (column < 0)
+            return error_set(e, STK_EUSAGE, "open", "labels are whole numbers (%s:int)", f->name);
+        rc = form(s, f, &c->of[column], t, e);
+    }
+    if (rc == STK_OK)
+        rc = add_default(f, t, e);
+    s->n_fields += rc == STK_OK;
+    return rc;
+}
+
+/* All columns: the picture, the label, and the others as they come; a second picture as its bytes. */
+static int bind_all(struct source *s, const struct columns *c, stk_error *e)
+{
+    const int picture = find_picture(c), label = find_label(c);
+    int rc = STK_OK;
+    if (picture >= 0)
+        rc = add_field(s, c, &(struct field_text){.name = "image", .column = "image"}, e);
+    if (rc == STK_OK && (label >= 0 || c->labels))
+        rc = add_field(s, c, &(struct field_text){.name = "label", .column = "label"}, e);
+    for (int i = 0; i < c->n && rc == STK_OK; i++) {
+        struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
+        memcpy(t.name, c->of[i].name, sizeof t.name);
+        memcpy(t.column, c->of[i].name, sizeof t.column);
+        if (i != picture && i != label)
+            rc = add_field(s, c, &t, e);
+    }
+    return rc;
+}
+
+int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e)
+{
+    s->n_fields = 0;
+    if (!fields || !fields[0])
+        return bind_all(s, c, e);
+    int rc = STK_OK;
+    for (const char *at = fields; rc == STK_OK && at;) {
+        struct field_text t;
+        rc = fields_text_next(fields, &at, &t, e);
+        if (rc == STK_OK)
+            rc = add_field(s, c, &t, e);
+    }
+    return rc;
+}

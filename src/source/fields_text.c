@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fields_text.c -- parses  [name =] column [: kind [pad [= number]]] [? default], ...
+ */
+#include "source/fields_text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+struct reader {
+    const char *text, *at;
+    stk_error *e;
+};
+
+static int fail(const struct reader *r, const char *expected)
+{
+    return error_set(r->e, STK_EUSAGE, "open", "fields: %s expected at \"%.24s\" of \"%.200s\"", expected,
+                     r->at[0] ? r->at : "the end", r->text);
+}
+
+static void skip_spaces(struct reader *r)
+{
+    while (*r->at == ' ' || *r->at == '\t' || *r->at == '\n')
+        r->at++;
+}
+
+static bool accept(struct reader *r, char c)
+{
+    skip_spaces(r);
+    if (*r->at != c)
+        return false;
+    r->at++;
+    skip_spaces(r);
+    return true;
+}
+
+/* A name ends where one of `stops` begins; in quotes it may hold anything. */
+static int word(struct reader *r, const char *stops, char *to, size_t room, const char *expected)
+{
+    skip_spaces(r);
+    const bool quoted = *r->at == '"';
+    const char *begin = quoted ? r->at + 1 : r->at;
+    size_t n = quoted ? strcspn(begin, "\"") : strcspn(begin, stops);
+    if (quoted && begin[n] == 0)
+        return fail(r, "a closing quote");
+    const size_t whole = n;
+    while (!quoted && n > 0 && begin[n - 1] == ' ')
+        n--;
+    if ((n == 0 && !quoted) || n >= room)
+        return fail(r, n >= room ? "a shorter name" : expected);
+    memcpy(to, begin, n);
+    to[n] = 0;
+    r->at = begin + whole + (quoted ? 1 : 0);
+    skip_spaces(r);
+    return STK_OK;
+}
+
+static const struct {
+    const char *name;
+    stk_kind kind;
+} kinds[] = {{"image", STK_IMAGE}, {"int", STK_INT},   {"float", STK_FLOAT}, {"tensor", STK_TENSOR},
+             {"bytes", STK_BYTES}, {"text", STK_TEXT}, {"json", STK_JSON}};
+
+static int read_shape(struct reader *r, struct field_text *out)
+{
+    out->shaped = true;
+    if (accept(r, ')'))
+        return STK_OK;
+    do {
+        char *end = NULL;
+        if (out->ndim == FIELD_DIMS)
+            return fail(r, "fewer dimensions");
+        skip_spaces(r);
+        if (accept(r, '*')) {
+            out->shape[out->ndim++] = -1;
+            continue;
+        }
+        const long long n = isdigit((unsigned char)*r->at) ? strtoll(r->at, &end, 10) : 0;
+        if (!end || n < 1)
+            return fail(r, "a number above 0, or *, for each dimension");
+        r->at = end;
+        out->shape[out->ndim++] = n;
+    } while (accept(r, ','));
+    return accept(r, ')') ? STK_OK : fail(r, "\")\"");
+}
+
+static int read_pad(struct reader *r, struct field_text *out)
+{
+    if (strncmp(r->at, "pad", 3) != 0)
+        return STK_OK;
+    r->at += 3;
+    out->pads = true;
+    return accept(r, '=') ? word(r, " ,?", out->pad, sizeof out->pad, "a number") : STK_OK;
+}
+
+static int read_kind(struct reader *r, struct field_text *out)
+{
+    char name[32];
+    int rc = word(r, " (,?", name, sizeof name, "a kind");
+    if (rc != STK_OK)
+        return rc;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            out->kind = kinds[i].kind;
+    for (int t = STK_FLOAT32; t <= STK_BOOL && out->kind == STK_KIND_DEFAULT; t++)
+        if (strcmp(name, dtype_name((stk_dtype)t)) == 0) {
+            out->kind = STK_TENSOR;
+            out->dtype = (stk_dtype)t;
+        }
+    if (out->kind == STK_KIND_DEFAULT) {
+        r->at -= strlen(name) < (size_t)(r->at - r->text) ? strlen(name) : 0;
+        return fail(r, "image, int, float, text, bytes, json, tensor or a type like float32(3,4)");
+    }
+    if (accept(r, '('))
+        rc = read_shape(r, out);
+    if (rc == STK_OK && out->shaped && out->kind != STK_TENSOR)
+        return fail(r, "no shape for this kind");
+    return rc == STK_OK ? read_pad(r, out) : rc;
+}
+
+static int read_field(struct reader *r, struct field_text *out)
+{
+    int rc = word(r, "=:?,", out->column, sizeof out->column, "a column");
+    memcpy(out->name, out->column, sizeof out->name);
+    if (rc == STK_OK && accept(r, '='))
+        rc = word(r, ":?,", out->column, sizeof out->column, "a column");
+    if (rc == STK_OK && accept(r, ':'))
+        rc = read_kind(r, out);
+    if (rc == STK_OK && accept(r, '?')) {
+        out->has_default = true;
+        rc = word(r, ",", out->otherwise, sizeof out->otherwise, "a default");
+    }
+    return rc;
+}
+
+int fields_text_next(const char *text, const char **at, struct field_text *out, stk_error *e)
+{
+    struct reader r = {.text = text, .at = *at, .e = e};
+    *out = (struct field_text){0};
+    const int rc = read_field(&r, out);
+    if (rc != STK_OK)
+        return rc;
+    skip_spaces(&r);
+    if (*r.at && *r.at != ',')
+        return fail(&r, "\",\"");
+    *at = *r.at ? r.at + 1 : NULL;
+    return STK_OK;
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_records.c -- samples that lie inside larger files, as a source: any of them is read by itself.
+ *
+ * All parts that are wanted of a sample are read at once where they lie near each other, and are then moved apart, so
+ * that each is followed by zeros; the largest stays where it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "source/io.h"
+#include "source/records_index.h"
+#include "source/records_window.h"
+
+enum { OPEN_MOST = 1024, GAP_MOST = 64 << 10 };
+
+struct shards {
+    const struct record_format *format;
+    struct records_index index;
+    _Atomic int *fds; /* -1: not open; NULL: opened for every read, since there are too many */
+    struct source_tally tally;
+    uint64_t wanted; /* parts that fields are made of */
+    int picture;     /* part; -1: none, or not a part of its own */
+};
+
+static const struct shards *shards_of(const struct source *s)
+{
+    return s->state;
+}
+
+/* ------------------------------------------------------------------ names */
+
+static const char *shard_name(const struct records_index *x, int64_t shard)
+{
+    return x->pool + x->shards[shard].name_at;
+}
+
+static int name_record(const struct records_index *x, int64_t i, bool whole, char *buf, size_t n)
+{
+    const int64_t shard = records_shard(x, i);
+    const char *path = shard_name(x, shard), *slash = strrchr(path, '/');
+    const char *name = whole || !slash ? path : slash + 1;
+    const long long number = (long long)(i - x->shards[shard].first);
+    if (!x->key_at)
+        return snprintf(buf, n, whole ? "%s record %lld" : "%s:%lld", name, number);
+    return whole ? snprintf(buf, n, "%s/%s", name, x->pool + x->key_at[i])
+                 : snprintf(buf, n, "%s", x->pool + x->key_at[i]);
+}
+
+static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const int length = name_record(&shards_of(s)->index, i, true, buf, n);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const int length = name_record(&shards_of(s)->index, i, false, buf, n);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static int64_t label(const struct source *s, int64_t i)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    return x->label ? x->label[i] : -1;
+}
+
+static const char *class_name(const struct source *s, int i)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    return s->classes.n > 0 ? shard_class(s, i) : x->pool + x->class_at[i];
+}
+
+int records_n_parts(const struct source *s)
+{
+    return (int)shards_of(s)->index.head->n_parts;
+}
+
+const char *records_part_name(const struct source *s, int p)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    return x->pool + x->part_name_at[p];
+}
+
+/* ------------------------------------------------------------------ descriptors */
+
+static int open_shard(const struct shards *d, int64_t shard, int *fd, stk_error *e)
+{
+    *fd = d->fds ? atomic_load_explicit(&d->fds[shard], memory_order_acquire) : -1;
+    if (*fd >= 0)
+        return STK_OK;
+    *fd = open(shard_name(&d->index, shard), IO_OPEN_FLAGS);
+    if (*fd < 0)
+        return error_os(e, errno, "read", "cannot be opened");
+    int none = -1;
+    if (d->fds && !atomic_compare_exchange_strong(&d->fds[shard], &none, *fd)) {
+        close(*fd); /* another thread was first */
+        *fd = none;
+    }
+    return STK_OK;
+}
+
+static void leave_shard(const struct shards *d, int fd)
+{
+    if (!d->fds)
+        close(fd);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* The parts of a sample that are to be read, in the order in which they lie. */
+struct plan_of_parts {
+    int n, largest;
+    int part[RECORD_PARTS];
+    int64_t from, to; /* all of them, and what lies between */
+    int64_t bytes;
+};
+
+static int plan_parts(const struct shards *d, int64_t i, uint64_t wanted, struct plan_of_parts *p, stk_error *e)
+{
+    const struct records_index *x = &d->index;
+    const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
+    *p = (struct plan_of_parts){.from = INT64_MAX};
+    for (int k = 0; k < (int)x->head->n_parts; k++) {
+        const char *why = records_why(x, &parts[k]);
+        if (why)
+            return error_set(e, STK_EDATA, "read", "%s (at byte %lld of the shard)", why, (long long)parts[k].at);
+        if (parts[k].bytes < 0 || !(wanted >> k & 1))
+            continue;
+        int at = p->n++;
+        for (; at > 0 && parts[p->part[at - 1]].at > parts[k].at; at--)
+            p->part[at] = p->part[at - 1];
+        p->part[at] = k;
+        p->from = parts[k].at < p->from ? parts[k].at : p->from;
+        p->to = parts[k].at + parts[k].bytes > p->to ? parts[k].at + parts[k].bytes : p->to;
+        p->bytes += parts[k].bytes;
+    }
+    for (int k = 1; k < p->n; k++)
+        if (parts[p->part[k]].bytes > parts[p->part[p->largest]].bytes)
+            p->largest = k;
+    return STK_OK;
+}
+
+static int read_range(int fd, uint8_t *to, int64_t at, int64_t n, stk_error *e)
+{
+    const ssize_t got = io_pread(fd, to, (size_t)n, at);
+    if (got < 0)
+        return error_os(e, errno, "read", "cannot be read");
+    if (got < n)
+        return error_set(e, STK_EDATA, "read", "the shard ends at byte %lld, within the sample; it was longer before",
+                         (long long)(at + got));
+    return STK_OK;
+}
+
+/* One read for all, into a buffer with room to move them apart. */
+static int read_together(const struct shards *d, const struct plan_of_parts *p, const struct part *parts, int fd,
+                         struct buf *file, uint8_t **where, stk_error *e)
+{
+    (void)d;
+    uint8_t *base = file->data + (size_t)p->n * IO_SLACK;
+    const int rc = read_range(fd, base, p->from, p->to - p->from, e);
+    if (rc != STK_OK)
+        return rc;
+    for (int k = 0; k < p->largest; k++) { /* to the left, the first one first */
+        const struct part *one = &parts[p->part[k]];
+        where[k] = base + (one->at - p->from) - (ptrdiff_t)(p->largest - k) * IO_SLACK;
+        memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
+    }
+    for (int k = p->n - 1; k >= p->largest; k--) { /* to the right, the last one first */
+        const struct part *one = &parts[p->part[k]];
+        where[k] = base + (one->at - p->from) + (ptrdiff_t)(k - p->largest) * IO_SLACK;
+        memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
+    }
+    return STK_OK;
+}
+
+static int read_apart(const struct plan_of_parts *p, const struct part *parts, int fd, struct buf *file,
+                      uint8_t **where, stk_error *e)
+{
+    uint8_t *to = file->data;
+    for (int k = 0; k < p->n; k++) {
+        const struct part *one = &parts[p->part[k]];
+        const int rc = read_range(fd, to, one->at, one->bytes, e);
+        if (rc != STK_OK)
+            return rc;
+        where[k] = to;
+        to += one->bytes + IO_SLACK;
+    }
+    return STK_OK;
+}
+
+static int read_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
+                      stk_error *e)
+{
+    const struct shards *d = s->state;
+    const struct records_index *x = &d->index;
+    const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
+    const int64_t shard = records_shard(x, i);
+    struct plan_of_parts p;
+    uint8_t *where[RECORD_PARTS];
+    int fd;
+    int rc = plan_parts(d, i, wanted, &p, e);
+    if (rc != STK_OK)
+        return rc;
+    if (p.bytes > s->max_bytes)
+        return error_set(e, STK_EDATA, "read", "has %lld bytes, more than the %lld that max_bytes allows",
+                         (long long)p.bytes, (long long)s->max_bytes);
+    const bool together = p.n > 0 && p.to - p.from - p.bytes <= GAP_MOST;
+    const size_t room = (size_t)(together ? p.to - p.from : p.bytes) + (size_t)(2 * p.n + 1) * IO_SLACK;
+    r->file.len = 0;
+    if (buf_reserve(&r->file, room))
+        return error_nomem(e, "read", room);
+    rc = open_shard(d, shard, &fd, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = together ? read_together(d, &p, parts, fd, &r->file, where, e) : read_apart(&p, parts, fd, &r->file, where, e);
+    leave_shard(d, fd);
+    if (rc != STK_OK)
+        return rc;
+    r->file.len = room;
+    out->sample = i;
+    out->shard = shard_name(x, shard);
+    for (uint64_t k = 0; k < x->head->n_parts; k++)
+        out->parts[k].bytes = NULL;
+    for (int k = 0; k < p.n; k++) {
+        const int part = p.part[k];
+        memset(where[k] + parts[part].bytes, 0, IO_SLACK);
+        out->parts[part].bytes = where[k];
+        out->parts[part].n = (size_t)parts[part].bytes;
+        out->parts[part].at = parts[part].at;
+        out->parts[part].extra = x->extra ? x->extra[i * (int64_t)x->head->n_parts + part] : (struct part_extra){0};
+    }
+    return STK_OK;
+}
+
+int records_read(const struct source *s, struct reading *r, int64_t i, struct record *out, stk_error *e)
+{
+    return read_parts(s, r, i, UINT64_MAX, out, e);
+}
+
+/* The parts are the columns. */
+static void parse_parts(const struct source *s, struct reading *r, const struct record *rec)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].column >= 0)
+            r->cells[f] =
+                (struct cell){.bytes = rec->parts[s->fields[f].column].bytes, .n = rec->parts[s->fields[f].column].n};
+}
+
+static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const struct shards *d = s->state;
+    struct record rec;
+    const bool leave_out = r->rest && d->picture >= 0;
+    r->cold = false;
+    r->bytes = NULL;
+    r->n_bytes = 0;
+    r->label = label(s, i);
+    int rc = read_parts(s, r, i, leave_out ? d->wanted & ~(UINT64_C(1) << d->picture) : d->wanted, &rec, e);
+    if (rc != STK_OK)
+        return rc;
+    if (d->format->parse)
+        rc = d->format->parse(s, r, &rec, e);
+    else
+        parse_parts(s, r, &rec);
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+        if (s->fields[f].kind == FIELD_ENCODED && !r->rest) {
+            r->bytes = r->cells[f].bytes;
+            r->n_bytes = r->cells[f].n;
+            if (!r->bytes || r->n_bytes == 0)
+                rc = error_set(e, STK_EDATA, "read", r->bytes ? "the picture has no bytes" : "there is no picture");
+        }
+    return rc;
+}
+
+static int64_t bytes(const struct source *s, int64_t i)
+{
+    const struct shards *d = s->state;
+    const struct part *parts = &d->index.parts[i * (int64_t)d->index.head->n_parts];
+    int64_t sum = 0;
+    for (uint64_t k = 0; k < d->index.head->n_parts; k++)
+        if (parts[k].bytes > 0 && (d->wanted >> k & 1))
+            sum += parts[k].bytes;
+    return sum;
+}
+
+/* ------------------------------------------------------------------ which state of which sample */
+
+static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
+{
+    const struct shards *d = s->state;
+    const int64_t shard = records_shard(&d->index, i);
+    struct watch now;
+    struct stat st;
+    int fd;
+    if (open_shard(d, shard, &fd, NULL) != STK_OK)
+        return 0;
+    const bool known = fstat(fd, &st) == 0;
+    leave_shard(d, fd);
+    if (!known || !index_watch(&now, &st) || (r && now.seconds >= r->since))
+        return 0;
+    const char *name = shard_name(&d->index, shard);
+    uint64_t h = hash_bytes(&now, sizeof now, hash_bytes(name, strlen(name), (uint64_t)st.st_size));
+    const uint64_t n = d->index.head->n_parts;
+    h = hash_bytes(&d->index.parts[(uint64_t)i * n], n * sizeof(struct part), h);
+    return h ? h : 1;
+}
+
+/* Keys, sizes and labels of all samples, in order. */
+static uint64_t fingerprint(const struct source *s)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    uint64_t h = hash_mix(hash_bytes("records", 7, 0), (uint64_t)s->count);
+    for (int64_t i = 0; i < s->count; i++) {
+        const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
+        for (uint64_t k = 0; k < x->head->n_parts; k++)
+            h = hash_mix(h, (uint64_t)parts[k].bytes);
+        if (x->key_at)
+            h = hash_bytes(x->pool + x->key_at[i], strlen(x->pool + x->key_at[i]), h);
+        h = hash_mix(h, (uint64_t)label(s, i));
+    }
+    return h;
+}
+
+static const struct source_tally *tally(const struct source *s)
+{
+    return &shards_of(s)->tally;
+}
+
+static void close_shards(struct source *s)
+{
+    struct shards *d = s->state;
+    if (!d)
+        return;
+    for (uint64_t i = 0; d->fds && i < d->index.head->n_shards; i++)
+        if (d->fds[i] >= 0)
+            close(d->fds[i]);
+    free(d->fds);
+    records_done(&d->index);
+    free(d);
+    s->state = NULL;
+}
+
+static const struct source_ops ops = {
+    .close = close_shards,
+    .path = path,
+    .key = key,
+    .label = label,
+    .bytes = bytes,
+    .read = read_sample,
+    .identity = identity,
+    .fingerprint = fingerprint,
+    .tally = tally,
+    .class_name = class_name,
+};
+
+/* ------------------------------------------------------------------ opening */
+
+struct scanning {
+    const struct record_format *format;
+    const struct names *paths;
+    struct record_list *lists;
+    int64_t max_bytes;
+    pthread_mutex_t lock; /* of what follows */
+    int rc;
+    stk_error error;
+};
+
+static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
+{
+    struct record_list *l = &all->lists[i];
+    struct record_window window = {0};
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return error_os(e, errno, "open", "cannot be opened");
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, STK_EUSAGE, "open", "is no regular file");
+    l->settled = index_watch(&l->watch, &st);
+    l->bytes = (int64_t)st.st_size;
+    window_init(&window, fd);
+    struct record_scan sc = {
+        .path = names_at(all->paths, i), .bytes = l->bytes, .max_bytes = all->max_bytes, .window = &window, .list = l};
+    int rc = all->format->scan(&sc, e);
+    if (rc == STK_OK && record_failed(&sc, e))
+        rc = STK_EIO;
+    window_done(&window);
+    return rc;
+}
+
+static void scan_one(void *user, int64_t i)
+{
+    struct scanning *all = user;
+    stk_error e = {0};
+    const char *name = names_at(all->paths, (uint32_t)i);
+    const int fd = open(name, IO_OPEN_FLAGS);
+    const int rc = fd < 0 ? error_os(&e, errno, "open", "cannot be opened") : scan_open(all, (uint32_t)i, fd, &e);
+    if (fd >= 0)
+        close(fd);
+    if (rc == STK_OK)
+        return;
+    error_at(&e, name, -1);
+    pthread_mutex_lock(&all->lock);
+    if (all->rc == STK_OK) {
+        all->rc = rc;
+        all->error = e;
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static int build(struct shards *d, const struct source *s, const struct source_options *o, const struct names *paths,
+                 bool *settled, stk_error *e)
+{
+    struct scanning all = {.format = d->format, .paths = paths, .max_bytes = s->max_bytes};
+    all.lists = calloc(paths->n, sizeof *all.lists);
+    if (!all.lists)
+        return error_nomem(e, "open", paths->n * sizeof *all.lists);
+    pthread_mutex_init(&all.lock, NULL);
+    pool_for(o->threads, paths->n, scan_one, &all);
+    pthread_mutex_destroy(&all.lock);
+    int rc = all.rc;
+    if (rc != STK_OK)
+        *e = all.error;
+    else
+        rc = records_join(&d->index, d->format, paths, all.lists, &s->classes, e);
+    *settled = true;
+    for (uint32_t i = 0; i < paths->n; i++) {
+        *settled &= all.lists[i].settled;
+        record_list_done(&all.lists[i]);
+    }
+    free(all.lists);
+    return rc;
+}
+
+static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
+{
+    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
+    for (uint32_t i = 0; i < paths->n; i++) {
+        char real[PATH_MAX];
+        const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);
+        h = hash_bytes(name, strlen(name), hash_mix(h, i));
+    }
+    return s->classes.n > 0 ? hash_bytes(s->classes.pool.data, s->classes.pool.len, h) : h;
+}
+
+static int find_index(struct shards *d, const struct source *s, const struct source_options *o,
+                      const struct names *paths, stk_error *e)
+{
+    const uint64_t began = now_ns();
+    char *file = index_cache_file(o->cache_dir, cache_key(s, d->format, paths));
+    bool settled = false;
+    int rc = STK_OK;
+    d->tally.index_cached = file && records_load(&d->index, file, d->format->number, paths) == 0;
+    if (!d->tally.index_cached)
+        rc = build(d, s, o, paths, &settled, e);
+    if (rc == STK_OK && file && settled && file_replace(file, d->index.head, (size_t)d->index.head->bytes) == 0)
+        index_name(file, names_at(paths, 0));
+    free(file);
+    d->tally.index_s = (double)(now_ns() - began) / 1e9;
+    return rc;
+}
+
+static void open_fds(struct shards *d)
+{
+    const uint64_t n = d->index.head->n_shards;
+    struct rlimit most = {.rlim_cur = 256};
+    getrlimit(RLIMIT_NOFILE, &most);
+    if (n > OPEN_MOST || n > most.rlim_cur / 4)
+        return;
+    d->fds = malloc((size_t)n * sizeof *d->fds);
+    for (uint64_t i = 0; d->fds && i < n; i++)
+        atomic_init(&d->fds[i], -1);
+}
+
+/* Columns of samples whose parts are the columns: what they are is seen in the first sample that has them. */
+static int look_at_parts(const struct source *s, struct columns *c, stk_error *e)
+{
+    enum { LOOKS = 64 };
+    struct reading r = {0};
+    struct record rec;
+    const int n = records_n_parts(s);
+    const int64_t step = s->count / LOOKS + 1;
+    int rc = STK_OK;
+    for (int p = 0; p < n && rc == STK_OK; p++) {
+        struct column one = {.dtype = STK_UINT8};
+        const char *name = records_part_name(s, p);
+        snprintf(one.name, sizeof one.name, "%s", name);
+        one.kind = columns_guess(name, NULL, 0);
+        one.label = strcmp(name, "cls") == 0;
+        for (int64_t i = 0; i < s->count && one.kind == STK_KIND_DEFAULT; i += step)
+            if (read_parts(s, &r, i, UINT64_C(1) << p, &rec, NULL) == STK_OK && rec.parts[p].bytes)
+                one.kind = columns_guess(name, rec.parts[p].bytes, rec.parts[p].n);
+        if (columns_add(c, &one))
+            rc = error_nomem(e, "open", sizeof one);
+    }
+    buf_done(&r.file);
+    return rc;
+}
+
+static int make_fields(struct source *s, const struct source_options *o, stk_error *e)
+{
+    struct shards *d = s->state;
+    struct columns c = {.labels = d->index.label != NULL};
+    int rc = d->format->look ? d->format->look(s, &c, e) : look_at_parts(s, &c, e);
+    if (rc == STK_OK)
+        rc = columns_bind(s, &c, o->fields, e);
+    columns_done(&c);
+    d->picture = -1;
+    d->wanted = d->format->parse ? UINT64_MAX : 0;
+    for (int f = 0; f < s->n_fields && !d->format->parse; f++) {
+        if (s->fields[f].column < 0)
+            continue;
+        d->wanted |= UINT64_C(1) << s->fields[f].column;
+        if (s->fields[f].kind == FIELD_ENCODED)
+            d->picture = s->fields[f].column;
+    }
+    return rc;
+}
+
+int shard_records_open(struct source *s, const struct source_options *o, const struct record_format *f,
+                       const struct names *paths, stk_error *e)
+{
+    struct shards *d = calloc(1, sizeof *d);
+    if (!d)
+        return error_nomem(e, "open", sizeof *d);
+    d->format = f;
+    d->wanted = UINT64_MAX;
+    s->state = d;
+    s->ops = &ops;
+    s->kind = f->kind;
+    int rc = find_index(d, s, o, paths, e);
+    if (rc != STK_OK)
+        return rc;
+    s->count = (int64_t)d->index.head->n;
+    if (s->count == 0)
+        return error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+    if (s->n_classes == 0)
+        s->n_classes = (int)d->index.head->n_classes;
+    for (uint64_t i = 0; i < d->index.head->n_shards; i++)
+        d->tally.bytes += d->index.shards[i].bytes;
+    d->tally.index_bytes = (int64_t)d->index.head->bytes;
+    open_fds(d);
+    return make_fields(s, o, e);
+}
