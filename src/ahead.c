@@ -164,6 +164,7 @@ int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e)
         return error_nomem(e, "open", o->memory);
     }
     madvise(a->strip.memory, a->strip.bytes, MADV_DONTFORK); /* the kernel writes there, and not for a child */
+    madvise(a->strip.memory, a->strip.bytes, MADV_HUGEPAGE); /* few pages to pin, and few pieces to a read */
     if (o->reader == STK_READER_URING)
         wake(a);
     return STK_OK;

@@ -62,11 +62,12 @@ static void arrived(void *user, int64_t serial, const uint8_t *bytes, size_t n, 
     e->file.bytes = bytes;
     e->file.n = n;
     const size_t read = e->file.read = read_bytes(&e->file);
-    if (e->waited)
-        pthread_cond_broadcast(&a->bells[serial % BELLS]);
+    const bool waited = e->waited;
     if (e->dropped)
         ahead_release(a, e);
     pthread_mutex_unlock(&a->lock);
+    if (waited) /* without the lock, which they would only have to wait for */
+        pthread_cond_broadcast(&a->bells[serial % BELLS]);
     a->window_files++;
     a->window_bytes += (int64_t)read;
     if (!bytes)
