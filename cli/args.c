@@ -58,6 +58,25 @@ static int parse_classes(struct args *a, const char *s)
     return count ? END_GOOD : END_USAGE;
 }
 
+static int parse_weights(struct args *a, const char *text)
+{
+    int n = 1;
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
+    free(a->mix);
+    a->mix = calloc((size_t)n, sizeof *a->mix);
+    if (!a->mix)
+        return END_MACHINE;
+    for (int i = 0; i < n; i++) {
+        if (value_weight(text, &text, &a->mix[i]) || *text != (i + 1 < n ? ',' : 0))
+            return -1;
+        text++;
+    }
+    a->o.mix = a->mix;
+    a->o.n_mix = n;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ one option */
 
 static void *slot(struct args *a, const struct args_option *o)
@@ -100,6 +119,8 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
         return value_grid(text, slot(a, o), (int *)slot(a, o) + 1);
     case ARGS_CLASSES:
         return parse_classes(a, text);
+    case ARGS_WEIGHTS:
+        return parse_weights(a, text);
     }
     return -1;
 }
@@ -155,6 +176,9 @@ static void say_wanted(const struct args_option *o, const char *typed)
         break;
     case ARGS_WORD:
         say_words(o, typed);
+        break;
+    case ARGS_WEIGHTS:
+        fputs("  it takes numbers, 0 or more, with commas: 0.7,0.3\n", stderr);
         break;
     case ARGS_GRID:
         fputs("  it takes columns x rows, such as 8x5\n", stderr);
@@ -220,6 +244,7 @@ void args_show(const struct args *a, const struct args_option *o, char *buf, siz
         snprintf(buf, n, "%dx%d", ((const int *)at)[0], ((const int *)at)[1]);
         break;
     case ARGS_CLASSES:
+    case ARGS_WEIGHTS:
         break;
     }
 }
@@ -351,13 +376,33 @@ static int take_operand(struct args *a, const char *word)
         a->second = word;
         return END_GOOD;
     }
-    if (a->operand) {
+    if (strcmp(a->command->operand, "SRC") == 0 && !a->command->second)
+        a->sources[a->n_sources++] = word;
+    else if (a->operand) {
         out_say(a->command->name, "takes one %s, and there are two: '%s' and '%s'", a->command->operand, a->operand,
                 word);
         return END_USAGE;
     }
     a->operand = word;
     return END_GOOD;
+}
+
+/* One source, or several that are joined, under a name for all. */
+static int take_sources(struct args *a)
+{
+    size_t n = 1, at = 0;
+    for (int i = 0; i < a->n_sources; i++)
+        n += strlen(a->sources[i]) + 3;
+    a->o.source = a->operand;
+    if (a->n_sources < 2)
+        return END_GOOD;
+    a->o.source = NULL;
+    a->o.sources = a->sources;
+    a->o.n_sources = a->n_sources;
+    a->operand = a->joined = calloc(n, 1);
+    for (int i = 0; a->joined && i < a->n_sources; i++)
+        at += (size_t)snprintf(a->joined + at, n - at, "%s%s", i ? " + " : "", a->sources[i]);
+    return a->joined ? END_GOOD : END_MACHINE;
 }
 
 static int check_operand(const struct args *a)
@@ -381,6 +426,9 @@ static int asks_for_help(const char *word)
 int args_parse(struct args *a, const struct command *c, int argc, char **argv)
 {
     *a = (struct args){.command = c};
+    a->sources = calloc((size_t)argc + 1, sizeof *a->sources);
+    if (!a->sources)
+        return END_MACHINE;
     if (c->defaults)
         c->defaults(a);
     int only_operands = 0;
@@ -399,7 +447,8 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
         if (end != END_GOOD)
             return end;
     }
-    a->o.source = a->operand;
+    if (take_sources(a))
+        return END_MACHINE;
     if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
         a->o.max_bad = -1; /* none; zero would be the default */
     return check_operand(a);
@@ -409,6 +458,11 @@ void args_done(struct args *a)
 {
     free(a->class_text);
     free(a->class_names);
+    free(a->sources);
+    free(a->joined);
+    free(a->mix);
     a->class_text = NULL;
-    a->class_names = NULL;
+    a->class_names = a->sources = NULL;
+    a->joined = NULL;
+    a->mix = NULL;
 }

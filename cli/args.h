@@ -40,21 +40,26 @@ struct args {
     struct args_synth synth;
     char *class_text; /* what o.classes points into */
     const char **class_names;
+    const char **sources; /* all operands, when they are SRC */
+    int n_sources;
+    char *joined; /* their names in one text, when there are several: `operand` then */
+    double *mix;
     unsigned char given[96]; /* the option's row in the table was typed */
 };
 
 enum args_kind {
-    ARGS_ON,     /* a flag: int = 1 */
-    ARGS_OFF,    /* a flag: int = 0 */
-    ARGS_INT,    /* int, min to max */
-    ARGS_INT64,  /* int64_t, min to max */
-    ARGS_UINT64, /* uint64_t */
-    ARGS_SIZE,   /* int64_t of bytes: 512M, 2GiB */
-    ARGS_SHARE,  /* double: 0.05 or 5% */
-    ARGS_TEXT,   /* const char * */
-    ARGS_WORD,   /* one of words: int or an enum */
-    ARGS_GRID,   /* 8x5: int columns, int rows */
-    ARGS_CLASSES /* a,b,c or @FILE */
+    ARGS_ON,      /* a flag: int = 1 */
+    ARGS_OFF,     /* a flag: int = 0 */
+    ARGS_INT,     /* int, min to max */
+    ARGS_INT64,   /* int64_t, min to max */
+    ARGS_UINT64,  /* uint64_t */
+    ARGS_SIZE,    /* int64_t of bytes: 512M, 2GiB */
+    ARGS_SHARE,   /* double: 0.05 or 5% */
+    ARGS_TEXT,    /* const char * */
+    ARGS_WORD,    /* one of words: int or an enum */
+    ARGS_GRID,    /* 8x5: int columns, int rows */
+    ARGS_CLASSES, /* a,b,c or @FILE */
+    ARGS_WEIGHTS  /* 0.7,0.3 */
 };
 
 struct args_word {

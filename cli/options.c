@@ -47,6 +47,8 @@ const struct args_option args_common[] = {
      NULL},
     {"no-drop-last", 0, ARGS_OFF, FOR_LOADER, AT(o.drop_last), 0, 0, NULL, NULL, "keep it", NULL},
     {"pad-last", 0, ARGS_ON, FOR_LOADER, AT(o.pad_last), 0, 0, NULL, NULL, "fill it up with repeated rows", NULL},
+    {"mix", 0, ARGS_WEIGHTS, FOR_LOADER, AT(mix), 0, 0, NULL, "WEIGHTS",
+     "draw from several SRC by weight: 0.7,0.3, one for each", "one after the other"},
     {"rank", 0, ARGS_INT, FOR_LOADER, AT(o.rank), 0, INT32_MAX, NULL, "R", "which of the ranks this is, from 0", "0"},
     {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "how many ranks there are", "1"},
 

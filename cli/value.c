@@ -50,6 +50,11 @@ static int decimal(const char *s, double *out, const char **end)
     return digits ? 0 : -1;
 }
 
+int value_weight(const char *s, const char **end, double *out)
+{
+    return decimal(s, out, end);
+}
+
 int value_size(const char *s, int64_t *out)
 {
     static const char units[] = "kmgt";

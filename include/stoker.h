@@ -247,6 +247,14 @@ typedef struct stk_options {
      * kinds image, int, float, text, bytes, json, tensor, or a type with a shape: "x:float32(28,28)", "ids:int64(*)
      * pad=-1". NULL: the picture as "image", the label as "label", and all other columns under their own names. */
     const char *fields;
+
+    /* One weight for each of `sources`: every position of an epoch is of one of them, by weight. Each goes through its
+     * own samples pass after pass, over all epochs, and none comes again before all of its source came. An epoch has as
+     * many positions as there are samples in all, unless steps_per_epoch says otherwise. A subset has the samples of
+     * each source together, in the order of the sources. Copied. */
+    const double *mix;
+    int n_mix;
+    const int64_t *mix_counts; /* how many samples are of each, one after the other, when not as in `sources`; copied */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */

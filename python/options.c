@@ -126,6 +126,19 @@ static const void *take_numbers(struct options *to, PyObject *object, int64_t *n
     return view->buf;
 }
 
+/* (weights, counts), as many of each */
+static int take_mix(struct options *to, PyObject *pair)
+{
+    PyObject *weights, *counts;
+    int64_t n = 0;
+    if (!PyArg_ParseTuple(pair, "OO", &weights, &counts))
+        return -1;
+    to->o.mix = take_numbers(to, weights, &n);
+    to->o.n_mix = (int)n;
+    to->o.mix_counts = to->o.mix ? take_numbers(to, counts, &n) : NULL;
+    return to->o.mix_counts ? 0 : -1;
+}
+
 static int64_t *shape_of(const Py_buffer *view)
 {
     int64_t *shape = calloc(2 * (size_t)view->ndim + 2, sizeof *shape);
@@ -178,6 +191,8 @@ static int take_rest(struct options *to, PyObject *dict)
     if ((value = PyDict_GetItemString(dict, "subset")) && !(o->subset = take_numbers(to, value, &o->n_subset)))
         return -1;
     if ((value = PyDict_GetItemString(dict, "weights")) && !(o->weights = take_numbers(to, value, &o->n_weights)))
+        return -1;
+    if ((value = PyDict_GetItemString(dict, "mix")) && take_mix(to, value))
         return -1;
     if ((value = PyDict_GetItemString(dict, "arrays")) && take_arrays(to, value))
         return -1;

@@ -325,6 +325,57 @@ static int take_subset(struct stk_loader *l, stk_error *e)
     return STK_OK;
 }
 
+/* The first sample that the order has of each source, and the end. */
+static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
+{
+    int part = 0;
+    for (int64_t i = 0; l->subset && i < l->order.samples; i++) {
+        if (l->subset[i] < begins[part])
+            return error_set(e, STK_EUSAGE, "open",
+                             "mix: the subset goes back from source %d; it must have each source's samples together",
+                             part);
+        while (l->subset[i] >= begins[part + 1])
+            first[++part] = i;
+    }
+    for (int s = 0; !l->subset && s < n; s++)
+        first[s] = begins[s] < l->order.samples ? begins[s] : l->order.samples;
+    while (l->subset && part < n)
+        first[++part] = l->order.samples;
+    first[n] = l->order.samples;
+    return STK_OK;
+}
+
+/* The same for parts of these sizes. */
+static int count_parts(const struct stk_loader *l, int64_t *first, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    for (int s = 0; s < o->n_mix; s++) {
+        if (o->mix_counts[s] < 0 || o->mix_counts[s] > l->order.samples - first[s])
+            return error_set(e, STK_EUSAGE, "open", "mix: the counts do not sum to the %lld samples",
+                             (long long)l->order.samples);
+        first[s + 1] = first[s] + o->mix_counts[s];
+    }
+    return STK_OK;
+}
+
+static int open_mix(struct stk_loader *l, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    const int64_t *begins;
+    const int n = o->mix_counts ? o->n_mix : source_parts(l->source, &begins);
+    if (n != o->n_mix || n < 1)
+        return error_set(e, STK_EUSAGE, "open",
+                         "mix: %d weights for %d sources; several are mixed, one weight for each", o->n_mix, n ? n : 1);
+    int64_t *first = calloc((size_t)n + 1, sizeof *first);
+    if (!first)
+        return error_nomem(e, "open", (size_t)n * sizeof *first);
+    int rc = o->mix_counts ? count_parts(l, first, e) : find_parts(l, begins, n, first, e);
+    if (rc == STK_OK)
+        rc = mix_init(&l->order.mix, o->mix, n, first, e);
+    free(first);
+    return rc;
+}
+
 /* What is given by the caller is not split again: to the order, such a loader is one of one. */
 static int open_order(struct stk_loader *l, stk_error *e)
 {
@@ -348,6 +399,8 @@ static int open_order(struct stk_loader *l, stk_error *e)
         .sampled = sampled,
         .resumed_epoch = -1,
     };
+    if (o->mix)
+        return open_mix(l, e);
     if (!o->weights)
         return STK_OK;
     if (o->n_weights != samples)
@@ -407,6 +460,7 @@ void loader_close(struct stk_loader *l)
     source_close(l->source);
     order_forget(&l->order);
     alias_done(&l->order.alias);
+    mix_done(&l->order.mix);
     free(l->subset);
     free(l->bads);
     pthread_mutex_destroy(&l->lock);

@@ -5,9 +5,10 @@
  *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"epoch":3,"position":640}
  *
  * position counts what was delivered over all ranks. The rest says what it is a position in: a state
- * of another data set, seed or order is refused with words on what differs. Three more are there only
- * when they mean something: "length", of an epoch, with steps_per_epoch; "weights", their hash;
- * "sampled". An order that was given is not in the state: the caller gives it again.
+ * of another data set, seed or order is refused with words on what differs. Four more are there only
+ * when they mean something: "length", of an epoch, with steps_per_epoch; "weights", their hash; "mix", that of the
+ * shares, from which each source's own position follows; "sampled". An order that was given is not in the state: the
+ * caller gives it again.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +25,7 @@ static const int64_t EPOCH_MAX = (int64_t)1 << 53; /* as far as a double counts:
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
-    uint64_t length, weights, sampled; /* 0: none */
+    uint64_t length, weights, mix, sampled; /* 0: none */
 };
 
 static void state_of(struct stk_loader *l, struct state *s)
@@ -42,6 +43,7 @@ static void state_of(struct stk_loader *l, struct state *s)
         .position = (uint64_t)order_position(&l->order, at.epoch, at.batch),
         .length = l->order.passes ? (uint64_t)l->order.n : 0,
         .weights = l->order.alias.hash,
+        .mix = l->order.mix.hash,
         .sampled = l->order.sampled,
     };
     pthread_mutex_unlock(&l->lock);
@@ -62,6 +64,8 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
         used += snprintf(more, sizeof more, ",\"length\":%" PRIu64, s.length);
     if (s.weights)
         used += snprintf(more + used, sizeof more - (size_t)used, ",\"weights\":\"%016" PRIx64 "\"", s.weights);
+    if (s.mix)
+        used += snprintf(more + used, sizeof more - (size_t)used, ",\"mix\":\"%016" PRIx64 "\"", s.mix);
     if (s.sampled)
         snprintf(more + used, sizeof more - (size_t)used, ",\"sampled\":1");
     const int len =
@@ -117,7 +121,7 @@ static int parse(const char *text, struct state *s, stk_error *e)
         {"stoker", 10, &s->version},    {"data", 16, &s->data},       {"samples", 10, &s->samples},
         {"seed", 10, &s->seed},         {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch},
         {"position", 10, &s->position}, {"length", 10, &s->length},   {"weights", 16, &s->weights},
-        {"sampled", 10, &s->sampled},
+        {"mix", 16, &s->mix},           {"sampled", 10, &s->sampled},
     };
     const size_t always = 7;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -132,7 +136,10 @@ static int parse(const char *text, struct state *s, stk_error *e)
 
 static const char *kind_of(const struct state *s)
 {
-    return s->sampled ? "an order given by a sampler" : s->weights ? "a draw by weights" : "Stoker's own";
+    return s->sampled   ? "an order given by a sampler"
+           : s->weights ? "a draw by weights"
+           : s->mix     ? "a mixture of sources"
+                        : "Stoker's own";
 }
 
 static int compare(const struct state *s, const struct state *mine, stk_error *e)
@@ -161,7 +168,10 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
                          s->length, mine->length);
     if (s->weights && mine->weights && s->weights != mine->weights)
         return error_set(e, STK_ECHANGED, "state", "the order changed: it is drawn by other weights than then");
-    if (s->weights != mine->weights || s->sampled != mine->sampled)
+    if (s->mix && mine->mix && s->mix != mine->mix)
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order changed: the sources are mixed by other weights than then");
+    if (s->weights != mine->weights || s->mix != mine->mix || s->sampled != mine->sampled)
         return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now", kind_of(s), kind_of(mine));
     const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;
     if (s->position > most || s->epoch > EPOCH_MAX)

@@ -3,6 +3,7 @@
  * stats.c -- what the loader did, what it waits for, and what was chosen for it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -157,6 +158,27 @@ static void explain_reader(stk_loader *l, struct buf *b)
         buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
 }
 
+/* Where each source of a mixture is: how many of its samples came, over all epochs. */
+static void explain_mix(stk_loader *l, struct buf *b)
+{
+    const struct mix *m = &l->order.mix;
+    struct walk *w = m->n > 0 ? calloc(1, sizeof *w) : NULL;
+    if (!w)
+        return;
+    pthread_mutex_lock(&l->lock);
+    const struct place at = ring_place(&l->ring);
+    const int64_t position = order_position(&l->order, at.epoch, at.batch);
+    pthread_mutex_unlock(&l->lock);
+    for (int s = 0; s < m->n; s++) {
+        const struct mix_part *p = &m->parts[s];
+        const uint64_t came = order_mixed(&l->order, w, at.epoch, position, s), n = (uint64_t)(p->count ? p->count : 1);
+        buf_printf(b, "%-10s source %d: %.4g %% of the positions; at sample %llu of %lld, pass %llu\n", s ? "" : "mix",
+                   s, 100.0 * p->share / m->block, (unsigned long long)(came % n), (long long)p->count,
+                   (unsigned long long)(came / n));
+    }
+    free(w);
+}
+
 static void explain_source(stk_loader *l, struct buf *b)
 {
     buf_printf(b, "source     %s, %lld samples", source_kind(l->source), (long long)source_count(l->source));
@@ -177,6 +199,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     buf_printf(&b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l));
+    explain_mix(l, &b);
     explain_threads(l, &b);
     explain_pace(l, &b);
     explain_memory(l, &b);

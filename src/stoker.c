@@ -108,8 +108,10 @@ static int check_order(const stk_options *o, stk_error *e)
         return usage(e, "steps_per_epoch or the number of weights is negative");
     if (o->weights && o->shuffle)
         return usage(e, "weights draw at random already; shuffle and weights exclude each other");
-    if (o->sampled && (o->weights || o->shuffle || o->steps_per_epoch))
-        return usage(e, "an order that is given (sampled) excludes shuffle, weights and steps_per_epoch");
+    if (o->sampled && (o->weights || o->shuffle || o->steps_per_epoch || o->mix))
+        return usage(e, "an order that is given (sampled) excludes shuffle, weights, mix and steps_per_epoch");
+    if (o->mix && o->weights)
+        return usage(e, "mix draws sources, weights draw samples; they exclude each other");
     return STK_OK;
 }
 

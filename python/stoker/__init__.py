@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import DataError, Error, NotFoundError, UsageError
 from ._explain import info
 from ._loader import Loader
+from ._mix import mix
 from ._ops import (
     CenterCrop,
     Grayscale,
@@ -69,6 +70,7 @@ __all__ = [
     "UsageError",
     "info",
     "ls",
+    "mix",
     "verify",
 ]
 

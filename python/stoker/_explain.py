@@ -83,6 +83,8 @@ def _batches(loader: Any) -> str:
         return f"of {loader.batch_size} samples, as it comes; {_place(loader)}"
     a = loader._arguments
     order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
+    if "mix" in loader._options:
+        order += ", sources mixed"
     if loader._sampled:
         order = "in the sampler's order"
     words = [order] if loader.batch_size is None else [f"each of {loader.batch_size} samples", order]

@@ -24,6 +24,7 @@ from ._batch import Form, Raw
 from ._errors import DataError, Error, make, usage
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
+from ._mix import mixed, mixture
 from ._nearest import ELSEWHERE, hint
 from ._rows import Caller, IterableFill
 from ._setup import check_order, engine_options, row_op
@@ -67,6 +68,7 @@ class Loader:
     shuffle      another order in every epoch; seed decides on it and on all that is random
     sampler      or batch_sampler: numbers of samples in your own order
     weights      one for each sample: samples are drawn by them; steps_per_epoch: batches in an epoch
+    mix          one weight for each of several sources: Loader([a, b], mix=(0.7, 0.3))
     threads      and memory ("2GiB"): what may be used; found when left out
     output       "torch", "numpy", "jax", "tensorflow"; "auto": torch when the program has imported it, else numpy
     dtype        float32, float16, bfloat16, uint8; layout: "NCHW", "NHWC", "channels_last"
@@ -118,6 +120,7 @@ class Loader:
         cache_size: int | str | None = None,
         progress: bool = False,
         parallel: bool = False,
+        mix: Sequence[float] | None = None,
         **unknown: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
@@ -137,6 +140,8 @@ class Loader:
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
         self._transform = transform_of(transform, bool(parallel))
+        if mix is not None:
+            source = mixture(*mixed(source, mix))
         self._given = source_of(source, collate_fn is not None, self._transform)
         self._ranks = self._find_ranks()
         self._open(self._engine_options())

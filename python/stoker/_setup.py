@@ -38,8 +38,8 @@ def check_order(a: Arguments) -> None:
         raise usage("sampler excludes shuffle: the sampler is the order")
     if a["layout"] == "channels_last" and a["output"] == "tensorflow":
         raise usage("layout='channels_last' is torch's word; TensorFlow takes layout='NHWC'")
-    if sampled and (a["weights"] is not None or a["steps_per_epoch"] is not None):
-        raise usage("a sampler excludes weights and steps_per_epoch")
+    if sampled and any(a[name] is not None for name in ("weights", "steps_per_epoch", "mix")):
+        raise usage("a sampler excludes weights, mix and steps_per_epoch")
 
 
 def _dtype(dtype: Any) -> int:
@@ -111,7 +111,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
 
 def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
     """Type, shape and content of the first row, by a loader that prefetches nothing."""
-    idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch")}
+    idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch", "mix")}
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
     try:

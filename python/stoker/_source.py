@@ -49,6 +49,7 @@ class Source:
         self._given = [str(c) for c in classes] if classes is not None else None
         self._handle = _stoker.Source(self._options())
         self._indices = None if indices is None else self._checked(indices)
+        self._mix: tuple[NDArray[np.float64], Indices] | None = None  # weights, and samples of each
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"source": self._paths[0]} if len(self._paths) == 1 else {"sources": self._paths}
@@ -73,6 +74,8 @@ class Source:
         options = self._options()
         if self._indices is not None:
             options["subset"] = self._indices
+        if self._mix is not None:
+            options["mix"] = self._mix
         return options
 
     def _numbers(self) -> Indices:
@@ -88,7 +91,7 @@ class Source:
     def _part(self, indices: Indices) -> Source:
         part = Source.__new__(Source)
         part._paths, part._given, part._handle = self._paths, self._given, self._handle
-        part._indices = np.ascontiguousarray(indices, dtype=np.int64)
+        part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
         return part
 
     def __len__(self) -> int:
@@ -107,7 +110,7 @@ class Source:
         return f"Source({names}): {self._handle.kind()}, {len(self)} samples{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._paths, self._given, self._indices)
+        return _rebuild, (self._paths, self._given, self._indices, self._mix)
 
     @property
     def classes(self) -> list[str]:
@@ -228,5 +231,7 @@ class Source:
         return both
 
 
-def _rebuild(paths: list[str], classes: list[str] | None, indices: Indices | None) -> Source:
-    return Source(*paths, classes=classes, indices=indices)
+def _rebuild(paths: list[str], classes: list[str] | None, indices: Indices | None, mix: Any = None) -> Source:
+    source = Source(*paths, classes=classes, indices=indices)
+    source._mix = mix
+    return source

@@ -9,9 +9,9 @@
  * A resumed epoch is laid out in the same way from the position where it was left, so that
  * another number of ranks goes on with exactly the samples that are due.
  *
- * Which sample stands at a position has four answers: the position itself; a shuffle by epoch; the walk
+ * Which sample stands at a position has five answers: the position itself; a shuffle by epoch; the walk
  * of passes, in which epoch e is the positions e*n .. e*n + n - 1 and each pass over the samples has a shuffle of its
- * own; a draw by weight. Or the caller says it.
+ * own; a walk like that through several sources, mixed by weight (mix.c); a draw by weight. Or the caller says it.
  */
 #include "source/order.h"
 
@@ -133,11 +133,24 @@ static struct pick pass_at(const struct order *o, struct walk *w, int64_t epoch,
     };
 }
 
+static uint64_t place_in_walk(const struct order *o, int64_t epoch, int64_t position)
+{
+    return (uint64_t)epoch * (uint64_t)o->n + (uint64_t)position;
+}
+
+uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64_t position, int s)
+{
+    return mix_before(&o->mix, &w->mix, o->seed, o->shuffle, place_in_walk(o, epoch, position), s);
+}
+
 struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
 {
     const int64_t n = order_length(o, epoch), i = n > 0 ? position % n : 0;
     if (o->sampled)
         return (struct pick){.index = n > 0 ? order_given(o, epoch)->samples[i] : 0, .repeat = position};
+    if (o->mix.n > 0)
+        return (struct pick){.index = mix_at(&o->mix, &w->mix, o->seed, o->shuffle, place_in_walk(o, epoch, i)),
+                             .repeat = i};
     if (o->alias.n > 0)
         return (struct pick){.index = alias_at(&o->alias, o->seed, epoch, i), .repeat = i};
     if (o->passes)

@@ -12,6 +12,7 @@
 
 #include "base/perm.h"
 #include "source/alias.h"
+#include "source/mix.h"
 
 /* An epoch as the caller gave it. */
 struct given {
@@ -32,6 +33,7 @@ struct order {
     bool passes;        /* epochs are pieces of a walk through the samples, again and again */
     bool sampled;       /* epochs are as given; n means nothing then */
     struct alias alias; /* with n > 0 every position is a draw by weight */
+    struct mix mix;     /* with n > 0 the sources are mixed; epochs are pieces of one walk */
     struct given given[2];
     /* The epoch that a loaded state begins in the middle: its first position. */
     int64_t resumed_epoch, resumed_at;
@@ -52,6 +54,7 @@ int64_t order_position(const struct order *o, int64_t epoch, int64_t batches);
 struct walk {
     int64_t pass; /* of perm; -1: none */
     struct perm perm;
+    struct mix_walk mix;
 };
 
 /* Which sample, and which time in this epoch, as far as the order can repeat one. */
@@ -60,6 +63,9 @@ struct pick {
 };
 /* What stands at a position; positions from n on begin anew. */
 struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position);
+
+/* In a mixture: how many samples of source s came before a position, in this epoch and those before it. */
+uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64_t position, int s);
 
 /* Takes over an order for an epoch and its memory; what was there for it is freed. */
 void order_give(struct order *o, const struct given *g);

@@ -47,6 +47,8 @@ struct source {
     int n_classes;        /* those that there are */
     char *place;          /* NULL: nowhere */
     void *state;          /* of the kind */
+    const int64_t *parts; /* first samples of those joined, and the end; NULL: none */
+    int n_parts;
 };
 
 enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOURCE_CONTAINER };

@@ -234,6 +234,8 @@ int shard_join_open(struct source *s, const struct source_options *o, stk_error 
             return rc;
     }
     s->count = j->first[j->n];
+    s->parts = j->first;
+    s->n_parts = j->n;
     s->n_fields = j->parts[0]->n_fields;
     memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
     s->n_classes = source_n_classes(j->parts[0]);

@@ -218,6 +218,12 @@ const char *source_class(const struct source *s, int i)
     return i >= 0 && i < s->n_classes ? s->ops->class_name(s, i) : NULL;
 }
 
+int source_parts(const struct source *s, const int64_t **first)
+{
+    *first = s->parts;
+    return s->n_parts;
+}
+
 int source_n_fields(const struct source *s)
 {
     return s->n_fields;

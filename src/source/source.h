@@ -56,6 +56,9 @@ const struct source_tally *source_tally(const struct source *s);
 int source_n_classes(const struct source *s);
 const char *source_class(const struct source *s, int i);
 
+/* How many sources were joined to this one, 0: none; *first: where the samples of each begin, and the end. */
+int source_parts(const struct source *s, const int64_t **first);
+
 /* The fields of every sample: the picture first, then "label", when there are any. */
 int source_n_fields(const struct source *s);
 const struct field *source_field(const struct source *s, int f);

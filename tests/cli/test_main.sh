@@ -30,7 +30,7 @@ ends 2 "a command like no other" "$stoker" frobnicate
 [ ! -s out ] || fail "an error has output"
 
 ends 2 "no source" "$stoker" ls
-ends 2 "two sources" "$stoker" ls a b
+ends 2 "two places" "$stoker" synth a b
 ends 2 "an unknown option" "$stoker" bench x --bach-size 4
 says err 'did you mean --batch-size' "the nearest option"
 ends 2 "no value" "$stoker" bench x --threads

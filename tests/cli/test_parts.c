@@ -21,6 +21,9 @@ static void numbers(void)
     CHECK(value_int64("-3", -5, 5, &i) == 0 && i == -3);
     CHECK(value_int64("6", -5, 5, &i) == -1 && value_int64("--3", -5, 5, &i) == -1);
     CHECK(value_int64("9223372036854775808", 0, INT64_MAX, &i) == -1);
+    const char *end;
+    CHECK(value_weight("0.7,1", &end, &d) == 0 && d > 0.699 && d < 0.701 && *end == ',');
+    CHECK(value_weight("-1", &end, &d) == -1 && value_weight("", &end, &d) == -1);
     CHECK(value_share("5%", &d) == 0 && d > 0.0499 && d < 0.0501);
     CHECK(value_share("0.25", &d) == 0 && d > 0.2499 && d < 0.2501);
     CHECK(value_share("1.5", &d) == -1 && value_share("x", &d) == -1 && value_share("-0.1", &d) == -1);
