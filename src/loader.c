@@ -286,11 +286,24 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return false;
 }
 
+/* The samples of a run are known some rows before they are made, so that the source can have them brought nearer. */
+static struct pick next_pick(const struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t row)
+{
+    enum { MASK = PICKS - 1, AHEAD = PICKS / 2 };
+    const int64_t end = t->row + t->rows;
+    if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps their making */
+        for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
+            w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
+    if (row + AHEAD < end)
+        source_near(l->source, w->picks[(row + AHEAD) & MASK].index);
+    return w->picks[row & MASK];
+}
+
 static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
 {
     stk_error e;
     const int64_t position = t->first + row;
-    const struct pick p = loader_pick(l, &w->walk, t->epoch, position);
+    const struct pick p = next_pick(l, w, t, row);
     w->desk.serial = t->serial + row - t->row;
     if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
         note_bad(t, row, p.index, &e);
@@ -317,6 +330,7 @@ void loader_work(void *user, int i)
     uint64_t clock = now_ns();
     while (ring_take(&l->ring, i, w->run, &t)) {
         clock = lap(&w->count.idle_ns, clock);
+        w->picked = t.row;
         /* What is left of a run is dropped when the ring is: nobody will see it. */
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)
             do_row(l, w, &t, row);

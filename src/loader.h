@@ -24,9 +24,13 @@ struct counters {
     _Atomic uint64_t read_bytes, warnings, held_bytes;
 };
 
+enum { PICKS = 16 }; /* a power of two */
+
 struct worker {
     struct desk desk;
     struct walk walk;
+    struct pick picks[PICKS]; /* of rows up to `picked` of the ticket's batch, each at its number modulo PICKS */
+    int64_t picked;
     uint8_t *made;     /* the picture that an op turns into the row; NULL: the op works in place */
     int64_t run;       /* rows a ticket, so that one is worth some 50 µs */
     uint64_t identity; /* of the sample at hand, when it was asked for */

@@ -6,6 +6,7 @@
 #define CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stoker.h"
@@ -29,6 +30,14 @@ const char *cpu_name(stk_cpu c);
 bool cpu_has_vbmi(void);
 /* CRC-32C as an instruction, and carry-less multiplication. */
 bool cpu_has_crc32c(void);
+
+/* Memory that is read soon, in its first bytes: a hint. */
+static inline void cpu_near(const void *p, size_t n)
+{
+    enum { CPU_LINE = 64, CPU_NEAR = 2048 };
+    for (size_t i = 0; i < n && i < CPU_NEAR; i += CPU_LINE)
+        __builtin_prefetch((const char *)p + i);
+}
 
 /* Monotonic nanoseconds. */
 uint64_t now_ns(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "source/arrays.h"
@@ -77,6 +78,15 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     return STK_OK;
 }
 
+/* Rows that do not lie dense are left to themselves. */
+static void near(const struct source *s, int64_t i)
+{
+    const struct arrays *a = s->state;
+    for (int f = 0; f < s->n_fields; f++)
+        if (f != a->label && a->of[f].outer == 0)
+            cpu_near(a->of[f].data + i * a->of[f].stride, a->of[f].run);
+}
+
 static int64_t bytes(const struct source *s, int64_t i)
 {
     (void)s;
@@ -127,6 +137,7 @@ static const struct source_ops ops = {
     .label = label,
     .bytes = bytes,
     .read = read_array,
+    .near = near,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = shard_tally,

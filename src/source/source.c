@@ -300,6 +300,12 @@ const char *source_place(const struct source *s)
     return s->place;
 }
 
+void source_near(const struct source *s, int64_t i)
+{
+    if (s->ops->near)
+        s->ops->near(s, i);
+}
+
 int source_copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
     return s->ops->copy(s, r, i, f, to, e);

@@ -110,6 +110,8 @@ uint64_t source_identity_since(const struct source *s, int64_t i, size_t bytes, 
 const char *source_place(const struct source *s);
 /* The place that a source of this name would have; false: none. */
 bool source_place_of(const char *name, char *buf, size_t n);
+/* Sample i is about to be copied: what is in memory may be brought into the caches. */
+void source_near(const struct source *s, int64_t i);
 /* Writes a field of pixels or tensor kind without a column, of its own form. */
 int source_copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e);
 
