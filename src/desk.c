@@ -32,8 +32,7 @@ int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu
 
 static void drop(struct desk *d)
 {
-    buf_done(&d->reading.file);
-    buf_done(&d->reading.made);
+    reading_done(&d->reading);
     buf_done(&d->spare);
     arena_done(&d->arena);
 }

@@ -44,7 +44,7 @@ static struct average look(const struct stk_loader *l)
     const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
     for (int64_t i = 0; i < n; i += step)
         add_sample(l, &r, l->subset ? l->subset[i] : i, &a);
-    buf_done(&r.file);
+    reading_done(&r);
     if (a.n > 0) {
         a.pixels /= a.n;
         a.file /= a.n;

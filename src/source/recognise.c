@@ -27,7 +27,13 @@ static const char READ_HERE[] =
 
 /* In the order in which they are tried. */
 static const struct container containers[] = {
-    {.prefix = "tar:", .what = "tar shards", .suffixes = {".tar"}, .magic = "ustar", .magic_bytes = 5, .magic_at = 257},
+    {.prefix = "tar:",
+     .what = "tar shards",
+     .suffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"},
+     .magic = "ustar",
+     .magic_bytes = 5,
+     .magic_at = 257,
+     .open = shard_tar_open},
     {.prefix = "tfrecord:", .what = "TFRecord files", .suffixes = {".tfrecord", ".tfrecords", ".tfrec"}},
     {.prefix = "hdf5:",
      .what = "HDF5 files",

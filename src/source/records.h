@@ -80,6 +80,7 @@ struct record_format {
     const char *kind;   /* "tar shards" */
     uint32_t number;    /* of the index's file: another one is made anew. Changes when scan does */
     bool extra, labels; /* parts have an extra; labels come from scanning */
+    bool groups;        /* samples are groups of files: see records_groups */
     /* Adds the samples of one shard. What is wrong inside of it is a bad sample; an error is a shard that cannot be
      * read at all. */
     int (*scan)(struct record_scan *sc, stk_error *e);

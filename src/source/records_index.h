@@ -76,6 +76,9 @@ struct record_item {
 enum { RECORD_ALL = -1 }; /* an item whose part is bad, for all parts of its sample: name */
 
 void record_list_done(struct record_list *l);
+/* Pictures of several kinds become one part where no sample has two; pictures alone have the class of their folder.
+ * 0, or -1: no memory. */
+int records_groups(struct record_list *lists, uint32_t n);
 /* Puts the lists of all shards together. given: classes that labels have to be among; none: as found. */
 int records_join(struct records_index *x, const struct record_format *f, const struct names *paths,
                  struct record_list *lists, const struct names *given, stk_error *e);

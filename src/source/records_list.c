@@ -290,7 +290,9 @@ int records_join(struct records_index *x, const struct record_format *f, const s
 {
     struct names parts = {0};
     struct labels labels = {0};
-    int rc = collect_parts(&parts, lists, paths->n, e);
+    int rc = f->groups && records_groups(lists, paths->n) ? error_nomem(e, "open", sizeof *lists) : STK_OK;
+    if (rc == STK_OK)
+        rc = collect_parts(&parts, lists, paths->n, e);
     if (rc == STK_OK && collect_labels(&labels, lists, paths->n))
         rc = error_nomem(e, "open", labels.names.pool.len);
     if (rc == STK_OK)

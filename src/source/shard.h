@@ -62,6 +62,8 @@ int shard_join_open(struct source *s, const struct source_options *o, stk_error 
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
 
 /* Containers: their files in order, and what stood behind the ?, or NULL. */
+int shard_tar_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                   stk_error *e);
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
 int shard_npz_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -504,7 +504,7 @@ static int look_at_parts(const struct source *s, struct columns *c, stk_error *e
         if (columns_add(c, &one))
             rc = error_nomem(e, "open", sizeof one);
     }
-    buf_done(&r.file);
+    reading_done(&r);
     return rc;
 }
 

@@ -254,6 +254,12 @@ int64_t source_bytes(const struct source *s, int64_t i)
     return s->ops->bytes(s, i);
 }
 
+void reading_done(struct reading *r)
+{
+    buf_done(&r->file);
+    buf_done(&r->made);
+}
+
 int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     return s->ops->read(s, r, i, e);

@@ -88,6 +88,8 @@ struct reading {
     void *user;
 };
 
+void reading_done(struct reading *r); /* gives its memory back; it can be used again */
+
 /* Reads the encoded bytes and the label of sample i. Errors name code, stage "read" and reason; the
  * caller adds path and sample. A file that is missing, empty, larger than max_bytes, changed while
  * being read or unreadable is an error of this sample, not of the source. */

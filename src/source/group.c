@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * group.c -- files of an archive become samples.
+ */
+#include "source/group.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "source/picture.h"
+
+/* WebDataset's own notes, "__name__" at the beginning of the path; and what systems leave ("__MACOSX/"). */
+static bool is_left_over(const char *name, size_t n)
+{
+    const char *slash = memchr(name, '/', n);
+    const size_t first = slash ? (size_t)(slash - name) : n;
+    if (first >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + first - 2, "__", 2) == 0)
+        return true;
+    return slash && first == 8 && memcmp(name, "__MACOSX", 8) == 0;
+}
+
+static bool is_junk(const char *base, size_t n)
+{
+    char name[32];
+    if (base[0] == '.')
+        return true;
+    if (n >= sizeof name)
+        return false;
+    memcpy(name, base, n);
+    name[n] = 0;
+    return picture_junk(name);
+}
+
+bool group_split(const char *name, size_t n, size_t *n_key, char part[FIELD_NAME])
+{
+    const char *slash = memrchr(name, '/', n), *base = slash ? slash + 1 : name;
+    const size_t n_base = n - (size_t)(base - name);
+    const char *dot = n_base > 0 ? memchr(base, '.', n_base) : NULL;
+    if (!dot || is_junk(base, n_base) || is_left_over(name, n))
+        return false;
+    *n_key = (size_t)(dot - name);
+    size_t length = n - *n_key - 1;
+    if (length == 0)
+        return false;
+    length = length < FIELD_NAME ? length : FIELD_NAME - 1;
+    for (size_t i = 0; i < length; i++) {
+        const char c = dot[1 + i];
+        part[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    }
+    part[length] = 0;
+    return true;
+}
+
+static int begin(struct group *g, const char *key, size_t n)
+{
+    if (g->begun && g->key.len == n && memcmp(g->key.data, key, n) == 0)
+        return 0;
+    g->key.len = 0;
+    g->begun = true;
+    return buf_reserve(&g->key, n + 1) || buf_add(&g->key, key, n) || record_begin(g->scan, key, n) ? -1 : 0;
+}
+
+int group_add(struct group *g, const char *name, size_t n, struct part p, const struct part_extra *extra)
+{
+    size_t n_key;
+    char part[FIELD_NAME];
+    if (!group_split(name, n, &n_key, part))
+        return 0;
+    return begin(g, name, n_key) ? -1 : record_part(g->scan, part, strlen(part), p, extra);
+}
+
+bool group_wants_label(const char *name, size_t n, int64_t bytes)
+{
+    size_t n_key;
+    char part[FIELD_NAME];
+    return bytes > 0 && bytes <= GROUP_LABEL_MOST && group_split(name, n, &n_key, part) && strcmp(part, "cls") == 0;
+}
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int group_label(struct group *g, const uint8_t *text, size_t n)
+{
+    while (n > 0 && is_space(text[n - 1]))
+        n--;
+    while (n > 0 && is_space(text[0])) {
+        text++;
+        n--;
+    }
+    return n > 0 && !memchr(text, 0, n) ? record_label(g->scan, (const char *)text, n) : 0;
+}
+
+int group_bad(struct group *g, const char *name, size_t n, int64_t at, const char *reason)
+{
+    size_t n_key;
+    char part[FIELD_NAME], place[32];
+    if (name && !group_split(name, n, &n_key, part))
+        return 0;
+    if (!name) {
+        n_key = (size_t)snprintf(place, sizeof place, "@%lld", (long long)at);
+        name = place;
+    }
+    return begin(g, name, n_key) ? -1 : record_bad(g->scan, at, reason);
+}
+
+void group_done(struct group *g)
+{
+    buf_done(&g->key);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * records_groups.c -- what is seen of groups of files only when all shards are scanned.
+ *
+ * Some samples may have their picture as jpg, some as png, but none both: then that is one part, "image". And where
+ * samples are pictures and nothing else, and all lie in folders, the folders are classes, as in a folder of classes:
+ * the first one behind what all have in common.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/picture.h"
+#include "source/records_index.h"
+
+/* ------------------------------------------------------------------ one picture */
+
+static bool is_picture(const char *part)
+{
+    char name[FIELD_NAME + 1];
+    snprintf(name, sizeof name, ".%s", part);
+    return !strchr(part, '.') && picture_suffix(name, strlen(name));
+}
+
+static const struct record_item *items_of(const struct record_list *l, size_t *n)
+{
+    *n = l->items.len / sizeof(struct record_item);
+    return (const void *)l->items.data;
+}
+
+/* Whether a sample of the list has pictures of two kinds; those of a sample follow each other. */
+static bool has_two(const struct record_list *l)
+{
+    size_t n;
+    const struct record_item *items = items_of(l, &n);
+    int64_t sample = -1;
+    uint32_t kind = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].name == (uint32_t)RECORD_ALL || !is_picture(names_at(&l->part_names, items[i].name)))
+            continue;
+        if (items[i].sample == sample && items[i].name != kind)
+            return true;
+        sample = items[i].sample;
+        kind = items[i].name;
+    }
+    return false;
+}
+
+/* The kinds of pictures that there are, up to two. */
+static int n_kinds(const struct record_list *lists, uint32_t n)
+{
+    const char *first = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < lists[i].part_names.n; k++) {
+            const char *name = names_at(&lists[i].part_names, k);
+            if (first && is_picture(name) && strcmp(name, first) != 0)
+                return 2;
+            if (!first && is_picture(name))
+                first = name;
+        }
+    return first != NULL;
+}
+
+/* Calls all pictures of a list "image". */
+static int rename_pictures(struct record_list *l)
+{
+    struct names names = {0};
+    uint32_t *to = malloc(((size_t)l->part_names.n + 1) * sizeof *to);
+    int rc = to ? 0 : -1;
+    for (uint32_t k = 0; k < l->part_names.n && rc == 0; k++) {
+        const char *name = names_at(&l->part_names, k);
+        name = is_picture(name) ? "image" : name;
+        rc = names_add(&names, name, strlen(name), &to[k]) < 0 ? -1 : 0;
+    }
+    struct record_item *items = (void *)l->items.data;
+    for (size_t i = 0; rc == 0 && i < l->items.len / sizeof *items; i++)
+        if (items[i].name != (uint32_t)RECORD_ALL)
+            items[i].name = to[items[i].name];
+    free(to);
+    if (rc == 0) {
+        names_done(&l->part_names);
+        l->part_names = names;
+    } else {
+        names_done(&names);
+    }
+    return rc;
+}
+
+static int one_picture(struct record_list *lists, uint32_t n)
+{
+    if (n_kinds(lists, n) < 2)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (has_two(&lists[i]))
+            return 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (rename_pictures(&lists[i]))
+            return -1;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ classes */
+
+/* Nothing but pictures, of one kind now, and no labels. */
+static bool pictures_alone(const struct record_list *lists, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (lists[i].label_names.n > 0 || lists[i].part_names.n > 1 || (lists[i].n > 0 && !lists[i].keyed))
+            return false;
+        for (uint32_t k = 0; k < lists[i].part_names.n; k++)
+            if (!is_picture(names_at(&lists[i].part_names, k)) && strcmp(names_at(&lists[i].part_names, k), "image"))
+                return false;
+    }
+    return true;
+}
+
+/* What all keys begin with, up to a folder. */
+struct common {
+    const char *key; /* one of them; NULL: none yet */
+    size_t n;
+    bool all; /* lie in a folder below */
+};
+
+/* The key of a file that has no name any more: where it was. */
+static bool is_place(const char *key)
+{
+    return key[0] == '@' && key[1 + strspn(key + 1, "0123456789")] == 0;
+}
+
+/* Up to the last slash but one: one folder has to be left. */
+static size_t room_for(const char *key, size_t n)
+{
+    const char *slash = memrchr(key, '/', n);
+    slash = slash ? memrchr(key, '/', (size_t)(slash - key)) : NULL;
+    return slash ? (size_t)(slash - key) + 1 : 0;
+}
+
+static void share(struct common *c, const char *key)
+{
+    const size_t n = strlen(key);
+    if (is_place(key))
+        return;
+    c->all = c->all && memchr(key, '/', n);
+    const size_t most = room_for(key, n);
+    if (!c->key) {
+        c->key = key;
+        c->n = most;
+        return;
+    }
+    size_t same = 0;
+    const size_t end = most < c->n ? most : c->n;
+    while (same < end && key[same] == c->key[same])
+        same++;
+    while (same > 0 && key[same - 1] != '/')
+        same--;
+    c->n = same;
+}
+
+static int label_list(struct record_list *l, size_t common)
+{
+    const char *key = (const char *)l->keys.data;
+    for (int64_t i = 0; i < l->n; i++, key += strlen(key) + 1) {
+        if (is_place(key))
+            continue;
+        const char *folder = key + common, *slash = strchr(folder, '/');
+        uint32_t number;
+        if (names_add(&l->label_names, folder, (size_t)(slash - folder), &number) < 0)
+            return -1;
+        number++;
+        memcpy(l->labels.data + (size_t)i * sizeof number, &number, sizeof number);
+    }
+    return 0;
+}
+
+static int label_by_folder(struct record_list *lists, uint32_t n)
+{
+    struct common c = {.all = true};
+    for (uint32_t i = 0; i < n && c.all; i++) {
+        const char *key = (const char *)lists[i].keys.data;
+        for (int64_t k = 0; k < lists[i].n && c.all; k++, key += strlen(key) + 1)
+            share(&c, key);
+    }
+    for (uint32_t i = 0; i < n && c.all && c.key; i++)
+        if (label_list(&lists[i], c.n))
+            return -1;
+    return 0;
+}
+
+int records_groups(struct record_list *lists, uint32_t n)
+{
+    if (one_picture(lists, n))
+        return -1;
+    return pictures_alone(lists, n) ? label_by_folder(lists, n) : 0;
+}

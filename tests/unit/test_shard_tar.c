@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_shard_tar.c -- files of tar archives become samples. Covers group.c and records_groups.c.
+ */
+#include "archives.h"
+#include "source/group.h"
+#include "tars.h"
+
+static void save(const char *below, struct tars *t)
+{
+    tars_end(t);
+    temp_bytes(below, t->bytes.data, t->bytes.len);
+    buf_done(&t->bytes);
+}
+
+static void names_are_split(void)
+{
+    static const struct {
+        const char *name, *key, *part; /* part NULL: it is none */
+    } cases[] = {
+        {"a.jpg", "a", "jpg"},
+        {"a.SEG.Png", "a", "seg.png"},
+        {"x.y/a.b.c", "x.y/a", "b.c"},
+        {"../../etc/passwd.txt", "../../etc/passwd", "txt"},
+        {"./n01/1.jpg", "./n01/1", "jpg"},
+        {"a", "", NULL},
+        {"a.", "", NULL},
+        {"x.y/a", "", NULL},
+        {"", "", NULL},
+        {"a/", "", NULL},
+        {".hidden.jpg", "", NULL},
+        {"a/._1.jpg", "", NULL},
+        {"a/Thumbs.db", "", NULL},
+        {"__key__.txt", "__key__", "txt"},
+        {"__index__", "", NULL},
+        {"__meta__/a.txt", "", NULL},
+        {"__MACOSX/a.txt", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t n_key = 0;
+        char part[FIELD_NAME] = "";
+        const bool is = group_split(cases[i].name, strlen(cases[i].name), &n_key, part);
+        CHECK_EQ(is, cases[i].part != NULL);
+        if (!is || !cases[i].part)
+            continue;
+        CHECK_EQ(n_key, strlen(cases[i].key));
+        CHECK(strncmp(cases[i].name, cases[i].key, n_key) == 0);
+        CHECK_STR(part, cases[i].part);
+    }
+    char name[200], part[FIELD_NAME];
+    size_t n_key;
+    memset(name, 'X', sizeof name);
+    name[1] = '.';
+    CHECK(group_split(name, sizeof name, &n_key, part));
+    CHECK_EQ(strlen(part), FIELD_NAME - 1);
+}
+
+static void groups(void)
+{
+    struct tars t = {0};
+    tars_text(&t, "__meta__", "skipped");
+    tars_text(&t, "a/1.jpg", "one");
+    tars_text(&t, "a/1.CLS", " 7\n");
+    tars_text(&t, "a/1.caption.txt", "a cat");
+    tars_text(&t, "a/2.cls", "3");
+    tars_text(&t, "a/2.jpg", "two");
+    tars_text(&t, "a/1.jpg", "again");
+    save("g.tar", &t);
+    CHECK_STR(shown("g.tar", NULL), "a/1 [7] image=one caption.txt=a cat | a/2 [3] image=two | a/1 image=again | ");
+    CHECK_STR(shown("g.tar", "jpg:bytes, text=caption.txt"),
+              "a/1 [7] jpg=one text=a cat | a/2 [3] jpg=two | a/1 jpg=again | ");
+    CHECK(strstr(shown("g.tar", "png"), "no column png"));
+    CHECK(strstr(shown("g.tar?x=1", NULL), "!"));
+}
+
+static void text_labels(void)
+{
+    struct tars t = {0};
+    tars_text(&t, "1.jpg", "one");
+    tars_text(&t, "1.cls", "dog");
+    tars_text(&t, "2.jpg", "two");
+    tars_text(&t, "2.cls", "cat");
+    save("t-0.tar", &t);
+    tars_text(&t, "3.jpg", "three");
+    tars_text(&t, "3.cls", "ant");
+    save("t-1.tar", &t);
+    CHECK_STR(shown("t-{0..1}.tar", NULL), "1 [2] image=one | 2 [1] image=two | 3 [0] image=three | ");
+}
+
+/* Pictures alone: their folders are the classes, whatever they are called. */
+static void class_folders(void)
+{
+    struct tars t = {0};
+    tars_member(&t, "./set/", '5', NULL, 0);
+    tars_text(&t, "./set/dog/1.jpg", "one");
+    tars_text(&t, "./set/cat/1.png", "two");
+    tars_text(&t, "./set/cat/below/1.jpeg", "three");
+    save("f-0.tar", &t);
+    tars_text(&t, "./set/ape/1.jpg", "four");
+    save("f-1.tar", &t);
+    CHECK_STR(shown("f-0.tar", NULL),
+              "./set/dog/1 [1] image=one | ./set/cat/1 [0] image=two | ./set/cat/below/1 [0] image=three | ");
+    CHECK(strstr(shown("f-?.tar", NULL), "./set/dog/1 [2]"));
+    tars_text(&t, "only/1.jpg", "one");
+    save("f-2.tar", &t);
+    CHECK_STR(shown("f-2.tar", NULL), "only/1 [0] image=one | ");
+    tars_text(&t, "only/1.jpg", "one");
+    tars_text(&t, "2.jpg", "two");
+    save("f-3.tar", &t);
+    CHECK_STR(shown("f-3.tar", NULL), "only/1 image=one | 2 image=two | ");
+    tars_text(&t, "a/1.jpg", "one");
+    tars_text(&t, "a/1.png", "two");
+    save("f-4.tar", &t);
+    CHECK_STR(shown("f-4.tar", NULL), "a/1 image=one png=two | ");
+}
+
+static void damage(void)
+{
+    struct tars t = {0};
+    tars_text(&t, "a/1.jpg", "one");
+    tars_text(&t, "a/2.jpg", "two");
+    tars_text(&t, "b/3.jpg", "three");
+    tars_pax(&t, 'x', "GNU.sparse.major", "1");
+    tars_text(&t, "b/4.jpg", "four");
+    tars_text(&t, "b/5.jpg", "five");
+    t.bytes.data[1024] ^= 1;
+    t.bytes.len -= 510; /* and the last one is cut, after two bytes */
+    temp_bytes("d.tar", t.bytes.data, t.bytes.len);
+    CHECK_STR(shown("d.tar", NULL),
+              "a/1 [0] image=one | @1024 !the checksum of its header is wrong (at byte 1024 of the shard) | "
+              "b/3 [1] image=three | b/4 [1] !is a sparse file, which is not read; archives made without --sparse are "
+              "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside of it (at byte 6144 of the shard) | ");
+    buf_done(&t.bytes);
+    char junk[3000];
+    memset(junk, 'j', sizeof junk);
+    temp_bytes("junk.tar", junk, sizeof junk);
+    CHECK(strstr(shown("junk.tar", NULL), "!is no tar archive"));
+    temp_bytes("empty.tar", "", 0);
+    CHECK(strstr(shown("empty.tar", NULL), "!there are no samples"));
+}
+
+static void beside_labels(void)
+{
+    struct tars t = {0};
+    char large[2000];
+    memset(large, '1', sizeof large);
+    tars_file(&t, "1.cls", large, sizeof large); /* no label, but a column */
+    tars_text(&t, "1.jpg", "one");
+    save("l.tar", &t);
+    CHECK(strstr(shown("l.tar", "jpg:bytes"), "1 jpg=one | "));
+    tars_file(&t, "1.cls", "a\0b", 3);
+    tars_text(&t, "1.jpg", "one");
+    tars_text(&t, "2.cls", "  ");
+    tars_text(&t, "2.jpg", "two");
+    save("m.tar", &t);
+    CHECK_STR(shown("m.tar", "jpg:bytes"), "1 jpg=one | 2 jpg=two | ");
+}
+
+int main(int argc, char **argv)
+{
+    temp_begin();
+    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),
+                                      T(class_folders),   T(damage), T(beside_labels)};
+    const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
+    temp_end();
+    return rc;
+}
