@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "source/columns.h"
 
 /* ------------------------------------------------------------------ what they are */
 
@@ -134,9 +136,11 @@ static int add_field(struct source *s, const stk_array *a, int i, const char *na
     int rc = name_field(s, f, name, i, e);
     if (rc == STK_OK)
         rc = form(f, a, e);
-    if (rc == STK_OK)
-        out->of[s->n_fields++] = i;
-    return rc;
+    if (rc != STK_OK)
+        return rc;
+    out->form[i] = *f;
+    out->of[s->n_fields++] = i;
+    return STK_OK;
 }
 
 static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays_made *out, stk_error *e)
@@ -148,6 +152,7 @@ static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays
     if (f->ndim == 2)
         f->shape[2] = 1;
     f->ndim = 3;
+    out->form[i] = *f;
     if (f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
         return error_set(e, STK_EUSAGE, "open", "pictures of %lld x %lld pixels in array %d", (long long)f->shape[1],
                          (long long)f->shape[0], i);
@@ -160,7 +165,7 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
     const int rc = add_field(s, a, i, "label", FIELD_TENSOR, out, e);
     if (rc != STK_OK)
         return rc;
-    out->label = s->n_fields - 1;
+    out->label = i;
     f->what = STK_INT;
     f->label = true;
     f->dtype = STK_INT64;
@@ -168,10 +173,10 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
     return STK_OK;
 }
 
-int arrays_fields(struct source *s, const stk_array *a, int n, struct arrays_made *out, stk_error *e)
+/* The picture, the label, then the others as they come. */
+static int add_all(struct source *s, const stk_array *a, int n, struct arrays_made *out, stk_error *e)
 {
     const int pixels = find_pixels(a, n), labels = find_label(a, n);
-    out->label = -1;
     int rc = pixels >= 0 ? add_pixels(s, &a[pixels], pixels, out, e) : STK_OK;
     if (rc == STK_OK && labels >= 0)
         rc = add_label(s, &a[labels], labels, out, e);
@@ -179,6 +184,95 @@ int arrays_fields(struct source *s, const stk_array *a, int n, struct arrays_mad
         if (i != pixels && i != labels)
             rc = add_field(s, &a[i], i, a[i].name, FIELD_TENSOR, out, e);
     return rc;
+}
+
+/* ------------------------------------------------------------------ fields that were asked for */
+
+/* Array k as a column, under its own name. */
+static int add_column(struct columns *c, const stk_array *a, int k, const struct arrays_made *m)
+{
+    const struct field *f = &m->form[k];
+    struct column one = {.kind = f->kind == FIELD_PIXELS ? STK_IMAGE : STK_TENSOR, .dtype = f->dtype, .ndim = f->ndim};
+    one.label = k == m->label;
+    memcpy(one.shape, f->shape, sizeof one.shape);
+    snprintf(one.name, sizeof one.name, "%s", a->name ? a->name : f->name);
+    return columns_add(c, &one);
+}
+
+/* Whether a field is what its array is, so that it can be copied. */
+static bool is_copy(const struct field *f, const struct field *form)
+{
+    return f->kind == FIELD_PIXELS || (f->kind == FIELD_TENSOR && f->dtype == form->dtype && f->bytes == form->bytes);
+}
+
+static int bind(struct source *s, const stk_array *a, const char *fields, struct arrays_made *m, stk_error *e)
+{
+    struct columns c = {.labels = m->label >= 0};
+    int rc = STK_OK;
+    for (int k = 0; k < m->n && rc == STK_OK; k++)
+        if (add_column(&c, &a[k], k, m))
+            rc = error_nomem(e, "open", sizeof *c.of);
+    if (rc == STK_OK)
+        rc = columns_bind(s, &c, fields, e);
+    columns_done(&c);
+    for (int i = 0; i < s->n_fields && rc == STK_OK; i++) {
+        struct field *f = &s->fields[i];
+        m->of[i] = f->column;
+        if (f->column >= 0 && is_copy(f, &m->form[f->column]))
+            f->column = -1;
+    }
+    return rc;
+}
+
+int arrays_fields(struct source *s, const stk_array *a, int n, const char *fields, struct arrays_made *out,
+                  stk_error *e)
+{
+    out->n = n;
+    out->label = -1;
+    const int rc = add_all(s, a, n, out, e);
+    return rc == STK_OK && fields && fields[0] ? bind(s, a, fields, out, e) : rc;
+}
+
+int arrays_cells(const struct source *s, const struct arrays_made *m, struct reading *r, int64_t i,
+                 struct arrays_reader by, stk_error *e)
+{
+    size_t all = 0, at = 0;
+    for (int f = 0; f < s->n_fields; f++)
+        all += s->fields[f].column < 0 ? 0 : m->form[s->fields[f].column].bytes;
+    if (all > 0 && buf_reserve(&r->file, all))
+        return error_nomem(e, "read", all);
+    for (int f = 0; f < s->n_fields; f++) {
+        if (s->fields[f].column < 0)
+            continue;
+        const struct field *form = &m->form[s->fields[f].column];
+        const int rc = by.row(s, s->fields[f].column, i, form->bytes, r->file.data + at, e);
+        if (rc != STK_OK)
+            return rc;
+        struct cell *c = &r->cells[f];
+        *c = (struct cell){.bytes = r->file.data + at, .n = form->bytes, .dtype = form->dtype, .ndim = form->ndim};
+        memcpy(c->shape, form->shape, sizeof c->shape);
+        at += form->bytes;
+    }
+    return STK_OK;
+}
+
+uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m, struct arrays_reader by)
+{
+    enum { ROWS = 64, BYTES = 4096 };
+    uint64_t h = hash_mix(hash_bytes("arrays", 6, 0), (uint64_t)s->count);
+    const int64_t step = s->count / ROWS + 1;
+    for (int k = 0; k < m->n; k++) {
+        const struct field *f = &m->form[k];
+        const size_t n = f->bytes < BYTES ? f->bytes : BYTES;
+        h = hash_bytes(f->name, strlen(f->name), hash_mix(h, (uint64_t)f->dtype));
+        h = hash_bytes(f->shape, (size_t)f->ndim * sizeof f->shape[0], h);
+        for (int64_t i = 0; i < s->count; i += step) {
+            uint8_t begin[BYTES] = {0};
+            by.row(s, k, i, n, begin, NULL);
+            h = hash_bytes(begin, n, h);
+        }
+    }
+    return h;
 }
 
 /* ------------------------------------------------------------------ labels */

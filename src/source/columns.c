@@ -224,7 +224,7 @@ static int form(struct source *s, struct field *f, const struct column *c, const
     case STK_TENSOR:
         if (t->shaped)
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
-        if (holds_numbers(c))
+        if (holds_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers, too */
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
         make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
         return STK_OK;

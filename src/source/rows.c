@@ -18,12 +18,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/npy.h"
 #include "source/arrays.h"
 #include "source/io.h"
 
-enum { HELD_OPEN = 256, ROWS_HASHED = 64, BYTES_HASHED = 4096 };
+enum { HELD_OPEN = 256 };
 
 struct part {
     char *path;
@@ -134,21 +133,23 @@ static int copy(const struct source *s, struct reading *reading, int64_t i, int 
 {
     (void)reading;
     const struct rows *r = s->state;
-    if (f == r->made.label) {
-        memcpy(to, &r->labels[i], sizeof r->labels[i]);
-        return STK_OK;
-    }
-    const struct column *c = &r->columns[r->made.of[f]];
-    return read_row(c, i, c->row_bytes, to, e);
+    if (!s->fields[f].label)
+        return read_row(&r->columns[r->made.of[f]], i, s->fields[f].bytes, to, e);
+    memcpy(to, &r->labels[i], sizeof r->labels[i]);
+    return STK_OK;
+}
+
+static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk_error *e)
+{
+    return read_row(&((const struct rows *)s->state)->columns[k], i, n, to, e);
 }
 
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    (void)e;
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = label(s, i);
-    return STK_OK;
+    return arrays_cells(s, &((const struct rows *)s->state)->made, r, i, (struct arrays_reader){row}, e);
 }
 
 /* By the first column: a sample may have its others from elsewhere. */
@@ -179,24 +180,9 @@ static int64_t bytes(const struct source *s, int64_t i)
     return sum;
 }
 
-/* Types, shapes, and how some rows, spread over the whole, begin. */
 static uint64_t fingerprint(const struct source *s)
 {
-    const struct rows *r = s->state;
-    uint64_t h = hash_mix(hash_bytes("rows", 4, 0), (uint64_t)s->count);
-    const int64_t step = s->count / ROWS_HASHED + 1;
-    for (int k = 0; k < r->n_columns; k++) {
-        const struct column *c = &r->columns[k];
-        const size_t n = c->row_bytes < BYTES_HASHED ? c->row_bytes : BYTES_HASHED;
-        h = hash_bytes(c->name, strlen(c->name), hash_mix(h, (uint64_t)c->dtype));
-        h = hash_bytes(c->shape, (size_t)c->ndim * sizeof c->shape[0], h);
-        for (int64_t i = 0; i < s->count; i += step) {
-            uint8_t row[BYTES_HASHED] = {0};
-            read_row(c, i, n, row, NULL);
-            h = hash_bytes(row, n, h);
-        }
-    }
-    return h;
+    return arrays_fingerprint(s, &((const struct rows *)s->state)->made, (struct arrays_reader){row});
 }
 
 static const struct source_tally *tally(const struct source *s)
@@ -340,7 +326,7 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
 static int read_labels(struct source *s, stk_error *e)
 {
     struct rows *r = s->state;
-    const struct column *c = &r->columns[r->made.of[r->made.label]];
+    const struct column *c = &r->columns[r->made.label];
     if (s->count > s->max_bytes / (int64_t)sizeof *r->labels)
         return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
     r->labels = calloc((size_t)s->count, sizeof *r->labels);
@@ -361,7 +347,6 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
     struct rows *r = s->state;
     stk_array all[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
-    (void)o;
     if (r->columns[0].n < 1)
         return error_set(e, STK_EUSAGE, "open", "holds not one whole %s", r->row);
     for (int k = 0; k < r->n_columns; k++) {
@@ -372,7 +357,7 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
     }
     int rc = arrays_check(all, r->n_columns, e);
     if (rc == STK_OK)
-        rc = arrays_fields(s, all, r->n_columns, &r->made, e);
+        rc = arrays_fields(s, all, r->n_columns, o->fields, &r->made, e);
     if (rc != STK_OK)
         return rc;
     s->count = r->columns[0].n;

@@ -9,7 +9,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "source/arrays.h"
 
 struct array {
@@ -23,8 +22,8 @@ struct array {
 };
 
 struct arrays {
-    struct array of[FIELD_MAX]; /* by field */
-    int label;                  /* field; -1: none */
+    struct array of[FIELD_MAX];
+    struct arrays_made made;
 };
 
 /* ------------------------------------------------------------------ samples */
@@ -54,27 +53,28 @@ static void gather(const struct array *a, const uint8_t *from, uint8_t *to, size
 static int64_t label(const struct source *s, int64_t i)
 {
     const struct arrays *a = s->state;
-    if (a->label < 0)
+    if (a->made.label < 0)
         return -1;
-    const struct array *of = &a->of[a->label];
+    const struct array *of = &a->of[a->made.label];
     return arrays_integer(of->dtype, of->data + i * of->stride);
 }
 
-static void copy_some(const struct source *s, int64_t i, int f, void *to, size_t n)
+static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk_error *e)
 {
+    (void)e;
     const struct arrays *a = s->state;
-    if (f == a->label) {
-        const int64_t value = label(s, i);
-        memcpy(to, &value, sizeof value);
-    } else {
-        gather(&a->of[f], a->of[f].data + i * a->of[f].stride, to, n);
-    }
+    gather(&a->of[k], a->of[k].data + i * a->of[k].stride, to, n);
+    return STK_OK;
 }
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    (void)r, (void)e;
-    copy_some(s, i, f, to, s->fields[f].bytes);
+    (void)r;
+    const struct arrays *a = s->state;
+    if (!s->fields[f].label)
+        return row(s, a->made.of[f], i, s->fields[f].bytes, to, e);
+    const int64_t value = label(s, i);
+    memcpy(to, &value, sizeof value);
     return STK_OK;
 }
 
@@ -83,8 +83,10 @@ static void near(const struct source *s, int64_t i)
 {
     const struct arrays *a = s->state;
     for (int f = 0; f < s->n_fields; f++)
-        if (f != a->label && a->of[f].outer == 0)
-            cpu_near(a->of[f].data + i * a->of[f].stride, a->of[f].run);
+        if (!s->fields[f].label && a->of[a->made.of[f]].outer == 0) {
+            const struct array *of = &a->of[a->made.of[f]];
+            cpu_near(of->data + i * of->stride, of->run);
+        }
 }
 
 static int64_t bytes(const struct source *s, int64_t i)
@@ -96,32 +98,16 @@ static int64_t bytes(const struct source *s, int64_t i)
 
 static int read_array(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    (void)e;
+    const struct arrays *a = s->state;
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = label(s, i);
-    return STK_OK;
+    return arrays_cells(s, &a->made, r, i, (struct arrays_reader){row}, e);
 }
 
-enum { ROWS_HASHED = 64, BYTES_HASHED = 4096 };
-
-/* Types, shapes, and how some rows, spread over the whole, begin. */
 static uint64_t fingerprint(const struct source *s)
 {
-    uint64_t h = hash_mix(hash_bytes("arrays", 6, 0), (uint64_t)s->count);
-    const int64_t step = s->count / ROWS_HASHED + 1;
-    for (int f = 0; f < s->n_fields; f++) {
-        const struct field *field = &s->fields[f];
-        const size_t n = field->bytes < BYTES_HASHED ? field->bytes : BYTES_HASHED;
-        h = hash_bytes(field->name, strlen(field->name), hash_mix(h, (uint64_t)field->dtype));
-        h = hash_bytes(field->shape, (size_t)field->ndim * sizeof field->shape[0], h);
-        for (int64_t i = 0; i < s->count; i += step) {
-            uint8_t row[BYTES_HASHED];
-            copy_some(s, i, f, row, n);
-            h = hash_bytes(row, n, h);
-        }
-    }
-    return h;
+    return arrays_fingerprint(s, &((const struct arrays *)s->state)->made, (struct arrays_reader){row});
 }
 
 static void close_arrays(struct source *s)
@@ -219,14 +205,10 @@ static int check(const stk_array *a, int n, stk_error *e)
 static int add_all(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct arrays *all = s->state;
-    struct arrays_made made;
-    int rc = arrays_fields(s, o->arrays, o->n_arrays, &made, e);
-    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
-        rc = lay_out(&all->of[f], &o->arrays[made.of[f]], s->fields[f].name, e);
-    if (rc != STK_OK || made.label < 0)
-        return rc;
-    all->label = made.label;
-    return arrays_check_labels(s, all->of[all->label].dtype, e);
+    int rc = arrays_fields(s, o->arrays, o->n_arrays, o->fields, &all->made, e);
+    for (int k = 0; k < o->n_arrays && rc == STK_OK; k++)
+        rc = lay_out(&all->of[k], &o->arrays[k], all->made.form[k].name, e);
+    return rc == STK_OK && all->made.label >= 0 ? arrays_check_labels(s, all->of[all->made.label].dtype, e) : rc;
 }
 
 int shard_array_open(struct source *s, const struct source_options *o, stk_error *e)
@@ -239,7 +221,7 @@ int shard_array_open(struct source *s, const struct source_options *o, stk_error
     struct arrays *all = calloc(1, sizeof *all);
     if (!all)
         return error_nomem(e, "open", sizeof *all);
-    all->label = -1;
+    all->made.label = -1;
     s->state = all;
     s->ops = &ops;
     s->kind = "arrays";

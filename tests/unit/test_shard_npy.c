@@ -129,6 +129,34 @@ static void pictures_and_labels(void)
     refused("npy:%?label=none.npy", "x.npy", "none.npy");
 }
 
+/* As stored: copied. As something else: read into a cell, to be cast. The label is told in any case. */
+static void fields_that_were_asked_for(void)
+{
+    struct source_options o = {.fields = "v=image:tensor, w=image:float32, y=label:float, label"};
+    struct source *s = open_named("npy:%?label=y.npy", "x.npy", &o);
+    CHECK(s != NULL);
+    CHECK_EQ(source_n_fields(s), 4);
+    CHECK_EQ(source_field(s, 0)->column, -1);
+    CHECK_EQ(source_field(s, 0)->kind, FIELD_TENSOR);
+    CHECK_EQ(source_field(s, 0)->bytes, 12);
+    CHECK_EQ(source_field(s, 1)->column, 0);
+    CHECK_EQ(source_field(s, 1)->bytes, 48);
+    CHECK_EQ(source_field(s, 2)->column, 1);
+    CHECK(source_field(s, 3)->label);
+    struct reading r = {0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    CHECK_EQ(r.label, 5);
+    CHECK_EQ(r.cells[1].dtype, STK_UINT8);
+    CHECK_EQ(r.cells[1].n, 12);
+    CHECK_EQ(r.cells[1].bytes[0], 9);
+    CHECK_EQ(r.cells[2].dtype, STK_INT32);
+    buf_done(&r.file);
+    source_close(s);
+    o.fields = "none";
+    CHECK(open_named("%", "x.npy", &o) == NULL);
+    CHECK(strstr(error.text, "none") != NULL);
+}
+
 static void fingerprints(void)
 {
     struct source *a = open_named("%", "c.npy", NULL), *b = open_named("%", "c.npy", NULL),
@@ -204,5 +232,5 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(orders), T(fortran_of_three), T(joined), T(more_files_than_are_held_open), T(pictures_and_labels),
-          T(fingerprints), T(raw), T(a_file_that_shrinks), T(what_is_refused))
+          T(fields_that_were_asked_for), T(fingerprints), T(raw), T(a_file_that_shrinks), T(what_is_refused))
 }
