@@ -212,6 +212,8 @@ static int form(struct source *s, struct field *f, const struct column *c, const
 {
     const stk_kind kind = t->kind ? t->kind : c->kind ? c->kind : STK_BYTES;
     f->what = kind;
+    if (c->refused && kind != STK_TENSOR)
+        return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->name, c->refused);
     switch (kind) {
     case STK_IMAGE:
         return holds_numbers(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
@@ -316,7 +318,7 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
         struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
         memcpy(t.name, c->of[i].name, sizeof t.name);
         memcpy(t.column, c->of[i].name, sizeof t.column);
-        if (i != picture && i != label)
+        if (i != picture && i != label && !c->of[i].refused)
             rc = add_field(s, c, &t, e);
     }
     return rc;

@@ -34,7 +34,11 @@ static const struct container containers[] = {
      .magic_bytes = 5,
      .magic_at = 257,
      .open = shard_tar_open},
-    {.prefix = "tfrecord:", .what = "TFRecord files", .suffixes = {".tfrecord", ".tfrecords", ".tfrec"}},
+    {.prefix = "tfrecord:",
+     .what = "TFRecord files",
+     .suffixes = {".tfrecord", ".tfrecords", ".tfrec", ".tfrecord.gz", ".tfrecords.gz"},
+     .is = shard_record_is,
+     .open = shard_record_open},
     {.prefix = "hdf5:",
      .what = "HDF5 files",
      .suffixes = {".h5", ".hdf5", ".hdf"},
@@ -75,12 +79,32 @@ static const struct container *by_prefix(const char *source)
     return NULL;
 }
 
+static size_t without_digits(const char *s, size_t n)
+{
+    while (n > 0 && s[n - 1] >= '0' && s[n - 1] <= '9')
+        n--;
+    return n;
+}
+
+/* Bytes of a name without the "-00003-of-00128" behind it, by which the shards of a set are numbered. */
+static size_t without_number(const char *s)
+{
+    const size_t n = strlen(s), of = without_digits(s, n);
+    if (of == n || of < 4 || memcmp(s + of - 4, "-of-", 4) != 0)
+        return n;
+    const size_t dash = without_digits(s, of - 4);
+    return dash < of - 4 && dash > 0 && s[dash - 1] == '-' ? dash - 1 : n;
+}
+
 static const struct container *by_suffix(const char *path)
 {
+    const size_t n = without_number(path);
     for (size_t i = 0; i < N_CONTAINERS; i++)
-        for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++)
-            if (ends_with(path, *suffix))
+        for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++) {
+            const size_t k = strlen(*suffix);
+            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0)
                 return &containers[i];
+        }
     return NULL;
 }
 
@@ -90,6 +114,8 @@ static const struct container *by_magic(const uint8_t *p, size_t n)
         const struct container *c = &containers[i];
         if (c->magic && n >= (size_t)c->magic_at + c->magic_bytes &&
             memcmp(p + c->magic_at, c->magic, c->magic_bytes) == 0)
+            return c;
+        if (c->is && c->is(p, n))
             return c;
     }
     return NULL;

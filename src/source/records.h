@@ -86,6 +86,8 @@ struct record_format {
     int (*scan)(struct record_scan *sc, stk_error *e);
     /* Adds the columns, by looking at some samples (records_read). NULL: every part is a column, known by its name. */
     int (*look)(const struct source *s, struct columns *c, stk_error *e);
+    /* Once the fields are bound: makes what parse needs beside the sample, from malloc. NULL: nothing. */
+    int (*ready)(const struct source *s, const struct columns *c, void **state, stk_error *e);
     /* Fills r->cells[f] for every field f of s with a column, out of the parts; NULL: part p is column p. From many
      * threads; r->made is for what has to be made, and lives as long as the cells. */
     int (*parse)(const struct source *s, struct reading *r, const struct record *rec, stk_error *e);
@@ -96,6 +98,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
                        const struct names *paths, stk_error *e);
 /* Reads all parts of a sample into r->file. */
 int records_read(const struct source *s, struct reading *r, int64_t i, struct record *out, stk_error *e);
+const void *records_state(const struct source *s); /* what ready made */
 int records_n_parts(const struct source *s);
 const char *records_part_name(const struct source *s, int p);
 

@@ -64,6 +64,9 @@ int shard_hooks_open(struct source *s, const struct source_options *o, stk_error
 /* Containers: their files in order, and what stood behind the ?, or NULL. */
 int shard_tar_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
+bool shard_record_is(const uint8_t *p, size_t n);
+int shard_record_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                      stk_error *e);
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
 int shard_npz_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -33,6 +33,7 @@ struct shards {
     struct source_tally tally;
     uint64_t wanted; /* parts that fields are made of */
     int picture;     /* part; -1: none, or not a part of its own */
+    void *state;     /* of the format */
 };
 
 static const struct shards *shards_of(const struct source *s)
@@ -81,6 +82,11 @@ static const char *class_name(const struct source *s, int i)
 {
     const struct records_index *x = &shards_of(s)->index;
     return s->classes.n > 0 ? shard_class(s, i) : x->pool + x->class_at[i];
+}
+
+const void *records_state(const struct source *s)
+{
+    return shards_of(s)->state;
 }
 
 int records_n_parts(const struct source *s)
@@ -348,6 +354,7 @@ static void close_shards(struct source *s)
         if (d->fds[i] >= 0)
             close(d->fds[i]);
     free(d->fds);
+    free(d->state);
     records_done(&d->index);
     free(d);
     s->state = NULL;
@@ -515,6 +522,8 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
     int rc = d->format->look ? d->format->look(s, &c, e) : look_at_parts(s, &c, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &c, o->fields, e);
+    if (rc == STK_OK && d->format->ready)
+        rc = d->format->ready(s, &c, &d->state, e);
     columns_done(&c);
     d->picture = -1;
     d->wanted = d->format->parse ? UINT64_MAX : 0;
