@@ -39,11 +39,16 @@ static const struct container containers[] = {
      .suffixes = {".tfrecord", ".tfrecords", ".tfrec", ".tfrecord.gz", ".tfrecords.gz"},
      .is = shard_record_is,
      .open = shard_record_open},
-    {.prefix = "hdf5:",
-     .what = "HDF5 files",
-     .suffixes = {".h5", ".hdf5", ".hdf"},
-     .magic = "\x89HDF\r\n\x1a\n",
-     .magic_bytes = 8},
+    {
+        .prefix = "hdf5:",
+        .what = "HDF5 files",
+        .suffixes = {".h5", ".hdf5", ".hdf"},
+        .magic = "\x89HDF\r\n\x1a\n",
+        .magic_bytes = 8,
+#ifdef HAVE_HDF5
+        .open = shard_hdf5_open,
+#endif
+    },
     {.prefix = "npy:",
      .what = "npy files",
      .suffixes = {".npy"},

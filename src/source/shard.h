@@ -69,6 +69,8 @@ int shard_record_open(struct source *s, const struct source_options *o, const st
                       stk_error *e);
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
+int shard_hdf5_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                    stk_error *e);
 int shard_npz_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
 int shard_raw_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hdf5_find.c -- which datasets of an HDF5 file are columns of which samples.
+ *
+ * Groups are listed one after the other, those inside of them later; none twice, so that links in a circle end. Samples
+ * are groups where there is nothing else beside them, and the first and the last have the same datasets.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "source/hdf5_set.h"
+#include "source/query.h"
+
+enum { DATASETS_MOST = 1 << 16, SPLITS_MOST = 4 };
+
+int hdf5_about(const char *name, stk_error *e)
+{
+    char reason[sizeof e->reason];
+    if (!e)
+        return STK_EDATA;
+    memcpy(reason, e->reason, sizeof reason);
+    const int code = e->code, os = e->os_error;
+    error_set(e, code, "open", "%.100s %s", name, reason);
+    e->os_error = os;
+    return code;
+}
+
+/* ------------------------------------------------------------------ what a dataset is likely to be */
+
+static bool is_named(const char *name, const char *const *known)
+{
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    for (; *known; known++)
+        if (strcasecmp(last, *known) == 0)
+            return true;
+    return false;
+}
+
+bool hdf5_is_label(const struct hdf5_array *a, const char *name)
+{
+    static const char *const known[] = {"label", "labels", "y", "target", "targets", NULL};
+    const bool integer = a->dtype >= STK_UINT8 && a->dtype <= STK_BOOL && a->dtype != STK_FLOAT64;
+    return a->type == HDF5_NUMBERS && integer && a->ndim == 1 && is_named(name, known);
+}
+
+bool hdf5_is_pixels(const struct hdf5_array *a, const char *name)
+{
+    static const char *const known[] = {"image", "images", NULL};
+    if (a->type != HDF5_NUMBERS || a->dtype != STK_UINT8)
+        return false;
+    return a->ndim == 4 ? a->shape[3] == 1 || a->shape[3] == 3 : a->ndim == 3 && is_named(name, known);
+}
+
+bool hdf5_may_be_encoded(const struct hdf5_array *a)
+{
+    if (a->type == HDF5_NUMBERS)
+        return a->dtype == STK_UINT8 && a->ndim == 2;
+    return a->type != HDF5_VLEN || dtype_bytes(a->dtype) == 1;
+}
+
+/* ------------------------------------------------------------------ listing */
+
+static int no_memory(stk_error *e)
+{
+    return error_nomem(e, "open", 0);
+}
+
+/* Adds prefix/name for every name. */
+static int add_names(struct names *to, const char *prefix, const struct names *names, stk_error *e)
+{
+    struct buf path = {0};
+    int rc = STK_OK;
+    for (uint32_t i = 0; i < names->n && rc == STK_OK; i++) {
+        uint32_t number;
+        path.len = 0;
+        if (buf_printf(&path, "%s%s%s", prefix, prefix[0] ? "/" : "", names_at(names, i)) ||
+            names_add(to, path.data, path.len, &number) < 0)
+            rc = no_memory(e);
+        if (to->n > DATASETS_MOST)
+            rc = error_set(e, STK_EUSAGE, "open", "has more than %d datasets; name those that are wanted (?image=...)",
+                           DATASETS_MOST);
+    }
+    buf_done(&path);
+    return rc;
+}
+
+/* "group/of/the/set/" "group" "name", in b; NULL: no memory. */
+static const char *path_of(struct buf *b, const struct hdf5_set *t, const char *group, const char *name)
+{
+    b->len = 0;
+    if (buf_printf(b, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name) || buf_add(b, "", 1))
+        return NULL;
+    return (const char *)b->data;
+}
+
+/* All datasets below a group, by their names from there on. */
+static int list_all(const struct hdf5_set *t, struct hdf5_file *f, const char *group, struct names *out,
+                    int64_t *others, stk_error *e)
+{
+    struct names queue = {0}, seen = {0};
+    struct buf path = {0};
+    uint32_t number;
+    int rc = names_add(&queue, "", 0, &number) < 0 ? no_memory(e) : STK_OK;
+    for (uint32_t i = 0; i < queue.n && rc == STK_OK; i++) {
+        struct names datasets = {0}, groups = {0};
+        char *here = strdup(names_at(&queue, i)); /* the queue may move */
+        const char *whole = here ? path_of(&path, t, group, here) : NULL;
+        rc = whole ? hdf5_list(f->hdf5, whole, &seen, &datasets, &groups, others, e) : no_memory(e);
+        if (rc == STK_OK)
+            rc = add_names(out, here, &datasets, e);
+        if (rc == STK_OK)
+            rc = add_names(&queue, here, &groups, e);
+        free(here);
+        names_done(&datasets);
+        names_done(&groups);
+    }
+    buf_done(&path);
+    names_done(&queue);
+    names_done(&seen);
+    return rc;
+}
+
+int hdf5_find_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    struct names datasets = {0}, seen = {0};
+    int64_t others = 0;
+    const int rc = hdf5_list(f->hdf5, t->group, &seen, &datasets, &f->groups, &others, e);
+    names_done(&datasets);
+    names_done(&seen);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ samples that are groups */
+
+static bool same_names(const struct names *a, const struct names *b)
+{
+    bool same = a->n == b->n && a->n > 0;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = strcmp(names_at(a, i), names_at(b, i)) == 0;
+    return same;
+}
+
+/* Whether the datasets of the group look like columns of rows: as long as each other, and longer than one. */
+static bool look_like_rows(const struct hdf5_set *t, struct hdf5_file *f, const char *group, const struct names *names)
+{
+    int64_t rows = -1;
+    bool same = true;
+    for (uint32_t i = 0; i < names->n && same; i++) {
+        struct buf path = {0};
+        struct hdf5_array a = {0};
+        const char *whole = path_of(&path, t, group, names_at(names, i));
+        const bool known = whole && hdf5_describe(f->hdf5, whole, false, &a, NULL) == STK_OK;
+        same = known && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
+        rows = same ? a.shape[0] : rows;
+        hdf5_array_done(&a);
+        buf_done(&path);
+    }
+    return same;
+}
+
+static int in_doubt(const struct names *groups, stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "open",
+                     "has %u groups with the same datasets: hdf5:FILE?group=%.60s takes the rows of one, "
+                     "?samples=groups each group as a sample",
+                     groups->n, names_at(groups, 0));
+}
+
+/* Whether the groups are samples. */
+static int look_at_groups(struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    struct names first = {0}, last = {0};
+    int64_t others = 0;
+    int rc = list_all(t, f, names_at(&f->groups, 0), &first, &others, e);
+    if (rc == STK_OK)
+        rc = list_all(t, f, names_at(&f->groups, f->groups.n - 1), &last, &others, e);
+    t->groups = rc == STK_OK && same_names(&first, &last);
+    if (t->groups && f->groups.n <= SPLITS_MOST && look_like_rows(t, f, names_at(&f->groups, 0), &first))
+        rc = in_doubt(&f->groups, e);
+    names_done(&first);
+    names_done(&last);
+    return rc;
+}
+
+static bool is_dataset(const struct hdf5_set *t, struct hdf5_file *f, const char *group, const char *name)
+{
+    struct buf path = {0};
+    struct hdf5_array a = {0};
+    const char *whole = path_of(&path, t, group, name);
+    const bool is = whole && hdf5_describe(f->hdf5, whole, true, &a, NULL) == STK_OK;
+    hdf5_array_done(&a);
+    buf_done(&path);
+    return is;
+}
+
+/* Whether samples are groups, where nobody said so: not where a dataset that was named is none of a group. */
+static int settle(struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    if (!t->named)
+        return f->groups.n > 1 ? look_at_groups(t, f, e) : STK_OK;
+    const char *name = names_at(&t->names, 0);
+    t->groups = f->groups.n > 0 && !is_dataset(t, f, "", name) && is_dataset(t, f, names_at(&f->groups, 0), name);
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ samples that are rows */
+
+/* Whether the text of `fields` has this word. */
+static bool mentions(const char *fields, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = fields; at && (at = strstr(at, name)) != NULL; at++) {
+        const bool begins = at == fields || strchr(" ,=\t\n", at[-1]);
+        if (begins && (at[n] == 0 || strchr(" ,:?\t\n", at[n])))
+            return true;
+    }
+    return false;
+}
+
+struct candidate {
+    int64_t rows; /* 0: cannot be rows */
+    bool mentioned, pixels, encoded, label;
+};
+
+static void look_at(const struct hdf5_set *t, struct hdf5_file *f, const char *name, const char *fields,
+                    struct candidate *out, stk_error *why)
+{
+    struct buf path = {0};
+    struct hdf5_array a;
+    stk_error e = {0};
+    *out = (struct candidate){.mentioned = mentions(fields, name)};
+    const char *whole_path = path_of(&path, t, "", name);
+    if (whole_path && hdf5_describe(f->hdf5, whole_path, false, &a, &e) == STK_OK) {
+        const bool whole = a.ndim > 0 && (a.type == HDF5_NUMBERS || a.row_bytes == a.item);
+        out->rows = whole && a.row_bytes > 0 ? a.shape[0] : 0;
+        out->pixels = hdf5_is_pixels(&a, name);
+        out->encoded = a.type == HDF5_BLOCK || (a.type == HDF5_VLEN && dtype_bytes(a.dtype) == 1);
+        out->label = hdf5_is_label(&a, name);
+        hdf5_array_done(&a);
+    } else if (!why->code) {
+        hdf5_about(name, &e);
+        *why = e;
+    }
+    buf_done(&path);
+}
+
+/* As many rows as most of them have; of two such numbers the larger. */
+static int64_t most_frequent(const struct candidate *c, uint32_t n)
+{
+    int64_t best = 0;
+    uint32_t votes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        for (uint32_t j = 0; j < n; j++)
+            k += c[j].rows == c[i].rows;
+        if (c[i].rows > 0 && (k > votes || (k == votes && c[i].rows > best))) {
+            votes = k;
+            best = c[i].rows;
+        }
+        if (i > HDF5_COLUMNS)
+            break;
+    }
+    return best;
+}
+
+/* How many samples there are: as many as what was asked for has, or the pictures, or the labels, or most. */
+static int64_t choose(const struct candidate *c, uint32_t n)
+{
+    for (int pass = 0; pass < 4; pass++)
+        for (uint32_t i = 0; i < n; i++) {
+            const bool is = pass == 0   ? c[i].mentioned
+                            : pass == 1 ? c[i].pixels
+                            : pass == 2 ? c[i].encoded
+                                        : c[i].label;
+            if (is && c[i].rows > 0)
+                return c[i].rows;
+        }
+    return most_frequent(c, n);
+}
+
+static int take_rows(struct hdf5_set *t, struct hdf5_file *f, const struct names *all, const char *fields, stk_error *e)
+{
+    stk_error why = {0};
+    struct candidate *c = calloc(all->n ? all->n : 1, sizeof *c);
+    int rc = c ? STK_OK : no_memory(e);
+    for (uint32_t i = 0; i < all->n && rc == STK_OK; i++)
+        look_at(t, f, names_at(all, i), fields, &c[i], &why);
+    const int64_t rows = rc == STK_OK ? choose(c, all->n) : 0;
+    for (uint32_t i = 0; i < all->n && rc == STK_OK; i++) {
+        uint32_t number;
+        if (c[i].rows != rows || rows == 0)
+            t->ignored++;
+        else if (names_add(&t->names, names_at(all, i), names_length(all, i), &number) < 0)
+            rc = no_memory(e);
+        if (c[i].mentioned && c[i].rows == 0 && why.code) /* asked for, and cannot be read */
+            rc = error_set(e, why.code, "open", "%s", why.reason);
+    }
+    free(c);
+    if (rc == STK_OK && t->names.n == 0)
+        rc = error_set(e, STK_EUSAGE, "open", "has no dataset of rows that can be read%s%s", why.code ? "; " : "",
+                       why.code ? why.reason : "");
+    return rc;
+}
+
+/* ------------------------------------------------------------------ both */
+
+static bool is_option(const char *key)
+{
+    return strcmp(key, "group") == 0 || strcmp(key, "samples") == 0;
+}
+
+/* Datasets that were named, under the names that they were given. */
+static int take_named(struct hdf5_set *t, const char *query, stk_error *e)
+{
+    char key[QUERY_TEXT], value[QUERY_TEXT];
+    for (int i = 0; query_at(query, i, key, value); i++) {
+        struct column one = {0};
+        uint32_t number;
+        if (is_option(key))
+            continue;
+        snprintf(one.name, sizeof one.name, "%.*s", FIELD_NAME - 1, key);
+        const int added = names_add(&t->names, value, strlen(value), &number);
+        if (added == 0)
+            return error_set(e, STK_EUSAGE, "open", "the dataset %.100s is named twice", value);
+        if (added < 0 || columns_add(&t->columns, &one))
+            return no_memory(e);
+    }
+    t->named = t->names.n > 0;
+    return STK_OK;
+}
+
+/* Columns that were not named are called as their datasets. */
+static int name_columns(struct hdf5_set *t, stk_error *e)
+{
+    if (t->names.n > HDF5_COLUMNS)
+        return error_set(e, STK_EUSAGE, "open", "has %u datasets of as many rows; name those that are wanted (?x=...)",
+                         t->names.n);
+    for (uint32_t i = (uint32_t)t->columns.n; i < t->names.n; i++) {
+        struct column one = {0};
+        snprintf(one.name, sizeof one.name, "%.*s", FIELD_NAME - 1, names_at(&t->names, i));
+        if (columns_add(&t->columns, &one))
+            return no_memory(e);
+    }
+    return STK_OK;
+}
+
+static int take_options(struct hdf5_set *t, const char *query, bool *settled, stk_error *e)
+{
+    char text[QUERY_TEXT];
+    int rc = query_check(query, NULL, e);
+    if (rc == STK_OK && query_get(query, "group", text, sizeof text) && text[0]) {
+        const size_t n = strlen(text);
+        snprintf(t->group, sizeof t->group, "%s%s", text, text[n - 1] == '/' ? "" : "/");
+    }
+    *settled = rc == STK_OK && query_get(query, "samples", text, sizeof text);
+    if (*settled) {
+        t->groups = strcmp(text, "groups") == 0;
+        if (!t->groups && strcmp(text, "rows") != 0)
+            rc = error_set(e, STK_EUSAGE, "open", "samples are groups or rows, not %.100s", text);
+    }
+    return rc == STK_OK ? take_named(t, query, e) : rc;
+}
+
+static int find_columns(struct hdf5_set *t, struct hdf5_file *f, const char *fields, stk_error *e)
+{
+    struct names all = {0};
+    if (t->named)
+        return STK_OK;
+    if (t->groups)
+        return list_all(t, f, names_at(&f->groups, 0), &t->names, &t->ignored, e);
+    int rc = list_all(t, f, "", &all, &t->ignored, e);
+    if (rc == STK_OK)
+        rc = take_rows(t, f, &all, fields, e);
+    names_done(&all);
+    return rc;
+}
+
+int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e)
+{
+    bool settled = false;
+    struct names datasets = {0}, seen = {0};
+    int64_t others = 0;
+    int rc = take_options(t, query, &settled, e);
+    if (rc == STK_OK)
+        rc = hdf5_list(f->hdf5, t->group, &seen, &datasets, &f->groups, &others, e);
+    if (rc == STK_OK && !settled && datasets.n > 0) {
+        names_done(&f->groups);
+        f->groups = (struct names){0};
+    }
+    names_done(&datasets);
+    names_done(&seen);
+    if (rc == STK_OK && t->groups && f->groups.n == 0)
+        rc = error_set(e, STK_EUSAGE, "open", "has no groups that could be samples");
+    if (rc == STK_OK && !settled)
+        rc = settle(t, f, e);
+    if (rc == STK_OK)
+        rc = find_columns(t, f, o->fields, e);
+    return rc == STK_OK ? name_columns(t, e) : rc;
+}

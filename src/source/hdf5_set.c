@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hdf5_set.c -- HDF5 files as samples with columns.
+ *
+ * What samples are is settled in the first file; the others must have the same columns.
+ */
+#include "source/hdf5_set.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/npy.h"
+#include "base/size.h"
+#include "source/io.h"
+#include "source/picture.h"
+
+enum { KEPT_BYTES = 64 << 20, GROUPS_MOST = 1 << 24 };
+
+void hdf5_set_done(struct hdf5_set *t)
+{
+    for (int k = 0; t->files && k < t->n_files; k++) {
+        struct hdf5_file *f = &t->files[k];
+        for (size_t i = 0; f->arrays && i < f->n_arrays; i++)
+            hdf5_array_done(&f->arrays[i]);
+        free(f->arrays);
+        free(f->path);
+        names_done(&f->groups);
+        hdf5_close(f->hdf5);
+    }
+    free(t->files);
+    names_done(&t->names);
+    columns_done(&t->columns);
+    hdf5_rows_free(t->rows);
+    *t = (struct hdf5_set){0};
+}
+
+/* ------------------------------------------------------------------ values */
+
+const struct hdf5_file *hdf5_set_file(const struct hdf5_set *t, int64_t i)
+{
+    int low = 0, high = t->n_files;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (t->files[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &t->files[low];
+}
+
+const struct hdf5_array *hdf5_set_array(const struct hdf5_set *t, int64_t i, int c, int64_t *row)
+{
+    const struct hdf5_file *f = hdf5_set_file(t, i);
+    const int64_t at = i - f->first;
+    *row = t->groups ? 0 : at;
+    const struct hdf5_array *a = &f->arrays[t->groups ? at * t->columns.n + c : c];
+    return a->ndim > 0 ? a : NULL;
+}
+
+static bool is_far(const struct hdf5_array *a)
+{
+    return a->type == HDF5_VLEN || a->type == HDF5_VLEN_TEXT;
+}
+
+/* Without what text is padded with. */
+static size_t text_bytes(const struct hdf5_array *a, const uint8_t *p, size_t n)
+{
+    if (a->terminated)
+        return strnlen((const char *)p, n);
+    while (a->type == HDF5_TEXT && n > 0 && (p[n - 1] == 0 || (a->spaces && p[n - 1] == ' ')))
+        n--;
+    return n;
+}
+
+static const char *far_value(const struct hdf5_set *t, const struct hdf5_view *v, const struct hdf5_array *a,
+                             int64_t row, int64_t max_bytes, struct buf *b, size_t *begin, size_t *n)
+{
+    struct hdf5_far far;
+    const char *why = hdf5_row_far(t->rows, v, a, row, &far);
+    *begin = *n = 0;
+    if (why)
+        return why;
+    if (far.bytes > (uint64_t)max_bytes)
+        return "has more bytes than max_bytes allows";
+    if (far.bytes == 0)
+        return buf_reserve(b, IO_SLACK) ? HDF5_NO_MEMORY : NULL;
+    *n = far.bytes;
+    why = hdf5_heap_read(v, far.heap, far.object, far.bytes, IO_SLACK, b, begin);
+    if (!why && a->swapped)
+        npy_swap(b->data + *begin, *n / dtype_bytes(a->dtype), dtype_bytes(a->dtype));
+    return why;
+}
+
+const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+                           const uint8_t **p, size_t *n)
+{
+    int64_t row;
+    const struct hdf5_view *v = hdf5_view(hdf5_set_file(t, i)->hdf5);
+    const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
+    size_t begin = 0;
+    const char *why = NULL;
+    *p = NULL;
+    *n = 0;
+    if (!a)
+        return NULL;
+    if (is_far(a)) {
+        why = far_value(t, v, a, row, max_bytes, b, &begin, n);
+    } else {
+        *n = a->row_bytes;
+        if (*n > (uint64_t)max_bytes)
+            why = "has more bytes than max_bytes allows";
+        else
+            why = buf_reserve(b, *n + IO_SLACK) ? HDF5_NO_MEMORY : hdf5_row(t->rows, v, a, row, b->data);
+    }
+    if (why)
+        return why;
+    *p = b->data + begin;
+    memset(b->data + begin + *n, 0, IO_SLACK);
+    if (a->type == HDF5_TEXT || a->type == HDF5_VLEN_TEXT)
+        *n = text_bytes(a, *p, *n);
+    b->len = begin + *n;
+    return NULL;
+}
+
+int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c)
+{
+    int64_t row;
+    struct hdf5_far far;
+    const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
+    if (!a || !is_far(a))
+        return a ? (int64_t)a->row_bytes : -1;
+    const char *why = hdf5_row_far(t->rows, hdf5_view(hdf5_set_file(t, i)->hdf5), a, row, &far);
+    return why || far.bytes > INT64_MAX / 2 ? -1 : (int64_t)far.bytes;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int describe(const struct hdf5_set *t, const struct hdf5_file *f, const char *group, const char *name,
+                    struct hdf5_array *out, stk_error *e)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
+    int rc = hdf5_describe(f->hdf5, path, t->groups, out, e);
+    if (rc == STK_OK && out->type != HDF5_NUMBERS && out->row_bytes != out->item)
+        rc = error_set(e, STK_EDATA, "open", "has several texts or sequences in each row; one is possible");
+    if (rc == STK_OK && out->ndim == 0)
+        rc = error_set(e, STK_EDATA, "open", "is a single value; its first dimension would be the samples");
+    if (rc == STK_OK && out->row_bytes == 0)
+        rc = error_set(e, STK_EDATA, "open", "has rows without elements");
+    if (rc == STK_OK)
+        return STK_OK;
+    hdf5_array_done(out);
+    *out = (struct hdf5_array){0};
+    return hdf5_about(path, e);
+}
+
+static int make_arrays(struct hdf5_file *f, size_t n, stk_error *e)
+{
+    f->arrays = calloc(n ? n : 1, sizeof *f->arrays);
+    if (!f->arrays)
+        return error_nomem(e, "open", size_mul(n, sizeof *f->arrays));
+    f->n_arrays = n;
+    return STK_OK;
+}
+
+/* Rows: one array a column, all of the same length. */
+static int describe_rows(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    int rc = make_arrays(f, t->names.n, e);
+    for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
+        const char *name = names_at(&t->names, c);
+        rc = describe(t, f, "", name, &f->arrays[c], e);
+        const int64_t rows = f->arrays[c].shape[0];
+        if (rc == STK_OK && c > 0 && rows != f->count)
+            rc = error_set(e, STK_EUSAGE, "open", "%s has %lld rows, but %s has %lld", name, (long long)rows,
+                           names_at(&t->names, 0), (long long)f->count);
+        f->count = rows;
+    }
+    return rc;
+}
+
+/* Groups: what one of them lacks its sample lacks. */
+static int describe_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    f->count = f->groups.n;
+    int rc = f->groups.n > GROUPS_MOST ? error_set(e, STK_EUSAGE, "open", "has more than %d groups", GROUPS_MOST)
+                                       : make_arrays(f, (size_t)f->count * t->names.n, e);
+    for (uint32_t i = 0; i < f->groups.n && rc == STK_OK; i++)
+        for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
+            struct hdf5_array *a = &f->arrays[(size_t)i * t->names.n + c];
+            rc = describe(t, f, names_at(&f->groups, i), names_at(&t->names, c), a, e);
+            rc = rc == STK_EDATA ? STK_OK : rc;
+        }
+    return rc;
+}
+
+static bool needs_libhdf5(const struct hdf5_file *f)
+{
+    for (size_t i = 0; i < f->n_arrays; i++)
+        if (f->arrays[i].foreign)
+            return true;
+    return false;
+}
+
+static int open_file(struct hdf5_set *t, struct hdf5_file *f, const char *path, const struct source_options *o,
+                     const char *query, stk_error *e)
+{
+    f->path = strdup(path);
+    if (!f->path)
+        return error_nomem(e, "open", strlen(path));
+    int rc = hdf5_open(&f->hdf5, path, e);
+    if (rc == STK_OK && f == t->files)
+        rc = hdf5_find(t, f, o, query, e);
+    else if (rc == STK_OK && t->groups)
+        rc = hdf5_find_groups(t, f, e);
+    if (rc == STK_OK)
+        rc = t->groups ? describe_groups(t, f, e) : describe_rows(t, f, e);
+    if (rc == STK_OK && !needs_libhdf5(f))
+        hdf5_settle(f->hdf5);
+    if (rc != STK_OK)
+        error_at(e, path, -1);
+    f->first = t->count;
+    t->count += f->count;
+    return rc;
+}
+
+/* ------------------------------------------------------------------ columns */
+
+/* Whether the bytes of the first sample that has any begin like a picture. */
+static bool looks_like_picture(const struct hdf5_set *t, int c)
+{
+    enum { LOOKS = 8 };
+    struct buf b = {0};
+    const uint8_t *p = NULL;
+    size_t n = 0;
+    for (int64_t i = 0; i < t->count && i < LOOKS && n == 0; i++)
+        if (hdf5_set_value(t, i, c, INT32_MAX, &b, &p, &n))
+            n = 0;
+    const bool is = n > 0 && picture_magic(p, n);
+    buf_done(&b);
+    return is;
+}
+
+/* What the first sample that has it says of a column. */
+static void first_form(const struct hdf5_set *t, int c, const struct hdf5_array *a, struct column *out)
+{
+    out->kind = a->type == HDF5_TEXT || a->type == HDF5_VLEN_TEXT ? STK_TEXT
+                : a->type == HDF5_BLOCK                           ? STK_BYTES
+                                                                  : STK_TENSOR;
+    out->dtype = a->dtype;
+    out->ndim = out->kind == STK_TENSOR ? a->ndim - 1 : 0;
+    for (int d = 0; d < out->ndim; d++)
+        out->shape[d] = a->shape[d + 1];
+    if (a->type == HDF5_VLEN) {
+        out->ndim = 1;
+        out->shape[0] = -1;
+    }
+    if (hdf5_may_be_encoded(a) && looks_like_picture(t, c)) {
+        out->kind = STK_IMAGE;
+        out->ndim = 0;
+    }
+}
+
+/* The same of every other array: what differs is -1. */
+static int join_forms(const struct hdf5_array *first, const struct hdf5_array *a, struct column *out, stk_error *e)
+{
+    if (a->type != first->type || a->dtype != first->dtype || (out->kind != STK_IMAGE && a->ndim != first->ndim))
+        return error_set(e, STK_EUSAGE, "open", "%s is not of the same type everywhere", out->name);
+    for (int d = 0; d < out->ndim && a->type == HDF5_NUMBERS; d++)
+        if (a->shape[d + 1] != out->shape[d])
+            out->shape[d] = -1;
+    return STK_OK;
+}
+
+static int form_column(struct hdf5_set *t, int c, stk_error *e)
+{
+    struct column *out = &t->columns.of[c];
+    const struct hdf5_array *first = NULL;
+    int rc = STK_OK;
+    for (int k = 0; k < t->n_files; k++)
+        for (size_t i = (size_t)c; i < t->files[k].n_arrays && rc == STK_OK; i += (size_t)t->columns.n) {
+            const struct hdf5_array *a = &t->files[k].arrays[i];
+            if (a->ndim > 0 && !first)
+                first_form(t, c, first = a, out);
+            else if (a->ndim > 0)
+                rc = join_forms(first, a, out, e);
+        }
+    if (rc == STK_OK && !first)
+        rc = error_set(e, STK_EUSAGE, "open", "has no %s that can be read", names_at(&t->names, (uint32_t)c));
+    return rc;
+}
+
+/* One column of pixels is the picture: the one that was named, or the first, unless a picture is there in bytes. */
+static void find_pixels(struct hdf5_set *t)
+{
+    int found = -1;
+    for (int c = 0; c < t->columns.n; c++) {
+        struct column *one = &t->columns.of[c];
+        if (one->kind == STK_IMAGE)
+            return;
+        int64_t row;
+        const struct hdf5_array *a = hdf5_set_array(t, 0, c, &row);
+        bool fixed = true;
+        for (int d = 0; d < one->ndim; d++)
+            fixed &= one->shape[d] > 0 && one->shape[d] < INT32_MAX / 4;
+        if (!a || !fixed || !hdf5_is_pixels(a, one->name))
+            continue;
+        if (found < 0 || strcmp(one->name, "image") == 0)
+            found = c;
+    }
+    if (found < 0)
+        return;
+    struct column *one = &t->columns.of[found];
+    one->kind = STK_IMAGE;
+    if (one->ndim == 2)
+        one->shape[2] = 1;
+    one->ndim = 3;
+}
+
+static void find_label(struct hdf5_set *t)
+{
+    for (int c = 0; c < t->columns.n; c++) {
+        int64_t row;
+        const struct hdf5_array *a = hdf5_set_array(t, 0, c, &row);
+        if (a && hdf5_is_label(a, t->columns.of[c].name)) {
+            t->columns.of[c].label = true;
+            return;
+        }
+    }
+}
+
+int hdf5_set_open(struct hdf5_set *t, const struct source_options *o, const struct names *paths, const char *query,
+                  stk_error *e)
+{
+    t->rows = hdf5_rows_new(KEPT_BYTES);
+    t->files = calloc(paths->n, sizeof *t->files);
+    if (!t->rows || !t->files)
+        return error_nomem(e, "open", paths->n * sizeof *t->files);
+    int rc = STK_OK;
+    for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++) {
+        t->n_files++;
+        t->files[i].hdf5 = NULL;
+        rc = open_file(t, &t->files[i], names_at(paths, i), o, query, e);
+    }
+    if (rc == STK_OK && t->count < 1)
+        rc = error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+    for (int c = 0; c < t->columns.n && rc == STK_OK; c++)
+        rc = form_column(t, c, e);
+    if (rc == STK_OK) {
+        find_pixels(t);
+        find_label(t);
+    }
+    return rc;
+}

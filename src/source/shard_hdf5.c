@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_hdf5.c -- HDF5 files as a source: hdf5_set.c says which samples and columns there are.
+ *
+ * Columns whose rows are as the batch has them are copied straight into it; pictures in bytes go to where files go, the
+ * rest into cells. Labels are read when the source is opened, since they are asked for without reading.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "source/arrays.h"
+#include "source/hdf5_set.h"
+#include "source/index.h"
+#include "source/io.h"
+
+enum { ROWS_HASHED = 64 };
+
+struct state {
+    struct hdf5_set set;
+    int column[FIELD_MAX]; /* of every field */
+    int label;             /* column; -1: none */
+    int64_t *labels;
+    struct source_tally tally;
+};
+
+static const struct hdf5_set *set_of(const struct source *s)
+{
+    return &((const struct state *)s->state)->set;
+}
+
+/* ------------------------------------------------------------------ names */
+
+static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct hdf5_set *t = set_of(s);
+    const struct hdf5_file *f = hdf5_set_file(t, i);
+    const int length =
+        t->groups ? snprintf(buf, n, "%s/%s%s", f->path, t->group, names_at(&f->groups, (uint32_t)(i - f->first)))
+                  : snprintf(buf, n, "%s row %lld", f->path, (long long)(i - f->first));
+    return length > 0 ? (size_t)length : 0;
+}
+
+static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct hdf5_set *t = set_of(s);
+    const struct hdf5_file *f = hdf5_set_file(t, i);
+    const char *slash = strrchr(f->path, '/');
+    const int length = t->groups ? snprintf(buf, n, "%s", names_at(&f->groups, (uint32_t)(i - f->first)))
+                                 : snprintf(buf, n, "%s:%lld", slash ? slash + 1 : f->path, (long long)(i - f->first));
+    return length > 0 ? (size_t)length : 0;
+}
+
+static int64_t label(const struct source *s, int64_t i)
+{
+    const struct state *d = s->state;
+    return d->labels ? d->labels[i] : -1;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static int fails(const struct hdf5_set *t, int c, const char *why, stk_error *e)
+{
+    if (why == HDF5_NO_MEMORY)
+        return error_nomem(e, "read", 0);
+    return error_set(e, STK_EDATA, "read", "%s: %s", names_at(&t->names, (uint32_t)c), why);
+}
+
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+{
+    (void)r;
+    const struct state *d = s->state;
+    const int c = d->column[f];
+    int64_t row;
+    if (s->fields[f].label) {
+        const int64_t value = label(s, i);
+        memcpy(to, &value, sizeof value);
+        return STK_OK;
+    }
+    const struct hdf5_array *a = hdf5_set_array(&d->set, i, c, &row);
+    if (!a)
+        return fails(&d->set, c, "the sample has none", e);
+    const struct hdf5_view *v = hdf5_view(hdf5_set_file(&d->set, i)->hdf5);
+    const char *why = hdf5_row(d->set.rows, v, a, row, to);
+    return why ? fails(&d->set, c, why, e) : STK_OK;
+}
+
+static int read_picture(const struct source *s, struct reading *r, int64_t i, int c, stk_error *e)
+{
+    const struct state *d = s->state;
+    r->file.len = 0;
+    const char *why = hdf5_set_value(&d->set, i, c, s->max_bytes, &r->file, &r->bytes, &r->n_bytes);
+    if (!why && r->n_bytes == 0)
+        why = "the picture has no bytes";
+    return why ? fails(&d->set, c, why, e) : STK_OK;
+}
+
+/* The value of a field as a cell; its bytes are told by where they begin in r->made, which may still move. */
+static int read_cell(const struct source *s, struct reading *r, int64_t i, int f, size_t *at, stk_error *e)
+{
+    const struct state *d = s->state;
+    const int c = d->column[f];
+    struct cell *cell = &r->cells[f];
+    const uint8_t *p;
+    size_t n;
+    int64_t row;
+    const char *why = hdf5_set_value(&d->set, i, c, s->max_bytes, &r->file, &p, &n);
+    if (why)
+        return fails(&d->set, c, why, e);
+    *cell = (struct cell){0};
+    *at = SIZE_MAX;
+    if (!p)
+        return STK_OK;
+    *at = r->made.len;
+    const size_t room = (n + IO_SLACK + 7) / 8 * 8;
+    if (buf_reserve(&r->made, *at + room))
+        return error_nomem(e, "read", *at + room);
+    memcpy(r->made.data + *at, p, n);
+    memset(r->made.data + *at + n, 0, room - n);
+    r->made.len = *at + room;
+    cell->n = n;
+    const struct hdf5_array *a = hdf5_set_array(&d->set, i, c, &row);
+    if (d->set.columns.of[c].kind != STK_TENSOR)
+        return STK_OK;
+    cell->dtype = a->dtype;
+    cell->ndim = a->type == HDF5_VLEN ? 1 : a->ndim - 1;
+    memcpy(cell->shape, a->shape + 1, (size_t)(a->ndim - 1) * sizeof a->shape[0]);
+    if (a->type == HDF5_VLEN)
+        cell->shape[0] = (int64_t)(n / dtype_bytes(a->dtype));
+    return STK_OK;
+}
+
+/* The picture comes last: until then its memory serves the others. */
+static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    size_t at[FIELD_MAX];
+    int picture = -1, rc = STK_OK;
+    r->cold = false;
+    r->bytes = NULL;
+    r->n_bytes = 0;
+    r->label = label(s, i);
+    r->made.len = 0;
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++) {
+        at[f] = SIZE_MAX;
+        if (s->fields[f].kind == FIELD_ENCODED)
+            picture = f;
+        else if (s->fields[f].column >= 0)
+            rc = read_cell(s, r, i, f, &at[f], e);
+    }
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+        if (at[f] != SIZE_MAX)
+            r->cells[f].bytes = r->made.data + at[f];
+    if (rc == STK_OK && picture >= 0 && !r->rest)
+        rc = read_picture(s, r, i, s->fields[picture].column, e);
+    return rc;
+}
+
+/* Of what is not copied. */
+static int64_t bytes(const struct source *s, int64_t i)
+{
+    int64_t sum = 0;
+    for (int f = 0; f < s->n_fields; f++) {
+        const int64_t n = s->fields[f].column >= 0 ? hdf5_set_bytes(set_of(s), i, s->fields[f].column) : 0;
+        sum += n > 0 && n < INT64_MAX / 64 ? n : 0;
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ which state of which sample */
+
+static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
+{
+    const struct hdf5_file *f = hdf5_set_file(set_of(s), i);
+    struct watch now;
+    struct stat st;
+    if (fstat(hdf5_view(f->hdf5)->fd, &st) != 0 || !index_watch(&now, &st) || (r && now.seconds >= r->since))
+        return 0;
+    uint64_t h = hash_bytes(&now, sizeof now, hash_bytes(f->path, strlen(f->path), (uint64_t)st.st_size));
+    h = hash_mix(h, (uint64_t)(i - f->first));
+    for (int k = 0; k < s->n_fields; k++)
+        h = hash_mix(h, (uint64_t)s->fields[k].column);
+    return h ? h : 1;
+}
+
+/* Names, types and shapes of columns, and some values, spread over the whole. */
+static uint64_t fingerprint(const struct source *s)
+{
+    const struct hdf5_set *t = set_of(s);
+    const int64_t step = s->count / ROWS_HASHED + 1;
+    uint64_t h = hash_mix(hash_bytes("hdf5", 4, 0), (uint64_t)s->count);
+    struct buf b = {0};
+    for (int c = 0; c < t->columns.n; c++) {
+        const struct column *one = &t->columns.of[c];
+        h = hash_bytes(one->name, strlen(one->name), hash_mix(h, (uint64_t)one->dtype));
+        h = hash_bytes(one->shape, (size_t)one->ndim * sizeof one->shape[0], h);
+        for (int64_t i = 0; i < s->count; i += step) {
+            const uint8_t *p;
+            size_t n;
+            if (!hdf5_set_value(t, i, c, s->max_bytes, &b, &p, &n) && p)
+                h = hash_bytes(p, n, h);
+        }
+    }
+    buf_done(&b);
+    return h;
+}
+
+static const struct source_tally *tally(const struct source *s)
+{
+    return &((const struct state *)s->state)->tally;
+}
+
+static void close_hdf5(struct source *s)
+{
+    struct state *d = s->state;
+    if (!d)
+        return;
+    hdf5_set_done(&d->set);
+    free(d->labels);
+    free(d);
+    s->state = NULL;
+}
+
+static const struct source_ops ops = {
+    .close = close_hdf5,
+    .path = path,
+    .key = key,
+    .label = label,
+    .bytes = bytes,
+    .read = read_sample,
+    .identity = identity,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = tally,
+    .class_name = shard_class,
+};
+
+/* ------------------------------------------------------------------ opening */
+
+/* Labels of a file that lie in one place are read at once. */
+static const char *labels_of_file(struct state *d, const struct hdf5_file *f, uint8_t *stored)
+{
+    const struct hdf5_view *v = hdf5_view(f->hdf5);
+    const char *why = NULL;
+    int64_t row;
+    const struct hdf5_array *first = hdf5_set_array(&d->set, f->first, d->label, &row);
+    if (!d->set.groups && first->place == HDF5_IN_ONE && !first->foreign) {
+        struct hdf5_array all = *first;
+        all.row_bytes = (size_t)f->count * all.item;
+        return hdf5_row(d->set.rows, v, &all, 0, stored);
+    }
+    for (int64_t i = 0; i < f->count && !why; i++) {
+        const struct hdf5_array *a = hdf5_set_array(&d->set, f->first + i, d->label, &row);
+        why = a ? hdf5_row(d->set.rows, v, a, row, stored + (size_t)i * a->item) : "a sample has none";
+    }
+    return why;
+}
+
+static int read_labels(struct source *s, stk_error *e)
+{
+    struct state *d = s->state;
+    const struct hdf5_set *t = &d->set;
+    const stk_dtype type = t->columns.of[d->label].dtype;
+    const size_t item = dtype_bytes(type);
+    if (s->count > s->max_bytes / (int64_t)sizeof *d->labels)
+        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
+    d->labels = calloc((size_t)s->count, sizeof *d->labels);
+    uint8_t *stored = malloc((size_t)s->count * item);
+    int rc = d->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *d->labels);
+    for (int k = 0; k < t->n_files && rc == STK_OK; k++) {
+        const struct hdf5_file *f = &t->files[k];
+        const char *why = f->count > 0 ? labels_of_file(d, f, stored + (size_t)f->first * item) : NULL;
+        rc = why ? fails(t, d->label, why, e) : STK_OK;
+    }
+    for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
+        d->labels[i] = arrays_integer(type, stored + (size_t)i * item);
+    free(stored);
+    return rc == STK_OK ? arrays_check_labels(s, type, e) : rc;
+}
+
+/* Whether the rows of a column are what the field has of a sample. */
+static bool is_copied(const struct field *f, const struct column *c)
+{
+    bool same = c->dtype == f->dtype &&
+                (f->kind == FIELD_PIXELS || (f->kind == FIELD_TENSOR && c->kind == STK_TENSOR)) && c->ndim == f->ndim &&
+                !f->has_fill;
+    for (int d = 0; same && d < f->ndim; d++)
+        same = c->shape[d] == f->shape[d];
+    return same;
+}
+
+static int make_fields(struct source *s, const struct source_options *o, stk_error *e)
+{
+    struct state *d = s->state;
+    const int rc = columns_bind(s, &d->set.columns, o->fields, e);
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++) {
+        const int c = d->column[f] = s->fields[f].column;
+        if (c >= 0 && is_copied(&s->fields[f], &d->set.columns.of[c]))
+            s->fields[f].column = -1;
+    }
+    return rc;
+}
+
+int shard_hdf5_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                    stk_error *e)
+{
+    struct state *d = calloc(1, sizeof *d);
+    if (!d)
+        return error_nomem(e, "open", sizeof *d);
+    s->state = d;
+    s->ops = &ops;
+    s->kind = "HDF5 files";
+    int rc = hdf5_set_open(&d->set, o, paths, query, e);
+    if (rc != STK_OK)
+        return rc;
+    s->count = d->set.count;
+    d->label = -1;
+    d->tally.ignored_other = d->set.ignored;
+    for (int c = 0; c < d->set.columns.n; c++)
+        if (d->set.columns.of[c].label)
+            d->label = c;
+    for (int k = 0; k < d->set.n_files; k++)
+        d->tally.bytes += hdf5_view(d->set.files[k].hdf5)->size;
+    d->set.columns.labels = d->label >= 0;
+    if (d->label >= 0)
+        rc = read_labels(s, e);
+    return rc == STK_OK ? make_fields(s, o, e) : rc;
+}
