@@ -59,7 +59,7 @@ static const struct container containers[] = {
     {.prefix = "zip:", .what = "zip archives", .suffixes = {".zip"}, .magic = "PK\3\4", .magic_bytes = 4},
     {.prefix = "raw:", .what = "raw binary files", .open = shard_raw_open},
     {.prefix = "tokens:", .what = "token files", .open = shard_tokens_open},
-    {.prefix = "text:", .what = "lines of text"},
+    {.prefix = "text:", .what = "lines of text", .open = shard_text_open},
     {.prefix = "parquet:", .what = "Parquet files", .suffixes = {".parquet"}, .magic = "PAR1", .magic_bytes = 4},
     {.prefix = "arrow:", .what = "Arrow files", .suffixes = {".arrow"}, .magic = "ARROW1", .magic_bytes = 6},
 };
@@ -252,7 +252,10 @@ static int recognise_file(struct recognised *r, stk_error *e)
     if (picture_magic(first, n))
         return error_set(e, STK_EUSAGE, "open",
                          "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
-    if (is_list_suffix(r->path) || looks_like_list((const char *)first, n))
+    const bool list = looks_like_list((const char *)first, n);
+    if (!list && n > 0 && !memchr(first, 0, n) && ends_with(r->path, ".txt"))
+        return take_container(r, by_prefix("text:"), e);
+    if (list || is_list_suffix(r->path))
         return STK_OK;
     return error_set(e, STK_EUSAGE, "open", "is not recognised; %s read", READ_HERE);
 }

@@ -75,6 +75,8 @@ int shard_npz_open(struct source *s, const struct source_options *o, const struc
                    stk_error *e);
 int shard_raw_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
+int shard_text_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                    stk_error *e);
 int shard_tokens_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                       stk_error *e);
 
