@@ -151,11 +151,33 @@ typedef struct stk_row {
     void *to;               /* where the op's result goes: image->data itself when it works in place */
 } stk_row;
 
-/* A source of the caller's own, in one of two ways; both are called from many threads at once, and return
+/* What every sample has under a name: kind, and for numbers their type and the shape of one sample, -1 where samples
+ * differ. label: is what is called "label" unless fields say otherwise. */
+typedef struct stk_column {
+    const char *name;
+    stk_kind kind;
+    stk_dtype dtype;
+    int ndim;
+    const int64_t *shape;
+    int label;
+} stk_column;
+
+/* What one sample has of a column: numbers of a type, dense; or, without one, bytes, text or an encoded picture. */
+typedef struct stk_cell {
+    const void *bytes; /* NULL: it has none */
+    size_t n;          /* bytes */
+    stk_dtype dtype;
+    int ndim;
+    int64_t shape[8];
+} stk_cell;
+
+/* A source of the caller's own, in one of three ways; all are called from many threads at once, and return
  * STK_OK, or fill *e and return another code.
  * read() puts a pointer to the encoded bytes of a sample, valid until the next call from the same
  * thread slot. fill() writes a sample straight into the row of its batch: `fields` describes the arrays of one
- * sample (name, dtype, ndim, shape; dense), to[i] is where field i goes. */
+ * sample (name, dtype, ndim, shape; dense), to[i] is where field i goes. cells() puts what a sample has of some of the
+ * `columns` (their numbers are wanted[0] to wanted[n - 1]), valid as long as what read() puts; fields are made of them
+ * as stk_options.fields says. */
 typedef struct stk_source_hooks {
     void *user;
     int64_t (*count)(void *user);
@@ -164,6 +186,14 @@ typedef struct stk_source_hooks {
     const stk_array *fields;
     int n_fields;
     int (*fill)(void *user, const stk_row *row, void *const *to, stk_error *e);
+    const stk_column *columns;
+    int n_columns;
+    int (*cells)(void *user, int thread, int64_t sample, const int *wanted, int n, stk_cell *cells, stk_error *e);
+    /* With cells, where they are known: what a sample is called in errors (as snprintf), what the source is called, and
+     * a number that is another one when the data are. */
+    size_t (*key)(void *user, int64_t sample, char *buf, size_t n);
+    const char *kind;
+    uint64_t fingerprint;
 } stk_source_hooks;
 
 /* Runs on every finished row, and may change it in place. With a result (dtype, ndim, shape) it makes

@@ -49,8 +49,8 @@ static int check_source(const stk_options *o, stk_error *e)
         return usage(e, "no source: give source, sources, arrays or hooks");
     if (given > 1)
         return usage(e, "more than one of source, sources, arrays and hooks");
-    if (o->hooks && (!o->hooks->count || !o->hooks->read == !o->hooks->fill))
-        return usage(e, "hooks need count, and either read or fill");
+    if (o->hooks && (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1))
+        return usage(e, "hooks need count, and one of read, fill and cells");
     if (o->take < 0 || o->n_subset < 0 || o->n_arrays < 0 || o->n_classes < 0)
         return usage(e, "a count of samples, arrays or classes is negative");
     if (o->op && !o->op->run)

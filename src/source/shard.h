@@ -59,6 +59,7 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
 int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
 int shard_array_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);
+int shard_cells_open(struct source *s, const struct source_options *o, stk_error *e); /* hooks with cells */
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
 
 /* Containers: their files in order, and what stood behind the ?, or NULL. */

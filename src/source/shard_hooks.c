@@ -137,8 +137,10 @@ static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e
 
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
 {
-    if (!o->hooks->count || !o->hooks->read == !o->hooks->fill)
-        return error_set(e, STK_EUSAGE, "open", "hooks need count, and either read or fill");
+    if (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1)
+        return error_set(e, STK_EUSAGE, "open", "hooks need count, and one of read, fill and cells");
+    if (o->hooks->cells)
+        return shard_cells_open(s, o, e);
     const int64_t count = o->hooks->count(o->hooks->user);
     if (count <= 0)
         return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);

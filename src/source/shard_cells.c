@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_cells.c -- samples of named columns that the caller's own function gives: tables in foreign memory.
+ *
+ * cells() lends what it has until its next call from the same thread; numbers, text and bytes go from there into their
+ * rows. An encoded picture is copied into the thread's buffer first: decoders may read past its end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/field.h"
+#include "base/hash.h"
+#include "source/columns.h"
+#include "source/io.h"
+#include "source/shard.h"
+
+struct cells {
+    stk_source_hooks hooks;
+    int wanted[FIELD_MAX]; /* columns of the fields, in their order */
+    int picture;           /* field; -1: none */
+    int others[FIELD_MAX]; /* the same without the picture */
+    int n_others;
+};
+
+static void close_cells(struct source *s)
+{
+    struct cells *c = s->state;
+    if (c && c->hooks.close)
+        c->hooks.close(c->hooks.user);
+    free(c);
+    s->state = NULL;
+}
+
+static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct cells *c = s->state;
+    return c->hooks.key ? c->hooks.key(c->hooks.user, i, buf, n) : shard_path(s, i, buf, n);
+}
+
+static int64_t unknown(const struct source *s, int64_t i)
+{
+    (void)s, (void)i;
+    return -1;
+}
+
+static int call(const struct cells *c, int thread, int64_t i, const int *wanted, int n, stk_cell *to, stk_error *e)
+{
+    memset(to, 0, (size_t)n * sizeof *to);
+    error_clear(e);
+    const int rc = c->hooks.cells(c->hooks.user, thread, i, wanted, n, to, e);
+    return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's cells()");
+}
+
+static struct cell cell_of(const stk_cell *from)
+{
+    struct cell c = {.bytes = from->bytes, .n = from->n, .dtype = from->dtype, .ndim = from->ndim};
+    memcpy(c.shape, from->shape, sizeof c.shape);
+    return c;
+}
+
+static int too_large(const struct source *s, const char *name, size_t n, stk_error *e)
+{
+    return error_set(e, STK_EDATA, "read", "%s has %zu bytes, more than the %lld that max_bytes allows", name, n,
+                     (long long)s->max_bytes);
+}
+
+static int keep_picture(const struct source *s, struct reading *r, const stk_cell *c, stk_error *e)
+{
+    const char *name = s->fields[((const struct cells *)s->state)->picture].name;
+    if (!c->bytes || c->n == 0)
+        return error_set(e, STK_EDATA, "read", "there is no %s", name);
+    if (c->n > (size_t)s->max_bytes)
+        return too_large(s, name, c->n, e);
+    r->file.len = 0;
+    const int rc = r->allow ? r->allow(r->user, c->n + IO_SLACK, e) : STK_OK;
+    if (rc != STK_OK)
+        return rc;
+    if (buf_reserve(&r->file, c->n + IO_SLACK))
+        return error_nomem(e, "read", c->n);
+    memcpy(r->file.data, c->bytes, c->n);
+    memset(r->file.data + c->n, 0, IO_SLACK);
+    r->file.len = c->n;
+    r->bytes = r->file.data;
+    r->n_bytes = c->n;
+    return STK_OK;
+}
+
+static int read_cells(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const struct cells *c = s->state;
+    const bool rest = r->rest && c->picture >= 0;
+    stk_cell got[FIELD_MAX];
+    r->label = -1;
+    r->n_bytes = 0;
+    int rc = call(c, r->thread, i, rest ? c->others : c->wanted, rest ? c->n_others : s->n_fields, got, e);
+    for (int f = 0, k = 0; rc == STK_OK && f < s->n_fields; f++) {
+        if (rest && f == c->picture)
+            continue;
+        const stk_cell *one = &got[k++];
+        r->cells[f] = cell_of(one);
+        if (f == c->picture && s->fields[f].kind == FIELD_ENCODED)
+            rc = keep_picture(s, r, one, e);
+        else if (one->n > (size_t)s->max_bytes)
+            rc = too_large(s, s->fields[f].name, one->n, e);
+    }
+    return rc;
+}
+
+/* Pixels as they lie in the table. */
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+{
+    const struct cells *c = s->state;
+    stk_cell got;
+    const int rc = call(c, r->thread, i, &c->wanted[f], 1, &got, e);
+    const struct cell cell = cell_of(&got);
+    return rc == STK_OK ? field_store(&s->fields[f], &cell, to, e) : rc;
+}
+
+static uint64_t fingerprint(const struct source *s)
+{
+    const struct cells *c = s->state;
+    return hash_mix(hash_bytes("cells", 5, c->hooks.fingerprint), (uint64_t)s->count);
+}
+
+static const struct source_ops ops = {
+    .close = close_cells,
+    .path = key,
+    .key = key,
+    .label = unknown,
+    .bytes = unknown,
+    .read = read_cells,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = shard_tally,
+    .class_name = shard_class,
+};
+
+/* ------------------------------------------------------------------ opening */
+
+static int take_column(struct columns *to, const stk_column *from, stk_error *e)
+{
+    struct column c = {.kind = from->kind, .dtype = from->dtype, .ndim = from->ndim, .label = from->label != 0};
+    if (!from->name || !from->name[0] || from->ndim < 0 || from->ndim > FIELD_DIMS || (from->ndim > 0 && !from->shape))
+        return error_set(e, STK_EUSAGE, "open", "column %d needs a name, and a shape of at most %d dimensions", to->n,
+                         FIELD_DIMS);
+    snprintf(c.name, sizeof c.name, "%s", from->name);
+    for (int d = 0; d < from->ndim; d++)
+        c.shape[d] = from->shape[d];
+    return columns_add(to, &c) ? error_nomem(e, "open", sizeof c) : STK_OK;
+}
+
+static int bind(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const stk_source_hooks *h = o->hooks;
+    struct columns columns = {0};
+    int rc = STK_OK;
+    for (int i = 0; i < h->n_columns && rc == STK_OK; i++)
+        rc = take_column(&columns, &h->columns[i], e);
+    if (rc == STK_OK)
+        rc = columns_bind(s, &columns, o->fields, e);
+    columns_done(&columns);
+    return rc;
+}
+
+int shard_cells_open(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const stk_source_hooks *h = o->hooks;
+    if (h->n_columns < 1 || !h->columns)
+        return error_set(e, STK_EUSAGE, "open", "hooks with cells need columns");
+    const int64_t count = h->count(h->user);
+    if (count <= 0)
+        return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
+    const int rc = bind(s, o, e);
+    if (rc != STK_OK)
+        return rc;
+    struct cells *c = calloc(1, sizeof *c);
+    if (!c)
+        return error_nomem(e, "open", sizeof *c);
+    c->hooks = *h;
+    c->picture = -1;
+    for (int f = 0; f < s->n_fields; f++) {
+        c->wanted[f] = s->fields[f].column;
+        if (s->fields[f].what == STK_IMAGE)
+            c->picture = f;
+        else
+            c->others[c->n_others++] = s->fields[f].column;
+    }
+    s->state = c;
+    s->ops = &ops;
+    s->kind = h->kind ? h->kind : "hooks";
+    s->count = count;
+    return STK_OK;
+}

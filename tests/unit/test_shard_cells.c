@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_shard_cells.c -- tables of the caller's own: columns, fields made of them, and a loader over them. */
+#include "stoker.h"
+#include "test.h"
+
+enum { ROWS = 20 };
+
+struct mine {
+    int closed, fails, missing;
+    float x[ROWS][2];
+    int32_t label[ROWS];
+    char text[ROWS][8];
+    int64_t ids[ROWS * ROWS];
+};
+
+static int64_t count(void *user)
+{
+    (void)user;
+    return ROWS;
+}
+
+static int cells(void *user, int thread, int64_t i, const int *wanted, int n, stk_cell *to, stk_error *e)
+{
+    struct mine *m = user;
+    (void)thread;
+    if (i == m->fails) {
+        snprintf(e->reason, sizeof e->reason, "row %d is gone", (int)i);
+        return STK_EDATA;
+    }
+    for (int k = 0; k < n; k++) {
+        if (wanted[k] == 0)
+            to[k] = (stk_cell){.bytes = m->x[i], .n = 8, .dtype = STK_FLOAT32, .ndim = 1, .shape = {2}};
+        else if (wanted[k] == 1)
+            to[k] = (stk_cell){.bytes = &m->label[i], .n = 4, .dtype = STK_INT32};
+        else if (wanted[k] == 2 && i != m->missing)
+            to[k] = (stk_cell){.bytes = m->text[i], .n = strlen(m->text[i])};
+        else if (wanted[k] == 3)
+            to[k] = (stk_cell){.bytes = m->ids, .n = (size_t)i * 8, .dtype = STK_INT64, .ndim = 1, .shape = {i}};
+    }
+    return STK_OK;
+}
+
+static void close_mine(void *user)
+{
+    ((struct mine *)user)->closed++;
+}
+
+static size_t key(void *user, int64_t i, char *buf, size_t n)
+{
+    (void)user;
+    return (size_t)snprintf(buf, n, "table row %d", (int)i);
+}
+
+static const int64_t two[] = {2}, any[] = {-1};
+static const stk_column columns[] = {
+    {.name = "x", .kind = STK_TENSOR, .dtype = STK_FLOAT32, .ndim = 1, .shape = two},
+    {.name = "y", .kind = STK_INT, .dtype = STK_INT32, .label = 1},
+    {.name = "caption", .kind = STK_TEXT},
+    {.name = "ids", .kind = STK_TENSOR, .dtype = STK_INT64, .ndim = 1, .shape = any},
+};
+
+static struct mine make(void)
+{
+    struct mine m = {.fails = -1, .missing = -1};
+    for (int i = 0; i < ROWS; i++) {
+        m.x[i][0] = (float)i;
+        m.x[i][1] = (float)-i;
+        m.label[i] = i % 3;
+        snprintf(m.text[i], sizeof m.text[i], "t%d", i);
+        m.ids[i] = 100 + i;
+    }
+    return m;
+}
+
+static stk_source_hooks hooks_of(struct mine *m)
+{
+    return (stk_source_hooks){.user = m,
+                              .count = count,
+                              .cells = cells,
+                              .close = close_mine,
+                              .columns = columns,
+                              .n_columns = 4,
+                              .key = key,
+                              .kind = "table"};
+}
+
+static void columns_become_fields(void)
+{
+    struct mine m = make();
+    const stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {.hooks = &h, .batch_size = 7, .threads = 2};
+    stk_loader *l;
+    stk_error e;
+    stk_batch *b;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_next(l, &b, &e), STK_OK);
+    CHECK_EQ(stk_n_fields(b), 4);
+    CHECK_STR(stk_field_at(b, 0)->name, "label");
+    CHECK_EQ(((const int64_t *)stk_field(b, "label")->data)[4], 1);
+    CHECK(((const float *)stk_field(b, "x")->data)[2 * 6 + 1] == -6.0f);
+    const int64_t *text = stk_field(b, "caption.offsets")->data, *ids = stk_field(b, "ids.offsets")->data;
+    CHECK_EQ(text[3], 6);
+    CHECK(memcmp((const char *)stk_field(b, "caption")->data + text[3], "t3", 2) == 0);
+    CHECK_EQ(ids[7], 21);
+    CHECK_EQ(((const int64_t *)stk_field(b, "ids")->data)[ids[3] + 2], 102);
+    CHECK_EQ(stk_field_kind(b, 2), STK_TEXT);
+    stk_release(b);
+    char name[64];
+    CHECK_EQ(stk_path(l, 3, name, sizeof name), 11);
+    CHECK_STR(name, "table row 3");
+    stk_close(l);
+    CHECK_EQ(m.closed, 1);
+}
+
+static void fields_choose(void)
+{
+    struct mine m = make();
+    const stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {
+        .hooks = &h, .batch_size = 5, .threads = 1, .fields = "words=caption:text ? \"\", ids:int32(*) pad=-1"};
+    m.missing = 2;
+    stk_loader *l;
+    stk_error e;
+    stk_batch *b;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_next(l, &b, &e), STK_OK);
+    CHECK_EQ(stk_n_fields(b), 2);
+    const int64_t *text = stk_field(b, "words.offsets")->data;
+    CHECK_EQ(text[3] - text[2], 0);
+    const stk_array *ids = stk_field(b, "ids");
+    CHECK_EQ(ids->ndim, 2);
+    CHECK_EQ(ids->shape[1], 4);
+    CHECK_EQ(((const int32_t *)ids->data)[4 * 1 + 1], -1);
+    stk_release(b);
+    stk_close(l);
+}
+
+static void failures_are_bad_samples(void)
+{
+    struct mine m = make();
+    const stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {.hooks = &h, .batch_size = 5, .threads = 1};
+    m.fails = 3;
+    m.missing = 7;
+    stk_loader *l;
+    stk_error e;
+    stk_batch *b;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_next(l, &b, &e), STK_EDATA);
+    CHECK(strstr(e.text, "table row 3: row 3 is gone"));
+    CHECK_EQ(stk_next(l, &b, &e), STK_EDATA);
+    CHECK(strstr(e.text, "there is no caption"));
+    CHECK_EQ(stk_next(l, &b, &e), STK_OK);
+    stk_release(b);
+    stk_close(l);
+}
+
+static void refused(void)
+{
+    struct mine m = make();
+    stk_source_hooks h = hooks_of(&m);
+    stk_options o = {.hooks = &h, .threads = 1, .fields = "capton:text"};
+    stk_loader *l;
+    stk_error e;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "caption"));
+    o.fields = NULL;
+    h.n_columns = 0;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK_EQ(m.closed, 2);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(columns_become_fields), T(fields_choose), T(failures_are_bad_samples), T(refused))
+}
