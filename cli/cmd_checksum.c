@@ -47,20 +47,49 @@ static uint64_t hash_number(uint64_t v, uint64_t seed)
     return stk_hash(bytes, sizeof bytes, seed);
 }
 
+/* Where a row of a field begins, and its bytes; those of a ragged field are told by what lies beside it. */
+static const char *row_of(const stk_batch *b, const stk_array *x, int64_t row, size_t *n)
+{
+    char beside[128];
+    *n = row_bytes(x);
+    snprintf(beside, sizeof beside, "%s.offsets", x->name);
+    const stk_array *offsets = stk_field(b, beside);
+    if (!offsets)
+        return (const char *)x->data + (size_t)row * *n;
+    const int64_t *at = offsets->data;
+    const char *p = (const char *)x->data + (size_t)at[row] * *n;
+    *n *= (size_t)(at[row + 1] - at[row]);
+    return p;
+}
+
+/* The lengths or shapes that belong to a field. */
+static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row, uint64_t h)
+{
+    static const char *const suffixes[] = {"lengths", "shapes"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char beside[128];
+        snprintf(beside, sizeof beside, "%s.%s", x->name, suffixes[i]);
+        const stk_array *y = stk_field(b, beside);
+        if (y)
+            h = stk_hash((const char *)y->data + (size_t)row * row_bytes(y), row_bytes(y), h);
+    }
+    return h;
+}
+
 /* All fields that the batch brings by itself, but those that number the samples. */
 static uint64_t hash_row(const stk_batch *b, int64_t row)
 {
     uint64_t h = 0;
     for (int i = 0; i < stk_n_fields(b); i++) {
         const stk_array *x = stk_field_at(b, i);
-        const size_t n = row_bytes(x);
-        const char *p = (const char *)x->data + (size_t)row * n;
+        size_t n;
+        const char *p = row_of(b, x, row, &n);
         int64_t label;
         if (strcmp(x->name, "label") == 0 && x->dtype == STK_INT64 && x->ndim == 1) {
             memcpy(&label, p, sizeof label);
             h = hash_number((uint64_t)label, h);
         } else {
-            h = stk_hash(p, n, h);
+            h = hash_beside(b, x, row, stk_hash(p, n, h));
         }
     }
     return h;

@@ -34,6 +34,7 @@ struct listing {
     struct progress progress;
     stk_overview o;
     char kind[64];
+    char fields[512];
     char **classes;
     int64_t *class_counts;
     int64_t samples, seen, unlabelled, n_bad;
@@ -52,6 +53,7 @@ static void begin(void *user, const stk_overview *o, const char *const *class_na
     struct listing *l = user;
     l->o = *o;
     snprintf(l->kind, sizeof l->kind, "%s", o->kind);
+    snprintf(l->fields, sizeof l->fields, "%s", o->fields ? o->fields : "");
     const int64_t take = l->a->o.take;
     l->samples = take > 0 && take < o->samples ? take : o->samples;
     const size_t n = (size_t)l->samples, k = (size_t)o->n_classes;
@@ -174,6 +176,9 @@ static void print_head(const struct listing *l)
     printf("%s, %s", out_count(l->seen).s, out_bytes(l->total_bytes).s);
     if (l->seen < l->o.samples)
         printf(" (of %s)", out_count(l->o.samples).s);
+    putchar('\n');
+    line("fields");
+    out_name(stdout, l->fields);
     putchar('\n');
     line("classes");
     printf("%s", out_count(l->o.n_classes).s);
@@ -372,6 +377,7 @@ static void print_json(struct listing *l)
     json_open(&j, NULL, '{');
     json_text(&j, "source", l->a->operand);
     json_text(&j, "kind", l->kind);
+    json_text(&j, "fields", l->fields);
     json_int(&j, "samples", l->seen);
     json_int(&j, "bytes", l->total_bytes);
     json_int(&j, "n_classes", l->o.n_classes);

@@ -65,6 +65,8 @@ const struct args_option args_common[] = {
     {"take", 0, ARGS_INT64, FOR_SOURCE, AT(o.take), 1, ANY, NULL, "N", "only the first N samples", "all"},
     {"classes", 0, ARGS_CLASSES, FOR_SOURCE, AT(o.classes), 0, 0, NULL, "NAMES",
      "fix the classes: a,b,c or @FILE with one a line", "as found"},
+    {"fields", 0, ARGS_TEXT, FOR_SOURCE, AT(o.fields), 0, 0, NULL, "TEXT",
+     "what of a sample is wanted, where there are columns: \"image=jpg, cls:int, caption:text\"", "all"},
     {"threads", 0, ARGS_INT, FOR_SOURCE, AT(o.threads), 0, INT32_MAX, NULL, "N", "that work",
      "all this process may use"},
     {"memory", 0, ARGS_SIZE, FOR_SOURCE, AT(o.memory), 0, 0, NULL, "SIZE", "for batches and scratch, as 512M or 2GiB",

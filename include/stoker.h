@@ -335,6 +335,8 @@ STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the cu
 STK_API int stk_n_classes(const stk_loader *l);
 STK_API const char *stk_class_name(const stk_loader *l, int i);
 STK_API uint64_t stk_fingerprint(const stk_loader *l);
+/* The fields of its batches, as in stk_options; returns the length as snprintf does. */
+STK_API size_t stk_fields(const stk_loader *l, char *buf, size_t n);
 /* Path of a sample, raw bytes, ended by 0; returns its length as snprintf does. */
 STK_API size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n);
 /* The same below the source's own folder: the key of the sample. */
@@ -472,6 +474,7 @@ typedef struct stk_overview {
     int index_cached;    /* the index came from the cache */
     double index_s;      /* how long the index took */
     int64_t index_bytes; /* memory it takes */
+    const char *fields;  /* as in stk_options */
 } stk_overview;
 
 typedef struct stk_scan_options {

@@ -111,13 +111,13 @@ static int lay_out(struct stk_loader *l, struct field *fields, int *n, stk_error
     if (*n + OWN_FIELDS > FIELD_MAX)
         return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
     l->picture = l->label = -1;
+    l->reads = source_reads(l->source);
     for (int i = 0; i < *n; i++) {
         fields[i] = *source_field(l->source, i);
         if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
             l->picture = i;
         else if (fields[i].label)
             l->label = i;
-        l->reads |= fields[i].column >= 0 && i != l->picture;
     }
     if (l->picture >= 0) {
         struct plan_options p = {

@@ -32,9 +32,11 @@ struct scan {
     stk_options options;
     bool decode;
     struct source *source;
+    int picture; /* the field that is one; -1: none */
     int64_t n;
     struct budget budget;
     struct desk *desks;
+    struct piece *scratch; /* of each thread */
     struct result *results;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
@@ -63,8 +65,33 @@ static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, st
                          e);
 }
 
+/* Whether everything but the picture can be made of what is read. */
+static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
+{
+    struct piece *scratch = &s->scratch[d->reading.thread];
+    const bool reads = source_reads(s->source);
+    int rc = reads && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
+    for (int f = 0; f < source_n_fields(s->source) && rc == STK_OK; f++) {
+        const struct field *field = source_field(s->source, f);
+        const struct cell *c = &d->reading.cells[f];
+        if (f == s->picture || field->label)
+            continue;
+        if (field->kind == FIELD_RAGGED)
+            rc = field_piece(field, c, scratch, e);
+        else if (piece_reserve(scratch, field->bytes))
+            rc = error_nomem(e, "read", field->bytes);
+        else if (field->column >= 0)
+            rc = field_store(field, c, scratch->data, e);
+        else
+            rc = source_copy(s->source, &d->reading, i, f, scratch->data, e);
+    }
+    return rc;
+}
+
 static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
 {
+    if (s->picture < 0)
+        return s->decode ? check_fields(s, d, i, e) : STK_OK;
     const struct decode_limits limits = options_limits(&s->options);
     struct head head = {0};
     int rc = STK_OK;
@@ -91,6 +118,8 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
         rc = decode_whole(d, &head, f, e);
+    if (rc == STK_OK && s->decode)
+        rc = check_fields(s, d, i, e);
     return rc;
 }
 
@@ -205,8 +234,11 @@ static int announce(const struct scan *s, const stk_scan_options *o, stk_error *
         return error_nomem(e, "scan", (size_t)n * sizeof *names);
     for (int i = 0; i < n; i++)
         names[i] = source_class(s->source, i);
+    char fields[2048];
+    source_fields_text(s->source, fields, sizeof fields);
     const stk_overview v = {
         .kind = source_kind(s->source),
+        .fields = fields,
         .samples = s->n,
         .bytes = t->bytes,
         .n_classes = n,
@@ -232,7 +264,8 @@ static int open_workers(struct scan *s, stk_error *e)
     const int n = s->options.threads;
     s->results = calloc(WINDOW, sizeof *s->results);
     s->desks = calloc((size_t)n, sizeof *s->desks);
-    if (!s->results || !s->desks)
+    s->scratch = calloc((size_t)n, sizeof *s->scratch);
+    if (!s->results || !s->desks || !s->scratch)
         return error_nomem(e, "scan", WINDOW * sizeof *s->results);
     for (int i = 0; i < n; i++) {
         const int rc = desk_init(&s->desks[i], i, &s->budget, true, s->options.cpu, e);
@@ -246,7 +279,10 @@ static void close_scan(struct scan *s)
 {
     for (int i = 0; s->desks && i < s->options.threads; i++)
         desk_done(&s->desks[i]);
+    for (int i = 0; s->scratch && i < s->options.threads; i++)
+        piece_done(&s->scratch[i]);
     free(s->desks);
+    free(s->scratch);
     free(s->results);
     source_close(s->source);
     budget_done(&s->budget);
@@ -275,8 +311,12 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         rc = options_source(&s->options, &s->source, e);
     if (rc != STK_OK)
         return rc;
-    if (source_n_fields(s->source) == 0 || source_field(s->source, 0)->kind != FIELD_ENCODED)
-        return error_set(e, STK_EUSAGE, "scan", "this source has no encoded pictures to look at");
+    if (source_fills(s->source))
+        return error_set(e, STK_EUSAGE, "scan", "samples that fill() makes cannot be looked at");
+    s->picture = -1;
+    for (int f = 0; f < source_n_fields(s->source); f++)
+        if (source_field(s->source, f)->kind == FIELD_ENCODED)
+            s->picture = f;
     s->n = s->options.subset ? s->options.n_subset : source_count(s->source);
     rc = options_check_subset(&s->options, source_count(s->source), e);
     if (rc != STK_OK)

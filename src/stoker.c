@@ -287,6 +287,11 @@ size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
     return 0;
 }
 
+size_t stk_fields(const stk_loader *l, char *buf, size_t n)
+{
+    return source_fields_text(l->source, buf, n);
+}
+
 size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n)
 {
     if (sample >= 0 && sample < source_count(l->source))

@@ -294,7 +294,7 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
 
 /* ------------------------------------------------------------------ ragged */
 
-static int reserve(struct piece *p, size_t n)
+int piece_reserve(struct piece *p, size_t n)
 {
     if (n <= p->cap)
         return 0;
@@ -316,7 +316,7 @@ void piece_done(struct piece *p)
 int piece_copy(struct piece *to, const struct piece *from)
 {
     const size_t n = from ? from->n : 0;
-    if (reserve(to, n))
+    if (piece_reserve(to, n))
         return -1;
     if (n > 0)
         memcpy(to->data, from->data, n);
@@ -357,7 +357,7 @@ int field_piece(const struct field *f, const struct cell *c, struct piece *to, s
     if (rc == STK_OK)
         rc = shape_of(f, &n, to, e);
     const size_t bytes = rc == STK_OK ? (size_t)n.count * dtype_bytes(f->dtype) : 0;
-    if (rc == STK_OK && reserve(to, bytes))
+    if (rc == STK_OK && piece_reserve(to, bytes))
         rc = error_nomem(e, "read", bytes);
     if (rc == STK_OK)
         rc = cast(n.at, n.dtype, (size_t)n.count, to->data, f->dtype, f->name, e);

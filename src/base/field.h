@@ -23,6 +23,8 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
 int field_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e);
 /* Makes `to` a copy of another one; from NULL: empty. 0, or -1: no memory. */
 int piece_copy(struct piece *to, const struct piece *from);
+/* Room for n bytes; 0, or -1. */
+int piece_reserve(struct piece *p, size_t n);
 void piece_done(struct piece *p);
 
 /* Whether a ragged field has more dimensions than the first that differ: then its values lie flat, and it has shapes.

@@ -338,3 +338,41 @@ int columns_bind(struct source *s, const struct columns *c, const char *fields, 
     }
     return rc;
 }
+
+/* ------------------------------------------------------------------ as text */
+
+static void write_shape(const struct field *f, struct buf *b)
+{
+    if (f->ndim == 0)
+        return;
+    for (int d = 0; d < f->ndim; d++) {
+        buf_add(b, d == 0 ? "(" : ",", 1);
+        if (f->shape[d] < 0)
+            buf_add(b, "*", 1);
+        else
+            buf_printf(b, "%lld", (long long)f->shape[d]);
+    }
+    buf_add(b, ")", 1);
+}
+
+size_t source_fields_text(const struct source *s, char *buf, size_t n)
+{
+    static const char *const kinds[] = {[STK_IMAGE] = "image", [STK_INT] = "int",   [STK_FLOAT] = "float",
+                                        [STK_BYTES] = "bytes", [STK_TEXT] = "text", [STK_JSON] = "json"};
+    struct buf b = {0};
+    for (int i = 0; i < s->n_fields; i++) {
+        const struct field *f = &s->fields[i];
+        buf_printf(&b, "%s%s:", i > 0 ? ", " : "", f->name);
+        if (f->what != STK_TENSOR && f->what != STK_KIND_DEFAULT) {
+            buf_add_str(&b, kinds[f->what]);
+            continue;
+        }
+        buf_add_str(&b, dtype_name(f->dtype));
+        write_shape(f, &b);
+        if (f->pad)
+            buf_add_str(&b, " pad");
+    }
+    const int length = snprintf(buf, n, "%.*s", (int)b.len, b.data ? (const char *)b.data : "");
+    buf_done(&b);
+    return length > 0 ? (size_t)length : 0;
+}

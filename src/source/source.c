@@ -234,6 +234,14 @@ const struct field *source_field(const struct source *s, int f)
     return &s->fields[f];
 }
 
+bool source_reads(const struct source *s)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].column >= 0 && s->fields[f].what != STK_IMAGE)
+            return true;
+    return false;
+}
+
 size_t source_path(const struct source *s, int64_t i, char *buf, size_t n)
 {
     return s->ops->path(s, i, buf, n);

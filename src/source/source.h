@@ -62,6 +62,9 @@ int source_parts(const struct source *s, const int64_t **first);
 /* The fields of every sample: the picture first, then "label", when there are any. */
 int source_n_fields(const struct source *s);
 const struct field *source_field(const struct source *s, int f);
+/* All of them in the form of stk_options.fields; the length as snprintf. */
+size_t source_fields_text(const struct source *s, char *buf, size_t n);
+bool source_reads(const struct source *s); /* some fields besides the picture come with source_read */
 
 /* Path of a sample as the user would type it, or "sample 17" where there are no files; returns
  * the length as snprintf does. */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fields_text.c -- the text that says which fields are wanted.
+ */
+#include <string.h>
+
+#include "source/fields_text.h"
+#include "test.h"
+
+static stk_error error;
+
+static struct field_text one(const char *text)
+{
+    struct field_text t = {0};
+    const char *at = text;
+    CHECK_EQ(fields_text_next(text, &at, &t, &error), STK_OK);
+    CHECK(at == NULL);
+    return t;
+}
+
+static void fails(const char *text, const char *words)
+{
+    struct field_text t;
+    const char *at = text;
+    int rc = STK_OK;
+    while (rc == STK_OK && at)
+        rc = fields_text_next(text, &at, &t, &error);
+    CHECK_EQ(rc, STK_EUSAGE);
+    const bool said = strstr(error.text, words) != NULL;
+    if (!said)
+        printf("said: %s\n", error.text);
+    CHECK(said);
+}
+
+static void names_and_columns(void)
+{
+    struct field_text t = one("jpg");
+    CHECK_STR(t.name, "jpg");
+    CHECK_STR(t.column, "jpg");
+    CHECK_EQ(t.kind, STK_KIND_DEFAULT);
+    t = one(" pixels = image/encoded : image ");
+    CHECK_STR(t.name, "pixels");
+    CHECK_STR(t.column, "image/encoded");
+    CHECK_EQ(t.kind, STK_IMAGE);
+    t = one("y=\"a, b: c\":int");
+    CHECK_STR(t.column, "a, b: c");
+    CHECK_EQ(t.kind, STK_INT);
+}
+
+static void types_and_shapes(void)
+{
+    struct field_text t = one("x:float32(28, 28)");
+    CHECK_EQ(t.kind, STK_TENSOR);
+    CHECK_EQ(t.dtype, STK_FLOAT32);
+    CHECK_EQ(t.ndim, 2);
+    CHECK_EQ(t.shape[1], 28);
+    t = one("x:int64(*)");
+    CHECK_EQ(t.shape[0], -1);
+    CHECK(!t.pads);
+    t = one("x:int64(*,4) pad=-1");
+    CHECK(t.pads);
+    CHECK_STR(t.pad, "-1");
+    CHECK_EQ(t.shape[1], 4);
+    t = one("x:uint8()");
+    CHECK(t.shaped && t.ndim == 0);
+    t = one("x:int ? -7");
+    CHECK(t.has_default);
+    CHECK_STR(t.otherwise, "-7");
+    t = one("c:text?\"\"");
+    CHECK(t.has_default);
+    CHECK_STR(t.otherwise, "");
+}
+
+static void several(void)
+{
+    const char *text = "a, b=c:int,d:text", *at = text;
+    struct field_text t;
+    const char *const names[] = {"a", "b", "d"};
+    for (int i = 0; i < 3; i++) {
+        CHECK(at != NULL);
+        CHECK_EQ(fields_text_next(text, &at, &t, &error), STK_OK);
+        CHECK_STR(t.name, names[i]);
+    }
+    CHECK(at == NULL);
+}
+
+static void what_is_refused(void)
+{
+    fails("", "a column expected at \"the end\"");
+    fails("a,,b", "a column expected");
+    fails("a,", "a column expected");
+    fails("a:flaot", "image, int, float");
+    fails("a:float32(0)", "above 0");
+    fails("a:float32(3", "\")\" expected");
+    fails("a:float32(1,1,1,1,1,1,1,1,1)", "fewer dimensions");
+    fails("a:text(3)", "no shape");
+    fails("a:int64(*) pad=", "a number expected");
+    fails("\"a", "closing quote");
+    fails("a:int64(3) b", "\",\" expected");
+    fails("a_name_of_more_than_sixty_three_bytes_which_is_what_the_fields_have_room_for", "a shorter name");
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(names_and_columns), T(types_and_shapes), T(several), T(what_is_refused))
+}
