@@ -88,6 +88,9 @@ struct record_format {
     int (*look)(const struct source *s, struct columns *c, stk_error *e);
     /* Once the fields are bound: makes what parse needs beside the sample, from malloc. NULL: nothing. */
     int (*ready)(const struct source *s, const struct columns *c, void **state, stk_error *e);
+    /* Makes of the parts what they stand for, in r->made, before they are taken for anything; NULL: they are as they
+     * lie. */
+    int (*unpack)(const struct source *s, struct reading *r, struct record *rec, stk_error *e);
     /* Fills r->cells[f] for every field f of s with a column, out of the parts; NULL: part p is column p. From many
      * threads; r->made is for what has to be made, and lives as long as the cells. */
     int (*parse)(const struct source *s, struct reading *r, const struct record *rec, stk_error *e);

@@ -68,6 +68,8 @@ int shard_tar_open(struct source *s, const struct source_options *o, const struc
 bool shard_record_is(const uint8_t *p, size_t n);
 int shard_record_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                       stk_error *e);
+int shard_zip_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                   stk_error *e);
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e);
 int shard_hdf5_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

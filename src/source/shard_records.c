@@ -207,8 +207,8 @@ static int read_apart(const struct plan_of_parts *p, const struct part *parts, i
     return STK_OK;
 }
 
-static int read_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
-                      stk_error *e)
+static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
+                       stk_error *e)
 {
     const struct shards *d = s->state;
     const struct records_index *x = &d->index;
@@ -249,6 +249,14 @@ static int read_parts(const struct source *s, struct reading *r, int64_t i, uint
         out->parts[part].extra = x->extra ? x->extra[i * (int64_t)x->head->n_parts + part] : (struct part_extra){0};
     }
     return STK_OK;
+}
+
+static int read_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
+                      stk_error *e)
+{
+    const struct shards *d = s->state;
+    const int rc = fetch_parts(s, r, i, wanted, out, e);
+    return rc == STK_OK && d->format->unpack ? d->format->unpack(s, r, out, e) : rc;
 }
 
 int records_read(const struct source *s, struct reading *r, int64_t i, struct record *out, stk_error *e)

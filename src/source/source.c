@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "source/gunzip.h"
 #include "source/index.h"
 #include "source/io.h"
 #include "source/recognise.h"
@@ -266,6 +267,8 @@ void reading_done(struct reading *r)
 {
     buf_done(&r->file);
     buf_done(&r->made);
+    gunzip_free(r->gunzip);
+    r->gunzip = NULL;
 }
 
 int source_read(const struct source *s, struct reading *r, int64_t i, stk_error *e)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/sample.h"
 
+struct gunzip;
 struct source;
 
 struct source_options {
@@ -83,6 +84,7 @@ struct reading {
     int64_t label;
     struct cell cells[FIELD_MAX]; /* of the fields that have a column */
     struct buf made;              /* for what is made of the file: inflated, put together; reused */
+    struct gunzip *gunzip;        /* for bare deflate; had when first needed */
     bool rest;                    /* to be read: all fields but the picture, whose bytes came from elsewhere */
     bool probe;                   /* whether `cold` is to be found out where that is possible */
     bool cold;                    /* storage had to be waited for */
