@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cast.h"
 #include "base/error.h"
 #include "base/npy.h"
 
@@ -119,6 +120,8 @@ static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dty
             memcpy(to, from, n * step);
         return STK_OK;
     }
+    if (cast_many(from, a, n, to, b))
+        return STK_OK;
     if (!castable(a) || !castable(b))
         return error_set(e, STK_EDATA, "read", "%s is %s, which is not converted to %s", name, dtype_name(a),
                          dtype_name(b));
