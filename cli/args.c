@@ -405,10 +405,21 @@ static int take_sources(struct args *a)
     return a->joined ? END_GOOD : END_MACHINE;
 }
 
+/* Of a command that needs both. */
+static int check_second(const struct args *a)
+{
+    const struct command *c = a->command;
+    if (!c->both || (a->second && a->second[0]))
+        return END_GOOD;
+    out_say(c->name, "which %s?  stoker %s %s %s; `stoker %s --help` has examples", c->second, c->name, c->operand,
+            c->second, c->name);
+    return END_USAGE;
+}
+
 static int check_operand(const struct args *a)
 {
     if (!a->command->operand || (a->operand && a->operand[0]))
-        return END_GOOD;
+        return check_second(a);
     const char *operand = a->command->operand;
     out_say(a->command->name, "what %s?  stoker %s %s; `stoker %s --help` has examples",
             strcmp(operand, "OUT") == 0   ? "folder to write to"

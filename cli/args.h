@@ -24,6 +24,14 @@ struct args_synth {
     int threads, force;
 };
 
+struct args_pack {
+    stk_to to;
+    stk_as as;
+    int quality, baseline, force, dry_run;
+    int64_t shard_size;
+    const char *resize;
+};
+
 /* Everything that can be typed; zero is the default unless the command says otherwise. */
 struct args {
     const struct command *command;
@@ -38,6 +46,7 @@ struct args {
     int columns, rows;
     int64_t index, epoch;
     struct args_synth synth;
+    struct args_pack pack;
     char *class_text; /* what o.classes points into */
     const char **class_names;
     const char **sources; /* all operands, when they are SRC */
@@ -96,6 +105,7 @@ struct args_option {
 struct command {
     const char *name, *operand;
     const char *second;  /* another operand, which may be missing; NULL: none */
+    int both;            /* it may not */
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
     int may_be_bad;      /* ends with 1 for bad samples */
@@ -107,7 +117,8 @@ struct command {
 };
 
 extern const struct args_option args_common[];
-extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache;
+extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache,
+    cmd_pack;
 
 /* Fills *a from what was typed after the command; END_GOOD, END_USAGE with words on stderr, or -1
  * when the help was asked for. args_done gives back what it holds in any case. */

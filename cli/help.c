@@ -113,7 +113,7 @@ void help_command(const struct command *c, FILE *f)
     out_paint(f, PAINT_BOLD);
     fprintf(f, "stoker %s%s%s", c->name, c->operand ? " " : "", c->operand ? c->operand : "");
     if (c->second)
-        fprintf(f, " [%s]", c->second);
+        fprintf(f, c->both ? " %s" : " [%s]", c->second);
     fputs(" [options]\n", f);
     out_paint(f, PAINT_PLAIN);
     fputs("  ", f);
@@ -146,8 +146,9 @@ void help_overview(const struct command *const *commands, FILE *f)
         if (i == 3)
             heading(f, "And then");
         char line[64];
-        snprintf(line, sizeof line, "stoker %s%s%s", commands[i]->name, commands[i]->operand ? " " : "",
-                 commands[i]->operand ? commands[i]->operand : "");
+        const struct command *c = commands[i];
+        snprintf(line, sizeof line, "stoker %s%s%s%s%s", c->name, c->operand ? " " : "", c->operand ? c->operand : "",
+                 c->both ? " " : "", c->both ? c->second : "");
         fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
     }
     fputs("\nSRC is a folder of class folders, a folder of pictures, or a list (.csv .tsv .jsonl .txt).\n"

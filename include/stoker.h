@@ -538,6 +538,68 @@ static inline int stk_encode(const uint8_t *pixels, int width, int height, int c
 }
 STK_API void stk_free(void *p);
 
+/* ------------------------------------------------------------------ packing */
+
+/* What pictures become. What neither changes its pixels nor its format keeps its very bytes. */
+typedef enum stk_as {
+    STK_AS_DEFAULT = 0, /* keep */
+    STK_AS_KEEP,        /* their own format; without resize and ops their very bytes */
+    STK_AS_JPEG,        /* JPEG of several scans: written anew with the same coefficients, in one */
+    STK_AS_WEBP,
+    STK_AS_PNG,
+    STK_AS_RAW, /* rows x columns x 3 bytes, as npy; all of one size */
+    STK_AS_DCT  /* JPEG without its codes: larger, decoded in a fraction of the time to the same pixels */
+} stk_as;
+
+typedef enum stk_to {
+    STK_TO_DEFAULT = 0, /* tar */
+    STK_TO_TAR,         /* shards as WebDataset has them: key.jpg, key.cls, ... */
+    STK_TO_TFRECORD,    /* shards of tf.train.Example */
+    STK_TO_HDF5,        /* data.h5: images, labels */
+    STK_TO_NPY,         /* images.npy, labels.npy; pictures of one size */
+    STK_TO_FOLDER       /* files, in class folders where there are classes */
+} stk_to;
+
+/* How far it is, or what it will take; what is not known yet is 0. */
+typedef struct stk_pack_report {
+    int64_t total;               /* samples to pack */
+    int64_t samples, bad;        /* packed; left out (on_error: skip) */
+    int64_t resumed;             /* of the samples: found there, from an earlier run */
+    int64_t bytes_in, bytes_out; /* read of the source; written */
+    int64_t shards;
+    double seconds;          /* of this run */
+    int64_t expected_bytes;  /* to be written in all, reckoned from a few samples */
+    double expected_seconds; /* that are left */
+    int64_t free_bytes;      /* on the disk of the target */
+} stk_pack_report;
+
+typedef struct stk_pack_options {
+    const char *out; /* a folder; made if need be */
+    stk_to to;
+    stk_as as;
+    int quality;        /* of JPEG and WebP, 1 to 100; 0: 90. WebP of 100 is without loss */
+    int64_t shard_size; /* bytes a shard may have; 0: 256 MiB. A larger sample has one of its own */
+    int resize_short;   /* pictures whose shorter side is longer than that become smaller; 0: none do */
+    int resize_long;    /* the same with the longer side; one of both */
+    int baseline;       /* with keep: JPEG of several scans as with STK_AS_JPEG */
+    int force;          /* begin anew where a pack with other options is; write beside other files */
+    /* Called from the calling thread, when all is known but nothing written, and for every sample; may be NULL.
+     * Non-zero stops: STK_STOPPED, and the same call goes on later. */
+    int (*begin)(void *user, const stk_pack_report *r);
+    int (*progress)(void *user, const stk_pack_report *r);
+    void *user;
+} stk_pack_options;
+
+/* Packs the samples of o->source (its take, subset, classes, ops, shuffle, seed, on_error, threads and memory count)
+ * into a folder. Ops must not be random. Stopped or killed, the same call goes on behind the last whole shard, and ends
+ * with the same bytes. r may be NULL. */
+STK_API int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *p, size_t p_size,
+                           stk_pack_report *r, size_t r_size, stk_error *e);
+static inline int stk_pack(const stk_options *o, const stk_pack_options *p, stk_pack_report *r, stk_error *e)
+{
+    return stk_pack_sized(o, sizeof *o, p, sizeof *p, r, sizeof *r, e);
+}
+
 /* ------------------------------------------------------------------ the library */
 
 STK_API const char *stk_version(void);

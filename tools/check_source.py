@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-STAGES = ("source", "decode", "transform", "batch", "cache", "deliver")
+STAGES = ("source", "decode", "transform", "batch", "cache", "deliver", "pack")
 FUNCTION_LINES, FILE_LINES = 100, 700  # longer is an error
 FUNCTION_MUCH, FILE_MUCH = 60, 450  # longer is a warning
 

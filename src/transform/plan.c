@@ -136,6 +136,11 @@ bool plan_settled(const struct plan *p)
     return p->head == p->ops.n;
 }
 
+const char *plan_random(const struct plan *p)
+{
+    return plan_settled(p) ? NULL : op_name(p->ops.op[p->head].kind);
+}
+
 static bool touches_pixels(const struct op *o)
 {
     return o->kind < OP_NORMALIZE;

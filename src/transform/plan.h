@@ -86,7 +86,8 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
  */
 int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e);
 int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
-bool plan_settled(const struct plan *p); /* no op draws: nothing is left for the rest but type and layout */
+bool plan_settled(const struct plan *p);       /* no op draws: nothing is left for the rest but type and layout */
+const char *plan_random(const struct plan *p); /* the name of the first op that draws; NULL: none does */
 int plan_head_channels(const struct plan *p);
 /* The ops of the head that touch pixels, in their text form; "": none, the picture as decoded. Returns a hash of it. */
 uint64_t plan_head_text(const struct plan *p, char *buf, size_t n);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_pack.c -- stoker pack: the work of every epoch done once, into files that any tool reads.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "json.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+#include "value.h"
+
+struct packing {
+    const struct args *a;
+    struct progress progress;
+    stk_pack_report before; /* what it will take */
+};
+
+/* Said before anything is written. */
+static int begin(void *user, const stk_pack_report *r)
+{
+    struct packing *p = user;
+    p->before = *r;
+    if (!p->a->json) {
+        fprintf(stderr, "%s, about %s to write", out_some(r->total, "sample", "samples").s,
+                out_bytes(r->expected_bytes).s);
+        if (r->expected_seconds >= 1)
+            fprintf(stderr, ", %s of work", out_seconds(r->expected_seconds).s);
+        fprintf(stderr, "; %s free\n", out_bytes(r->free_bytes).s);
+        if (r->resumed)
+            fprintf(stderr, "%s there already: going on behind them\n",
+                    out_some(r->resumed, "sample is", "samples are").s);
+    }
+    progress_begin(&p->progress, "pack", r->total);
+    return p->a->pack.dry_run || stop_asked();
+}
+
+static int at(void *user, const stk_pack_report *r)
+{
+    struct packing *p = user;
+    progress_at(&p->progress, r->samples + r->bad);
+    return stop_asked();
+}
+
+/* "short=256" or "long=500". */
+static int read_resize(const char *text, stk_pack_options *p)
+{
+    int64_t v;
+    if (!text)
+        return END_GOOD;
+    if (strncmp(text, "short=", 6) == 0 && value_int64(text + 6, 1, 65536, &v) == 0) {
+        p->resize_short = (int)v;
+        return END_GOOD;
+    }
+    if (strncmp(text, "long=", 5) == 0 && value_int64(text + 5, 1, 65536, &v) == 0) {
+        p->resize_long = (int)v;
+        return END_GOOD;
+    }
+    out_say("pack", "--resize does not understand '%s'; it takes short=256 or long=500", text);
+    return END_USAGE;
+}
+
+static void tell_json(const struct packing *p, const stk_pack_report *r, int complete)
+{
+    struct json j = {.f = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "source", p->a->operand);
+    json_text(&j, "output", p->a->second);
+    json_int(&j, "total", r->total);
+    json_int(&j, "samples", r->samples);
+    json_int(&j, "left_out", r->bad);
+    json_int(&j, "resumed", r->resumed);
+    json_int(&j, "source_bytes", r->bytes_in);
+    json_int(&j, "bytes", r->bytes_out);
+    json_int(&j, "shards", r->shards);
+    json_real(&j, "seconds", r->seconds);
+    json_int(&j, "expected_bytes", p->before.expected_bytes);
+    json_real(&j, "expected_seconds", p->before.expected_seconds);
+    json_int(&j, "free_bytes", p->before.free_bytes);
+    json_bool(&j, "complete", complete);
+    out_json_error(&j);
+    json_close(&j, '}');
+}
+
+static void tell(const struct packing *p, const stk_pack_report *r)
+{
+    out_name(stdout, p->a->second);
+    if (r->resumed == r->samples) {
+        printf(": %s, all there already\n", out_some(r->samples, "sample", "samples").s);
+        return;
+    }
+    printf(": %s", out_some(r->samples, "sample", "samples").s);
+    if (r->shards)
+        printf(" in %s", out_some(r->shards, "file", "files").s);
+    printf(", %s", out_bytes(r->bytes_out).s);
+    if (r->bytes_in > 0)
+        printf(" (%s of the %s before)", out_share((double)r->bytes_out, (double)r->bytes_in).s,
+               out_bytes(r->bytes_in).s);
+    printf(", packed in %s\n", out_seconds(r->seconds).s);
+    if (r->bad)
+        printf("%s left out\n", out_some(r->bad, "bad sample", "bad samples").s);
+}
+
+static int run(struct args *a)
+{
+    struct packing p = {.a = a};
+    struct out_log log;
+    stk_error e = {.sample = -1};
+    stk_pack_report r = {0};
+    stk_pack_options o = {.out = a->second,
+                          .to = a->pack.to,
+                          .as = a->pack.as,
+                          .quality = a->pack.quality,
+                          .shard_size = a->pack.shard_size,
+                          .baseline = a->pack.baseline,
+                          .force = a->pack.force,
+                          .begin = begin,
+                          .progress = at,
+                          .user = &p};
+    int end = read_resize(a->pack.resize, &o);
+    if (end != END_GOOD)
+        return end;
+    a->o.log = out_log_init(&log, "pack");
+    const int rc = stk_pack(&a->o, &o, &r, &e);
+    progress_end(&p.progress);
+    if (rc == STK_STOPPED && a->pack.dry_run && !stop_asked())
+        end = END_GOOD;
+    else if (rc == STK_STOPPED)
+        end = END_INTERRUPTED;
+    else if (rc != STK_OK)
+        end = out_fail("pack", rc, &e);
+    if (end == END_INTERRUPTED)
+        out_say("pack", "stopped at %s of %s samples; the same command goes on from the last whole file",
+                out_count(r.samples + r.bad).s, out_count(r.total).s);
+    if (a->json && (end == END_GOOD || end == END_INTERRUPTED))
+        tell_json(&p, &r, rc == STK_OK);
+    else if (!a->json && rc == STK_OK)
+        tell(&p, &r);
+    return end;
+}
+
+static const struct args_word targets[] = {{"tar", STK_TO_TAR, 0},       {"tfrecord", STK_TO_TFRECORD, 0},
+                                           {"hdf5", STK_TO_HDF5, 1},     {"npy", STK_TO_NPY, 0},
+                                           {"folder", STK_TO_FOLDER, 0}, {0}};
+static const struct args_word forms[] = {{"keep", STK_AS_KEEP, 0},
+                                         {"jpeg", STK_AS_JPEG, 0},
+                                         {"webp", STK_AS_WEBP, 0},
+                                         {"png", STK_AS_PNG, 0},
+                                         {"raw", STK_AS_RAW, 0},
+                                         {"dct", STK_AS_DCT, 1},
+                                         {0}};
+
+#define AT(member) offsetof(struct args, pack.member)
+static const struct args_option options[] = {
+    {"to", 0, ARGS_WORD, 0, AT(to), 0, 0, targets, "FORM", "tar, tfrecord, hdf5, npy or folder", "tar"},
+    {"as", 0, ARGS_WORD, 0, AT(as), 0, 0, forms, "FORM", "what pictures become: keep, jpeg, webp, png, raw or dct",
+     "keep"},
+    {"resize", 0, ARGS_TEXT, 0, AT(resize), 0, 0, NULL, "SIDE",
+     "short=256 or long=500: larger pictures become so small, none become larger", "as they are"},
+    {"quality", 0, ARGS_INT, 0, AT(quality), 1, 100, NULL, "N",
+     "of JPEG and WebP that have to be encoded; WebP of 100 is without loss", "90"},
+    {"shard-size", 0, ARGS_SIZE, 0, AT(shard_size), 0, 0, NULL, "SIZE", "of a tar or tfrecord file, at most", "256M"},
+    {"baseline", 0, ARGS_ON, 0, AT(baseline), 0, 0, NULL, NULL,
+     "JPEG of several scans (progressive) in one, without loss: larger by some percent, decoded sooner", NULL},
+    {"force", 0, ARGS_ON, 0, AT(force), 0, 0, NULL, NULL,
+     "begin anew where a pack with other options is, and write beside other files", NULL},
+    {"dry-run", 0, ARGS_ON, 0, AT(dry_run), 0, 0, NULL, NULL, "say what it would take, and write nothing", NULL},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker pack train/ packed",
+    "every file as it is, in tar shards of 256 MiB: what was a million files is a few hundred",
+    "stoker pack train/ small --resize short=256 --as jpeg --quality 92",
+    "what training would shrink in every epoch is shrunk once",
+    "stoker pack train/ raw --ops \"Resize(256) | CenterCrop(256)\" --as raw",
+    "pixels, ready to be cropped: no decoding at all in training, at many times the size",
+    "stoker pack train/ sure --shuffle --seed 7",
+    "shuffled for tools that read shards from front to back",
+    "stoker pack train/ records --to tfrecord",
+    "tf.train.Example with image/encoded, image/class/label, image/class/text",
+    NULL,
+};
+
+const struct command cmd_pack = {
+    .name = "pack",
+    .operand = "SRC",
+    .second = "OUT",
+    .both = 1,
+    .summary = "do the work of every epoch once, into files any tool reads",
+    .about =
+        "Writes the samples of a source into a folder: tar shards as WebDataset has them (KEY.jpg, KEY.cls, ...) and "
+        "stoker.json with the names of the classes and a checksum of every shard. Labels, keys and other fields "
+        "survive. Pictures keep their very bytes unless an option changes their pixels or their format. It says first "
+        "what it will take, and does not begin what the disk has no room for. Stopped in any way, the same command "
+        "goes on behind the last whole shard and ends with the same bytes. OUT is a source like any other.",
+    .may_be_bad = 1,
+    .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * numpy.h -- writes the head of an npy: numbers of this machine's order follow it, dense, the last index running
+ * fastest.
+ */
+#ifndef NUMPY_H
+#define NUMPY_H
+
+#include "base/buf.h"
+#include "base/sample.h"
+
+/* Behind what out holds; a multiple of 64 bytes. bfloat16, which NumPy has not, becomes "<V2". 0, or -1: no memory. */
+int numpy_head(struct buf *out, stk_dtype dtype, int ndim, const int64_t *shape);
+
+#endif

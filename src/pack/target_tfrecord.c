@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target_tfrecord.c -- shards of TFRecord: an Example a sample, under the names that TensorFlow's own data sets have.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "pack/example_out.h"
+#include "pack/target.h"
+
+static int begin(struct target *t, stk_error *e)
+{
+    t->state = calloc(1, sizeof(struct example_out));
+    return t->state ? STK_OK : error_nomem(e, "write", sizeof(struct example_out));
+}
+
+static void close_target(struct target *t)
+{
+    if (t->state)
+        example_out_done(t->state);
+    free(t->state);
+    t->state = NULL;
+}
+
+static void add_text(struct example_out *x, const char *name, const char *text)
+{
+    example_out_bytes(x, name, text, strlen(text));
+}
+
+static void add_picture(struct example_out *x, const struct packed *p)
+{
+    static const char *const formats[] = {
+        [STK_FORMAT_UNKNOWN] = "raw", [STK_JPEG] = "jpeg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
+    const struct packed_field *f = &p->fields[p->picture];
+    const int64_t w = p->w, h = p->h, channels = p->channels;
+    example_out_bytes(x, "image/encoded", packed_bytes(p, f) + f->numbers, f->n - f->numbers);
+    add_text(x, "image/format", formats[p->format]);
+    if (w > 0) {
+        example_out_ints(x, "image/height", &h, 1);
+        example_out_ints(x, "image/width", &w, 1);
+        example_out_ints(x, "image/channels", &channels, 1);
+    }
+}
+
+static void add_label(struct example_out *x, const struct target *t, int64_t label)
+{
+    example_out_ints(x, "image/class/label", &label, 1);
+    if (label < t->o.n_classes)
+        add_text(x, "image/class/text", t->o.classes[label]);
+}
+
+static int64_t whole_at(const uint8_t *p, stk_dtype t)
+{
+    int8_t i8;
+    int16_t i16;
+    uint16_t u16;
+    int32_t i32;
+    uint32_t u32;
+    int64_t i64;
+    switch (t) {
+    case STK_INT8:
+        memcpy(&i8, p, sizeof i8);
+        return i8;
+    case STK_INT16:
+        memcpy(&i16, p, sizeof i16);
+        return i16;
+    case STK_UINT16:
+        memcpy(&u16, p, sizeof u16);
+        return u16;
+    case STK_INT32:
+        memcpy(&i32, p, sizeof i32);
+        return i32;
+    case STK_UINT32:
+        memcpy(&u32, p, sizeof u32);
+        return u32;
+    case STK_INT64:
+    case STK_UINT64:
+        memcpy(&i64, p, sizeof i64);
+        return i64;
+    default:
+        return p[0];
+    }
+}
+
+/* Integers of any width become int64, float32 stays; what an Example has no numbers for is given as bytes. */
+static int add_numbers(struct example_out *x, const struct packed *p, const struct packed_field *f, stk_error *e)
+{
+    const uint8_t *from = packed_bytes(p, f) + f->numbers;
+    const size_t item = dtype_bytes(f->dtype), n = (f->n - f->numbers) / item;
+    if (f->dtype == STK_FLOAT16 || f->dtype == STK_BFLOAT16 || f->dtype == STK_FLOAT64) {
+        example_out_bytes(x, f->column, from, f->n - f->numbers);
+        return STK_OK;
+    }
+    int64_t *values = malloc(n * sizeof *values + 1);
+    if (!values)
+        return error_nomem(e, "write", n * sizeof *values);
+    if (f->dtype == STK_FLOAT32) {
+        memcpy(values, from, n * sizeof(float));
+        example_out_floats(x, f->column, (const float *)(const void *)values, n);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            values[i] = whole_at(from + i * item, f->dtype);
+        example_out_ints(x, f->column, values, n);
+    }
+    free(values);
+    return STK_OK;
+}
+
+static int add_others(struct example_out *x, const struct packed *p, stk_error *e)
+{
+    int rc = STK_OK;
+    for (int i = 0; i < p->n_fields && rc == STK_OK; i++) {
+        const struct packed_field *f = &p->fields[i];
+        if (i == p->picture || strcmp(f->name, "cls") == 0)
+            continue;
+        if (f->dtype)
+            rc = add_numbers(x, p, f, e);
+        else
+            example_out_bytes(x, f->column, packed_bytes(p, f), f->n);
+    }
+    return rc;
+}
+
+enum { BEFORE = 12, AFTER = 4 }; /* length and its checksum; checksum of the message */
+
+static void put_le(uint8_t *to, uint64_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
+}
+
+static int frame(struct buf *made, stk_error *e)
+{
+    const struct crc32c *crc = crc32c_choose(STK_CPU_DEFAULT);
+    uint8_t after[AFTER];
+    const size_t n = made->len - BEFORE;
+    put_le(made->data, n, 8);
+    put_le(made->data + 8, crc32c_masked(crc, made->data, 8), 4);
+    put_le(after, crc32c_masked(crc, made->data + BEFORE, n), sizeof after);
+    return buf_add(made, after, sizeof after) ? error_nomem(e, "write", made->len) : STK_OK;
+}
+
+static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_error *e)
+{
+    static const uint8_t blank[BEFORE];
+    struct example_out *x = t->state;
+    if (p->picture >= 0)
+        add_picture(x, p);
+    if (p->label >= 0)
+        add_label(x, t, p->label);
+    example_out_bytes(x, "image/filename", p->key.data, p->key.len);
+    int rc = add_others(x, p, e);
+    t->made.len = 0;
+    if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made)))
+        rc = error_nomem(e, "write", p->bytes.len);
+    if (rc == STK_OK)
+        rc = frame(&t->made, e);
+    *bytes = t->made.len;
+    return rc;
+}
+
+static int put(struct target *t, const struct packed *p, stk_error *e)
+{
+    (void)p;
+    return outfile_add(&t->file, t->made.data, t->made.len, e);
+}
+
+static int end(struct target *t, stk_error *e)
+{
+    (void)t;
+    (void)e;
+    return STK_OK;
+}
+
+const struct target_format target_tfrecord = {
+    .to = STK_TO_TFRECORD,
+    .name = "tfrecord",
+    .suffix = "tfrecord",
+    .measure = measure,
+    .begin = begin,
+    .write = put,
+    .end = end,
+    .close = close_target,
+};

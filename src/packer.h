@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packer.h -- what pack*.c share.
+ */
+#ifndef PACKER_H
+#define PACKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/budget.h"
+#include "desk.h"
+#include "pack/keys.h"
+#include "pack/target.h"
+#include "source/order.h"
+
+/* What one thread packs with. */
+struct pack_bench {
+    struct desk desk;
+    struct walk walk;
+};
+
+struct pack_slot;
+
+struct packer {
+    stk_options options;
+    stk_pack_options how;
+    struct source *source;
+    struct order order;
+    int64_t n;  /* positions */
+    bool names; /* samples are called by the names of their files */
+    struct budget budget;
+    struct pack_bench *benches;
+    struct target target;
+    struct keys keys;
+    const char **classes;
+    struct buf recipe;
+    stk_pack_report report;
+    uint64_t began_ns;
+
+    /* Between the threads that pack and the one that writes: see pack.c. */
+    pthread_mutex_t lock;
+    pthread_cond_t room, ready;
+    struct pack_slot *slots;
+    int64_t next, done;
+    size_t held, held_most; /* bytes in slots */
+    bool stopped;
+};
+
+/* pack_open.c: all that comes before the first sample. The closer takes what it leaves. */
+int packer_open(struct packer *p, stk_error *e);
+void packer_close(struct packer *p);
+/* Which sample stands at a position. */
+int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position);
+/* What the whole of it will take, from a few samples; STK_EIO when the disk has not so much. */
+int packer_estimate(struct packer *p, stk_error *e);
+
+/* pack_make.c: from the sample to its fields. Of out, the bytes' memory is used again. */
+int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e);
+/* The key under which it is written, in order. */
+int packer_key(struct packer *p, struct packed *s, stk_error *e);
+/* pack_picture.c: the picture at d->reading as a field of out. */
+int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e);
+/* The same for pixels in memory, of the source's field f. */
+int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e);
+/* Adds a field of n bytes to out, uninitialised where bytes is NULL; NULL: no memory. */
+struct packed_field *packer_field(struct packed *out, const char *name, const void *bytes, size_t n);
+
+#endif

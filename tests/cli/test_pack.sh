@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker pack
+. "$(dirname "$0")/lib.sh"
+make_photos
+
+# untar PACK FOLDER: the members of all shards, in a new folder.
+untar() {
+  rm -rf "$2" && mkdir "$2"
+  for f in "$1"/shard-*.tar; do tar -xf "$f" -C "$2" || fail "tar reads $f"; done
+}
+
+ends 0 "pack" "$stoker" pack photos kept
+says out '24 samples in 1 file' "what was made"
+says err '24 samples, about .* to write; .* free' "what it will take is said first"
+untar kept all
+find all -name '*.cls' | wc -l | grep -qx ' *24' || fail "a label each"
+find all -name '*.cls' -exec rm {} +
+diff -r -x .stoker-synth.json photos all >diff.txt || fail "the files come back as they were: $(head -n 1 diff.txt)"
+json kept/stoker.json "the note" 'd["format"] == "tar" and d["samples"] == 24 and len(d["classes"]) == 4 and sum(s["samples"] for s in d["shards"]) == 24'
+[ -z "$(find kept -name '.*' -type f)" ] || fail "nothing is left beside the shards"
+
+ends 0 "again" "$stoker" pack photos kept
+says out 'all there already' "nothing to do"
+ends 2 "other options" "$stoker" pack photos kept --as png
+says err 'was begun with as=keep, and this is as=png' "which option differs is said"
+ends 0 "force" "$stoker" pack photos kept --as png --force
+untar kept all
+[ "$(find all -name '*.png' | wc -l)" = 24 ] || fail "all are PNG"
+
+mkdir -p full && echo mine >full/mine.txt
+ends 2 "a folder with other files" "$stoker" pack photos full
+says err 'other files' "a folder with other files"
+[ "$(ls full)" = mine.txt ] || fail "nothing is written beside other files"
+
+# Small shards, in source order and shuffled; threads change nothing.
+ends 0 "shards" "$stoker" pack photos a --shard-size 40K --threads 1
+[ "$(ls a/shard-*.tar | wc -l)" -gt 3 ] || fail "several shards"
+ends 0 "shards, threads" "$stoker" pack photos b --shard-size 40K --threads 3
+diff -r a b >diff.txt || fail "threads change nothing: $(head -n 1 diff.txt)"
+ends 0 "shuffled" "$stoker" pack photos s1 --shuffle --seed 7 --json
+json out "pack --json" 'd["samples"] == 24 and d["complete"] and d["bytes"] > 0 and d["error"] is None'
+ends 0 "shuffled again" "$stoker" pack photos s2 --shuffle --seed 7
+diff -r s1 s2 >diff.txt || fail "the seed decides"
+ends 0 "another seed" "$stoker" pack photos s3 --shuffle --seed 8
+cmp -s s1/shard-000000.tar s3/shard-000000.tar && fail "another seed, another order"
+
+# Killed at ten moments, it ends with the same bytes.
+killed=0
+i=0
+while [ $i -lt 10 ]; do
+  i=$((i + 1))
+  "$stoker" pack photos k --shard-size 40K --resize short=64 >/dev/null 2>&1 &
+  pid=$!
+  sleep "0.0$((i * 7 % 10))"
+  kill -9 $pid 2>/dev/null && killed=$((killed + 1))
+  wait $pid 2>/dev/null
+done
+ends 0 "after $killed kills" "$stoker" pack photos k --shard-size 40K --resize short=64
+ends 0 "without kills" "$stoker" pack photos whole --shard-size 40K --resize short=64
+diff -r k whole >diff.txt || fail "killed and resumed: $(head -n 1 diff.txt)"
+
+# What pictures become.
+ends 0 "resize" "$stoker" pack photos small --resize long=48 --as jpeg --quality 80
+ends 0 "to a folder" "$stoker" pack photos folder --to folder --resize long=48
+ends 0 "ls of the folder" "$stoker" ls folder --json
+json out "sizes" 'd["samples"] == 24 and d["n_classes"] == 4' || true
+ends 0 "raw" "$stoker" pack photos raw --as raw --ops 'Resize(32) | CenterCrop(32)'
+untar raw all
+[ "$(find all -name '*.npy' | wc -l)" = 24 ] || fail "an npy each"
+ends 0 "npy" "$stoker" pack photos npy --to npy --ops 'Resize(32) | CenterCrop(32)'
+[ "$(wc -c <npy/images.npy)" = $((128 + 24 * 32 * 32 * 3)) ] || fail "one array"
+ends 1 "npy of several sizes" "$stoker" pack photos sizes --to npy
+says err 'one array takes one size' "npy of several sizes"
+ends 0 "tfrecord" "$stoker" pack photos records --to tfrecord --shard-size 40K
+[ "$(ls records/shard-*.tfrecord | wc -l)" -gt 3 ] || fail "several files of records"
+
+# What is refused.
+ends 2 "a random op" "$stoker" pack photos x --ops 'RandomCrop(32)'
+says err 'RandomCrop is random' "the random op is named"
+ends 2 "floats" "$stoker" pack photos x --ops Normalize
+ends 2 "resize" "$stoker" pack photos x --resize 256
+says err 'short=256 or long=500' "how resize is typed"
+ends 2 "no target" "$stoker" pack photos
+says err 'which OUT' "the target is asked for"
+ends 3 "no source" "$stoker" pack nowhere x
+[ ! -e x ] || fail "what is refused leaves nothing"
+ends 0 "dry run" "$stoker" pack photos dry --dry-run
+[ ! -e dry ] || fail "a dry run writes nothing"
+if [ "$(id -u)" != 0 ]; then
+  mkdir shut && chmod a-w shut
+  ends 3 "a target that cannot be written" "$stoker" pack photos shut
+fi
+: >"$(find photos -name '*.jpg' | sort | head -n 1)"
+ends 1 "a bad sample" "$stoker" pack photos bad
+ends 0 "left out" "$stoker" pack photos left --on-error skip --max-bad 50%
+says out '1 bad sample left out' "what is left out is told"
+finish

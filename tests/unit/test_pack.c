@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_pack.c -- packing: stopped after every sample and resumed it ends with the same bytes; arrays, fields, names;
+ * what is refused.
+ */
+#include "pack/journal.h"
+#include "pack/keys.h"
+#include "pack/tar_out.h"
+#include "stoker.h"
+#include "temp_tree.h"
+#include "test.h"
+
+enum { SAMPLES = 9 };
+
+static void make_set(void)
+{
+    char name[64];
+    for (int i = 0; i < SAMPLES; i++) {
+        uint8_t px[20 * 16 * 3];
+        for (size_t k = 0; k < sizeof px; k++)
+            px[k] = (uint8_t)(k * 5 + (size_t)i * 37);
+        void *bytes = NULL;
+        size_t n = 0;
+        const stk_encode_options o = {.format = STK_PNG};
+        CHECK_EQ(stk_encode(px, 20, 16, 3, 60, &o, &bytes, &n, NULL), STK_OK);
+        snprintf(name, sizeof name, "set/%c/p.%d.png", 'a' + i % 3, i);
+        temp_bytes(name, bytes, n);
+        stk_free(bytes);
+    }
+}
+
+struct stopping {
+    int64_t after, seen;
+};
+
+static int stop_after(void *user, const stk_pack_report *r)
+{
+    struct stopping *s = user;
+    (void)r;
+    return ++s->seen >= s->after;
+}
+
+static int pack_to(const char *out, const stk_pack_options *how, stk_pack_report *r, stk_error *e)
+{
+    char source[4096], target[4096];
+    snprintf(source, sizeof source, "%s", temp_path("set"));
+    snprintf(target, sizeof target, "%s", temp_path(out));
+    const stk_options o = {.source = source, .threads = 2, .cache_dir = "off"};
+    stk_pack_options p = *how;
+    p.out = target;
+    return stk_pack(&o, &p, r, e);
+}
+
+static int same_files(const char *a, const char *b)
+{
+    char command[9000];
+    snprintf(command, sizeof command, "diff -r %s %s >/dev/null", temp_path(a), temp_path(b));
+    return system(command) == 0;
+}
+
+static void resumes(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    stk_pack_report r;
+    const stk_pack_options whole = {.shard_size = 4096};
+    CHECK_EQ(pack_to("whole", &whole, &r, &e), STK_OK);
+    CHECK_EQ(r.samples, SAMPLES);
+    CHECK(r.shards > 2);
+    for (int64_t step = 1; step <= SAMPLES; step += 2) {
+        struct stopping s = {.after = step};
+        stk_pack_options o = {.shard_size = 4096, .progress = stop_after, .user = &s};
+        int rc, runs = 0;
+        do {
+            s.seen = 0;
+            rc = pack_to("parts", &o, &r, &e);
+            s.after++; /* a shard has several samples: the same number would never end */
+        } while (rc == STK_STOPPED && ++runs < 40);
+        CHECK_EQ(rc, STK_OK);
+        CHECK_EQ(r.samples, SAMPLES);
+        CHECK(same_files("whole", "parts"));
+        char command[5000];
+        snprintf(command, sizeof command, "rm -r %s", temp_path("parts"));
+        CHECK_EQ(system(command), 0);
+    }
+    temp_end();
+}
+
+/* A shard that is gone or cut is made again, with those behind it. */
+static void shards_are_looked_at(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    stk_pack_report r;
+    struct stopping s = {.after = SAMPLES - 1};
+    const stk_pack_options stopped = {.shard_size = 4096, .progress = stop_after, .user = &s};
+    const stk_pack_options whole = {.shard_size = 4096};
+    CHECK_EQ(pack_to("parts", &stopped, &r, &e), STK_STOPPED);
+    CHECK_EQ(truncate(temp_path("parts/shard-000001.tar"), 100), 0);
+    CHECK_EQ(pack_to("parts", &whole, &r, &e), STK_OK);
+    CHECK(r.resumed > 0 && r.resumed < SAMPLES - 1);
+    CHECK_EQ(pack_to("whole", &whole, &r, &e), STK_OK);
+    CHECK(same_files("whole", "parts"));
+    temp_end();
+}
+
+static void refuses(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    CHECK_EQ(pack_to("x", &(stk_pack_options){.quality = 101}, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(pack_to("x", &(stk_pack_options){.resize_short = 8, .resize_long = 8}, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(pack_to("x", &(stk_pack_options){.to = (stk_to)77}, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(pack_to("x", &(stk_pack_options){.shard_size = -1}, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(pack_to("", &(stk_pack_options){.as = STK_AS_RAW, .to = STK_TO_NPY}, NULL, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "other files") != NULL);
+    CHECK_EQ(stk_pack(&(stk_options){.source = "x"}, NULL, NULL, &e), STK_EUSAGE);
+    CHECK(access(temp_path("x"), F_OK) != 0);
+    temp_end();
+}
+
+static void arrays(void)
+{
+    temp_begin();
+    uint8_t px[3][8][6][3] = {{{{0}}}};
+    int64_t y[3] = {4, 5, 6};
+    float extra[3][2] = {{1, 2}, {3, 4}, {5, 6}};
+    const int64_t image[] = {3, 8, 6, 3}, one[] = {3}, two[] = {3, 2};
+    const stk_array a[] = {{.name = "image", .data = px, .dtype = STK_UINT8, .ndim = 4, .shape = image},
+                           {.name = "label", .data = y, .dtype = STK_INT64, .ndim = 1, .shape = one},
+                           {.name = "extra", .data = extra, .dtype = STK_FLOAT32, .ndim = 2, .shape = two}};
+    const stk_options o = {.arrays = a, .n_arrays = 3, .threads = 2};
+    char target[4096];
+    snprintf(target, sizeof target, "%s", temp_path("out"));
+    stk_error e = {0};
+    stk_pack_report r;
+    CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = target}, &r, &e), STK_OK);
+    CHECK_STR(e.text, "");
+    char command[9000];
+    snprintf(command, sizeof command, "test \"$(tar tf %s/shard-000000.tar | tr '\\n' ' ')\" = \"%s\"", target,
+             "000000000.npy 000000000.cls 000000000.extra.npy 000000001.npy 000000001.cls 000000001.extra.npy "
+             "000000002.npy 000000002.cls 000000002.extra.npy ");
+    CHECK_EQ(system(command), 0);
+    temp_end();
+}
+
+static void key_of(struct keys *k, const char *name, size_t suffix, const char *want)
+{
+    struct buf b = {0}, back = {0};
+    CHECK_EQ(keys_make(k, name, suffix, &b), 0);
+    CHECK_STR((const char *)b.data, want);
+    CHECK_EQ(keys_name((const char *)b.data, suffix ? name + suffix : "bin", true, &back), 0);
+    CHECK_STR((const char *)back.data, name);
+    buf_done(&b);
+    buf_done(&back);
+}
+
+static void keys(void)
+{
+    struct keys k = {0};
+    key_of(&k, "cat/1.jpg", 6, "cat/1");
+    key_of(&k, "cat/1.png", 6, "cat/1%2Epng%");
+    key_of(&k, "a.b/c.d.png", 8, "a.b/c%2Ed");
+    key_of(&k, "50%.png", 4, "50%25");
+    key_of(&k, "../up.png", 6, "%2E%2E/up");
+    key_of(&k, "/abs//x.png", 8, "%2Fabs/%2Fx");
+    key_of(&k, "odd", 0, "odd%");
+    key_of(&k, "d/.png", 3, "d/%2Epng%");
+    for (int i = 0; i < 5000; i++) {
+        char name[32], want[32];
+        snprintf(want, sizeof want, "n%d", i);
+        const int n = snprintf(name, sizeof name, "n%d.png", i);
+        key_of(&k, name, (size_t)n - 3, want);
+    }
+    keys_done(&k);
+    CHECK(keys_is_safe("a/b.c/..d"));
+    CHECK(!keys_is_safe("../a") && !keys_is_safe("a/../b") && !keys_is_safe("/a") && !keys_is_safe("a//b") &&
+          !keys_is_safe("") && !keys_is_safe("a/.") && !keys_is_safe("a/"));
+}
+
+/* Heads of every length of name prove themselves. */
+static void tar_heads(void)
+{
+    char name[600];
+    memset(name, 'n', sizeof name);
+    for (size_t i = 30; i < sizeof name; i += 31)
+        name[i] = '/';
+    for (size_t n = 1; n < sizeof name; n++) {
+        struct buf b = {0};
+        CHECK_EQ(tar_out_head(&b, name, n, n), 0);
+        CHECK_EQ(b.len % TAR_BLOCK, 0);
+        CHECK(n <= 100 ? b.len == TAR_BLOCK : n < 257 || b.len == 3 * TAR_BLOCK || b.len == 4 * TAR_BLOCK);
+        for (size_t at = 0; at < b.len; at += TAR_BLOCK) {
+            if (memcmp(b.data + at + 257, "ustar", 6) != 0)
+                continue;
+            unsigned sum = 0, said = 0;
+            for (size_t i = 0; i < TAR_BLOCK; i++)
+                sum += i >= 148 && i < 156 ? ' ' : b.data[at + i];
+            CHECK_EQ(sscanf((const char *)b.data + at + 148, "%o", &said), 1);
+            CHECK_EQ(said, sum);
+        }
+        buf_done(&b);
+    }
+}
+
+/* Cut anywhere, a journal tells of the shards that are whole in it. */
+static void journals(void)
+{
+    temp_begin();
+    temp_dir("j");
+    const int dir = open(temp_path("j"), O_RDONLY | O_DIRECTORY);
+    struct journal j;
+    stk_error e = {0};
+    struct shard_line s = {.name = "shard-000000.tar", .samples = 3, .bytes = 100, .sum = 7, .next = 3};
+    CHECK_EQ(journal_open(&j, dir, "a=1\tb=2", &e), STK_OK);
+    const int64_t head = j.end;
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(journal_add(&j, &s, &e), STK_OK);
+    const int64_t line = (j.end - head) / 3;
+    CHECK_EQ(journal_open(&(struct journal){0}, dir, "a=1\tb=2", &e), STK_EUSAGE); /* locked */
+    journal_done(&j);
+    CHECK_EQ(journal_open(&j, dir, "a=1\tb=3", &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "b=2") && strstr(e.text, "b=3"));
+    journal_done(&j);
+    for (int64_t cut = head + 3 * line; cut >= 0; cut--) {
+        CHECK_EQ(truncate(temp_path("j/.stoker-pack.journal"), cut), 0);
+        CHECK_EQ(journal_open(&j, dir, "a=1\tb=2", &e), STK_OK);
+        CHECK_EQ(j.n, cut < head ? 0 : (cut - head) / line);
+        journal_done(&j);
+    }
+    close(dir);
+    temp_end();
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(resumes), T(shards_are_looked_at), T(refuses), T(arrays), T(keys), T(tar_heads), T(journals))
+}
