@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/field.h"
 #include "base/nearest.h"
+#include "base/npy.h"
 #include "source/fields_text.h"
 #include "source/picture.h"
 #include "source/shard.h"
@@ -76,6 +77,22 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n)
     if (n >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0)
         return STK_TENSOR;
     return is_text(bytes, n) ? STK_TEXT : STK_BYTES;
+}
+
+void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n)
+{
+    struct npy npy;
+    const char *why;
+    if (npy_parse(bytes, n, n, &npy, &why) != 0 || npy.ndim > FIELD_DIMS)
+        return;
+    if (c->dtype == STK_DTYPE_DEFAULT) {
+        c->dtype = npy.dtype;
+        c->ndim = npy.ndim;
+        memcpy(c->shape, npy.shape, (size_t)npy.ndim * sizeof c->shape[0]);
+    }
+    for (int d = 0; d < c->ndim && d < npy.ndim; d++)
+        if (c->shape[d] != npy.shape[d])
+            c->shape[d] = -1;
 }
 
 /* ------------------------------------------------------------------ fields */

@@ -42,6 +42,8 @@ struct columns {
 int columns_add(struct columns *c, const struct column *one);
 /* The kind that bytes under this name are likely to be: by the name ("cls", "caption.txt") and by how they begin. */
 stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
+/* Another sample of a column of npy files: type and shape are its own, or open where it differs from those before. */
+void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n);
 void columns_done(struct columns *c);
 
 /* Makes the fields of s: as `fields` says; NULL: all columns. Every field's `column` is the number of its column. */

@@ -53,6 +53,10 @@ const char *records_why(const struct records_index *x, const struct part *p);
 
 /* ------------------------------------------------------------------ building */
 
+/* The index of these shards: from the cache where it is still true, else made and kept. */
+int records_find(struct records_index *x, const struct record_format *f, const struct source *s,
+                 const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e);
+
 /* What scanning has found in one shard. */
 struct record_list {
     struct names part_names, label_names;

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
-#include "base/pool.h"
 #include "source/io.h"
 #include "source/records_index.h"
-#include "source/records_window.h"
 
 enum { OPEN_MOST = 1024, GAP_MOST = 64 << 10 };
 
@@ -383,109 +378,6 @@ static const struct source_ops ops = {
 
 /* ------------------------------------------------------------------ opening */
 
-struct scanning {
-    const struct record_format *format;
-    const struct names *paths;
-    struct record_list *lists;
-    int64_t max_bytes;
-    pthread_mutex_t lock; /* of what follows */
-    int rc;
-    stk_error error;
-};
-
-static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
-{
-    struct record_list *l = &all->lists[i];
-    struct record_window window = {0};
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return error_os(e, errno, "open", "cannot be opened");
-    if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is no regular file");
-    l->settled = index_watch(&l->watch, &st);
-    l->bytes = (int64_t)st.st_size;
-    window_init(&window, fd);
-    struct record_scan sc = {
-        .path = names_at(all->paths, i), .bytes = l->bytes, .max_bytes = all->max_bytes, .window = &window, .list = l};
-    int rc = all->format->scan(&sc, e);
-    if (rc == STK_OK && record_failed(&sc, e))
-        rc = STK_EIO;
-    window_done(&window);
-    return rc;
-}
-
-static void scan_one(void *user, int64_t i)
-{
-    struct scanning *all = user;
-    stk_error e = {0};
-    const char *name = names_at(all->paths, (uint32_t)i);
-    const int fd = open(name, IO_OPEN_FLAGS);
-    const int rc = fd < 0 ? error_os(&e, errno, "open", "cannot be opened") : scan_open(all, (uint32_t)i, fd, &e);
-    if (fd >= 0)
-        close(fd);
-    if (rc == STK_OK)
-        return;
-    error_at(&e, name, -1);
-    pthread_mutex_lock(&all->lock);
-    if (all->rc == STK_OK) {
-        all->rc = rc;
-        all->error = e;
-    }
-    pthread_mutex_unlock(&all->lock);
-}
-
-static int build(struct shards *d, const struct source *s, const struct source_options *o, const struct names *paths,
-                 bool *settled, stk_error *e)
-{
-    struct scanning all = {.format = d->format, .paths = paths, .max_bytes = s->max_bytes};
-    all.lists = calloc(paths->n, sizeof *all.lists);
-    if (!all.lists)
-        return error_nomem(e, "open", paths->n * sizeof *all.lists);
-    pthread_mutex_init(&all.lock, NULL);
-    pool_for(o->threads, paths->n, scan_one, &all);
-    pthread_mutex_destroy(&all.lock);
-    int rc = all.rc;
-    if (rc != STK_OK)
-        *e = all.error;
-    else
-        rc = records_join(&d->index, d->format, paths, all.lists, &s->classes, e);
-    *settled = true;
-    for (uint32_t i = 0; i < paths->n; i++) {
-        *settled &= all.lists[i].settled;
-        record_list_done(&all.lists[i]);
-    }
-    free(all.lists);
-    return rc;
-}
-
-static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
-{
-    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
-    for (uint32_t i = 0; i < paths->n; i++) {
-        char real[PATH_MAX];
-        const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);
-        h = hash_bytes(name, strlen(name), hash_mix(h, i));
-    }
-    return s->classes.n > 0 ? hash_bytes(s->classes.pool.data, s->classes.pool.len, h) : h;
-}
-
-static int find_index(struct shards *d, const struct source *s, const struct source_options *o,
-                      const struct names *paths, stk_error *e)
-{
-    const uint64_t began = now_ns();
-    char *file = index_cache_file(o->cache_dir, cache_key(s, d->format, paths));
-    bool settled = false;
-    int rc = STK_OK;
-    d->tally.index_cached = file && records_load(&d->index, file, d->format->number, paths) == 0;
-    if (!d->tally.index_cached)
-        rc = build(d, s, o, paths, &settled, e);
-    if (rc == STK_OK && file && settled && file_replace(file, d->index.head, (size_t)d->index.head->bytes) == 0)
-        index_name(file, names_at(paths, 0));
-    free(file);
-    d->tally.index_s = (double)(now_ns() - began) / 1e9;
-    return rc;
-}
-
 static void open_fds(struct shards *d)
 {
     const uint64_t n = d->index.head->n_shards;
@@ -498,24 +390,32 @@ static void open_fds(struct shards *d)
         atomic_init(&d->fds[i], -1);
 }
 
-/* Columns of samples whose parts are the columns: what they are is seen in the first sample that has them. */
+/* What a part is, by its name, and else by some samples that have it; of arrays the shape they agree in. */
+static void look_at_part(const struct source *s, struct reading *r, int p, struct column *out)
+{
+    enum { LOOKS = 32 };
+    const int64_t step = s->count / LOOKS + 1;
+    const char *name = records_part_name(s, p);
+    *out = (struct column){.kind = columns_guess(name, NULL, 0), .label = strcmp(name, "cls") == 0};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    for (int64_t i = 0; i < s->count && (out->kind == STK_KIND_DEFAULT || out->kind == STK_TENSOR); i += step) {
+        struct record rec;
+        if (read_parts(s, r, i, UINT64_C(1) << p, &rec, NULL) != STK_OK || !rec.parts[p].bytes)
+            continue;
+        if (out->kind == STK_KIND_DEFAULT)
+            out->kind = columns_guess(name, rec.parts[p].bytes, rec.parts[p].n);
+        if (out->kind == STK_TENSOR)
+            columns_see_npy(out, rec.parts[p].bytes, rec.parts[p].n);
+    }
+}
+
 static int look_at_parts(const struct source *s, struct columns *c, stk_error *e)
 {
-    enum { LOOKS = 64 };
     struct reading r = {0};
-    struct record rec;
-    const int n = records_n_parts(s);
-    const int64_t step = s->count / LOOKS + 1;
     int rc = STK_OK;
-    for (int p = 0; p < n && rc == STK_OK; p++) {
-        struct column one = {.dtype = STK_UINT8};
-        const char *name = records_part_name(s, p);
-        snprintf(one.name, sizeof one.name, "%s", name);
-        one.kind = columns_guess(name, NULL, 0);
-        one.label = strcmp(name, "cls") == 0;
-        for (int64_t i = 0; i < s->count && one.kind == STK_KIND_DEFAULT; i += step)
-            if (read_parts(s, &r, i, UINT64_C(1) << p, &rec, NULL) == STK_OK && rec.parts[p].bytes)
-                one.kind = columns_guess(name, rec.parts[p].bytes, rec.parts[p].n);
+    for (int p = 0; p < records_n_parts(s) && rc == STK_OK; p++) {
+        struct column one;
+        look_at_part(s, &r, p, &one);
         if (columns_add(c, &one))
             rc = error_nomem(e, "open", sizeof one);
     }
@@ -556,7 +456,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
     s->state = d;
     s->ops = &ops;
     s->kind = f->kind;
-    int rc = find_index(d, s, o, paths, e);
+    int rc = records_find(&d->index, f, s, o, paths, &d->tally, e);
     if (rc != STK_OK)
         return rc;
     s->count = (int64_t)d->index.head->n;
@@ -566,7 +466,6 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
         s->n_classes = (int)d->index.head->n_classes;
     for (uint64_t i = 0; i < d->index.head->n_shards; i++)
         d->tally.bytes += d->index.shards[i].bytes;
-    d->tally.index_bytes = (int64_t)d->index.head->bytes;
     open_fds(d);
     return make_fields(s, o, e);
 }

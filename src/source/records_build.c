@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * records_build.c -- the index of shards is found in the cache, or made: shards are scanned by all threads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/pool.h"
+#include "source/io.h"
+#include "source/records_index.h"
+#include "source/records_window.h"
+
+struct scanning {
+    const struct record_format *format;
+    const struct names *paths;
+    struct record_list *lists;
+    int64_t max_bytes;
+    pthread_mutex_t lock; /* of what follows */
+    int rc;
+    stk_error error;
+};
+
+static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
+{
+    struct record_list *l = &all->lists[i];
+    struct record_window window = {0};
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return error_os(e, errno, "open", "cannot be opened");
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, STK_EUSAGE, "open", "is no regular file");
+    l->settled = index_watch(&l->watch, &st);
+    l->bytes = (int64_t)st.st_size;
+    window_init(&window, fd);
+    struct record_scan sc = {
+        .path = names_at(all->paths, i), .bytes = l->bytes, .max_bytes = all->max_bytes, .window = &window, .list = l};
+    int rc = all->format->scan(&sc, e);
+    if (rc == STK_OK && record_failed(&sc, e))
+        rc = STK_EIO;
+    window_done(&window);
+    return rc;
+}
+
+static void scan_one(void *user, int64_t i)
+{
+    struct scanning *all = user;
+    stk_error e = {0};
+    const char *name = names_at(all->paths, (uint32_t)i);
+    const int fd = open(name, IO_OPEN_FLAGS);
+    const int rc = fd < 0 ? error_os(&e, errno, "open", "cannot be opened") : scan_open(all, (uint32_t)i, fd, &e);
+    if (fd >= 0)
+        close(fd);
+    if (rc == STK_OK)
+        return;
+    error_at(&e, name, -1);
+    pthread_mutex_lock(&all->lock);
+    if (all->rc == STK_OK) {
+        all->rc = rc;
+        all->error = e;
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static int build(struct records_index *x, const struct record_format *f, const struct source *s,
+                 const struct source_options *o, const struct names *paths, bool *settled, stk_error *e)
+{
+    struct scanning all = {.format = f, .paths = paths, .max_bytes = s->max_bytes};
+    all.lists = calloc(paths->n, sizeof *all.lists);
+    if (!all.lists)
+        return error_nomem(e, "open", paths->n * sizeof *all.lists);
+    pthread_mutex_init(&all.lock, NULL);
+    pool_for(o->threads, paths->n, scan_one, &all);
+    pthread_mutex_destroy(&all.lock);
+    int rc = all.rc;
+    if (rc != STK_OK)
+        *e = all.error;
+    else
+        rc = records_join(x, f, paths, all.lists, &s->classes, e);
+    *settled = true;
+    for (uint32_t i = 0; i < paths->n; i++) {
+        *settled &= all.lists[i].settled;
+        record_list_done(&all.lists[i]);
+    }
+    free(all.lists);
+    return rc;
+}
+
+static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
+{
+    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
+    for (uint32_t i = 0; i < paths->n; i++) {
+        char real[PATH_MAX];
+        const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);
+        h = hash_bytes(name, strlen(name), hash_mix(h, i));
+    }
+    return s->classes.n > 0 ? hash_bytes(s->classes.pool.data, s->classes.pool.len, h) : h;
+}
+
+int records_find(struct records_index *x, const struct record_format *f, const struct source *s,
+                 const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e)
+{
+    const uint64_t began = now_ns();
+    char *file = index_cache_file(o->cache_dir, cache_key(s, f, paths));
+    bool settled = false;
+    int rc = STK_OK;
+    t->index_cached = file && records_load(x, file, f->number, paths) == 0;
+    if (!t->index_cached)
+        rc = build(x, f, s, o, paths, &settled, e);
+    if (rc == STK_OK && file && settled && file_replace(file, x->head, (size_t)x->head->bytes) == 0)
+        index_name(file, names_at(paths, 0));
+    free(file);
+    t->index_s = (double)(now_ns() - began) / 1e9;
+    t->index_bytes = rc == STK_OK ? (int64_t)x->head->bytes : 0;
+    return rc;
+}
