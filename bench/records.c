@@ -128,8 +128,8 @@ int main(int argc, char **argv)
 {
     char path[PATH_MAX];
     struct stat st;
-    const long records = argc > 2 ? atol(argv[2]) : 200000;
-    const long bytes = argc > 3 ? atol(argv[3]) : 1000;
+    const long records = argc > 2 ? strtol(argv[2], NULL, 10) : 200000;
+    const long bytes = argc > 3 ? strtol(argv[3], NULL, 10) : 1000;
     if (argc < 2 || records < 1 || bytes < 4 || bytes > 500000)
         return fprintf(stderr, "usage: bench-records FOLDER [RECORDS [BYTES]]\n"), 2;
     snprintf(path, sizeof path, "%s/records.tfrecord", argv[1]);

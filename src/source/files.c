@@ -38,6 +38,7 @@ struct files {
     bool measured; /* under lock, like what follows */
     uint64_t fingerprint;
     struct source_tally tally;
+    struct files_beside beside;
 };
 
 /* ------------------------------------------------------------------ samples */
@@ -115,6 +116,15 @@ static int read_file(const struct source *s, struct reading *r, int64_t i, stk_e
     r->n_bytes = rc == STK_OK ? r->file.len : 0;
     r->label = label(s, i);
     return rc;
+}
+
+static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const struct files *f = s->state;
+    if (r->rest)
+        r->label = label(s, i);
+    const int rc = r->rest ? STK_OK : read_file(s, r, i, e);
+    return rc == STK_OK && f->beside.read ? f->beside.read(f->beside.state, s, r, i, e) : rc;
 }
 
 static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t n)
@@ -219,6 +229,8 @@ static void close_files(struct source *s)
         unlink(f->cache);
     else if (f->unsaved)
         save(f);
+    if (f->beside.done)
+        f->beside.done(f->beside.state);
     index_done(&f->index);
     if (f->dir >= 0)
         close(f->dir);
@@ -236,7 +248,7 @@ static const struct source_ops ops = {
     .key = key,
     .label = label,
     .bytes = bytes,
-    .read = read_file,
+    .read = read_sample,
     .peek = peek_file,
     .identity = identity,
     .file = file,
@@ -309,6 +321,11 @@ struct index *files_index(const struct source *s)
 int files_dir(const struct source *s)
 {
     return ((const struct files *)s->state)->dir;
+}
+
+void files_add(struct source *s, const struct files_beside *b)
+{
+    ((struct files *)s->state)->beside = *b;
 }
 
 void files_ready(struct source *s, const char *kind, const struct files_made *made)

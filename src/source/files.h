@@ -26,6 +26,7 @@ struct files_made {
     uint64_t began_ns;
     int64_t unreadable; /* folders */
     bool settled;       /* nothing changed in the very moment it was read */
+    bool values;        /* the list names no files at all */
 };
 
 /* On failure, too, the source is closed by its ops. */
@@ -34,5 +35,14 @@ bool files_found(const struct source *s); /* the index came from the cache */
 struct index *files_index(const struct source *s);
 int files_dir(const struct source *s); /* the folder's descriptor */
 void files_ready(struct source *s, const char *kind, const struct files_made *made);
+
+/* What samples have beside their files: read after each, also without it. */
+struct files_beside {
+    int (*read)(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e);
+    void (*done)(void *state);
+    void *state;
+};
+/* Which is then closed with the source. */
+void files_add(struct source *s, const struct files_beside *b);
 
 #endif

@@ -31,6 +31,7 @@ struct list {
     bool header;
     bool labels; /* the records have labels; in JSON each says for itself */
     int path_column, label_column;
+    bool path_named; /* the header says which column it is */
 };
 
 struct list_row {
@@ -41,6 +42,9 @@ struct list_row {
 
 /* What can fail here returns -1 with the reason, and the line, in *e, which is not NULL. */
 int list_look(struct list *l, stk_error *e);
+/* Whether the records name files. Those of a table or of JSON may be values alone: nothing is called a path, and
+ * nothing looks like one or exists. Then the header, if there is one, is found anew. 1, 0, or -1. */
+int list_names_files(struct list *l, stk_error *e);
 void list_rewind(struct list *l);
 /* 1 and a row; 0 at the end. */
 int list_next(struct list *l, struct list_row *row, stk_error *e);
@@ -61,6 +65,7 @@ enum { LIST_COLUMNS = 256 };
 int list_cells(struct slice record, char delimiter, struct slice *cells);
 /* Path and label of a JSON object, undone in place; NULL, or what is wrong with it. */
 const char *list_json(struct slice record, struct list_row *row);
+extern const char LIST_NO_PATH[]; /* what it says of an object without one */
 /* A record that is not blank and no comment: 1, 0 at the end, -1. */
 int list_record(struct list *l, struct slice *out, stk_error *e);
 /* Splits at the last space or tab; false when there is none. */

@@ -5,6 +5,8 @@
 #include "source/json.h"
 #include "source/list.h"
 
+const char LIST_NO_PATH[] = "no path: one of the names path, file_name, filename, file, image must have a string";
+
 struct found {
     int path, label; /* ranks of the names found so far; a lower one is better, -1: none yet */
     enum json_kind label_kind;
@@ -53,7 +55,7 @@ const char *list_json(struct slice record, struct list_row *row)
     if (json_peek(&j) != 0 || j.p != j.end)
         return "something follows the object";
     if (f.path < 0)
-        return "no path: one of the names path, file_name, filename, file, image must have a string";
+        return LIST_NO_PATH;
     if (f.label >= 0 && f.label_kind == JSON_NESTED)
         return "the label is neither a string nor a number";
     row->has_label = f.label >= 0;

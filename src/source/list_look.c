@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "source/list.h"
 #include "source/picture.h"
 
@@ -138,6 +139,7 @@ static void choose_columns(struct list *l, const struct table *t)
     const int path = best(t->first, t->n_first, list_path_rank), label = best(t->first, t->n_first, list_label_rank);
     const bool names = path >= 0 || label >= 0 || first_picture(t->second, t->n_second) >= 0;
     l->header = names && first_picture(t->first, t->n_first) < 0;
+    l->path_named = l->header && path >= 0;
     l->path_column = path_column(l, t, l->header ? path : -1, l->header ? label : -1);
     l->label_column = label_column(l, t, l->header ? label : -1);
     l->labels = l->label_column >= 0;
@@ -218,4 +220,97 @@ int list_look(struct list *l, stk_error *e)
     if (rc >= 0)
         list_rewind(l);
     return rc < 0 ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------ values alone */
+
+static bool is_number(struct slice s)
+{
+    uint8_t number[8];
+    return field_number(s.p, s.n, STK_FLOAT64, number) == 0;
+}
+
+static bool like_file(const struct list *l, struct slice s)
+{
+    return is_picture(s) || has(s, '/') || has(s, '\\') || (s.n > 0 && exists(l, s));
+}
+
+/* Of the first record: words alone are names of columns. */
+static bool all_words(const struct slice *cells, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (cells[i].n == 0 || is_number(cells[i]))
+            return false;
+    return true;
+}
+
+/* What is seen in the first records of a table that names no column of paths. */
+struct sight {
+    int records, numbers; /* numbers: in the column of paths */
+    bool words;           /* the first record */
+    bool files;
+};
+
+static void see_record(const struct list *l, struct slice record, struct sight *v)
+{
+    struct slice cells[LIST_COLUMNS];
+    const int n = list_cells(record, l->delimiter, cells);
+    if (v->records++ == 0) {
+        v->words = all_words(cells, n);
+        v->numbers = 0;
+    }
+    if (l->path_column >= n)
+        return;
+    v->files |= like_file(l, cells[l->path_column]);
+    v->numbers += is_number(cells[l->path_column]);
+}
+
+static int table_names_files(struct list *l, stk_error *e)
+{
+    struct sight v = {0};
+    struct slice record;
+    int rc = 1;
+    lines_rewind(&l->lines);
+    while (!v.files && v.records < LINES_TRIED && (rc = list_record(l, &record, e)) > 0)
+        see_record(l, record, &v);
+    if (rc < 0)
+        return -1;
+    const bool values = !v.files && v.records > 1 && (v.words || v.numbers == v.records);
+    if (!values)
+        return 1;
+    const bool was_header = l->header;
+    l->header = v.words;
+    if (!was_header) { /* labels are those that are called so */
+        l->labels = false;
+        l->label_column = -1;
+    }
+    return 0;
+}
+
+/* A line that is damaged tells nothing. */
+static int json_names_files(struct list *l, stk_error *e)
+{
+    struct slice record;
+    int rc = 1, without = 0;
+    lines_rewind(&l->lines);
+    for (int i = 0; i < LINES_TRIED && (rc = list_record(l, &record, e)) > 0; i++) {
+        struct list_row row;
+        const char *problem = list_json(record, &row);
+        if (!problem)
+            return 1;
+        without += problem == LIST_NO_PATH;
+    }
+    return rc < 0 ? -1 : without == 0;
+}
+
+int list_names_files(struct list *l, stk_error *e)
+{
+    int rc = 1;
+    if (l->format == LIST_TABLE && !l->path_named)
+        rc = table_names_files(l, e);
+    else if (l->format == LIST_JSON)
+        rc = json_names_files(l, e);
+    if (rc >= 0)
+        list_rewind(l);
+    return rc;
 }

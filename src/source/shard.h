@@ -57,6 +57,8 @@ enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOU
 int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
                    stk_error *e);
 int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
+/* A list whose lines are values and name no files. */
+int shard_rows_open(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e);
 int shard_array_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_cells_open(struct source *s, const struct source_options *o, stk_error *e); /* hooks with cells */

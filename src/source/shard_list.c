@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "source/files.h"
-#include "source/list.h"
+#include "source/list_fields.h"
 
 /* ------------------------------------------------------------------ watching the folders */
 
@@ -76,11 +76,15 @@ static int make(struct source *s, const struct source_options *o, const char *na
         return error_os(e, errno, "open", "cannot be looked at");
     const bool settled = index_watch(&list, &st);
     int rc = list_look(&l, e);
-    if (rc == 0)
+    const int files = rc == 0 ? list_names_files(&l, e) : -1;
+    if (files > 0)
         rc = list_index(&l, &s->classes, x, e);
     list_done(&l);
-    if (rc != 0)
+    made->values = files == 0;
+    if (files < 0 || rc != 0)
         return e->code;
+    if (files == 0)
+        return STK_OK;
     x->head->list = list;
     x->head->list_bytes = (int64_t)st.st_size;
     made->settled = watch_folders(x, files_dir(s), o->threads) && settled;
@@ -100,6 +104,36 @@ static char *folder_of(const char *path)
     return folder;
 }
 
+static int read_beside(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    return list_fields_read(state, s, r, i, e);
+}
+
+static void free_beside(void *state)
+{
+    list_fields_free(state);
+}
+
+/* The fields that are asked for: the list's other columns are read from its lines. */
+static int choose_fields(struct source *s, const struct source_options *o, const char *name, int fd, stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct list_fields *f = NULL;
+    int rc = list_look(&l, e) == 0 ? list_fields_open(&f, &l, true, e) : e->code;
+    list_done(&l);
+    if (rc == STK_OK && f->n != s->count)
+        rc = error_set(e, STK_EUSAGE, "open", "the list changed while it was read");
+    if (rc == STK_OK) {
+        f->columns.labels = files_index(s)->head->has_labels;
+        rc = columns_bind(s, &f->columns, o->fields, e);
+    }
+    if (rc == STK_OK)
+        files_add(s, &(struct files_beside){read_beside, free_beside, f});
+    else
+        list_fields_free(f);
+    return rc;
+}
+
 static int open_at(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e)
 {
     char *folder = folder_of(path);
@@ -117,10 +151,18 @@ static int open_at(struct source *s, const struct source_options *o, const char 
         made.settled = true;
     else if (rc == STK_OK)
         rc = make(s, o, path, fd, &made, e);
+    if (rc == STK_OK && made.values) {
+        s->ops->close(s);
+        s->ops = NULL;
+        free(folder);
+        return shard_rows_open(s, o, path, fd, e);
+    }
     if (rc == STK_OK && !any_file(s))
         rc = none_there(s, e);
     if (rc == STK_OK)
         files_ready(s, "list", &made);
+    if (rc == STK_OK && o->fields && o->fields[0])
+        rc = choose_fields(s, o, path, fd, e);
     free(folder);
     return rc;
 }

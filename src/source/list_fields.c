@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_fields.c -- the columns of a list, read from its own lines.
+ *
+ * Where the lines lie is found by going over the list once at open, and kept: 16 bytes a line. The text stays in the
+ * file; a line is read when its sample is.
+ */
+#include "source/list_fields.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "source/io.h"
+#include "source/list_guess.h"
+#include "source/list_values.h"
+
+enum { ROWS_LOOKED_AT = 64 };
+
+/* ------------------------------------------------------------------ places */
+
+static int add_place(struct list_fields *f, const struct lines *l, struct slice record)
+{
+    if (f->n == f->room) {
+        const int64_t room = f->room ? 2 * f->room : 1024;
+        struct line_place *more = realloc(f->lines, (size_t)room * sizeof *more);
+        if (!more)
+            return -1;
+        f->lines = more;
+        f->room = room;
+    }
+    const int64_t from = l->offset - (int64_t)l->window.len;
+    f->lines[f->n++] = (struct line_place){from + (record.p - (char *)l->window.data), (uint32_t)record.n};
+    return 0;
+}
+
+static int find_places(struct list_fields *f, struct list *l, stk_error *e)
+{
+    struct slice record;
+    int rc;
+    list_rewind(l);
+    while ((rc = list_record(l, &record, e)) > 0)
+        if (add_place(f, &l->lines, record))
+            return error_nomem(e, "open", (size_t)f->room * sizeof *f->lines);
+    return rc < 0 ? e->code : STK_OK;
+}
+
+/* ------------------------------------------------------------------ columns */
+
+struct looking {
+    struct list_guess guess;
+    int failed;
+};
+
+static bool see_value(void *user, const struct list_value *v)
+{
+    struct looking *k = user;
+    const struct slice name = {(char *)v->name, v->name_bytes};
+    k->failed = list_guess_see(&k->guess, -1, name, v->kind, v->text);
+    return !k->failed;
+}
+
+static void see_cells(struct looking *k, struct slice record, char delimiter, const struct slice *names, int n_names)
+{
+    struct slice cells[LIST_COLUMNS];
+    const int n = list_cells(record, delimiter, cells);
+    for (int i = 0; i < n && !k->failed; i++)
+        k->failed =
+            list_guess_see(&k->guess, i, i < n_names ? names[i] : (struct slice){record.p, 0}, JSON_STRING, cells[i]);
+}
+
+/* The header's cells, in memory of *held. */
+static int read_names(struct list *l, struct buf *held, struct slice *names, stk_error *e)
+{
+    struct slice record;
+    if (l->format != LIST_TABLE || !l->header)
+        return 0;
+    lines_rewind(&l->lines);
+    const int rc = list_record(l, &record, e);
+    if (rc <= 0)
+        return rc;
+    if (buf_add(held, record.p, record.n)) {
+        error_nomem(e, "open", record.n);
+        return -1;
+    }
+    return list_cells((struct slice){(char *)held->data, held->len}, l->delimiter, names);
+}
+
+static int look_at_rows(struct list *l, struct looking *k, stk_error *e)
+{
+    struct buf held = {0};
+    struct slice names[LIST_COLUMNS], record;
+    const int n_names = read_names(l, &held, names, e);
+    int rc = n_names < 0 ? -1 : 1;
+    list_rewind(l);
+    while (rc > 0 && !k->failed && k->guess.rows < ROWS_LOOKED_AT && (rc = list_record(l, &record, e)) > 0) {
+        k->guess.rows++;
+        if (l->format == LIST_TABLE)
+            see_cells(k, record, l->delimiter, names, n_names);
+        else if (l->format == LIST_JSON)
+            list_values(record, see_value, k); /* one that is damaged is a bad sample, later */
+    }
+    buf_done(&held);
+    if (k->failed)
+        return error_nomem(e, "open", sizeof k->guess);
+    return rc < 0 ? e->code : STK_OK;
+}
+
+/* The label's column: of a table the one that was found, in JSON the best name. */
+static void mark_label(struct list_fields *f, const struct list *l)
+{
+    int found = -1, best = INT32_MAX;
+    for (int c = f->paths; c < f->columns.n; c++) {
+        struct column *one = &f->columns.of[c];
+        const int rank = list_label_rank((struct slice){one->name, strlen(one->name)});
+        if (rank >= 0 && rank < best && l->format == LIST_JSON) {
+            best = rank;
+            found = c;
+        }
+    }
+    if (l->format == LIST_TABLE && l->labels)
+        found = l->label_column + f->paths;
+    if (found >= 0 && found < f->columns.n)
+        f->columns.of[found].label = f->paths || f->columns.of[found].kind == STK_INT;
+}
+
+static int find_columns(struct list_fields *f, struct list *l, stk_error *e)
+{
+    struct looking k = {0};
+    const struct column picture = {.name = "image", .kind = STK_IMAGE};
+    int rc = look_at_rows(l, &k, e);
+    if (rc == STK_OK && ((f->paths && columns_add(&f->columns, &picture)) ||
+                         list_guess_columns(&k.guess, l->format == LIST_TABLE, &f->columns)))
+        rc = error_nomem(e, "open", sizeof picture);
+    list_guess_done(&k.guess);
+    if (rc == STK_OK)
+        mark_label(f, l);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static int fill(struct list_fields *f, struct list *l, stk_error *e)
+{
+    f->fd = fcntl(l->lines.fd, F_DUPFD_CLOEXEC, 0);
+    if (f->fd < 0)
+        return error_os(e, errno, "open", "cannot be opened");
+    f->format = l->format;
+    f->delimiter = l->delimiter;
+    const int rc = find_columns(f, l, e);
+    return rc == STK_OK ? find_places(f, l, e) : rc;
+}
+
+int list_fields_open(struct list_fields **out, struct list *l, bool paths, stk_error *e)
+{
+    struct list_fields *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return error_nomem(e, "open", sizeof *f);
+    f->fd = -1;
+    f->paths = paths;
+    const int rc = fill(f, l, e);
+    if (rc != STK_OK)
+        list_fields_free(f);
+    else
+        *out = f;
+    return rc;
+}
+
+void list_fields_free(struct list_fields *f)
+{
+    if (!f)
+        return;
+    if (f->fd >= 0)
+        close(f->fd);
+    columns_done(&f->columns);
+    free(f->lines);
+    free(f);
+}
+
+/* ------------------------------------------------------------------ cells */
+
+/* One row while its cells are made. */
+struct row {
+    const struct list_fields *f;
+    const struct source *s;
+    struct reading *r;
+    size_t numbers; /* in r->made, where numbers of arrays go */
+};
+
+static bool takes_text(const struct field *f)
+{
+    return f->what == STK_TEXT || f->what == STK_BYTES || f->what == STK_JSON;
+}
+
+static void set_array(struct row *row, struct slice text, struct cell *cell)
+{
+    struct buf *made = &row->r->made;
+    const size_t room = (made->cap - row->numbers) / sizeof(int64_t);
+    void *to = made->data + row->numbers;
+    int64_t n = list_ints(text, to, room);
+    *cell = (struct cell){.bytes = to, .dtype = STK_INT64, .ndim = 1};
+    if (n < 0) {
+        n = list_doubles(text, to, room);
+        cell->dtype = STK_FLOAT64;
+    }
+    if (n < 0) { /* no numbers: whoever wants some says so */
+        *cell = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n};
+        return;
+    }
+    cell->n = (size_t)n * sizeof(int64_t);
+    cell->shape[0] = n;
+    row->numbers += cell->n;
+}
+
+static void set_cell(struct row *row, int f, enum json_kind kind, struct slice text)
+{
+    const struct field *field = &row->s->fields[f];
+    struct cell *cell = &row->r->cells[f];
+    if (kind == JSON_NULL || (text.n == 0 && !takes_text(field)))
+        return;
+    if (kind == JSON_NESTED && !takes_text(field)) {
+        set_array(row, text, cell);
+        return;
+    }
+    *cell = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n};
+    if (kind == JSON_PLAIN && !takes_text(field) && (text.p[0] == 't' || text.p[0] == 'f'))
+        *cell = (struct cell){.bytes = (const uint8_t *)(text.p[0] == 't' ? "1" : "0"), .n = 1};
+}
+
+static bool set_value(void *user, const struct list_value *v)
+{
+    struct row *row = user;
+    for (int f = 0; f < row->s->n_fields; f++) {
+        const int column = row->s->fields[f].column;
+        if (column < row->f->paths)
+            continue;
+        const char *name = row->f->columns.of[column].name;
+        const size_t n = strlen(name);
+        if (n == (v->name_bytes < FIELD_NAME ? v->name_bytes : FIELD_NAME - 1) && memcmp(name, v->name, n) == 0)
+            set_cell(row, f, v->kind, v->text);
+    }
+    return true;
+}
+
+static void set_cells(struct row *row, struct slice line)
+{
+    struct slice cells[LIST_COLUMNS];
+    const int n = list_cells(line, row->f->delimiter, cells);
+    for (int f = 0; f < row->s->n_fields; f++) {
+        const int cell = row->s->fields[f].column - row->f->paths;
+        if (cell >= 0 && cell < n)
+            set_cell(row, f, JSON_STRING, cells[cell]);
+    }
+}
+
+/* What a text without a value is: nothing, or empty where some were seen to have none. */
+static void clear_cells(const struct list_fields *f, const struct source *s, struct reading *r)
+{
+    for (int k = 0; k < s->n_fields; k++) {
+        const int column = s->fields[k].column;
+        if (column < f->paths)
+            continue;
+        const struct column *c = &f->columns.of[column];
+        const bool empty = c->optional && (takes_text(&s->fields[k]) || s->fields[k].kind == FIELD_RAGGED);
+        r->cells[k] = (struct cell){.bytes = empty ? (const uint8_t *)"" : NULL};
+    }
+}
+
+int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const struct line_place *place = &f->lines[i];
+    const size_t at = ((size_t)place->bytes + 8) / 8 * 8, room = at + ((size_t)place->bytes / 2 + 1) * sizeof(int64_t);
+    struct row row = {.f = f, .s = s, .r = r, .numbers = at};
+    r->made.len = 0;
+    if (buf_reserve(&r->made, room))
+        return error_nomem(e, "read", room);
+    const ssize_t got = io_pread(f->fd, r->made.data, place->bytes, place->at);
+    if (got < 0)
+        return error_os(e, errno, "read", "the list cannot be read");
+    if ((size_t)got < place->bytes)
+        return error_set(e, STK_EDATA, "read", "the list ends before this line; it was longer before");
+    const struct slice line = {(char *)r->made.data, place->bytes};
+    clear_cells(f, s, r);
+    if (f->format == LIST_TABLE)
+        set_cells(&row, line);
+    const char *problem = f->format == LIST_JSON ? list_values(line, set_value, &row) : NULL;
+    return problem ? error_set(e, STK_EDATA, "read", "its line in the list: %s", problem) : STK_OK;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_fields.h -- the columns of a list, read from its own lines: where each line lies, what the columns are, and the
+ * cells of a sample.
+ *
+ *     list_fields_open(&f, &list, paths, e);      after list_look
+ *     columns_bind(s, &f->columns, fields, e);
+ *     list_fields_read(f, s, r, i, e);            from any thread
+ *     list_fields_free(f);
+ */
+#ifndef LIST_FIELDS_H
+#define LIST_FIELDS_H
+
+#include "source/columns.h"
+#include "source/list.h"
+#include "source/shard.h"
+
+struct list_fields {
+    int fd; /* of its own */
+    enum list_format format;
+    char delimiter;
+    bool paths;             /* column 0 is the picture, and table cells begin with column 1 */
+    struct columns columns; /* the label's is marked */
+    int64_t n, room;        /* lines */
+    struct line_place {
+        int64_t at;
+        uint32_t bytes;
+    } * lines;
+};
+
+/* On failure *out is NULL. paths: lines name files, which are the pictures. */
+int list_fields_open(struct list_fields **out, struct list *l, bool paths, stk_error *e);
+void list_fields_free(struct list_fields *f); /* also NULL */
+/* Cells of all fields with a column but the picture, which lie in r->made. */
+int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e);
+
+#endif

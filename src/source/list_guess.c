@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_guess.c -- what the columns of a list are, by looking at its first rows.
+ *
+ * A column holds whole numbers when all of its cells are some, numbers when all are, and else text. Arrays of numbers
+ * are tensors; other arrays stay JSON.
+ */
+#include "source/list_guess.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/field.h"
+#include "source/list.h"
+#include "source/list_values.h"
+
+enum { NUMBERS_LOOKED_AT = 4096, COLUMNS_MOST = 1024 };
+
+struct guess {
+    char name[FIELD_NAME];
+    int number;
+    bool texts, floats, ints, arrays, others, float_arrays;
+    int rows;            /* that have a value */
+    int64_t least, most; /* numbers of an array */
+};
+
+static struct guess *guess_of(struct list_guess *g, int number, struct slice name)
+{
+    const size_t n = name.n < FIELD_NAME ? name.n : FIELD_NAME - 1;
+    for (int i = 0; i < g->n; i++)
+        if (g->of[i].number == number && memcmp(g->of[i].name, name.p, n) == 0 && g->of[i].name[n] == 0)
+            return &g->of[i];
+    if (g->n == g->room) {
+        const int room = g->room ? 2 * g->room : 16;
+        struct guess *more = realloc(g->of, (size_t)room * sizeof *more);
+        if (!more)
+            return NULL;
+        g->of = more;
+        g->room = room;
+    }
+    struct guess *x = &g->of[g->n++];
+    *x = (struct guess){.number = number, .least = INT64_MAX};
+    memcpy(x->name, name.p, n);
+    return x;
+}
+
+static bool all_digits(struct slice s)
+{
+    size_t i = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+');
+    if (i == s.n || s.n > 19)
+        return false;
+    while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9')
+        i++;
+    return i == s.n;
+}
+
+static void see_text(struct guess *g, struct slice s)
+{
+    uint8_t number[8];
+    if (all_digits(s))
+        g->ints = true;
+    else if (field_number(s.p, s.n, STK_FLOAT64, number) == 0)
+        g->floats = true;
+    else
+        g->texts = true;
+}
+
+static void see_array(struct guess *g, struct slice s)
+{
+    union {
+        int64_t ints[NUMBERS_LOOKED_AT];
+        double doubles[NUMBERS_LOOKED_AT];
+    } to;
+    int64_t n = list_ints(s, to.ints, NUMBERS_LOOKED_AT);
+    if (n < 0) {
+        n = list_doubles(s, to.doubles, NUMBERS_LOOKED_AT);
+        g->float_arrays = true;
+    }
+    g->arrays |= n >= 0;
+    g->others |= n < 0;
+    g->least = n < g->least ? n : g->least;
+    g->most = n > g->most ? n : g->most;
+}
+
+int list_guess_see(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
+{
+    if (g->n >= COLUMNS_MOST || (name.n > 0 && memchr(name.p, 0, name.n)))
+        return 0;
+    struct guess *x = guess_of(g, number, name);
+    if (!x)
+        return -1;
+    const bool is_bool = kind == JSON_PLAIN && text.n > 0 && (text.p[0] == 't' || text.p[0] == 'f');
+    if (kind == JSON_NULL || (kind == JSON_STRING && number >= 0 && text.n == 0))
+        return 0;
+    x->rows++;
+    if (kind == JSON_NESTED)
+        see_array(x, text);
+    else if (is_bool)
+        x->ints = true;
+    else if (kind == JSON_STRING && number < 0)
+        x->texts = true;
+    else
+        see_text(x, text);
+    return 0;
+}
+
+void list_guess_done(struct list_guess *g)
+{
+    free(g->of);
+    *g = (struct list_guess){0};
+}
+
+/* ------------------------------------------------------------------ judging */
+
+static void judge(const struct guess *g, int rows, struct column *c)
+{
+    const bool scalars = g->texts || g->floats || g->ints;
+    memcpy(c->name, g->name, sizeof c->name);
+    c->optional = g->rows < rows;
+    if (g->others || (g->arrays && scalars)) {
+        c->kind = STK_JSON;
+    } else if (g->arrays) {
+        c->kind = STK_TENSOR;
+        c->dtype = g->float_arrays ? STK_FLOAT32 : STK_INT64;
+        c->ndim = 1;
+        c->shape[0] = g->least == g->most && g->most > 0 && !c->optional ? g->most : -1;
+    } else {
+        c->kind = g->texts || !scalars ? STK_TEXT : g->floats ? STK_FLOAT : STK_INT;
+    }
+}
+
+int list_guess_columns(const struct list_guess *g, bool table, struct columns *c)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct column one = {0};
+        judge(&g->of[i], g->rows, &one);
+        if (table && one.name[0] == 0) /* a cell without a name is called by its place, from 1 on */
+            snprintf(one.name, sizeof one.name, "%d", g->of[i].number + 1);
+        if (columns_add(c, &one))
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_guess.h -- what the columns of a list are, by looking at its first rows.
+ */
+#ifndef LIST_GUESS_H
+#define LIST_GUESS_H
+
+#include "source/columns.h"
+#include "source/json.h"
+
+struct list_guess {
+    struct guess *of;
+    int n, room;
+    int rows; /* that were seen; the caller counts them */
+};
+
+/* A cell of a row under a name; of columns of one name, which tables may have, the number tells. What a table has is a
+ * string. 0, or -1: no memory. */
+int list_guess_see(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text);
+/* Adds the columns, in the order in which they were seen. 0, or -1: no memory. */
+int list_guess_columns(const struct list_guess *g, bool table, struct columns *c);
+void list_guess_done(struct list_guess *g);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_values.c -- what a JSON object has under names.
+ *
+ * Objects within objects are entered, with a stack of the lengths that their names have in the joined one.
+ */
+#include "source/list_values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 64 };
+
+struct walk {
+    struct json j;
+    char name[VALUE_NAME];
+    size_t n;            /* bytes of it */
+    size_t outer[DEPTH]; /* n of the objects around */
+    int depth;
+    bool too_long; /* the name that was read last does not fit */
+};
+
+/* A name and the colon behind it, joined to those around. */
+static bool enter_name(struct walk *w)
+{
+    struct slice name;
+    if (!json_string(&w->j, &name) || !json_expect(&w->j, ':', "a colon was expected"))
+        return false;
+    const size_t from = w->outer[w->depth - 1], dot = from > 0;
+    w->too_long = from + dot + name.n > sizeof w->name;
+    if (w->too_long)
+        return true;
+    if (dot)
+        w->name[from] = '.';
+    memcpy(w->name + from + dot, name.p, name.n);
+    w->n = from + dot + name.n;
+    return true;
+}
+
+static bool enter_object(struct walk *w)
+{
+    if (w->depth == DEPTH)
+        return json_fail(&w->j, "nested more than 64 deep");
+    w->j.p++;
+    w->outer[w->depth++] = w->n;
+    return true;
+}
+
+/* Behind a value: past the comma to the next name, or out of all objects that end here. */
+static bool leave_value(struct walk *w)
+{
+    while (w->depth > 0) {
+        const char c = json_peek(&w->j);
+        if (c == ',') {
+            w->j.p++;
+            return true;
+        }
+        if (!json_expect(&w->j, '}', "a comma or } was expected"))
+            return false;
+        w->depth--;
+    }
+    return true;
+}
+
+/* One member; an object is entered, and its first member is the next. */
+static bool member(struct walk *w, bool (*each)(void *user, const struct list_value *v), void *user, bool *more)
+{
+    struct list_value v;
+    if (!enter_name(w))
+        return false;
+    if (json_peek(&w->j) == '{' && !w->too_long) {
+        if (!enter_object(w))
+            return false;
+        return json_peek(&w->j) == '}' ? leave_value(w) : true;
+    }
+    if (!json_value(&w->j, &v.text, &v.kind))
+        return false;
+    v.name = w->name;
+    v.name_bytes = w->n;
+    *more = w->too_long || each(user, &v);
+    return leave_value(w);
+}
+
+const char *list_values(struct slice record, bool (*each)(void *user, const struct list_value *v), void *user)
+{
+    struct walk w = {.j = {.p = record.p, .end = record.p + record.n}};
+    bool more = true;
+    if (json_peek(&w.j) != '{')
+        return "not a JSON object";
+    if (!enter_object(&w) || (json_peek(&w.j) == '}' && !leave_value(&w)))
+        return w.j.problem;
+    while (w.depth > 0 && more)
+        if (!member(&w, each, user, &more))
+            return w.j.problem;
+    if (more && (json_peek(&w.j) != 0 || w.j.p != w.j.end))
+        return "something follows the object";
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+/* One that the parser has seen to be a number; false: it is no whole one of 64 bits, where that is asked. */
+static bool number(struct slice s, int64_t *i, double *d)
+{
+    char word[64], *end;
+    if (s.n >= sizeof word)
+        return false;
+    memcpy(word, s.p, s.n);
+    word[s.n] = 0;
+    errno = 0;
+    if (d)
+        *d = strtod(word, &end);
+    else
+        *i = strtoll(word, &end, 10);
+    return *end == 0 && (d || errno == 0);
+}
+
+/* One of the two is NULL. */
+static int64_t numbers(struct slice array, int64_t *ints, double *doubles, size_t n)
+{
+    struct json j = {.p = array.p, .end = array.p + array.n};
+    size_t count = 0;
+    if (!json_expect(&j, '[', ""))
+        return -1;
+    while (json_peek(&j) != ']') {
+        struct slice text;
+        enum json_kind kind;
+        if (count > 0 && !json_expect(&j, ',', ""))
+            return -1;
+        const char c = json_peek(&j);
+        if ((c != '-' && (c < '0' || c > '9')) || !json_value(&j, &text, &kind) || count == n)
+            return -1;
+        if (!number(text, ints ? ints + count : NULL, doubles ? doubles + count : NULL))
+            return -1;
+        count++;
+    }
+    return (int64_t)count;
+}
+
+int64_t list_ints(struct slice array, int64_t *to, size_t n)
+{
+    return numbers(array, to, NULL, n);
+}
+
+int64_t list_doubles(struct slice array, double *to, size_t n)
+{
+    return numbers(array, NULL, to, n);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_values.h -- what a JSON object has under names, those of nested objects joined by dots: "meta.author".
+ */
+#ifndef LIST_VALUES_H
+#define LIST_VALUES_H
+
+#include "source/json.h"
+
+enum { VALUE_NAME = 1024 }; /* bytes of a joined name; what is called by a longer one is passed over */
+
+struct list_value {
+    const char *name; /* joined; lent for the call */
+    size_t name_bytes;
+    enum json_kind kind; /* NESTED: an array */
+    struct slice text;   /* strings undone, the others as they are written */
+};
+
+/* Calls each for all values that are no objects, in order, until it returns false. NULL, or what is wrong. */
+const char *list_values(struct slice record, bool (*each)(void *user, const struct list_value *v), void *user);
+
+/* The numbers of an array, of which there is room for n; how many, -1: it holds something else, or more. */
+int64_t list_ints(struct slice array, int64_t *to, size_t n);
+int64_t list_doubles(struct slice array, double *to, size_t n);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_list_fields.c -- lists with several columns, beside pictures and by themselves.
+ * Covers list_fields.c, list_guess.c and shard_rows.c.
+ */
+#include "base/field.h"
+#include "source/source.h"
+#include "temp_tree.h"
+#include "test.h"
+
+static stk_error error;
+
+static struct source *open_list(const char *below, const char *text, const char *fields)
+{
+    char path[PATH_MAX];
+    struct source *s = NULL;
+    temp_file("img/a.jpg", "aa");
+    temp_file("img/b.jpg", "bbb");
+    if (text)
+        temp_file(below, text);
+    snprintf(path, sizeof path, "%.4000s", temp_path(below));
+    const struct source_options o = {
+        .path = path, .fields = fields, .cache_dir = "off", .threads = 2, .max_bytes = 1 << 20};
+    memset(&error, 0, sizeof error);
+    source_open(&s, &o, &error);
+    if (!s)
+        printf("%s\n", error.text);
+    return s;
+}
+
+static void done(struct reading *r, struct source *s)
+{
+    buf_done(&r->file);
+    buf_done(&r->made);
+    source_close(s);
+}
+
+/* Field f of the sample that was read is this text. */
+static void is(const struct reading *r, int f, const char *text)
+{
+    const struct cell *c = &r->cells[f];
+    CHECK(c->bytes && c->n == strlen(text) && memcmp(c->bytes, text, c->n) == 0);
+}
+
+static const char table[] = "path,label,caption,score,age\n"
+                            "img/a.jpg,cat,\"one, \"\"two\"\"\",0.5,3\n"
+                            "img/b.jpg,dog,\"three\nlines\",1,\n";
+
+static void beside_pictures(void)
+{
+    struct source *s = open_list("l.csv", table, "image, label, caption, score, age ? -1");
+    struct reading r = {0};
+    CHECK_EQ(source_n_fields(s), 5);
+    CHECK_EQ(source_field(s, 2)->what, STK_TEXT);
+    CHECK_EQ(source_field(s, 3)->what, STK_FLOAT);
+    CHECK_EQ(source_field(s, 4)->what, STK_INT);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(r.n_bytes, 3);
+    CHECK_EQ(r.label, 1);
+    is(&r, 2, "three\nlines");
+    is(&r, 3, "1");
+    CHECK(!r.cells[4].bytes);
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    CHECK_EQ(r.label, 0);
+    is(&r, 2, "one, \"two\"");
+    is(&r, 4, "3");
+    r.rest = true; /* the picture came from elsewhere */
+    r.n_bytes = 0;
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(r.n_bytes, 0);
+    is(&r, 2, "three\nlines");
+    done(&r, s);
+}
+
+/* Without a wish a list is what it always was. */
+static void not_asked_for(void)
+{
+    struct source *s = open_list("l.csv", table, NULL);
+    CHECK_EQ(source_n_fields(s), 2);
+    CHECK_STR(source_field(s, 1)->name, "label");
+    source_close(s);
+    s = open_list("l.csv", table, "label:text, caption"); /* names of classes as they are written; no picture */
+    struct reading r = {.rest = true};
+    CHECK_EQ(source_n_fields(s), 2);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    is(&r, 0, "dog");
+    done(&r, s);
+}
+
+static void unknown(void)
+{
+    CHECK(!open_list("l.csv", table, "image, captoin"));
+    CHECK(strstr(error.text, "caption"));
+}
+
+static void nested_names(void)
+{
+    struct source *s = open_list("l.jsonl",
+                                 "{\"file_name\": \"img/a.jpg\", \"meta\": {\"author\": \"\\u00c4\", \"ok\": true}, "
+                                 "\"box\": [1, 2.5, 3, 4], \"tags\": [\"x\"], \"ids\": [1]}\n"
+                                 "{\"file_name\": \"img/b.jpg\", \"meta\": {\"author\": \"B\", \"ok\": false}, "
+                                 "\"box\": [5, 6, 7, 8], \"tags\": [], \"ids\": [1, 2, 3]}\n",
+                                 "image, by=meta.author, meta.ok, box, ids, tags:json");
+    struct reading r = {0};
+    CHECK_EQ(source_field(s, 2)->what, STK_INT);
+    CHECK_EQ(source_field(s, 3)->kind, FIELD_TENSOR);
+    CHECK_EQ(source_field(s, 3)->shape[0], 4);
+    CHECK_EQ(source_field(s, 4)->kind, FIELD_RAGGED);
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 1, "\xc3\x84");
+    is(&r, 2, "1");
+    is(&r, 5, "[\"x\"]");
+    float box[4];
+    CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
+    CHECK(box[0] > 0.9f && box[1] > 2.4f && box[3] > 3.9f);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(r.cells[4].n, 24);
+    is(&r, 2, "0");
+    CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
+    CHECK(box[3] > 7.9f);
+    done(&r, s);
+}
+
+static void rows_alone(void)
+{
+    struct source *s = open_list("v.csv", "age,weight,name,label\n3,0.5,Anna,1\n4,,Bert,0\n", NULL);
+    struct reading r = {0};
+    char text[PATH_MAX];
+    CHECK_STR(source_kind(s), "list of values");
+    CHECK_EQ(source_count(s), 2);
+    CHECK_EQ(source_n_fields(s), 4);
+    CHECK_STR(source_field(s, 0)->name, "label");
+    CHECK_STR(source_field(s, 1)->name, "age");
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    is(&r, 0, "0");
+    is(&r, 1, "4");
+    CHECK(!r.cells[2].bytes);
+    is(&r, 3, "Bert");
+    source_key(s, 1, text, sizeof text);
+    CHECK_STR(text, "v.csv:1");
+    done(&r, s);
+    s = open_list("n.csv", "1,2.5\n3,4\n", NULL);
+    CHECK_EQ(source_count(s), 2);
+    CHECK_STR(source_field(s, 1)->name, "2");
+    source_close(s);
+    s = open_list("v.jsonl", "{\"text\": \"a b\", \"n\": 1}\n{\"text\": \"c\", \"n\": 2}\n", NULL);
+    CHECK_EQ(source_count(s), 2);
+    CHECK_EQ(source_n_fields(s), 2);
+    source_close(s);
+}
+
+/* What looks like files, or may be meant to be some, stays a list of files. */
+static void files_all_the_same(void)
+{
+    CHECK(!open_list("m.csv", "missing.jpg,1\n", NULL));
+    CHECK(strstr(error.text, "none of the"));
+    CHECK(!open_list("m.csv", "abc,1\ndef,2\n", NULL));
+    CHECK(strstr(error.text, "none of the"));
+    CHECK(!open_list("m.csv", "path,label\nabc,1\n", NULL));
+    CHECK(strstr(error.text, "none of the"));
+}
+
+static void list_that_shrinks(void)
+{
+    struct source *s = open_list("l.csv", table, "image, caption");
+    struct reading r = {0};
+    CHECK_EQ(truncate(temp_path("l.csv"), 40), 0);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_EDATA);
+    CHECK(strstr(error.text, "longer before"));
+    done(&r, s);
+}
+
+static void damaged_line(void)
+{
+    struct source *s = open_list("v.jsonl", "{\"n\": 1}\n{\"n\": 2}\n{\"n\" 3}\n", NULL);
+    struct reading r = {0};
+    CHECK_EQ(source_count(s), 3);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(source_read(s, &r, 2, &error), STK_EDATA);
+    done(&r, s);
+}
+
+int main(int argc, char **argv)
+{
+    temp_begin();
+    atexit(temp_end);
+    TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(rows_alone), T(files_all_the_same),
+          T(list_that_shrinks), T(damaged_line))
+}
