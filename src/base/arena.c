@@ -8,6 +8,9 @@
 #include "base/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
+
+enum { HUGE_PAGE = 2 << 20 };
 
 void *pages_new(size_t bytes)
 {
@@ -15,6 +18,24 @@ void *pages_new(size_t bytes)
         return NULL;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
+}
+
+void *pages_new_large(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), huge = HUGE_PAGE;
+    if (bytes < huge || bytes > SIZE_MAX / 4)
+        return pages_new(bytes);
+    const size_t kept = (bytes + page - 1) / page * page;
+    uint8_t *const p = pages_new(kept + huge);
+    if (!p)
+        return NULL;
+    const size_t before = (huge - (uintptr_t)p % huge) % huge, behind = huge - before;
+    if (before)
+        munmap(p, before);
+    munmap(p + before + kept, behind);
+    /* Only advice; and not for the end, of which most would be held in vain. */
+    madvise(p + before, bytes / huge * huge, MADV_HUGEPAGE);
+    return p + before;
 }
 
 void pages_free(void *p, size_t bytes)

@@ -29,6 +29,9 @@ void arena_done(struct arena *a);
 
 /* Pages straight from the system, zeroed, given back at once when freed. NULL when there are none. */
 void *pages_new(size_t bytes);
+/* The same for what is large and will be filled: of huge pages, where the system has them, which costs a fifth of the
+ * time when they are touched first. */
+void *pages_new_large(size_t bytes);
 void pages_free(void *p, size_t bytes);
 
 #endif

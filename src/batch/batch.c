@@ -39,7 +39,7 @@ size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows)
 static void *system_alloc(void *user, size_t bytes)
 {
     (void)user;
-    return pages_new(bytes);
+    return pages_new_large(bytes);
 }
 
 static void system_free(void *user, void *p, size_t bytes)

@@ -41,7 +41,23 @@ static void refuses_the_absurd(void)
     arena_done(&a);
 }
 
+/* All of it is there, zeroed, and goes back with its own size. */
+static void large_ones(void)
+{
+    const size_t huge = 2 << 20, sizes[] = {1, 4096, huge - 1, huge, huge + 1, 2 * huge + 5000, 9 * huge};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint8_t *p = pages_new_large(sizes[i]);
+        CHECK(p != NULL);
+        CHECK(sizes[i] < huge || (uintptr_t)p % huge == 0);
+        CHECK_EQ(p[0] | p[sizes[i] / 2] | p[sizes[i] - 1], 0);
+        memset(p, 1, sizes[i]);
+        pages_free(p, sizes[i]);
+    }
+    CHECK(pages_new_large(0) == NULL);
+    CHECK(pages_new_large(SIZE_MAX) == NULL);
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(hands_out_what_was_reserved), T(does_not_shrink), T(refuses_the_absurd))
+    TESTS(T(hands_out_what_was_reserved), T(does_not_shrink), T(refuses_the_absurd), T(large_ones))
 }
