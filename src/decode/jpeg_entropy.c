@@ -3,10 +3,10 @@
  * jpeg_entropy.c -- decodes Huffman codes, the bulk of the work on a photo.
  *
  * Time goes by how long a look-up takes to lead to the next one, so that as little as possible stands in between: a
- * look-up gives up to two coefficients with their values, all are stored alike, and only the end of a block is asked
- * for. Indices run past 63 when a block ends, by HUFF_END, or when it is damaged, by less; what is stored then goes to
- * the last coefficient, which is 0 in a block that ends early. Bits are refilled without a branch, eight bytes at a
- * time, unless FF is among them.
+ * look-up gives up to two coefficients with their values, of the second the bits that were not looked up are added, all
+ * are stored alike, and only the end of a block is asked for. Indices run past 63 when a block ends, by HUFF_END, or
+ * when it is damaged, by less; what is stored then goes to the last coefficient, which is 0 in a block that ends early.
+ * Bits are refilled without a branch, eight bytes at a time, unless FF is among them.
  */
 #include "decode/jpeg_entropy.h"
 
@@ -25,7 +25,7 @@
 #endif
 
 enum {
-    LOOK_UPS = 4, /* between refills, each of HUFF_BITS at most */
+    LOOK_UPS = 4, /* between refills, each of HUFF_MOST bits at most */
     FILLED = 56,  /* bits that there are after a refill */
     LONGEST_VALUE = 15,
     RST0 = 0xd0,
@@ -161,16 +161,22 @@ INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entr
     return k;
 }
 
+/* The second coefficient of an entry: what is known of its value, and the bits that lie beyond. */
+INLINE int16_t second_of(const struct jpeg_bits *r, uint64_t e)
+{
+    return (int16_t)((e >> 48) + (r->bits << HUFF_BITS >> 1 >> (e >> 24 & 63)));
+}
+
 /* The zigzag index of a block's last coefficient, from what a look-up that reached its end has added; more than 63
  * where it is damaged. The first of two may be the last: then the second is the next block's. */
 INLINE int end_block(struct jpeg_bits *r, uint64_t e, int first, int k, int16_t *coef)
 {
-    if (first == 63) {
-        drop(r, (unsigned)(e >> 24 & 63));
+    if (first == 63 && k > first) {
+        drop(r, huff_first_bits(e));
         return 63;
     }
     if (coef)
-        coef[place[k]] = (int16_t)(e >> 48);
+        coef[place[k]] = second_of(r, e);
     drop(r, (unsigned)(e & 63));
     return k > 63 ? k - HUFF_END : k;
 }
@@ -180,9 +186,8 @@ INLINE int end_block(struct jpeg_bits *r, uint64_t e, int first, int k, int16_t 
 INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
 {
     int k = 0;
-    if (!LIKELY(r->n >= LOOK_UPS * HUFF_BITS))
+    for (;;) {
         refill(r);
-    for (;; refill(r))
         for (int i = 0; i < LOOK_UPS; i++) {
             const uint64_t e = t->pair[r->bits >> (64 - HUFF_BITS)];
             if (!LIKELY(e & 255)) {
@@ -198,9 +203,10 @@ INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
             if (k >= 63)
                 return end_block(r, e, first, k, coef);
             if (coef)
-                coef[place[k]] = (int16_t)(e >> 48);
+                coef[place[k]] = second_of(r, e);
             drop(r, (unsigned)(e & 63));
         }
+    }
 }
 
 /* ------------------------------------------------------------------ MCUs */

@@ -63,9 +63,10 @@ bool huff_dc_make(struct huff_dc *t, const uint8_t *spec)
 
 /* ------------------------------------------------------------------ AC */
 
-/* One coefficient: its bits, its advance, its value; or, with no bits, what huff_long says of its code. */
+/* One coefficient: the bits of its code and of all, its advance, its value as if zeros came behind what is looked up;
+ * or, with no bits, what huff_long says of its code. */
 struct single {
-    uint8_t bits, advance;
+    uint8_t code, bits, advance;
     int16_t value;
 };
 
@@ -74,26 +75,31 @@ static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
 {
     const size_t n = (size_t)1 << (HUFF_BITS - length);
     const unsigned size = symbol & 15, total = length + size;
-    if (total > HUFF_BITS) {
+    if (total > HUFF_MOST || (length == HUFF_BITS && size > 0)) { /* whether it is negative is the least to be known */
         for (size_t i = 0; i < n; i++)
             to[i] = (struct single){.advance = huff_advance(symbol), .value = (int16_t)(size | total << 8)};
         return n;
     }
-    const size_t same = (size_t)1 << (HUFF_BITS - total);
+    const unsigned beyond = total > HUFF_BITS ? total - HUFF_BITS : 0;
+    const size_t same = n >> (size - beyond);
     const int half = size ? 1 << (size - 1) : 0;
-    for (int v = 0; v < 1 << size; v++) {
-        const struct single s = {(uint8_t)total, huff_advance(symbol), (int16_t)(v < half ? v - 2 * half + 1 : v)};
+    for (int v = 0; v < 1 << size; v += 1 << beyond) {
+        const struct single s = {(uint8_t)length, (uint8_t)total, huff_advance(symbol),
+                                 (int16_t)(v < half ? v - 2 * half + 1 : v)};
         for (size_t i = 0; i < same; i++)
             *to++ = s;
     }
     return n;
 }
 
-static uint64_t pack(struct single a, struct single b)
+/* first: {0} where there is only one. */
+static uint64_t pack(struct single first, struct single last)
 {
-    return (uint64_t)(uint8_t)(a.bits + b.bits) | (uint64_t)a.advance << 8 |
-           (uint64_t)(uint8_t)(a.advance + b.advance) << 16 | (uint64_t)a.bits << 24 |
-           (uint64_t)(uint16_t)a.value << 32 | (uint64_t)(uint16_t)b.value << 48;
+    const int bits = first.bits + last.bits, beyond = bits > HUFF_BITS ? bits - HUFF_BITS : 0;
+    return (uint64_t)bits | (uint64_t)(first.bits & 3) << 6 |
+           (uint64_t)(first.bits ? first.advance : last.advance) << 8 | (uint64_t)(first.advance + last.advance) << 16 |
+           (uint64_t)(63 - beyond) << 24 | (uint64_t)(first.bits >> 2) << 30 | (uint64_t)(uint16_t)first.value << 32 |
+           (uint64_t)(uint16_t)last.value << 48;
 }
 
 static uint64_t join(const struct single *singles, size_t i)
@@ -101,10 +107,13 @@ static uint64_t join(const struct single *singles, size_t i)
     const struct single a = singles[i];
     if (a.bits == 0)
         return (uint64_t)a.advance << 8 | (uint64_t)(uint16_t)a.value << 16;
-    const struct single b = singles[(i << a.bits) & ((1 << HUFF_BITS) - 1)];
-    if (a.advance < HUFF_END && b.bits > 0 && a.bits + b.bits <= HUFF_BITS)
-        return pack(a, b);
-    return pack(a, (struct single){0, 0, a.value});
+    if (a.advance < HUFF_END && a.bits < HUFF_BITS) {
+        const struct single b = singles[(i << a.bits) & ((1 << HUFF_BITS) - 1)];
+        const int known = HUFF_BITS - a.bits, least = b.code + (b.bits > b.code);
+        if (b.bits > 0 && least <= known && a.bits + b.bits <= HUFF_MOST)
+            return pack(a, b);
+    }
+    return pack((struct single){0}, a);
 }
 
 bool huff_ac_make(struct huff_ac *t, const uint8_t *spec)

@@ -11,6 +11,7 @@
 
 enum {
     HUFF_BITS = 10,    /* looked up at once, for AC */
+    HUFF_MOST = 14,    /* that a look-up leads over */
     HUFF_DC_BITS = 9,  /* and for DC */
     HUFF_END = 128,    /* what the end of a block adds to the index of its coefficient */
     HUFF_SYMBOLS = 256 /* at most */
@@ -25,10 +26,17 @@ struct huff_codes {
 };
 
 /*
- * What the next HUFF_BITS bits hold: one or two coefficients with their values. From the lowest byte on: how many bits
- * they are, by how much the first and both together advance the index, the bits of the first alone; then 16 bits for
- * each value. Where there is only one, it stands in both places. The lowest byte is 0 where the value lies beyond (see
- * huff_long), and all is 0 where the code does.
+ * What the next HUFF_BITS bits hold: one or two coefficients, the first with its value, the second with the beginning
+ * of it at least. From the lowest bit of an entry on:
+ *
+ *      0 (6 bits) how many bits they are, HUFF_MOST at the most
+ *      6 (2), 30 (2) the bits of the first alone
+ *      8 (8), 16 (8) by how much the first and both together advance the index
+ *     24 (6) 63 less the number of bits of the second's value that lie beyond, and are to be added to it
+ *     32 (16), 48 (16) the values
+ *
+ * Where there is only one, it is the second, and the first goes to the same place. The lowest byte is 0 where too
+ * little is known of the value, or its end lies too far off (see huff_long), and all is 0 where the code lies beyond.
  */
 struct huff_ac {
     uint64_t pair[1 << HUFF_BITS];
@@ -40,6 +48,11 @@ struct huff_dc {
     uint16_t look[1 << HUFF_DC_BITS];
     struct huff_codes codes;
 };
+
+static inline unsigned huff_first_bits(uint64_t entry)
+{
+    return (unsigned)(entry >> 6 & 3) | (unsigned)(entry >> 28 & 12);
+}
 
 /* By how much a symbol advances the index. */
 static inline uint8_t huff_advance(uint8_t symbol)

@@ -54,15 +54,17 @@ static int plain_code(const uint8_t *spec, uint32_t v, uint8_t *symbol)
     return 0;
 }
 
-/* One coefficient of up to `room` bits at the top of v; how many bits, or 0 where there are more. */
+/* One coefficient at the top of v: its code, and the value as if only the first `room` bits were known and zeros came
+ * behind. How many bits it takes in all; 0 where its code or its sign is not among them, or it takes too many. */
 static unsigned plain_value(const uint8_t *spec, uint32_t v, unsigned room, int *advance, int *value)
 {
     uint8_t symbol;
     const unsigned length = (unsigned)plain_code(spec, v, &symbol);
-    if (length == 0 || length + (symbol & 15) > room)
+    const unsigned size = symbol & 15, least = length + (size > 0);
+    if (length == 0 || least > room || length + size > HUFF_MOST)
         return 0;
-    const unsigned size = symbol & 15;
-    const int bits = (int)((v << length & 0xffff) >> (16 - size));
+    const uint32_t known = v >> (16 - room) << (16 - room);
+    const int bits = (int)((known << length & 0xffff) >> (16 - size));
     *value = size == 0 ? 0 : bits >> (size - 1) ? bits : bits - (1 << size) + 1;
     *advance = huff_advance(symbol);
     return length + size;
@@ -72,25 +74,29 @@ static void check_ac(const uint8_t *spec, const struct huff_ac *t, uint32_t i)
 {
     const uint32_t v = i << (16 - HUFF_BITS);
     const uint64_t e = t->pair[i];
-    int advance[2], value[2];
-    const unsigned first = plain_value(spec, v, HUFF_BITS, &advance[0], &value[0]);
+    int advance[2] = {0}, value[2] = {0};
+    unsigned first = plain_value(spec, v, HUFF_BITS, &advance[0], &value[0]), second = 0;
     if (first == 0) {
         uint8_t symbol;
         const int length = plain_code(spec, v, &symbol);
         CHECK_EQ(e, length == 0 || length > HUFF_BITS ? 0 : huff_long((unsigned)length, symbol));
         return;
     }
-    unsigned second = 0;
-    if (advance[0] < HUFF_END)
+    if (advance[0] < HUFF_END && first < HUFF_BITS)
         second = plain_value(spec, v << first & 0xffff, HUFF_BITS - first, &advance[1], &value[1]);
-    if (second == 0) {
+    if (second == 0 || first + second > HUFF_MOST) { /* the only one counts as the second */
+        second = first;
+        first = 0;
         advance[1] = 0;
         value[1] = value[0];
+        value[0] = 0;
     }
-    CHECK_EQ(e & 255, first + second);
+    const unsigned total = first + second;
+    CHECK_EQ(e & 63, total);
+    CHECK_EQ(huff_first_bits(e), first);
     CHECK_EQ(e >> 8 & 255, advance[0]);
     CHECK_EQ(e >> 16 & 255, advance[0] + advance[1]);
-    CHECK_EQ(e >> 24 & 255, first);
+    CHECK_EQ(e >> 24 & 63, total > HUFF_BITS ? 63 - (total - HUFF_BITS) : 63);
     CHECK_EQ((int16_t)(e >> 32), value[0]);
     CHECK_EQ((int16_t)(e >> 48), value[1]);
 }
