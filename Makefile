@@ -36,6 +36,10 @@ bench-peers: all ## Stoker beside other loaders, which are installed into build/
 	@tools/wheel.sh $(BUILD)
 	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
+bench-containers: all ## containers beside a folder and beside their formats' own readers; ARGS="--only records"
+	@tools/wheel.sh $(BUILD)
+	@python3 bench/containers.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
+
 bench-cold: all ## read from cold storage, beside fio
 	@python3 bench/cold.py $(BUILD)
 
@@ -60,6 +64,6 @@ clean: ## remove all that was built
 	rm -rf $(BUILD) build-*
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all demo wheel test bench bench-cold bench-peers fuzz lint install clean help
+.PHONY: all demo wheel test bench bench-cold bench-containers bench-peers fuzz lint install clean help

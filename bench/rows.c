@@ -5,8 +5,8 @@
  *     rows SOURCE [--batch-size N] [--threads N] [--epochs N] [--fields TEXT] [--in-order]
  *     rows arrays:ROWSxBYTES         arrays in memory, made here
  *
- * Prints a line per epoch: samples, bytes of all fields, seconds, and seconds of the CPU, by which "a core" is meant:
- * the caller's thread is a part of it.
+ * Prints how long it took to open, and a line per epoch: samples, bytes of all fields, seconds, and seconds of the CPU,
+ * by which "a core" is meant: the caller's thread is a part of it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -111,8 +111,10 @@ int main(int argc, char **argv)
     }
     stk_error e;
     stk_loader *l;
+    const double began = wall(), busy = cpu();
     if (stk_open(&l, &o, &e) != STK_OK)
         return fprintf(stderr, "rows: %s\n", e.text), 3;
+    printf("opened %.6f %.6f\n", wall() - began, cpu() - busy);
     int rc = 0;
     for (long i = 0; i < epochs && rc == 0; i++)
         rc = epoch(l);

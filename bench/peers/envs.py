@@ -32,6 +32,7 @@ ENVS = {
             "zlib1g-dev": ["pkg-config", "--exists", "zlib"],
         },
     ),
+    "h5py": Env([[*TORCH, "pillow>=13", "h5py==3.14.0"], TORCHVISION]),
     "tf": Env([["tensorflow-cpu==2.21.0"]]),
     "dali": Env([["nvidia-dali-cuda120==2.4.0", "numpy"]]),
     "ffcv": Env(
