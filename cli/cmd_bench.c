@@ -39,11 +39,26 @@ struct bench {
 /* ------------------------------------------------------------------ running */
 
 /* A set that is smaller than a batch still has something to measure. */
+static int has_pictures(const stk_options *o)
+{
+    char fields[2048] = "";
+    stk_source *s;
+    if (stk_source_open(&s, o, NULL) != STK_OK)
+        return 1;
+    stk_source_fields(s, fields, sizeof fields);
+    stk_source_close(s);
+    return strstr(fields, ":image") != NULL;
+}
+
 static int open_loader(struct bench *b, stk_error *e)
 {
     stk_options *o = &b->a->o;
     b->began = out_clock();
     int rc = stk_open(&b->loader, o, e);
+    if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_pictures(o)) {
+        o->ops = NULL;
+        rc = stk_open(&b->loader, o, e);
+    }
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
         out_say("bench", "%s cannot fill a batch of %s%s, so the short one is kept",
                 out_some(stk_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,

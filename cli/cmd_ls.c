@@ -99,7 +99,7 @@ static int each(void *user, const stk_finding *f)
     }
     if (f->code != STK_OK) {
         add_bad(l, f);
-    } else {
+    } else if (f->width > 0) {
         l->formats[(int)f->format < N_FORMATS ? f->format : 0]++;
         l->widths[l->n_sizes] = f->width;
         l->heights[l->n_sizes++] = f->height;
@@ -195,6 +195,8 @@ static void print_head(const struct listing *l)
 static void print_formats(const struct listing *l)
 {
     const char *between = "";
+    if (l->n_sizes == 0 && l->n_bad == 0)
+        return;
     line("formats");
     for (int i = 1; i < N_FORMATS; i++) {
         if (!l->formats[i])
@@ -258,9 +260,12 @@ static void print_sizes(struct listing *l)
     struct table t = {0};
     putchar('\n');
     table_head(&t, "<size", ">smallest", ">median", ">largest", NULL);
-    table_row(&t, "width", out_count(w.min).s, out_count(w.median).s, out_count(w.max).s, NULL);
-    table_row(&t, "height", out_count(h.min).s, out_count(h.median).s, out_count(h.max).s, NULL);
-    table_row(&t, "file", out_bytes(b.min).s, out_bytes(b.median).s, out_bytes(b.max).s, NULL);
+    if (l->n_sizes > 0) {
+        table_row(&t, "width", out_count(w.min).s, out_count(w.median).s, out_count(w.max).s, NULL);
+        table_row(&t, "height", out_count(h.min).s, out_count(h.median).s, out_count(h.max).s, NULL);
+    }
+    table_row(&t, l->n_sizes > 0 ? "file" : "sample", out_bytes(b.min).s, out_bytes(b.median).s, out_bytes(b.max).s,
+              NULL);
     table_print(&t, stdout);
 }
 

@@ -509,7 +509,8 @@ STK_API int64_t stk_source_count(const stk_source *s);
 STK_API uint64_t stk_source_fingerprint(const stk_source *s);
 STK_API int stk_source_n_classes(const stk_source *s);
 STK_API const char *stk_source_class(const stk_source *s, int i);
-STK_API int64_t stk_source_label(const stk_source *s, int64_t sample); /* -1: none */
+STK_API size_t stk_source_fields(const stk_source *s, char *buf, size_t n); /* as stk_fields */
+STK_API int64_t stk_source_label(const stk_source *s, int64_t sample);      /* -1: none */
 /* As the user would type it; below the source's own folder. Both as stk_path. */
 STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n);
 STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);

@@ -69,6 +69,11 @@ static int has(const stk_source *s, int64_t sample)
     return sample >= 0 && sample < source_count(s->source);
 }
 
+size_t stk_source_fields(const stk_source *s, char *buf, size_t n)
+{
+    return source_fields_text(s->source, buf, n);
+}
+
 int64_t stk_source_label(const stk_source *s, int64_t sample)
 {
     return has(s, sample) ? source_label(s->source, sample) : -1;
