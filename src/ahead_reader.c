@@ -2,7 +2,7 @@
 /*
  * ahead_reader.c -- the thread that reads ahead: it foresees rows, claims them, and has their files fetched.
  *
- *     foresee -> claim -> fetch ... room -> arrived
+ *     foresee -> claim -> fetch ... parts, room -> arrived
  *
  * It sleeps when there is nothing to foresee, no memory, or no need.
  */
