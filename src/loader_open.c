@@ -281,6 +281,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
     for (int i = 0; i < n; i++) {
         struct worker *w = &l->workers[i];
         w->walk.pass = -1;
+        blocks_walk_init(&w->walk.near, &l->order.near);
         w->run = 1;
         /* The one without a thread is not among those that share: it keeps nothing, and waits for no turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
@@ -399,6 +400,9 @@ static int open_order(struct stk_loader *l, stk_error *e)
         .sampled = sampled,
         .resumed_epoch = -1,
     };
+    const struct blocks *blocks = source_blocks(l->source);
+    if (blocks && l->order.shuffle && !o->mix && blocks_init(&l->order.near, blocks, l->subset, samples))
+        return error_nomem(e, "open", (size_t)samples);
     if (o->mix)
         return open_mix(l, e);
     if (!o->weights)
@@ -451,6 +455,7 @@ void loader_close(struct stk_loader *l)
     for (int i = 0; l->workers && i <= l->options.threads; i++) {
         pages_free(l->workers[i].made, l->made_bytes);
         desk_done(&l->workers[i].desk);
+        blocks_walk_done(&l->workers[i].walk.near);
     }
     if (l->budget.reserve)
         budget_done(&l->budget);
@@ -461,6 +466,7 @@ void loader_close(struct stk_loader *l)
     order_forget(&l->order);
     alias_done(&l->order.alias);
     mix_done(&l->order.mix);
+    blocks_done(&l->order.near);
     free(l->subset);
     free(l->bads);
     pthread_mutex_destroy(&l->lock);

@@ -179,6 +179,18 @@ static void explain_mix(stk_loader *l, struct buf *b)
     free(w);
 }
 
+static void explain_order(stk_loader *l, struct buf *b)
+{
+    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
+               l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
+               (long long)l->order.world, (long long)stk_length(l));
+    if (l->order.near.n > 0)
+        buf_printf(b,
+                   "           packed shards: %lld of them in shuffled order, and in that row each window of %lld "
+                   "samples is shuffled for itself\n",
+                   (long long)l->order.near.n, (long long)l->order.near.window);
+}
+
 static void explain_source(stk_loader *l, struct buf *b)
 {
     buf_printf(b, "source     %s, %lld samples", source_kind(l->source), (long long)source_count(l->source));
@@ -196,9 +208,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
     if (l->options.fidelity == STK_DRAFT)
         buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less come smaller from the decoder\n");
-    buf_printf(&b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
-               l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
-               (long long)l->order.world, (long long)stk_length(l));
+    explain_order(l, &b);
     explain_mix(l, &b);
     explain_threads(l, &b);
     explain_pace(l, &b);

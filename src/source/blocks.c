@@ -46,6 +46,40 @@ int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subse
     return 0;
 }
 
+/* What has no blocks is cut into windows. */
+static int64_t n_blocks(const struct blocks *part, int64_t samples, int64_t window)
+{
+    return part ? part->n : (samples + window - 1) / window;
+}
+
+static int64_t least_window(const struct blocks *const *parts, int n)
+{
+    int64_t window = INT64_MAX;
+    for (int i = 0; i < n; i++)
+        window = parts[i] && parts[i]->window < window ? parts[i]->window : window;
+    return window;
+}
+
+int blocks_join(struct blocks *b, const struct blocks *const *parts, const int64_t *first, int n)
+{
+    *b = (struct blocks){.window = least_window(parts, n)};
+    if (b->window == INT64_MAX)
+        return 0;
+    int64_t all = 0;
+    for (int i = 0; i < n; i++)
+        all += n_blocks(parts[i], first[i + 1] - first[i], b->window);
+    b->starts = malloc((size_t)(all + 1) * sizeof *b->starts);
+    if (!b->starts)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const int64_t more = n_blocks(parts[i], first[i + 1] - first[i], b->window);
+        for (int64_t k = 0; k < more; k++)
+            b->starts[b->n++] = first[i] + (parts[i] ? parts[i]->starts[k] : k * b->window);
+    }
+    b->starts[b->n] = first[n];
+    return 0;
+}
+
 void blocks_done(struct blocks *b)
 {
     free(b->starts);

@@ -21,6 +21,8 @@ struct blocks {
 
 /* Those of the first n samples of subset (NULL: of all), which counts samples of `all`. 0, or -1: no memory. */
 int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subset, int64_t n);
+/* Those of several sources, one after the other; source i has the samples from first[i] on, and parts[i] or NULL. */
+int blocks_join(struct blocks *b, const struct blocks *const *parts, const int64_t *first, int n);
 void blocks_done(struct blocks *b); /* also zeroed, also twice */
 
 /* What one who walks along a pass keeps of it. */

@@ -64,7 +64,8 @@ int group_add(struct group *g, const char *name, size_t n, struct part p, const 
 {
     size_t n_key;
     char part[FIELD_NAME];
-    if (!group_split(name, n, &n_key, part))
+    g->added = group_split(name, n, &n_key, part);
+    if (!g->added)
         return 0;
     return begin(g, name, n_key) ? -1 : record_part(g->scan, part, strlen(part), p, extra);
 }

@@ -16,6 +16,7 @@ struct group {
     struct record_scan *scan;
     struct buf key; /* of the sample that was begun last */
     bool begun;
+    bool added; /* the last file is a part */
 };
 
 /* Whether the file is a part of a sample: not one that a system or a tool has left there (hidden, __name__), nor

@@ -9,9 +9,10 @@
  * A resumed epoch is laid out in the same way from the position where it was left, so that
  * another number of ranks goes on with exactly the samples that are due.
  *
- * Which sample stands at a position has five answers: the position itself; a shuffle by epoch; the walk
- * of passes, in which epoch e is the positions e*n .. e*n + n - 1 and each pass over the samples has a shuffle of its
- * own; a walk like that through several sources, mixed by weight (mix.c); a draw by weight. Or the caller says it.
+ * Which sample stands at a position has five answers: the position itself; a shuffle by epoch; the walk of passes, in
+ * which epoch e is the positions e*n .. e*n + n - 1 and each pass over the samples has a shuffle of its own; a walk
+ * like that through several sources, mixed by weight (mix.c); a draw by weight. Or the caller says it. The shuffle of
+ * all samples keeps near to blocks where they are packed (blocks.c).
  */
 #include "source/order.h"
 
@@ -115,6 +116,8 @@ static int64_t shuffled(const struct order *o, struct walk *w, int64_t pass, int
 {
     if (!o->shuffle)
         return i;
+    if (o->near.n > 0)
+        return blocks_at(&o->near, &w->near, o->seed, pass, i);
     if (w->pass != pass) {
         perm_init(&w->perm, (uint64_t)o->samples, o->seed, (uint64_t)pass);
         w->pass = pass;

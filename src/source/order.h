@@ -12,6 +12,7 @@
 
 #include "base/perm.h"
 #include "source/alias.h"
+#include "source/blocks.h"
 #include "source/mix.h"
 
 /* An epoch as the caller gave it. */
@@ -34,6 +35,7 @@ struct order {
     bool sampled;       /* epochs are as given; n means nothing then */
     struct alias alias; /* with n > 0 every position is a draw by weight */
     struct mix mix;     /* with n > 0 the sources are mixed; epochs are pieces of one walk */
+    struct blocks near; /* with n > 0 shuffling keeps near to the blocks */
     struct given given[2];
     /* The epoch that a loaded state begins in the middle: its first position. */
     int64_t resumed_epoch, resumed_at;
@@ -55,6 +57,7 @@ struct walk {
     int64_t pass; /* of perm; -1: none */
     struct perm perm;
     struct mix_walk mix;
+    struct blocks_walk near;
 };
 
 /* Which sample, and which time in this epoch, as far as the order can repeat one. */

@@ -17,6 +17,7 @@
 
 #include "source/columns.h"
 #include "source/shard.h"
+#include "source/stream.h"
 
 enum { RECORD_PARTS = 64 };
 
@@ -43,8 +44,9 @@ struct record_scan {
 };
 
 /* n bytes from `at`, lent until the next call; fewer only at the end of the shard, or after an error, which
- * record_failed tells. In a compressed stream `at` may not go back by more than what the last call lent. What lies
- * between is not read where it need not be. n is at most RECORD_PEEK. */
+ * record_failed tells. In a compressed stream going back by more than what the last call lent is slow; one that is
+ * damaged ends there, which becomes a bad sample behind the others. What lies between is not read where it need not
+ * be. n is at most RECORD_PEEK. */
 enum { RECORD_PEEK = 1 << 20 };
 const uint8_t *record_peek(struct record_scan *sc, int64_t at, size_t n, size_t *got);
 bool record_failed(const struct record_scan *sc, stk_error *e);
@@ -81,6 +83,8 @@ struct record_format {
     uint32_t number;    /* of the index's file: another one is made anew. Changes when scan does */
     bool extra, labels; /* parts have an extra; labels come from scanning */
     bool groups;        /* samples are groups of files: see records_groups */
+    /* How a shard that begins so is packed as a whole; NULL: as gzip or zstd, by their marks. */
+    enum stream_form (*packed)(const uint8_t *first, size_t n);
     /* Adds the samples of one shard. What is wrong inside of it is a bad sample; an error is a shard that cannot be
      * read at all. */
     int (*scan)(struct record_scan *sc, stk_error *e);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,30 @@ struct scanning {
     stk_error error;
 };
 
+static enum stream_form form_of(const struct record_format *f, int fd)
+{
+    uint8_t first[STREAM_FIRST];
+    const ssize_t got = io_pread(fd, first, sizeof first, 0);
+    const size_t n = got > 0 ? (size_t)got : 0;
+    return f->packed ? f->packed(first, n) : stream_form_of(first, n);
+}
+
+/* Goes on to the end, which proves the checksum; damage is a sample behind the others. */
+static int end_stream(struct record_scan *sc, stk_error *e)
+{
+    size_t got = RECORD_PEEK;
+    for (int64_t at = window_end(sc->window); got == RECORD_PEEK; at += RECORD_PEEK)
+        record_peek(sc, at, RECORD_PEEK, &got);
+    const int64_t end = stream_end(sc->window->stream);
+    sc->list->raw = end > 0 ? end : 0;
+    const char *broken = window_broken(sc->window);
+    if (!broken)
+        return STK_OK;
+    char key[32];
+    const int n = snprintf(key, sizeof key, "@%lld", (long long)end);
+    return record_begin(sc, key, (size_t)n) || record_bad(sc, end, broken) ? error_nomem(e, "open", 0) : STK_OK;
+}
+
 static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
 {
     struct record_list *l = &all->lists[i];
@@ -40,10 +65,20 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "is no regular file");
     l->settled = index_watch(&l->watch, &st);
     l->bytes = (int64_t)st.st_size;
-    window_init(&window, fd);
-    struct record_scan sc = {
-        .path = names_at(all->paths, i), .bytes = l->bytes, .max_bytes = all->max_bytes, .window = &window, .list = l};
-    int rc = all->format->scan(&sc, e);
+    l->form = form_of(all->format, fd);
+    const char *missing = stream_missing((enum stream_form)l->form);
+    if (missing)
+        return error_set(e, STK_EUSAGE, "open", "is packed, and this build is without %s", missing);
+    int rc = window_init(&window, fd, (enum stream_form)l->form, e);
+    struct record_scan sc = {.path = names_at(all->paths, i),
+                             .bytes = window.stream ? INT64_MAX : l->bytes,
+                             .max_bytes = all->max_bytes,
+                             .window = &window,
+                             .list = l};
+    if (rc == STK_OK)
+        rc = all->format->scan(&sc, e);
+    if (rc == STK_OK && window.stream)
+        rc = end_stream(&sc, e);
     if (rc == STK_OK && record_failed(&sc, e))
         rc = STK_EIO;
     window_done(&window);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "source/stream.h"
 
 enum { SECTIONS = 9 };
 
@@ -96,7 +97,8 @@ static bool shards_are_in_order(const struct records_index *x)
     int64_t first = 0;
     for (uint64_t i = 0; i < h->n_shards; i++) {
         const struct record_shard *s = &x->shards[i];
-        if (s->name_at >= h->pool_bytes || s->first < first || s->first > (int64_t)h->n || s->bytes < 0)
+        if (s->name_at >= h->pool_bytes || s->first < first || s->first > (int64_t)h->n || s->bytes < 0 || s->raw < 0 ||
+            s->form > STREAM_ZSTD)
             return false;
         first = s->first;
     }

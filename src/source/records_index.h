@@ -8,7 +8,7 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3130726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3230726b74736472) /* in this machine's byte order; the digits are the version */
 
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4 };
 
@@ -21,6 +21,8 @@ struct records_head {
 struct record_shard {
     uint64_t name_at; /* path as it can be opened */
     int64_t bytes;
+    int64_t raw;   /* of what it unpacks to, where it is packed */
+    uint64_t form; /* enum stream_form */
     int64_t first; /* sample */
     struct watch watch;
 };
@@ -68,7 +70,8 @@ struct record_list {
     bool keyed;
     struct watch watch;
     bool settled; /* the watch can be relied on */
-    int64_t bytes;
+    int64_t bytes, raw;
+    uint64_t form; /* enum stream_form */
 };
 
 struct record_item {

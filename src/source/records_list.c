@@ -221,7 +221,11 @@ static void put_all(struct joining *j, const struct names *paths, const struct r
     for (uint64_t i = 0; i < x->head->n * x->head->n_parts; i++)
         x->parts[i].bytes = PART_NONE;
     for (uint32_t i = 0; i < paths->n; i++) {
-        x->shards[i] = (struct record_shard){.bytes = lists[i].bytes, .first = first, .watch = lists[i].watch};
+        x->shards[i] = (struct record_shard){.bytes = lists[i].bytes,
+                                             .raw = lists[i].raw,
+                                             .form = lists[i].form,
+                                             .first = first,
+                                             .watch = lists[i].watch};
         x->shards[i].name_at = put(j, names_at(paths, i), names_length(paths, i) + 1);
         put_parts(j, &lists[i], first);
         put_labels(j, &lists[i], first);

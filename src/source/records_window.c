@@ -6,6 +6,7 @@
 #include "source/records_window.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -13,18 +14,32 @@
 
 enum { WANT_LEAST = 4 << 10, WANT_MOST = 1 << 20 };
 
-void window_init(struct record_window *w, int fd)
+int window_init(struct record_window *w, int fd, enum stream_form form, stk_error *e)
 {
     w->fd = fd;
-    w->at = 0;
-    w->buf.len = 0;
     w->want = WANT_LEAST;
-    w->os_error = 0;
+    if (form == STREAM_PLAIN)
+        return STK_OK;
+    w->cache = stream_cache_new(0);
+    w->stream = w->cache ? stream_new(w->cache, form) : NULL;
+    return w->stream ? STK_OK : error_nomem(e, "open", WANT_MOST);
 }
 
 void window_done(struct record_window *w)
 {
     buf_done(&w->buf);
+    stream_free(w->stream);
+    stream_cache_free(w->cache);
+}
+
+int64_t window_end(const struct record_window *w)
+{
+    return w->at + (int64_t)w->buf.len;
+}
+
+const char *window_broken(const struct record_window *w)
+{
+    return w->broken[0] ? w->broken : NULL;
 }
 
 /* Whether [at, at + n) is in the window. */
@@ -43,6 +58,19 @@ static void adapt(struct record_window *w, int64_t at)
         w->want = WANT_LEAST;
 }
 
+/* What is unpacked from `at` on, up to where the stream breaks off; -1 with errno. */
+static ssize_t unpacked(struct record_window *w, size_t want, int64_t at)
+{
+    size_t got;
+    stk_error e;
+    const int rc = stream_read(w->stream, w->fd, w->buf.data, want, at, &got, &e);
+    if (rc == STK_EDATA)
+        snprintf(w->broken, sizeof w->broken, "%.100s", e.reason);
+    else if (rc != STK_OK)
+        errno = e.os_error ? e.os_error : ENOMEM;
+    return rc == STK_OK || rc == STK_EDATA ? (ssize_t)got : -1;
+}
+
 static void fill(struct record_window *w, int64_t at, size_t n)
 {
     adapt(w, at);
@@ -53,7 +81,7 @@ static void fill(struct record_window *w, int64_t at, size_t n)
         w->os_error = ENOMEM;
         return;
     }
-    const ssize_t got = io_pread(w->fd, w->buf.data, want, at);
+    const ssize_t got = w->stream ? unpacked(w, want, at) : io_pread(w->fd, w->buf.data, want, at);
     if (got < 0)
         w->os_error = errno;
     else

@@ -11,12 +11,17 @@
 struct record_window {
     int fd;
     struct buf buf;
-    int64_t at;   /* of its first byte in the shard */
-    size_t want;  /* how much is read at a time: less where much is skipped */
-    int os_error; /* of the last read that failed; 0 */
+    int64_t at;            /* of its first byte in the shard */
+    size_t want;           /* how much is read at a time: less where much is skipped */
+    int os_error;          /* of the last read that failed; 0 */
+    struct stream *stream; /* NULL: the file is looked at as it is */
+    struct stream_cache *cache;
+    char broken[128]; /* why the stream ended before its end; empty: it did not */
 };
 
-void window_init(struct record_window *w, int fd); /* buf is kept */
+int window_init(struct record_window *w, int fd, enum stream_form form, stk_error *e); /* w is zeroed */
 void window_done(struct record_window *w);
+int64_t window_end(const struct record_window *w);        /* behind what was looked at last */
+const char *window_broken(const struct record_window *w); /* NULL: it is not */
 
 #endif

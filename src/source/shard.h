@@ -35,6 +35,7 @@ struct source_ops {
     uint64_t (*fingerprint)(const struct source *s);
     const struct source_tally *(*tally)(const struct source *s);
     const char *(*class_name)(const struct source *s, int i);
+    const struct blocks *(*blocks)(const struct source *s); /* NULL: samples may be had in any order */
 };
 
 struct source {

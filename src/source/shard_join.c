@@ -11,12 +11,14 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "source/blocks.h"
 #include "source/shard.h"
 
 struct join {
     int n;
     struct source **parts;
     int64_t *first; /* n + 1 */
+    struct blocks blocks;
     pthread_mutex_t lock;
     bool summed; /* under lock, like what follows */
     struct source_tally tally;
@@ -47,6 +49,7 @@ static void close_join(struct source *s)
         source_close(j->parts[i]);
     free(j->parts);
     free(j->first);
+    blocks_done(&j->blocks);
     pthread_mutex_destroy(&j->lock);
     free(j);
     s->state = NULL;
@@ -154,6 +157,11 @@ static const char *class_name(const struct source *s, int i)
     return source_class(((const struct join *)s->state)->parts[0], i);
 }
 
+static const struct blocks *blocks(const struct source *s)
+{
+    return &((const struct join *)s->state)->blocks;
+}
+
 static const struct source_ops ops = {
     .close = close_join,
     .path = path,
@@ -169,6 +177,7 @@ static const struct source_ops ops = {
     .fingerprint = fingerprint,
     .tally = tally,
     .class_name = class_name,
+    .blocks = blocks,
 };
 
 /* ------------------------------------------------------------------ do they go together */
@@ -212,6 +221,16 @@ static int open_part(struct source *s, const struct source_options *o, int i, st
     return STK_OK;
 }
 
+static int join_blocks(struct join *j, stk_error *e)
+{
+    const struct blocks **parts = calloc((size_t)j->n, sizeof *parts);
+    for (int i = 0; parts && i < j->n; i++)
+        parts[i] = source_blocks(j->parts[i]);
+    const int rc = parts ? blocks_join(&j->blocks, parts, j->first, j->n) : -1;
+    free(parts);
+    return rc ? error_nomem(e, "open", (size_t)j->n * sizeof *parts) : STK_OK;
+}
+
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e)
 {
     if (o->n_paths < 1 || o->n_paths > 1 << 20)
@@ -239,5 +258,5 @@ int shard_join_open(struct source *s, const struct source_options *o, stk_error 
     s->n_fields = j->parts[0]->n_fields;
     memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
     s->n_classes = source_n_classes(j->parts[0]);
-    return STK_OK;
+    return join_blocks(j, e);
 }

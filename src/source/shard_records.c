@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,17 +17,19 @@
 #include "base/hash.h"
 #include "source/io.h"
 #include "source/records_index.h"
+#include "source/shard_files.h"
 
-enum { OPEN_MOST = 1024, GAP_MOST = 64 << 10 };
+enum { GAP_MOST = 64 << 10 };
 
 struct shards {
     const struct record_format *format;
     struct records_index index;
-    _Atomic int *fds; /* -1: not open; NULL: opened for every read, since there are too many */
+    struct shard_files files;
     struct source_tally tally;
     uint64_t wanted; /* parts that fields are made of */
     int picture;     /* part; -1: none, or not a part of its own */
     void *state;     /* of the format */
+    char kind[96];   /* where shards are packed */
 };
 
 static const struct shards *shards_of(const struct source *s)
@@ -95,34 +96,11 @@ const char *records_part_name(const struct source *s, int p)
     return x->pool + x->part_name_at[p];
 }
 
-/* ------------------------------------------------------------------ descriptors */
-
-static int open_shard(const struct shards *d, int64_t shard, int *fd, stk_error *e)
-{
-    *fd = d->fds ? atomic_load_explicit(&d->fds[shard], memory_order_acquire) : -1;
-    if (*fd >= 0)
-        return STK_OK;
-    *fd = open(shard_name(&d->index, shard), IO_OPEN_FLAGS);
-    if (*fd < 0)
-        return error_os(e, errno, "read", "cannot be opened");
-    int none = -1;
-    if (d->fds && !atomic_compare_exchange_strong(&d->fds[shard], &none, *fd)) {
-        close(*fd); /* another thread was first */
-        *fd = none;
-    }
-    return STK_OK;
-}
-
-static void leave_shard(const struct shards *d, int fd)
-{
-    if (!d->fds)
-        close(fd);
-}
-
 /* ------------------------------------------------------------------ reading */
 
 /* The parts of a sample that are to be read, in the order in which they lie. */
 struct plan_of_parts {
+    int64_t shard;
     int n, largest;
     int part[RECORD_PARTS];
     int64_t from, to; /* all of them, and what lies between */
@@ -133,7 +111,7 @@ static int plan_parts(const struct shards *d, int64_t i, uint64_t wanted, struct
 {
     const struct records_index *x = &d->index;
     const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
-    *p = (struct plan_of_parts){.from = INT64_MAX};
+    *p = (struct plan_of_parts){.shard = records_shard(x, i), .from = INT64_MAX};
     for (int k = 0; k < (int)x->head->n_parts; k++) {
         const char *why = records_why(x, &parts[k]);
         if (why)
@@ -154,24 +132,12 @@ static int plan_parts(const struct shards *d, int64_t i, uint64_t wanted, struct
     return STK_OK;
 }
 
-static int read_range(int fd, uint8_t *to, int64_t at, int64_t n, stk_error *e)
-{
-    const ssize_t got = io_pread(fd, to, (size_t)n, at);
-    if (got < 0)
-        return error_os(e, errno, "read", "cannot be read");
-    if (got < n)
-        return error_set(e, STK_EDATA, "read", "the shard ends at byte %lld, within the sample; it was longer before",
-                         (long long)(at + got));
-    return STK_OK;
-}
-
 /* One read for all, into a buffer with room to move them apart. */
 static int read_together(const struct shards *d, const struct plan_of_parts *p, const struct part *parts, int fd,
                          struct buf *file, uint8_t **where, stk_error *e)
 {
-    (void)d;
     uint8_t *base = file->data + (size_t)p->n * IO_SLACK;
-    const int rc = read_range(fd, base, p->from, p->to - p->from, e);
+    const int rc = shard_files_read(&d->files, p->shard, fd, base, p->from, p->to - p->from, e);
     if (rc != STK_OK)
         return rc;
     for (int k = 0; k < p->largest; k++) { /* to the left, the first one first */
@@ -187,13 +153,13 @@ static int read_together(const struct shards *d, const struct plan_of_parts *p, 
     return STK_OK;
 }
 
-static int read_apart(const struct plan_of_parts *p, const struct part *parts, int fd, struct buf *file,
-                      uint8_t **where, stk_error *e)
+static int read_apart(const struct shards *d, const struct plan_of_parts *p, const struct part *parts, int fd,
+                      struct buf *file, uint8_t **where, stk_error *e)
 {
     uint8_t *to = file->data;
     for (int k = 0; k < p->n; k++) {
         const struct part *one = &parts[p->part[k]];
-        const int rc = read_range(fd, to, one->at, one->bytes, e);
+        const int rc = shard_files_read(&d->files, p->shard, fd, to, one->at, one->bytes, e);
         if (rc != STK_OK)
             return rc;
         where[k] = to;
@@ -208,7 +174,6 @@ static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uin
     const struct shards *d = s->state;
     const struct records_index *x = &d->index;
     const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
-    const int64_t shard = records_shard(x, i);
     struct plan_of_parts p;
     uint8_t *where[RECORD_PARTS];
     int fd;
@@ -223,16 +188,17 @@ static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uin
     r->file.len = 0;
     if (buf_reserve(&r->file, room))
         return error_nomem(e, "read", room);
-    rc = open_shard(d, shard, &fd, e);
+    rc = shard_files_take(&d->files, p.shard, &fd, e);
     if (rc != STK_OK)
         return rc;
-    rc = together ? read_together(d, &p, parts, fd, &r->file, where, e) : read_apart(&p, parts, fd, &r->file, where, e);
-    leave_shard(d, fd);
+    rc = together ? read_together(d, &p, parts, fd, &r->file, where, e)
+                  : read_apart(d, &p, parts, fd, &r->file, where, e);
+    shard_files_give(&d->files, fd);
     if (rc != STK_OK)
         return rc;
     r->file.len = room;
     out->sample = i;
-    out->shard = shard_name(x, shard);
+    out->shard = shard_name(x, p.shard);
     for (uint64_t k = 0; k < x->head->n_parts; k++)
         out->parts[k].bytes = NULL;
     for (int k = 0; k < p.n; k++) {
@@ -314,10 +280,10 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     struct watch now;
     struct stat st;
     int fd;
-    if (open_shard(d, shard, &fd, NULL) != STK_OK)
+    if (shard_files_take(&d->files, shard, &fd, NULL) != STK_OK)
         return 0;
     const bool known = fstat(fd, &st) == 0;
-    leave_shard(d, fd);
+    shard_files_give(&d->files, fd);
     if (!known || !index_watch(&now, &st) || (r && now.seconds >= r->since))
         return 0;
     const char *name = shard_name(&d->index, shard);
@@ -348,15 +314,17 @@ static const struct source_tally *tally(const struct source *s)
     return &shards_of(s)->tally;
 }
 
+static const struct blocks *blocks(const struct source *s)
+{
+    return &shards_of(s)->files.blocks;
+}
+
 static void close_shards(struct source *s)
 {
     struct shards *d = s->state;
     if (!d)
         return;
-    for (uint64_t i = 0; d->fds && i < d->index.head->n_shards; i++)
-        if (d->fds[i] >= 0)
-            close(d->fds[i]);
-    free(d->fds);
+    shard_files_done(&d->files);
     free(d->state);
     records_done(&d->index);
     free(d);
@@ -374,21 +342,10 @@ static const struct source_ops ops = {
     .fingerprint = fingerprint,
     .tally = tally,
     .class_name = class_name,
+    .blocks = blocks,
 };
 
 /* ------------------------------------------------------------------ opening */
-
-static void open_fds(struct shards *d)
-{
-    const uint64_t n = d->index.head->n_shards;
-    struct rlimit most = {.rlim_cur = 256};
-    getrlimit(RLIMIT_NOFILE, &most);
-    if (n > OPEN_MOST || n > most.rlim_cur / 4)
-        return;
-    d->fds = malloc((size_t)n * sizeof *d->fds);
-    for (uint64_t i = 0; d->fds && i < n; i++)
-        atomic_init(&d->fds[i], -1);
-}
 
 /* What a part is, by its name, and else by some samples that have it; of arrays the shape they agree in. */
 static void look_at_part(const struct source *s, struct reading *r, int p, struct column *out)
@@ -466,6 +423,13 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
         s->n_classes = (int)d->index.head->n_classes;
     for (uint64_t i = 0; i < d->index.head->n_shards; i++)
         d->tally.bytes += d->index.shards[i].bytes;
-    open_fds(d);
+    rc = shard_files_open(&d->files, &d->index, e);
+    if (rc != STK_OK)
+        return rc;
+    if (d->files.blocks.n > 0) {
+        snprintf(d->kind, sizeof d->kind, "%s, packed: shuffled in windows of %lld", f->kind,
+                 (long long)d->files.blocks.window);
+        s->kind = d->kind;
+    }
     return make_fields(s, o, e);
 }

@@ -24,7 +24,7 @@ static int add(struct group *g, const struct tar_member *m)
 }
 
 /* What was found; 0, or -1: no memory. files counts what was whole. */
-static int take(struct group *g, struct tar *t, enum tar_found found, const struct tar_member *m, int64_t *files)
+static int take(struct group *g, enum tar_found found, const struct tar_member *m, int64_t *files)
 {
     switch (found) {
     case TAR_FILE:
@@ -33,7 +33,7 @@ static int take(struct group *g, struct tar *t, enum tar_found found, const stru
     case TAR_BAD:
         return group_bad(g, m->name, m->n_name, m->header, m->reason);
     case TAR_CUT:
-        return g->begun ? record_bad(g->scan, t->at, "the archive ends inside of it") : 0;
+        return g->added ? record_bad(g->scan, m->header, "the archive ends inside of it") : 0;
     default:
         return -1;
     }
@@ -49,7 +49,7 @@ static int scan(struct record_scan *sc, stk_error *e)
     int rc = 0;
     for (enum tar_found found; rc == 0 && (found = tar_next(&t, &m)) != TAR_END;) {
         first_is_bad |= found == TAR_BAD && m.header == 0 && !m.name;
-        rc = take(&g, &t, found, &m, &files);
+        rc = take(&g, found, &m, &files);
     }
     tar_done(&t);
     group_done(&g);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "source/blocks.h"
 #include "source/gunzip.h"
 #include "source/index.h"
 #include "source/io.h"
@@ -241,6 +242,12 @@ bool source_reads(const struct source *s)
         if (s->fields[f].column >= 0 && s->fields[f].what != STK_IMAGE)
             return true;
     return false;
+}
+
+const struct blocks *source_blocks(const struct source *s)
+{
+    const struct blocks *b = s->ops->blocks ? s->ops->blocks(s) : NULL;
+    return b && b->n > 0 ? b : NULL;
 }
 
 size_t source_path(const struct source *s, int64_t i, char *buf, size_t n)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/sample.h"
 
+struct blocks;
 struct gunzip;
 struct source;
 
@@ -66,6 +67,10 @@ const struct field *source_field(const struct source *s, int f);
 /* All of them in the form of stk_options.fields; the length as snprintf. */
 size_t source_fields_text(const struct source *s, char *buf, size_t n);
 bool source_reads(const struct source *s); /* some fields besides the picture come with source_read */
+
+/* Stretches of samples to be had one after the other, since they lie in files that are packed as a whole; NULL: the
+ * order is all one. */
+const struct blocks *source_blocks(const struct source *s);
 
 /* Path of a sample as the user would type it, or "sample 17" where there are no files; returns
  * the length as snprintf does. */

@@ -125,6 +125,14 @@ static void close_unpacker(struct stream *s)
     pthread_mutex_unlock(&c->lock);
 }
 
+int64_t stream_end(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const int64_t end = s->end;
+    pthread_mutex_unlock(&s->lock);
+    return end;
+}
+
 void stream_rest(struct stream *s)
 {
     pthread_mutex_lock(&s->lock);

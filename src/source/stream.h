@@ -21,6 +21,7 @@
 
 enum stream_form { STREAM_PLAIN, STREAM_GZIP, STREAM_ZLIB, STREAM_ZSTD };
 
+enum { STREAM_FIRST = 16 }; /* bytes that are enough for the next */
 /* By the first bytes: gzip, zstd; zlib has no sure mark, and must be told. */
 enum stream_form stream_form_of(const uint8_t *first, size_t n);
 /* The library that this build lacks for it; NULL: it can be read. */
@@ -38,6 +39,8 @@ void stream_free(struct stream *s);                                       /* als
 /* n bytes from `at` of what the file fd unpacks to; fewer, *got, only where it ends. What lies before damage can be
  * read; what lies behind is STK_EDATA, and *got tells how much came before. */
 int stream_read(struct stream *s, int fd, void *to, size_t n, int64_t at, size_t *got, stk_error *e);
+/* Where it ends, or breaks off; -1: nobody has come there yet. */
+int64_t stream_end(struct stream *s);
 /* Gives back what going on from here would need. */
 void stream_rest(struct stream *s);
 

@@ -306,6 +306,7 @@ static enum tar_found own(struct tar *t, const uint8_t *block, int64_t size, str
         forget(&t->next);
         return TAR_END;
     }
+    t->last = m->header;
     t->until = m->bytes > 0 ? m->at + m->bytes : 0;
     return TAR_FILE;
 }
@@ -344,6 +345,7 @@ enum tar_found tar_next(struct tar *t, struct tar_member *m)
     *m = (struct tar_member){0};
     if (t->at == 0)
         forget(&t->all);
+    m->header = t->last;
     if (was_cut(t))
         return TAR_CUT;
     forget(&t->next);

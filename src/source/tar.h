@@ -24,7 +24,7 @@ enum { TAR_BLOCK = 512, TAR_META_MAX = 1 << 20 }; /* a longer extended header is
 enum tar_found {
     TAR_FILE,
     TAR_BAD,  /* something at m->header is damaged, or cannot be read: m->reason; its name where it has one */
-    TAR_CUT,  /* the archive ends inside of the file that was found last */
+    TAR_CUT,  /* the archive ends inside of the file that was found last, at m->header */
     TAR_END,  /* also where peek has failed */
     TAR_NOMEM /* for a name */
 };
@@ -52,6 +52,7 @@ struct tar {
     /* Inside. */
     int64_t at;    /* of the next header */
     int64_t first; /* header of the next member: of those that go before its own; -1: none */
+    int64_t last;  /* header of the last file */
     int64_t until; /* where the last file ends, if that is still to be seen; 0: it is not */
     struct tar_meta next, all;
     struct buf name;

@@ -128,7 +128,24 @@ static void of_subsets(void)
     blocks_done(&b);
 }
 
+static void joined(void)
+{
+    const struct blocks a = {.n = 2, .window = 5, .starts = (int64_t[]){0, 7, 20}},
+                        c = {.n = 1, .window = 9, .starts = (int64_t[]){0, 3}};
+    const struct blocks *const parts[] = {&a, NULL, &c}, *const none[] = {NULL, NULL, NULL};
+    struct blocks b;
+    CHECK_EQ(blocks_join(&b, none, (int64_t[]){0, 20, 32, 35}, 3), 0);
+    CHECK_EQ(b.n, 0);
+    CHECK_EQ(blocks_join(&b, parts, (int64_t[]){0, 20, 32, 35}, 3), 0);
+    static const int64_t want[] = {0, 7, 20, 25, 30, 32, 35};
+    CHECK_EQ(b.n, 6);
+    CHECK_EQ(b.window, 5);
+    for (int i = 0; i < 7; i++)
+        CHECK_EQ(b.starts[i], want[i]);
+    blocks_done(&b);
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(is_a_permutation), T(stays_near), T(is_even), T(of_subsets))
+    TESTS(T(is_a_permutation), T(stays_near), T(is_even), T(of_subsets), T(joined))
 }

@@ -3,6 +3,7 @@
  * test_shard_tar.c -- files of tar archives become samples. Covers group.c and records_groups.c.
  */
 #include "archives.h"
+#include "gzips.h"
 #include "source/group.h"
 #include "tars.h"
 
@@ -129,7 +130,7 @@ static void damage(void)
     CHECK_STR(shown("d.tar", NULL),
               "a/1 [0] image=one | @1024 !the checksum of its header is wrong (at byte 1024 of the shard) | "
               "b/3 [1] image=three | b/4 [1] !is a sparse file, which is not read; archives made without --sparse are "
-              "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside of it (at byte 6144 of the shard) | ");
+              "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside of it (at byte 5120 of the shard) | ");
     buf_done(&t.bytes);
     char junk[3000];
     memset(junk, 'j', sizeof junk);
@@ -137,6 +138,45 @@ static void damage(void)
     CHECK(strstr(shown("junk.tar", NULL), "!is no tar archive"));
     temp_bytes("empty.tar", "", 0);
     CHECK(strstr(shown("empty.tar", NULL), "!there are no samples"));
+}
+
+/* As a whole: the same samples, up to where it is damaged. */
+static void packed(void)
+{
+    if (stream_missing(STREAM_GZIP))
+        SKIP("no zlib in this build");
+    struct tars t = {0};
+    char large[3000];
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    tars_text(&t, "a/1.jpg", "one");
+    tars_text(&t, "a/2.jpg", large);
+    tars_text(&t, "b/3.jpg", "three");
+    tars_end(&t);
+    temp_bytes("p.tar", t.bytes.data, t.bytes.len);
+    struct buf z = {0};
+    gzips_member(&z, t.bytes.data, 1000);
+    gzips_member(&z, t.bytes.data + 1000, t.bytes.len - 1000);
+    temp_bytes("p.tar.gz", z.data, z.len);
+    temp_bytes("p.tgz", z.data, z.len);
+    char *plain = strdup(shown("p.tar", NULL));
+    CHECK_STR(shown("p.tar.gz", NULL), plain);
+    CHECK_STR(shown("p.tgz", NULL), plain);
+    char both[16384];
+    snprintf(both, sizeof both, "%s%s", plain, plain);
+    CHECK_STR(shown("p.t{ar,gz}", NULL), both);
+    z.data[z.len - 5] ^= 1; /* the checksum of all */
+    temp_bytes("p.tar.gz", z.data, z.len);
+    snprintf(both, sizeof both, "%s@%d !the gzip stream is damaged after %d bytes (at byte %d of the shard) | ", plain,
+             (int)t.bytes.len, (int)t.bytes.len, (int)t.bytes.len);
+    CHECK_STR(shown("p.tar.gz", NULL), both);
+    temp_bytes("p.tar.gz", z.data, 10 + 5 + 1000 + 8 + 10 + 5 + 1200);
+    CHECK_STR(shown("p.tar.gz", NULL),
+              "a/1 [0] image=one | a/2 [0] !the archive ends inside of it (at byte 1024 of the shard) | "
+              "@2200 !the gzip stream was cut short after 2200 bytes (at byte 2200 of the shard) | ");
+    free(plain);
+    buf_done(&z);
+    buf_done(&t.bytes);
 }
 
 static void beside_labels(void)
@@ -159,8 +199,8 @@ static void beside_labels(void)
 int main(int argc, char **argv)
 {
     temp_begin();
-    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),
-                                      T(class_folders),   T(damage), T(beside_labels)};
+    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),  T(class_folders),
+                                      T(damage),          T(packed), T(beside_labels)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();
     return rc;

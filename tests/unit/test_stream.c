@@ -9,37 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/hash.h"
+#include "gzips.h"
 #include "source/unzstd.h"
 #include "test.h"
 
 static uint8_t byte_at(int64_t at)
 {
     return (uint8_t)hash_mix((uint64_t)at / 8, (uint64_t)at % 8);
-}
-
-static void add(struct buf *b, const void *p, size_t n)
-{
-    if (buf_add(b, p, n))
-        abort(); /* no memory */
-}
-
-static void put(struct buf *b, uint32_t v, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        add(b, &(uint8_t){(uint8_t)(v >> 8 * i)}, 1);
-}
-
-static uint32_t crc32_of(const uint8_t *p, size_t n)
-{
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= p[i];
-        for (int k = 0; k < 8; k++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-    }
-    return ~crc;
 }
 
 static uint8_t *content(int64_t from, size_t n)
@@ -54,16 +31,7 @@ static uint8_t *content(int64_t from, size_t n)
 static void gzip_member(struct buf *b, int64_t from, size_t n)
 {
     uint8_t *p = content(from, n);
-    add(b, "\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
-    for (size_t at = 0; at < n; at += 65535) {
-        const size_t k = n - at < 65535 ? n - at : 65535;
-        put(b, at + k == n, 1);
-        put(b, (uint32_t)k, 2);
-        put(b, ~(uint32_t)k, 2);
-        add(b, p + at, k);
-    }
-    put(b, crc32_of(p, n), 4);
-    put(b, (uint32_t)n, 4);
+    gzips_member(b, p, n);
     free(p);
 }
 
@@ -71,11 +39,11 @@ static void gzip_member(struct buf *b, int64_t from, size_t n)
 static void zstd_frame(struct buf *b, int64_t from, size_t n)
 {
     uint8_t *p = content(from, n);
-    add(b, "\x28\xb5\x2f\xfd\0\x38", 6);
+    gzips_add(b, "\x28\xb5\x2f\xfd\0\x38", 6);
     for (size_t at = 0; at < n; at += 100000) {
         const size_t k = n - at < 100000 ? n - at : 100000;
-        put(b, (uint32_t)(k << 3 | (at + k == n)), 3);
-        add(b, p + at, k);
+        gzips_put(b, (uint32_t)(k << 3 | (at + k == n)), 3);
+        gzips_add(b, p + at, k);
     }
     free(p);
 }
@@ -200,7 +168,7 @@ static void damaged(void)
     b.data[one - 5] ^= 1; /* the checksum */
     expect_until(&b, 1500000, "damaged");
     b.data[one - 5] ^= 1;
-    add(&b, "\0\0\0\0", 4); /* zeros behind it are nothing */
+    gzips_add(&b, "\0\0\0\0", 4); /* zeros behind it are nothing */
     const int fd = file_of(&b);
     struct stream_cache *c = stream_cache_new(0);
     struct stream *s = stream_new(c, STREAM_GZIP);
@@ -211,7 +179,7 @@ static void damaged(void)
     stream_cache_free(c);
     close(fd);
     b.len = one;
-    add(&b, "not gzip", 8);
+    gzips_add(&b, "not gzip", 8);
     expect_until(&b, 1500000, "damaged");
     b.data[1200000] ^= 1;       /* content: only the sum tells, and this byte is wrong */
     b.data[10 + 3 * 65540] = 7; /* a kind of block that there is not */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard_files.h -- the files that shards are, open as far as that is possible, and unpacked where they are packed as a
+ * whole.
+ */
+#ifndef SHARD_FILES_H
+#define SHARD_FILES_H
+
+#include "source/blocks.h"
+#include "source/records_index.h"
+#include "source/stream.h"
+
+/* Of what packed shards unpack to, so much is kept; samples are shuffled within windows of so many bytes, of which two
+ * have room there. It does not depend on the machine, since the order of samples would. */
+enum { SHARD_KEPT = 128 << 20, SHARD_WINDOW = 48 << 20 };
+
+struct shard_files {
+    const struct records_index *index;
+    _Atomic int *fds; /* -1: not open; NULL: opened for every read, since there are too many */
+    struct stream_cache *cache;
+    struct stream **streams; /* NULL: no shard is packed; inside: this one is not */
+    struct blocks blocks;    /* the shards, where some are packed */
+};
+
+int shard_files_open(struct shard_files *f, const struct records_index *x, stk_error *e);
+void shard_files_done(struct shard_files *f); /* also zeroed, also twice */
+
+/* The descriptor of a shard, until it is given back. */
+int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_error *e);
+void shard_files_give(const struct shard_files *f, int fd);
+/* n bytes of a shard from `at`, all of them. */
+int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t *to, int64_t at, int64_t n,
+                     stk_error *e);
+
+#endif
