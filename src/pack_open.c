@@ -58,7 +58,7 @@ static int check(struct packer *p, stk_error *e)
         return usage("no folder to write to: give out", e);
     if ((int)how->to < STK_TO_TAR || (int)how->to > STK_TO_FOLDER)
         return usage("to must be tar, tfrecord, hdf5, npy or folder", e);
-    if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_RAW || how->baseline)
+    if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_RAW)
         return usage("as must be keep, jpeg, webp, png or raw", e);
     if (how->to == STK_TO_NPY && (how->as != STK_AS_RAW || p->options.on_error == STK_SKIP))
         return usage("npy takes pictures as raw, and all of them: no bad sample can be left out", e);

@@ -212,10 +212,27 @@ static bool wants_pixels(const struct packer *p)
     return p->how.resize_short || p->how.resize_long || (ops && ops[strspn(ops, " \t\n")]);
 }
 
+/* The same coefficients in one scan; false: the picture stays as it is. */
+static bool in_one_scan(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
+{
+    if (!(p->how.baseline || p->how.as == STK_AS_JPEG) || !(h->odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC)))
+        return false;
+    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    struct buf *made = desk_spare(d, size_add(2 * d->reading.n_bytes, 1 << 20), size_mul(decode_foreign(h, &want), 2));
+    if (!made || !decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
+        return false;
+    char own[16];
+    const char *suffix = own_suffix(p, out->sample, own, sizeof own);
+    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[STK_JPEG], made->data, made->len);
+    if (f)
+        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+    return f != NULL;
+}
+
 /* A picture that keeps its pixels and its format keeps its bytes, or at least its coefficients. */
 static int keep_format(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
 {
-    return bytes_as_they_are(p, d, h, out, e);
+    return in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
 }
 
 /* The plan of a picture of this size, and its job. */

@@ -48,6 +48,9 @@ struct codec {
     bool (*pack)(void *state, const struct picture_job *job, struct buf *out);
     int (*pack_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
     int (*unpack)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
+    /* The same picture, behind what out holds, in one scan and with the same coefficients, which is proved; false: not
+     * possible. May be missing. */
+    bool (*rewrite)(void *state, const struct picture_job *job, struct buf *out);
     /* What the last picture has added to its notes; NULL when nothing. May be missing. */
     const uint8_t *(*notes)(void *state, size_t *n);
     /* From notes alone: the head (orientation as the file says, 0: not known), and the parts of the file that

@@ -336,15 +336,32 @@ static int no_packs(stk_error *e)
     return error_set(e, STK_EBUILD, stage, "this build has no decoder for packs of JPEG pictures");
 }
 
-bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+/* The whole of a JPEG, with the orientation that the file has, whether it is to be left alone or not: others may ask
+ * otherwise. */
+static bool whole_job(const uint8_t *bytes, size_t n, const struct head *h, struct head *own, struct picture_job *out)
 {
     const struct codec *c = pack_codec();
-    /* The orientation that the file has, whether it is to be left alone or not: others may ask otherwise. */
-    struct head own = {.format = STK_JPEG, .orientation = 1};
-    if (!c || h->format != STK_JPEG || c->head(bytes, n, &own, NULL) != STK_OK || own.w != h->w || own.h != h->h)
+    *own = (struct head){.format = STK_JPEG, .orientation = 1};
+    if (!c || h->format != STK_JPEG || c->head(bytes, n, own, NULL) != STK_OK || own->w != h->w || own->h != h->h)
         return false;
-    const struct picture_job job = {.bytes = bytes, .n = n, .head = &own, .crop = {0, 0, own.w, own.h}, .whole = true};
-    return c->pack(d->states[STK_JPEG], &job, out);
+    *out = (struct picture_job){.bytes = bytes, .n = n, .head = own, .crop = {0, 0, own->w, own->h}, .whole = true};
+    return true;
+}
+
+bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+{
+    struct head own;
+    struct picture_job job;
+    return whole_job(bytes, n, h, &own, &job) && pack_codec()->pack(d->states[STK_JPEG], &job, out);
+}
+
+bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+{
+    struct head own;
+    struct picture_job job;
+    return whole_job(bytes, n, h, &own, &job) && own.bits == 8 && !(own.odd & STK_ODD_LOSSLESS) &&
+           own.odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC | CODEC_HELD) &&
+           pack_codec()->rewrite(d->states[STK_JPEG], &job, out);
 }
 
 int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)

@@ -31,10 +31,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "decode/cmyk.h"
 #include "decode/dct_pack.h"
 #include "decode/jpeg_baseline.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
+#include "decode/jpeg_note.h"
 #include "decode/jpeg_points.h"
 
 static const char stage[] = "decode";
@@ -44,9 +46,6 @@ enum {
     ROWS = 16,                  /* read at a time */
     MANY_SCANS = 50,            /* no encoder makes more */
     FOREIGN_FIXED = 256 * 1024, /* tables, pools, small change */
-    NOTED_MOST = 512 * 1024,    /* files of several scans whose pack is noted */
-    NOTE_MOST = 2 << 20,        /* and its size */
-    HEAD_BYTES = 4096,          /* that tell one file from another, with its size */
 };
 static const int64_t max_scan_work = 20000000000; /* samples times scans, where there are many: seconds */
 
@@ -60,6 +59,7 @@ struct jpeg {
     bool at_end; /* ran out of bytes */
     bool too_many_scans;
     bool rows_done;
+    bool markers; /* are kept */
 };
 
 /* One thread's. */
@@ -151,7 +151,7 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
     const size_t row = (size_t)h->channels * round_up(h->w, IMCU_MAX);
     size_t n = size_add(FOREIGN_FIXED, size_mul(row, 4 * IMCU_MAX));
     if (h->odd & CODEC_HELD)
-        n = size_add(size_add(n, NOTE_MOST), size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
+        n = size_add(size_add(n, JPEG_NOTE_MOST), size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
     return n;
 }
 
@@ -204,6 +204,10 @@ static void read_header(struct jpeg *j, const struct picture_job *job)
     j->c.progress = &j->progress;
     const size_t memory = jpeg_foreign(job->head, &job->crop, job->whole);
     j->c.mem->max_memory_to_use = memory < LONG_MAX ? (long)memory : LONG_MAX;
+    for (int i = 0; i < 16 && j->markers; i++)
+        jpeg_save_markers(&j->c, JPEG_APP0 + i, 0xffff);
+    if (j->markers)
+        jpeg_save_markers(&j->c, JPEG_COM, 0xffff);
     while (jpeg_read_header(&j->c, FALSE) == JPEG_HEADER_TABLES_ONLY)
         ;
     j->c.out_color_space = j->c.num_components == 4 ? JCS_CMYK : JCS_EXT_RGB;
@@ -270,18 +274,6 @@ static void read_rows(struct jpeg *j, uint8_t *px, size_t stride, int32_t n)
             longjmp(j->jump, 1);
         px += stride * got;
         n -= (int32_t)got;
-    }
-}
-
-/* Pillow's formula; Adobe's inks, which is what comes in, count backwards. */
-static void cmyk_to_rgb(const uint8_t *in, uint8_t *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++, in += 4, out += 3) {
-        const int k = in[3];
-        for (int c = 0; c < 3; c++) {
-            const int t = (255 - in[c]) * k + 128;
-            out[c] = (uint8_t)(k - (((t >> 8) + t) >> 8));
-        }
     }
 }
 
@@ -463,70 +455,7 @@ static bool jpeg_pack(void *state, const struct picture_job *job, struct buf *ou
 static int jpeg_unpack(void *state, const struct picture_job *job, struct image *out, stk_error *e)
 {
     const struct state *s = state;
-    struct dct_pack p;
-    if (!dct_pack_open(&p, job->bytes, job->n) || p.frame.w != job->head->w || p.frame.h != job->head->h ||
-        !jpeg_baseline_unpack(s->baseline, &p, job, out))
-        return error_set(e, STK_EDATA, stage, "a pack of this picture is damaged");
-    return STK_OK;
-}
-
-static int jpeg_pack_head(const uint8_t *bytes, size_t n, struct head *out, stk_error *e)
-{
-    struct dct_pack p;
-    if (!dct_pack_open(&p, bytes, n))
-        return error_set(e, STK_EDATA, stage, "a pack is damaged, or of another version");
-    *out = p.head;
-    return STK_OK;
-}
-
-/* ------------------------------------------------------------------ notes */
-
-/* Pictures of several scans have no checkpoints; a later crop is decoded from their pack. Its checksum is the file's
- * as well. */
-static uint64_t sum_of(const struct picture_job *job, const uint8_t *pack, size_t n)
-{
-    const size_t head = job->n < HEAD_BYTES ? job->n : HEAD_BYTES;
-    return hash_bytes(pack, n, hash_mix(hash_bytes(job->bytes, head, 0), job->n));
-}
-
-static bool make_note(struct state *s, const struct picture_job *job)
-{
-    uint64_t sum = 0;
-    s->note.max = NOTE_MOST;
-    if (job->n > NOTED_MOST || buf_add(&s->note, &sum, sizeof sum) != 0 || !jpeg_pack(s, job, &s->note)) {
-        s->note.len = 0;
-        return false;
-    }
-    sum = sum_of(job, s->note.data + sizeof sum, s->note.len - sizeof sum);
-    memcpy(s->note.data, &sum, sizeof sum);
-    return true;
-}
-
-static bool crop_of_note(struct state *s, const struct picture_job *job, const uint8_t *note, size_t n,
-                         struct image *out)
-{
-    uint64_t sum;
-    if (n <= sizeof sum)
-        return false;
-    struct picture_job from_pack = *job;
-    from_pack.bytes = note + sizeof sum;
-    from_pack.n = n - sizeof sum;
-    memcpy(&sum, note, sizeof sum);
-    const size_t used = job->arena->used;
-    if (sum == sum_of(job, from_pack.bytes, from_pack.n) && jpeg_unpack(s, &from_pack, out, NULL) == STK_OK)
-        return true;
-    job->arena->used = used;
-    return false;
-}
-
-/* The first time the pack is made, which takes no longer than decoding, and the crop is decoded from it. */
-static bool by_note(struct state *s, const struct picture_job *job, struct image *out)
-{
-    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted || job->whole)
-        return false;
-    if (job->notes)
-        return crop_of_note(s, job, job->notes, job->n_notes, out);
-    return make_note(s, job) && crop_of_note(s, job, s->note.data, s->note.len, out);
+    return jpeg_note_unpack(s->baseline, job, out, e);
 }
 
 /* ------------------------------------------------------------------ any of them */
@@ -549,7 +478,7 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
         return jpeg_lossless(job, out, e);
     s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
-    if (s->own || by_note(s, job, out))
+    if (s->own || jpeg_note_pixels(s->baseline, job, jpeg_pack, s, &s->note, out))
         return STK_OK;
     begin(j, job);
     const int rc = run_guarded(j, job, out, e);
@@ -563,11 +492,6 @@ static const uint8_t *jpeg_notes(void *state, size_t *n)
     const struct state *s = state;
     *n = s->note.len;
     return s->own ? jpeg_baseline_points(s->baseline, n) : *n ? s->note.data : NULL;
-}
-
-static bool jpeg_match(const uint8_t *p, size_t n)
-{
-    return n >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
 }
 
 /* ------------------------------------------------------------------ encoding */
@@ -647,23 +571,102 @@ static int write_picture(struct writer *w, const struct image *im, const stk_enc
     return STK_OK;
 }
 
+static void begin_writer(struct writer *w)
+{
+    *w = (struct writer){
+        .dest = {.init_destination = on_begin, .empty_output_buffer = on_full, .term_destination = on_finish}};
+    w->c.err = jpeg_std_error(&w->err);
+    w->err.error_exit = on_encode_error;
+    w->err.output_message = on_message;
+    w->c.client_data = w;
+}
+
 static int jpeg_encode(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e)
 {
-    struct writer w = {
-        .dest = {.init_destination = on_begin, .empty_output_buffer = on_full, .term_destination = on_finish}};
-    w.c.err = jpeg_std_error(&w.err);
-    w.err.error_exit = on_encode_error;
-    w.err.output_message = on_message;
-    w.c.client_data = &w;
+    struct writer w;
+    begin_writer(&w);
     const int rc = write_picture(&w, im, o, e);
     jpeg_destroy_compress(&w.c);
-    if (rc != STK_OK) {
+    if (rc != STK_OK)
         buf_done(&w.out);
-        return rc;
-    }
     *out = w.out.data;
     *n = w.out.len;
-    return STK_OK;
+    return rc;
+}
+
+/* ------------------------------------------------------------------ one scan of several, without loss */
+
+/* All markers but those that the writer makes itself. */
+static void copy_markers(struct jpeg *j, struct writer *w)
+{
+    for (jpeg_saved_marker_ptr m = j->c.marker_list; m; m = m->next) {
+        const bool jfif = m->marker == JPEG_APP0 && m->data_length >= 5 && memcmp(m->data, "JFIF", 5) == 0;
+        const bool adobe = m->marker == JPEG_APP0 + 14 && m->data_length >= 5 && memcmp(m->data, "Adobe", 5) == 0;
+        if (!(jfif && w->c.write_JFIF_header) && !(adobe && w->c.write_Adobe_marker))
+            jpeg_write_marker(&w->c, m->marker, m->data, m->data_length);
+    }
+}
+
+/* Reads all coefficients, and a hash of everything that pixels are made of; NULL: they are not all there. */
+static jvirt_barray_ptr *hold(struct jpeg *j, const struct picture_job *job, uint64_t *hash)
+{
+    read_header(j, job);
+    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&j->c);
+    *hash = hash_mix(j->c.image_width, j->c.image_height);
+    for (int i = 0; arrays && i < j->c.num_components; i++) {
+        const jpeg_component_info *k = &j->c.comp_info[i];
+        *hash = hash_mix(*hash, (uint64_t)(k->h_samp_factor * 8 + k->v_samp_factor));
+        *hash = hash_bytes(k->quant_table->quantval, sizeof k->quant_table->quantval, *hash);
+        for (JDIMENSION y = 0; y < k->height_in_blocks; y++) {
+            JBLOCKARRAY row = j->c.mem->access_virt_barray((j_common_ptr)&j->c, arrays[i], y, 1, FALSE);
+            *hash = hash_bytes(row[0], k->width_in_blocks * sizeof(JBLOCK), *hash);
+        }
+    }
+    return j->err.num_warnings == 0 && is_complete(&j->c) ? arrays : NULL;
+}
+
+static bool write_held(struct jpeg *j, struct writer *w, const struct picture_job *job, uint64_t *hash)
+{
+    if (setjmp(j->jump) || setjmp(w->jump))
+        return false;
+    jvirt_barray_ptr *arrays = hold(j, job, hash);
+    if (!arrays)
+        return false;
+    jpeg_create_compress(&w->c);
+    w->c.dest = &w->dest;
+    jpeg_copy_critical_parameters(&j->c, &w->c);
+    w->c.optimize_coding = TRUE;
+    w->c.arith_code = FALSE;
+    jpeg_write_coefficients(&w->c, arrays);
+    copy_markers(j, w);
+    jpeg_finish_compress(&w->c);
+    return true;
+}
+
+static bool read_back(struct jpeg *j, const struct picture_job *job, uint64_t *hash)
+{
+    begin(j, job);
+    return !setjmp(j->jump) && hold(j, job, hash);
+}
+
+static bool jpeg_rewrite(void *state, const struct picture_job *job, struct buf *out)
+{
+    struct jpeg *j = &((struct state *)state)->jpeg;
+    struct writer w;
+    uint64_t was = 0, is = 1;
+    begin_writer(&w);
+    begin(j, job);
+    j->markers = true;
+    bool good = write_held(j, &w, job, &was);
+    jpeg_destroy_decompress(&j->c);
+    jpeg_destroy_compress(&w.c);
+    if (good) {
+        const struct picture_job made = {.bytes = w.out.data, .n = w.out.len, .head = job->head};
+        good = read_back(j, &made, &is) && was == is && buf_add(out, made.bytes, made.n) == 0;
+        jpeg_destroy_decompress(&j->c);
+    }
+    buf_done(&w.out);
+    return good;
 }
 
 #define TEXT(x)   #x
@@ -682,8 +685,9 @@ const struct codec codec_jpeg = {
     .foreign = jpeg_foreign,
     .pixels = jpeg_pixels,
     .pack = jpeg_pack,
-    .pack_head = jpeg_pack_head,
+    .pack_head = jpeg_note_head,
     .unpack = jpeg_unpack,
+    .rewrite = jpeg_rewrite,
     .notes = jpeg_notes,
     .noted_head = jpeg_points_head,
     .noted_parts = jpeg_points_parts,

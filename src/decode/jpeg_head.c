@@ -146,3 +146,8 @@ int jpeg_head(const uint8_t *bytes, size_t n, struct head *h, stk_error *e)
     }
     return error_set(e, STK_EDATA, "decode", "the file ends after %zu bytes, inside its header", n);
 }
+
+bool jpeg_match(const uint8_t *p, size_t n)
+{
+    return n >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
+}

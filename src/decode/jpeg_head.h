@@ -7,6 +7,7 @@
 
 #include "base/sample.h"
 
+bool jpeg_match(const uint8_t *bytes, size_t n);
 int jpeg_head(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
 
 #endif

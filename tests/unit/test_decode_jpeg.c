@@ -361,10 +361,46 @@ static void crops_of_photos(void)
     CHECK(count > 0);
 }
 
+/* A picture of several scans, written in one: same coefficients, same markers, same pixels; and what is not that. */
+static void one_scan(void)
+{
+    struct decoder *d = NULL;
+    CHECK_EQ(decoder_new(&d, STK_CPU_DEFAULT, NULL), STK_OK);
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (int subsample = 0; subsample < 2; subsample++) {
+            struct picture p = picture_make(123, 77, channels, 5);
+            const struct image im = {
+                .px = p.px, .stride = (size_t)(p.w * channels), .w = p.w, .h = p.h, .channels = channels};
+            void *bytes = NULL, *plain = NULL;
+            size_t n = 0, n_plain = 0;
+            const stk_encode_options o = {.format = STK_JPEG, .progressive = 1, .subsample = subsample};
+            const stk_encode_options one = {.format = STK_JPEG, .subsample = subsample};
+            CHECK_EQ(encode_pixels(&im, &o, &bytes, &n, NULL), STK_OK);
+            CHECK_EQ(encode_pixels(&im, &one, &plain, &n_plain, NULL), STK_OK);
+            struct head h;
+            struct buf out = {0};
+            CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, &h, NULL), STK_OK);
+            CHECK(h.odd & STK_ODD_PROGRESSIVE);
+            CHECK(decode_rewrite(d, bytes, n, &h, &out));
+            CHECK(out.len == n_plain && memcmp(out.data, plain, n_plain) == 0);
+            out.len = 0;
+            for (size_t cut = 0; cut < n; cut += cut < 700 ? 1 : 97) /* damaged: no result, or a good one */
+                if (decode_rewrite(d, bytes, cut, &h, &out))
+                    CHECK(out.len > 0);
+            CHECK_EQ(decode_head(plain, n_plain, &(struct decode_limits){0}, &h, NULL), STK_OK);
+            CHECK(!decode_rewrite(d, plain, n_plain, &h, &out));
+            buf_done(&out);
+            free(bytes);
+            free(plain);
+            picture_done(&p);
+        }
+    decoder_free(d);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(crops), T(heads), T(inks), T(ends_too_early), T(tables_do_not_leak), T(scan_bomb), T(unsupported),
-          T(lossless_grey), T(rubbish_in_the_head), T(crops_of_photos))
+          T(lossless_grey), T(rubbish_in_the_head), T(crops_of_photos), T(one_scan))
 }
 
 #else
