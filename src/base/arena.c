@@ -7,10 +7,11 @@
  */
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, CALM = 128 };
 
 void *pages_new(size_t bytes)
 {
@@ -51,11 +52,30 @@ size_t arena_cost(size_t n)
     return (n + ARENA_SLACK + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
+/* A large picture that is rare shall not hold its memory for ever: what none of the last CALM has needed goes back. The
+ * addresses stay, so that the next one only has to touch it anew. */
+static void settle(struct arena *a, size_t n)
+{
+    a->recent = n > a->recent ? n : a->recent;
+    const bool large = a->recent > a->cap / 2;
+    if (!large && ++a->calm < CALM)
+        return;
+    const size_t keep = (a->recent + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE; /* whole pages of any size */
+    if (!large && keep < a->cap)
+        madvise(a->base + keep, a->cap - keep, MADV_DONTNEED);
+    a->calm = 0;
+    a->recent = 0;
+}
+
 int arena_reserve(struct arena *a, size_t n)
 {
     a->used = 0;
-    if (n <= a->cap)
+    if (n <= a->cap) {
+        settle(a, n);
         return 0;
+    }
+    a->calm = 0;
+    a->recent = 0;
     pages_free(a->base, a->cap);
     a->cap = 0;
     a->base = pages_new(n);

@@ -16,6 +16,8 @@ enum { ARENA_ALIGN = 64, ARENA_SLACK = 64 };
 struct arena {
     uint8_t *base;
     size_t used, cap;
+    size_t recent; /* the most that was reserved lately, less than half of cap */
+    int calm;      /* how many times in a row */
 };
 
 /* What arena_alloc(n) takes from an arena: n rounded up, with slack. Saturates at SIZE_MAX. */

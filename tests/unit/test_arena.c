@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_arena.c -- scratch memory: what was reserved is there, and no more. */
+#include <sys/mman.h>
+
 #include "base/arena.h"
 #include "test.h"
 
@@ -27,6 +29,36 @@ static void does_not_shrink(void)
     CHECK(a.base == base);
     CHECK_EQ(a.cap, 1 << 20);
     CHECK_EQ(a.used, 0);
+    arena_done(&a);
+}
+
+/* Resident bytes, from a page on. */
+static size_t resident(uint8_t *p, size_t bytes)
+{
+    static unsigned char in[(16 << 20) / 4096];
+    size_t n = 0;
+    CHECK_EQ(mincore(p, bytes, in), 0);
+    for (size_t i = 0; i < bytes / 4096; i++)
+        n += in[i] & 1;
+    return n * 4096;
+}
+
+static void gives_back_what_is_rarely_needed(void)
+{
+    const size_t large = 16 << 20;
+    struct arena a = {0};
+    CHECK_EQ(arena_reserve(&a, large), 0);
+    memset(a.base, 1, large);
+    for (int i = 0; i < 127; i++)
+        arena_reserve(&a, 3 << 20);
+    CHECK_EQ(resident(a.base, large), large);
+    arena_reserve(&a, 1 << 20);
+    CHECK_EQ(resident(a.base, large), 4 << 20);
+    CHECK_EQ(arena_reserve(&a, large), 0); /* still there */
+    memset(a.base, 1, large);
+    for (int i = 0; i < 1000; i++) /* not rare */
+        arena_reserve(&a, i % 100 ? 4096 : large);
+    CHECK_EQ(resident(a.base, large), large);
     arena_done(&a);
 }
 
@@ -59,5 +91,6 @@ static void large_ones(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(hands_out_what_was_reserved), T(does_not_shrink), T(refuses_the_absurd), T(large_ones))
+    TESTS(T(hands_out_what_was_reserved), T(does_not_shrink), T(gives_back_what_is_rarely_needed),
+          T(refuses_the_absurd), T(large_ones))
 }
