@@ -42,7 +42,7 @@ PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array 
 enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };
 
 struct hook_field {
-    char name[32];
+    char name[64];
     int64_t shape[HOOK_DIMS];
     size_t bytes;
 };

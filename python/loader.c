@@ -9,7 +9,9 @@
  */
 #include "loader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +116,15 @@ static bool runs_python(const struct loader *o)
     return o->l && !o->closing && o->pid == getpid() && (o->options->hooks.fill || o->options->hooks.op);
 }
 
+static void forget_wanted(struct loader *o)
+{
+    for (int i = 0; i < o->n_wanted; i++)
+        free(o->wanted[i]);
+    free(o->wanted);
+    o->wanted = NULL;
+    o->n_wanted = 0;
+}
+
 static void dealloc(PyObject *self)
 {
     struct loader *o = (struct loader *)self;
@@ -124,7 +135,7 @@ static void dealloc(PyObject *self)
     if (o->options)
         options_done(o->options);
     free(o->options);
-    free(o->wanted);
+    forget_wanted(o);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -147,8 +158,7 @@ static PyObject *tuple_of(struct loader *o, const stk_batch *b)
     const int n = o->wanted ? o->n_wanted : stk_n_fields(b);
     PyObject *fields = PyTuple_New(n);
     for (int i = 0; fields && i < n; i++) {
-        const int f = o->wanted ? o->wanted[i] : i;
-        PyObject *m = memory_new(s, b, field_at(b, f));
+        PyObject *m = memory_new(s, b, o->wanted ? stk_field(b, o->wanted[i]) : field_at(b, i));
         if (m)
             PyTuple_SetItem(fields, i, m);
         else
@@ -240,7 +250,38 @@ static PyObject *row_shape(const stk_array *a)
     return shape;
 }
 
-/* [(name, dtype, shape of a row)], those on request last. */
+static const char *const kinds[] = {
+    [STK_IMAGE] = "image", [STK_INT] = "int",   [STK_FLOAT] = "float", [STK_TENSOR] = "tensor",
+    [STK_BYTES] = "bytes", [STK_TEXT] = "text", [STK_JSON] = "json"};
+
+/* What tells the rows of a ragged field apart: names of further arrays. */
+static PyObject *beside(const stk_batch *b, const char *name)
+{
+    static const char *const suffixes[] = {"offsets", "lengths", "shapes"};
+    PyObject *found = PyList_New(0);
+    for (int i = 0; found && i < 3; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s.%s", name, suffixes[i]);
+        if (!stk_field(b, text))
+            continue;
+        PyObject *word = PyUnicode_FromString(suffixes[i]);
+        if (!word || PyList_Append(found, word))
+            Py_CLEAR(found);
+        Py_XDECREF(word);
+    }
+    return found;
+}
+
+/* (name, dtype, shape of a row, kind, what is beside it) */
+static PyObject *about_field(const stk_batch *b, int i)
+{
+    const stk_array *a = field_at(b, i);
+    const stk_kind kind = stk_field_kind(b, stk_field_number(b, a->name));
+    return Py_BuildValue("NsNsN", module_text(a->name), memory_dtype_name(a->dtype), row_shape(a),
+                         kind ? kinds[kind] : "tensor", beside(b, a->name));
+}
+
+/* All of them, those on request last. */
 static PyObject *fields_of(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -260,8 +301,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     }
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < stk_n_fields(b) + ON_REQUEST; i++) {
-        const stk_array *a = field_at(b, i);
-        PyObject *about = Py_BuildValue("ssN", a->name, memory_dtype_name(a->dtype), row_shape(a));
+        PyObject *about = about_field(b, i);
         if (!about || PyList_Append(list, about))
             Py_CLEAR(list);
         Py_XDECREF(about);
@@ -271,25 +311,27 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     return list;
 }
 
+/* Names of fields that every batch has: the caller took them from fields(). */
 static PyObject *select_fields(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
-    PyObject *numbers;
-    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &numbers))
+    PyObject *names;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &names))
         return NULL;
-    const int n = (int)PyTuple_Size(numbers);
-    int *wanted = calloc((size_t)n + 1, sizeof *wanted);
-    if (!wanted)
+    forget_wanted(o);
+    const int n = (int)PyTuple_Size(names);
+    o->wanted = calloc((size_t)n + 1, sizeof *o->wanted);
+    if (!o->wanted)
         return PyErr_NoMemory();
-    for (int i = 0; i < n; i++)
-        wanted[i] = (int)PyLong_AsLong(PyTuple_GetItem(numbers, i));
-    if (PyErr_Occurred()) {
-        free(wanted);
-        return NULL;
+    for (; o->n_wanted < n; o->n_wanted++) {
+        PyObject *bytes = NULL;
+        if (!PyUnicode_FSConverter(PyTuple_GetItem(names, o->n_wanted), &bytes))
+            return NULL;
+        o->wanted[o->n_wanted] = strdup(PyBytes_AsString(bytes));
+        Py_DECREF(bytes);
+        if (!o->wanted[o->n_wanted])
+            return PyErr_NoMemory();
     }
-    free(o->wanted);
-    o->wanted = wanted;
-    o->n_wanted = n;
     Py_RETURN_NONE;
 }
 
@@ -373,8 +415,8 @@ static PyMethodDef methods[] = {
     {"get", get_rows, METH_VARARGS, "get(samples, positions, epoch): these rows, made now."},
     {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): JSON of what was drawn."},
     {"inside", loader_inside, METH_NOARGS, "Whether this thread is in a function that the loader calls."},
-    {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape)]"},
-    {"select", select_fields, METH_VARARGS, "Numbers of the fields to hand out."},
+    {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape, kind, beside)]"},
+    {"select", select_fields, METH_VARARGS, "Names of the fields to hand out."},
     {"close", close_loader, METH_NOARGS, "Stops the threads and gives all back."},
     {"set_epoch", set_epoch, METH_VARARGS, "Goes to the start of an epoch."},
     {"set_order", set_order, METH_VARARGS, "set_order(epoch, samples, starts)"},

@@ -13,7 +13,7 @@ struct loader {
     pid_t pid;                   /* in a forked child the other users are not there */
     int users;
     bool closing;
-    int *wanted; /* numbers of the fields to hand out; NULL: all but those on request */
+    char **wanted; /* names of the fields to hand out; NULL: all but those on request */
     int n_wanted;
 };
 

@@ -39,6 +39,7 @@ static const struct {
     {"memory", I64, AT(memory)},
     {"cache", INT, AT(cache)},
     {"cache_dir", TEXT, AT(cache_dir)},
+    {"fields", TEXT, AT(fields)},
     {"cache_size", I64, AT(cache_size)},
     {"steps_per_epoch", I64, AT(steps_per_epoch)},
     {"sampled", INT, AT(sampled)},

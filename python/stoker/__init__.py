@@ -32,6 +32,7 @@ from ._ops import (
     ToImage,
     ToTensor,
 )
+from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
 from ._source import Source
 from ._stats import Stats
@@ -57,6 +58,8 @@ __all__ = [
     "Op",
     "PILToTensor",
     "Pad",
+    "Padded",
+    "Ragged",
     "RandomCrop",
     "RandomHorizontalFlip",
     "RandomResizedCrop",

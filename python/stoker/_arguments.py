@@ -24,6 +24,8 @@ def _is_names(value: Any) -> bool:
 
 
 def _is_fields(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
     if isinstance(value, Mapping):
         return all(isinstance(v, str) for v in (*value, *value.values()))
     return _is_names(value) and isinstance(value, Sequence) and all(isinstance(v, str) for v in value)
@@ -39,7 +41,7 @@ RULES: dict[str, tuple[Test, str]] = {
     "collate_fn": (callable, "a function"),
     "batch_fn": (callable, "a function"),
     "classes": (_is_names, "a list of names"),
-    "fields": (_is_fields, "a list of names, for example ('image', 'label'), or a dict of them"),
+    "fields": (_is_fields, "a list of names, for example ('image', 'label'), a dict of them, or a text"),
     "max_bad": (_is_number, "a number"),
     "sampler": (lambda v: isinstance(v, Iterable), "an iterable of sample numbers"),
     "batch_sampler": (lambda v: isinstance(v, Iterable), "an iterable of lists of sample numbers"),

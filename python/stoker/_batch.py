@@ -4,22 +4,22 @@
 from __future__ import annotations
 
 import collections
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _output, _stoker
-from ._errors import usage
+from ._errors import DataError, usage
+from ._fields import CASTS, COMPUTED, Wanted
 from ._nearest import hint
+from ._ragged import Padded, Ragged, row_of, rows_in
 from ._rows import OWN, Fill
-from ._types import DTYPES
 
 Raw = tuple[_stoker.Memory, ...]
-# What a field may be asked for as: "label:float". str is the name of a label's class.
-KINDS = {"int": "int64", "float": "float32", "": "", "str": "str"}
-KINDS |= {name: name for name in DTYPES if name != "bfloat16"}
-COMPUTED = ("path", "key")  # from the number of the sample, unless the source has fields of these names
 
 
 class Dict(dict[str, Any]):
@@ -28,13 +28,69 @@ class Dict(dict[str, Any]):
     drawn: list[dict[str, Any]]
 
 
+@dataclass
+class Column:
+    """One field of a batch: what it is made of, and how."""
+
+    name: str  # in the engine
+    called: str  # in the source
+    cast: str  # made in Python
+    kind: str  # "image", "text", ...
+    beside: tuple[str, ...]  # of ragged fields: "offsets", "lengths", "shapes"
+    at: int  # of its first array in what the engine hands over
+    computed: Callable[[int], str] | None
+    objects: bool  # values of Python's, which wait elsewhere
+    last: bool  # to be seen as channels_last
+    convert: _output.Convert
+    convert_beside: _output.Convert
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return (self.name, *(f"{self.name}.{word}" for word in self.beside))
+
+
+def strings(kind: str, values: Any, offsets: NDArray[np.int64]) -> list[Any]:
+    """
+    >>> strings("text", np.frombuffer(b"abc", np.uint8), np.array([0, 1, 3]))
+    ['a', 'bc']
+    """
+    data, ends = values.tobytes(), offsets.tolist()
+    rows = [data[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    if kind == "bytes":
+        return rows
+    if kind == "text":
+        return [row.decode(errors="surrogateescape") for row in rows]
+    return [_object(row) for row in rows]
+
+
+def _object(text: bytes) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError as error:
+        raise DataError(f"this is no JSON: {text[:60]!r}: {error}", stage="read") from error
+
+
+def _joined(columns: list[Any]) -> Any:
+    """Rows of several Ragged or Padded of NumPy, one after the other."""
+    if isinstance(columns[0], Ragged):
+        starts = np.cumsum([0, *(len(c.values) for c in columns)])
+        offsets = [c.offsets[(0 if i == 0 else 1) :] + starts[i] for i, c in enumerate(columns)]
+        shapes = None if columns[0].shapes is None else np.concatenate([c.shapes for c in columns])
+        return Ragged(np.concatenate([c.values for c in columns]), np.concatenate(offsets), shapes)
+    longest = max(c.values.shape[1] for c in columns)
+    grown = [
+        np.pad(c.values, [(0, 0), (0, longest - c.values.shape[1]), *[(0, 0)] * (c.values.ndim - 2)]) for c in columns
+    ]
+    return Padded(np.concatenate(grown), np.concatenate([c.lengths for c in columns]))
+
+
 class Form:
     """Turns what the engine hands over into what the user asked for."""
 
     def __init__(
         self,
         handle: _stoker.Loader,
-        fields: Sequence[str] | dict[str, str] | None,
+        wanted: list[Wanted] | None,
         order: Sequence[str],
         as_dict: bool,
         output: str,
@@ -44,25 +100,22 @@ class Form:
         batch_fn: Callable[[Any], Any] | None,
     ) -> None:
         """order: of the fields, where the source has one that is not the engine's."""
-        about = handle.fields()
-        columns = [name for name, _, _ in about]
-        if fields is None:
-            own = columns[: -len(OWN)]
-            fields = sorted(own, key=order.index) if order else own
-        chosen = dict(fields) if isinstance(fields, dict) else {name: name for name in self._names(fields)}
-        if not chosen:
-            raise usage("fields is empty; a batch has at least one")
-        self.names = tuple(chosen)
+        self._about = {
+            name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()
+        }
+        columns = list(self._about)
+        own = columns[: -len(OWN)]
+        if wanted is None:
+            wanted = [Wanted(name, name) for name in (sorted(own, key=order.index) if order else own)]
+        bound = bool(own) and [w.name for w in wanted if not w.own] == own  # the engine has them as they were asked for
         self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
-        self._columns = [self._column(c, columns) for c in chosen.values()]
-        wanted = [columns.index("index" if c in self._computed else c) for c, _ in self._columns]
-        handle.select(tuple(wanted))
+        self.names = tuple(w.name for w in wanted)
+        self._fill, self._collate, self._batch_fn, self._output = fill, collate, batch_fn, output
+        self.columns: list[Column] = []
+        for w in wanted:
+            self._add(*self._named(w, columns, bound), w.column, layout)
+        handle.select(tuple(name for c in self.columns for name in c.arrays))
         self._classes = handle.classes()
-        self._fill, self._collate, self._batch_fn = fill, collate, batch_fn
-        self._output = output
-        self._convert = [_output.converter(output, about[i][1]) for i in wanted]
-        self._last = [layout == "channels_last" and len(about[i][2]) == 3 and about[i][0] == "image" for i in wanted]
-        self._objects = [bool(fill and i < len(fill.kinds) and fill.kinds[i] == "object") for i in wanted]
         self._as_dict = as_dict or bool(fill and fill.mapping)
         make_type: Any = collections.namedtuple
         batch: Any = make_type("Batch", self.names, rename=True)
@@ -70,58 +123,94 @@ class Form:
         with_room: Any = type("Batch", (batch,), {})  # for an attribute
         self._make_drawn = with_room._make
 
-    @staticmethod
-    def _names(fields: Sequence[str]) -> Sequence[str]:
-        if isinstance(fields, str):
-            raise usage(f"fields is {fields!r}; it must be a list, for example ('image', 'label')")
-        if twice := [name for i, name in enumerate(fields) if name in fields[:i]]:
-            raise usage(f"fields has {twice[0]!r} twice; a dict gives them names of their own")
-        return fields
-
-    def _column(self, text: str, columns: list[str]) -> tuple[str, str]:
-        name, _, kind = text.partition(":")
+    def _named(self, w: Wanted, columns: list[str], bound: bool) -> tuple[str, str]:
+        """The engine's name of a field, and what is made of it in Python."""
+        if bound and not w.own:
+            return w.name, w.kind if w.kind == "str" or (w.column == "label" and w.kind in CASTS) else ""
+        name, kind = w.column, w.kind
+        if name not in columns and name not in self._computed and w.is_kind and w.name in columns:
+            name, kind = w.name, w.column  # {"label": "float"}
         if name not in columns and name not in self._computed:
             there = columns + list(self._computed)
             raise usage(f"there is no field {name!r}; there are {', '.join(there)}{hint(name, there)}")
-        if kind not in KINDS:
-            raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, KINDS))}{hint(kind, KINDS)}")
+        self._check_cast(f"{name}:{kind}", name, kind)
+        return name, kind
+
+    def _check_cast(self, text: str, name: str, kind: str) -> None:
+        if kind not in CASTS:
+            raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, CASTS))}{hint(kind, CASTS)}")
         if kind not in ("", "str") if name in self._computed else kind == "str" and name != "label":
             raise usage(f"{text!r}: {name} is {'text' if name in self._computed else 'numbers'}, and cannot be {kind}")
-        return name, KINDS[kind]
+
+    def _add(self, name: str, cast: str, called: str, layout: str) -> None:
+        computed = self._computed.get(name)
+        name = "index" if computed else name
+        dtype, shape, kind, beside = self._about[name]
+        number, fill = list(self._about).index(name), self._fill
+        self.columns.append(
+            Column(
+                name=name,
+                called=called,
+                cast=CASTS[cast],
+                kind=kind,
+                beside=beside,
+                at=sum(len(c.arrays) for c in self.columns),
+                computed=computed,
+                objects=bool(fill and number < len(fill.kinds) and fill.kinds[number] == "object"),
+                last=layout == "channels_last" and len(shape) == 3 and (kind == "image" or name == "image"),
+                convert=_output.converter(self._output, dtype),
+                convert_beside=_output.converter(self._output, "int64"),
+            )
+        )
 
     def _class_name(self, label: int) -> str:
         return self._classes[label] if 0 <= label < len(self._classes) else str(label)
 
-    def _value(self, i: int, m: _stoker.Memory, copy: bool) -> Any:
-        name, kind = self._columns[i]
-        if name in self._computed:
-            return [self._computed[name](sample) for sample in np.asarray(m).tolist()]
-        if self._objects[i] and self._fill:
-            return self._fill.objects.take(np.asarray(m), keep=copy)
-        if kind == "str":
-            return [self._class_name(label) for label in np.asarray(m).tolist()]
-        if kind:
-            return _output.from_numpy(self._output, np.asarray(m).astype(kind))
-        value = self._convert[i](m)
+    def _special(self, c: Column, raw: Raw, keep: bool) -> Any:
+        """Lists of Python's objects; None: it is an array, or several."""
+        if c.computed:
+            return [c.computed(sample) for sample in np.asarray(raw[c.at]).tolist()]
+        if c.objects and self._fill:
+            return self._fill.objects.take(np.asarray(raw[c.at]), keep=keep)
+        if c.cast == "str":
+            return [self._class_name(label) for label in np.asarray(raw[c.at]).tolist()]
+        if c.beside[:1] == ("offsets",) and c.kind in ("text", "bytes", "json"):
+            return strings(c.kind, np.asarray(raw[c.at]), np.asarray(raw[c.at + 1]))
+        return None
+
+    def _value(self, c: Column, raw: Raw, copy: bool) -> Any:
+        special = self._special(c, raw, copy)
+        if special is not None:
+            return special
+        if c.cast:
+            return _output.from_numpy(self._output, np.asarray(raw[c.at]).astype(c.cast))
+        arrays = [c.convert(raw[c.at]), *(c.convert_beside(m) for m in raw[c.at + 1 : c.at + len(c.arrays)])]
         if copy:
-            value = _output.copy(self._output, value)
-        return _output.as_channels_last(self._output, value) if self._last[i] else value
+            arrays = [_output.copy(self._output, a) for a in arrays]
+        if c.beside:
+            return Ragged(*arrays) if c.beside[0] == "offsets" else Padded(*arrays)
+        return _output.as_channels_last(self._output, arrays[0]) if c.last else arrays[0]
+
+    def _plain(self, c: Column, raw: Raw) -> Any:
+        """As NumPy has it."""
+        if c.beside:
+            arrays = [np.asarray(m) for m in raw[c.at : c.at + len(c.arrays)]]
+            return Ragged(*arrays) if c.beside[0] == "offsets" else Padded(*arrays)
+        values = np.asarray(raw[c.at])
+        return (values.astype(np.uint32) << 16).view(np.float32) if raw[c.at].dtype == "bfloat16" else values
 
     def look(self, raw: Raw, keep: bool) -> dict[str, Any]:
         """Columns by their own names, as NumPy arrays or lists; keep: they are still to be delivered."""
         seen: dict[str, Any] = {}
-        for i, (m, (name, _)) in enumerate(zip(raw, self._columns, strict=True)):
-            values = np.asarray(m)
-            if name in self._computed or (self._objects[i] and self._fill):
-                values = self._value(i, m, copy=keep)
-            elif m.dtype == "bfloat16":
-                values = (values.astype(np.uint32) << 16).view(np.float32)
-            seen[name] = values
+        for c in self.columns:
+            special = None if c.cast == "str" else self._special(c, raw, keep)
+            seen["image" if c.kind == "image" else c.called] = self._plain(c, raw) if special is None else special
         return seen
 
     def _finish(self, values: list[Any], drawn: list[dict[str, Any]] | None = None) -> Any:
         if self._collate:
-            rows = values[0] if self._fill else [tuple(v[i] for v in values) for i in range(len(values[0]))]
+            whole = range(rows_in(values[0]))
+            rows = values[0] if self._fill else [tuple(row_of(v, i) for v in values) for i in whole]
             batch = self._collate(rows)
         elif self._as_dict:
             batch = Dict(zip(self.names, values, strict=True)) if drawn else dict(zip(self.names, values, strict=True))
@@ -132,20 +221,24 @@ class Form:
         return self._batch_fn(batch) if self._batch_fn else batch
 
     def batch(self, raw: Raw) -> Any:
-        return self._finish([self._value(i, m, copy=False) for i, m in enumerate(raw)])
+        return self._finish([self._value(c, raw, copy=False) for c in self.columns])
 
     def copy(self, raw: Raw) -> Any:
-        return self._finish([self._value(i, m, copy=True) for i, m in enumerate(raw)])
+        return self._finish([self._value(c, raw, copy=True) for c in self.columns])
+
+    def _several(self, c: Column, pieces: list[Raw]) -> Any:
+        if c.beside and self._special(c, pieces[0], True) is None:
+            whole = _joined([self._plain(c, raw) for raw in pieces])
+            kind = Ragged if isinstance(whole, Ragged) else Padded
+            arrays = (whole.values, whole.offsets, whole.shapes) if isinstance(whole, Ragged) else tuple(whole)
+            return kind(*(None if a is None else _output.from_numpy(self._output, a) for a in arrays))
+        parts = [self._value(c, raw, copy=False) for raw in pieces]
+        if isinstance(parts[0], list):
+            return [v for part in parts for v in part]
+        return _output.concatenate(self._output, parts)
 
     def joined(self, pieces: list[Raw], drawn: list[dict[str, Any]]) -> Any:
         """One batch of several, with what was drawn for its rows, for get()."""
-        values: list[Any] = []
-        for i in range(len(self.names)):
-            parts = [self._value(i, raw[i], copy=False) for raw in pieces]
-            if len(parts) == 1:
-                values += parts
-            elif isinstance(parts[0], list):
-                values.append([v for part in parts for v in part])
-            else:
-                values.append(_output.concatenate(self._output, parts))
-        return self._finish(values, drawn)
+        if len(pieces) == 1:
+            return self._finish([self._value(c, pieces[0], copy=False) for c in self.columns], drawn)
+        return self._finish([self._several(c, pieces) for c in self.columns], drawn)

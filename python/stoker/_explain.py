@@ -109,7 +109,7 @@ def table(loader: Any) -> str:
     text = line(name, where + _engine(loader).partition("\n")[0].removeprefix("source").strip())
     if loader._transform.text:
         text += line("ops", loader._transform.text)
-    about = {field: (dtype, shape) for field, dtype, shape in loader._engine.fields()}
+    about = {field: (dtype, shape) for field, dtype, shape, _, _ in loader._engine.fields()}
     fields = ", ".join(_field(field, about) for field in loader._form.names)
     text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
     return (text + _python(loader)).rstrip()

@@ -11,7 +11,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from . import _explain, _get, _output, _ranks, _stoker
 from ._arguments import sample_numbers
 from ._batch import Form, Raw
-from ._errors import DataError, Error, make, usage
+from ._errors import DataError, Error, UsageError, make, usage
+from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
 from ._mix import mixed, mixture
@@ -74,7 +75,9 @@ class Loader:
     dtype        float32, float16, bfloat16, uint8; layout: "NCHW", "NHWC", "channels_last"
     fidelity     "exact"; "draft": large JPEGs come smaller from the decoder
     exif         False: orientation is left as stored
-    fields       which, and under which names; as_dict: batches are dicts; classes: names in the order of numbers
+    fields       which, under which names, and as what: ("image", "label", "path"), {"pixels": "jpg", "y": "cls:int"},
+                 "ids:int64(*) pad=-1"; features: the same as tf.io says it; as_dict: batches are dicts
+    classes      names in the order of numbers
     collate_fn   of the list of samples; batch_fn: of the finished batch
     on_error     "raise", "skip", "replace"; max_bad: the share of samples that may be bad, 0.01
     rank         and world_size: found when left out; rank="slurm", "mpi"
@@ -99,7 +102,7 @@ class Loader:
         layout: str = "NCHW",
         fidelity: str = "exact",
         exif: bool | None = None,
-        fields: Sequence[str] | dict[str, str] | None = None,
+        fields: Sequence[str] | dict[str, str] | str | None = None,
         as_dict: bool = False,
         classes: Sequence[str] | None = None,
         sampler: Iterable[int] | None = None,
@@ -121,6 +124,7 @@ class Loader:
         progress: bool = False,
         parallel: bool = False,
         mix: Sequence[float] | None = None,
+        features: Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
         arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
@@ -143,6 +147,9 @@ class Loader:
         if mix is not None:
             source = mixture(*mixed(source, mix))
         self._given = source_of(source, collate_fn is not None, self._transform)
+        self._wanted = None if fields is None else wanted_of(fields)
+        if features is not None:
+            self._wanted = wanted_of(from_features(features))
         self._ranks = self._find_ranks()
         self._open(self._engine_options())
 
@@ -160,12 +167,29 @@ class Loader:
     def _engine_options(self) -> dict[str, Any]:
         return engine_options(self._arguments, self._given, self._transform, self._ranks)
 
+    def _texts(self) -> list[str | None]:
+        """Of fields, for the engine. Those of arrays and of samples that Python makes are chosen here."""
+        plain = self._given.fill or ("arrays" in self._given.options and not isinstance(self._arguments["fields"], str))
+        return [None] if plain else texts(self._wanted)
+
+    def _opened(self, options: dict[str, Any]) -> _stoker.Loader:
+        """With the first text of fields whose columns there are."""
+        choices = self._texts()
+        for n, text in enumerate(choices, 1):
+            options["fields"] = text
+            try:
+                if self._transform.functions and not self._given.fill:
+                    options["op"] = row_op(options, self._transform, self._output)
+                return _stoker.Loader(options)
+            except UsageError as error:
+                if n == len(choices) or "there is no column" not in str(error):
+                    raise
+        raise AssertionError  # there is at least one
+
     def _open(self, options: dict[str, Any]) -> None:
-        if self._transform.functions and not self._given.fill:
-            options["op"] = row_op(options, self._transform, self._output)
         self._options = options
         try:
-            handle = _stoker.Loader(options)
+            handle = self._opened(options)
         except Error:
             raise
         except (TypeError, ValueError) as error:  # a text that no text of C's can be
@@ -174,7 +198,7 @@ class Loader:
         try:
             self._form = Form(
                 handle,
-                a["fields"],
+                self._wanted,
                 self._given.order,
                 a["as_dict"],
                 self._output,

@@ -28,7 +28,7 @@ from ._types import NUMBERS
 About = tuple[int, int, int, int, int, int]
 Field = tuple[str, int, tuple[int, ...]]
 KEPT = 1000  # exceptions
-MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 31  # of a row that Python makes, as the engine takes it
+MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 63  # of a row that Python makes, as the engine takes it
 OWN = ("index", "position", "valid")  # fields of the engine's
 
 

@@ -38,6 +38,8 @@ def check_order(a: Arguments) -> None:
         raise usage("sampler excludes shuffle: the sampler is the order")
     if a["layout"] == "channels_last" and a["output"] == "tensorflow":
         raise usage("layout='channels_last' is torch's word; TensorFlow takes layout='NHWC'")
+    if a["fields"] is not None and a["features"] is not None:
+        raise usage("fields and features say the same; give one of them")
     if sampled and any(a[name] is not None for name in ("weights", "steps_per_epoch", "mix")):
         raise usage("a sampler excludes weights, mix and steps_per_epoch")
 
@@ -115,7 +117,9 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
     try:
-        _, dtype, shape = handle.fields()[0]
+        about = handle.fields()
+        name, dtype, shape, _, _ = next((a for a in about if a[3] == "image"), about[0])
+        handle.select((name,))
         first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
         return dtype, shape, np.asarray(handle.get(np.ascontiguousarray(first), None, 0)[0])[0].copy()
     finally:

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _convert, _stoker
 from ._errors import DataError, usage
+from ._ragged import row_of
 from ._rows import IterableFill, as_array, parts_of
 from ._types import whole
 
@@ -103,7 +104,9 @@ def _caption(loader: Any, label: Any, sample: int | None) -> str:
 def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None]:
     """The picture, the label and the number of one row, as far as they are among the fields."""
     fill = loader._given.fill
-    values = {name: column[row] for name, column in loader._form.look(raw, isinstance(fill, IterableFill)).items()}
+    values = {
+        name: row_of(column, row) for name, column in loader._form.look(raw, isinstance(fill, IterableFill)).items()
+    }
     sample = values.get("index")
     if fill and fill.whole:
         _, parts = parts_of(values["sample"])

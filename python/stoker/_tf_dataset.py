@@ -8,18 +8,33 @@ from typing import Any
 
 from ._errors import usage
 from ._output import framework
+from ._ragged import Padded, Ragged
 from ._rows import IterableFill
 from ._types import dtype_name
 
 
+def _element(value: Any) -> Any:
+    if isinstance(value, Ragged):
+        return framework("tensorflow").RaggedTensor.from_row_splits(value.values, value.offsets, validate=False)
+    return tuple(value) if isinstance(value, Padded) else value
+
+
 def _elements(batch: Any) -> Any:
     """Keras tells x, y and weights by their places in a plain tuple; a dict stays one."""
-    return tuple(batch) if isinstance(batch, tuple) else batch
+    if isinstance(batch, dict):
+        return {name: _element(value) for name, value in batch.items()}
+    return tuple(map(_element, batch)) if isinstance(batch, tuple) else _element(batch)
 
 
 def _spec(tf: Any, value: Any, rows: int | None) -> Any:
-    if isinstance(value, list) and all(isinstance(v, str) for v in value):
+    if isinstance(value, list) and all(isinstance(v, (str, bytes)) for v in value):
         return tf.TensorSpec((rows,), tf.string)
+    if isinstance(value, Ragged) and value.shapes is None:
+        shape = (rows, None, *value.values.shape[1:])
+        return tf.RaggedTensorSpec(shape, dtype_name(value.values.dtype), ragged_rank=1, row_splits_dtype=tf.int64)
+    if isinstance(value, Padded):
+        shape = (rows, None, *value.values.shape[2:])
+        return tf.TensorSpec(shape, dtype_name(value.values.dtype)), _spec(tf, value.lengths, rows)
     if not hasattr(value, "dtype"):
         raise usage(f"TensorFlow has no tensor of a {type(value).__name__}; leave that field out with fields=")
     return tf.TensorSpec((rows, *value.shape[1:]), dtype_name(value.dtype))
@@ -28,7 +43,7 @@ def _spec(tf: Any, value: Any, rows: int | None) -> Any:
 def _specs(tf: Any, batch: Any, rows: int | None) -> Any:
     if isinstance(batch, dict):
         return {name: _specs(tf, value, rows) for name, value in batch.items()}
-    if isinstance(batch, tuple):
+    if isinstance(batch, tuple) and not isinstance(batch, Padded):
         return tuple(_specs(tf, value, rows) for value in batch)
     return _spec(tf, batch, rows)
 
@@ -63,7 +78,7 @@ def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
 
 def tf_dataset(loader: Any) -> Any:
     tf = framework("tensorflow")
-    specs = _specs(tf, _elements(loader.peek()), _rows(loader))
+    specs = _specs(tf, loader.peek(), _rows(loader))
     if isinstance(loader._given.fill, IterableFill):
         data = tf.data.Dataset.from_generator(lambda: map(_elements, loader), output_signature=specs)
     else:

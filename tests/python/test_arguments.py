@@ -37,7 +37,7 @@ Y = np.arange(100)
         ({"pin_memory": True}, "not in this version"),
         ({"fidelity": "drafty"}, "did you mean draft"),
         ({"output": "numpi"}, "did you mean numpy"),
-        ({"fields": "image"}, "must be a list"),
+        ({"fields": "a b=c=d"}, "is no"),
         ({"drop_last": True, "pad_last": True}, "exclude"),
         ({"shuffle": True, "sampler": [1]}, "excludes shuffle"),
         ({"batch_size": 2, "batch_sampler": [[1]]}, "excludes batch_size"),
@@ -129,7 +129,7 @@ def test_wrong_sources(tmp_path, make):
         (np.array(["a", "b"]), "numbers and bool"),
         (np.zeros((2, 0)), "rows are empty"),
         ({"index": np.zeros(3)}, "fields of every batch"),
-        ({"x" * 40: np.zeros(3)}, "1 to 31 bytes"),
+        ({"x" * 80: np.zeros(3)}, "1 to 63 bytes"),
         (lambda: 3, "the source is of type function"),
     ],
 )

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which fields a batch is to have, as the user says it, and as the engine reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._errors import usage
+from ._rows import OWN
+from ._types import DTYPES
+
+COMPUTED = ("path", "key")  # from the number of the sample, unless the source has fields of these names
+# What a field may be made of in Python: "label:float". str is the name of a label's class.
+CASTS = {"int": "int64", "float": "float32", "": "", "str": "str"}
+CASTS |= {name: name for name in DTYPES if name != "bfloat16"}
+KINDS = ("image", "int", "float", "tensor", "bytes", "text", "json", *DTYPES)
+_KIND = re.compile(rf"({'|'.join(KINDS)})\s*(\(.*\))?(\s+pad.*)?(\s*\?.*)?", re.DOTALL)
+
+
+@dataclass
+class Wanted:
+    """One field: its name in the batch, and the rest of what was said."""
+
+    name: str
+    column: str
+    kind: str = ""
+    default: str | None = None
+    is_kind: bool = False  # `column` may be a kind instead, of the column `name`
+
+    @property
+    def own(self) -> bool:
+        return self.column in (*OWN, *COMPUTED)
+
+    def text(self, kinds: bool) -> str:
+        """As the engine reads it; kinds: words that may be either are kinds."""
+        name, column, kind = self.name, self.column, self.kind
+        if self.is_kind and kinds:
+            column, kind = name, column
+        if kind == "str" or (column == "label" and kind in CASTS):  # made of it in Python
+            kind = ""
+        default = f" ? {_quoted(self.default)}" if self.default is not None else ""
+        return f"{_quoted(name)}={_quoted(column)}" + (f":{kind}" if kind else "") + default
+
+
+def _quoted(text: str) -> str:
+    if '"' in text:
+        raise usage(f"fields: {text!r} has a quote in it")
+    return f'"{text}"'
+
+
+def _items(text: str) -> list[str]:
+    """
+    >>> _items('a=b:int64(2,3) pad=-1, "c,d", e')
+    ['a=b:int64(2,3) pad=-1', '"c,d"', 'e']
+    """
+    parts: list[str] = re.findall(r'(?:"[^"]*"|\([^)]*\)|[^,"(])+', text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def _parsed(text: str, name: str | None = None) -> Wanted:
+    """
+    >>> _parsed("pixels=jpg"), _parsed("cls:int ? 0")
+    (Wanted(name='pixels', column='jpg', kind='', default=None, is_kind=False), \
+Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
+    """
+    match = re.fullmatch(r'\s*("[^"]*"|[^=:?"]+)(?:=\s*("[^"]*"|[^=:?"]+))?(?::([^?]*))?(?:\?(.*))?', text, re.DOTALL)
+    if match is None:
+        raise usage(f"fields: {text!r} is no [name =] column [: kind] [? default]")
+    first, second, kind, default = match.groups()
+    column = _unquoted(first if second is None else second)
+    named = _unquoted(first) if name is None else name
+    return Wanted(named, column, (kind or "").strip(), None if default is None else _unquoted(default))
+
+
+def _from_mapping(fields: Mapping[str, str]) -> list[Wanted]:
+    wanted = []
+    for name, value in fields.items():
+        if _KIND.fullmatch(value.strip()) and ":" not in value:
+            word, _, default = value.partition("?")
+            one = Wanted(name, word.strip(), default=_unquoted(default) if "?" in value else None, is_kind=True)
+        else:
+            one = _parsed(value, name)
+        wanted.append(one)
+    return wanted
+
+
+def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
+    """
+    >>> [w.text(True) for w in wanted_of({"jpg": "image", "labels": "cls:int"})]
+    ['"jpg"="jpg":image', '"labels"="cls":int']
+    """
+    if isinstance(fields, Mapping):
+        wanted = _from_mapping(fields)
+    else:
+        wanted = [_parsed(item) for item in (_items(fields) if isinstance(fields, str) else fields)]
+    if not wanted:
+        raise usage("fields is empty; a batch has at least one")
+    names = [w.name for w in wanted]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise usage(f"fields has {twice[0]!r} twice; a dict gives them names of their own")
+    return wanted
+
+
+def texts(wanted: list[Wanted] | None) -> list[str | None]:
+    """What to ask the engine for: one text after the other until it has such columns; None: all that there is."""
+    mine = [w for w in wanted or () if not w.own]
+    if not mine:
+        return [None]
+    found = [", ".join(w.text(kinds) for w in mine) for kinds in (True, False)]
+    return list(dict.fromkeys(found))
+
+
+# ---------------------------------------------------------------- tf.io's way of saying it
+
+
+def _feature(name: str, feature: Any) -> str:
+    dtype = getattr(getattr(feature, "dtype", None), "name", str(getattr(feature, "dtype", "")))
+    if dtype not in ("string", "int64", "float32"):
+        raise usage(f"features: {name!r} is {feature!r}; FixedLenFeature and VarLenFeature are understood")
+    if not hasattr(feature, "shape"):  # VarLenFeature
+        return f"{_quoted(name)}:" + ("bytes" if dtype == "string" else f"{dtype}(*)") + ' ? ""'
+    shape, default = list(feature.shape), getattr(feature, "default_value", None)
+    if shape and dtype == "string":
+        raise usage(f"features: {name!r} is a list of texts, which is no field; leave it out")
+    text = _quoted(name)
+    if dtype != "string":
+        text += ":" + (f"{dtype}({','.join(map(str, shape))})" if shape else "int" if dtype == "int64" else "float")
+    if default is not None:
+        value = default.decode() if isinstance(default, bytes) else default
+        flat = value if isinstance(value, (str, int, float)) else next(iter(value), 0)
+        text += f" ? {_quoted(str(flat))}"
+    return text
+
+
+def from_features(features: Mapping[str, Any]) -> str:
+    """Features as `tf.io.parse_single_example` takes them; objects are known by their attributes.
+
+    >>> from types import SimpleNamespace as Feature
+    >>> from_features({"x": Feature(shape=[2, 3], dtype="float32"), "ids": Feature(dtype="int64")})
+    '"x":float32(2,3), "ids":int64(*) ? ""'
+    """
+    if not isinstance(features, Mapping) or not features:
+        raise usage(f"features is {features!r}; it must be a dict of tf.io.FixedLenFeature and VarLenFeature")
+    return ", ".join(_feature(str(name), feature) for name, feature in features.items())

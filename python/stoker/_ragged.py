@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields whose rows differ in length: values and offsets, or padded with lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ._errors import usage
+from ._output import framework
+
+
+class Ragged:
+    """Rows of different lengths: `values` of all rows, one after the other, and where each begins in `offsets`.
+
+    Row i is `values[offsets[i]:offsets[i + 1]]`, and `ragged[i]` is that, without a copy. Where rows differ in more
+    dimensions than the first, values lie flat and `shapes` has the shape of each.
+
+    >>> import numpy as np
+    >>> r = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+    >>> len(r), r[0], r.to_list()
+    (3, array([1, 2]), [[1, 2], [], [3]])
+    """
+
+    __slots__ = ("offsets", "shapes", "values")
+
+    def __init__(self, values: Any, offsets: Any, shapes: Any = None) -> None:
+        self.values, self.offsets, self.shapes = values, offsets, shapes
+
+    def __len__(self) -> int:
+        return int(self.offsets.shape[0]) - 1
+
+    def __getitem__(self, i: int) -> Any:
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError(f"row {i} of {n}")
+        i %= n
+        row = self.values[int(self.offsets[i]) : int(self.offsets[i + 1])]
+        if self.shapes is None:
+            return row
+        shape = [int(d) for d in self.shapes[i]]
+        return row.reshape(shape) if hasattr(row, "reshape") else framework("tensorflow").reshape(row, shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def to_list(self) -> list[Any]:
+        """Lists of Python's own numbers.
+
+        >>> import numpy as np
+        >>> Ragged(np.array([0.5, 1.5]), np.array([0, 1, 2])).to_list()
+        [[0.5], [1.5]]
+        """
+        return [(row if hasattr(row, "tolist") else row.numpy()).tolist() for row in self]
+
+    def nested(self) -> Any:
+        """The framework's own: torch's nested tensor (jagged), TensorFlow's RaggedTensor; no copy.
+
+        >>> import torch
+        >>> Ragged(torch.tensor([1, 2, 3]), torch.tensor([0, 2, 3])).nested().is_nested
+        True
+        """
+        kind = type(self.values).__module__.partition(".")[0]
+        if self.shapes is not None:
+            raise usage("nested(): rows that differ in more than one dimension have no such form")
+        if kind == "torch":
+            return framework("torch").nested.nested_tensor_from_jagged(self.values, self.offsets)
+        if kind == "tensorflow":
+            return framework("tensorflow").RaggedTensor.from_row_splits(self.values, self.offsets, validate=False)
+        raise usage("nested(): torch and TensorFlow have such tensors; take output='torch' or 'tensorflow'")
+
+    def __repr__(self) -> str:
+        shapes = "" if self.shapes is None else f", shapes={self.shapes!r}"
+        return f"Ragged({self.values!r}, {self.offsets!r}{shapes})"
+
+
+class Padded(NamedTuple):
+    """Rows of one length, that of the longest; `lengths` says how much of each is its own.
+
+    >>> import numpy as np
+    >>> p = Padded(np.array([[1, 2], [3, 0]]), np.array([2, 1]))
+    >>> p.values[1, : p.lengths[1]]
+    array([3])
+    """
+
+    values: Any
+    lengths: Any
+
+
+def row_of(value: Any, i: int) -> Any:
+    """What row i has of a field.
+
+    >>> row_of(["a", "b"], 1)
+    'b'
+    """
+    return value.values[i][: int(value.lengths[i])] if isinstance(value, Padded) else value[i]
+
+
+def rows_in(value: Any) -> int:
+    return len(value.lengths if isinstance(value, Padded) else value)
