@@ -144,7 +144,7 @@ static int cell_of(const struct example_wanted *w, const struct making *m, int i
     const struct feature *f = &m->of[i];
     const struct column *c = &w->of[i];
     if (!f->p || (f->count == 0 && !m->made[i])) {
-        *cell = empty(c, w->json[i]);
+        *cell = field->kind == FIELD_RAGGED ? empty(c, w->json[i]) : (struct cell){0}; /* a default may stand for it */
         return STK_OK;
     }
     *cell = f->kind == FEATURE_BYTES ? (struct cell){0} : numbers(f, c);
