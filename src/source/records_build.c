@@ -80,7 +80,7 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     if (rc == STK_OK && window.stream)
         rc = end_stream(&sc, e);
     if (rc == STK_OK && record_failed(&sc, e))
-        rc = STK_EIO;
+        rc = e->code;
     window_done(&window);
     return rc;
 }

@@ -89,7 +89,7 @@ static int scan(struct record_scan *sc, stk_error *e)
     size_t got;
     uint64_t length;
     const uint8_t *p = record_peek(sc, 0, FRAME_HEAD, &got);
-    if (got == FRAME_HEAD && !frame_head(crc, p, &length) && next_head(sc, crc, 0) < 0)
+    if (got == FRAME_HEAD && !frame_head(crc, p, &length) && next_head(sc, crc, 0) < 0 && !record_failed(sc, NULL))
         return error_set(e, STK_EUSAGE, "open", "is no TFRecord file: nowhere in it a record begins");
     int rc = 0;
     for (int64_t at = 0; at >= 0 && rc == 0;)

@@ -18,6 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "frames.h"
+#include "protos.h"
 #include "stoker.h"
 #include "test.h"
 
@@ -290,6 +292,95 @@ static void scans(void)
     scan_each("thread");
 }
 
+/* ------------------------------------------------------------------ containers */
+
+/* {numbers: ..., text: ...}, no pictures. */
+static void make_records(const char *path)
+{
+    struct buf file = {0}, map = {0}, feature = {0}, all = {0};
+    for (int i = 0; i < FILES; i++) {
+        const int64_t numbers[] = {i, 300, -1};
+        const char *const text[] = {"some text"};
+        proto_ints(&feature, numbers, 1 + i % 3, 1);
+        proto_entry(&map, "numbers", &feature);
+        proto_strings(&feature, text, 1);
+        proto_entry(&map, "text", &feature);
+        proto_message(&all, 1, &map);
+        frame_add(&file, all.data, all.len);
+        all.len = 0;
+    }
+    FILE *f = fopen(path, "wb");
+    fwrite(file.data, 1, file.len, f);
+    fclose(f);
+    buf_done(&file);
+    buf_done(&map);
+    buf_done(&feature);
+    buf_done(&all);
+}
+
+static void make_list(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < FILES; i++)
+        fprintf(f, "{\"n\": %d, \"meta\": {\"text\": \"some\"}, \"box\": [%d, 2, 3.5]}\n", i, i);
+    fclose(f);
+}
+
+static int read_container(const char *path, uint64_t *hash)
+{
+    const stk_options o = {
+        .source = path, .batch_size = 2, .threads = 1, .cache_dir = "off", .memory = 64 << 20, .max_bytes = 1 << 20};
+    stk_error e;
+    stk_loader *l;
+    stk_batch *b;
+    *hash = 0;
+    int rc = stk_open(&l, &o, &e);
+    while (rc == STK_OK && (rc = stk_next(l, &b, &e)) == STK_OK) {
+        for (int f = 0; f < stk_n_fields(b); f++) {
+            const stk_array *a = stk_field_at(b, f);
+            *hash = stk_hash(a->shape, (size_t)a->ndim * sizeof *a->shape, *hash);
+        }
+        stk_release(b);
+    }
+    CHECK(rc == STK_END || (rc == e.code && e.text[0] != 0));
+    if (l)
+        stk_close(l);
+    return rc == STK_END ? 0 : rc;
+}
+
+static void container_each(const char *kind, const char *path)
+{
+    uint64_t good, hash;
+    int n = 0;
+    CHECK_EQ(read_container(path, &good), 0);
+    for (int more = 1; more; n++) {
+        failing = kind;
+        fail_in = n;
+        const int rc = read_container(path, &hash);
+        more = fail_in < 0;
+        fail_in = -1;
+        failing = "";
+        CHECK(rc != 0 || hash == good ||
+              strcmp(kind, "read") == 0); /* what is looked at to find the columns may fail */
+    }
+    printf("%s of %s: %d runs, each with a failure\n", kind, strrchr(path, '/') + 1, n - 1);
+}
+
+static void containers(void)
+{
+    static const struct {
+        const char *name;
+        void (*make)(const char *path);
+    } kinds[] = {{"a.tfrecord", make_records}, {"l.jsonl", make_list}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char path[200];
+        snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name);
+        kinds[i].make(path);
+        container_each("memory", path);
+        container_each("read", path);
+    }
+}
+
 /* Once the largest sample was seen and the ring is as deep as it gets, our code allocates nothing more. PNG is left
  * out: libpng's own memory comes through a hook of ours. */
 static void no_allocation_per_sample(void)
@@ -332,8 +423,8 @@ int main(int argc, char **argv)
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {T(memory),  T(reads), T(writes),
-                                      T(threads), T(scans), T(no_allocation_per_sample)};
+    const struct test_case cases[] = {
+        T(memory), T(reads), T(writes), T(threads), T(scans), T(containers), T(no_allocation_per_sample)};
     rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;
