@@ -121,9 +121,10 @@ static int read_file(const struct source *s, struct reading *r, int64_t i, stk_e
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct files *f = s->state;
-    if (r->rest)
+    const bool file = !r->rest || f->beside.file;
+    if (!file)
         r->label = label(s, i);
-    const int rc = r->rest ? STK_OK : read_file(s, r, i, e);
+    const int rc = file ? read_file(s, r, i, e) : STK_OK;
     return rc == STK_OK && f->beside.read ? f->beside.read(f->beside.state, s, r, i, e) : rc;
 }
 

@@ -41,6 +41,7 @@ struct files_beside {
     int (*read)(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e);
     void (*done)(void *state);
     void *state;
+    bool file; /* it is made of the file itself */
 };
 /* Which is then closed with the source. */
 void files_add(struct source *s, const struct files_beside *b);

@@ -14,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "source/dir_npy.h"
 #include "source/files.h"
 #include "source/picture.h"
 #include "source/tree.h"
@@ -241,13 +242,14 @@ static int nothing(const struct tree *t, stk_error *e)
                      (long long)other, suffixes[0] ? " (" : "", suffixes, suffixes[0] ? ")" : "", (long long)hidden);
 }
 
-/* By suffix; in a folder where that finds nothing, by first bytes. */
+/* Pictures by suffix; in a folder where that finds nothing, arrays; then pictures by first bytes. */
 static int scan(struct tree *t, int dir, int threads, stk_error *e)
 {
-    int rc = tree_scan(t, dir, false, threads, e);
-    if (rc == STK_OK && pictures(t) == 0) {
+    static const enum tree_by ways[] = {TREE_SUFFIX, TREE_NPY, TREE_MAGIC};
+    int rc = STK_OK;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && rc == STK_OK && pictures(t) == 0; i++) {
         tree_done(t);
-        rc = tree_scan(t, dir, true, threads, e);
+        rc = tree_scan(t, dir, ways[i], threads, e);
     }
     if (rc == STK_OK && pictures(t) == 0)
         rc = nothing(t, e);
@@ -331,7 +333,9 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
         rc = make(s, o, form, &made, e);
     if (rc == STK_OK)
         files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
-    else
+    if (rc == STK_OK && dir_npy_is(s))
+        rc = dir_npy_fields(s, o, e);
+    if (rc != STK_OK)
         error_at(e, path, -1);
     return rc;
 }

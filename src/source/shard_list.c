@@ -128,7 +128,7 @@ static int choose_fields(struct source *s, const struct source_options *o, const
         rc = columns_bind(s, &f->columns, o->fields, e);
     }
     if (rc == STK_OK)
-        files_add(s, &(struct files_beside){read_beside, free_beside, f});
+        files_add(s, &(struct files_beside){.read = read_beside, .done = free_beside, .state = f});
     else
         list_fields_free(f);
     return rc;

@@ -44,10 +44,12 @@ static void note_other(struct tree_dir *d, const char *name)
         memcpy(d->other_suffix, dot ? dot : "", n + 1);
 }
 
-static bool is_picture(const struct tree *t, int fd, const char *name, size_t n)
+static bool is_sample(const struct tree *t, int fd, const char *name, size_t n)
 {
-    if (!t->sniff)
+    if (t->by == TREE_SUFFIX)
         return picture_suffix(name, n);
+    if (t->by == TREE_NPY)
+        return n > 4 && memcmp(name + n - 4, ".npy", 4) == 0;
     uint8_t first[PICTURE_MAGIC];
     const ssize_t got = io_peek(fd, name, first, sizeof first);
     return got > 0 && picture_magic(first, (size_t)got);
@@ -80,7 +82,7 @@ static int take_entry(const struct tree *t, struct tree_dir *d, int fd, const st
     if (is_folder(fd, entry, &st))
         return add_child(d, name, &st);
     const size_t n = strlen(name);
-    if (!is_picture(t, fd, name, n)) {
+    if (!is_sample(t, fd, name, n)) {
         note_other(d, name);
         return 0;
     }
@@ -303,9 +305,9 @@ static int fail(const struct tree *t, uint32_t at, stk_error *e)
     return error_os(e, d->os_error, "open", "cannot read the folder%s%s", path[0] ? " " : "", path);
 }
 
-int tree_scan(struct tree *t, int fd, bool sniff, int threads, stk_error *e)
+int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e)
 {
-    *t = (struct tree){.fd = fd, .sniff = sniff};
+    *t = (struct tree){.fd = fd, .by = by};
     if (add_dir(t, TREE_ROOT, ""))
         goto no_memory;
     while (t->level < t->n) {

@@ -16,6 +16,9 @@
 
 enum { TREE_ROOT = 0, TREE_DEPTH = 100, TREE_REPEATS = 4096 };
 
+/* What is taken for a sample: pictures by their suffix, or by their first bytes; files that end in .npy. */
+enum tree_by { TREE_SUFFIX, TREE_MAGIC, TREE_NPY };
+
 struct tree_dir {
     size_t path;       /* in tree.paths: below the root, with "/" at the end; "" for the root */
     size_t path_bytes; /* without the 0 */
@@ -33,8 +36,8 @@ struct tree_dir {
 };
 
 struct tree {
-    int fd;                /* of the root; the caller's */
-    bool sniff;            /* pictures by their first bytes, not by suffix */
+    int fd; /* of the root; the caller's */
+    enum tree_by by;
     struct tree_dir *dirs; /* the root, then level by level */
     uint32_t n, cap;
     struct buf paths;
@@ -45,7 +48,7 @@ struct tree {
 
 /* Scans the folder open at fd, many folders at a time. Fails when the root cannot be read, or for
  * want of memory or descriptors; other folders that cannot be read have os_error set. */
-int tree_scan(struct tree *t, int fd, bool sniff, int threads, stk_error *e);
+int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e);
 void tree_done(struct tree *t); /* also zeroed, also twice */
 
 static inline const char *tree_path(const struct tree *t, const struct tree_dir *d)

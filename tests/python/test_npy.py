@@ -95,6 +95,18 @@ def test_tokens(tmp_path: Path, length: int, stride: int) -> None:
     np.testing.assert_array_equal(found, np.stack(expected))
 
 
+def test_a_folder_of_files(tmp_path: Path) -> None:
+    x = made("f4", (12, 2, 3))
+    for i, row in enumerate(x):
+        (tmp_path / f"class{i % 3}").mkdir(exist_ok=True)
+        np.save(tmp_path / f"class{i % 3}" / f"{i:02}.npy", row)
+    found = read(str(tmp_path))
+    assert list(found) == ["data", "label"]
+    order = [i for c in range(3) for i in range(12) if i % 3 == c]
+    np.testing.assert_array_equal(found["data"], x[order])
+    np.testing.assert_array_equal(found["label"], np.array(order) % 3)
+
+
 def test_a_shuffled_epoch_has_every_row_once(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(1000))
     found = read(str(tmp_path / "x.npy"), shuffle=True)["data"]

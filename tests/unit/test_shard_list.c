@@ -169,6 +169,7 @@ static void nothing_in_it(void)
 {
     fails("e.csv", "", STK_EUSAGE, "e.csv: the list names no files");
     fails("e.csv", "path,label\n", STK_EUSAGE, "e.csv: the list names no files");
+    fails("e.txt", "", STK_EUSAGE, "e.txt: the list names no files");
 }
 
 static void missing_files(void)
@@ -184,6 +185,9 @@ static void missing_files(void)
     fails("m.txt", "gone1.jpg\ngone2.jpg\n", STK_ENOTFOUND,
           "none of the 2 files exists; the first was looked for at /");
     fails("m.txt", "img\\a.jpg\n", STK_ENOTFOUND, "separated by /");
+    s = open_list("m.txt", "some words of a letter\nthat is no list\n");
+    CHECK_STR(source_kind(s), "lines of text");
+    source_close(s);
 }
 
 static void write_long_list(const char *below, int n)

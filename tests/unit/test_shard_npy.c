@@ -2,6 +2,7 @@
 /*
  * test_shard_npy.c -- npy and raw binary files: rows of every order, joined, cut short, wrong. Covers rows.c.
  */
+#include "base/field.h"
 #include "npy_files.h"
 
 static const uint16_t six[] = {1, 2, 3, 4, 5, 6};
@@ -168,6 +169,41 @@ static void fingerprints(void)
     source_close(c);
 }
 
+/* One sample a file; the folders are the classes. */
+static void folder_of_files(void)
+{
+    npy_file("d/cat/1.npy", "<u2", "False", "(3,)", six, 6);
+    npy_file("d/dog/1.npy", ">u2", "True", "(3,)", six, 6);
+    temp_file("d/dog/2.npy", "no array");
+    struct source *s = open_named("%", "d", NULL);
+    struct reading r = {0};
+    CHECK(s != NULL);
+    CHECK_STR(source_kind(s), "folder of classes");
+    CHECK_EQ(source_count(s), 3);
+    CHECK_EQ(source_n_fields(s), 2);
+    const struct field *data = source_field(s, 0), *label = source_field(s, 1);
+    CHECK_STR(data->name, "data");
+    CHECK_STR(label->name, "label");
+    CHECK_EQ(data->kind, FIELD_TENSOR);
+    CHECK_EQ(data->bytes, 6);
+    r.rest = true; /* there is no picture */
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(r.label, 1);
+    uint16_t row[3];
+    CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_OK);
+    CHECK_EQ(row[0], 1 << 8);
+    CHECK_EQ(source_read(s, &r, 2, &error), STK_OK);
+    CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_EDATA);
+    source_close(s);
+    npy_file("d/cat/2.npy", "<u2", "False", "(5,)", six, 10);
+    s = open_named("%", "d", NULL);
+    CHECK_EQ(source_field(s, 0)->kind, FIELD_RAGGED);
+    source_close(s);
+    npy_file("d/cat/3.npy", "<u4", "False", "(3,)", six, 12);
+    refused("%", "d", "several types");
+    buf_done(&r.file);
+}
+
 static void raw(void)
 {
     temp_bytes("r.bin", six, sizeof six);
@@ -232,5 +268,6 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(orders), T(fortran_of_three), T(joined), T(more_files_than_are_held_open), T(pictures_and_labels),
-          T(fields_that_were_asked_for), T(fingerprints), T(raw), T(a_file_that_shrinks), T(what_is_refused))
+          T(fields_that_were_asked_for), T(fingerprints), T(folder_of_files), T(raw), T(a_file_that_shrinks),
+          T(what_is_refused))
 }

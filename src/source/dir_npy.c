@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dir_npy.c -- what a folder of arrays holds. Some files, spread over all, tell type and shape; where they differ in
+ * their first dimension only, that one is left open.
+ */
+#include "source/dir_npy.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/npy.h"
+#include "source/columns.h"
+#include "source/files.h"
+
+enum { LOOKED_AT = 16 };
+
+bool dir_npy_is(const struct source *s)
+{
+    char key[PATH_MAX];
+    const size_t n = s->count > 0 ? source_key(s, 0, key, sizeof key) : 0;
+    return n > 4 && n < sizeof key && strcmp(key + n - 4, ".npy") == 0;
+}
+
+/* false: the file is bad, which whoever reads it will be told. */
+static bool look(const struct source *s, struct reading *r, int64_t i, struct npy *h)
+{
+    stk_error ignored;
+    const char *why;
+    return source_peek(s, r, i, NPY_HEAD, &ignored) == STK_OK &&
+           npy_parse(r->bytes, r->n_bytes, UINT64_MAX, h, &why) == 0 && h->ndim <= FIELD_DIMS;
+}
+
+/* Makes the column what both are. */
+static int widen(struct column *c, const struct npy *h)
+{
+    if (h->dtype != c->dtype || h->ndim != c->ndim)
+        return -1;
+    for (int d = 0; d < h->ndim; d++)
+        if (h->shape[d] != c->shape[d])
+            c->shape[d] = -1;
+    return 0;
+}
+
+static int find_form(const struct source *s, struct column *c, stk_error *e)
+{
+    struct reading r = {0};
+    int rc = STK_OK;
+    bool found = false;
+    const int64_t step = s->count / LOOKED_AT + 1;
+    for (int64_t i = 0; i < s->count && rc == STK_OK; i += step) {
+        struct npy h;
+        if (!look(s, &r, i, &h))
+            continue;
+        if (!found) {
+            c->dtype = h.dtype;
+            c->ndim = h.ndim;
+            memcpy(c->shape, h.shape, sizeof c->shape);
+        } else if (widen(c, &h)) {
+            rc = error_set(e, STK_EUSAGE, "open", "the arrays are of several types or numbers of dimensions");
+        }
+        found = true;
+    }
+    buf_done(&r.file);
+    if (rc == STK_OK && !found)
+        rc = error_set(e, STK_EUSAGE, "open", "none of the npy files that were looked at can be read");
+    return rc;
+}
+
+static int read_cells(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    (void)state, (void)i, (void)e;
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].column >= 0)
+            r->cells[f] = (struct cell){.bytes = r->bytes, .n = r->n_bytes};
+    return STK_OK;
+}
+
+int dir_npy_fields(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const bool labels = s->n_fields > 1;
+    const char *fields = o->fields && o->fields[0] ? o->fields : labels ? "data, label" : "data";
+    struct column one = {.name = "data", .kind = STK_TENSOR};
+    struct columns all = {.of = &one, .n = 1, .room = 1, .labels = labels};
+    int rc = find_form(s, &one, e);
+    if (rc == STK_OK)
+        rc = columns_bind(s, &all, fields, e);
+    files_add(s, &(struct files_beside){.read = read_cells, .file = true});
+    return rc;
+}
