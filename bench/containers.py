@@ -180,7 +180,10 @@ def zip_of(b: Bench) -> Path:
 
 
 def tar_of(b: Bench) -> str:
-    return f"{b.prepared('torch', 'webdataset', 'tar', b.photos)}/photos-*.tar"
+    if not (b.work / "tar").exists():
+        b.command("pack", b.photos, b.work / "tar.part", "--force")
+        (b.work / "tar.part").rename(b.work / "tar")
+    return f"{b.work}/tar/*.tar"
 
 
 def tfrecord_of(b: Bench) -> str:
