@@ -10,10 +10,8 @@
 #include "base/bytes.h"
 #include "source/hdf5_index.h"
 
-const char HDF5_INDEX_UNKNOWN[] = "its chunks are indexed in a way that only libhdf5 reads";
 const char HDF5_INDEX_DAMAGED[] = "the index of its chunks is damaged";
-const char HDF5_INDEX_CUT[] = "the file ends before its index";
-const char HDF5_INDEX_NO_MEMORY[] = "there is no memory for its index";
+const char HDF5_TOO_MANY[] = "it has, or may grow to, more chunks than can be read (67,108,864)";
 
 const char *hdf5_chunks_init(struct hdf5_chunks *c)
 {
@@ -23,10 +21,10 @@ const char *hdf5_chunks_init(struct hdf5_chunks *c)
             return "its chunks have a size of 0";
         c->grid[d] = c->shape[d] / c->chunk[d] + (c->shape[d] % c->chunk[d] != 0);
         if (c->grid[d] > HDF5_CHUNKS_MOST || (c->n *= c->grid[d]) > HDF5_CHUNKS_MOST)
-            return "it has more chunks than can be read (67,108,864)";
+            return HDF5_TOO_MANY;
     }
     c->of = calloc(c->n ? (size_t)c->n : 1, sizeof *c->of);
-    return c->of ? NULL : HDF5_INDEX_NO_MEMORY;
+    return c->of ? NULL : HDF5_NO_MEMORY;
 }
 
 void hdf5_chunks_done(struct hdf5_chunks *c)
@@ -81,7 +79,7 @@ static const char *node_read(struct tree *t, int64_t at)
 {
     uint8_t head[24];
     if (!hdf5_view_read(t->v, at, head, t->head))
-        return HDF5_INDEX_CUT;
+        return HDF5_CUT;
     if (memcmp(head, "TREE\1", 5) != 0)
         return HDF5_INDEX_DAMAGED;
     t->level = head[5];
@@ -89,8 +87,8 @@ static const char *node_read(struct tree *t, int64_t at)
     t->right = hdf5_address(t->v, head + 8 + t->v->offset_bytes);
     const size_t bytes = (size_t)t->entries * t->entry;
     if (buf_reserve(&t->node, bytes + 1))
-        return HDF5_INDEX_NO_MEMORY;
-    return hdf5_view_read(t->v, at + (int64_t)t->head, t->node.data, bytes) ? NULL : HDF5_INDEX_CUT;
+        return HDF5_NO_MEMORY;
+    return hdf5_view_read(t->v, at + (int64_t)t->head, t->node.data, bytes) ? NULL : HDF5_CUT;
 }
 
 /* Whether the key comes behind those before it; so links that run in a circle are found. */
@@ -147,6 +145,44 @@ static const char *tree_read(const struct hdf5_view *v, int64_t at, struct hdf5_
     return why;
 }
 
+/* ------------------------------------------------------------------ a B-tree of the second version */
+
+struct in_tree_2 {
+    const struct hdf5_view *v;
+    struct hdf5_chunks *c;
+};
+
+/* Address, bytes (some)? and mask (4)?, then which chunk it is along each dimension (8). */
+static const char *take_record(void *user, const uint8_t *p, int bytes)
+{
+    const struct in_tree_2 *t = user;
+    const int o = t->v->offset_bytes, width = bytes - o - 8 * t->c->ndim - 4;
+    if (t->c->filtered ? width < 1 || width > 8 : width != -4)
+        return HDF5_INDEX_DAMAGED;
+    const uint8_t *scaled = p + bytes - 8 * t->c->ndim;
+    int64_t i = 0;
+    for (int d = 0; d < t->c->ndim; d++) {
+        const int64_t at = hdf5_number(scaled + 8 * d, 8);
+        if (at < 0)
+            return HDF5_INDEX_DAMAGED;
+        if (at >= t->c->grid[d])
+            return NULL;
+        i = i * t->c->grid[d] + at;
+    }
+    const int64_t n = t->c->filtered ? hdf5_number(p + o, width) : t->c->chunk_bytes;
+    const uint32_t mask = t->c->filtered ? le32(p + o + width) : 0;
+    return hdf5_chunks_put(t->v, t->c, i, hdf5_address(t->v, p), n, mask) ? NULL : HDF5_INDEX_DAMAGED;
+}
+
+static const char *tree_2_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c)
+{
+    enum { PLAIN = 10, FILTERED = 11 };
+    struct in_tree_2 t = {v, c};
+    return hdf5_tree_2(v, at, c->filtered ? FILTERED : PLAIN, take_record, &t);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
 const char *hdf5_chunks_read(const struct hdf5_view *v, const struct hdf5_layout *l, struct hdf5_chunks *c)
 {
     if (l->place != HDF5_IN_CHUNKS || c->n == 0)
@@ -165,6 +201,6 @@ const char *hdf5_chunks_read(const struct hdf5_view *v, const struct hdf5_layout
     case HDF5_INDEX_EXTENSIBLE:
         return hdf5_extensible_read(v, l->at, c);
     default:
-        return HDF5_INDEX_UNKNOWN;
+        return tree_2_read(v, l->at, c);
     }
 }

@@ -11,8 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/size.h"
-
-const char HDF5_NO_MEMORY[] = "there is no memory for the chunk";
+#include "source/hdf5_view.h"
 
 void hdf5_scratch_done(struct hdf5_scratch *w)
 {

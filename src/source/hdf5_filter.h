@@ -38,8 +38,7 @@ void hdf5_scratch_done(struct hdf5_scratch *w);
 bool hdf5_filter_here(int id);
 
 /* Undoes those filters that the chunk's mask does not leave out; the result must have exactly so many bytes. NULL, or
- * what is wrong: a constant. HDF5_NO_MEMORY is one of them. */
-extern const char HDF5_NO_MEMORY[];
+ * what is wrong: a constant, of which HDF5_NO_MEMORY (hdf5_view.h) is one. */
 const char *hdf5_unfilter(const struct hdf5_filters *f, uint32_t mask, struct hdf5_scratch *w, size_t n, uint8_t *to,
                           size_t bytes);
 

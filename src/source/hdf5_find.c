@@ -16,18 +16,6 @@
 
 enum { DATASETS_MOST = 1 << 16, SPLITS_MOST = 4 };
 
-int hdf5_about(const char *name, stk_error *e)
-{
-    char reason[sizeof e->reason];
-    if (!e)
-        return STK_EDATA;
-    memcpy(reason, e->reason, sizeof reason);
-    const int code = e->code, os = e->os_error;
-    error_set(e, code, "open", "%.100s %s", name, reason);
-    e->os_error = os;
-    return code;
-}
-
 /* ------------------------------------------------------------------ what a dataset is likely to be */
 
 static bool is_named(const char *name, const char *const *known)
@@ -68,18 +56,23 @@ static int no_memory(stk_error *e)
     return error_nomem(e, "open", 0);
 }
 
+static int fails(const char *why, stk_error *e)
+{
+    return why == HDF5_NO_MEMORY ? no_memory(e)
+                                 : error_set(e, STK_EDATA, "open", "has a group that is damaged: %s", why);
+}
+
 /* Adds prefix/name for every name. */
-static int add_names(struct names *to, const char *prefix, const struct names *names, stk_error *e)
+static int add_names(struct hdf5_names *to, const char *prefix, const struct hdf5_names *from, stk_error *e)
 {
     struct buf path = {0};
     int rc = STK_OK;
-    for (uint32_t i = 0; i < names->n && rc == STK_OK; i++) {
-        uint32_t number;
+    for (uint32_t i = 0; i < from->names.n && rc == STK_OK; i++) {
         path.len = 0;
-        if (buf_printf(&path, "%s%s%s", prefix, prefix[0] ? "/" : "", names_at(names, i)) ||
-            names_add(to, path.data, path.len, &number) < 0)
+        if (buf_printf(&path, "%s%s%s", prefix, prefix[0] ? "/" : "", names_at(&from->names, i)) ||
+            hdf5_names_add(to, (const char *)path.data, path.len, hdf5_names_at(from, i)))
             rc = no_memory(e);
-        if (to->n > DATASETS_MOST)
+        else if (to->names.n > DATASETS_MOST)
             rc = error_set(e, STK_EUSAGE, "open", "has more than %d datasets; name those that are wanted (?image=...)",
                            DATASETS_MOST);
     }
@@ -87,48 +80,38 @@ static int add_names(struct names *to, const char *prefix, const struct names *n
     return rc;
 }
 
-/* "group/of/the/set/" "group" "name", in b; NULL: no memory. */
-static const char *path_of(struct buf *b, const struct hdf5_set *t, const char *group, const char *name)
+/* Whether the group is new: one in a circle of links is not. */
+static bool is_new(struct names *seen, int64_t at)
 {
-    b->len = 0;
-    if (buf_printf(b, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name) || buf_add(b, "", 1))
-        return NULL;
-    return (const char *)b->data;
+    uint32_t number;
+    return names_add(seen, &at, sizeof at, &number) > 0;
 }
 
 /* All datasets below a group, by their names from there on. */
-static int list_all(const struct hdf5_set *t, struct hdf5_file *f, const char *group, struct names *out,
-                    int64_t *others, stk_error *e)
+static int list_all(const struct hdf5_view *v, int64_t group, struct hdf5_names *out, int64_t *others, stk_error *e)
 {
-    struct names queue = {0}, seen = {0};
-    struct buf path = {0};
-    uint32_t number;
-    int rc = names_add(&queue, "", 0, &number) < 0 ? no_memory(e) : STK_OK;
-    for (uint32_t i = 0; i < queue.n && rc == STK_OK; i++) {
-        struct names datasets = {0}, groups = {0};
-        char *here = strdup(names_at(&queue, i)); /* the queue may move */
-        const char *whole = here ? path_of(&path, t, group, here) : NULL;
-        rc = whole ? hdf5_list(f->hdf5, whole, &seen, &datasets, &groups, others, e) : no_memory(e);
+    struct hdf5_names queue = {0};
+    struct names seen = {0};
+    int rc = hdf5_names_add(&queue, "", 0, group) ? no_memory(e) : STK_OK;
+    for (uint32_t i = 0; i < queue.names.n && rc == STK_OK; i++) {
+        struct hdf5_names datasets = {0}, groups = {0};
+        const int64_t at = hdf5_names_at(&queue, i);
+        char *here = strdup(names_at(&queue.names, i)); /* the queue may move */
+        if (!here)
+            rc = no_memory(e);
+        if (rc == STK_OK && is_new(&seen, at)) {
+            const char *why = hdf5_list(v, at, &datasets, &groups, others);
+            rc = why ? fails(why, e) : STK_OK;
+        }
         if (rc == STK_OK)
             rc = add_names(out, here, &datasets, e);
         if (rc == STK_OK)
             rc = add_names(&queue, here, &groups, e);
         free(here);
-        names_done(&datasets);
-        names_done(&groups);
+        hdf5_names_done(&datasets);
+        hdf5_names_done(&groups);
     }
-    buf_done(&path);
-    names_done(&queue);
-    names_done(&seen);
-    return rc;
-}
-
-int hdf5_find_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
-{
-    struct names datasets = {0}, seen = {0};
-    int64_t others = 0;
-    const int rc = hdf5_list(f->hdf5, t->group, &seen, &datasets, &f->groups, &others, e);
-    names_done(&datasets);
+    hdf5_names_done(&queue);
     names_done(&seen);
     return rc;
 }
@@ -143,20 +126,18 @@ static bool same_names(const struct names *a, const struct names *b)
     return same;
 }
 
-/* Whether the datasets of the group look like columns of rows: as long as each other, and longer than one. */
-static bool look_like_rows(const struct hdf5_set *t, struct hdf5_file *f, const char *group, const struct names *names)
+/* Whether datasets look like columns of rows: as long as each other, and longer than one. */
+static bool look_like_rows(const struct hdf5_view *v, const struct hdf5_names *sets)
 {
     int64_t rows = -1;
     bool same = true;
-    for (uint32_t i = 0; i < names->n && same; i++) {
-        struct buf path = {0};
-        struct hdf5_array a = {0};
-        const char *whole = path_of(&path, t, group, names_at(names, i));
-        const bool known = whole && hdf5_describe(f->hdf5, whole, false, &a, NULL) == STK_OK;
-        same = known && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
+    for (uint32_t i = 0; i < sets->names.n && same; i++) {
+        struct hdf5_array a;
+        struct hdf5_odd odd;
+        hdf5_describe(v, hdf5_names_at(sets, i), false, &a, &odd);
+        same = !odd.why && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
         rows = same ? a.shape[0] : rows;
         hdf5_array_done(&a);
-        buf_done(&path);
     }
     return same;
 }
@@ -170,39 +151,35 @@ static int in_doubt(const struct names *groups, stk_error *e)
 }
 
 /* Whether the groups are samples. */
-static int look_at_groups(struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+static int look_at_groups(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
 {
-    struct names first = {0}, last = {0};
+    struct hdf5_names first = {0}, last = {0};
     int64_t others = 0;
-    int rc = list_all(t, f, names_at(&f->groups, 0), &first, &others, e);
+    int rc = list_all(&f->view, hdf5_names_at(&f->groups, 0), &first, &others, e);
     if (rc == STK_OK)
-        rc = list_all(t, f, names_at(&f->groups, f->groups.n - 1), &last, &others, e);
-    t->groups = rc == STK_OK && same_names(&first, &last);
-    if (t->groups && f->groups.n <= SPLITS_MOST && look_like_rows(t, f, names_at(&f->groups, 0), &first))
-        rc = in_doubt(&f->groups, e);
-    names_done(&first);
-    names_done(&last);
+        rc = list_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
+    t->groups = rc == STK_OK && same_names(&first.names, &last.names);
+    if (t->groups && f->groups.names.n <= SPLITS_MOST && look_like_rows(&f->view, &first))
+        rc = in_doubt(&f->groups.names, e);
+    hdf5_names_done(&first);
+    hdf5_names_done(&last);
     return rc;
 }
 
-static bool is_dataset(const struct hdf5_set *t, struct hdf5_file *f, const char *group, const char *name)
+static bool is_there(const struct hdf5_file *f, int64_t group, const char *name)
 {
-    struct buf path = {0};
-    struct hdf5_array a = {0};
-    const char *whole = path_of(&path, t, group, name);
-    const bool is = whole && hdf5_describe(f->hdf5, whole, true, &a, NULL) == STK_OK;
-    hdf5_array_done(&a);
-    buf_done(&path);
-    return is;
+    int64_t at = -1;
+    return !hdf5_find_path(&f->view, group, name, &at) && at >= 0;
 }
 
 /* Whether samples are groups, where nobody said so: not where a dataset that was named is none of a group. */
-static int settle(struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+static int settle(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
 {
     if (!t->named)
-        return f->groups.n > 1 ? look_at_groups(t, f, e) : STK_OK;
+        return f->groups.names.n > 1 ? look_at_groups(t, f, e) : STK_OK;
     const char *name = names_at(&t->names, 0);
-    t->groups = f->groups.n > 0 && !is_dataset(t, f, "", name) && is_dataset(t, f, names_at(&f->groups, 0), name);
+    t->groups =
+        f->groups.names.n > 0 && !is_there(f, f->group, name) && is_there(f, hdf5_names_at(&f->groups, 0), name);
     return STK_OK;
 }
 
@@ -222,29 +199,26 @@ static bool mentions(const char *fields, const char *name)
 
 struct candidate {
     int64_t rows; /* 0: cannot be rows */
+    const char *why;
     bool mentioned, pixels, encoded, label;
 };
 
-static void look_at(const struct hdf5_set *t, struct hdf5_file *f, const char *name, const char *fields,
-                    struct candidate *out, stk_error *why)
+static void look_at(const struct hdf5_view *v, const struct hdf5_names *all, uint32_t i, const char *fields,
+                    struct candidate *out)
 {
-    struct buf path = {0};
+    const char *name = names_at(&all->names, i);
     struct hdf5_array a;
-    stk_error e = {0};
-    *out = (struct candidate){.mentioned = mentions(fields, name)};
-    const char *whole_path = path_of(&path, t, "", name);
-    if (whole_path && hdf5_describe(f->hdf5, whole_path, false, &a, &e) == STK_OK) {
+    struct hdf5_odd odd;
+    hdf5_describe(v, hdf5_names_at(all, i), false, &a, &odd);
+    *out = (struct candidate){.mentioned = mentions(fields, name), .why = odd.foreign ? NULL : odd.why};
+    if (!out->why) {
         const bool whole = a.ndim > 0 && (a.type == HDF5_NUMBERS || a.row_bytes == a.item);
         out->rows = whole && a.row_bytes > 0 ? a.shape[0] : 0;
         out->pixels = hdf5_is_pixels(&a, name);
         out->encoded = a.type == HDF5_BLOCK || (a.type == HDF5_VLEN && dtype_bytes(a.dtype) == 1);
         out->label = hdf5_is_label(&a, name);
-        hdf5_array_done(&a);
-    } else if (!why->code) {
-        hdf5_about(name, &e);
-        *why = e;
     }
-    buf_done(&path);
+    hdf5_array_done(&a);
 }
 
 /* As many rows as most of them have; of two such numbers the larger. */
@@ -281,27 +255,35 @@ static int64_t choose(const struct candidate *c, uint32_t n)
     return most_frequent(c, n);
 }
 
-static int take_rows(struct hdf5_set *t, struct hdf5_file *f, const struct names *all, const char *fields, stk_error *e)
+/* What is asked for and cannot be rows is told; nothing else may be left. */
+static int refuse(const struct candidate *c, const struct hdf5_names *all, bool any, stk_error *e)
 {
-    stk_error why = {0};
-    struct candidate *c = calloc(all->n ? all->n : 1, sizeof *c);
+    for (uint32_t i = 0; i < all->names.n; i++)
+        if (c[i].rows == 0 && (c[i].mentioned || (!any && c[i].why)))
+            return error_set(e, STK_EDATA, "open", "%.100s %s", names_at(&all->names, i),
+                             c[i].why ? c[i].why : "has no rows of one element or of numbers");
+    return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset of rows");
+}
+
+static int take_rows(struct hdf5_set *t, const struct hdf5_file *f, const struct hdf5_names *all, const char *fields,
+                     stk_error *e)
+{
+    const uint32_t n = all->names.n;
+    struct candidate *c = calloc(n ? n : 1, sizeof *c);
     int rc = c ? STK_OK : no_memory(e);
-    for (uint32_t i = 0; i < all->n && rc == STK_OK; i++)
-        look_at(t, f, names_at(all, i), fields, &c[i], &why);
-    const int64_t rows = rc == STK_OK ? choose(c, all->n) : 0;
-    for (uint32_t i = 0; i < all->n && rc == STK_OK; i++) {
+    for (uint32_t i = 0; i < n && rc == STK_OK; i++)
+        look_at(&f->view, all, i, fields, &c[i]);
+    const int64_t rows = rc == STK_OK ? choose(c, n) : 0;
+    for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
         uint32_t number;
         if (c[i].rows != rows || rows == 0)
             t->ignored++;
-        else if (names_add(&t->names, names_at(all, i), names_length(all, i), &number) < 0)
+        else if (names_add(&t->names, names_at(&all->names, i), names_length(&all->names, i), &number) < 0)
             rc = no_memory(e);
-        if (c[i].mentioned && c[i].rows == 0 && why.code) /* asked for, and cannot be read */
-            rc = error_set(e, why.code, "open", "%s", why.reason);
     }
+    if (rc == STK_OK)
+        rc = refuse(c, all, t->names.n > 0, e);
     free(c);
-    if (rc == STK_OK && t->names.n == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "has no dataset of rows that can be read%s%s", why.code ? "; " : "",
-                       why.code ? why.reason : "");
     return rc;
 }
 
@@ -364,35 +346,56 @@ static int take_options(struct hdf5_set *t, const char *query, bool *settled, st
     return rc == STK_OK ? take_named(t, query, e) : rc;
 }
 
-static int find_columns(struct hdf5_set *t, struct hdf5_file *f, const char *fields, stk_error *e)
+static int find_columns(struct hdf5_set *t, const struct hdf5_file *f, const char *fields, stk_error *e)
 {
-    struct names all = {0};
+    struct hdf5_names all = {0};
+    int rc = STK_OK;
     if (t->named)
         return STK_OK;
-    if (t->groups)
-        return list_all(t, f, names_at(&f->groups, 0), &t->names, &t->ignored, e);
-    int rc = list_all(t, f, "", &all, &t->ignored, e);
-    if (rc == STK_OK)
+    rc = list_all(&f->view, t->groups ? hdf5_names_at(&f->groups, 0) : f->group, &all, &t->ignored, e);
+    for (uint32_t i = 0; t->groups && i < all.names.n && rc == STK_OK; i++) {
+        uint32_t number;
+        if (names_add(&t->names, names_at(&all.names, i), names_length(&all.names, i), &number) < 0)
+            rc = no_memory(e);
+    }
+    if (rc == STK_OK && !t->groups)
         rc = take_rows(t, f, &all, fields, e);
-    names_done(&all);
+    hdf5_names_done(&all);
+    return rc;
+}
+
+/* The group that is looked at; `listed`: and what is in it. */
+static int open_group(const struct hdf5_set *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
+                      stk_error *e)
+{
+    int64_t others = 0;
+    const char *why = hdf5_find_path(&f->view, f->view.root, t->group, &f->group);
+    if (!why && f->group < 0)
+        return error_set(e, STK_EUSAGE, "open", "has no group %.100s", t->group);
+    if (!why && listed)
+        why = hdf5_list(&f->view, f->group, datasets, &f->groups, &others);
+    return why ? fails(why, e) : STK_OK;
+}
+
+int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+{
+    struct hdf5_names datasets = {0};
+    const int rc = open_group(t, f, t->groups, &datasets, e);
+    hdf5_names_done(&datasets);
     return rc;
 }
 
 int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e)
 {
     bool settled = false;
-    struct names datasets = {0}, seen = {0};
-    int64_t others = 0;
+    struct hdf5_names datasets = {0};
     int rc = take_options(t, query, &settled, e);
     if (rc == STK_OK)
-        rc = hdf5_list(f->hdf5, t->group, &seen, &datasets, &f->groups, &others, e);
-    if (rc == STK_OK && !settled && datasets.n > 0) {
-        names_done(&f->groups);
-        f->groups = (struct names){0};
-    }
-    names_done(&datasets);
-    names_done(&seen);
-    if (rc == STK_OK && t->groups && f->groups.n == 0)
+        rc = open_group(t, f, t->groups || !settled, &datasets, e);
+    if (rc == STK_OK && !settled && datasets.names.n > 0)
+        hdf5_names_done(&f->groups);
+    hdf5_names_done(&datasets);
+    if (rc == STK_OK && t->groups && f->groups.names.n == 0)
         rc = error_set(e, STK_EUSAGE, "open", "has no groups that could be samples");
     if (rc == STK_OK && !settled)
         rc = settle(t, f, e);

@@ -14,8 +14,6 @@
 
 enum { WINDOW = 4096, OBJECTS_MOST = 65536 };
 static const char DAMAGED[] = "the heap that holds it is damaged";
-static const char CUT[] = "the file ends before its bytes do";
-static const char NO_MEMORY[] = "there is no memory for it";
 
 /* Part of a heap in memory. */
 struct window {
@@ -33,12 +31,12 @@ static const char *look(struct window *w, int64_t at, size_t n)
     const int64_t left = w->v->size - w->v->base - at;
     const size_t most = size_add(w->want, n);
     if (at < 0 || left < (int64_t)n)
-        return CUT;
+        return HDF5_CUT;
     w->at = at;
     w->n = left < (int64_t)most ? (size_t)left : most;
     if (buf_reserve(w->buf, size_add(w->n, w->slack)))
-        return NO_MEMORY;
-    return hdf5_view_read(w->v, at, w->buf->data, w->n) ? NULL : CUT;
+        return HDF5_NO_MEMORY;
+    return hdf5_view_read(w->v, at, w->buf->data, w->n) ? NULL : HDF5_CUT;
 }
 
 static const uint8_t *bytes_at(const struct window *w, int64_t at)
@@ -79,7 +77,7 @@ const char *hdf5_heap_read(const struct hdf5_view *v, int64_t heap, uint32_t obj
     struct window w = {.v = v, .buf = out, .at = -1, .want = size_add(bytes, 2 * h), .slack = slack};
     int64_t at = 0, has = 0;
     if (bytes > (uint64_t)v->size)
-        return CUT;
+        return HDF5_CUT;
     if (w.want < WINDOW)
         w.want = WINDOW;
     const char *why = find(&w, heap, object, h, &at, &has);

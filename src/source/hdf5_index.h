@@ -2,30 +2,17 @@
 /*
  * hdf5_index.h -- where the bytes of a dataset lie in its HDF5 file, read from the file itself.
  *
- * libhdf5 tells names, types and shapes. It does not tell where the elements of variable length lie, and of chunks only
- * one at a time, each after counting through all before it; so what is needed for reading is read here: the layout in
- * the dataset's header, the index of its chunks, the global heap. The bytes may be anything: nothing is believed.
+ * libhdf5 tells where a chunk is only after counting through all before it, and has one lock for everything. So what is
+ * needed for reading is read here, once, and data is then read by all threads.
  */
 #ifndef HDF5_INDEX_H
 #define HDF5_INDEX_H
 
 #include "base/buf.h"
 #include "base/sample.h"
+#include "source/hdf5_view.h"
 
 enum { HDF5_DIMS = FIELD_DIMS + 1 };
-
-/* A file, or one in memory; addresses count from base on. */
-struct hdf5_view {
-    int fd; /* -1: in memory */
-    const uint8_t *memory;
-    int64_t size, base;
-    int offset_bytes, length_bytes; /* of addresses and sizes */
-};
-
-bool hdf5_view_read(const struct hdf5_view *v, int64_t at, void *to, size_t n);
-/* A little-endian number of 1 to 8 bytes; an address that is "none" is -1. */
-int64_t hdf5_number(const uint8_t *p, int bytes);
-int64_t hdf5_address(const struct hdf5_view *v, const uint8_t *p);
 
 enum hdf5_place {
     HDF5_ABSENT,    /* nothing was ever written */
@@ -46,17 +33,16 @@ enum hdf5_index_kind {
 struct hdf5_layout {
     enum hdf5_place place;
     int64_t at, bytes; /* bytes: in one place */
+    int chunk_ndim;    /* 0: not in chunks */
+    int64_t chunk[HDF5_DIMS];
     enum hdf5_index_kind index;
     bool edges_unfiltered; /* chunks that reach beyond the dataset are as they are */
     bool filtered;         /* a single chunk of these bytes and mask */
     uint32_t single_bytes, single_mask;
 };
 
-/* What may be wrong with it. */
-extern const char HDF5_INDEX_UNKNOWN[], HDF5_INDEX_DAMAGED[], HDF5_INDEX_CUT[], HDF5_INDEX_NO_MEMORY[];
-
-/* The layout of the dataset whose header is at this address. NULL, or what is wrong. */
-const char *hdf5_layout_read(const struct hdf5_view *v, int64_t header, struct hdf5_layout *out);
+/* The layout that a message tells. */
+const char *hdf5_layout_parse(const struct hdf5_view *v, struct hdf5_message *m, struct hdf5_layout *out);
 
 /* A chunk in the file; at 0: it was never written. */
 struct hdf5_chunk {
@@ -79,7 +65,8 @@ enum { HDF5_CHUNKS_MOST = 1 << 26 };
 
 /* shape, most, chunk and ndim are given; grid and n follow, and room for all of them. */
 const char *hdf5_chunks_init(struct hdf5_chunks *c);
-/* Fills them in. HDF5_INDEX_UNKNOWN: the index is of a kind that is not read here. */
+/* Fills them in. */
+extern const char HDF5_INDEX_DAMAGED[], HDF5_TOO_MANY[];
 const char *hdf5_chunks_read(const struct hdf5_view *v, const struct hdf5_layout *l, struct hdf5_chunks *c);
 void hdf5_chunks_done(struct hdf5_chunks *c);
 /* Notes chunk number i; false when there is none of that number, or two, or it lies outside of the file. */
@@ -90,6 +77,11 @@ bool hdf5_chunks_put(const struct hdf5_view *v, struct hdf5_chunks *c, int64_t i
 const char *hdf5_implicit_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c);
 const char *hdf5_fixed_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c);
 const char *hdf5_extensible_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c);
+
+/* hdf5_tree.c: shows every record of a B-tree of the second version, in any order, until one is answered with a reason.
+ */
+typedef const char *hdf5_record(void *user, const uint8_t *record, int bytes);
+const char *hdf5_tree_2(const struct hdf5_view *v, int64_t at, int type, hdf5_record *each, void *user);
 
 /* hdf5_heap.c: an object of a global heap, of `bytes` bytes, into out; it begins at out->data + *begin and is followed
  * by at least `slack` bytes of room. NULL, or what is wrong. */

@@ -22,7 +22,6 @@
 #include "base/size.h"
 
 enum { SLOTS = 128 };
-static const char CUT[] = "the file ends before its bytes do, or cannot be read";
 
 struct slot {
     enum { EMPTY, FILLING, READY } state;
@@ -132,7 +131,7 @@ static const char *unpack(const struct from *f, int64_t i, uint8_t *to)
     if (buf_reserve(&f->w->in, (size_t)c->bytes + 1))
         return HDF5_NO_MEMORY;
     if (!hdf5_view_read(f->v, c->at, f->w->in.data, c->bytes))
-        return CUT;
+        return HDF5_CUT;
     return hdf5_unfilter(&f->a->filters, c->mask, f->w, c->bytes, to, f->a->chunks.chunk_bytes);
 }
 
@@ -258,7 +257,7 @@ static const char *block(const struct from *f, int64_t i, int64_t r, uint8_t *to
     if (is_plain(f->a, i)) {
         if (c->bytes != f->a->chunks.chunk_bytes)
             return "it has another length than chunks have";
-        return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : CUT;
+        return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : HDF5_CUT;
     }
     return f->a->chunks.chunk[0] == 1 ? unpack(f, i, to) : kept_block(f, i, at, to);
 }
@@ -340,7 +339,7 @@ static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v,
         return NULL;
     }
     if (a->place == HDF5_IN_ONE)
-        return hdf5_view_read(v, a->at + row * (int64_t)a->row_bytes, to, a->row_bytes) ? NULL : CUT;
+        return hdf5_view_read(v, a->at + row * (int64_t)a->row_bytes, to, a->row_bytes) ? NULL : HDF5_CUT;
     struct from f = {k, v, a, scratch_take(k)};
     if (!f.w)
         return HDF5_NO_MEMORY;

@@ -6,10 +6,13 @@
  */
 #include "source/hdf5_set.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/npy.h"
@@ -27,8 +30,10 @@ void hdf5_set_done(struct hdf5_set *t)
             hdf5_array_done(&f->arrays[i]);
         free(f->arrays);
         free(f->path);
-        names_done(&f->groups);
+        hdf5_names_done(&f->groups);
         hdf5_close(f->hdf5);
+        if (f->view.fd >= 0)
+            close(f->view.fd);
     }
     free(t->files);
     names_done(&t->names);
@@ -99,7 +104,7 @@ const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t m
                            const uint8_t **p, size_t *n)
 {
     int64_t row;
-    const struct hdf5_view *v = hdf5_view(hdf5_set_file(t, i)->hdf5);
+    const struct hdf5_view *v = &hdf5_set_file(t, i)->view;
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
     size_t begin = 0;
     const char *why = NULL;
@@ -133,31 +138,63 @@ int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c)
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
     if (!a || !is_far(a))
         return a ? (int64_t)a->row_bytes : -1;
-    const char *why = hdf5_row_far(t->rows, hdf5_view(hdf5_set_file(t, i)->hdf5), a, row, &far);
+    const char *why = hdf5_row_far(t->rows, &hdf5_set_file(t, i)->view, a, row, &far);
     return why || far.bytes > INT64_MAX / 2 ? -1 : (int64_t)far.bytes;
 }
 
 /* ------------------------------------------------------------------ files */
 
-static int describe(const struct hdf5_set *t, const struct hdf5_file *f, const char *group, const char *name,
+/* Columns are numbers, or one text or sequence. */
+static const char *not_a_column(const struct hdf5_array *a)
+{
+    if (a->type != HDF5_NUMBERS && a->row_bytes != a->item)
+        return "has several texts or sequences in each row; one is possible";
+    if (a->ndim == 0)
+        return "is a single value; its first dimension would be the samples";
+    return a->row_bytes == 0 ? "has rows without elements" : NULL;
+}
+
+/* What is not read here, libhdf5 may. */
+static int let_libhdf5(struct hdf5_file *f, const char *dataset, struct hdf5_array *a, const struct hdf5_odd *odd,
+                       stk_error *e)
+{
+    stk_error its = {0};
+    const int rc = hdf5_attach(&f->hdf5, f->path, dataset, a, &its);
+    if (rc == STK_OK || rc == STK_ENOMEM)
+        return rc == STK_OK ? rc : error_nomem(e, "open", 0);
+    if (odd->filter)
+        return error_set(e, STK_EDATA, "open", "%.100s is packed by filter %d (%s), which is not known here, %s",
+                         dataset, odd->filter, odd->name, its.reason);
+    return error_set(e, STK_EDATA, "open", "%.100s %s, %s", dataset, odd->why, its.reason);
+}
+
+/* Dataset `name` below the group at `at`, which is called `group`. */
+static int describe(const struct hdf5_set *t, struct hdf5_file *f, int64_t at, const char *group, const char *name,
                     struct hdf5_array *out, stk_error *e)
 {
+    struct hdf5_odd odd = {0};
     char path[PATH_MAX];
+    int64_t header = -1;
     const int n = snprintf(path, sizeof path, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name);
     if (n < 0 || (size_t)n >= sizeof path)
         return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
-    int rc = hdf5_describe(f->hdf5, path, t->groups, out, e);
-    if (rc == STK_OK && out->type != HDF5_NUMBERS && out->row_bytes != out->item)
-        rc = error_set(e, STK_EDATA, "open", "has several texts or sequences in each row; one is possible");
-    if (rc == STK_OK && out->ndim == 0)
-        rc = error_set(e, STK_EDATA, "open", "is a single value; its first dimension would be the samples");
-    if (rc == STK_OK && out->row_bytes == 0)
-        rc = error_set(e, STK_EDATA, "open", "has rows without elements");
+    odd.why = hdf5_find_path(&f->view, at, name, &header);
+    if (!odd.why && header < 0)
+        return error_set(e, STK_EDATA, "open", "has no dataset %.200s", path);
+    if (!odd.why)
+        hdf5_describe(&f->view, header, t->groups, out, &odd);
+    int rc = STK_OK;
+    const char *why = odd.why && !odd.foreign ? odd.why : not_a_column(out);
+    if (why)
+        rc =
+            why == HDF5_NO_MEMORY ? error_nomem(e, "open", 0) : error_set(e, STK_EDATA, "open", "%.200s %s", path, why);
+    else if (odd.foreign)
+        rc = let_libhdf5(f, path, out, &odd, e);
     if (rc == STK_OK)
         return STK_OK;
     hdf5_array_done(out);
     *out = (struct hdf5_array){0};
-    return hdf5_about(path, e);
+    return rc;
 }
 
 static int make_arrays(struct hdf5_file *f, size_t n, stk_error *e)
@@ -175,7 +212,7 @@ static int describe_rows(const struct hdf5_set *t, struct hdf5_file *f, stk_erro
     int rc = make_arrays(f, t->names.n, e);
     for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
         const char *name = names_at(&t->names, c);
-        rc = describe(t, f, "", name, &f->arrays[c], e);
+        rc = describe(t, f, f->group, "", name, &f->arrays[c], e);
         const int64_t rows = f->arrays[c].shape[0];
         if (rc == STK_OK && c > 0 && rows != f->count)
             rc = error_set(e, STK_EUSAGE, "open", "%s has %lld rows, but %s has %lld", name, (long long)rows,
@@ -188,41 +225,41 @@ static int describe_rows(const struct hdf5_set *t, struct hdf5_file *f, stk_erro
 /* Groups: what one of them lacks its sample lacks. */
 static int describe_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
 {
-    f->count = f->groups.n;
-    int rc = f->groups.n > GROUPS_MOST ? error_set(e, STK_EUSAGE, "open", "has more than %d groups", GROUPS_MOST)
-                                       : make_arrays(f, (size_t)f->count * t->names.n, e);
-    for (uint32_t i = 0; i < f->groups.n && rc == STK_OK; i++)
+    f->count = f->groups.names.n;
+    int rc = f->count > GROUPS_MOST ? error_set(e, STK_EUSAGE, "open", "has more than %d groups", GROUPS_MOST)
+                                    : make_arrays(f, (size_t)f->count * t->names.n, e);
+    for (uint32_t i = 0; i < f->groups.names.n && rc == STK_OK; i++)
         for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
             struct hdf5_array *a = &f->arrays[(size_t)i * t->names.n + c];
-            rc = describe(t, f, names_at(&f->groups, i), names_at(&t->names, c), a, e);
+            rc = describe(t, f, hdf5_names_at(&f->groups, i), names_at(&f->groups.names, i), names_at(&t->names, c), a,
+                          e);
             rc = rc == STK_EDATA ? STK_OK : rc;
         }
     return rc;
 }
 
-static bool needs_libhdf5(const struct hdf5_file *f)
+static int open_view(struct hdf5_view *v, const char *path, stk_error *e)
 {
-    for (size_t i = 0; i < f->n_arrays; i++)
-        if (f->arrays[i].foreign)
-            return true;
-    return false;
+    struct stat st;
+    v->fd = open(path, IO_OPEN_FLAGS);
+    if (v->fd < 0 || fstat(v->fd, &st) != 0)
+        return error_os(e, errno, "open", "cannot be opened");
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, STK_EUSAGE, "open", "is no file");
+    v->size = st.st_size;
+    const char *why = hdf5_view_open(v);
+    return why ? error_set(e, STK_EDATA, "open", "%s", why) : STK_OK;
 }
 
 static int open_file(struct hdf5_set *t, struct hdf5_file *f, const char *path, const struct source_options *o,
                      const char *query, stk_error *e)
 {
     f->path = strdup(path);
-    if (!f->path)
-        return error_nomem(e, "open", strlen(path));
-    int rc = hdf5_open(&f->hdf5, path, e);
-    if (rc == STK_OK && f == t->files)
-        rc = hdf5_find(t, f, o, query, e);
-    else if (rc == STK_OK && t->groups)
-        rc = hdf5_find_groups(t, f, e);
+    int rc = f->path ? open_view(&f->view, path, e) : error_nomem(e, "open", strlen(path));
+    if (rc == STK_OK)
+        rc = f == t->files ? hdf5_find(t, f, o, query, e) : hdf5_find_group(t, f, e);
     if (rc == STK_OK)
         rc = t->groups ? describe_groups(t, f, e) : describe_rows(t, f, e);
-    if (rc == STK_OK && !needs_libhdf5(f))
-        hdf5_settle(f->hdf5);
     if (rc != STK_OK)
         error_at(e, path, -1);
     f->first = t->count;
@@ -345,7 +382,7 @@ int hdf5_set_open(struct hdf5_set *t, const struct source_options *o, const stru
     int rc = STK_OK;
     for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++) {
         t->n_files++;
-        t->files[i].hdf5 = NULL;
+        t->files[i].view.fd = -1;
         rc = open_file(t, &t->files[i], names_at(paths, i), o, query, e);
     }
     if (rc == STK_OK && t->count < 1)

@@ -14,6 +14,8 @@
 
 #include "source/columns.h"
 #include "source/hdf5.h"
+#include "source/hdf5_dataset.h"
+#include "source/hdf5_group.h"
 #include "source/shard.h"
 
 enum { HDF5_COLUMNS = 256 };
@@ -21,9 +23,11 @@ enum { HDF5_COLUMNS = 256 };
 /* One file. */
 struct hdf5_file {
     char *path;
-    struct hdf5 *hdf5;
-    int64_t first, count; /* samples */
-    struct names groups;  /* that are the samples */
+    struct hdf5_view view;
+    struct hdf5 *hdf5;        /* where libhdf5 is needed */
+    int64_t group;            /* that is looked at */
+    int64_t first, count;     /* samples */
+    struct hdf5_names groups; /* that are the samples */
     /* Of rows, one a column; of groups, one a sample and column, and without a dimension where there is none. */
     struct hdf5_array *arrays;
     size_t n_arrays;
@@ -58,10 +62,8 @@ int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c);
 
 /* hdf5_find.c: settles what samples are, and the columns, by the first file: groups, names, and names of columns. */
 int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e);
-/* Lists the groups that are the samples of another file. */
-int hdf5_find_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e);
-/* Adds the name of what it is about to an error. */
-int hdf5_about(const char *name, stk_error *e);
+/* The group of another file, and the groups in it, that are its samples. */
+int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e);
 /* What a dataset is likely to be, by its name and form. */
 bool hdf5_is_label(const struct hdf5_array *a, const char *name);
 bool hdf5_is_pixels(const struct hdf5_array *a, const char *name);

@@ -82,9 +82,9 @@ static const char *take_all(struct vector *x, int64_t i, int64_t at, int64_t n)
     n = n < x->needed - i ? n : x->needed - i;
     const size_t bytes = (size_t)n * (size_t)x->item;
     if (buf_reserve(&x->block, bytes))
-        return HDF5_INDEX_NO_MEMORY;
+        return HDF5_NO_MEMORY;
     if (!hdf5_view_read(x->v, at, x->block.data, bytes))
-        return HDF5_INDEX_CUT;
+        return HDF5_CUT;
     for (int64_t k = 0; k < n; k++)
         if (!take(x, i + k, x->block.data + k * x->item))
             return HDF5_INDEX_DAMAGED;
@@ -115,7 +115,7 @@ const char *hdf5_implicit_read(const struct hdf5_view *v, int64_t at, struct hdf
 {
     struct vector x = {.v = v, .c = c};
     if (!number(&x))
-        return HDF5_INDEX_UNKNOWN;
+        return HDF5_TOO_MANY;
     for (int64_t i = 0; i < x.needed; i++) {
         const int64_t chunk = chunk_of(&x, i);
         if (chunk >= 0 && !hdf5_chunks_put(v, c, chunk, at + i * c->chunk_bytes, c->chunk_bytes, 0))
@@ -134,11 +134,11 @@ static const char *fixed_block(struct vector *x, int64_t at, int64_t n, int page
     if (n <= page)
         return take_all(x, 0, at + head, n);
     struct buf bits = {0};
-    const char *why = HDF5_INDEX_NO_MEMORY;
+    const char *why = HDF5_NO_MEMORY;
     if (buf_reserve(&bits, (size_t)bytes) == 0)
         why = hdf5_view_read(x->v, at + head, bits.data, (size_t)bytes)
                   ? take_pages(x, 0, at + head + bytes + CHECKSUM, n, page, bits.data)
-                  : HDF5_INDEX_CUT;
+                  : HDF5_CUT;
     buf_done(&bits);
     return why;
 }
@@ -149,9 +149,9 @@ const char *hdf5_fixed_read(const struct hdf5_view *v, int64_t at, struct hdf5_c
     struct vector x = {.v = v, .c = c};
     uint8_t head[8 + 8 + 8];
     if (!number(&x))
-        return HDF5_INDEX_UNKNOWN;
+        return HDF5_TOO_MANY;
     if (!hdf5_view_read(v, at, head, 8 + (size_t)v->length_bytes + (size_t)v->offset_bytes))
-        return HDF5_INDEX_CUT;
+        return HDF5_CUT;
     const int64_t n = hdf5_number(head + 8, v->length_bytes), block = hdf5_address(v, head + 8 + v->length_bytes);
     if (memcmp(head, "FAHD", 4) != 0 || !item_right(&x, head[5], head[6]) || head[7] > 32 || n < 0 ||
         n > HDF5_CHUNKS_MOST)
@@ -204,9 +204,9 @@ static const char *super_block(struct extensible *e, int64_t i, int64_t at, int 
     if (at < 0)
         return NULL;
     if (buf_reserve(&body, bytes))
-        why = HDF5_INDEX_NO_MEMORY;
+        why = HDF5_NO_MEMORY;
     else if (!hdf5_view_read(e->x.v, at + 6 + o + e->number_bytes, body.data, bytes))
-        why = HDF5_INDEX_CUT;
+        why = HDF5_CUT;
     for (int64_t b = 0; b < blocks && !why && i + b * n < e->x.needed; b++)
         why = data_block(e, i + b * n, hdf5_address(e->x.v, body.data + blocks * bits + b * o), n,
                          pages ? body.data + b * bits : NULL);
@@ -244,7 +244,7 @@ static const char *index_block(struct extensible *e, int64_t at, int groups)
     if (why)
         return why;
     if (!hdf5_view_read(e->x.v, at + head + elements, addresses, (size_t)n * (size_t)e->x.v->offset_bytes))
-        return HDF5_INDEX_CUT;
+        return HDF5_CUT;
     return later_blocks(e, addresses, n);
 }
 
@@ -269,9 +269,9 @@ const char *hdf5_extensible_read(const struct hdf5_view *v, int64_t at, struct h
     uint8_t head[12 + 6 * 8 + 8];
     const size_t figures = 6 * (size_t)v->length_bytes;
     if (!number(&e.x))
-        return HDF5_INDEX_UNKNOWN;
+        return HDF5_TOO_MANY;
     if (!hdf5_view_read(v, at, head, 12 + figures + (size_t)v->offset_bytes))
-        return HDF5_INDEX_CUT;
+        return HDF5_CUT;
     const int bits = head[7], least_group = head[10];
     if (memcmp(head, "EAHD", 4) != 0 || !item_right(&e.x, head[5], head[6]) || bits > 64 || head[11] > 32 ||
         !is_power(head[9]) || !is_power(least_group) || bits < log_2(head[9]))

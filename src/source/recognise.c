@@ -45,9 +45,7 @@ static const struct container containers[] = {
         .suffixes = {".h5", ".hdf5", ".hdf"},
         .magic = "\x89HDF\r\n\x1a\n",
         .magic_bytes = 8,
-#ifdef HAVE_HDF5
         .open = shard_hdf5_open,
-#endif
     },
     {.prefix = "npy:",
      .what = "npy files",

@@ -39,7 +39,7 @@ static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
     const struct hdf5_set *t = set_of(s);
     const struct hdf5_file *f = hdf5_set_file(t, i);
     const int length =
-        t->groups ? snprintf(buf, n, "%s/%s%s", f->path, t->group, names_at(&f->groups, (uint32_t)(i - f->first)))
+        t->groups ? snprintf(buf, n, "%s/%s%s", f->path, t->group, names_at(&f->groups.names, (uint32_t)(i - f->first)))
                   : snprintf(buf, n, "%s row %lld", f->path, (long long)(i - f->first));
     return length > 0 ? (size_t)length : 0;
 }
@@ -49,7 +49,7 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     const struct hdf5_set *t = set_of(s);
     const struct hdf5_file *f = hdf5_set_file(t, i);
     const char *slash = strrchr(f->path, '/');
-    const int length = t->groups ? snprintf(buf, n, "%s", names_at(&f->groups, (uint32_t)(i - f->first)))
+    const int length = t->groups ? snprintf(buf, n, "%s", names_at(&f->groups.names, (uint32_t)(i - f->first)))
                                  : snprintf(buf, n, "%s:%lld", slash ? slash + 1 : f->path, (long long)(i - f->first));
     return length > 0 ? (size_t)length : 0;
 }
@@ -83,7 +83,7 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     const struct hdf5_array *a = hdf5_set_array(&d->set, i, c, &row);
     if (!a)
         return fails(&d->set, c, "the sample has none", e);
-    const struct hdf5_view *v = hdf5_view(hdf5_set_file(&d->set, i)->hdf5);
+    const struct hdf5_view *v = &hdf5_set_file(&d->set, i)->view;
     const char *why = hdf5_row(d->set.rows, v, a, row, to);
     return why ? fails(&d->set, c, why, e) : STK_OK;
 }
@@ -176,7 +176,7 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     const struct hdf5_file *f = hdf5_set_file(set_of(s), i);
     struct watch now;
     struct stat st;
-    if (fstat(hdf5_view(f->hdf5)->fd, &st) != 0 || !index_watch(&now, &st) || (r && now.seconds >= r->since))
+    if (fstat(f->view.fd, &st) != 0 || !index_watch(&now, &st) || (r && now.seconds >= r->since))
         return 0;
     uint64_t h = hash_bytes(&now, sizeof now, hash_bytes(f->path, strlen(f->path), (uint64_t)st.st_size));
     h = hash_mix(h, (uint64_t)(i - f->first));
@@ -242,7 +242,7 @@ static const struct source_ops ops = {
 /* Labels of a file that lie in one place are read at once. */
 static const char *labels_of_file(struct state *d, const struct hdf5_file *f, uint8_t *stored)
 {
-    const struct hdf5_view *v = hdf5_view(f->hdf5);
+    const struct hdf5_view *v = &f->view;
     const char *why = NULL;
     int64_t row;
     const struct hdf5_array *first = hdf5_set_array(&d->set, f->first, d->label, &row);
@@ -322,7 +322,7 @@ int shard_hdf5_open(struct source *s, const struct source_options *o, const stru
         if (d->set.columns.of[c].label)
             d->label = c;
     for (int k = 0; k < d->set.n_files; k++)
-        d->tally.bytes += hdf5_view(d->set.files[k].hdf5)->size;
+        d->tally.bytes += d->set.files[k].view.size;
     d->set.columns.labels = d->label >= 0;
     if (d->label >= 0)
         rc = read_labels(s, e);

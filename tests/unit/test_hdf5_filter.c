@@ -2,6 +2,7 @@
 /* test_hdf5_filter.c -- HDF5's filters undone: each by itself, in pipelines, damaged and cut. */
 #include "source/hdf5_filter.h"
 
+#include "source/hdf5_view.h"
 #include "test.h"
 
 static void lzf(void)

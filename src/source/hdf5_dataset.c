@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hdf5_dataset.c -- what a dataset is, by the messages of its header.
+ *
+ * They come in any order, so all are taken in first and put together afterwards. A type that has a name in the file is
+ * a header of its own.
+ */
+#include "source/hdf5_dataset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/size.h"
+
+enum { FILL_MOST = 1 << 16 };
+
+struct told {
+    const struct hdf5_view *v;
+    struct hdf5_array type; /* what the type says, its own dimensions in shape */
+    const char *type_odd;   /* why it is not read */
+    bool has_type, has_space, has_layout, null, external, too_many;
+    int64_t named_type; /* header of the type; -1: it is here */
+    int ndim;
+    int64_t shape[HDF5_DIMS], most[HDF5_DIMS];
+    struct hdf5_layout layout;
+    const char *layout_odd;
+    struct hdf5_filters filters;
+    struct hdf5_odd odd;
+    uint8_t *fill;
+    size_t fill_bytes;
+};
+
+/* ------------------------------------------------------------------ messages */
+
+/* Version, dimensions, flags; 5 bytes, or the kind; sizes, largest sizes? */
+static const char *take_space(struct told *p, struct hdf5_message *m)
+{
+    const int64_t version = hdf5_take(m, 1), n = hdf5_take(m, 1), flags = hdf5_take(m, 1);
+    const size_t rest = version == 1 ? 5 : 1;
+    if ((version != 1 && version != 2) || n < 0 || flags < 0 || !hdf5_has(m, rest))
+        return HDF5_DAMAGED;
+    p->null = version == 2 && m->p[0] == 2;
+    hdf5_skip(m, rest);
+    p->has_space = true;
+    p->too_many = n > HDF5_DIMS;
+    p->ndim = p->too_many ? 0 : (int)n;
+    const int width = p->v->length_bytes;
+    for (int d = 0; d < p->ndim; d++)
+        if ((p->shape[d] = hdf5_take(m, width)) < 0 || p->shape[d] > INT64_MAX / 2)
+            return HDF5_DAMAGED;
+    for (int d = 0; d < p->ndim; d++)
+        p->most[d] = flags & 1 ? (hdf5_has(m, (size_t)width) ? hdf5_take(m, width) : -1) : p->shape[d];
+    return NULL;
+}
+
+/* Filters of a chunk: number (2), bytes of the name (2)?, flags (2), values (2), name, values (4 each). Before version
+ * 2 names are padded to 8 bytes, values to an even number. */
+static const char *take_filter(struct told *p, struct hdf5_message *m, bool old)
+{
+    const int64_t id = hdf5_take(m, 2), n_name = old || id >= 256 ? hdf5_take(m, 2) : 0;
+    const int64_t flags = hdf5_take(m, 2), n = hdf5_take(m, 2);
+    const char *name = (const char *)m->p;
+    if (id < 0 || n_name < 0 || flags < 0 || n < 0 || !hdf5_has(m, (size_t)(n_name + 4 * (n + (old && n % 2)))))
+        return HDF5_DAMAGED;
+    hdf5_skip(m, (size_t)n_name);
+    if (p->filters.n < HDF5_FILTERS) {
+        p->filters.of[p->filters.n].id = (int)id;
+        p->filters.of[p->filters.n++].item = n > 0 ? le32(m->p) : 0;
+    }
+    hdf5_skip(m, 4 * (size_t)(n + (old && n % 2)));
+    if (!hdf5_filter_here((int)id) && !p->odd.why) {
+        p->odd.why = "is packed by a filter that is not known here";
+        p->odd.foreign = true;
+        p->odd.filter = (int)id;
+        snprintf(p->odd.name, sizeof p->odd.name, "%.*s", (int)(n_name < 47 ? n_name : 47), name);
+    }
+    return NULL;
+}
+
+static const char *take_filters(struct told *p, struct hdf5_message *m)
+{
+    const int64_t version = hdf5_take(m, 1), n = hdf5_take(m, 1);
+    if ((version != 1 && version != 2) || n < 0 || (version == 1 && !hdf5_has(m, 6)))
+        return HDF5_DAMAGED;
+    if (version == 1)
+        hdf5_skip(m, 6);
+    if (n > HDF5_FILTERS)
+        return "is packed by more filters than can be undone (8)";
+    const char *why = NULL;
+    for (int64_t i = 0; i < n && !why; i++)
+        why = take_filter(p, m, version == 1);
+    return why;
+}
+
+/* Bytes (4), and the value. */
+static const char *keep_fill(struct told *p, struct hdf5_message *m)
+{
+    const int64_t n = hdf5_take(m, 4);
+    if (n <= 0 || n > FILL_MOST || !hdf5_has(m, (size_t)n))
+        return n == 0 || n == -1 ? NULL : HDF5_DAMAGED;
+    free(p->fill);
+    p->fill = malloc((size_t)n);
+    if (!p->fill)
+        return HDF5_NO_MEMORY;
+    memcpy(p->fill, m->p, (size_t)n);
+    p->fill_bytes = (size_t)n;
+    return NULL;
+}
+
+/* Version, then times (2) and whether there is one, or, from version 3 on, flags that say both. */
+static const char *take_fill(struct told *p, struct hdf5_message *m)
+{
+    const int64_t version = hdf5_take(m, 1);
+    if (version == 3)
+        return hdf5_take(m, 1) & 0x20 ? keep_fill(p, m) : NULL;
+    if (version != 1 && version != 2)
+        return HDF5_DAMAGED;
+    hdf5_take(m, 2);
+    return hdf5_take(m, 1) == 1 ? keep_fill(p, m) : NULL;
+}
+
+/* A message that is elsewhere: version, kind, then 6 bytes before version 2, and the address of a header. */
+static const char *take_shared(struct told *p, struct hdf5_message *m)
+{
+    const int64_t version = hdf5_take(m, 1), kind = hdf5_take(m, 1);
+    if (version < 1 || version > 3 || (version == 1 && !hdf5_has(m, 6)))
+        return HDF5_DAMAGED;
+    if (version == 1)
+        hdf5_skip(m, 6);
+    if (m->type != HDF5_MESSAGE_TYPE || (version == 3 && kind != 2))
+        return "is described in a table that files share, which is not read";
+    p->named_type = hdf5_take_address(p->v, m);
+    return NULL;
+}
+
+static const char *take_type(struct told *p, struct hdf5_message *m)
+{
+    p->has_type = true;
+    p->type_odd = hdf5_type_parse(p->v, m, &p->type);
+    return NULL;
+}
+
+static const char *take_message(void *user, struct hdf5_message *m)
+{
+    struct told *p = user;
+    const bool known = m->type == HDF5_MESSAGE_SPACE || m->type == HDF5_MESSAGE_TYPE || m->type == HDF5_MESSAGE_FILL ||
+                       m->type == HDF5_MESSAGE_FILTERS;
+    if (known && (m->flags & HDF5_SHARED))
+        return take_shared(p, m);
+    switch (m->type) {
+    case HDF5_MESSAGE_SPACE:
+        return take_space(p, m);
+    case HDF5_MESSAGE_TYPE:
+        return take_type(p, m);
+    case HDF5_MESSAGE_OLD_FILL:
+        return p->fill ? NULL : keep_fill(p, m);
+    case HDF5_MESSAGE_FILL:
+        return take_fill(p, m);
+    case HDF5_MESSAGE_EXTERNAL:
+        p->external = true;
+        return NULL;
+    case HDF5_MESSAGE_FILTERS:
+        return take_filters(p, m);
+    case HDF5_MESSAGE_LAYOUT:
+        p->has_layout = true;
+        p->layout_odd = hdf5_layout_parse(p->v, m, &p->layout);
+        return NULL;
+    default:
+        return NULL;
+    }
+}
+
+static const char *take_named_type(void *user, struct hdf5_message *m)
+{
+    const bool is = m->type == HDF5_MESSAGE_TYPE && !(m->flags & HDF5_SHARED);
+    return is ? take_type(user, m) : NULL;
+}
+
+/* ------------------------------------------------------------------ put together */
+
+/* Dimensions of the dataset, then those of its elements. */
+static const char *join_shape(struct told *p, struct hdf5_array *out)
+{
+    if (p->null)
+        return "has no elements, and no shape";
+    if (p->too_many || p->ndim + p->type.ndim > HDF5_DIMS)
+        return "has more dimensions than can be read (9)";
+    *out = p->type;
+    out->ndim = p->ndim + p->type.ndim;
+    memcpy(out->shape, p->shape, (size_t)p->ndim * sizeof p->shape[0]);
+    memcpy(out->shape + p->ndim, p->type.shape, (size_t)p->type.ndim * sizeof p->shape[0]);
+    out->filters = p->filters;
+    out->edges_unfiltered = p->layout.edges_unfiltered;
+    out->place = p->layout.place;
+    out->at = p->layout.at;
+    size_t row = out->item;
+    for (int d = 1; d < out->ndim; d++)
+        row = size_mul(row, (size_t)out->shape[d]);
+    const size_t rows = out->ndim > 0 ? (size_t)out->shape[0] : 1;
+    if (row > SIZE_MAX / 4 || size_mul(row, rows ? rows : 1) > INT64_MAX / 2)
+        return "is larger than files can be";
+    out->row_bytes = row;
+    return NULL;
+}
+
+static const char *join_chunks(struct told *p, struct hdf5_array *out)
+{
+    struct hdf5_chunks *c = &out->chunks;
+    const struct hdf5_layout *l = &p->layout;
+    if (l->chunk_ndim != p->ndim)
+        return HDF5_DAMAGED;
+    c->ndim = p->ndim;
+    size_t bytes = out->item;
+    for (int d = 0; d < p->ndim; d++) {
+        c->shape[d] = p->shape[d];
+        c->most[d] = p->most[d];
+        c->chunk[d] = l->chunk[d];
+        bytes = size_mul(bytes, (size_t)c->chunk[d]);
+    }
+    for (int d = 0; d < p->type.ndim; d++)
+        bytes = size_mul(bytes, (size_t)p->type.shape[d]);
+    if (bytes > UINT32_MAX)
+        return "has chunks of more than 4 GiB";
+    c->chunk_bytes = (uint32_t)bytes;
+    c->filtered = p->filters.n > 0;
+    const char *why = hdf5_chunks_init(c);
+    if (!why)
+        why = hdf5_chunks_read(p->v, l, c);
+    for (int d = c->ndim; d < out->ndim; d++) { /* those of elements are never cut */
+        c->chunk[d] = out->shape[d];
+        c->grid[d] = 1;
+    }
+    c->ndim = out->ndim;
+    return why;
+}
+
+static const char *join_bytes(struct told *p, struct hdf5_array *out)
+{
+    if (p->fill && p->fill_bytes == out->item && out->type != HDF5_VLEN && out->type != HDF5_VLEN_TEXT) {
+        out->fill = p->fill;
+        p->fill = NULL;
+    }
+    if (out->place == HDF5_IN_CHUNKS)
+        return join_chunks(p, out);
+    const int64_t rows = out->ndim > 0 ? out->shape[0] : 1;
+    if (out->place == HDF5_IN_ONE && out->row_bytes > 0 && p->layout.bytes / (int64_t)out->row_bytes < rows)
+        return "is shorter than its shape says";
+    return NULL;
+}
+
+/* All of it is one row: a dimension of 1 in front, in chunks too. */
+static const char *make_whole(struct hdf5_array *a)
+{
+    struct hdf5_chunks *c = &a->chunks;
+    if (a->ndim == HDF5_DIMS)
+        return "has more dimensions than a sample can have (8)";
+    if (a->ndim > 0)
+        a->row_bytes *= (size_t)a->shape[0];
+    memmove(a->shape + 1, a->shape, (size_t)a->ndim * sizeof a->shape[0]);
+    memmove(c->chunk + 1, c->chunk, (size_t)a->ndim * sizeof c->chunk[0]);
+    memmove(c->grid + 1, c->grid, (size_t)a->ndim * sizeof c->grid[0]);
+    a->shape[0] = c->chunk[0] = c->grid[0] = 1;
+    c->ndim = ++a->ndim;
+    return NULL;
+}
+
+static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd *odd)
+{
+    if (!p->has_type || !p->has_space || !p->has_layout)
+        return HDF5_DAMAGED;
+    const char *why = p->type_odd ? p->type_odd : join_shape(p, out);
+    if (why)
+        return why;
+    if (!p->odd.why && (p->external || p->layout.place == HDF5_ELSEWHERE || p->layout_odd)) {
+        p->odd.why = p->layout_odd ? p->layout_odd : "has its bytes in other files (external or virtual)";
+        p->odd.foreign = true;
+    }
+    *odd = p->odd;
+    return odd->why ? NULL : join_bytes(p, out);
+}
+
+void hdf5_describe(const struct hdf5_view *v, int64_t header, bool whole, struct hdf5_array *out, struct hdf5_odd *odd)
+{
+    struct told p = {.v = v, .named_type = -1};
+    *out = (struct hdf5_array){0};
+    *odd = (struct hdf5_odd){0};
+    const char *why = hdf5_messages(v, header, take_message, &p);
+    if (!why && p.named_type >= 0)
+        why = hdf5_messages(v, p.named_type, take_named_type, &p);
+    if (!why)
+        why = join(&p, out, odd);
+    if (!why && whole)
+        why = make_whole(out);
+    free(p.fill);
+    if (!why)
+        return;
+    hdf5_array_done(out);
+    *out = (struct hdf5_array){0};
+    *odd = (struct hdf5_odd){.why = why};
+}
