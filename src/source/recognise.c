@@ -19,6 +19,7 @@
 #include "source/io.h"
 #include "source/picture.h"
 #include "source/recognise.h"
+#include "source/stream.h"
 
 static const char READ_HERE[] =
     "folders of pictures, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";
@@ -29,7 +30,8 @@ static const char READ_HERE[] =
 static const struct container containers[] = {
     {.prefix = "tar:",
      .what = "tar shards",
-     .suffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"},
+     .suffixes = {".tar", ".tgz", ".tzst"},
+     .packed = true,
      .magic = "ustar",
      .magic_bytes = 5,
      .magic_at = 257,
@@ -38,6 +40,7 @@ static const struct container containers[] = {
      .what = "TFRecord files",
      .suffixes = {".tfrecord", ".tfrecords", ".tfrec", ".tfrecord.gz", ".tfrecords.gz"},
      .is = shard_record_is,
+     .packed = true,
      .open = shard_record_open},
     {
         .prefix = "hdf5:",
@@ -62,7 +65,7 @@ static const struct container containers[] = {
      .open = shard_zip_open},
     {.prefix = "raw:", .what = "raw binary files", .open = shard_raw_open},
     {.prefix = "tokens:", .what = "token files", .open = shard_tokens_open},
-    {.prefix = "text:", .what = "lines of text", .open = shard_text_open},
+    {.prefix = "text:", .what = "lines of text", .packed = true, .open = shard_text_open},
     {.prefix = "parquet:", .what = "Parquet files", .suffixes = {".parquet"}, .magic = "PAR1", .magic_bytes = 4},
     {.prefix = "arrow:", .what = "Arrow files", .suffixes = {".arrow"}, .magic = "ARROW1", .magic_bytes = 6},
 };
@@ -104,13 +107,20 @@ static size_t without_number(const char *s)
     return dash < of - 4 && dash > 0 && s[dash - 1] == '-' ? dash - 1 : n;
 }
 
+/* Bytes of a name without ".gz" or ".zst" behind it. */
+static size_t without_packing(const char *path)
+{
+    const size_t n = strlen(path);
+    return ends_with(path, ".gz") ? n - 3 : ends_with(path, ".zst") ? n - 4 : n;
+}
+
 static const struct container *by_suffix(const char *path)
 {
-    const size_t n = without_number(path);
+    const size_t packing = without_packing(path), n = path[packing] ? packing : without_number(path);
     for (size_t i = 0; i < N_CONTAINERS; i++)
         for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++) {
             const size_t k = strlen(*suffix);
-            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0)
+            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0 && (containers[i].packed || !path[packing]))
                 return &containers[i];
         }
     return NULL;
@@ -157,8 +167,6 @@ static const struct {
     const char *begins, *what;
     unsigned short n;
 } foreign_magic[] = {
-    {"\x1f\x8b", "compressed files of this name", 2},
-    {"\x28\xb5\x2f\xfd", "compressed files of this name", 4},
     {"%PDF", "PDF documents", 4},
 };
 
@@ -235,6 +243,11 @@ static bool looks_like_list(const char *p, size_t n)
     return n > begin && picture_suffix(p + begin, n - begin);
 }
 
+static bool looks_like_text(const uint8_t *p, size_t n)
+{
+    return n > 0 && !memchr(p, 0, n);
+}
+
 /* A container by its suffix, and else by how it begins: npz archives begin like zip archives. */
 static int recognise_file(struct recognised *r, stk_error *e)
 {
@@ -242,12 +255,17 @@ static int recognise_file(struct recognised *r, stk_error *e)
     const ssize_t got = io_peek(AT_FDCWD, r->path, first, sizeof first);
     if (got < 0)
         return error_os(e, errno, "open", "cannot be read");
-    const size_t n = (size_t)got;
+    const bool packed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
+    const size_t n = packed ? stream_first(r->path, first, sizeof first) : (size_t)got;
     const struct container *c = by_suffix(r->path);
     if (!c)
         c = by_magic(first, n);
-    if (c)
+    if (!c && packed && looks_like_text(first, n) && strstr(r->path, ".txt."))
+        c = by_prefix("text:");
+    if (c && (c->packed || !packed))
         return take_container(r, c, e);
+    if (packed)
+        return not_read("packed files of this kind", e);
     r->form = SOURCE_LIST;
     const char *what = foreign(r->path, first, n);
     if (what)
@@ -256,7 +274,7 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return error_set(e, STK_EUSAGE, "open",
                          "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
     const bool list = looks_like_list((const char *)first, n);
-    if (!list && n > 0 && !memchr(first, 0, n) && ends_with(r->path, ".txt"))
+    if (!list && looks_like_text(first, n) && ends_with(r->path, ".txt"))
         return take_container(r, by_prefix("text:"), e);
     if (list || is_list_suffix(r->path))
         return STK_OK;

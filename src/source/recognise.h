@@ -19,6 +19,7 @@ struct container {
     const char *suffixes[6]; /* of its files; ended by NULL */
     const char *magic;       /* how its files begin, or NULL */
     unsigned short magic_bytes, magic_at;
+    bool packed;                            /* its files may be packed by gzip or zstd as a whole */
     bool (*is)(const uint8_t *p, size_t n); /* whether a file begins like one, where no magic tells it; NULL */
     /* The files in order, and what stood behind the ?, or NULL. NULL: not in this build. */
     int (*open)(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

@@ -194,11 +194,25 @@ bool shard_record_is(const uint8_t *p, size_t n)
     return n >= FRAME_HEAD && frame_head(crc32c_choose(STK_CPU_DEFAULT), p, &length);
 }
 
+/* TensorFlow's ZLIB has no mark but a sum of its first two bytes, which a record's head may have, too. */
+static enum stream_form packed(const uint8_t *first, size_t n)
+{
+    if (shard_record_is(first, n))
+        return STREAM_PLAIN;
+    const bool zlib = n >= 2 && (first[0] & 15) == 8 && (first[0] << 8 | first[1]) % 31 == 0;
+    return zlib ? STREAM_ZLIB : stream_form_of(first, n);
+}
+
 int shard_record_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                       stk_error *e)
 {
-    static const struct record_format format = {
-        .kind = "TFRecord files", .number = 0x54460001, .scan = scan, .look = look, .ready = ready, .parse = parse};
+    static const struct record_format format = {.kind = "TFRecord files",
+                                                .number = 0x54460001,
+                                                .packed = packed,
+                                                .scan = scan,
+                                                .look = look,
+                                                .ready = ready,
+                                                .parse = parse};
     if (query)
         return error_set(e, STK_EUSAGE, "open", "nothing can be said behind a ? for TFRecord files");
     return shard_records_open(s, o, &format, paths, e);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "source/io.h"
@@ -389,4 +390,27 @@ int stream_read(struct stream *s, int fd, void *to, size_t n, int64_t at, size_t
         *got += part;
     }
     return STK_OK;
+}
+
+static size_t first_of(int fd, uint8_t *to, size_t n)
+{
+    const ssize_t k = io_pread(fd, to, n < STREAM_FIRST ? n : STREAM_FIRST, 0);
+    const enum stream_form form = k > 0 ? stream_form_of(to, (size_t)k) : STREAM_PLAIN;
+    struct stream_cache *c = form != STREAM_PLAIN && !stream_missing(form) ? stream_cache_new(0) : NULL;
+    struct stream *s = c ? stream_new(c, form) : NULL;
+    size_t got = 0;
+    if (s)
+        stream_read(s, fd, to, n, 0, &got, NULL);
+    stream_free(s);
+    stream_cache_free(c);
+    return got;
+}
+
+size_t stream_first(const char *path, uint8_t *to, size_t n)
+{
+    const int fd = open(path, IO_OPEN_FLAGS);
+    const size_t got = fd >= 0 ? first_of(fd, to, n) : 0;
+    if (fd >= 0)
+        close(fd);
+    return got;
 }

@@ -27,6 +27,9 @@ enum stream_form stream_form_of(const uint8_t *first, size_t n);
 /* The library that this build lacks for it; NULL: it can be read. */
 const char *stream_missing(enum stream_form form);
 
+/* The first bytes of what a file unpacks to; how many there are, at most n. */
+size_t stream_first(const char *path, uint8_t *to, size_t n);
+
 /* What was unpacked last, of all the streams that share it. */
 struct stream_cache;
 struct stream_cache *stream_cache_new(size_t bytes); /* NULL: no memory */

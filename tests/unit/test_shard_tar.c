@@ -159,9 +159,11 @@ static void packed(void)
     gzips_member(&z, t.bytes.data + 1000, t.bytes.len - 1000);
     temp_bytes("p.tar.gz", z.data, z.len);
     temp_bytes("p.tgz", z.data, z.len);
+    temp_bytes("named otherwise", z.data, z.len);
     char *plain = strdup(shown("p.tar", NULL));
     CHECK_STR(shown("p.tar.gz", NULL), plain);
     CHECK_STR(shown("p.tgz", NULL), plain);
+    CHECK_STR(shown("named otherwise", NULL), plain);
     char both[16384];
     snprintf(both, sizeof both, "%s%s", plain, plain);
     CHECK_STR(shown("p.t{ar,gz}", NULL), both);
@@ -177,6 +179,21 @@ static void packed(void)
     free(plain);
     buf_done(&z);
     buf_done(&t.bytes);
+}
+
+static void other_packed_files(void)
+{
+    if (stream_missing(STREAM_GZIP))
+        SKIP("no zlib in this build");
+    struct buf z = {0};
+    gzips_member(&z, (const uint8_t *)"one\ntwo\n", 8);
+    temp_bytes("lines.txt.gz", z.data, z.len);
+    temp_bytes("lines.gz", z.data, z.len);
+    temp_bytes("array.npy.gz", z.data, z.len);
+    CHECK_STR(shown("lines.txt.gz", NULL), "lines.txt.gz:0 text=one | lines.txt.gz:1 text=two | ");
+    CHECK(strstr(shown("lines.gz", NULL), "!packed files of this kind are not read"));
+    CHECK(strstr(shown("array.npy.gz", NULL), "!packed files of this kind are not read"));
+    buf_done(&z);
 }
 
 static void beside_labels(void)
@@ -199,8 +216,8 @@ static void beside_labels(void)
 int main(int argc, char **argv)
 {
     temp_begin();
-    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),  T(class_folders),
-                                      T(damage),          T(packed), T(beside_labels)};
+    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),        T(class_folders),
+                                      T(damage),          T(packed), T(other_packed_files), T(beside_labels)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();
     return rc;
