@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "source/index.h"
+#include "source/records_index.h"
 #include "source/source.h"
 
 enum { HEX = 16 };
@@ -53,14 +53,24 @@ static void read_place(int dir, const char *file, char *buf, size_t n)
         close(fd);
 }
 
+/* Of either kind of index: of files, or of the records of shards. */
 static int64_t samples_in(int dir, const char *file)
 {
-    struct index_head h;
+    union {
+        uint64_t magic;
+        struct index_head files;
+        struct records_head records;
+    } h;
     const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    const bool read = fd >= 0 && file_read_at(fd, &h, sizeof h, 0) && h.magic == INDEX_MAGIC && h.n <= INT64_MAX;
+    const ssize_t got = fd < 0 ? -1 : pread(fd, &h, sizeof h, 0);
     if (fd >= 0)
         close(fd);
-    return read ? (int64_t)h.n : 0;
+    uint64_t n = 0;
+    if (got >= (ssize_t)sizeof h.files && h.magic == INDEX_MAGIC)
+        n = h.files.n;
+    else if (got >= (ssize_t)sizeof h.records && h.magic == RECORDS_MAGIC)
+        n = h.records.n;
+    return n <= INT64_MAX ? (int64_t)n : 0;
 }
 
 int source_cached(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user)
