@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TFRecord files that TensorFlow wrote, and those of others, against what TensorFlow reads in them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stoker
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+
+Feature, Features, Example = tf.train.Feature, tf.train.Features, tf.train.Example
+PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
+
+
+def ints(*values):
+    return Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def floats(*values):
+    return Feature(float_list=tf.train.FloatList(value=values))
+
+
+def strings(*values):
+    return Feature(bytes_list=tf.train.BytesList(value=values))
+
+
+def write(path, records, compression=""):
+    with tf.io.TFRecordWriter(str(path), tf.io.TFRecordOptions(compression_type=compression)) as out:
+        for record in records:
+            out.write(record if isinstance(record, bytes) else record.SerializeToString())
+    return path
+
+
+def rows(source, fields=None, **k):
+    """All samples, as dicts."""
+    loader = stoker.Loader(source, fields=fields, as_dict=True, output="numpy", **k)
+    return [{name: value[0] for name, value in batch.items()} for batch in loader]
+
+
+def example(i):
+    rng = np.random.default_rng(i)
+    features = {
+        "x": floats(*rng.random(12).tolist()),
+        "y": ints(i - 3),
+        "ids": ints(*rng.integers(-(2**40), 2**40, i % 5).tolist()),
+        "name": strings(f"täg {i}".encode()),
+        "raw": strings(rng.integers(0, 1000, 6, dtype=np.uint16).tobytes()),
+    }
+    if i % 2:
+        features["sometimes"] = floats(i / 2)
+    return Example(features=Features(feature=features))
+
+
+EXAMPLES = 9
+WANTED = "x:float32(3,4), y, ids, name, raw:uint16(2,3), sometimes:float ? -1"
+PARSED = {
+    "x": tf.io.FixedLenFeature((3, 4), tf.float32),
+    "y": tf.io.FixedLenFeature((), tf.int64),
+    "ids": tf.io.VarLenFeature(tf.int64),
+    "name": tf.io.FixedLenFeature((), tf.string),
+    "raw": tf.io.FixedLenFeature((), tf.string),
+    "sometimes": tf.io.FixedLenFeature((), tf.float32, default_value=-1),
+}
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_as_parse_single_example(tmp_path, compression):
+    path = write(tmp_path / "a.tfrecord", (example(i) for i in range(EXAMPLES)), compression)
+    theirs = tf.data.TFRecordDataset(str(path), compression).map(lambda r: tf.io.parse_single_example(r, PARSED))
+    ours = rows(path, WANTED)
+    assert len(ours) == EXAMPLES
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine["x"], other["x"])
+        assert mine["x"].shape == (3, 4) and mine["x"].dtype == np.float32
+        assert mine["y"] == other["y"].numpy() and mine["sometimes"] == other["sometimes"].numpy()
+        np.testing.assert_array_equal(mine["ids"], tf.sparse.to_dense(other["ids"]))
+        assert mine["name"].encode() == other["name"].numpy()
+        raw = tf.reshape(tf.io.decode_raw(other["raw"], tf.uint16), (2, 3))
+        np.testing.assert_array_equal(mine["raw"], raw)
+
+
+def test_found_by_looking(tmp_path):
+    path = write(tmp_path / "a.tfrecord", (example(i) for i in range(EXAMPLES)))
+    for i, row in enumerate(rows(path)):
+        feature = example(i).features.feature
+        assert row["x"].tolist() == list(feature["x"].float_list.value) and row["label"] == i - 3
+        assert row["ids"].tolist() == list(feature["ids"].int64_list.value)
+        assert row["name"] == f"täg {i}" and row["raw"] == feature["raw"].bytes_list.value[0]
+        assert row["sometimes"].tolist() == list(feature["sometimes"].float_list.value)
+
+
+def test_padded(tmp_path):
+    path = write(tmp_path / "a.tfrecord", (example(i) for i in range(EXAMPLES)))
+    batch = next(iter(stoker.Loader(path, fields="ids:int64(*) pad=-7", batch_size=EXAMPLES, output="numpy")))
+    theirs = tf.data.TFRecordDataset(str(path)).map(lambda r: tf.io.parse_single_example(r, PARSED)["ids"])
+    dense = [tf.sparse.to_dense(ids).numpy() for ids in theirs]
+    for mine, length, other in zip(batch.ids.values, batch.ids.lengths, dense, strict=True):
+        assert length == len(other) and mine[:length].tolist() == other.tolist() and set(mine[length:]) <= {-7}
+
+
+def test_sequences(tmp_path):
+    def sequence(i):
+        lists = {
+            "tokens": tf.train.FeatureList(feature=[ints(k * i) for k in range(i)]),
+            "pairs": tf.train.FeatureList(feature=[floats(k, -k) for k in range(i)]),
+            "words": tf.train.FeatureList(feature=[strings(b"w%d" % k) for k in range(i)]),
+        }
+        context = Features(feature={"label": ints(i)})
+        return tf.train.SequenceExample(context=context, feature_lists=tf.train.FeatureLists(feature_list=lists))
+
+    path = write(tmp_path / "s.tfrecord", (sequence(i) for i in range(1, 6)))
+    steps = {
+        "tokens": tf.io.FixedLenSequenceFeature((), tf.int64),
+        "pairs": tf.io.FixedLenSequenceFeature((2,), tf.float32),
+        "words": tf.io.FixedLenSequenceFeature((), tf.string),
+    }
+    context = {"label": tf.io.FixedLenFeature((), tf.int64)}
+    theirs = tf.data.TFRecordDataset(str(path)).map(lambda r: tf.io.parse_single_sequence_example(r, context, steps))
+    for mine, (c, s) in zip(rows(path), theirs, strict=True):
+        assert mine["label"] == c["label"].numpy()
+        np.testing.assert_array_equal(mine["tokens"], s["tokens"])
+        np.testing.assert_array_equal(mine["pairs"], s["pairs"])
+        assert [w.encode() for w in mine["words"]] == s["words"].numpy().tolist()
+
+
+def test_other_records(tmp_path):
+    path = write(tmp_path / "r.tfrecord", [b"\xff first", b"", b"\xff\x00 third"])
+    assert [row["data"] for row in rows(path)] == [b"\xff first", b"", b"\xff\x00 third"]
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_damage_costs_one_sample(tmp_path):
+    path = write(tmp_path / "d.tfrecord", (example(i) for i in range(EXAMPLES)))
+    whole = path.read_bytes()
+    starts = [0]
+    while starts[-1] < len(whole):
+        starts.append(starts[-1] + 16 + int.from_bytes(whole[starts[-1] : starts[-1] + 8], "little"))
+    for place, why in ((starts[4] + 1, "length"), (starts[4] + 9, "length"), (starts[4] + 40, "data")):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        loader = stoker.Loader(path, fields="y", batch_size=EXAMPLES, output="numpy", on_error="skip", max_bad=1)
+        assert np.concatenate([b.y for b in loader]).tolist() == [i - 3 for i in range(EXAMPLES) if i != 4]
+        [bad] = loader.bad_samples()
+        assert bad.sample == 4 and why in bad.reason
+        with pytest.raises(stoker.DataError, match=why):
+            list(stoker.Loader(path, fields="y"))
+    path.write_bytes(whole[: starts[6] + 20])
+    loader = stoker.Loader(path, fields="y", batch_size=EXAMPLES, output="numpy", on_error="skip", max_bad=1)
+    assert np.concatenate([b.y for b in loader]).tolist() == [i - 3 for i in range(6)]
+
+
+# ---------------------------------------------------------------- those of others
+
+CORPUS = Path(os.environ.get("STOKER_TEST_DATA", "/nowhere")) / "corpus"
+FILES = [p for d in ("tfrecord-tfds", "grain-testdata") for p in sorted((CORPUS / d).rglob("*tfrec*")) if p.is_file()]
+FIELDS_MOST = 40  # of a file at a time
+
+
+def values(feature):
+    kind = feature.WhichOneof("kind")
+    return list(getattr(feature, kind).value) if kind else []
+
+
+def columns_of(examples):
+    """Those that have a form: lists of byte strings that are no text have none."""
+    for name in sorted({name for e in examples for name in e.features.feature}):
+        seen = [values(e.features.feature[name]) for e in examples if name in e.features.feature]
+        texts = [v for row in seen for v in row if isinstance(v, bytes)]
+        several = any(len(row) != 1 for row in seen)
+        if not texts or not several or all(t.decode(errors="ignore").encode() == t for t in texts):
+            yield name, ":bytes" if texts and not several and texts[0].startswith(PICTURES) else ""
+
+
+def plain(value):
+    if isinstance(value, str):
+        return [value.encode()]
+    if isinstance(value, bytes):
+        return [value]
+    if isinstance(value, list):
+        return [v.encode() for v in value]
+    return np.atleast_1d(value).tolist()
+
+
+@pytest.mark.skipif(not FILES, reason="STOKER_TEST_DATA has no TFRecord files")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_files_of_others(path):
+    packed = "GZIP" if path.read_bytes()[:2] == b"\x1f\x8b" else ""
+    records = [r.numpy() for r in tf.data.TFRecordDataset(str(path), packed)]
+    source = f"tfrecord:{path}"
+    if path.name.startswith("morris"):
+        assert [row["data"] for row in rows(source)] == records
+        return
+    examples = [Example.FromString(r) for r in records]
+    columns = list(columns_of(examples))
+    for at in range(0, len(columns), FIELDS_MOST):
+        some = columns[at : at + FIELDS_MOST]
+        ours = rows(source, ", ".join(f'f{i} = "{name}"{kind}' for i, (name, kind) in enumerate(some)))
+        assert len(ours) == len(examples)
+        for mine, e in zip(ours, examples, strict=True):
+            for i, (name, _) in enumerate(some):
+                value, wanted = mine[f"f{i}"], values(e.features.feature[name])
+                assert (plain(value) == wanted if wanted else len(value) == 0), name
