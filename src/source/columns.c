@@ -216,7 +216,7 @@ static int make_image(struct source *s, struct field *f, const struct column *c,
 
 static bool holds_numbers(const struct column *c)
 {
-    return c->kind == STK_INT || c->kind == STK_FLOAT || (c->kind == STK_TENSOR && dtype_bytes(c->dtype) > 0);
+    return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
 
 static int refuse_kind(const struct field *f, const struct column *c, const char *what, stk_error *e)

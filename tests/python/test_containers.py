@@ -6,6 +6,10 @@ A container is a function that writes the pictures of a folder into another fold
 
 from __future__ import annotations
 
+import gzip
+import io
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,12 +48,58 @@ def write_npz(folder: Path, out: Path) -> str:
     return f"{out}/a.npz"
 
 
+def files_of(folder: Path) -> list[Path]:
+    return [Path(path) for path in stoker.Source(folder).paths]
+
+
+def write_tar(folder: Path, out: Path) -> str:
+    """The class folders as they are."""
+    with tarfile.open(out / "a.tar", "w") as tar:
+        for path in files_of(folder):
+            tar.add(path, path.relative_to(folder))
+    return f"{out}/a.tar"
+
+
+def write_groups(folder: Path, out: Path) -> str:
+    """Pictures and labels, in several shards."""
+    labels = stoker.Source(folder).labels
+    for i, path in enumerate(files_of(folder)):
+        with tarfile.open(out / f"a-{i // 13:02}.tar", "a") as tar:
+            tar.add(path, f"{i:04}.png")
+            label = tarfile.TarInfo(f"{i:04}.cls")
+            label.size = 1
+            tar.addfile(label, io.BytesIO(str(labels[i]).encode()))
+    return f"{out}/a-{{00..04}}.tar"
+
+
+def write_zip(folder: Path, out: Path) -> str:
+    with zipfile.ZipFile(out / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in files_of(folder):
+            archive.write(path, path.relative_to(folder))
+    return f"{out}/a.zip"
+
+
 # What comes in the folder's order, with its labels.
 CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "npy": write_npy,
+    "tar": write_tar,
+    "tar groups": write_groups,
+    "zip": write_zip,
     "several npy": write_several_npy,
     "npz": write_npz,
 }
+
+
+def write_packed(folder: Path, out: Path) -> str:
+    """Shards packed as a whole."""
+    write_groups(folder, out)
+    for path in out.glob("*.tar"):
+        path.with_suffix(".tar.gz").write_bytes(gzip.compress(path.read_bytes()))
+    return f"{out}/a-*.tar.gz"
+
+
+# What is shuffled by blocks, and else the same.
+PACKED: dict[str, Callable[[Path, Path], str]] = {"packed tar": write_packed}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +110,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=CONTAINERS)
 def source(request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return CONTAINERS[request.param](folder, tmp_path_factory.mktemp("container"))
+
+
+@pytest.fixture(scope="module", params=CONTAINERS | PACKED)
+def any_source(request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (CONTAINERS | PACKED)[request.param](folder, tmp_path_factory.mktemp("container"))
 
 
 def loader(source: object, **keywords: Any) -> stoker.Loader:
@@ -97,18 +152,30 @@ def test_the_shuffle_is_uniform(source: str) -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_resume_is_exact(source: str, ranks: int) -> None:
+def test_resume_is_exact(any_source: str, ranks: int) -> None:
     """Stopped in the middle on one rank, gone on with by another number of ranks and threads."""
-    whole = loader(source, threads=2, batch_size=4)
+    whole = loader(any_source, threads=2, batch_size=4)
     expected = samples(whole)
-    first = loader(source, threads=1, batch_size=4)
+    first = loader(any_source, threads=1, batch_size=4)
     batches = iter(first)
     begun = samples([next(batches) for _ in range(3)])
     state = first.state_dict()
     rest = []
     for rank in range(ranks):
-        other = loader(source, threads=2, batch_size=4 // ranks, rank=rank, world_size=ranks)
+        other = loader(any_source, threads=2, batch_size=4 // ranks, rank=rank, world_size=ranks)
         other.load_state_dict(state)
         rest.append([samples([batch]) for batch in other])
     together = [s for step in zip(*rest, strict=True) for part in step for s in part]
     assert begun + together == expected
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_shards(name: str, folder: Path, tmp_path: Path) -> None:
+    """Unshuffled as the folder; shuffled all of it in every epoch, in orders of their own."""
+    source = PACKED[name](folder, tmp_path)
+    assert samples(loader(source, shuffle=False)) == samples(loader(folder, shuffle=False))
+    chosen = loader(source, fields=("index",), batch_size=2 * PHOTOS)
+    epochs = [np.concatenate([batch[0] for batch in chosen]).tolist() for _ in range(4)]
+    assert all(sorted(epoch) == list(range(2 * PHOTOS)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 4
+    assert "window" in chosen.explain()
