@@ -125,6 +125,12 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $timm ] && [ -z "${STOKER
   pip_install --no-deps timm pyyaml safetensors huggingface_hub || say "could not get timm: its tests will be skipped"
   : >$timm
 fi
+# The libraries of containers, which are read beside them.
+containers=.venv/containers-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $containers ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  pip_install --no-deps webdataset==1.0.2 braceexpand pyyaml || say "could not get webdataset: its tests will be skipped"
+  : >$containers
+fi
 
 # ---------------------------------------------------------------- versions that distributions lack
 
