@@ -88,6 +88,9 @@ uint64_t loader_fingerprint(const struct stk_loader *l);
 /* Goes to a position of an epoch and forgets what was prefetched. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
+/* loader_fields.c: describes the fields of its batches, and makes the plan for its picture. */
+int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);
+
 /* loader.c: what a thread does until it is stopped; and one sample to its row, by the worker w. */
 void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,

@@ -71,6 +71,8 @@ void depot_keep(struct depot *d, int keep);
 int depot_fill(struct depot *d, stk_error *e);
 /* A batch with room for all rows and one reference, or NULL when there is no memory. */
 struct stk_batch *depot_take(struct depot *d);
+/* Memory for at least so many bytes of a field, with one reference; NULL: there is none. */
+struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes);
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */
 
 uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_fields.c -- the fields of a batch: the source's, our own, and what tells the rows of ragged ones apart.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "loader.h"
+
+static struct field small_field(const char *name, stk_dtype type)
+{
+    struct field f = {
+        .kind = FIELD_TENSOR, .dtype = type, .bytes = dtype_bytes(type), .what = STK_TENSOR, .column = -1};
+    snprintf(f.name, sizeof f.name, "%s", name);
+    return f;
+}
+
+static void picture_field(const struct plan *p, const stk_options *o, struct field *f)
+{
+    f->dtype = o->dtype;
+    f->ndim = 3;
+    plan_shape(p, f->shape);
+    f->bytes = plan_row_bytes(p);
+}
+
+/* An op that makes another shape or type: its result is the field, and the picture is made apart. */
+static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
+{
+    if (!l->op.run || !l->op.result)
+        return STK_OK;
+    l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
+    memcpy(l->made_shape, f->shape, sizeof l->made_shape);
+    l->made_bytes = f->bytes;
+    return field_of(f, l->op.result, e);
+}
+
+enum { OWN_FIELDS = 3 };
+
+static int add_beside(struct field *fields, int *n, const struct field *of, const char *suffix, stk_error *e)
+{
+    if (*n >= FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "too many ragged fields; fields says which ones are wanted");
+    struct field *f = &fields[(*n)++];
+    *f = small_field("", STK_INT64);
+    const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 10, of->name, suffix);
+    return length > 0 ? STK_OK : STK_EBUG;
+}
+
+/* What tells the rows of ragged fields apart. */
+static int lay_beside(struct field *fields, int *n, stk_error *e)
+{
+    const int all = *n;
+    for (int i = 0; i < all; i++) {
+        if (fields[i].kind != FIELD_RAGGED)
+            continue;
+        fields[i].beside = *n;
+        int rc = add_beside(fields, n, &fields[i], fields[i].pad ? "lengths" : "offsets", e);
+        if (rc != STK_OK)
+            return rc;
+        if (!fields[i].pad)
+            fields[*n - 1].kind = FIELD_OFFSETS;
+        if (!field_is_flat(&fields[i]))
+            continue;
+        rc = add_beside(fields, n, &fields[i], "shapes", e);
+        if (rc != STK_OK)
+            return rc;
+        fields[*n - 1].ndim = 1;
+        fields[*n - 1].shape[0] = fields[i].ndim;
+        fields[*n - 1].bytes = (size_t)fields[i].ndim * sizeof(int64_t);
+    }
+    return STK_OK;
+}
+
+/* The plan is of one picture; a source without one has no ops. */
+static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
+{
+    const stk_options *o = &l->options;
+    if (!f && l->op.result)
+        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and this source has none");
+    if (!f && o->ops && o->ops[0])
+        return error_set(e, STK_EUSAGE, "open",
+                         "ops work on pictures, and this source has none; an array of pictures is of uint8, samples x "
+                         "rows x columns x 3");
+    if (!f)
+        return STK_OK;
+    struct plan_options p = {
+        .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
+    if (f->kind == FIELD_PIXELS) {
+        p.fixed_h = (int32_t)f->shape[0];
+        p.fixed_w = (int32_t)f->shape[1];
+    }
+    const int rc = plan_new(&l->plan, &p, e);
+    if (rc != STK_OK)
+        return rc;
+    picture_field(l->plan, o, f);
+    return result_field(l, f, e);
+}
+
+int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
+{
+    *n = source_n_fields(l->source);
+    if (*n + OWN_FIELDS > FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
+    l->picture = l->label = -1;
+    l->reads = source_reads(l->source);
+    for (int i = 0; i < *n; i++) {
+        fields[i] = *source_field(l->source, i);
+        if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
+            l->picture = i;
+        else if (fields[i].label)
+            l->label = i;
+    }
+    const int rc = lay_picture(l, l->picture >= 0 ? &fields[l->picture] : NULL, e);
+    if (rc != STK_OK)
+        return rc;
+    l->index = *n;
+    fields[(*n)++] = small_field("index", STK_INT64);
+    l->position = *n;
+    fields[(*n)++] = small_field("position", STK_INT64);
+    l->valid = *n;
+    fields[(*n)++] = small_field("valid", STK_BOOL);
+    return lay_beside(fields, n, e);
+}
