@@ -168,8 +168,8 @@ static void use(const uint8_t *p, size_t n)
     if (hdf5_view_open(&v))
         return;
     hdf5_list(&v, v.root, &datasets, &groups, &others);
-    struct hdf5_rows *k = hdf5_rows_new(1 << 16);
     for (uint32_t i = 0; i < datasets.names.n; i++) {
+        struct hdf5_rows *k = hdf5_rows_new(1 << 16); /* arrays are known to it by their address */
         struct hdf5_array a;
         struct hdf5_odd odd;
         uint8_t row[4096];
@@ -178,8 +178,8 @@ static void use(const uint8_t *p, size_t n)
             if (a.chunks.chunk_bytes < 1 << 20)
                 hdf5_row(k, &v, &a, r, row);
         hdf5_array_done(&a);
+        hdf5_rows_free(k);
     }
-    hdf5_rows_free(k);
     hdf5_names_done(&datasets);
     hdf5_names_done(&groups);
 }
