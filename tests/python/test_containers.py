@@ -79,6 +79,23 @@ def write_zip(folder: Path, out: Path) -> str:
     return f"{out}/a.zip"
 
 
+def write_tfrecord(folder: Path, out: Path) -> str:
+    tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    source = stoker.Source(folder)
+    samples = list(zip(source.paths, source.labels, strict=True))
+    for shard in range(3):
+        with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003") as file:
+            for path, label in samples[shard * 20 : shard * 20 + 20]:
+                picture = tf.train.BytesList(value=[Path(path).read_bytes()])
+                number = tf.train.Int64List(value=[int(label)])
+                features = {
+                    "image/encoded": tf.train.Feature(bytes_list=picture),
+                    "image/class/label": tf.train.Feature(int64_list=number),
+                }
+                file.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    return f"{out}/x.tfrecord-*"
+
+
 # What comes in the folder's order, with its labels.
 CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "npy": write_npy,
@@ -87,6 +104,7 @@ CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "zip": write_zip,
     "several npy": write_several_npy,
     "npz": write_npz,
+    "tfrecord": write_tfrecord,
 }
 
 
