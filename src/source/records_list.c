@@ -162,7 +162,8 @@ struct joining {
 static uint64_t put(struct joining *j, const void *p, size_t n)
 {
     const uint64_t at = j->pool;
-    memcpy(j->x->pool + at, p, n);
+    if (n > 0)
+        memcpy(j->x->pool + at, p, n);
     j->pool += n;
     return at;
 }

@@ -27,7 +27,7 @@ static int add(struct record_scan *sc, struct line *l, int64_t end, bool cr)
                                  : record_part(sc, NAME, sizeof NAME - 1, (struct part){l->begin, bytes}, NULL);
 }
 
-/* The lines that end in the n bytes at `at`. */
+/* The lines that end in the n bytes at `at`, of which there are some. */
 static int lines(struct record_scan *sc, struct line *l, int64_t at, const uint8_t *p, size_t n)
 {
     const uint8_t *const end = p + n, *from = p;
@@ -36,7 +36,7 @@ static int lines(struct record_scan *sc, struct line *l, int64_t at, const uint8
             return -1;
         l->begin = at + (q - p) + 1;
     }
-    l->cr = n > 0 && end[-1] == '\r';
+    l->cr = end[-1] == '\r';
     return 0;
 }
 
@@ -49,7 +49,8 @@ static int scan(struct record_scan *sc, stk_error *e)
         const uint8_t *p = record_peek(sc, at, RECORD_PEEK, &got);
         if (at == 0 && got >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
             l.begin = 3;
-        rc = lines(sc, &l, at, p, got);
+        if (got > 0)
+            rc = lines(sc, &l, at, p, got);
     }
     if (rc == 0 && record_failed(sc, e))
         return e->code;

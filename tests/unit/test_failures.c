@@ -22,6 +22,7 @@
 #include "protos.h"
 #include "stoker.h"
 #include "test.h"
+#include "zips.h"
 
 /* Which call fails: counted down while armed. */
 static atomic_int fail_in = -1, calls;
@@ -326,6 +327,34 @@ static void make_list(const char *path)
     fclose(f);
 }
 
+/* Two arrays, one of them the label. */
+static void make_npz(const char *path)
+{
+    struct zips z = {0};
+    for (int member = 0; member < 2; member++) {
+        uint8_t npy[256] = "\x93NUMPY\1";
+        const int length =
+            snprintf((char *)npy + 10, sizeof npy - 10, "{'descr': '|u1', 'fortran_order': False, 'shape': (%d,%s), }",
+                     FILES, member ? "" : " 4");
+        npy[8] = (uint8_t)length;
+        const size_t n = 10 + (size_t)length + (size_t)(FILES * (member ? 1 : 4));
+        zips_add(&z, &(struct zips_file){.name = member ? "y.npy" : "x.npy", .p = npy, .n = n, .raw = (uint32_t)n});
+    }
+    zips_end(&z);
+    FILE *f = fopen(path, "wb");
+    fwrite(z.bytes.data, 1, z.bytes.len, f);
+    fclose(f);
+    zips_done(&z);
+}
+
+static void make_text(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < FILES; i++)
+        fprintf(f, "line %d\r\n", i);
+    fclose(f);
+}
+
 static int read_container(const char *path, uint64_t *hash)
 {
     const stk_options o = {
@@ -371,7 +400,7 @@ static void containers(void)
     static const struct {
         const char *name;
         void (*make)(const char *path);
-    } kinds[] = {{"a.tfrecord", make_records}, {"l.jsonl", make_list}};
+    } kinds[] = {{"a.tfrecord", make_records}, {"l.jsonl", make_list}, {"a.npz", make_npz}, {"t.txt", make_text}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char path[200];
         snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name);
