@@ -322,15 +322,26 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     return rc;
 }
 
+/* A column under the name that all such have, unless another one is called so. */
+static int add_usual(struct source *s, const struct columns *c, int column, const char *name, stk_error *e)
+{
+    struct field_text t = {0};
+    const int named = find_column(c, name);
+    const char *own = column >= 0 ? c->of[column].name : name;
+    snprintf(t.name, sizeof t.name, "%s", named < 0 || named == column ? name : own);
+    snprintf(t.column, sizeof t.column, "%s", own);
+    return add_field(s, c, &t, e);
+}
+
 /* All columns: the picture, the label, and the others as they come; a second picture as its bytes. */
 static int bind_all(struct source *s, const struct columns *c, stk_error *e)
 {
     const int picture = find_picture(c), label = find_label(c);
     int rc = STK_OK;
     if (picture >= 0)
-        rc = add_field(s, c, &(struct field_text){.name = "image", .column = "image"}, e);
+        rc = add_usual(s, c, picture, "image", e);
     if (rc == STK_OK && (label >= 0 || c->labels))
-        rc = add_field(s, c, &(struct field_text){.name = "label", .column = "label"}, e);
+        rc = add_usual(s, c, label, "label", e);
     for (int i = 0; i < c->n && rc == STK_OK; i++) {
         struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
         memcpy(t.name, c->of[i].name, sizeof t.name);
@@ -338,6 +349,8 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
         if (i != picture && i != label && !c->of[i].refused)
             rc = add_field(s, c, &t, e);
     }
+    if (rc == STK_OK && s->n_fields == 0 && c->n > 0)
+        return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->of[0].name, c->of[0].refused);
     return rc;
 }
 

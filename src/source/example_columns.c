@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "source/picture.h"
 
-enum { FEATURES_MOST = 1024 }; /* more are left out, so that hostile ones do not take for ever */
+enum { FEATURES_MOST = 1024, ENTRIES_MOST = 16384 }; /* more are left out: hostile ones would take for ever */
 
 struct seen {
     char name[FIELD_NAME];
@@ -96,7 +96,7 @@ int example_see(struct example_look *l, const uint8_t *p, size_t n)
     }
     l->examples += n > 0;
     example_begin(&w, p, n);
-    while (example_next(&w, &x) > 0 && l->n < FEATURES_MOST) {
+    for (int i = 0; i < ENTRIES_MOST && l->n < FEATURES_MOST && example_next(&w, &x) > 0; i++) {
         if (memchr(x.name, 0, x.name_bytes) || !feature_measure(&x.feature) || x.feature.kind == FEATURE_NONE)
             continue;
         struct seen *s = seen_of(l, &x);
@@ -164,10 +164,10 @@ static void judge(const struct seen *s, int examples, struct column *c)
     } else if (s->steps || s->several) {
         c->kind = s->texts ? STK_JSON : STK_BYTES;
     } else if (s->most > 0) {
-        c->kind = s->pictures ? STK_IMAGE : s->texts ? STK_TEXT : STK_BYTES;
+        c->kind = s->pictures && !c->refused ? STK_IMAGE : s->texts ? STK_TEXT : STK_BYTES;
     }
     c->optional = s->samples < examples || (s->kind == FEATURE_BYTES && s->least < 1);
-    c->label = c->kind == STK_INT && is_label(s->name);
+    c->label = c->kind == STK_INT && !c->refused && is_label(s->name);
 }
 
 int example_columns(const struct example_look *l, struct columns *c)

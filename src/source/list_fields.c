@@ -19,7 +19,7 @@
 #include "source/list_guess.h"
 #include "source/list_values.h"
 
-enum { ROWS_LOOKED_AT = 64 };
+enum { ROWS_LOOKED_AT = 64, VALUES_LOOKED_AT = 4096 }; /* of a row */
 
 /* ------------------------------------------------------------------ places */
 
@@ -53,6 +53,7 @@ static int find_places(struct list_fields *f, struct list *l, stk_error *e)
 
 struct looking {
     struct list_guess guess;
+    int values; /* of this row */
     int failed;
 };
 
@@ -61,7 +62,7 @@ static bool see_value(void *user, const struct list_value *v)
     struct looking *k = user;
     const struct slice name = {(char *)v->name, v->name_bytes};
     k->failed = list_guess_see(&k->guess, -1, name, v->kind, v->text);
-    return !k->failed;
+    return !k->failed && ++k->values < VALUES_LOOKED_AT;
 }
 
 static void see_cells(struct looking *k, struct slice record, char delimiter, const struct slice *names, int n_names)
@@ -99,6 +100,7 @@ static int look_at_rows(struct list *l, struct looking *k, stk_error *e)
     list_rewind(l);
     while (rc > 0 && !k->failed && k->guess.rows < ROWS_LOOKED_AT && (rc = list_record(l, &record, e)) > 0) {
         k->guess.rows++;
+        k->values = 0;
         if (l->format == LIST_TABLE)
             see_cells(k, record, l->delimiter, names, n_names);
         else if (l->format == LIST_JSON)

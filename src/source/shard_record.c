@@ -144,7 +144,8 @@ static int look(const struct source *s, struct columns *c, stk_error *e)
     struct column data = {.kind = STK_BYTES, .whole = true};
     memcpy(data.name, DATA, sizeof DATA);
     int rc = look_at_some(s, &l, e);
-    if (rc == STK_OK && (l.examples > l.others ? example_columns(&l, c) : columns_add(c, &data)))
+    const bool examples = l.n > 0 && l.examples > l.others;
+    if (rc == STK_OK && (examples ? example_columns(&l, c) : columns_add(c, &data)))
         rc = error_nomem(e, "open", 0);
     example_look_done(&l);
     return rc;

@@ -324,6 +324,38 @@ static void asked_for(void)
     CHECK(strstr(error.text, "image/class/label"));
 }
 
+/* Usual names that others have, too; nothing that could be a field. */
+static void odd_names(void)
+{
+    struct buf b = {0}, map = {0}, all = {0};
+    const int64_t number = 5;
+    entry_strings(&map, "label", caption, 1);
+    entry_ints(&map, "image/class/label", &number, 1);
+    entry_strings(&map, "image", caption, 1);
+    entry_strings(&map, "depth", picture, 1);
+    proto_message(&all, 1, &map);
+    frame_add(&b, all.data, all.len);
+    write_file("o.tfrecord", b.data, b.len);
+    struct source *s = open_fields("o.tfrecord", NULL);
+    int f;
+    CHECK(s != NULL);
+    CHECK_EQ(source_n_fields(s), 4);
+    CHECK_EQ(field(s, "depth", &f)->kind, FIELD_ENCODED);
+    CHECK_EQ(field(s, "label", &f)->what, STK_TEXT);
+    CHECK_EQ(field(s, "image/class/label", &f)->what, STK_INT);
+    source_close(s);
+    b.len = all.len = 0;
+    entry_strings(&map, "rough", rough, 2);
+    proto_message(&all, 1, &map);
+    frame_add(&b, all.data, all.len);
+    write_file("o.tfrecord", b.data, b.len);
+    CHECK(!open_fields("o.tfrecord", NULL));
+    CHECK(strstr(error.text, "rough"));
+    buf_done(&b);
+    buf_done(&map);
+    buf_done(&all);
+}
+
 /* A record among examples that is none is a bad sample. */
 static void mixed(void)
 {
@@ -387,5 +419,5 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(other_records), T(cut_everywhere), T(flipped_everywhere), T(rubbish_between), T(no_records), T(too_large),
-          T(recognised), T(looked_at), T(values), T(asked_for), T(mixed), T(sequences))
+          T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences))
 }
