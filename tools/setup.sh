@@ -128,6 +128,7 @@ fi
 # The libraries of containers, which are read beside them.
 containers=.venv/containers-tried
 if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $containers ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  pip_install h5py==3.14.0 || say "could not get h5py: its tests will be skipped"
   pip_install --no-deps webdataset==1.0.2 braceexpand pyyaml || say "could not get webdataset: its tests will be skipped"
   : >$containers
 fi

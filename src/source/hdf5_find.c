@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "source/fields_text.h"
 #include "source/hdf5_set.h"
 #include "source/query.h"
 
@@ -185,13 +186,14 @@ static int settle(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
 
 /* ------------------------------------------------------------------ samples that are rows */
 
-/* Whether the text of `fields` has this word. */
+/* Whether the text of `fields` asks for this column; what is wrong with it is told later. */
 static bool mentions(const char *fields, const char *name)
 {
-    const size_t n = strlen(name);
-    for (const char *at = fields; at && (at = strstr(at, name)) != NULL; at++) {
-        const bool begins = at == fields || strchr(" ,=\t\n", at[-1]);
-        if (begins && (at[n] == 0 || strchr(" ,:?\t\n", at[n])))
+    for (const char *at = fields; at && at[0];) {
+        struct field_text t;
+        if (fields_text_next(fields, &at, &t, NULL) != STK_OK)
+            return false;
+        if (strcmp(t.column, name) == 0)
             return true;
     }
     return false;

@@ -96,12 +96,39 @@ def write_tfrecord(folder: Path, out: Path) -> str:
     return f"{out}/x.tfrecord-*"
 
 
+def write_hdf5(folder: Path, out: Path) -> str:
+    """Pixels, packed in chunks of several rows."""
+    h5py = pytest.importorskip("h5py")
+    images, labels = decoded(folder)
+    with h5py.File(out / "a.h5", "w") as h:
+        h.create_dataset("images", data=images, chunks=(7, *images.shape[1:]), compression="gzip", shuffle=True)
+        h["labels"] = labels
+    return f"{out}/a.h5"
+
+
+def write_several_hdf5(folder: Path, out: Path) -> str:
+    """Files as elements of variable length."""
+    h5py = pytest.importorskip("h5py")
+    labels = stoker.Source(folder).labels
+    paths = files_of(folder)
+    for part in range(3):
+        some = range(part * 20, part * 20 + 20)
+        with h5py.File(out / f"a{part}.h5", "w") as h:
+            data = h.create_dataset("photo", (20,), dtype=h5py.vlen_dtype(np.uint8))
+            for i in some:
+                data[i - part * 20] = np.frombuffer(paths[i].read_bytes(), np.uint8)
+            h["y"] = [labels[i] for i in some]
+    return f"hdf5:{out}/a*.h5?image=photo&label=y"
+
+
 # What comes in the folder's order, with its labels.
 CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "npy": write_npy,
     "tar": write_tar,
     "tar groups": write_groups,
     "zip": write_zip,
+    "hdf5": write_hdf5,
+    "several hdf5": write_several_hdf5,
     "several npy": write_several_npy,
     "npz": write_npz,
     "tfrecord": write_tfrecord,
