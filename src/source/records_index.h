@@ -8,7 +8,9 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3230726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3330726b74736472) /* in this machine's byte order; the digits are the version */
+
+#define LABEL_NONE INT64_MIN
 
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4 };
 
@@ -32,7 +34,7 @@ struct records_index {
     struct record_shard *shards;
     struct part *parts;       /* n x n_parts */
     struct part_extra *extra; /* the same; NULL: none */
-    int64_t *label;           /* -1: none; NULL: labels are not known from scanning */
+    int64_t *label;           /* LABEL_NONE: it has none; NULL: labels are not known from scanning */
     uint64_t *key_at;         /* n; NULL: samples are called by their number */
     uint64_t *part_name_at, *class_at;
     char *pool; /* strings, each ended by 0 */

@@ -198,7 +198,7 @@ static void put_labels(struct joining *j, const struct record_list *l, int64_t f
         if (number > 0)
             names_find(&j->labels->names, names_at(&l->label_names, number - 1),
                        names_length(&l->label_names, number - 1), &all);
-        j->x->label[first + i] = number > 0 ? j->labels->value[all] : -1;
+        j->x->label[first + i] = number > 0 ? j->labels->value[all] : LABEL_NONE;
     }
 }
 

@@ -68,10 +68,24 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     return length > 0 ? (size_t)length : 0;
 }
 
+static const struct field *label_field(const struct source *s)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].label)
+            return &s->fields[f];
+    return NULL;
+}
+
 static int64_t label(const struct source *s, int64_t i)
 {
     const struct records_index *x = &shards_of(s)->index;
-    return x->label ? x->label[i] : -1;
+    if (!x->label || x->label[i] != LABEL_NONE)
+        return x->label ? x->label[i] : -1;
+    int64_t value = -1;
+    const struct field *f = label_field(s);
+    if (f && f->has_fill)
+        memcpy(&value, f->fill, sizeof value);
+    return value;
 }
 
 static const char *class_name(const struct source *s, int i)
@@ -250,6 +264,9 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
         rc = d->format->parse(s, r, &rec, e);
     else
         parse_parts(s, r, &rec);
+    const struct field *labelled = d->index.label && d->index.label[i] == LABEL_NONE ? label_field(s) : NULL;
+    if (rc == STK_OK && labelled && !labelled->has_fill)
+        rc = error_set(e, STK_EDATA, "read", "there is no label, which other samples have");
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
         if (s->fields[f].kind == FIELD_ENCODED && !r->rest) {
             r->bytes = r->cells[f].bytes;

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "frames.h"
+#include "gzips.h"
 #include "protos.h"
 #include "stoker.h"
+#include "tars.h"
 #include "test.h"
 #include "zips.h"
 
@@ -295,6 +297,13 @@ static void scans(void)
 
 /* ------------------------------------------------------------------ containers */
 
+static void write_file(const char *path, const struct buf *b)
+{
+    FILE *f = fopen(path, "wb");
+    fwrite(b->data, 1, b->len, f);
+    fclose(f);
+}
+
 /* {numbers: ..., text: ...}, no pictures. */
 static void make_records(const char *path)
 {
@@ -310,9 +319,7 @@ static void make_records(const char *path)
         frame_add(&file, all.data, all.len);
         all.len = 0;
     }
-    FILE *f = fopen(path, "wb");
-    fwrite(file.data, 1, file.len, f);
-    fclose(f);
+    write_file(path, &file);
     buf_done(&file);
     buf_done(&map);
     buf_done(&feature);
@@ -341,9 +348,7 @@ static void make_npz(const char *path)
         zips_add(&z, &(struct zips_file){.name = member ? "y.npy" : "x.npy", .p = npy, .n = n, .raw = (uint32_t)n});
     }
     zips_end(&z);
-    FILE *f = fopen(path, "wb");
-    fwrite(z.bytes.data, 1, z.bytes.len, f);
-    fclose(f);
+    write_file(path, &z.bytes);
     zips_done(&z);
 }
 
@@ -353,6 +358,45 @@ static void make_text(const char *path)
     for (int i = 0; i < FILES; i++)
         fprintf(f, "line %d\r\n", i);
     fclose(f);
+}
+
+/* Groups of two parts in a tar archive, packed as a whole. */
+static void make_tar(const char *path)
+{
+    struct tars t = {0};
+    struct buf packed = {0};
+    char name[32];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%d.txt", i);
+        tars_text(&t, name, "some text");
+        snprintf(name, sizeof name, "%d.cls", i);
+        tars_text(&t, name, i % 2 ? "cat" : "dog");
+    }
+    tars_end(&t);
+    gzips_member(&packed, t.bytes.data, t.bytes.len);
+    write_file(path, &packed);
+    buf_done(&t.bytes);
+    buf_done(&packed);
+}
+
+static void make_zip(const char *path)
+{
+    static const uint8_t hello[] = {0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40, 0x27, 0xb9, 0x00};
+    static const char text[] = "hello hello hello hello\n";
+    struct zips z = {0};
+    char name[32];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%d.txt", i);
+        zips_add(&z, &(struct zips_file){.name = name,
+                                         .p = hello,
+                                         .n = sizeof hello,
+                                         .raw = sizeof text - 1,
+                                         .crc = gzips_crc((const uint8_t *)text, sizeof text - 1),
+                                         .method = 8});
+    }
+    zips_end(&z);
+    write_file(path, &z.bytes);
+    zips_done(&z);
 }
 
 static int read_container(const char *path, uint64_t *hash)
@@ -400,7 +444,8 @@ static void containers(void)
     static const struct {
         const char *name;
         void (*make)(const char *path);
-    } kinds[] = {{"a.tfrecord", make_records}, {"l.jsonl", make_list}, {"a.npz", make_npz}, {"t.txt", make_text}};
+    } kinds[] = {{"a.tfrecord", make_records}, {"l.jsonl", make_list}, {"a.npz", make_npz},
+                 {"t.txt", make_text},         {"a.tar.gz", make_tar}, {"a.zip", make_zip}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char path[200];
         snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name);

@@ -67,7 +67,9 @@ static void groups(void)
     tars_text(&t, "a/2.jpg", "two");
     tars_text(&t, "a/1.jpg", "again");
     save("g.tar", &t);
-    CHECK_STR(shown("g.tar", NULL), "a/1 [7] image=one caption.txt=a cat | a/2 [3] image=two | a/1 image=again | ");
+    CHECK_STR(shown("g.tar", NULL), "a/1 [7] image=one caption.txt=a cat | a/2 [3] image=two | a/1 !there is no label, "
+                                    "which other samples have | ");
+    CHECK(strstr(shown("g.tar", "image, label ? 9"), "| a/1 [9] image=again | "));
     CHECK_STR(shown("g.tar", "jpg:bytes, text=caption.txt"),
               "a/1 [7] jpg=one text=a cat | a/2 [3] jpg=two | a/1 jpg=again | ");
     CHECK(strstr(shown("g.tar", "png"), "no column png"));

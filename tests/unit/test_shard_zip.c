@@ -51,7 +51,7 @@ static void groups(void)
     add(&z, "a/1.jpg", "again");
     save("g.zip", &z);
     CHECK_STR(shown("g.zip", NULL), "a/1 [0] image=one txt=hello hello hello hello\n | a/2 [1] image=two | "
-                                    "a/1 image=again | ");
+                                    "a/1 !there is no label, which other samples have | ");
     CHECK_STR(shown("zip:g.zip", "txt"), shown("g.zip", "txt"));
 }
 
