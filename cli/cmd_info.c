@@ -8,8 +8,9 @@
 #include "json.h"
 #include "out.h"
 
-static const char *const sources[] = {"folder of class folders", "folder of files", "list (.csv .tsv .jsonl .txt)",
-                                      "arrays in memory (C)", "callbacks (C)"};
+static const char *const sources[] = {"folder of class folders",      "folder of files",
+                                      "list (.csv .tsv .jsonl .txt)", "tar (.tar, also .gz .zst) and zip archives",
+                                      "arrays in memory (C)",         "callbacks (C)"};
 enum { N_SOURCES = sizeof sources / sizeof sources[0] };
 
 static void line(const char *name)
@@ -60,6 +61,8 @@ static void print_text(const stk_info *i)
     print_codec("JPEG", i->jpeg);
     print_codec("PNG", i->png);
     print_codec("WebP", i->webp);
+    print_codec("zlib", i->zlib);
+    print_codec("zstd", i->zstd);
     for (int k = 0; k < N_SOURCES; k++) {
         line(k == 0 ? "sources" : "");
         puts(sources[k]);
@@ -93,6 +96,10 @@ static void print_json(const stk_info *i)
     json_text(&j, "jpeg", i->jpeg);
     json_text(&j, "png", i->png);
     json_text(&j, "webp", i->webp);
+    json_close(&j, '}');
+    json_open(&j, "unpackers", '{');
+    json_text(&j, "zlib", i->zlib);
+    json_text(&j, "zstd", i->zstd);
     json_close(&j, '}');
     json_open(&j, "sources", '[');
     for (int k = 0; k < N_SOURCES; k++)

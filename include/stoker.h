@@ -615,7 +615,8 @@ typedef struct stk_info {
     int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
     int64_t memory;                     /* what would be chosen */
     char cache_dir[1024];
-    char no_uring[160]; /* why files cannot be read through io_uring here; "": they can */
+    char no_uring[160];      /* why files cannot be read through io_uring here; "": they can */
+    const char *zlib, *zstd; /* versions of what unpacks shards, NULL when not built in */
 } stk_info;
 
 STK_API int stk_info_get_sized(stk_info *i, size_t size);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "loader.h"
 #include "source/io_uring.h"
+#include "source/unzstd.h"
 
 #define STRING_OF(x)        #x
 #define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
@@ -366,6 +367,8 @@ int stk_info_get_sized(stk_info *out, size_t size)
     snprintf(i.cpu_has, sizeof i.cpu_has, "c%s%s", m.avx2 ? " avx2" : "", m.avx512 ? " avx512" : "");
     source_cache_dir(NULL, i.cache_dir, sizeof i.cache_dir);
     look_for_uring(i.no_uring, sizeof i.no_uring);
+    i.zlib = gunzip_version();
+    i.zstd = unzstd_version();
     memset(out, 0, size);
     memcpy(out, &i, size < sizeof i ? size : sizeof i);
     return STK_OK;

@@ -20,6 +20,11 @@ bool gunzip_here(void)
     return true;
 }
 
+const char *gunzip_version(void)
+{
+    return zlibVersion();
+}
+
 struct gunzip *gunzip_new(enum gunzip_kind kind)
 {
     static const int bits[] = {
@@ -100,6 +105,11 @@ uint32_t gunzip_crc32(const uint8_t *p, size_t n)
 bool gunzip_here(void)
 {
     return false;
+}
+
+const char *gunzip_version(void)
+{
+    return NULL;
 }
 
 struct gunzip *gunzip_new(enum gunzip_kind kind)

@@ -21,7 +21,8 @@ enum gunzip_state {
     GUNZIP_NOMEM
 };
 
-bool gunzip_here(void); /* whether this build has zlib */
+bool gunzip_here(void);           /* whether this build has zlib */
+const char *gunzip_version(void); /* NULL: it has not */
 
 struct gunzip;
 struct gunzip *gunzip_new(enum gunzip_kind kind);

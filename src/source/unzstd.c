@@ -19,6 +19,11 @@ bool unzstd_here(void)
     return true;
 }
 
+const char *unzstd_version(void)
+{
+    return ZSTD_versionString();
+}
+
 struct unzstd *unzstd_new(void)
 {
     struct unzstd *z = calloc(1, sizeof *z);
@@ -64,6 +69,11 @@ enum gunzip_state unzstd_run(struct unzstd *z, const uint8_t **in, size_t *n_in,
 bool unzstd_here(void)
 {
     return false;
+}
+
+const char *unzstd_version(void)
+{
+    return NULL;
 }
 
 struct unzstd *unzstd_new(void)

@@ -7,7 +7,8 @@
 
 #include "source/gunzip.h"
 
-bool unzstd_here(void); /* whether this build has libzstd */
+bool unzstd_here(void);           /* whether this build has libzstd */
+const char *unzstd_version(void); /* NULL: it has not */
 
 struct unzstd;
 struct unzstd *unzstd_new(void); /* NULL: no memory, or no libzstd */
