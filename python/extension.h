@@ -17,7 +17,7 @@
 #include "stoker.h"
 
 struct state {
-    PyObject *memory_type, *loader_type, *source_type;
+    PyObject *memory_type, *loader_type, *source_type, *arrow_type;
     PyObject *make_error; /* called with the parts of a stk_error, gives an exception */
     int n_closing;        /* loaders that are being closed by threads of their own, in this process: closing.c */
     pid_t closing_pid;
@@ -38,6 +38,17 @@ size_t memory_item_bytes(stk_dtype t);
 /* The field a of a batch; the object keeps the memory of the field, not the batch. */
 PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array *a);
 
+/* arrow.c: a table in Arrow's memory. */
+struct arrow;
+struct arrow_slot;
+extern PyType_Spec arrow_spec;
+
+/* What one loader has of a table: which chunk each of its threads is at. */
+struct arrow_reader {
+    struct arrow *table; /* NULL: none */
+    struct arrow_slot *slots;
+};
+
 /* hooks.c: functions of Python that the engine calls from its threads. */
 enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };
 
@@ -54,7 +65,8 @@ struct hook_call {
 };
 
 struct hooks {
-    PyObject *fill, *op;     /* callables; NULL: none */
+    PyObject *fill, *op; /* callables; NULL: none */
+    struct arrow_reader arrow;
     struct hook_call *calls; /* under the GIL */
     int64_t count;
     stk_array fields[HOOK_FIELDS];
@@ -71,6 +83,9 @@ int hooks_set_fill(struct hooks *h, PyObject *spec);
 int hooks_set_op(struct hooks *h, PyObject *spec);
 /* Whether this thread is in one of the functions, or on its way. */
 bool hooks_inside(const struct hooks *h);
+/* Around a call of Python's from a thread of the engine. */
+PyGILState_STATE hooks_begin(struct hooks *h, struct hook_call *c);
+void hooks_end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil);
 
 /* options.c: a dict becomes options, and what they point to. */
 struct options {

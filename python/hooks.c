@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------ calling */
 
-static PyGILState_STATE begin(struct hooks *h, struct hook_call *c)
+PyGILState_STATE hooks_begin(struct hooks *h, struct hook_call *c)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
     *c = (struct hook_call){.thread = PyThread_get_thread_ident(), .next = h->calls};
@@ -21,7 +21,7 @@ static PyGILState_STATE begin(struct hooks *h, struct hook_call *c)
     return gil;
 }
 
-static void end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil)
+void hooks_end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil)
 {
     struct hook_call **at = &h->calls;
     while (*at != c)
@@ -71,7 +71,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
 {
     struct hooks *h = user;
     struct hook_call here;
-    const PyGILState_STATE gil = begin(h, &here);
+    const PyGILState_STATE gil = hooks_begin(h, &here);
     PyObject *views = PyTuple_New(h->n_fields);
     for (int i = 0; views && i < h->n_fields; i++) {
         PyObject *view = view_of(to[i], h->about[i].bytes);
@@ -81,7 +81,7 @@ static int run_fill(void *user, const stk_row *row, void *const *to, stk_error *
             Py_CLEAR(views);
     }
     const int rc = call(h->fill, row, views, e);
-    end(h, &here, gil);
+    hooks_end(h, &here, gil);
     return rc;
 }
 
@@ -98,14 +98,14 @@ static int run_op(void *user, const stk_row *row, stk_error *e)
     struct hooks *h = user;
     const size_t in = bytes_of(row->image), out = h->on_row.result ? h->about_result.bytes : in;
     struct hook_call here;
-    const PyGILState_STATE gil = begin(h, &here);
+    const PyGILState_STATE gil = hooks_begin(h, &here);
     PyObject *from = view_of(row->image->data, in), *to = view_of(row->to, out);
     PyObject *views = from && to ? PyTuple_Pack(2, from, to) : NULL;
     Py_XDECREF(from);
     Py_XDECREF(to);
     snprintf(e->stage, sizeof e->stage, "op");
     const int rc = call(h->op, row, views, e);
-    end(h, &here, gil);
+    hooks_end(h, &here, gil);
     return rc;
 }
 

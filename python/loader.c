@@ -113,7 +113,8 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 /* Whether threads of the engine may be in a function of Python. */
 static bool runs_python(const struct loader *o)
 {
-    return o->l && !o->closing && o->pid == getpid() && (o->options->hooks.fill || o->options->hooks.op);
+    return o->l && !o->closing && o->pid == getpid() &&
+           (o->options->hooks.fill || o->options->hooks.op || o->options->hooks.arrow.table);
 }
 
 static void forget_wanted(struct loader *o)

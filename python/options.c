@@ -2,7 +2,7 @@
 /*
  * options.c -- a dict of Python becomes stk_options, and keeps alive what they point to.
  */
-#include "extension.h"
+#include "arrow.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -199,11 +199,16 @@ static int take_rest(struct options *to, PyObject *dict)
         return -1;
     if ((value = PyDict_GetItemString(dict, "fill")) && hooks_set_fill(&to->hooks, value))
         return -1;
+    if ((value = PyDict_GetItemString(dict, "arrow"))) {
+        if (arrow_reader_init(&to->hooks.arrow, value))
+            return -1;
+        arrow_hooks(&to->hooks, &to->hooks.source);
+    }
     if ((value = PyDict_GetItemString(dict, "op")) && hooks_set_op(&to->hooks, value))
         return -1;
     o->classes = to->classes;
     o->sources = to->sources;
-    o->hooks = to->hooks.fill ? &to->hooks.source : NULL;
+    o->hooks = to->hooks.fill || to->hooks.arrow.table ? &to->hooks.source : NULL;
     o->op = to->hooks.op ? &to->hooks.on_row : NULL;
     return 0;
 }
@@ -233,5 +238,6 @@ void options_done(struct options *o)
     Py_CLEAR(o->kept);
     Py_CLEAR(o->hooks.fill);
     Py_CLEAR(o->hooks.op);
+    arrow_reader_done(&o->hooks.arrow);
     memset(o, 0, sizeof *o);
 }

@@ -8,6 +8,7 @@
 
 struct source {
     PyObject_HEAD stk_source *s;
+    struct options options; /* hooks point into them */
 };
 
 static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -19,17 +20,15 @@ static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywo
     struct source *o = (struct source *)PyType_GenericAlloc(type, 0);
     if (!o)
         return NULL;
-    struct options options;
-    int rc = options_read(&options, dict);
+    int rc = options_read(&o->options, dict);
     if (rc == 0) {
         stk_error e;
         PyThreadState *thread = PyEval_SaveThread();
-        rc = stk_source_open(&o->s, &options.o, &e);
+        rc = stk_source_open(&o->s, &o->options.o, &e);
         PyEval_RestoreThread(thread);
         if (rc != STK_OK)
             module_raise(PyType_GetModuleState(type), &e);
     }
-    options_done(&options);
     if (rc != 0) {
         Py_DECREF(o);
         return NULL;
@@ -40,7 +39,9 @@ static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywo
 static void dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    stk_source_close(((struct source *)self)->s);
+    struct source *o = (struct source *)self;
+    stk_source_close(o->s);
+    options_done(&o->options);
     PyObject_Free(self);
     Py_DECREF(type);
 }

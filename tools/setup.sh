@@ -119,6 +119,14 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tried ] && [ -z "${STOKE
   pip_install --no-deps torchvision==0.28.0 || say "could not get torchvision: its tests will be skipped"
   : >$tried
 fi
+# Tables: pyarrow for Parquet and Arrow, and Hugging Face's data sets on top of it.
+tables=.venv/tables-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tables ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  for package in pyarrow==26.0.1 datasets==5.2.0; do
+    pip_install $package || say "could not get $package: its tests will be skipped"
+  done
+  : >$tables
+fi
 # timm without most of what it needs for models: its transforms are all that is tested.
 timm=.venv/timm-tried
 if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $timm ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then

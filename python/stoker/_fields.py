@@ -71,7 +71,9 @@ def _parsed(text: str, name: str | None = None) -> Wanted:
     (Wanted(name='pixels', column='jpg', kind='', default=None, is_kind=False), \
 Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
     """
-    match = re.fullmatch(r'\s*("[^"]*"|[^=:?"]+)(?:=\s*("[^"]*"|[^=:?"]+))?(?::([^?]*))?(?:\?(.*))?', text, re.DOTALL)
+    match = re.fullmatch(
+        r'\s*("[^"]*"|[^=:?"]+)\s*(?:=\s*("[^"]*"|[^=:?"]+)\s*)?(?::([^?]*))?(?:\?(.*))?', text, re.DOTALL
+    )
     if match is None:
         raise usage(f"fields: {text!r} is no [name =] column [: kind] [? default]")
     first, second, kind, default = match.groups()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _convert, _convert_set
+from ._arrow import Table, check_split, form_of, is_plain
 from ._errors import usage
 from ._ops import Lambda, Op
 from ._output import framework
@@ -32,6 +33,7 @@ class Given:
     fill: Fill | None = None
     order: list[str] = field(default_factory=list)  # of the fields of arrays, as they were given
     foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
+    table: Table | None = None  # of Arrow's; the engine's form of it depends on the fields
 
 
 @dataclass
@@ -174,8 +176,9 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     if isinstance(source, tuple) and source and all(_is_array(a) for a in source):
         names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
         return _from_arrays(dict(zip(names, source, strict=False)))
-    if source and all(isinstance(p, (str, os.PathLike)) for p in source):
-        return Given(Source(*source).options())
+    if source and all(isinstance(p, (str, os.PathLike)) or form_of(p) == "table" for p in source):
+        joined = Source(*source)
+        return Given(joined.options(), table=joined.table)
     return None
 
 
@@ -219,10 +222,13 @@ def _check_makes_samples(source: Any) -> None:
 
 def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     """whole: samples of data sets are handed over as they are, for collate_fn; transform: for their first part."""
+    check_split(source)
+    if (form := form_of(source)) and (form != "dataset" or (is_plain(source) and not transform.originals)):
+        source = Source(source)
     if isinstance(source, (str, bytes, os.PathLike)):
         return Given({"source": os.fsdecode(source)})
     if isinstance(source, Source):
-        return Given(source.options())
+        return Given(source.options(), table=source.table)
     if _is_array(source):
         return _from_arrays({"x": source})
     if isinstance(source, Mapping) and source:

@@ -63,7 +63,8 @@ class Loader:
     >>> loader.epoch                                # the next `for` is the next epoch
     1
 
-    source       a folder, a list file, a Source, arrays or tensors, a data set, an iterable
+    source       a folder, a list file, a container, Parquet files, a Source, arrays or tensors, a table of Arrow's, a
+                 data set, an iterable
     transform    ops as text or objects, functions, transforms of torchvision, or a list of them
     batch_size   samples in a batch, on this rank; drop_last leaves a short last one out, pad_last fills it
     shuffle      another order in every epoch; seed decides on it and on all that is random
@@ -175,6 +176,10 @@ class Loader:
     def _opened(self, options: dict[str, Any]) -> _stoker.Loader:
         """With the first text of fields whose columns there are."""
         choices = self._texts()
+        if self._given.table is not None:
+            names = {n for w in self._wanted or () if not w.own for n in (w.name, w.column)}
+            limit = options["memory"] and options["memory"] // 4
+            options["arrow"] = self._given.table.opened(names or None, limit)
         for n, text in enumerate(choices, 1):
             options["fields"] = text
             try:

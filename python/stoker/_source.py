@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from . import _stoker
 from ._arguments import check_types, sample_numbers
+from ._arrow import form_of, table_of
 from ._errors import usage
 from ._nearest import hint
+from ._one import One
 from ._types import whole
 
 Path = str | os.PathLike[str]
 Indices = NDArray[np.int64]
+MOST_COLUMNS = 60  # of a table, as fields of src[i]
 
 
 class Source:
-    """A folder, a list, or several of them: `len`, `src[i]`, and parts of it. Loaders take it.
+    """A folder, a list, a container, a table, or several of them: `len`, `src[i]`, and parts of it. Loaders take it.
 
     >>> import stoker
     >>> src = stoker.Source(photos)
@@ -37,22 +40,33 @@ class Source:
     """
 
     def __init__(
-        self, *paths: Path, classes: Sequence[str] | None = None, indices: Iterable[int] | None = None
+        self, *paths: Path | Any, classes: Sequence[str] | None = None, indices: Iterable[int] | None = None
     ) -> None:
         if not paths:
             raise usage("Source() needs at least one path")
-        for p in paths:
-            if not isinstance(p, (str, bytes, os.PathLike)):
-                raise usage(f"Source() takes paths, and not a {type(p).__name__}")
+        forms = [form_of(p) for p in paths]
+        for p, form in zip(paths, forms, strict=True):
+            if not form and not isinstance(p, (str, bytes, os.PathLike)):
+                raise usage(f"Source() takes paths and tables, and not a {type(p).__name__}")
+            if bool(form) != bool(forms[0]):
+                raise usage("tables of Arrow and Parquet are joined with tables alone")
         check_types({"classes": classes})
-        self._paths = [os.fsdecode(p) for p in paths]
+        self._paths = [os.fsdecode(p) if isinstance(p, (str, bytes, os.PathLike)) else p for p in paths]
+        self.table = table_of(self._paths) if forms[0] else None
         self._given = [str(c) for c in classes] if classes is not None else None
+        if self._given is None and self.table is not None:
+            self._given = self.table.classes
+        self._one: One | None = None  # reads samples one at a time
         self._handle = _stoker.Source(self._options())
         self._indices = None if indices is None else self._checked(indices)
+        if indices is None and self.table is not None:
+            self._indices = self.table.subset
         self._mix: tuple[NDArray[np.float64], Indices] | None = None  # weights, and samples of each
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"source": self._paths[0]} if len(self._paths) == 1 else {"sources": self._paths}
+        if self.table is not None:
+            options = {"arrow": self.table.opened(self.table.readable[:MOST_COLUMNS], None)}
         if self._given is not None:
             options["classes"] = self._given
         return options
@@ -91,21 +105,35 @@ class Source:
     def _part(self, indices: Indices) -> Source:
         part = Source.__new__(Source)
         part._paths, part._given, part._handle = self._paths, self._given, self._handle
+        part.table, part._one = self.table, self._one
         part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
         return part
 
     def __len__(self) -> int:
         return self._handle.count() if self._indices is None else len(self._indices)
 
-    def __getitem__(self, i: int) -> NDArray[np.uint8]:
-        pixels, height, width, _ = self._handle.picture(self._number(i))
+    def _picture(self, number: int) -> NDArray[np.uint8]:
+        pixels, height, width, _ = self._handle.picture(number)
         return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
 
-    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+    def __getitem__(self, i: int) -> Any:
+        """The picture of a sample, decoded, without ops; a dict of its fields where it has more than that and a label.
+
+        >>> stoker.Source(photos)[-1].dtype
+        dtype('uint8')
+        """
+        number = self._number(i)
+        if self._one is None:
+            self._one = One(self._options())
+        if self._one.only_pictures:
+            return self._picture(number)
+        return self._one.fields(number, self._picture)
+
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        names = ", ".join(repr(p) for p in self._paths)
+        names = ", ".join(repr(p) if isinstance(p, str) else type(p).__name__ for p in self._paths)
         classes = f", {len(self.classes)} classes" if self.classes else ""
         return f"Source({names}): {self._handle.kind()}, {len(self)} samples{classes}"
 
@@ -128,6 +156,8 @@ class Source:
         >>> stoker.Source(photos).labels[:3]
         array([0, 0, 0])
         """
+        if self.table is not None:
+            return self.table.labels()[self._numbers()]
         return np.frombuffer(self._handle.labels(), np.int64)[self._numbers()]
 
     @property

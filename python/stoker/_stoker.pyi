@@ -35,6 +35,19 @@ class Loader:
     def path(self, sample: int, /) -> str: ...
     def key(self, sample: int, /) -> str: ...
 
+class Arrow:
+    held: int
+    def __new__(
+        cls,
+        columns: tuple[Any, ...],
+        chunks: tuple[Any, ...],
+        load: Any,
+        limit: int,
+        kind: str,
+        fingerprint: int,
+        /,
+    ) -> Arrow: ...
+
 class Source:
     def __new__(cls, options: dict[str, Any], /) -> Source: ...
     def count(self) -> int: ...

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of Arrow, and the few plain forms that the engine reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ._output import framework
+from ._types import NUMBERS
+
+NUMBER_KINDS = {"image": 1, "int": 2, "float": 3, "tensor": 4, "bytes": 5, "text": 6, "json": 7}
+STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "picture": 5}
+MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
+MOST_NAME, MOST_LEVELS = 63, 8
+
+
+@dataclass
+class Plan:
+    """How a column is read: as what, where its parts lie, and what is to be done with it before."""
+
+    kind: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()  # -1: differs
+    storage: str = "numbers"
+    item: int = 0  # bytes of a number; of a picture the width of its offsets
+    levels: tuple[int, ...] = ()  # lists: 32, 64, or -n
+    wide_path: int = 0
+    refused: str = ""
+    cast: Any = None  # the type to bring it to
+    make: Callable[[Any], Any] | None = None  # or the function that makes it
+
+    def spec(self, name: str, label: bool) -> tuple[Any, ...]:
+        label = label and not self.levels and self.storage == "numbers"
+        kind = NUMBER_KINDS["int" if label else self.kind]
+        dtype = NUMBERS.get(self.dtype, 0)
+        storage = STORAGE[self.storage]
+        return name, kind, dtype, self.shape, int(label), storage, self.item, self.levels, self.wide_path
+
+    def brought(self, column: Any) -> Any:
+        """One array of the form that is read."""
+        pa = framework("pyarrow")
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+        if self.make is not None:
+            column = self.make(column)
+        elif self.cast is not None:
+            column = column.cast(self.cast)
+        if not isinstance(column, pa.ChunkedArray):
+            return column
+        return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _is_picture(first: Any) -> bool:
+    """Whether the bytes of the first rows are pictures."""
+    for value in first.to_pylist() if first is not None else ():
+        if isinstance(value, dict):
+            value = value.get("bytes")
+        if value:
+            return bytes(value[:16]).startswith(MAGIC)
+    return False
+
+
+def _json_of(value: Any) -> Any:
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode(errors="backslashreplace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _as_json(column: Any) -> Any:
+    """Nested values as text of JSON."""
+    pa = framework("pyarrow")
+    rows = (None if v is None else json.dumps(v, default=_json_of) for v in column.to_pylist())
+    return pa.array(rows, pa.large_string())
+
+
+def _as_text(column: Any) -> Any:
+    pa = framework("pyarrow")
+    return pa.array((None if v is None else str(v) for v in column.to_pylist()), pa.large_string())
+
+
+def _as_picture(column: Any) -> Any:
+    """{"bytes", "path"} with these two in this order, whatever else there is."""
+    pa, pc = framework("pyarrow"), framework("pyarrow.compute")
+    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    names = [f.name for f in column.type if f.name in ("bytes", "path")]
+    parts = [pc.struct_field(column, name) for name in sorted(names)]
+    fields = [pa.field(name, part.type) for name, part in zip(sorted(names), parts, strict=True)]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=pc.is_null(column))
+
+
+def _number(t: Any) -> tuple[str, int] | None:
+    """The engine's name of a type that is a number, and its bytes."""
+    types = framework("pyarrow").types
+    if types.is_integer(t) or types.is_floating(t):
+        name = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(t), str(t))
+        return name, t.bit_width // 8
+    if types.is_timestamp(t) or types.is_date64(t) or types.is_time64(t) or types.is_duration(t):
+        return "int64", 8
+    if types.is_date32(t) or types.is_time32(t):
+        return "int32", 4
+    return None
+
+
+def _text_plan(t: Any, kind: str) -> Plan:
+    types, pa = framework("pyarrow").types, framework("pyarrow")
+    if types.is_large_string(t) or types.is_large_binary(t):
+        return Plan(kind, storage="bytes64")
+    if types.is_string(t) or types.is_binary(t):
+        return Plan(kind, storage="bytes32")
+    return Plan(kind, storage="bytes64", cast=pa.large_string() if kind == "text" else pa.large_binary())  # views
+
+
+def _is_text(t: Any) -> bool:
+    types = framework("pyarrow").types
+    return bool(types.is_string(t) or types.is_large_string(t) or types.is_string_view(t))
+
+
+def _is_bytes(t: Any) -> bool:
+    types = framework("pyarrow").types
+    return bool(types.is_binary(t) or types.is_large_binary(t) or types.is_binary_view(t))
+
+
+def _list_plan(t: Any, shape: tuple[int, ...] | None) -> Plan:
+    """Lists of numbers, also of lists; others as JSON."""
+    pa, types = framework("pyarrow"), framework("pyarrow").types
+    levels: list[int] = []
+    inner = t
+    while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
+        fixed = types.is_fixed_size_list(inner)
+        levels.append(-inner.list_size if fixed else 64 if types.is_large_list(inner) else 32)
+        inner = inner.value_type
+    number, cast = _number(inner), None
+    if types.is_boolean(inner):
+        cast, number = pa.uint8(), ("uint8", 1)
+        for level in reversed(levels):
+            made = {32: pa.list_, 64: pa.large_list}.get(level)
+            cast = made(cast) if made else pa.list_(cast, -level)
+    if number is None or len(levels) > MOST_LEVELS or 0 in levels:
+        return Plan("json", storage="bytes64", make=_as_json)
+    found = shape or tuple(-n if n < 0 else -1 for n in levels)
+    if len(found) != len(levels):
+        found = tuple(-n if n < 0 else -1 for n in levels)
+    return Plan("tensor", number[0], found, "numbers", number[1], tuple(levels), cast=cast)
+
+
+def _struct_plan(t: Any, look: Callable[[], Any]) -> Plan:
+    fields = {f.name: f.type for f in t}
+    path = fields.get("path")
+    if not _is_bytes(fields.get("bytes", t)) or (path is not None and not _is_text(path)) or not _is_picture(look()):
+        return Plan("json", storage="bytes64", make=_as_json)
+    types = framework("pyarrow").types
+    if types.is_binary_view(fields["bytes"]) or (path is not None and types.is_string_view(path)):
+        return Plan(refused="it is a struct of views, which are not read")
+    widths = [64 if "large" in str(one) else 32 for one in (fields["bytes"], path)]
+    make = None if list(fields) in (["bytes", "path"], ["bytes"]) else _as_picture
+    return Plan("image", storage="picture", item=widths[0], wide_path=widths[1], make=make)
+
+
+def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
+    """feature: what Hugging Face notes on the column; look: gives its first rows."""
+    pa, types = framework("pyarrow"), framework("pyarrow").types
+    shape = None
+    if isinstance(t, pa.BaseExtensionType):
+        shape = tuple(int(n) for n in t.shape if n is not None) if hasattr(t, "shape") else None
+        t = t.storage_type
+    if isinstance(feature, dict) and isinstance(feature.get("shape"), list) and None not in feature["shape"]:
+        shape = tuple(int(n) for n in feature["shape"])
+    if types.is_dictionary(t) or types.is_run_end_encoded(t):
+        inner = plan_of(t.value_type, feature, look)
+        inner.cast = inner.cast or t.value_type
+        return inner if inner.make is None else Plan(refused=f"{t} is not read")
+    if types.is_null(t):
+        return Plan(refused="it has no values")
+    if types.is_boolean(t):
+        return Plan("tensor", "bool", storage="bits")
+    if (number := _number(t)) is not None:
+        return Plan("tensor", number[0], (), "numbers", number[1])
+    if _is_text(t):
+        return _text_plan(t, "text")
+    if _is_bytes(t):
+        return _text_plan(t, "image" if _is_picture(look()) else "bytes")
+    if types.is_fixed_size_binary(t):
+        return Plan("bytes", storage="fixed", item=t.byte_width)
+    if types.is_list(t) or types.is_large_list(t) or types.is_fixed_size_list(t):
+        return _list_plan(t, shape)
+    if types.is_struct(t):
+        return _struct_plan(t, look)
+    if types.is_decimal(t):
+        return Plan("text", storage="bytes64", make=_as_text)
+    if types.is_map(t) or types.is_union(t) or types.is_nested(t):
+        return Plan("json", storage="bytes64", make=_as_json)
+    return Plan(refused=f"its type {t} is not read")
