@@ -191,6 +191,20 @@ class Loader:
                     raise
         raise AssertionError  # there is at least one
 
+    def _form_of(self, handle: _stoker.Loader) -> Form:
+        a = self._arguments
+        return Form(
+            handle,
+            self._wanted,
+            self._given.order,
+            a["as_dict"],
+            self._output,
+            a["layout"],
+            self._given.fill,
+            a["collate_fn"],
+            a["batch_fn"],
+        )
+
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
         try:
@@ -199,19 +213,8 @@ class Loader:
             raise
         except (TypeError, ValueError) as error:  # a text that no text of C's can be
             raise usage(f"the source, the ops or another text: {error}") from error
-        a = self._arguments
         try:
-            self._form = Form(
-                handle,
-                self._wanted,
-                self._given.order,
-                a["as_dict"],
-                self._output,
-                a["layout"],
-                self._given.fill,
-                a["collate_fn"],
-                a["batch_fn"],
-            )
+            self._form = self._form_of(handle)
         except BaseException:
             handle.close()
             raise
@@ -486,6 +489,27 @@ class Loader:
             self._add_cause(error)
             raise
         return self._form.joined(rows, self._drawn(chosen, at))
+
+    def load_all(self, memory: int | str | None = None) -> Any:
+        """The whole set as one batch, in the order of the source, made by all threads in place.
+
+        `memory` is what it may take, nine tenths of what is free unless said; where that is too little, the error says
+        what is needed. Ranks, shuffle and the loader's place do not matter. Random ops are drawn for it anew.
+
+        >>> stoker.Loader(photos, "CenterCrop(8)", output="numpy").load_all().image.shape
+        (12, 3, 8, 8)
+        """
+        from ._load_all import options_for, whole
+
+        options = options_for(self, memory)
+        handle = _stoker.Loader(options)
+        try:
+            return self._form_of(handle).batch(whole(handle, options["batch_size"]))
+        except Error as error:
+            self._add_cause(error)
+            raise
+        finally:
+            handle.close()
 
     def drawn(
         self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None
