@@ -162,7 +162,7 @@ def test_wrong_samplers(photos, k, words):
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        (lambda src: stoker.Source(5), "takes paths, and not a int"),
+        (lambda src: stoker.Source(5), "takes paths and tables, and not a int"),
         (lambda src: stoker.Source(), "at least one path"),
         (lambda src: src.split(2), "between 0 and 1"),
         (lambda src: src.split("a"), "between 0 and 1"),
