@@ -46,8 +46,8 @@ struct hdf5_rows;
 struct hdf5_rows *hdf5_rows_new(size_t most_bytes); /* NULL: no memory */
 void hdf5_rows_free(struct hdf5_rows *k);           /* also NULL */
 
-/* A row, dense, numbers in this machine's order; `to` has room for row_bytes. Arrays are known by their address, as long
- * as k lives. NULL, or what is wrong; HDF5_NO_MEMORY is one of that. */
+/* A row, dense, numbers in this machine's order; `to` has room for row_bytes. Arrays are known by their address, as
+ * long as k lives. NULL, or what is wrong; HDF5_NO_MEMORY is one of that. */
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row, void *to);
 
 /* Where an element of variable length lies, and its bytes. */

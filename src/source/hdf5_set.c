@@ -131,6 +131,31 @@ const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t m
     return NULL;
 }
 
+/* Rows are as long as the longest picture, so each is read by and by, until it ends. */
+const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+                             const uint8_t **p, size_t *n)
+{
+    enum { BEGIN = 128 << 10 };
+    int64_t row;
+    const struct hdf5_view *v = &hdf5_set_file(t, i)->view;
+    const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
+    const size_t all = a ? a->row_bytes : 0;
+    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || a->foreign || all > (uint64_t)max_bytes)
+        return hdf5_set_value(t, i, c, max_bytes, b, p, n);
+    *n = 0;
+    for (size_t have = 0, want = BEGIN; *n == 0; have = want, want = all / 2 > want ? 2 * want : all) {
+        if (buf_reserve(b, want + IO_SLACK))
+            return HDF5_NO_MEMORY;
+        if (!hdf5_view_read(v, a->at + row * (int64_t)all + (int64_t)have, b->data + have, want - have))
+            return HDF5_CUT;
+        *n = want == all ? all : picture_end(b->data, want);
+    }
+    memset(b->data + *n, 0, IO_SLACK);
+    b->len = *n;
+    *p = b->data;
+    return NULL;
+}
+
 int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c)
 {
     int64_t row;

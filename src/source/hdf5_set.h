@@ -57,6 +57,9 @@ const struct hdf5_array *hdf5_set_array(const struct hdf5_set *t, int64_t i, int
  * or what is wrong. */
 const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
                            const uint8_t **p, size_t *n);
+/* The same for a picture: what a row is padded with is not read where it need not be. */
+const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+                             const uint8_t **p, size_t *n);
 /* The bytes of it, as far as they are told without reading it. */
 int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c);
 

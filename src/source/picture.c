@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
+
 #define FOLD(a, b, c, d) ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24)
 
 static bool known(uint64_t suffix)
@@ -52,6 +54,53 @@ bool picture_magic(const uint8_t *p, size_t n)
     if (n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
         return true;
     return n >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0;
+}
+
+/* Segments of a JPEG have a length, but for the coded data behind each scan's header, which ends at the next marker. */
+static size_t jpeg_end(const uint8_t *p, size_t n)
+{
+    size_t at = 2;
+    bool coded = false;
+    while (at + 2 <= n) {
+        if (coded || p[at] != 0xff) {
+            const uint8_t *mark = memchr(p + at, 0xff, n - at - 1);
+            if (!mark)
+                return 0;
+            at = (size_t)(mark - p);
+        }
+        const uint8_t marker = p[at + 1];
+        if (marker == 0xff || marker == 0 || (marker >= 0xd0 && marker <= 0xd7)) {
+            at += marker == 0xff ? 1 : 2;
+            continue;
+        }
+        if (marker == 0xd9)
+            return at + 2;
+        if (at + 4 > n)
+            return 0;
+        at += 2 + (size_t)be16(p + at + 2);
+        coded = marker == 0xda;
+    }
+    return 0;
+}
+
+static size_t png_end(const uint8_t *p, size_t n)
+{
+    for (size_t at = 8; at + 12 <= n; at += 12 + (size_t)be32(p + at))
+        if (memcmp(p + at + 4, "IEND", 4) == 0)
+            return at + 12;
+    return 0;
+}
+
+size_t picture_end(const uint8_t *p, size_t n)
+{
+    if (n < PICTURE_MAGIC || !picture_magic(p, n))
+        return 0;
+    if (p[0] == 0xff)
+        return jpeg_end(p, n);
+    if (p[0] == 0x89)
+        return png_end(p, n);
+    const size_t webp = 8 + (size_t)le32(p + 4);
+    return webp <= n ? webp : 0;
 }
 
 bool picture_junk(const char *name)

@@ -18,6 +18,9 @@ enum { PICTURE_MAGIC = 16 };
 /* By the first bytes, of which PICTURE_MAGIC are enough: JPEG, PNG, WebP. */
 bool picture_magic(const uint8_t *p, size_t n);
 
+/* The bytes of the picture that begins here, whatever follows it; 0: it does not end within n bytes. */
+size_t picture_end(const uint8_t *p, size_t n);
+
 /* Files and folders that the system left there, not the user: dot files, Thumbs.db, __MACOSX, ... */
 bool picture_junk(const char *name);
 

@@ -92,7 +92,7 @@ static int read_picture(const struct source *s, struct reading *r, int64_t i, in
 {
     const struct state *d = s->state;
     r->file.len = 0;
-    const char *why = hdf5_set_value(&d->set, i, c, s->max_bytes, &r->file, &r->bytes, &r->n_bytes);
+    const char *why = hdf5_set_picture(&d->set, i, c, s->max_bytes, &r->file, &r->bytes, &r->n_bytes);
     if (!why && r->n_bytes == 0)
         why = "the picture has no bytes";
     return why ? fails(&d->set, c, why, e) : STK_OK;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_picture.c -- where a picture ends, with anything behind it. */
+#include "source/picture.h"
+#include "test.h"
+
+/* Whether it is found to end at n of the bytes, however many follow, and nowhere in fewer. */
+static void ends(const char *bytes, size_t n)
+{
+    uint8_t p[256] = {0};
+    memcpy(p, bytes, n);
+    CHECK_EQ(picture_end(p, sizeof p), n);
+    for (size_t cut = 0; cut < n; cut++)
+        CHECK_EQ(picture_end(p, cut), 0);
+}
+
+static void of_every_format(void)
+{
+    /* An end inside of a segment, a stuffed byte, a restart, a second scan. */
+    static const char jpeg[] =
+        "\xff\xd8\xff\xe1\0\6\xff\xd9xx\xff\xda\0\3z\1\2\xff\0\3\xff\xd0\4\xff\xff\xda\0\2zz\xff\xd9";
+    static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\4IDATIENDcccc\0\0\0\0IENDcccc";
+    static const char webp[] = "RIFF\x0c\0\0\0WEBPVP8 abcd";
+    ends(jpeg, sizeof jpeg - 1);
+    ends(png, sizeof png - 1);
+    ends(webp, sizeof webp - 1);
+    CHECK_EQ(picture_end((const uint8_t *)"nothing of that kind", 20), 0);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(of_every_format))
+}
