@@ -308,12 +308,9 @@ static bool as_wide_as_row(const struct hdf5_array *a)
     return true;
 }
 
-static const char *chunked(const struct from *f, int64_t row, uint8_t *to)
+/* The row as it is in all chunks across it, which are numbered from `first` on. */
+static const char *put_together(const struct from *f, int64_t first, int64_t across, int64_t r, uint8_t *to)
 {
-    const struct hdf5_chunks *c = &f->a->chunks;
-    const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
-    if (as_wide_as_row(f->a))
-        return block(f, first, r, to);
     if (buf_reserve(&f->w->block, block_bytes(f->a)))
         return HDF5_NO_MEMORY;
     const char *why = NULL;
@@ -322,6 +319,21 @@ static const char *chunked(const struct from *f, int64_t row, uint8_t *to)
         if (!why)
             place(f->a, k, f->w->block.data, to);
     }
+    return why;
+}
+
+static const char *chunked(struct from *f, int64_t row, uint8_t *to)
+{
+    const struct hdf5_chunks *c = &f->a->chunks;
+    const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
+    const bool wide = as_wide_as_row(f->a);
+    if (wide && (c->of[first].at == 0 || is_plain(f->a, first)))
+        return block(f, first, r, to); /* nothing to work with is needed */
+    f->w = scratch_take(f->k);
+    if (!f->w)
+        return HDF5_NO_MEMORY;
+    const char *why = wide ? block(f, first, r, to) : put_together(f, first, across, r, to);
+    scratch_give(f->k, f->w);
     return why;
 }
 
@@ -340,12 +352,8 @@ static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v,
     }
     if (a->place == HDF5_IN_ONE)
         return hdf5_view_read(v, a->at + row * (int64_t)a->row_bytes, to, a->row_bytes) ? NULL : HDF5_CUT;
-    struct from f = {k, v, a, scratch_take(k)};
-    if (!f.w)
-        return HDF5_NO_MEMORY;
-    const char *why = chunked(&f, row, to);
-    scratch_give(k, f.w);
-    return why;
+    struct from f = {.k = k, .v = v, .a = a};
+    return chunked(&f, row, to);
 }
 
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row, void *to)
