@@ -2,8 +2,9 @@
 /*
  * cold.c -- reading only, from cold storage: no decoding, no batches' content.
  *
- *     bench-cold files FOLDER [pread|uring|auto] [depth]       an epoch, shuffled, as the loader reads it; depth: at
- *                                                              most so many at a time, else as many as pay off
+ *     bench-cold files SOURCE [pread|uring|auto] [depth]       an epoch, shuffled, as the loader reads it: a folder, or
+ *                                                              shards; depth: at most so many at a time, else as many
+ *                                                              as pay off
  *     bench-cold ranges FILE BYTES [depth]                     records of a large file, at random
  *
  * Prints `files/s  bytes/s  CPU µs a file`. The files are dropped from the page cache before, as far as they are on
@@ -84,16 +85,15 @@ static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t posit
 static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t sample)
 {
     struct ahead_file f;
-    if (!ahead_take(b->ahead, serial, sample, &f)) {
-        r->probe = ahead_probes(b->ahead);
-        stk_error e;
-        if (source_read(b->source, r, sample, &e) != STK_OK)
-            fail("read", &e);
-        f.n = r->n_bytes;
-        ahead_note(b->ahead, r->cold, f.n);
-    }
+    stk_error e;
+    const bool lent = ahead_take(b->ahead, serial, sample, &f);
+    r->probe = ahead_probes(b->ahead);
+    if ((lent ? source_lend(b->source, r, sample, f.bytes, f.n, &e) : source_read(b->source, r, sample, &e)) != STK_OK)
+        fail("read", &e);
+    if (!lent)
+        ahead_note(b->ahead, r->cold, r->n_bytes);
     ahead_done(b->ahead, serial);
-    b->bytes += (int64_t)f.n;
+    b->bytes += (int64_t)r->n_bytes;
 }
 
 static void work(void *user, int i)
@@ -106,7 +106,7 @@ static void work(void *user, int i)
         read_row(b, &r, t.serial, pick(b, &w, t.epoch, t.first + t.row).index);
         ring_give(&b->ring, &t);
     }
-    buf_done(&r.file);
+    reading_done(&r);
 }
 
 static void stop(void *user)
@@ -123,20 +123,25 @@ static void drop_fd(int fd)
 static void drop_files(const struct source *s)
 {
     for (int64_t i = 0; i < source_count(s); i++) {
-        int dir;
+        int dir, fd = -1;
         char path[PATH_MAX];
-        const int fd = source_file(s, i, &dir, path, sizeof path) ? openat(dir, path, O_RDONLY | O_CLOEXEC) : -1;
+        struct extent x;
+        if (source_file(s, i, &dir, path, sizeof path))
+            fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+        else if (source_extent(s, i, false, &x))
+            fd = open(x.path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0)
             drop_fd(fd);
     }
 }
 
-static void open_bench(struct bench *b, const char *folder, stk_reader reader, int threads, int depth)
+static void open_bench(struct bench *b, const char *name, stk_reader reader, int threads, int depth)
 {
     stk_error e;
-    const struct source_options s = {.path = folder, .cache_dir = "off", .threads = 1};
+    const struct source_options s = {.path = name, .cache_dir = "off", .threads = 1};
     if (source_open(&b->source, &s, &e) != STK_OK)
-        fail(folder, &e);
+        fail(name, &e);
+    drop_files(b->source); /* looking for samples may have read something of shards */
     const int64_t n = source_count(b->source);
     b->order = (struct order){
         .n = n, .samples = n, .batch_size = ROWS, .world = 1, .seed = now_ns(), .shuffle = true, .resumed_epoch = -1};
@@ -164,19 +169,14 @@ static void open_bench(struct bench *b, const char *folder, stk_reader reader, i
         fail("ahead", &e);
 }
 
-static int files(const char *folder, const char *how, int threads, int depth)
+static int files(const char *name, const char *how, int threads, int depth)
 {
     static struct bench b;
     const stk_reader reader = strcmp(how, "pread") == 0   ? STK_READER_PREAD
                               : strcmp(how, "uring") == 0 ? STK_READER_URING
                                                           : STK_READER_DEFAULT;
-    struct source *s;
     stk_error e;
-    if (source_open(&s, &(struct source_options){.path = folder, .cache_dir = "off", .threads = 1}, &e) != STK_OK)
-        fail(folder, &e);
-    drop_files(s);
-    source_close(s);
-    open_bench(&b, folder, reader, threads, depth);
+    open_bench(&b, name, reader, threads, depth);
     struct pool pool;
     const struct clocks begun = start();
     if (pool_open(&pool, threads, work, stop, &b, &e) != STK_OK)
@@ -248,8 +248,8 @@ static int ranges(const char *path, size_t bytes, int depth)
         while (fetch_under_way(f) == depth || strip_room(&r.strip) < bytes + 3 * STRIP_ALIGN)
             fetch_wait(f);
         random = random * 6364136223846793005u + 1442695040888963407u;
-        fetch_range(f, i % (1 << 10), fd, (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1)), bytes,
-                    true);
+        const int64_t at = (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1));
+        fetch_extent(f, i % (1 << 10), &(struct extent){.fd = fd, .at = at, .bytes = bytes, .direct = true});
     }
     while (fetch_under_way(f) > 0)
         fetch_wait(f);
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
         return files(argv[2], argc > 3 ? argv[3] : "auto", machine_threads(&m), last);
     if (argc > 3 && strcmp(argv[1], "ranges") == 0)
         return ranges(argv[2], (size_t)strtoull(argv[3], NULL, 10), last > 0 && last < 1 << 10 ? last : 32);
-    fprintf(stderr, "usage: bench-cold files FOLDER [pread|uring|auto] [depth]\n"
+    fprintf(stderr, "usage: bench-cold files SOURCE [pread|uring|auto] [depth]\n"
                     "       bench-cold ranges FILE BYTES [depth]\n");
     return 2;
 }

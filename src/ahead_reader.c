@@ -140,19 +140,30 @@ static bool claim(struct ahead *a, const struct row_ahead *r)
     return true;
 }
 
+static void count_row(struct ahead *a, bool direct)
+{
+    atomic_fetch_add_explicit(&a->all_files, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&a->direct_files, direct, memory_order_relaxed);
+}
+
+/* A file, or what of a shard the sample is. */
 static void fetch_row(struct ahead *a, const struct row_ahead *r)
 {
     char path[PATH_MAX];
-    struct fetch_want w = {.token = r->serial, .path = path, .direct = is_direct(a, r->pick.index)};
-    w.max_bytes = (int64_t)(a->strip.bytes / 4) < a->o.max_bytes ? (int64_t)(a->strip.bytes / 4) : a->o.max_bytes;
+    const bool direct = is_direct(a, r->pick.index) && !fetch_refused(a->fetch);
+    const int64_t fair = (int64_t)(a->strip.bytes / 4), most = fair < a->o.max_bytes ? fair : a->o.max_bytes;
+    struct fetch_want w = {.token = r->serial, .path = path, .max_bytes = most, .direct = direct};
+    struct extent x;
     a->homeless++;
-    if (!source_file(a->o.source, r->pick.index, &w.dir, path, sizeof path)) {
+    if (source_file(a->o.source, r->pick.index, &w.dir, path, sizeof path)) {
+        count_row(a, direct);
+        fetch_file(a->fetch, &w);
+    } else if (source_extent(a->o.source, r->pick.index, direct, &x) && x.bytes <= (size_t)most) {
+        count_row(a, x.direct);
+        fetch_extent(a->fetch, r->serial, &x);
+    } else {
         arrived(a, r->serial, NULL, 0, false);
-        return;
     }
-    atomic_fetch_add_explicit(&a->all_files, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&a->direct_files, w.direct && !fetch_refused(a->fetch), memory_order_relaxed);
-    fetch_file(a->fetch, &w);
 }
 
 static void go_on(struct ahead *a)

@@ -65,7 +65,7 @@ uint8_t *desk_blank(struct desk *d, size_t n)
 /* What the file takes, charged alike, whoever has read it. */
 static size_t file_bytes(const struct desk *d)
 {
-    return d->lent ? d->reading.n_bytes : d->reading.file.len;
+    return d->lent && d->reading.file.len == 0 ? d->reading.n_bytes : d->reading.file.len;
 }
 
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
@@ -79,32 +79,33 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
     return &d->spare;
 }
 
-/* Bytes that were read ahead of their turn. */
-static bool borrow(struct desk *d, const struct source *s, int64_t i)
+static int read_plainly(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
-    struct ahead_file f;
-    d->lent = ahead_take(d->ahead, d->serial, i, &f);
-    if (!d->lent)
-        return false;
-    source_lend(s, &d->reading, i, f.bytes, f.n);
-    d->parts = f.parts;
-    d->read = f.read;
-    return true;
+    d->reading.probe = ahead_probes(d->ahead);
+    const int rc = source_read(s, &d->reading, i, e);
+    d->read = d->reading.n_bytes;
+    if (rc == STK_OK)
+        ahead_note(d->ahead, d->reading.cold, d->reading.file.len);
+    return rc;
+}
+
+/* Bytes that were read ahead of their turn. */
+static int borrow(struct desk *d, const struct source *s, int64_t i, const struct ahead_file *f, stk_error *e)
+{
+    d->parts = f->parts;
+    d->read = f->read;
+    return source_lend(s, &d->reading, i, f->bytes, f->n, e);
 }
 
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
+    struct ahead_file f;
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
-    const bool borrowed = borrow(d, s, i);
+    d->lent = ahead_take(d->ahead, d->serial, i, &f);
     int rc = charge(d, source_read_bytes(s, i), e);
-    if (rc != STK_OK || borrowed)
-        return rc;
-    d->reading.probe = ahead_probes(d->ahead);
-    rc = source_read(s, &d->reading, i, e);
-    d->read = d->reading.n_bytes;
     if (rc == STK_OK)
-        ahead_note(d->ahead, d->reading.cold, d->read);
+        rc = d->lent ? borrow(d, s, i, &f, e) : read_plainly(d, s, i, e);
     d->all_read = rc == STK_OK;
     return rc;
 }

@@ -62,9 +62,7 @@ struct share {
 /* Of what is left of the batches' half. */
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
-    int dir;
-    char path[PATH_MAX];
-    if (l->options.reader == STK_READER_PREAD || !source_file(l->source, 0, &dir, path, sizeof path))
+    if (l->options.reader == STK_READER_PREAD || !source_lies_open(l->source))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
     return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;

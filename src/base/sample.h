@@ -48,6 +48,15 @@ struct parts {
     struct byte_range at[PARTS_MAX];
 };
 
+/* Where a sample lies within a larger file. */
+struct extent {
+    int fd;           /* open for as long as the source; -1: the file is to be opened */
+    const char *path; /* for that; lives as long */
+    int64_t at;
+    size_t bytes;
+    bool direct; /* the descriptor is, or the file is to be, one that passes the page cache by */
+};
+
 /* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
 struct want {
     struct rect crop;

@@ -28,8 +28,9 @@ struct flight {
     int64_t token;
     int fd; /* -1: being opened */
     int dir;
-    bool busy, direct, lent; /* lent: the descriptor is the caller's */
+    bool busy, direct, whole, lent; /* whole: all of the file is wanted; lent: the descriptor is the caller's */
     uint8_t *to;
+    int64_t at;          /* where in the file */
     size_t before, size; /* bytes that were read for the sake of alignment; bytes wanted */
     struct parts parts;  /* that are read; none: all in one */
     int reads;           /* under way */
@@ -77,10 +78,12 @@ static void queue_open(struct fetch *f, struct flight *l)
     uring_openat(f->ring, l->dir, l->path, flags, name_of(f, l, 0));
 }
 
-static void queue_read(struct fetch *f, struct flight *l, int64_t at, size_t n)
+/* Of a whole file one byte more. */
+static void queue_read(struct fetch *f, struct flight *l)
 {
+    const size_t n = l->before + l->size + l->whole;
     l->reads = 1;
-    uring_read(f->ring, l->fd, l->to, n, at, name_of(f, l, 0));
+    uring_read(f->ring, l->fd, l->to, l->direct ? round_up(n) : n, l->at - (int64_t)l->before, name_of(f, l, 0));
 }
 
 /* Whole blocks of each, to where they belong. */
@@ -97,41 +100,48 @@ static void queue_parts(struct fetch *f, struct flight *l)
 /* Through the page cache, without waiting: whether all is there. Else the kernel begins to fetch it. */
 static bool is_warm(const struct flight *l)
 {
-    const struct iovec all = {.iov_base = l->to, .iov_len = l->size + 1};
-    if (preadv2(l->fd, &all, 1, 0, RWF_NOWAIT) == (ssize_t)l->size)
+    const struct iovec all = {.iov_base = l->to, .iov_len = l->size + l->whole};
+    if (preadv2(l->fd, &all, 1, (off_t)l->at, RWF_NOWAIT) == (ssize_t)l->size)
         return true;
-    posix_fadvise(l->fd, 0, (off_t)l->size, POSIX_FADV_WILLNEED);
+    posix_fadvise(l->fd, (off_t)l->at, (off_t)l->size, POSIX_FADV_WILLNEED);
     return false;
 }
 
 static void choose_parts(struct fetch *f, struct flight *l)
 {
     l->parts.n = 0;
-    if (l->direct && f->o.parts)
+    if (l->direct && l->whole && f->o.parts)
         f->o.parts(f->o.user, l->token, l->size, &l->parts);
+}
+
+/* How much a whole file is; false: it is not to be read. */
+static bool measure(struct flight *l)
+{
+    struct stat st;
+    if (fstat(l->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > l->max_bytes)
+        return false;
+    l->size = (size_t)st.st_size;
+    return true;
 }
 
 static void opened(struct fetch *f, struct flight *l, int fd)
 {
     l->fd = fd;
-    struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > l->max_bytes) {
+    if (f->broken || (l->whole && !measure(l))) {
         end(f, l, false, false);
         return;
     }
-    l->size = (size_t)st.st_size;
     choose_parts(f, l);
-    l->to = f->o.room(f->o.user, l->token, round_up(l->size + IO_SLACK));
+    l->before = l->direct ? (size_t)(l->at % FETCH_ALIGN) : 0;
+    l->to = f->o.room(f->o.user, l->token, round_up(l->before + l->size + IO_SLACK));
     if (!l->to)
         end(f, l, false, false);
     else if (l->parts.n > 0)
         queue_parts(f, l);
-    else if (l->direct)
-        queue_read(f, l, 0, round_up(l->size + 1));
-    else if (is_warm(l))
+    else if (!l->direct && is_warm(l))
         end(f, l, true, true);
     else
-        queue_read(f, l, 0, l->size + 1);
+        queue_read(f, l);
 }
 
 /* Whether a read brought what it was to. A range may be read beyond its end, a file not. */
@@ -140,7 +150,7 @@ static bool is_enough(const struct flight *l, int read, int64_t got)
     const int64_t all = (int64_t)(l->before + l->size);
     if (l->parts.n > 0)
         return got >= (int64_t)(l->parts.at[read].to - l->parts.at[read].from / FETCH_ALIGN * FETCH_ALIGN);
-    return l->lent ? got >= all : got == all;
+    return l->whole ? got == all : got >= all;
 }
 
 static void happened(struct fetch *f, struct flight *l, int read, int result)
@@ -169,41 +179,46 @@ static struct flight *begin(struct fetch *f, int64_t token, bool direct)
     l->busy = true;
     l->token = token;
     l->fd = -1;
-    l->direct = direct && !f->refused;
-    l->lent = false;
+    l->direct = direct;
+    l->whole = l->lent = false;
     l->to = NULL;
+    l->at = 0;
     l->before = l->size = 0;
     l->parts.n = 0;
     l->failed = false;
     return l;
 }
 
-void fetch_file(struct fetch *f, const struct fetch_want *w)
+static void open_path(struct fetch *f, struct flight *l, int dir, const char *path)
 {
-    struct flight *l = begin(f, w->token, w->direct);
-    const size_t n = strlen(w->path);
-    l->dir = w->dir;
-    l->max_bytes = w->max_bytes;
+    const size_t n = strlen(path);
     if (n >= sizeof l->path || f->broken) {
         end(f, l, false, false);
         return;
     }
-    memcpy(l->path, w->path, n + 1);
+    l->dir = dir;
+    memcpy(l->path, path, n + 1);
     queue_open(f, l);
 }
 
-void fetch_range(struct fetch *f, int64_t token, int fd, int64_t at, size_t n, bool direct)
+void fetch_file(struct fetch *f, const struct fetch_want *w)
 {
-    struct flight *l = begin(f, token, direct);
-    l->fd = fd;
-    l->lent = true;
-    l->before = direct ? (size_t)(at % FETCH_ALIGN) : 0;
-    l->size = n;
-    l->to = f->o.room(f->o.user, token, round_up(l->before + n + IO_SLACK));
-    if (!l->to || f->broken)
-        end(f, l, false, false);
+    struct flight *l = begin(f, w->token, w->direct && !f->refused);
+    l->whole = true;
+    l->max_bytes = w->max_bytes;
+    open_path(f, l, w->dir, w->path);
+}
+
+void fetch_extent(struct fetch *f, int64_t token, const struct extent *x)
+{
+    struct flight *l = begin(f, token, x->direct && (x->fd >= 0 || !f->refused));
+    l->at = x->at;
+    l->size = x->bytes;
+    l->lent = x->fd >= 0;
+    if (l->lent)
+        opened(f, l, x->fd);
     else
-        queue_read(f, l, at - (int64_t)l->before, direct ? round_up(l->before + n) : n);
+        open_path(f, l, AT_FDCWD, x->path);
 }
 
 /* The ring is of no more use: what is under way will not be heard of, though it may still be written. */

@@ -49,8 +49,8 @@ void fetch_close(struct fetch *f); /* waits for all that is under way; also NULL
 
 /* Under way; or done at once, without bytes, when the path is too long. */
 void fetch_file(struct fetch *f, const struct fetch_want *w);
-/* The same for n bytes at an offset of an open file. Opened past the page cache (direct), whole blocks are read. */
-void fetch_range(struct fetch *f, int64_t token, int fd, int64_t at, size_t n, bool direct);
+/* The same for some bytes of a file, which may be open. Past the page cache, whole blocks are read. */
+void fetch_extent(struct fetch *f, int64_t token, const struct extent *x);
 /* Waits until something has happened to at least one of them; false when io_uring fails and can be used no more. */
 bool fetch_wait(struct fetch *f);
 

@@ -135,6 +135,18 @@ static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t 
     return index_path(&f->index, i, buf, n) < n;
 }
 
+static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
+{
+    const struct files *f = s->state;
+    note_size(s, i, (int64_t)n);
+    r->file.len = 0;
+    r->bytes = given;
+    r->n_bytes = n;
+    r->label = label(s, i);
+    r->cold = false;
+    return f->beside.read ? f->beside.read(f->beside.state, s, r, i, e) : STK_OK;
+}
+
 /* What goes wrong here goes wrong again in read_file, which has the words for it. */
 static int peek_file(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
 {
@@ -253,7 +265,7 @@ static const struct source_ops ops = {
     .peek = peek_file,
     .identity = identity,
     .file = file,
-    .note = note_size,
+    .lend = lend,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,

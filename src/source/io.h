@@ -31,5 +31,7 @@ ssize_t io_peek(int dir, const char *path, uint8_t *to, size_t n);
 
 /* n bytes from offset at, less only where the file ends; -1 with errno. */
 ssize_t io_pread(int fd, void *to, size_t n, int64_t at);
+/* Whether all of them are there without waiting, and come. */
+bool io_pread_warm(int fd, void *to, size_t n, int64_t at);
 
 #endif

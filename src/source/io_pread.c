@@ -54,12 +54,17 @@ static int check(const struct stat *st, int64_t max_bytes, int64_t *size, stk_er
     return STK_OK;
 }
 
-/* What of the first n bytes is there without waiting. */
-static size_t read_warm(int fd, uint8_t *to, size_t n)
+/* What of n bytes is there without waiting. */
+static size_t read_warm(int fd, void *to, size_t n, int64_t at)
 {
     const struct iovec all = {.iov_base = to, .iov_len = n};
-    const ssize_t k = preadv2(fd, &all, 1, 0, RWF_NOWAIT);
+    const ssize_t k = preadv2(fd, &all, 1, (off_t)at, RWF_NOWAIT);
     return k < 0 ? 0 : (size_t)k;
+}
+
+bool io_pread_warm(int fd, void *to, size_t n, int64_t at)
+{
+    return read_warm(fd, to, n, at) == n;
 }
 
 static int fill(int fd, size_t size, struct buf *out, bool *cold, stk_error *e)
@@ -67,7 +72,7 @@ static int fill(int fd, size_t size, struct buf *out, bool *cold, stk_error *e)
     out->len = 0;
     if (size > SIZE_MAX / 2 || buf_reserve(out, size + IO_SLACK))
         return error_nomem(e, "read", size);
-    size_t got = cold ? read_warm(fd, out->data, size + 1) : 0;
+    size_t got = cold ? read_warm(fd, out->data, size + 1, 0) : 0;
     if (cold)
         *cold = got < size;
     while (got < size) { /* the usual file is done after one call */

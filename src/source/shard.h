@@ -27,9 +27,11 @@ struct source_ops {
     int (*peek)(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e); /* NULL: read */
     /* r: NULL where nothing was read. No function: samples have none. */
     uint64_t (*identity)(const struct source *s, int64_t i, const struct source_read *r);
-    bool (*file)(const struct source *s, int64_t i, int *dir, char *path, size_t n); /* NULL: no files */
-    void (*note)(const struct source *s, int64_t i, int64_t size);                   /* of a file; NULL with it */
-    void (*near)(const struct source *s, int64_t i);                                 /* NULL: nothing is in memory */
+    bool (*file)(const struct source *s, int64_t i, int *dir, char *path, size_t n);    /* NULL: no files */
+    bool (*extent)(const struct source *s, int64_t i, bool direct, struct extent *out); /* NULL: no shards */
+    /* NULL without both of these. */
+    int (*lend)(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e);
+    void (*near)(const struct source *s, int64_t i); /* NULL: nothing is in memory */
     int (*copy)(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e);
     int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,16 +15,29 @@
 
 enum { OPEN_MOST = 1024 };
 
+static _Atomic int *new_fds(uint64_t n, uint64_t most)
+{
+    _Atomic int *fds = n > OPEN_MOST || n > most ? NULL : malloc((size_t)n * sizeof *fds);
+    for (uint64_t i = 0; fds && i < n; i++)
+        atomic_init(&fds[i], -1);
+    return fds;
+}
+
+/* Descriptors are the whole program's. */
 static void open_fds(struct shard_files *f)
 {
-    const uint64_t n = f->index->head->n_shards;
     struct rlimit most = {.rlim_cur = 256};
     getrlimit(RLIMIT_NOFILE, &most);
-    if (n > OPEN_MOST || n > most.rlim_cur / 4)
-        return;
-    f->fds = malloc((size_t)n * sizeof *f->fds);
-    for (uint64_t i = 0; f->fds && i < n; i++)
-        atomic_init(&f->fds[i], -1);
+    f->fds = new_fds(f->index->head->n_shards, most.rlim_cur / 4);
+    f->direct = f->fds ? new_fds(f->index->head->n_shards, most.rlim_cur / 8) : NULL;
+}
+
+static void close_fds(_Atomic int *fds, uint64_t n)
+{
+    for (uint64_t i = 0; fds && i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(fds);
 }
 
 /* ------------------------------------------------------------------ packed shards */
@@ -84,33 +98,46 @@ int shard_files_open(struct shard_files *f, const struct records_index *x, stk_e
 
 void shard_files_done(struct shard_files *f)
 {
-    for (uint64_t i = 0; f->fds && i < f->index->head->n_shards; i++)
-        if (f->fds[i] >= 0)
-            close(f->fds[i]);
+    if (f->fds)
+        close_fds(f->fds, f->index->head->n_shards);
+    if (f->direct)
+        close_fds(f->direct, f->index->head->n_shards);
     for (uint64_t i = 0; f->streams && i < f->index->head->n_shards; i++)
         stream_free(f->streams[i]);
     stream_cache_free(f->cache);
     blocks_done(&f->blocks);
     free(f->streams);
-    free(f->fds);
     *f = (struct shard_files){0};
 }
 
 /* ------------------------------------------------------------------ reading */
+
+static const char *path_of(const struct shard_files *f, int64_t shard)
+{
+    return f->index->pool + f->index->shards[shard].name_at;
+}
+
+/* Keeps a descriptor, unless another thread was first; the one that is kept. */
+static int keep(_Atomic int *place, int fd)
+{
+    int none = -1;
+    if (atomic_compare_exchange_strong(place, &none, fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return none;
+}
 
 int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_error *e)
 {
     *fd = f->fds ? atomic_load_explicit(&f->fds[shard], memory_order_acquire) : -1;
     if (*fd >= 0)
         return STK_OK;
-    *fd = open(f->index->pool + f->index->shards[shard].name_at, IO_OPEN_FLAGS);
+    *fd = open(path_of(f, shard), IO_OPEN_FLAGS);
     if (*fd < 0)
         return error_os(e, errno, "read", "cannot be opened");
-    int none = -1;
-    if (f->fds && !atomic_compare_exchange_strong(&f->fds[shard], &none, *fd)) {
-        close(*fd); /* another thread was first */
-        *fd = none;
-    }
+    if (f->fds)
+        *fd = keep(&f->fds[shard], *fd);
     return STK_OK;
 }
 
@@ -126,7 +153,39 @@ static int too_short(int64_t at, stk_error *e)
                      (long long)at);
 }
 
-int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t *to, int64_t at, int64_t n,
+/* The file that fd is, and not one that has taken its name since; -2: it is not to be had. */
+static int open_direct(const char *path, int fd)
+{
+    struct stat now, then;
+    const int direct = open(path, IO_OPEN_FLAGS | O_DIRECT);
+    if (direct >= 0 && fstat(direct, &now) == 0 && fstat(fd, &then) == 0 && now.st_dev == then.st_dev &&
+        now.st_ino == then.st_ino)
+        return direct;
+    if (direct >= 0)
+        close(direct);
+    return -2;
+}
+
+bool shard_files_lend(const struct shard_files *f, int64_t shard, bool direct, struct extent *out)
+{
+    if (f->streams && f->streams[shard])
+        return false;
+    out->fd = -1;
+    out->path = path_of(f, shard);
+    out->direct = direct;
+    if (!f->fds)
+        return true;
+    if (shard_files_take(f, shard, &out->fd, NULL) != STK_OK)
+        return false;
+    int past = direct && f->direct ? atomic_load_explicit(&f->direct[shard], memory_order_acquire) : -2;
+    if (past == -1)
+        past = keep(&f->direct[shard], open_direct(out->path, out->fd));
+    out->direct = past >= 0;
+    out->fd = past >= 0 ? past : out->fd;
+    return true;
+}
+
+int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t *to, int64_t at, int64_t n, bool *cold,
                      stk_error *e)
 {
     if (f->streams && f->streams[shard]) {
@@ -134,6 +193,10 @@ int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t
         const int rc = stream_read(f->streams[shard], fd, to, (size_t)n, at, &got, e);
         return rc == STK_OK && got < (size_t)n ? too_short(at + (int64_t)got, e) : rc;
     }
+    if (cold && io_pread_warm(fd, to, (size_t)n, at))
+        return STK_OK;
+    if (cold)
+        *cold = true;
     const ssize_t got = io_pread(fd, to, (size_t)n, at);
     if (got < 0)
         return error_os(e, errno, "read", "cannot be read");

@@ -16,7 +16,8 @@ enum { SHARD_KEPT = 128 << 20, SHARD_WINDOW = 48 << 20 };
 
 struct shard_files {
     const struct records_index *index;
-    _Atomic int *fds; /* -1: not open; NULL: opened for every read, since there are too many */
+    _Atomic int *fds;    /* -1: not open; NULL: opened for every read, since there are too many */
+    _Atomic int *direct; /* the same files, past the page cache; -2: not to be had; NULL: there are too many */
     struct stream_cache *cache;
     struct stream **streams; /* NULL: no shard is packed; inside: this one is not */
     struct blocks blocks;    /* the shards, where some are packed */
@@ -28,8 +29,10 @@ void shard_files_done(struct shard_files *f); /* also zeroed, also twice */
 /* The descriptor of a shard, until it is given back. */
 int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_error *e);
 void shard_files_give(const struct shard_files *f, int fd);
-/* n bytes of a shard from `at`, all of them. */
-int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t *to, int64_t at, int64_t n,
+/* n bytes of a shard from `at`, all of them. *cold, unless NULL: set when storage had to be waited for. */
+int shard_files_read(const struct shard_files *f, int64_t shard, int fd, uint8_t *to, int64_t at, int64_t n, bool *cold,
                      stk_error *e);
+/* The file that a shard is, for others to read, open where it is kept so; false: it is packed, or not there. */
+bool shard_files_lend(const struct shard_files *f, int64_t shard, bool direct, struct extent *out);
 
 #endif

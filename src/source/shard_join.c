@@ -105,10 +105,16 @@ static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t 
     return source_file(p, i, dir, buf, n);
 }
 
-static void note(const struct source *s, int64_t i, int64_t size)
+static bool extent(const struct source *s, int64_t i, bool direct, struct extent *out)
 {
     const struct source *p = part_of(s, &i);
-    p->ops->note(p, i, size);
+    return source_extent(p, i, direct, out);
+}
+
+static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
+{
+    const struct source *p = part_of(s, &i);
+    return source_lend(p, r, i, given, n, e);
 }
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
@@ -172,7 +178,8 @@ static const struct source_ops ops = {
     .peek = peek,
     .identity = identity,
     .file = file,
-    .note = note,
+    .extent = extent,
+    .lend = lend,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,

@@ -146,12 +146,34 @@ static int plan_parts(const struct shards *d, int64_t i, uint64_t wanted, struct
     return STK_OK;
 }
 
-/* One read for all, into a buffer with room to move them apart. */
-static int read_together(const struct shards *d, const struct plan_of_parts *p, const struct part *parts, int fd,
-                         struct buf *file, uint8_t **where, stk_error *e)
+static bool lies_together(const struct plan_of_parts *p)
 {
-    uint8_t *base = file->data + (size_t)p->n * IO_SLACK;
-    const int rc = shard_files_read(&d->files, p->shard, fd, base, p->from, p->to - p->from, e);
+    return p->n > 0 && p->to - p->from - p->bytes <= GAP_MOST;
+}
+
+/* n bytes of the sample's shard, from whoever has read them already. */
+static int read_bytes(const struct shards *d, struct reading *r, int64_t shard, uint8_t *to, int64_t at, int64_t n,
+                      stk_error *e)
+{
+    int fd;
+    if (r->ahead && at >= r->ahead_at && n <= r->ahead_bytes - (at - r->ahead_at)) {
+        memcpy(to, r->ahead + (at - r->ahead_at), (size_t)n);
+        return STK_OK;
+    }
+    int rc = shard_files_take(&d->files, shard, &fd, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = shard_files_read(&d->files, shard, fd, to, at, n, r->probe ? &r->cold : NULL, e);
+    shard_files_give(&d->files, fd);
+    return rc;
+}
+
+/* One read for all, into a buffer with room to move them apart. */
+static int read_together(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
+                         struct reading *r, uint8_t **where, stk_error *e)
+{
+    uint8_t *base = r->file.data + (size_t)p->n * IO_SLACK;
+    const int rc = read_bytes(d, r, p->shard, base, p->from, p->to - p->from, e);
     if (rc != STK_OK)
         return rc;
     for (int k = 0; k < p->largest; k++) { /* to the left, the first one first */
@@ -167,13 +189,13 @@ static int read_together(const struct shards *d, const struct plan_of_parts *p, 
     return STK_OK;
 }
 
-static int read_apart(const struct shards *d, const struct plan_of_parts *p, const struct part *parts, int fd,
-                      struct buf *file, uint8_t **where, stk_error *e)
+static int read_apart(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
+                      struct reading *r, uint8_t **where, stk_error *e)
 {
-    uint8_t *to = file->data;
+    uint8_t *to = r->file.data;
     for (int k = 0; k < p->n; k++) {
         const struct part *one = &parts[p->part[k]];
-        const int rc = shard_files_read(&d->files, p->shard, fd, to, one->at, one->bytes, e);
+        const int rc = read_bytes(d, r, p->shard, to, one->at, one->bytes, e);
         if (rc != STK_OK)
             return rc;
         where[k] = to;
@@ -190,24 +212,18 @@ static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uin
     const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
     struct plan_of_parts p;
     uint8_t *where[RECORD_PARTS];
-    int fd;
     int rc = plan_parts(d, i, wanted, &p, e);
     if (rc != STK_OK)
         return rc;
     if (p.bytes > s->max_bytes)
         return error_set(e, STK_EDATA, "read", "has %lld bytes, more than the %lld that max_bytes allows",
                          (long long)p.bytes, (long long)s->max_bytes);
-    const bool together = p.n > 0 && p.to - p.from - p.bytes <= GAP_MOST;
+    const bool together = lies_together(&p);
     const size_t room = (size_t)(together ? p.to - p.from : p.bytes) + (size_t)(2 * p.n + 1) * IO_SLACK;
     r->file.len = 0;
     if (buf_reserve(&r->file, room))
         return error_nomem(e, "read", room);
-    rc = shard_files_take(&d->files, p.shard, &fd, e);
-    if (rc != STK_OK)
-        return rc;
-    rc = together ? read_together(d, &p, parts, fd, &r->file, where, e)
-                  : read_apart(d, &p, parts, fd, &r->file, where, e);
-    shard_files_give(&d->files, fd);
+    rc = together ? read_together(d, &p, parts, r, where, e) : read_apart(d, &p, parts, r, where, e);
     if (rc != STK_OK)
         return rc;
     r->file.len = room;
@@ -275,6 +291,31 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
                 rc = error_set(e, STK_EDATA, "read", r->bytes ? "the picture has no bytes" : "there is no picture");
         }
     return rc;
+}
+
+static bool extent(const struct source *s, int64_t i, bool direct, struct extent *out)
+{
+    const struct shards *d = s->state;
+    struct plan_of_parts p;
+    if (plan_parts(d, i, d->wanted, &p, NULL) != STK_OK || p.bytes == 0 || p.bytes > s->max_bytes || !lies_together(&p))
+        return false;
+    out->at = p.from;
+    out->bytes = (size_t)(p.to - p.from);
+    return shard_files_lend(&d->files, p.shard, direct, out);
+}
+
+static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
+{
+    struct plan_of_parts p;
+    const int rc = plan_parts(s->state, i, shards_of(s)->wanted, &p, e);
+    if (rc != STK_OK)
+        return rc;
+    r->ahead = given;
+    r->ahead_at = p.from;
+    r->ahead_bytes = (int64_t)n;
+    const int read = read_sample(s, r, i, e);
+    r->ahead = NULL;
+    return read;
 }
 
 static int64_t bytes(const struct source *s, int64_t i)
@@ -356,6 +397,8 @@ static const struct source_ops ops = {
     .bytes = bytes,
     .read = read_sample,
     .identity = identity,
+    .extent = extent,
+    .lend = lend,
     .fingerprint = fingerprint,
     .tally = tally,
     .class_name = class_name,

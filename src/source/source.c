@@ -293,13 +293,28 @@ bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t
     return s->ops->file && s->ops->file(s, i, dir, path, n);
 }
 
-void source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n)
+bool source_extent(const struct source *s, int64_t i, bool direct, struct extent *out)
 {
-    s->ops->note(s, i, (int64_t)n);
-    r->bytes = bytes;
-    r->n_bytes = n;
-    r->label = s->ops->label(s, i);
-    r->cold = false;
+    return s->ops->extent && s->ops->extent(s, i, direct, out);
+}
+
+/* Some may be bad, or lie in a shard that is packed. */
+bool source_lies_open(const struct source *s)
+{
+    enum { LOOKS = 32 };
+    for (int64_t i = 0; i < s->count; i += s->count / LOOKS + 1) {
+        int dir;
+        char path[PATH_MAX];
+        struct extent x;
+        if (source_file(s, i, &dir, path, sizeof path) || source_extent(s, i, false, &x))
+            return true;
+    }
+    return false;
+}
+
+int source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e)
+{
+    return s->ops->lend(s, r, i, bytes, n, e);
 }
 
 size_t source_read_bytes(const struct source *s, int64_t i)

@@ -93,6 +93,8 @@ struct reading {
     bool rest;                    /* to be read: all fields but the picture, whose bytes came from elsewhere */
     bool probe;                   /* whether `cold` is to be found out where that is possible */
     bool cold;                    /* storage had to be waited for */
+    const uint8_t *ahead;         /* bytes of a shard that somebody has read already; NULL: none */
+    int64_t ahead_at, ahead_bytes;
     /* Asked before a sample of so many bytes is taken into memory, by sources that learn it only then; may be NULL. */
     int (*allow)(void *user, size_t bytes, stk_error *e);
     void *user;
@@ -108,8 +110,13 @@ int source_read(const struct source *s, struct reading *r, int64_t i, stk_error 
 int source_peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e);
 /* The file that sample i is: its path, from the open folder *dir on. false: it is none, or the path is too long. */
 bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t n);
-/* Has r look as after source_read, with bytes that were read elsewhere and stay the lender's. */
-void source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n);
+/* Where all that source_read takes of sample i lies together in a file, with direct as it should be, which may be
+ * refused. false: nowhere, or not so; what is wrong with it source_read will say. */
+bool source_extent(const struct source *s, int64_t i, bool direct, struct extent *out);
+/* Whether others can read its samples, or some of them, by the last two. */
+bool source_lies_open(const struct source *s);
+/* source_read with the bytes of the file or the extent, which were read elsewhere and stay the lender's. */
+int source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e);
 /* How many bytes source_read will take for sample i, to be charged beforehand; 0 when that is not known. */
 size_t source_read_bytes(const struct source *s, int64_t i);
 /* Which state of which sample this is, by key, size and time of change: looked at now. 0 when it has none: no file, or

@@ -15,6 +15,14 @@ for o in "--threads 1" "--threads 2" "--threads 16" "--batch-size 5" "--batch-si
   ends 0 "$o" sum $o
   same out whole "$o"
 done
+# Samples of shards, read ahead or not.
+ends 0 "shards" "$stoker" pack photos shards --shard-size 40K
+for o in pread uring auto "uring --threads 5" "uring --batch-size 5"; do
+  # shellcheck disable=SC2086
+  ends 0 "shards, $o" "$stoker" checksum 'shards/*.tar' --ops "$ops" --seed 7 --epochs 2 --shuffle --reader $o
+  [ -f sharded ] || cp out sharded
+  same out sharded "shards, $o"
+done
 for o in "--seed 8" "--no-shuffle" "--dtype uint8 --ops CenterCrop(40)" "--layout NHWC" "--take 23" "--drop-last --batch-size 5"; do
   # shellcheck disable=SC2086
   ends 0 "$o" sum $o

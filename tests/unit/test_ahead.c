@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ahead.c -- files read before their turn: every row gets its own bytes, by whatever way, while the ring
- * is restarted and stopped, files are missing, memory is short and storage changes its temperature.
+ * test_ahead.c -- files and samples of shards read before their turn: every row gets its own bytes, by whatever way,
+ * while the ring is restarted and stopped, files are missing or cut, memory and descriptors are short and storage
+ * changes its temperature.
  */
 #include "ahead.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "base/pool.h"
 #include "source/fetch.h"
+#include "tars.h"
 #include "temp_tree.h"
 #include "test.h"
 
-enum { FILES = 200, ROWS = 8, BATCHES = FILES / ROWS };
+enum { FILES = 200, ROWS = 8, BATCHES = FILES / ROWS, SHARDS = 20 };
 
 static struct ring ring;
 static struct depot *depot;
@@ -20,8 +23,10 @@ static struct source *source;
 static struct ahead *ahead;
 static struct pool pool;
 static int64_t shift; /* which sample stands at a position: another one after it was changed */
-static atomic_int lent, own, wrong, partly;
+static atomic_int lent, own, wrong, partly, bad;
 static bool in_parts;
+static const char *set = "set";        /* or shards of the same samples */
+static int allowed = STK_ENOTFOUND;    /* what may be wrong with a sample */
 static atomic_bool all_cold, all_warm; /* what the workers say of their own reads */
 
 static size_t size_of(int64_t i)
@@ -34,15 +39,36 @@ static uint8_t byte_of(int64_t i, size_t k)
     return (uint8_t)((size_t)i * 31 + k * 7 + k / 255);
 }
 
-static void make_files(void)
+static const uint8_t *bytes_of(int i)
 {
     static uint8_t bytes[300000];
+    for (size_t k = 0; k < size_of(i); k++)
+        bytes[k] = byte_of(i, k);
+    return bytes;
+}
+
+static void make_files(void)
+{
     for (int i = 0; i < FILES; i++) {
         char name[50];
         snprintf(name, sizeof name, "set/%03d.jpg", i);
-        for (size_t k = 0; k < size_of(i); k++)
-            bytes[k] = byte_of(i, k);
-        temp_bytes(name, bytes, size_of(i));
+        temp_bytes(name, bytes_of(i), size_of(i));
+    }
+}
+
+static void make_shards(void)
+{
+    for (int i = 0; i < FILES;) {
+        struct tars t = {0};
+        char name[50];
+        for (const int end = i + FILES / SHARDS; i < end; i++) {
+            snprintf(name, sizeof name, "%03d.jpg", i);
+            tars_file(&t, name, bytes_of(i), size_of(i));
+        }
+        tars_end(&t);
+        snprintf(name, sizeof name, "shards/%03d.tar", i);
+        temp_bytes(name, t.bytes.data, t.bytes.len);
+        buf_done(&t.bytes);
     }
 }
 
@@ -92,15 +118,17 @@ static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struc
 static void do_row(struct reading *r, int64_t serial, int64_t sample)
 {
     struct ahead_file f;
+    stk_error e;
     if (ahead_take(ahead, serial, sample, &f)) {
         lent++;
         partly += f.parts.n > 0 && f.read < f.n;
-        wrong += !is_right(sample, f.bytes, f.n, &f.parts);
+        const int rc = source_lend(source, r, sample, f.bytes, f.n, &e);
+        wrong += rc != STK_OK || !is_right(sample, r->bytes, r->n_bytes, &f.parts);
     } else {
         own++;
-        stk_error e;
         const int rc = source_read(source, r, sample, &e);
-        wrong += rc == STK_OK ? !is_right(sample, r->bytes, r->n_bytes, NULL) : rc != STK_ENOTFOUND;
+        wrong += rc == STK_OK ? !is_right(sample, r->bytes, r->n_bytes, NULL) : rc != allowed;
+        bad += rc != STK_OK;
         const bool cold = all_cold || (r->cold && !all_warm);
         if (rc == STK_OK)
             ahead_note(ahead, cold, r->n_bytes);
@@ -131,7 +159,7 @@ static void begin(stk_reader reader, int threads, size_t memory, int64_t cache_b
 {
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
     const struct ring_plan plan = {.batches = batches, .span = span};
-    const struct source_options s = {.path = temp_path("set"), .cache_dir = "off"};
+    const struct source_options s = {.path = temp_path(set), .cache_dir = "off"};
     CHECK_EQ(source_open(&source, &s, NULL), STK_OK);
     CHECK_EQ(depot_open(&depot, &f, 1, 1, ROWS, 5, NULL, NULL), STK_OK);
     CHECK_EQ(ring_init(&ring, threads, 4, 4, depot, plan, NULL), STK_OK);
@@ -147,7 +175,7 @@ static void begin(stk_reader reader, int threads, size_t memory, int64_t cache_b
         .pick = pick,
         .parts = parts,
     };
-    lent = own = wrong = partly = 0;
+    lent = own = wrong = partly = bad = 0;
     CHECK_EQ(ahead_open(&ahead, &o, NULL), STK_OK);
     CHECK_EQ(pool_open(&pool, threads, work, stop, NULL, NULL), STK_OK);
 }
@@ -332,6 +360,69 @@ static void a_share_through_the_page_cache(void)
     all_cold = false;
 }
 
+/* The workers may be through with all before the reader has begun. */
+static void read_until_lent(bool works)
+{
+    for (int i = 0; i < 1000 && lent == 0 && works; i++)
+        read_batches(BATCHES);
+    CHECK(lent > 0 || !works);
+}
+
+static void samples_of_shards(void)
+{
+    const bool works = works_here();
+    set = "shards/*.tar";
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        begin(STK_READER_URING, threads, 4 << 20, 0);
+        read_batches(5 * BATCHES);
+        read_until_lent(works);
+        CHECK_EQ(partly, 0); /* parts are those of files */
+        end();
+    }
+    all_cold = true;
+    begin(STK_READER_DEFAULT, 2, 2 << 20, 1 << 30); /* through the page cache */
+    read_until_lent(works);
+    end();
+    all_cold = false;
+    set = "set";
+}
+
+/* Shards are not kept open, or not twice. */
+static void with_few_descriptors(void)
+{
+    struct rlimit before;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const bool works = works_here();
+    set = "shards/*.tar";
+    for (rlim_t n = 4 * SHARDS - 4; n <= 4 * SHARDS + 4; n += 8) {
+        const struct rlimit few = {.rlim_cur = n, .rlim_max = before.rlim_max};
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        begin(STK_READER_URING, 2, 4 << 20, 0);
+        read_batches(5 * BATCHES);
+        read_until_lent(works);
+        end();
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+    set = "set";
+}
+
+/* What is gone is told by the plain reader; what is left of the shard is read. */
+static void a_shard_that_shrinks(void)
+{
+    set = "shards/*.tar";
+    allowed = STK_EDATA;
+    for (int64_t bytes = 40000; bytes > 0; bytes -= 4999) {
+        begin(STK_READER_URING, 2, 2 << 20, 0); /* its samples are in the index */
+        CHECK_EQ(truncate(temp_path("shards/050.tar"), bytes), 0);
+        read_batches(3 * BATCHES);
+        CHECK(bad > 0);
+        end();
+        make_shards();
+    }
+    allowed = STK_ENOTFOUND;
+    set = "set";
+}
+
 static void takes_nobody(void)
 {
     struct ahead_file f;
@@ -347,16 +438,11 @@ int main(int argc, char **argv)
 {
     temp_begin();
     make_files();
+    make_shards();
     const struct test_case cases[] = {
-        T(every_row_has_its_bytes),
-        T(parts_of_files),
-        T(with_little_memory),
-        T(goes_elsewhere),
-        T(stopped_in_the_middle),
-        T(missing_files),
-        T(by_temperature),
-        T(a_share_through_the_page_cache),
-        T(takes_nobody),
+        T(every_row_has_its_bytes), T(parts_of_files),       T(with_little_memory),   T(goes_elsewhere),
+        T(stopped_in_the_middle),   T(missing_files),        T(by_temperature),       T(a_share_through_the_page_cache),
+        T(samples_of_shards),       T(with_few_descriptors), T(a_shard_that_shrinks), T(takes_nobody),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();

@@ -399,10 +399,15 @@ static void make_zip(const char *path)
     zips_done(&z);
 }
 
-static int read_container(const char *path, uint64_t *hash)
+static int read_container(const char *path, stk_reader reader, uint64_t *hash)
 {
-    const stk_options o = {
-        .source = path, .batch_size = 2, .threads = 1, .cache_dir = "off", .memory = 64 << 20, .max_bytes = 1 << 20};
+    const stk_options o = {.source = path,
+                           .batch_size = 2,
+                           .threads = 1,
+                           .cache_dir = "off",
+                           .memory = 64 << 20,
+                           .max_bytes = 1 << 20,
+                           .reader = reader};
     stk_error e;
     stk_loader *l;
     stk_batch *b;
@@ -421,15 +426,15 @@ static int read_container(const char *path, uint64_t *hash)
     return rc == STK_END ? 0 : rc;
 }
 
-static void container_each(const char *kind, const char *path)
+static void container_each(const char *kind, const char *path, stk_reader reader)
 {
     uint64_t good, hash;
     int n = 0;
-    CHECK_EQ(read_container(path, &good), 0);
+    CHECK_EQ(read_container(path, reader, &good), 0);
     for (int more = 1; more; n++) {
         failing = kind;
         fail_in = n;
-        const int rc = read_container(path, &hash);
+        const int rc = read_container(path, reader, &hash);
         more = fail_in < 0;
         fail_in = -1;
         failing = "";
@@ -450,8 +455,10 @@ static void containers(void)
         char path[200];
         snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name);
         kinds[i].make(path);
-        container_each("memory", path);
-        container_each("read", path);
+        container_each("memory", path, STK_READER_DEFAULT);
+        container_each("read", path, STK_READER_DEFAULT);
+        container_each("memory", path, STK_READER_URING);
+        container_each("read", path, STK_READER_URING);
     }
 }
 

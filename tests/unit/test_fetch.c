@@ -397,9 +397,9 @@ static void ranges_of_a_large_file(void)
         if (fd < 0)
             continue;
         for (int i = 0; i < 30; i++)
-            fetch_range(fetch, i + 30 * direct, fd, i * 99991, 1 + (size_t)i * 3333, direct);
+            fetch_extent(fetch, i + 30 * direct, &(struct extent){fd, NULL, i * 99991, 1 + (size_t)i * 3333, direct});
         finish();
-        fetch_range(fetch, 60 + direct, fd, (3 << 20) - 10, 20, direct); /* beyond the end */
+        fetch_extent(fetch, 60 + direct, &(struct extent){fd, NULL, (3 << 20) - 10, 20, direct}); /* beyond the end */
         finish();
         close(fd);
         CHECK(!got[60 + direct].bytes);
@@ -410,6 +410,33 @@ static void ranges_of_a_large_file(void)
     }
     free(bytes);
     end();
+}
+
+/* Files that are opened for it, also where they refuse to be read past the page cache. */
+static void extents_by_their_path(void)
+{
+    const int before = descriptors();
+    if (begin() != STK_OK)
+        SKIP("no io_uring");
+    char path[PATH_MAX], missing[PATH_MAX];
+    snprintf(path, sizeof path, "%s", temp_path("files/7"));
+    snprintf(missing, sizeof missing, "%s", temp_path("files/none"));
+    for (int i = 0; i < 4; i++) {
+        n_events = 0;
+        twist = i == 3 ? refuse_first : NULL;
+        fetch_extent(fetch, i, &(struct extent){-1, path, 5000, 70001, i % 2});
+        finish();
+        fetch_extent(fetch, 10 + i, &(struct extent){-1, missing, 5000, 70001, i % 2});
+        finish();
+        twist = NULL;
+        CHECK(got[10 + i].times == 1 && !got[10 + i].bytes);
+        CHECK(got[i].times == 1 && got[i].n == 70001);
+        for (size_t k = 5000; got[i].bytes && k < 75001; k++)
+            CHECK(got[i].bytes[k - 5000] == (uint8_t)(k * 7 + 7 + k / 251));
+    }
+    CHECK(fetch_refused(fetch) && got[2].warm);
+    end();
+    CHECK_EQ(descriptors(), before);
 }
 
 static void closed_in_the_middle(void)
@@ -438,6 +465,7 @@ int main(int argc, char **argv)
         T(the_ring_fails),
         T(no_ring_here),
         T(ranges_of_a_large_file),
+        T(extents_by_their_path),
         T(closed_in_the_middle),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);

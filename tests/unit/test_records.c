@@ -153,6 +153,57 @@ static void parts_are_moved_apart(void)
     close_lines(&s);
 }
 
+/* Bytes that somebody has read from where the extent is make the cells that reading makes. */
+static void lent_as_if_read(void)
+{
+    const char text[] = "k1 a.txt 2\n11k1 b.txt 9\n222222222k1 c.txt 3\n333k2 a.txt 1\n4k3 ! odd\nk4 a.txt 0\n";
+    const char *path = shard("a", text);
+    struct source s = {0};
+    struct source_options o = {.threads = 1, .cache_dir = "off"};
+    struct reading r = {0};
+    struct extent x;
+    CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+    CHECK(source_lies_open(&s));
+    for (int direct = 0; direct < 2; direct++) {
+        CHECK(source_extent(&s, 0, direct, &x));
+        CHECK(x.at == 11 && x.bytes == 36 && x.fd >= 0 && x.direct <= direct);
+    }
+    CHECK(!source_extent(&s, 2, false, &x)); /* it is bad */
+    CHECK(!source_extent(&s, 3, false, &x)); /* there is nothing to read */
+    CHECK_EQ(truncate(path, 0), 0);
+    CHECK_EQ(source_lend(&s, &r, 0, (const uint8_t *)text + 11, 36, &error), STK_OK);
+    CHECK(cell_is(&r, 0, "11") && cell_is(&r, 1, "222222222") && cell_is(&r, 2, "333"));
+    CHECK_EQ(r.cells[1].bytes[9], 0);
+    CHECK_EQ(source_read(&s, &r, 0, &error), STK_EDATA); /* what was lent is forgotten */
+    CHECK_EQ(source_lend(&s, &r, 0, (const uint8_t *)text + 11, 35, &error), STK_EDATA);
+    s.max_bytes = 13;
+    CHECK(!source_extent(&s, 0, false, &x) && source_extent(&s, 1, false, &x));
+    reading_done(&r);
+    close_lines(&s);
+}
+
+static void parts_far_apart(void)
+{
+    enum { FAR = 70000 };
+    char *text = malloc(FAR + 100);
+    const int n = snprintf(text, 100, "k a.txt 2\n11k b.bin %d\n", FAR);
+    memset(text + n, 'x', FAR);
+    snprintf(text + n + FAR, 50, "k c.txt 3\n333");
+    const char *path = shard("a", text);
+    struct source s = {0};
+    struct source_options o = {.threads = 1, .cache_dir = "off"};
+    struct extent x;
+    CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+    CHECK(source_extent(&s, 0, false, &x));
+    close_lines(&s);
+    o.fields = "a.txt, c.txt";
+    CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+    CHECK(!source_extent(&s, 0, false, &x));
+    CHECK(!source_lies_open(&s));
+    close_lines(&s);
+    free(text);
+}
+
 static void what_is_broken_is_named(void)
 {
     const char *path = shard("a", "k1 txt 2\nhik2 ! the header is odd\nk3 txt 2\nyo");
@@ -246,6 +297,6 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(what_is_broken_is_named), T(the_index_is_kept),
-          T(labels_among_given_classes), T(blocks_prove_themselves))
+    TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(parts_far_apart),
+          T(what_is_broken_is_named), T(the_index_is_kept), T(labels_among_given_classes), T(blocks_prove_themselves))
 }

@@ -194,6 +194,11 @@ static void folder_of_files(void)
     CHECK_EQ(row[0], 1 << 8);
     CHECK_EQ(source_read(s, &r, 2, &error), STK_OK);
     CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_EDATA);
+    uint8_t lent[256]; /* by somebody who has read the file */
+    const size_t n = npy_bytes(lent, "<u2", "False", "(3,)", (uint16_t[]){7, 8, 9}, 6);
+    CHECK_EQ(source_lend(s, &r, 0, lent, n, &error), STK_OK);
+    CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_OK);
+    CHECK_EQ(row[2], 9);
     source_close(s);
     npy_file("d/cat/2.npy", "<u2", "False", "(5,)", six, 10);
     s = open_named("%", "d", NULL);

@@ -165,6 +165,11 @@ static void packed(void)
     char *plain = strdup(shown("p.tar", NULL));
     CHECK_STR(shown("p.tar.gz", NULL), plain);
     CHECK_STR(shown("p.tgz", NULL), plain);
+    struct source *s;
+    const struct source_options o = {.path = temp_path("p.tgz"), .cache_dir = "off"};
+    CHECK_EQ(source_open(&s, &o, NULL), STK_OK);
+    CHECK(!source_lies_open(s)); /* what it unpacks to lies nowhere */
+    source_close(s);
     CHECK_STR(shown("named otherwise", NULL), plain);
     char both[16384];
     snprintf(both, sizeof both, "%s%s", plain, plain);
