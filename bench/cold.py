@@ -5,7 +5,8 @@
 
 Single files: the photos, copied until there are 8,000, read once in a shuffled order; fio reads as many files of
 their mean size in whole blocks, once with all of them opened beforehand, which it does not count, and once as a
-loader has to, opening and closing as it goes. Ranges: records of that size at random places of one large file.
+loader has to, opening and closing as it goes. Ranges: records of that size at random places of one large file. Shards:
+the same photos in tar archives of a thousand each, beside the same ranges.
 All past the page cache and at most 32 at a time, except for what is named otherwise: pread has one file a thread under
 way, auto reads through the page cache, and "own depth" is what the loader does when it is left alone.
 """
@@ -17,9 +18,10 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
-FILES, DEPTH, BLOCK = 8000, 32, 4096
+FILES, SHARD, DEPTH, BLOCK = 8000, 1000, 32, 4096
 
 
 def fio(scratch: Path, name: str, *options: str) -> float:
@@ -58,6 +60,18 @@ def copy_photos(photos: Path, to: Path) -> int:
     return sum(p.stat().st_size for p in found) // len(found)
 
 
+def make_shards(photos: Path, to: Path) -> None:
+    if to.exists():
+        return
+    to.mkdir()
+    found = sorted(p for p in photos.rglob("*") if p.is_file())
+    for i in range(0, len(found), SHARD):
+        with tarfile.open(to / f"{i // SHARD:03}.tar", "w") as tar:
+            for path in found[i : i + SHARD]:
+                tar.add(path, arcname=str(path.relative_to(photos)))
+    os.sync()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path)
@@ -71,13 +85,14 @@ def main() -> int:
     scratch = (o.scratch or o.build / "bench-cold-files").resolve()
     (scratch / "fio").mkdir(parents=True, exist_ok=True)
     mean = copy_photos(o.folder or find_photos(o.build), scratch / "photos")
+    make_shards(scratch / "photos", scratch / "shards")
     block = -(-mean // BLOCK) * BLOCK
     many = [f"--nrfiles={FILES}", f"--filesize={block}", f"--size={FILES * block}", f"--bs={block}"]
     large = scratch / "fio" / "large"
     one = ["--filename=large", "--size=2G", f"--bs={block}"]
     fio(scratch, "many", *many, "--rw=write", "--openfiles=64", "--end_fsync=1")
     fio(scratch, "large", *one, "--rw=write", "--end_fsync=1")
-    photos = str(scratch / "photos")
+    photos, shards = str(scratch / "photos"), str(scratch / "shards" / "*.tar")
     read_many = [*many, "--rw=randread", "--file_service_type=random:1"]
     sides = {
         "fio, single files, opened before": lambda: (fio(scratch, "many", *read_many, f"--openfiles={FILES}"), 0.0),
@@ -88,6 +103,10 @@ def main() -> int:
         "pread, single files": lambda: cold(o.build, "files", photos, "pread"),
         "fio, ranges": lambda: (fio(scratch, "large", *one, "--rw=randread", "--io_size=4G"), 0.0),
         "uring, ranges": lambda: cold(o.build, "ranges", str(large), str(mean), str(DEPTH)),
+        "uring, shards": lambda: cold(o.build, "files", shards, "uring", str(DEPTH)),
+        "uring, shards, own depth": lambda: cold(o.build, "files", shards, "uring"),
+        "auto, shards": lambda: cold(o.build, "files", shards, "auto"),
+        "pread, shards": lambda: cold(o.build, "files", shards, "pread"),
     }
     rates: dict[str, list[float]] = {name: [] for name in sides}
     cpus: dict[str, list[float]] = {name: [] for name in sides}
@@ -99,7 +118,7 @@ def main() -> int:
         print(f"round {i + 1} of {o.rounds}", end="\r", file=sys.stderr)
     print(f"{FILES} files of {mean} bytes on average, at most {DEPTH} at a time; medians of {o.rounds} rounds\n")
     for name in sides:
-        peer = "fio, ranges" if "ranges" in name else "fio, single files"
+        peer = "fio, single files" if "single files" in name else "fio, ranges"
         ratio = statistics.median(a / b for a, b in zip(rates[name], rates[peer], strict=True))
         cpu = statistics.median(cpus[name])
         words = f"{cpu:6.1f} µs of CPU a file" if cpu else ""
