@@ -204,6 +204,32 @@ static int read_apart(const struct shards *d, const struct plan_of_parts *p, con
     return STK_OK;
 }
 
+/* What is lent is followed by zeros: a single part may stay there. */
+static bool stays(const struct reading *r, const struct plan_of_parts *p)
+{
+    return r->ahead && p->n == 1 && p->from == r->ahead_at && p->to - p->from == r->ahead_bytes;
+}
+
+/* All parts into r->file, each followed by zeros. What stays elsewhere has its room all the same: a sample takes as
+ * much memory whoever has read it, and fits or does not. */
+static int place_parts(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
+                       struct reading *r, uint8_t **where, stk_error *e)
+{
+    const bool together = lies_together(p);
+    const size_t room = (size_t)(together ? p->to - p->from : p->bytes) + (size_t)(2 * p->n + 1) * IO_SLACK;
+    if (buf_reserve(&r->file, room))
+        return error_nomem(e, "read", room);
+    int rc = STK_OK;
+    if (!stays(r, p))
+        rc = together ? read_together(d, p, parts, r, where, e) : read_apart(d, p, parts, r, where, e);
+    if (rc != STK_OK)
+        return rc;
+    r->file.len = room;
+    for (int k = 0; k < p->n && !stays(r, p); k++)
+        memset(where[k] + parts[p->part[k]].bytes, 0, IO_SLACK);
+    return STK_OK;
+}
+
 static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
                        stk_error *e)
 {
@@ -218,23 +244,17 @@ static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uin
     if (p.bytes > s->max_bytes)
         return error_set(e, STK_EDATA, "read", "has %lld bytes, more than the %lld that max_bytes allows",
                          (long long)p.bytes, (long long)s->max_bytes);
-    const bool together = lies_together(&p);
-    const size_t room = (size_t)(together ? p.to - p.from : p.bytes) + (size_t)(2 * p.n + 1) * IO_SLACK;
     r->file.len = 0;
-    if (buf_reserve(&r->file, room))
-        return error_nomem(e, "read", room);
-    rc = together ? read_together(d, &p, parts, r, where, e) : read_apart(d, &p, parts, r, where, e);
+    rc = place_parts(d, &p, parts, r, where, e);
     if (rc != STK_OK)
         return rc;
-    r->file.len = room;
     out->sample = i;
     out->shard = shard_name(x, p.shard);
     for (uint64_t k = 0; k < x->head->n_parts; k++)
         out->parts[k].bytes = NULL;
     for (int k = 0; k < p.n; k++) {
         const int part = p.part[k];
-        memset(where[k] + parts[part].bytes, 0, IO_SLACK);
-        out->parts[part].bytes = where[k];
+        out->parts[part].bytes = stays(r, &p) ? r->ahead : where[k];
         out->parts[part].n = (size_t)parts[part].bytes;
         out->parts[part].at = parts[part].at;
         out->parts[part].extra = x->extra ? x->extra[i * (int64_t)x->head->n_parts + part] : (struct part_extra){0};

@@ -115,7 +115,8 @@ bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t
 bool source_extent(const struct source *s, int64_t i, bool direct, struct extent *out);
 /* Whether others can read its samples, or some of them, by the last two. */
 bool source_lies_open(const struct source *s);
-/* source_read with the bytes of the file or the extent, which were read elsewhere and stay the lender's. */
+/* source_read with the bytes of the file or the extent, which were read elsewhere, are followed by zeros as those of
+ * source_read are, and stay the lender's. */
 int source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e);
 /* How many bytes source_read will take for sample i, to be charged beforehand; 0 when that is not known. */
 size_t source_read_bytes(const struct source *s, int64_t i);

@@ -176,6 +176,9 @@ static void lent_as_if_read(void)
     CHECK_EQ(r.cells[1].bytes[9], 0);
     CHECK_EQ(source_read(&s, &r, 0, &error), STK_EDATA); /* what was lent is forgotten */
     CHECK_EQ(source_lend(&s, &r, 0, (const uint8_t *)text + 11, 35, &error), STK_EDATA);
+    uint8_t four[1 + IO_SLACK] = "4"; /* a single part is not even copied */
+    CHECK_EQ(source_lend(&s, &r, 1, four, 1, &error), STK_OK);
+    CHECK(r.cells[0].bytes == four && cell_is(&r, 0, "4") && !r.cells[1].bytes);
     s.max_bytes = 13;
     CHECK(!source_extent(&s, 0, false, &x) && source_extent(&s, 1, false, &x));
     reading_done(&r);
