@@ -30,6 +30,7 @@ struct args_pack {
     int quality, baseline, force, dry_run;
     int64_t shard_size;
     const char *resize;
+    const char *field; /* of cat */
 };
 
 /* Everything that can be typed; zero is the default unless the command says otherwise. */
@@ -118,7 +119,7 @@ struct command {
 
 extern const struct args_option args_common[];
 extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache,
-    cmd_pack;
+    cmd_pack, cmd_unpack, cmd_cat, cmd_index;
 
 /* Fills *a from what was typed after the command; END_GOOD, END_USAGE with words on stderr, or -1
  * when the help was asked for. args_done gives back what it holds in any case. */

@@ -19,6 +19,7 @@ struct verify {
     struct json json;
     int64_t samples, seen, bad, with_warnings;
     int64_t needs_memory, unlisted; /* of the bad ones */
+    int64_t bad_files;              /* of a pack */
     FILE *list;                     /* the bad paths, in memory */
 };
 
@@ -113,17 +114,43 @@ static void json_tail(struct verify *v, int good, double seconds)
     json_int(&v->json, "good", v->seen - v->bad);
     json_int(&v->json, "bad", v->bad);
     json_int(&v->json, "warnings", v->with_warnings);
+    json_int(&v->json, "bad_files", v->bad_files);
     json_real(&v->json, "seconds", seconds);
     json_bool(&v->json, "complete", good && v->seen == v->samples);
     out_json_error(&v->json);
     json_close(&v->json, '}');
 }
 
+/* A file of a pack that is not as it was written counts as bad, beside the samples that are. */
+static int each_file(void *user, const char *name, const char *reason, int64_t bytes)
+{
+    struct verify *v = user;
+    (void)bytes;
+    if (reason) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", v->a->operand, name);
+        v->bad_files++;
+        tell(v, &(stk_finding){.sample = -1, .path = path, .reason = reason});
+    }
+    return stop_asked();
+}
+
+static int check_files(struct verify *v, stk_error *e)
+{
+    int64_t files = 0;
+    const int rc = v->a->o.source ? stk_pack_check(v->a->o.source, each_file, v, &files, e) : STK_OK;
+    if (files > 0)
+        fprintf(stderr, "%s of %s as written\n", out_count(files - v->bad_files).s, out_some(files, "file", "files").s);
+    return rc == STK_STOPPED ? STK_OK : rc;
+}
+
 static int scan(struct verify *v, stk_error *e)
 {
     const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v};
     const double began = out_clock();
-    const int rc = stk_scan(&v->a->o, &s, e);
+    int rc = check_files(v, e);
+    if (rc == STK_OK)
+        rc = stk_scan(&v->a->o, &s, e);
     progress_end(&v->progress);
     if (rc != STK_OK)
         return rc;
@@ -171,7 +198,7 @@ static int run(struct args *a)
         json_tail(&v, rc == STK_OK, out_clock() - began);
     if (failed)
         return failed;
-    return stop_asked() ? END_INTERRUPTED : v.bad ? END_BAD : END_GOOD;
+    return stop_asked() ? END_INTERRUPTED : v.bad || v.bad_files ? END_BAD : END_GOOD;
 }
 
 static const struct args_option options[] = {
@@ -197,9 +224,11 @@ const struct command cmd_verify = {
     .name = "verify",
     .operand = "SRC",
     .summary = "decode everything; one line `path: reason` per bad sample",
-    .about = "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
-             "`path: reason`; control characters in a name are written as \\xNN. Ends with 0 when all are good and "
-             "with 1 when some are bad.",
+    .about =
+        "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
+        "`path: reason`; control characters in a name are written as \\xNN. Of a pack, the checksum of every file is "
+        "proved first. Ends with 0 when all are good and "
+        "with 1 when some are bad.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,

@@ -10,8 +10,9 @@
 #include "stop.h"
 
 /* The three most useful ones first, as the overview shows them. */
-static const struct command *const commands[] = {&cmd_ls,   &cmd_bench, &cmd_show, &cmd_verify, &cmd_checksum,
-                                                 &cmd_pack, &cmd_synth, &cmd_info, &cmd_cache,  NULL};
+static const struct command *const commands[] = {&cmd_ls,   &cmd_bench,  &cmd_show, &cmd_verify, &cmd_checksum,
+                                                 &cmd_pack, &cmd_unpack, &cmd_cat,  &cmd_index,  &cmd_synth,
+                                                 &cmd_info, &cmd_cache,  NULL};
 
 static const struct command *find(const char *name)
 {

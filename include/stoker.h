@@ -514,6 +514,19 @@ STK_API int64_t stk_source_label(const stk_source *s, int64_t sample);      /* -
 /* As the user would type it; below the source's own folder. Both as stk_path. */
 STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n);
 STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);
+/* The sample of a key, or -1; goes over all keys. */
+STK_API int64_t stk_source_find(const stk_source *s, const char *key);
+/* What is stored of a sample, field by field: bytes as they are (a picture is not decoded), numbers as numbers. What it
+ * lends lives during the call; non-zero stops. */
+STK_API int stk_source_cells(stk_source *s, int64_t sample,
+                             int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c), void *user,
+                             stk_error *e);
+/* How it was found: kind, samples, bytes, index; needs no file but the index. */
+STK_API void stk_source_overview_sized(const stk_source *s, stk_overview *v, size_t size);
+static inline void stk_source_overview(const stk_source *s, stk_overview *v)
+{
+    stk_source_overview_sized(s, v, sizeof *v);
+}
 /* The whole picture, 3 bytes a pixel, in memory that stk_free gives back. */
 STK_API int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
                                stk_error *e);
@@ -600,6 +613,32 @@ static inline int stk_pack(const stk_options *o, const stk_pack_options *p, stk_
 {
     return stk_pack_sized(o, sizeof *o, p, sizeof *p, r, sizeof *r, e);
 }
+
+typedef struct stk_unpack_options {
+    const char *out; /* a folder; made if need be */
+    int force;       /* write over files that are there with other bytes */
+    int threads;     /* 0: what affinity and cgroup allow */
+    /* From any thread, one at a time, for every file: its name, and why it is not there (NULL: it is); may be NULL.
+     * Non-zero stops. */
+    int (*each)(void *user, const char *name, const char *reason, int64_t bytes);
+    void *user;
+} stk_unpack_options;
+
+/* The files that tar shards hold, given as a pack, a file or a pattern: of a pack under the names they had, byte for
+ * byte where they were kept. None is written outside of the folder. What is there already with the same bytes stays.
+ * STK_EDATA when some could not be had; the rest is there. r, which may be NULL, counts files as samples. */
+STK_API int stk_unpack_sized(const char *pack, const stk_unpack_options *o, size_t o_size, stk_pack_report *r,
+                             size_t r_size, stk_error *e);
+static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_pack_report *r, stk_error *e)
+{
+    return stk_unpack_sized(pack, o, sizeof *o, r, sizeof *r, e);
+}
+
+/* Reads every file of a pack and compares its checksum with that in stoker.json: each() gets its name, its bytes and
+ * what is wrong (NULL: nothing); non-zero stops. *files: how many there are, 0: it is no pack. */
+STK_API int stk_pack_check(const char *pack,
+                           int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
+                           int64_t *files, stk_error *e);
 
 /* ------------------------------------------------------------------ the library */
 

@@ -7,12 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "loader.h"
-
-struct stk_source {
-    stk_options options; /* its pointers are not used after open */
-    struct source *source;
-};
+#include "browse.h"
 
 int stk_source_open_sized(stk_source **out, const stk_options *o, size_t size, stk_error *e)
 {

@@ -97,15 +97,17 @@ static const char *suffix_of(stk_kind k)
     return k == STK_TEXT ? ".txt" : k == STK_JSON ? ".json" : "";
 }
 
-/* A field that was read into a cell; one that the sample has not is left out. */
-static int add_cell(const struct field *f, const struct cell *c, struct packed *out, stk_error *e)
+/* A field that was read into a cell; one that the sample has not is left out. Where samples have keys, names of
+ * fields are what stands behind them already. */
+static int add_cell(const struct packer *p, const struct field *f, const struct cell *c, struct packed *out,
+                    stk_error *e)
 {
     if (!c->bytes)
         return STK_OK;
     if (c->dtype)
         return add_numbers(out, f->name, c->dtype, c->ndim, c->shape, c->bytes, c->n) ? STK_OK : no_memory(c->n, e);
     char name[PACKED_NAME];
-    plain_name(f->name, suffix_of(f->what), name, sizeof name);
+    plain_name(f->name, source_keyed(p->source) ? "" : suffix_of(f->what), name, sizeof name);
     struct packed_field *to = packer_field(out, name, c->bytes, c->n);
     if (!to)
         return no_memory(c->n, e);
@@ -139,7 +141,7 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
     if (is_label(of))
         return out->label >= 0 ? add_label(out, e) : STK_OK;
     if (of->column >= 0)
-        return add_cell(of, &d->reading.cells[f], out, e);
+        return add_cell(p, of, &d->reading.cells[f], out, e);
     return add_copied(p, d, of, f, out, e);
 }
 
@@ -172,9 +174,15 @@ int packer_key(struct packer *p, struct packed *s, stk_error *e)
 {
     char name[4096];
     s->key.len = 0;
-    if (!p->names)
+    if (!p->names && !source_keyed(p->source))
         return buf_printf(&s->key, "%09" PRId64, s->sample) ? no_memory(16, e) : STK_OK;
-    if (source_key(p->source, s->sample, name, sizeof name) >= sizeof name)
+    const size_t n = source_key(p->source, s->sample, name, sizeof name);
+    if (n >= sizeof name)
         return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes", sizeof name);
-    return keys_make(&p->keys, name, suffix_at(name), &s->key) ? no_memory(sizeof name, e) : STK_OK;
+    int rc;
+    if (source_keyed(p->source) && source_packed(p->source))
+        rc = buf_printf(&s->key, "%s", name) || keys_note(&p->keys, name);
+    else
+        rc = keys_make(&p->keys, name, source_keyed(p->source) ? n + 1 : suffix_at(name), &s->key);
+    return rc ? no_memory(sizeof name, e) : STK_OK;
 }

@@ -233,7 +233,7 @@ int packer_open(struct packer *p, stk_error *e)
     p->report.resumed = p->target.written;
     if (rc == STK_OK && !p->target.complete)
         rc = open_benches(p, e);
-    if (rc == STK_OK && !p->target.complete && p->names)
+    if (rc == STK_OK && !p->target.complete)
         rc = repeat_keys(p, e);
     return rc;
 }

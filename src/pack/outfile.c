@@ -116,8 +116,7 @@ int outfile_write(int dir, const char *name, const void *bytes, size_t n, stk_er
     return rc;
 }
 
-static int sum_up(int fd, uint8_t *block, struct outfile *o, int (*more)(void *user, int64_t bytes), void *user,
-                  stk_error *e)
+static int sum_up(int fd, uint8_t *block, struct outfile *o, stk_error *e)
 {
     for (;;) {
         size_t n = 0;
@@ -133,15 +132,12 @@ static int sum_up(int fd, uint8_t *block, struct outfile *o, int (*more)(void *u
         }
         o->sum = n ? hash_bytes(block, n, o->sum) : o->sum;
         o->bytes += (int64_t)n;
-        if (more && more(user, (int64_t)n))
-            return error_set(e, STK_STOPPED, "verify", "stopped");
         if (n < OUTFILE_BLOCK)
             return STK_OK;
     }
 }
 
-int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, int (*more)(void *user, int64_t bytes),
-                  void *user, stk_error *e)
+int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, stk_error *e)
 {
     struct outfile o = {.dir = dir};
     snprintf(o.name, sizeof o.name, "%s", name);
@@ -149,7 +145,7 @@ int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, int 
     if (!block)
         return error_nomem(e, "verify", OUTFILE_BLOCK);
     const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    const int rc = fd < 0 ? failed(&o, errno, "cannot open it", e) : sum_up(fd, block, &o, more, user, e);
+    const int rc = fd < 0 ? failed(&o, errno, "cannot open it", e) : sum_up(fd, block, &o, e);
     if (fd >= 0)
         close(fd);
     free(block);

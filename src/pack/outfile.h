@@ -36,8 +36,7 @@ void outfile_done(struct outfile *o);
 
 /* Writes a small file in one go. */
 int outfile_write(int dir, const char *name, const void *bytes, size_t n, stk_error *e);
-/* Reads all of a file and says its size and checksum; stops when more() returns non-zero, with STK_STOPPED. */
-int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, int (*more)(void *user, int64_t bytes),
-                  void *user, stk_error *e);
+/* Reads all of a file and says its size and checksum. */
+int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, stk_error *e);
 
 #endif

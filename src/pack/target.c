@@ -232,7 +232,7 @@ static int begin(struct target *t, stk_error *e)
 {
     bool others = false;
     int rc = look_around(t, t->o.force, &others, e);
-    if (rc == STK_OK && others && !t->o.force && !t->o.plain)
+    if (rc == STK_OK && others && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
                        "has other files in it: give a new folder, or --force to write beside them");
     if (rc == STK_OK)

@@ -37,7 +37,6 @@ struct target_options {
     int64_t shard_size, samples;
     const char *recipe;
     bool force; /* what a pack with another recipe has left there goes */
-    bool plain; /* names of a folder's files are those of the keys: for unpacking */
     const char *const *classes;
     int n_classes;
     uint64_t fingerprint;

@@ -114,6 +114,12 @@ static size_t without_packing(const char *path)
     return ends_with(path, ".gz") ? n - 3 : ends_with(path, ".zst") ? n - 4 : n;
 }
 
+const struct container *container_of(const char *prefix)
+{
+    const struct container *c = by_prefix(prefix);
+    return c && strcmp(c->prefix, prefix) == 0 ? c : NULL;
+}
+
 static const struct container *by_suffix(const char *path)
 {
     const size_t packing = without_packing(path), n = path[packing] ? packing : without_number(path);
@@ -341,6 +347,8 @@ static int look(struct recognised *r, bool settled, stk_error *e)
     if (settled)
         return STK_OK;
     r->form = SOURCE_FOLDER;
+    if (folder && pack_folder_is(r->path))
+        return pack_folder(r, e);
     return folder ? STK_OK : recognise_file(r, e);
 }
 
@@ -384,6 +392,7 @@ int recognise(const char *source, struct recognised *r, stk_error *e)
 void recognised_done(struct recognised *r)
 {
     names_done(&r->paths);
+    names_done(&r->classes);
     free(r->query);
     free(r->own);
     *r = (struct recognised){0};

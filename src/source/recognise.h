@@ -31,12 +31,21 @@ struct recognised {
     const char *path;                  /* without the prefix, as it was given; for containers the pattern */
     const struct container *container; /* where form is SOURCE_CONTAINER */
     struct names paths;                /* its files */
+    struct names classes;              /* of a pack: their names */
+    bool packed;                       /* it is one */
     char *query, *own;                 /* what stood behind the ?; the path where it had one */
 };
 
 /* r->path is told in any case, of which only recognised_done may forget. */
 int recognise(const char *source, struct recognised *r, stk_error *e);
 void recognised_done(struct recognised *r); /* also zeroed */
+
+/* A container by its prefix, with the colon; NULL: none. */
+const struct container *container_of(const char *prefix);
+
+/* Whether a folder is a pack; and which container its files are. */
+bool pack_folder_is(const char *folder);
+int pack_folder(struct recognised *r, stk_error *e);
 
 /* The files that a pattern with {000..127}, {a,b}, * ? [] names, in order; one that names nothing is an error. */
 int pattern_files(const char *pattern, struct names *out, stk_error *e);

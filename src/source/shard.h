@@ -50,6 +50,7 @@ struct source {
     struct names classes; /* those that were given */
     int n_classes;        /* those that there are */
     char *place;          /* NULL: nowhere */
+    bool keyed, packed;   /* samples have keys of their own, as groups of files have; that packing gave them */
     void *state;          /* of the kind */
     const int64_t *parts; /* first samples of those joined, and the end; NULL: none */
     int n_parts;

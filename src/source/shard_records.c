@@ -496,6 +496,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
     int rc = records_find(&d->index, f, s, o, paths, &d->tally, e);
     if (rc != STK_OK)
         return rc;
+    s->keyed = f->groups && d->index.key_at;
     s->count = (int64_t)d->index.head->n;
     if (s->count == 0)
         return error_set(e, STK_EUSAGE, "open", "there are no samples in it");

@@ -37,9 +37,21 @@ static int take_classes(struct source *s, const struct source_options *o, stk_er
     return STK_OK;
 }
 
-static int open_recognised(struct source *s, const struct source_options *o, const struct recognised *r, stk_error *e)
+/* The names that a pack has kept, unless others were given. */
+static void take_found_classes(struct source *s, struct recognised *r)
+{
+    if (s->classes.n > 0 || r->classes.n == 0)
+        return;
+    s->classes = r->classes;
+    s->n_classes = (int)s->classes.n;
+    r->classes = (struct names){0};
+}
+
+static int open_recognised(struct source *s, const struct source_options *o, struct recognised *r, stk_error *e)
 {
     if (r->form == SOURCE_CONTAINER) {
+        take_found_classes(s, r);
+        s->packed = r->packed;
         const int rc = r->container->open(s, o, &r->paths, r->query, e);
         if (rc != STK_OK && !e->path[0])
             error_at(e, r->path, -1);
@@ -258,6 +270,16 @@ size_t source_path(const struct source *s, int64_t i, char *buf, size_t n)
 size_t source_key(const struct source *s, int64_t i, char *buf, size_t n)
 {
     return s->ops->key(s, i, buf, n);
+}
+
+bool source_keyed(const struct source *s)
+{
+    return s->keyed;
+}
+
+bool source_packed(const struct source *s)
+{
+    return s->packed;
 }
 
 int64_t source_label(const struct source *s, int64_t i)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_cat.c -- stoker cat: one sample, field by field.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "file.h"
+#include "json.h"
+#include "out.h"
+#include "table.h"
+#include "value.h"
+
+struct printing {
+    const struct args *a;
+    struct table table;
+    struct json json;
+    int found;
+    int end;
+};
+
+static const char *kind_name(stk_kind k, const stk_cell *c)
+{
+    static const char *const names[] = {"", "image", "int", "float", "tensor", "bytes", "text", "json"};
+    return c->bytes ? names[k] : "missing";
+}
+
+static const char *dtype_words(stk_dtype t)
+{
+    static const char *const names[] = {"",       "float32", "float16", "bfloat16", "uint8",  "int8",    "int16",
+                                        "uint16", "int32",   "uint32",  "int64",    "uint64", "float64", "bool"};
+    return names[t];
+}
+
+static void shape_text(const stk_cell *c, char *buf, size_t n)
+{
+    size_t at = (size_t)snprintf(buf, n, "%s(", dtype_words(c->dtype));
+    for (int i = 0; i < c->ndim && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%" PRId64, i ? ", " : "", c->shape[i]);
+    if (at < n)
+        snprintf(buf + at, n - at, ")");
+}
+
+/* The first of it, on a line. */
+static void glance(stk_kind kind, const stk_cell *c, char *buf, size_t n)
+{
+    int64_t whole;
+    buf[0] = 0;
+    if (!c->bytes)
+        return;
+    if (c->dtype == STK_INT64 && c->n == sizeof whole) {
+        memcpy(&whole, c->bytes, sizeof whole);
+        snprintf(buf, n, "%" PRId64, whole);
+    } else if (!c->dtype && (kind == STK_TEXT || kind == STK_JSON || kind == STK_INT || kind == STK_FLOAT)) {
+        const int k = c->n < 60 ? (int)c->n : 60;
+        snprintf(buf, n, "%.*s%s", k, (const char *)c->bytes, (size_t)k < c->n ? " …" : "");
+        for (char *p = buf; *p; p++)
+            if ((unsigned char)*p < 0x20)
+                *p = ' ';
+    }
+}
+
+/* Bytes as they are: to a file, or to stdout where that is no terminal. */
+static int give(struct printing *p, const stk_cell *c)
+{
+    stk_error e;
+    if (p->a->output) {
+        const int rc = file_write(p->a->output, c->bytes, c->n, &e);
+        return rc == STK_OK ? END_GOOD : out_fail("cat", rc, &e);
+    }
+    return fwrite(c->bytes, 1, c->n, stdout) == c->n ? END_GOOD : END_MACHINE;
+}
+
+static int each(void *user, const char *name, stk_kind kind, const stk_cell *c)
+{
+    struct printing *p = user;
+    char seen[128], shape[160] = "";
+    if (p->a->pack.field) {
+        if (strcmp(p->a->pack.field, name) != 0)
+            return 0;
+        p->found = 1;
+        if (c->bytes)
+            p->end = give(p, c);
+        else
+            out_say("cat", "this sample has no %s", name);
+        return 1;
+    }
+    glance(kind, c, seen, sizeof seen);
+    if (c->dtype)
+        shape_text(c, shape, sizeof shape);
+    if (p->a->json) {
+        json_open(&p->json, NULL, '{');
+        json_text(&p->json, "name", name);
+        json_text(&p->json, "kind", kind_name(kind, c));
+        json_text(&p->json, "type", c->dtype ? shape : NULL);
+        json_int(&p->json, "bytes", (int64_t)c->n);
+        json_text(&p->json, "value", seen[0] ? seen : NULL);
+        json_close(&p->json, '}');
+    } else {
+        table_row(&p->table, name, kind_name(kind, c), c->dtype ? shape : "", out_count((int64_t)c->n).s, seen, NULL);
+    }
+    return 0;
+}
+
+/* By number, where it is one, and else by key. */
+static int64_t find(const stk_source *s, const char *word)
+{
+    int64_t i;
+    if (value_int64(word, 0, INT64_MAX, &i) == 0)
+        return i;
+    return stk_source_find(s, word);
+}
+
+static int print(struct printing *p, stk_source *s, int64_t sample)
+{
+    char path[4096], key[4096];
+    stk_error e = {.sample = -1};
+    stk_source_path(s, sample, path, sizeof path);
+    stk_source_key(s, sample, key, sizeof key);
+    const int whole = !p->a->pack.field;
+    if (whole && p->a->json) {
+        json_open(&p->json, NULL, '{');
+        json_int(&p->json, "sample", sample);
+        json_text(&p->json, "path", path);
+        json_text(&p->json, "key", key);
+        json_open(&p->json, "fields", '[');
+    } else if (whole) {
+        printf("sample %" PRId64 "  ", sample);
+        out_name(stdout, path);
+        putchar('\n');
+        table_head(&p->table, "<field", "<kind", "<type", ">bytes", "<value", NULL);
+    }
+    const int rc = stk_source_cells(s, sample, each, p, &e);
+    if (whole && !p->a->json)
+        table_print(&p->table, stdout);
+    if (rc != STK_OK)
+        p->end = out_fail("cat", rc, &e);
+    if (whole && p->a->json) {
+        json_close(&p->json, ']');
+        out_json_error(&p->json);
+        json_close(&p->json, '}');
+    }
+    return p->end;
+}
+
+static int run(struct args *a)
+{
+    struct printing p = {.a = a, .json = {.f = stdout}};
+    stk_source *s;
+    stk_error e = {.sample = -1};
+    const int rc = stk_source_open(&s, &a->o, &e);
+    if (rc != STK_OK)
+        return out_fail("cat", rc, &e);
+    const int64_t sample = find(s, a->second);
+    if (sample < 0 || sample >= stk_source_count(s)) {
+        out_say("cat", "there is no sample '%s'; there are %s, by number from 0 or by key", a->second,
+                out_count(stk_source_count(s)).s);
+        p.end = END_USAGE;
+    } else if (a->output && !a->pack.field) {
+        out_say("cat", "-o takes one field: --field image, say");
+        p.end = END_USAGE;
+    } else {
+        p.end = print(&p, s, sample);
+    }
+    if (a->pack.field && p.end == END_GOOD && !p.found) {
+        char fields[2048];
+        stk_source_fields(s, fields, sizeof fields);
+        out_say("cat", "there is no field %s; there are %s", a->pack.field, fields);
+        p.end = END_USAGE;
+    }
+    stk_source_close(s);
+    return p.end;
+}
+
+static const struct args_option options[] = {
+    {"field", 0, ARGS_TEXT, 0, offsetof(struct args, pack.field), 0, 0, NULL, "NAME",
+     "the bytes of this field, as they are stored, to stdout", "a table of all"},
+    {"output", 'o', ARGS_TEXT, 0, offsetof(struct args, output), 0, 0, NULL, "FILE", "write them there", "stdout"},
+    {0},
+};
+
+static const char *const examples[] = {
+    "stoker cat packed 17",
+    "what is stored of sample 17: its fields, their kinds and sizes",
+    "stoker cat packed n01443537_goldfish/n01443537_10025",
+    "the same by key, as `stoker ls` and errors name it",
+    "stoker cat shards.tar 17 --field image -o picture.jpg",
+    "the picture's own bytes, into a file",
+    NULL,
+};
+
+const struct command cmd_cat = {
+    .name = "cat",
+    .operand = "SRC",
+    .second = "SAMPLE",
+    .both = 1,
+    .summary = "one sample: what is stored of it",
+    .about =
+        "Shows the fields of one sample as the source has them, before any decoding; SAMPLE is its number, from 0, "
+        "or its key. With --field the bytes of one of them, as they are.",
+    .groups = FOR_SOURCE | FOR_JSON,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

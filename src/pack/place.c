@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place.c -- files below a folder, under names from outside.
+ */
+#include "pack/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "pack/keys.h"
+
+enum { STEP = 1 << 18 };
+
+static int failed(const char *name, int why, const char *what, stk_error *e)
+{
+    const int rc = error_os(e, why, "write", "%s", what);
+    error_at(e, name, -1);
+    return rc;
+}
+
+/* The folder below dir that the next part of a name is, made if need be; dir is closed. -1: errno tells. */
+static int step_into(int dir, const char *part, size_t n)
+{
+    char name[256];
+    memcpy(name, part, n); /* keys_is_safe has seen to its length */
+    name[n] = 0;
+    int next = -1, why = 0;
+    if (mkdirat(dir, name, 0777) && errno != EEXIST)
+        why = errno;
+    else if ((next = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        why = errno;
+    close(dir);
+    errno = why;
+    return next;
+}
+
+/* The folder that a name lies in, and *last, the name within it. -1: errno tells. */
+static int open_folder(int root, const char *name, const char **last)
+{
+    int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    const char *p = name;
+    for (size_t n = strcspn(p, "/"); dir >= 0 && p[n]; n = strcspn(p, "/")) {
+        dir = step_into(dir, p, n);
+        p += n + 1;
+    }
+    *last = p;
+    return dir;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+/* A piece of the content, in memory or read into `to`; NULL: it cannot be read. */
+static const uint8_t *piece(const struct content *c, int64_t at, size_t n, uint8_t *to)
+{
+    if (c->bytes)
+        return c->bytes + at;
+    return file_read_at(c->fd, to, n, c->at + at) ? to : NULL;
+}
+
+static bool same_bytes(int fd, const struct content *c)
+{
+    uint8_t *there = malloc(2 * (size_t)STEP);
+    bool same = there != NULL;
+    for (int64_t at = 0; same && at < c->n; at += STEP) {
+        const size_t n = c->n - at < STEP ? (size_t)(c->n - at) : STEP;
+        const uint8_t *want = piece(c, at, n, there + STEP);
+        same = want && file_read_at(fd, there, n, at) && memcmp(there, want, n) == 0;
+    }
+    free(there);
+    return same;
+}
+
+/* 1: the same bytes are there; 0: nothing is; -1: something else is. */
+static int look(int dir, const char *name, const struct content *c)
+{
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 : -1;
+    if (!S_ISREG(st.st_mode) || st.st_size != c->n)
+        return -1;
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const bool same = fd >= 0 && same_bytes(fd, c);
+    if (fd >= 0)
+        close(fd);
+    return same ? 1 : -1;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* 0, or the errno. The system copies where it can. */
+static int copy(int fd, const struct content *c)
+{
+    int64_t done = 0;
+    off_t from = (off_t)c->at, to = 0;
+    while (!c->bytes && done < c->n) {
+        const ssize_t k = copy_file_range(c->fd, &from, fd, &to, (size_t)(c->n - done), 0);
+        if (k <= 0)
+            break;
+        done += k;
+    }
+    uint8_t *room = c->bytes || done == c->n ? NULL : malloc(STEP);
+    int why = 0;
+    while (done < c->n && !why) {
+        const size_t n = c->bytes ? (size_t)(c->n - done) : c->n - done < STEP ? (size_t)(c->n - done) : STEP;
+        const uint8_t *p = c->bytes || room ? piece(c, done, n, room) : NULL;
+        why = p ? file_write_at(fd, p, n, done) : room || c->bytes ? EIO : ENOMEM;
+        done += (int64_t)n;
+    }
+    free(room);
+    return why;
+}
+
+static int write_new(int dir, const char *last, const struct content *c)
+{
+    char temp[40];
+    snprintf(temp, sizeof temp, ".stoker-%016" PRIx64 ".part", hash_bytes(last, strlen(last), 0));
+    unlinkat(dir, temp, 0);
+    const int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    int why = copy(fd, c);
+    if (close(fd) && !why)
+        why = errno;
+    if (!why && renameat(dir, temp, dir, last))
+        why = errno;
+    if (why)
+        unlinkat(dir, temp, 0);
+    return why;
+}
+
+int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e)
+{
+    if (!keys_is_safe(name)) {
+        const int rc = error_set(e, STK_EDATA, "write", "this name would leave the folder, or is none: left out");
+        error_at(e, name, -1);
+        return rc;
+    }
+    const char *last;
+    const int dir = open_folder(root, name, &last);
+    if (dir < 0)
+        return failed(name, errno, "cannot make its folder", e);
+    const int there = look(dir, last, c);
+    const int why = there == 1 ? 0 : there < 0 && !force ? EEXIST : write_new(dir, last, c);
+    close(dir);
+    if (why == EEXIST && !force)
+        return failed(name, why, "something else is there already; --force writes over it", e);
+    return why ? failed(name, why, "cannot write it", e) : STK_OK;
+}

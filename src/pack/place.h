@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place.h -- files below a folder, under names from outside: they never leave it.
+ *
+ * Every folder on the way is opened without following links, and a name that would lead elsewhere is refused. A file
+ * is whole or not there. One that is there already with the same bytes stays; with others it is an error, unless it is
+ * to be written over.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stoker.h"
+
+/* What a file is to hold: bytes in memory, or a stretch of another file. */
+struct content {
+    const uint8_t *bytes; /* NULL: fd */
+    int fd;
+    int64_t at, n;
+};
+
+int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack_check.c -- whether the files of a pack are as they were written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/note.h"
+#include "pack/outfile.h"
+#include "pack/target.h"
+
+struct checking {
+    int dir;
+    int (*each)(void *user, const char *name, const char *reason, int64_t bytes);
+    void *user;
+};
+
+/* One file; non-zero: that was enough. */
+static int check_one(const struct checking *c, struct note_value v, struct buf *name)
+{
+    int64_t bytes = 0, found = 0;
+    uint64_t sum = 0, is = 0;
+    char reason[160] = "";
+    stk_error e = {0};
+    name->len = 0;
+    if (!note_get_text(note_find(v, "name"), name) || !note_get_int(note_find(v, "bytes"), &bytes) ||
+        !note_get_hex(note_find(v, "checksum"), &sum))
+        return c->each(c->user, target_note, "a file is not described as it should be", 0);
+    const char *file = (const char *)name->data;
+    if (outfile_check(c->dir, file, &found, &is, &e) != STK_OK)
+        snprintf(reason, sizeof reason, "%.150s", e.reason);
+    else if (found != bytes)
+        snprintf(reason, sizeof reason, "has %lld bytes, and %lld were written", (long long)found, (long long)bytes);
+    else if (is != sum)
+        snprintf(reason, sizeof reason, "its checksum is %016llx, and %016llx was written", (unsigned long long)is,
+                 (unsigned long long)sum);
+    return c->each(c->user, file, reason[0] ? reason : NULL, found);
+}
+
+static int check_all(const struct checking *c, const struct buf *text, int64_t *files, stk_error *e)
+{
+    const struct note_value note = note_document(text->data, text->len);
+    struct buf name = {0};
+    int64_t version;
+    int stopped = 0;
+    if (!note_get_int(note_find(note, "stoker_pack"), &version))
+        return STK_OK;
+    for (struct note_value v = note_first(note_find(note, "shards")); v.p && !stopped; v = note_next(v)) {
+        stopped = check_one(c, v, &name);
+        ++*files;
+    }
+    buf_done(&name);
+    return stopped ? error_set(e, STK_STOPPED, "verify", "stopped") : STK_OK;
+}
+
+int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, const char *reason, int64_t bytes),
+                   void *user, int64_t *files, stk_error *e)
+{
+    enum { MOST = 256 << 20 };
+    struct buf text = {0};
+    struct stat st;
+    *files = 0;
+    const int dir = open(pack, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = dir < 0 ? -1 : openat(dir, target_note, O_RDONLY | O_CLOEXEC);
+    int rc = STK_OK;
+    if (fd >= 0 && (fstat(fd, &st) || st.st_size > MOST || buf_reserve(&text, (size_t)st.st_size + 1) ||
+                    !file_read_at(fd, text.data, (size_t)st.st_size, 0)))
+        rc = error_os(e, EIO, "verify", "its stoker.json cannot be read");
+    if (rc == STK_OK && fd >= 0) {
+        text.len = (size_t)st.st_size;
+        rc = check_all(&(struct checking){dir, each, user}, &text, files, e);
+    }
+    buf_done(&text);
+    if (fd >= 0)
+        close(fd);
+    if (dir >= 0)
+        close(dir);
+    return rc;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack_folder.c -- a folder that was packed: its stoker.json says which files in it are the samples, and their classes.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/note.h"
+#include "source/recognise.h"
+
+static int open_below(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+bool pack_folder_is(const char *folder)
+{
+    static const char *const names[] = {"stoker.json", ".stoker-pack.journal"};
+    bool found = false;
+    for (int i = 0; i < 2 && !found; i++) {
+        const int fd = open_below(folder, names[i]);
+        found = fd >= 0;
+        if (found)
+            close(fd);
+    }
+    return found;
+}
+
+static int read_note(const char *folder, struct buf *out, stk_error *e)
+{
+    enum { MOST = 256 << 20 };
+    struct stat st;
+    const int fd = open_below(folder, "stoker.json");
+    if (fd < 0)
+        return error_set(e, STK_EUSAGE, "open",
+                         "is a pack that is not finished: `stoker pack` with the same options goes on with it");
+    int rc = STK_OK;
+    if (fstat(fd, &st) || st.st_size > MOST || buf_reserve(out, (size_t)st.st_size + 1))
+        rc = error_set(e, STK_EIO, "open", "its stoker.json cannot be read");
+    else if (!file_read_at(fd, out->data, (size_t)st.st_size, 0))
+        rc = error_set(e, STK_EIO, "open", "its stoker.json cannot be read");
+    else
+        out->len = (size_t)st.st_size;
+    close(fd);
+    return rc;
+}
+
+static int damaged(stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged, or of another version");
+}
+
+static int take_classes(struct recognised *r, struct note_value list, stk_error *e)
+{
+    struct buf name = {0};
+    int rc = STK_OK;
+    for (struct note_value v = note_first(list); v.p && rc == STK_OK; v = note_next(v)) {
+        uint32_t number;
+        name.len = 0;
+        if (!note_get_text(v, &name))
+            rc = damaged(e);
+        else if (names_add(&r->classes, name.data, name.len, &number) < 0)
+            rc = error_nomem(e, "open", name.len);
+    }
+    buf_done(&name);
+    return rc;
+}
+
+/* Files of samples; a name that is not one of this very folder is none. */
+static int take_files(struct recognised *r, struct note_value list, stk_error *e)
+{
+    struct buf path = {0};
+    int rc = STK_OK;
+    for (struct note_value v = note_first(list); v.p && rc == STK_OK; v = note_next(v)) {
+        int64_t samples = 0;
+        uint32_t number;
+        path.len = 0;
+        if (buf_printf(&path, "%s/", r->path))
+            rc = error_nomem(e, "open", path.len);
+        const size_t start = path.len;
+        if (rc == STK_OK &&
+            (!note_get_text(note_find(v, "name"), &path) || path.len == start ||
+             strchr((const char *)path.data + start, '/') || !note_get_int(note_find(v, "samples"), &samples)))
+            rc = damaged(e);
+        if (rc == STK_OK && samples > 0 && names_add(&r->paths, path.data, path.len, &number) < 0)
+            rc = error_nomem(e, "open", path.len);
+    }
+    buf_done(&path);
+    return rc;
+}
+
+/* Labels of an array are an array beside it. */
+static int take_labels(struct recognised *r, stk_error *e)
+{
+    const int fd = open_below(r->path, "labels.npy");
+    if (fd < 0)
+        return STK_OK;
+    close(fd);
+    r->query = strdup("label=labels.npy");
+    return r->query ? STK_OK : error_nomem(e, "open", 1);
+}
+
+int pack_folder(struct recognised *r, stk_error *e)
+{
+    struct buf text = {0}, format = {0};
+    int rc = read_note(r->path, &text, e);
+    if (rc == STK_OK) {
+        const struct note_value v = note_document(text.data, text.len);
+        int64_t version = 0;
+        if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
+            !note_get_text(note_find(v, "format"), &format) || buf_printf(&format, ":"))
+            rc = damaged(e);
+        if (rc == STK_OK)
+            rc = take_classes(r, note_find(v, "classes"), e);
+        if (rc == STK_OK)
+            rc = take_files(r, note_find(v, "shards"), e);
+    }
+    if (rc == STK_OK) {
+        r->form = SOURCE_CONTAINER;
+        r->packed = true;
+        r->container = container_of((const char *)format.data);
+        if (!r->container || r->paths.n == 0)
+            rc = damaged(e);
+        else if (!r->container->open)
+            rc = error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
+        else if (strcmp((const char *)format.data, "npy:") == 0)
+            rc = take_labels(r, e);
+    }
+    buf_done(&text);
+    buf_done(&format);
+    return rc;
+}

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker unpack, cat, index, and verify of packs
+. "$(dirname "$0")/lib.sh"
+make_photos
+rm photos/.stoker-synth.json
+
+ends 0 "pack" "$stoker" pack photos plain --shard-size 40K
+ends 0 "a pack of a pack" "$stoker" pack plain again --shard-size 40K
+for f in plain/shard-*.tar; do cmp -s "$f" "again/${f#plain/}" || fail "a pack of a pack has the same bytes: $f"; done
+
+# Names that a tar would take for something else come back as they were.
+first=$(find photos -name '*.jpg' | sort | head -n 1)
+class=$(dirname "$first")
+for name in 'two.dots.jpg' 'same.jpg' 'same.png' '100%.jpg' 'UPPER.JPEG' 'ünï.jpg' '%41.jpg'; do cp "$first" "$class/$name"; done
+long=$class/$(printf 'long%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
+cp "$first" "$long.jpg"
+ends 0 "pack" "$stoker" pack photos kept --shard-size 64K
+ends 0 "unpack" "$stoker" unpack kept back
+diff -r photos back >diff.txt || fail "the files come back: $(head -n 1 diff.txt)"
+ends 0 "checksum of the folder" "$stoker" checksum photos --ops 'Resize((32, 32))'
+mv out folder.txt
+ends 0 "checksum of the pack" "$stoker" checksum kept --ops 'Resize((32, 32))'
+same out folder.txt "the pack reads as the folder does"
+
+# It goes on where it was stopped, and does not write over what is another's.
+rm "$(find back -name '*.jpg' | head -n 1)"
+ends 0 "unpack again" "$stoker" unpack kept back
+diff -r photos back >diff.txt || fail "what was missing is back"
+echo other >"back/${first#photos/}"
+ends 3 "another file is there" "$stoker" unpack kept back
+says err 'something else is there' "another file is there"
+[ "$(cat "back/${first#photos/}")" = other ] || fail "it is left alone"
+ends 0 "force" "$stoker" unpack kept back --force --json
+json out "unpack --json" 'd["complete"] and d["files"] == 32'
+diff -r photos back >diff.txt || fail "force writes over it"
+
+# Names that lead elsewhere.
+if command -v python3 >/dev/null; then
+  python3 - <<'PY'
+import io, tarfile
+with tarfile.open("evil.tar", "w") as t:
+    for name in ["../out-of-it.jpg", "/tmp/stoker-evil.jpg", "a/../../b.jpg", "link/x.jpg", "good/1.jpg", "./good/2.jpg"]:
+        m = tarfile.TarInfo(name)
+        m.size = 3
+        t.addfile(m, io.BytesIO(b"abc"))
+PY
+  mkdir target elsewhere && ln -s ../elsewhere target/link
+  "$stoker" unpack evil.tar target >out 2>err
+  [ "$(find . -name 'out-of-it*' | wc -l)" = 0 ] && [ ! -e /tmp/stoker-evil.jpg ] && [ ! -e b.jpg ] || fail "a file has left the target"
+  [ -z "$(ls elsewhere)" ] || fail "a link was followed"
+  says err 'out-of-it.jpg: this name would leave the folder' "what is refused is told"
+  [ -f target/good/1.jpg ] && [ -f target/good/2.jpg ] || fail "the others are there"
+fi
+ends 2 "a folder is no pack" "$stoker" unpack photos x
+says err 'holds no tar shards' "a folder is no pack"
+
+# One sample.
+ends 0 "cat" "$stoker" cat kept 0
+says out '^ *image +image' "the fields of a sample"
+ends 0 "cat --field" "$stoker" cat photos "${first#photos/}" --field image
+same out "$first" "the bytes of a field"
+ends 0 "cat -o" "$stoker" cat kept 0 --field image -o one.jpg
+[ -s one.jpg ] || fail "cat -o writes a file"
+ends 0 "cat --json" "$stoker" cat kept 3 --json
+json out "cat --json" '[f["name"] for f in d["fields"]] == ["image", "label"]'
+ends 2 "no such sample" "$stoker" cat kept 9999
+ends 2 "no such key" "$stoker" cat kept nothing
+ends 2 "no such field" "$stoker" cat kept 0 --field depth
+says err 'there is no field depth' "no such field"
+
+# The index, and what was written.
+sleep 1
+ends 0 "index" "$stoker" index kept --json
+ends 0 "index again" "$stoker" index kept --json
+json out "the index is found again" 'd["samples"] == 32 and d["kind"] == "tar shards"'
+ends 0 "verify" "$stoker" verify kept
+says err 'files as written' "checksums are proved"
+printf x | dd of=kept/shard-000001.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
+"$stoker" verify kept >out 2>err
+[ $? = 1 ] || fail "a flipped byte is found"
+says out 'kept/shard-000001.tar: its checksum' "the file is named"
+rm kept/stoker.json
+echo >kept/.stoker-pack.journal
+ends 2 "an unfinished pack" "$stoker" ls kept
+says err 'not finished' "an unfinished pack"
+finish
