@@ -111,4 +111,8 @@ PyObject *draw_sheet(PyObject *module, PyObject *args);
 extern PyType_Spec loader_spec, source_spec;
 PyObject *source_scan(PyObject *module, PyObject *args); /* goes over all samples */
 
+/* pack.c */
+PyObject *pack_source(PyObject *module, PyObject *args);
+PyObject *pack_undo(PyObject *module, PyObject *args);
+
 #endif

@@ -66,6 +66,10 @@ static PyMethodDef functions[] = {
     {"sheet", draw_sheet, METH_VARARGS,
      "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},
     {"scan", source_scan, METH_VARARGS, "scan(options, decode): (overview, findings)."},
+    {"pack", pack_source, METH_VARARGS,
+     "pack(options, out, to, as, quality, shard_size, resize_short, resize_long, baseline, force, begin, progress): "
+     "report."},
+    {"unpack", pack_undo, METH_VARARGS, "unpack(source, out, force, threads): report."},
     {0},
 };
 

@@ -32,6 +32,7 @@ from ._ops import (
     ToImage,
     ToTensor,
 )
+from ._pack import Packed, pack, unpack
 from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
 from ._source import Source
@@ -57,6 +58,7 @@ __all__ = [
     "NotFoundError",
     "Op",
     "PILToTensor",
+    "Packed",
     "Pad",
     "Padded",
     "Ragged",
@@ -74,6 +76,8 @@ __all__ = [
     "info",
     "ls",
     "mix",
+    "pack",
+    "unpack",
     "verify",
 ]
 

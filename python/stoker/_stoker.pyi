@@ -70,5 +70,21 @@ def sheet(
 def scan(
     options: dict[str, Any], decode: bool, /
 ) -> tuple[dict[str, Any], list[tuple[int, str, str, int, int, int, int, int, int, str, int]]]: ...
+def pack(
+    options: dict[str, Any],
+    out: Any,
+    to: int,
+    as_: int,
+    quality: int,
+    shard_size: int,
+    resize_short: int,
+    resize_long: int,
+    baseline: bool,
+    force: bool,
+    begin: Callable[[dict[str, Any]], bool] | None,
+    progress: Callable[[dict[str, Any]], bool] | None,
+    /,
+) -> dict[str, Any]: ...
+def unpack(source: Any, out: Any, force: bool, threads: int, /) -> dict[str, Any]: ...
 
 oddities: str  # words for the bits of `odd`, each with a semicolon

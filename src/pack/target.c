@@ -106,6 +106,8 @@ static bool read_small(int dir, const char *name, struct buf *out)
 static bool take_counts(struct target *t, struct note_value v)
 {
     t->complete = true;
+    for (struct note_value s = note_first(note_find(v, "shards")); s.p; s = note_next(s))
+        t->shards++;
     return note_get_int(note_find(v, "samples"), &t->written) && note_get_int(note_find(v, "left_out"), &t->bad) &&
            note_get_int(note_find(v, "bytes"), &t->bytes) && note_get_int(note_find(v, "source_bytes"), &t->bytes_in);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "base/hash.h"
 #include "source/io.h"
 #include "source/records_index.h"
@@ -28,6 +29,7 @@ struct shards {
     struct source_tally tally;
     uint64_t wanted; /* parts that fields are made of */
     int picture;     /* part; -1: none, or not a part of its own */
+    int pixels;      /* the part that is pixels as an array */
     void *state;     /* of the format */
     char kind[96];   /* where shards are packed */
 };
@@ -409,6 +411,20 @@ static void close_shards(struct source *s)
     s->state = NULL;
 }
 
+/* Pixels that lie in a part as an array. */
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+{
+    const int part = shards_of(s)->pixels;
+    struct record rec;
+    const int rc = read_parts(s, r, i, UINT64_C(1) << part, &rec, e);
+    if (rc != STK_OK)
+        return rc;
+    const struct cell c = {.bytes = rec.parts[part].bytes, .n = rec.parts[part].n};
+    struct field array = s->fields[f];
+    array.what = STK_TENSOR;
+    return field_store(&array, &c, to, e);
+}
+
 static const struct source_ops ops = {
     .close = close_shards,
     .path = path,
@@ -416,6 +432,7 @@ static const struct source_ops ops = {
     .label = label,
     .bytes = bytes,
     .read = read_sample,
+    .copy = copy,
     .identity = identity,
     .extent = extent,
     .lend = lend,
@@ -460,11 +477,28 @@ static int look_at_parts(const struct source *s, struct columns *c, stk_error *e
     return rc;
 }
 
+/* "npy" alone, of bytes that could be pixels, is the picture where there is no other. */
+static void find_pixels(struct columns *c)
+{
+    struct column *npy = NULL;
+    for (int i = 0; i < c->n; i++) {
+        if (c->of[i].kind == STK_IMAGE)
+            return;
+        if (strcmp(c->of[i].name, "npy") == 0)
+            npy = &c->of[i];
+    }
+    if (npy && npy->kind == STK_TENSOR && npy->dtype == STK_UINT8 && npy->ndim == 3 && npy->shape[0] > 0 &&
+        npy->shape[1] > 0 && (npy->shape[2] == 1 || npy->shape[2] == 3))
+        npy->kind = STK_IMAGE;
+}
+
 static int make_fields(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct shards *d = s->state;
     struct columns c = {.labels = d->index.label != NULL};
     int rc = d->format->look ? d->format->look(s, &c, e) : look_at_parts(s, &c, e);
+    if (d->format->groups)
+        find_pixels(&c);
     if (rc == STK_OK)
         rc = columns_bind(s, &c, o->fields, e);
     if (rc == STK_OK && d->format->ready)
@@ -475,6 +509,11 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
     for (int f = 0; f < s->n_fields && !d->format->parse; f++) {
         if (s->fields[f].column < 0)
             continue;
+        if (s->fields[f].kind == FIELD_PIXELS) { /* not read into a cell, but copied straight */
+            d->pixels = s->fields[f].column;
+            s->fields[f].column = -1;
+            continue;
+        }
         d->wanted |= UINT64_C(1) << s->fields[f].column;
         if (s->fields[f].kind == FIELD_ENCODED)
             d->picture = s->fields[f].column;

@@ -27,11 +27,11 @@ def absent(example):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name, photos):
+def test_examples(name, photos, tmp_path):
     if name in OPTIONAL:
         pytest.importorskip("torch", reason="torch is not installed")
     runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
-    names = {"photos": str(photos), "stoker": stoker}
+    names = {"photos": str(photos), "tmp": tmp_path, "stoker": stoker}
     without = set()
     for example in doctest.DocTestFinder().find(importlib.import_module(name), extraglobs=names):
         if absent(example):

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs are read by those whose formats they are: tarfile, webdataset, TensorFlow, h5py, NumPy, Pillow."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stoker
+
+OPS = "Resize(24) | CenterCrop(24)"
+
+
+def loaded(source, **options):
+    loader = stoker.Loader(source, OPS, batch_size=64, dtype="uint8", output="numpy", **options)
+    return next(iter(loader))
+
+
+def test_tarfile_and_classes(photos, tmp_path):
+    packed = stoker.pack(photos, tmp_path / "p", shard_size="4K")
+    assert packed.complete and packed.shards > 1
+    note = json.loads((tmp_path / "p/stoker.json").read_text())
+    assert note["classes"] == stoker.Source(photos).classes == stoker.Source(tmp_path / "p").classes
+    names = []
+    for shard in note["shards"]:
+        with tarfile.open(tmp_path / "p" / shard["name"]) as tar:
+            for member in tar:
+                data = tar.extractfile(member).read()
+                names.append(member.name)
+                if member.name.endswith(".png"):
+                    assert data == (Path(photos) / member.name).read_bytes()
+                else:
+                    assert note["classes"][int(data)] == member.name.split("/")[0]
+    assert len(names) == 2 * packed.samples
+    for a, b in zip(loaded(photos), loaded(tmp_path / "p"), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_webdataset(photos, tmp_path):
+    wds = pytest.importorskip("webdataset", reason="webdataset is not installed")
+    stoker.pack(photos, tmp_path / "p", shard_size="4K")
+    urls = sorted(str(p) for p in (tmp_path / "p").glob("*.tar"))
+    Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    samples = list(wds.WebDataset(urls, shardshuffle=False, empty_check=False).decode("rgb8"))
+    source = stoker.Source(photos)
+    assert [s["cls"] for s in samples] == list(source.labels)
+    for sample, path in zip(samples, source.paths, strict=True):
+        assert np.array_equal(sample["png"], np.asarray(Image.open(path).convert("RGB")))
+
+
+def test_shuffled_and_stopped(photos, tmp_path):
+    stoker.pack(photos, tmp_path / "a", shuffle=True, seed=3, shard_size="2K")
+    after = 1
+    while not (tmp_path / "b/stoker.json").exists():
+        stoker.pack(
+            photos, tmp_path / "b", shuffle=True, seed=3, shard_size="2K", progress=lambda r, n=after: r.samples < n
+        )
+        after += 16
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+    with pytest.raises(stoker.UsageError, match="seed=3"):
+        stoker.pack(photos, tmp_path / "b", shuffle=True, seed=4, shard_size="2K")
+
+
+def test_killed(noise, tmp_path):
+    code = f"import stoker; stoker.pack({str(noise)!r}, {str(tmp_path / 'k')!r}, resize='short=20', shard_size='8K')"
+    for i in range(10):
+        child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+        while not (tmp_path / "k").exists() and child.poll() is None:
+            pass
+        time.sleep(0.002 * i)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+    stoker.pack(noise, tmp_path / "k", resize="short=20", shard_size="8K")
+    stoker.pack(noise, tmp_path / "w", resize="short=20", shard_size="8K")
+    assert sorted(os.listdir(tmp_path / "k")) == sorted(os.listdir(tmp_path / "w"))
+    for file in (tmp_path / "w").iterdir():
+        assert file.read_bytes() == (tmp_path / "k" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize(("as_", "suffix"), [("png", "png"), ("webp", "webp"), ("jpeg", "jpg"), ("raw", "npy")])
+def test_forms(photos, tmp_path, as_, suffix):
+    Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    stoker.pack(photos, tmp_path / "p", OPS, as_=as_, quality=100)
+    want = loaded(photos).image.transpose(0, 2, 3, 1)
+    with tarfile.open(tmp_path / "p/shard-000000.tar") as tar:
+        members = [m for m in tar if m.name.endswith("." + suffix)]
+        assert len(members) == len(want)
+        for member, pixels in zip(members, want, strict=True):
+            data = io.BytesIO(tar.extractfile(member).read())
+            got = np.load(data) if as_ == "raw" else np.asarray(Image.open(data).convert("RGB"))
+            if as_ == "jpeg":
+                assert got.shape == pixels.shape
+            else:
+                assert np.array_equal(got, pixels)
+    if as_ != "jpeg":
+        assert np.array_equal(loaded(tmp_path / "p").image.transpose(0, 2, 3, 1), want)
+
+
+def test_resize_never_enlarges(photos, tmp_path):
+    Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    stoker.pack(photos, tmp_path / "small", resize="long=16")
+    stoker.pack(photos, tmp_path / "same", resize="short=1000")
+    with tarfile.open(tmp_path / "small/shard-000000.tar") as tar:
+        sizes = {Image.open(io.BytesIO(tar.extractfile(m).read())).size for m in tar if m.name.endswith(".png")}
+    assert sizes == {(16, 12)}
+    stoker.pack(photos, tmp_path / "kept")
+    assert (tmp_path / "same/shard-000000.tar").read_bytes() == (tmp_path / "kept/shard-000000.tar").read_bytes()
+
+
+def test_baseline_keeps_pixels_and_markers(tmp_path):
+    Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    (tmp_path / "set").mkdir()
+    pixels = np.random.default_rng(0).integers(0, 255, (50, 70, 3), np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for i, mode in enumerate(["RGB", "L", "CMYK"]):
+        Image.fromarray(pixels).convert(mode).save(tmp_path / f"set/{i}.jpg", progressive=True, exif=exif)
+    stoker.pack(tmp_path / "set", tmp_path / "p", baseline=True)
+    stoker.unpack(tmp_path / "p", tmp_path / "files")
+    for i in range(3):
+        a, b = Image.open(tmp_path / f"set/{i}.jpg"), Image.open(tmp_path / f"files/{i}.jpg")
+        assert "progressive" in a.info and "progressive" not in b.info
+        assert b.getexif()[0x0112] == 6
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_tensorflow(photos, tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    stoker.pack(photos, tmp_path / "p", to="tfrecord", shard_size="4K")
+    files = sorted(str(p) for p in (tmp_path / "p").glob("*.tfrecord"))
+    assert len(files) > 1
+    features = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/format": tf.io.FixedLenFeature([], tf.string),
+        "image/height": tf.io.FixedLenFeature([], tf.int64),
+        "image/width": tf.io.FixedLenFeature([], tf.int64),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+        "image/class/text": tf.io.FixedLenFeature([], tf.string),
+    }
+    source = stoker.Source(photos)
+    records = [tf.io.parse_single_example(r, features) for r in tf.data.TFRecordDataset(files)]
+    assert [int(r["image/class/label"]) for r in records] == list(source.labels)
+    for record, path in zip(records, source.paths, strict=True):
+        assert record["image/encoded"].numpy() == Path(path).read_bytes()
+        assert record["image/format"].numpy() == b"png"
+        assert tf.io.decode_png(record["image/encoded"]).shape[:2] == (record["image/height"], record["image/width"])
+    for a, b in zip(loaded(photos), loaded(tmp_path / "p", fields=("image", "label")), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_numpy(photos, tmp_path):
+    stoker.pack(photos, tmp_path / "p", OPS, to="npy")
+    want = loaded(photos)
+    images = np.load(tmp_path / "p/images.npy", mmap_mode="r")
+    assert np.array_equal(images, want.image.transpose(0, 2, 3, 1))
+    assert np.array_equal(np.load(tmp_path / "p/labels.npy"), want.label)
+    for a, b in zip(want, loaded(tmp_path / "p"), strict=True):
+        assert np.array_equal(a, b)
+    with pytest.raises(stoker.UsageError, match="all of them"):
+        stoker.pack(photos, tmp_path / "x", to="npy", on_error="skip")
+
+
+def test_folder(photos, tmp_path):
+    stoker.pack(photos, tmp_path / "p", to="folder")
+    assert stoker.ls(tmp_path / "p").fingerprint == stoker.ls(photos).fingerprint
+
+
+def test_a_random_op_is_named(photos, tmp_path):
+    with pytest.raises(stoker.UsageError, match="RandomCrop is random"):
+        stoker.pack(photos, tmp_path / "p", [stoker.RandomCrop(8)])
+    with pytest.raises(stoker.UsageError, match="short=256"):
+        stoker.pack(photos, tmp_path / "p", resize="256")
+    with pytest.raises(ZeroDivisionError):
+        stoker.pack(photos, tmp_path / "p", begin=lambda r: 1 / 0)
+    assert not (tmp_path / "p").exists()
