@@ -142,7 +142,7 @@ static int run(struct args *a)
 }
 
 static const struct args_word targets[] = {{"tar", STK_TO_TAR, 0},       {"tfrecord", STK_TO_TFRECORD, 0},
-                                           {"hdf5", STK_TO_HDF5, 1},     {"npy", STK_TO_NPY, 0},
+                                           {"hdf5", STK_TO_HDF5, 0},     {"npy", STK_TO_NPY, 0},
                                            {"folder", STK_TO_FOLDER, 0}, {0}};
 static const struct args_word forms[] = {{"keep", STK_AS_KEEP, 0},
                                          {"jpeg", STK_AS_JPEG, 0},

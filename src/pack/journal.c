@@ -37,8 +37,10 @@ static int append(struct journal *j, const char *text, stk_error *e)
 {
     struct buf line = {0};
     int rc = STK_OK;
-    if (buf_printf(&line, "%016" PRIx64 " %s\n", hash_bytes(text, strlen(text), 0), text))
-        rc = error_nomem(e, "write", strlen(text));
+    const size_t n = strlen(text);
+    if (buf_printf(&line, "%016" PRIx64 " ", hash_bytes(text, n, 0)) || buf_add(&line, text, n) ||
+        buf_add(&line, "\n", 1))
+        rc = error_nomem(e, "write", n);
     const int why = rc == STK_OK ? file_write_at(j->fd, line.data, line.len, j->end) : 0;
     if (why)
         rc = failed(why, "cannot write it", e);

@@ -24,7 +24,8 @@
 
 const char target_note[] = "stoker.json";
 
-static const struct target_format *const formats[] = {&target_tar, &target_tfrecord, &target_npy, &target_folder};
+static const struct target_format *const formats[] = {&target_tar, &target_tfrecord, &target_hdf5, &target_npy,
+                                                      &target_folder};
 
 /* ------------------------------------------------------------------ the note */
 
@@ -209,7 +210,7 @@ static int take_shards(struct target *t, stk_error *e)
 {
     int64_t good = 0;
     struct stat st;
-    for (; good < t->journal.n; good++) {
+    for (; good < t->journal.n && t->format->measure; good++) { /* all else begins anew */
         const struct shard_line *s = &t->journal.shards[good];
         if (fstatat(t->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) || st.st_size != s->bytes)
             break;
@@ -234,7 +235,8 @@ static int begin(struct target *t, stk_error *e)
 {
     bool others = false;
     int rc = look_around(t, t->o.force, &others, e);
-    if (rc == STK_OK && others && !t->o.force)
+    const bool begun = faccessat(t->dir, journal_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
                        "has other files in it: give a new folder, or --force to write beside them");
     if (rc == STK_OK)
@@ -302,6 +304,7 @@ static int add_to_shard(struct target *t, const struct packed *p, stk_error *e)
 
 int target_add(struct target *t, const struct packed *p, stk_error *e)
 {
+    t->touched = true;
     const int rc = t->format->measure ? add_to_shard(t, p, e) : t->format->write(t, p, e);
     if (rc != STK_OK)
         return rc;
@@ -344,7 +347,7 @@ void target_done(struct target *t)
         t->format->close(t);
     outfile_done(&t->file);
     buf_done(&t->made);
-    if (t->journal.open && t->journal.n == 0)
+    if (t->journal.open && t->journal.n == 0 && (t->format->measure || !t->touched))
         journal_remove(&t->journal); /* there is nothing to go on from */
     journal_done(&t->journal);
     if (t->open)

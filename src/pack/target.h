@@ -47,8 +47,8 @@ struct target {
     struct target_options o;
     int dir; /* used while `open` */
     int open;
-    bool complete; /* all was there already */
-    bool made_folder;
+    bool complete;             /* all was there already */
+    bool made_folder, touched; /* by this run */
     struct journal journal;
     struct outfile file;
     struct buf made;
@@ -69,6 +69,6 @@ void target_done(struct target *t);
 int64_t target_bytes(const struct target *t); /* written so far */
 
 extern const char target_note[]; /* the name of the note */
-extern const struct target_format target_tar, target_tfrecord, target_npy, target_folder;
+extern const struct target_format target_tar, target_tfrecord, target_hdf5, target_npy, target_folder;
 
 #endif

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import stoker
 
 OPS = "Resize(24) | CenterCrop(24)"
@@ -167,6 +166,28 @@ def test_numpy(photos, tmp_path):
         assert np.array_equal(a, b)
     with pytest.raises(stoker.UsageError, match="all of them"):
         stoker.pack(photos, tmp_path / "x", to="npy", on_error="skip")
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_h5py(photos, tmp_path, raw):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    try:
+        stoker.pack(photos, tmp_path / "p", OPS if raw else None, to="hdf5", as_="raw" if raw else "keep")
+    except stoker.Error as error:
+        if "no libhdf5" not in str(error):
+            raise
+        pytest.skip(str(error))
+    source, want = stoker.Source(photos), loaded(photos)
+    with h5py.File(tmp_path / "p/data.h5") as file:
+        assert list(file["labels"]) == list(source.labels)
+        assert list(file["labels"].attrs["classes"]) == source.classes
+        if raw:
+            assert np.array_equal(file["images"], want.image.transpose(0, 2, 3, 1))
+        else:
+            assert [bytes(b) for b in file["images"]] == [Path(p).read_bytes() for p in source.paths]
+    fields = {"image": "images", "label": "labels"}
+    for a, b in zip(want, loaded(tmp_path / "p", fields=fields), strict=True):
+        assert np.array_equal(a, b)
 
 
 def test_folder(photos, tmp_path):

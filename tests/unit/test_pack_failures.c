@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_pack_failures.c -- every allocation and every call to the system fails once while a folder is packed: full
+ * disks, read-only ones, no memory. Each run must end well or with an error in words; and the run after it goes on, and
+ * ends with the same bytes as one that never failed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stoker.h"
+#include "test.h"
+
+static atomic_int fail_in = -1, calls;
+static _Atomic(const char *) failing = "";
+
+static int fails(const char *kind)
+{
+    if (strcmp(kind, failing) != 0)
+        return 0;
+    calls++;
+    return atomic_fetch_sub(&fail_in, 1) == 0;
+}
+
+#define WRAP(kind, type, name, params, args, on_failure, error)                                                        \
+    type __real_##name params;                                                                                         \
+    type __wrap_##name params;                                                                                         \
+    type __wrap_##name params                                                                                          \
+    {                                                                                                                  \
+        if (fails(kind)) {                                                                                             \
+            errno = error;                                                                                             \
+            return on_failure;                                                                                         \
+        }                                                                                                              \
+        return __real_##name args;                                                                                     \
+    }
+
+WRAP("memory", void *, malloc, (size_t n), (n), NULL, ENOMEM)
+WRAP("memory", void *, calloc, (size_t n, size_t m), (n, m), NULL, ENOMEM)
+WRAP("memory", void *, realloc, (void *p, size_t n), (p, n), NULL, ENOMEM)
+WRAP("read", ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
+WRAP("read", ssize_t, pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
+WRAP("write", ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
+WRAP("write", ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
+WRAP("sync", int, fsync, (int fd), (fd), -1, EIO)
+WRAP("name", int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), -1, EROFS)
+WRAP("name", int, mkdir, (const char *p, mode_t mode), (p, mode), -1, EROFS)
+WRAP("name", int, mkdirat, (int d, const char *p, mode_t mode), (d, p, mode), -1, EROFS)
+WRAP("thread", int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), (t, a, f, x),
+     EAGAIN, EAGAIN)
+
+#define WRAP_OPEN(name, params, args)                                                                                  \
+    int __real_##name params;                                                                                          \
+    int __wrap_##name params;                                                                                          \
+    int __wrap_##name params                                                                                           \
+    {                                                                                                                  \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;                                                \
+        va_end(rest);                                                                                                  \
+        if (fails("open")) {                                                                                           \
+            errno = EMFILE;                                                                                            \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        return __real_##name args;                                                                                     \
+    }
+
+WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(openat, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
+WRAP_OPEN(openat64, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
+
+/* ------------------------------------------------------------------ the job */
+
+static char folder[] = "/tmp/stoker-pack-failures-XXXXXX";
+
+static int shell(const char *format, const char *a, const char *b)
+{
+    char command[600];
+    snprintf(command, sizeof command, format, folder, a, folder, b);
+    return system(command);
+}
+
+static void make_folder(void)
+{
+    static const char *const dirs[] = {"set", "set/a", "set/b"};
+    char path[200];
+    if (!mkdtemp(folder))
+        exit(1);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, dirs[i]);
+        mkdir(path, 0700);
+    }
+    for (int i = 0; i < 6; i++) {
+        uint8_t px[16 * 12 * 3];
+        for (size_t k = 0; k < sizeof px; k++)
+            px[k] = (uint8_t)(k * 7 + (size_t)i * 31);
+        void *bytes = NULL;
+        size_t n = 0;
+        if (stk_encode(px, 16, 12, 3, 48, &(stk_encode_options){.format = STK_PNG}, &bytes, &n, NULL) != STK_OK)
+            exit(77);
+        snprintf(path, sizeof path, "%s/set/%c/%d.png", folder, 'a' + i % 2, i);
+        FILE *f = fopen(path, "wb");
+        fwrite(bytes, 1, n, f);
+        fclose(f);
+        stk_free(bytes);
+    }
+}
+
+static int pack_to(const char *out, stk_to to, stk_error *e)
+{
+    char source[200], target[200];
+    snprintf(source, sizeof source, "%s/set", folder);
+    snprintf(target, sizeof target, "%s/%s", folder, out);
+    const stk_options o = {.source = source, .threads = 2, .cache_dir = "off", .ops = "Resize(8)", .memory = 64 << 20};
+    return stk_pack(&o, &(stk_pack_options){.out = target, .to = to, .shard_size = 3000}, NULL, e);
+}
+
+static void run_kind(const char *kind, stk_to to, int most)
+{
+    stk_error e;
+    shell("rm -rf %s/%s %s/%s", "whole", "parts");
+    CHECK_EQ(pack_to("whole", to, &e), STK_OK);
+    for (int n = 0; n < most; n++) {
+        memset(&e, 0, sizeof e);
+        calls = 0;
+        fail_in = n;
+        failing = kind;
+        int rc = pack_to("parts", to, &e);
+        failing = "";
+        const int reached = calls;
+        CHECK(rc == STK_OK || e.text[0]);
+        if (rc != STK_OK) {
+            rc = pack_to("parts", to, &e);
+            CHECK_EQ(rc, STK_OK);
+        }
+        const int same = shell("diff -r %s/%s %s/%s >/dev/null", "whole", "parts") == 0;
+        CHECK(same);
+        if (!same)
+            printf("  after the failure of %s number %d\n", kind, n);
+        if (to != STK_TO_TAR || n % 2)
+            shell("rm -rf %s/%s %s/%s", "parts", "parts");
+        if (n >= reached)
+            break;
+    }
+}
+
+static void memory(void)
+{
+    run_kind("memory", STK_TO_TAR, 400);
+}
+static void reads(void)
+{
+    run_kind("read", STK_TO_TAR, 100);
+}
+static void opens(void)
+{
+    run_kind("open", STK_TO_TAR, 100);
+}
+static void writes(void)
+{
+    run_kind("write", STK_TO_TAR, 100);
+    run_kind("write", STK_TO_TFRECORD, 100);
+    run_kind("write", STK_TO_NPY, 20);
+    run_kind("write", STK_TO_FOLDER, 100);
+}
+static void syncs(void)
+{
+    run_kind("sync", STK_TO_TAR, 100);
+}
+static void names(void)
+{
+    run_kind("name", STK_TO_TAR, 100);
+    run_kind("name", STK_TO_FOLDER, 100);
+}
+static void threads(void)
+{
+    run_kind("thread", STK_TO_TAR, 10);
+}
+
+int main(int argc, char **argv)
+{
+    make_folder();
+    const struct test_case cases[] = {T(memory), T(reads), T(opens), T(writes), T(syncs), T(names), T(threads)};
+    const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
+    shell("rm -rf %s/%s %s/%s", "", "");
+    return rc;
+}
