@@ -107,7 +107,7 @@ static uint64_t fingerprint(const struct packer *p)
 static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
 {
     static const char *const tos[] = {"", "tar", "tfrecord", "hdf5", "npy", "folder"};
-    static const char *const ass[] = {"", "keep", "jpeg", "webp", "png", "raw", "dct"};
+    static const char *const ass[] = {"", "keep", "jpeg", "webp", "png", "raw"};
     const stk_pack_options *h = &p->how;
     const stk_options *o = &p->options;
     struct buf *b = &p->recipe;
