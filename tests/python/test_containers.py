@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -21,6 +24,15 @@ from conftest import make_photos, pictures
 
 OPS = "RandomCrop(16) | RandomHorizontalFlip"
 PHOTOS = 30  # of each of two classes
+COMMAND = os.path.join(os.path.dirname(sys.executable), "stoker")
+
+
+def command(*words: object) -> str:
+    if not os.path.exists(COMMAND):
+        pytest.skip("the command is not beside this Python")
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def decoded(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -79,12 +91,12 @@ def write_zip(folder: Path, out: Path) -> str:
     return f"{out}/a.zip"
 
 
-def write_tfrecord(folder: Path, out: Path) -> str:
+def write_tfrecord(folder: Path, out: Path, packed: str = "") -> str:
     tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
     source = stoker.Source(folder)
     samples = list(zip(source.paths, source.labels, strict=True))
     for shard in range(3):
-        with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003") as file:
+        with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003", packed) as file:
             for path, label in samples[shard * 20 : shard * 20 + 20]:
                 picture = tf.train.BytesList(value=[Path(path).read_bytes()])
                 number = tf.train.Int64List(value=[int(label)])
@@ -121,6 +133,45 @@ def write_several_hdf5(folder: Path, out: Path) -> str:
     return f"hdf5:{out}/a*.h5?image=photo&label=y"
 
 
+def write_padded_hdf5(folder: Path, out: Path) -> str:
+    """Files as rows of bytes that are as long as the longest."""
+    h5py = pytest.importorskip("h5py")
+    files = [path.read_bytes() for path in files_of(folder)]
+    most = max(map(len, files))
+    rows = np.stack([np.frombuffer(file.ljust(most, b"\0"), np.uint8) for file in files])
+    with h5py.File(out / "a.h5", "w") as h:
+        h.create_dataset("image", data=rows, chunks=(1, most))
+        h["label"] = stoker.Source(folder).labels
+    return f"{out}/a.h5"
+
+
+def write_groups_of_hdf5(folder: Path, out: Path) -> str:
+    """A group for each sample."""
+    h5py = pytest.importorskip("h5py")
+    labels = stoker.Source(folder).labels
+    with h5py.File(out / "a.h5", "w") as h:
+        for i, path in enumerate(files_of(folder)):
+            h[f"{i:04}/image"] = np.frombuffer(path.read_bytes(), np.uint8)
+            h[f"{i:04}/label"] = labels[i]
+    return f"{out}/a.h5"
+
+
+def write_pack(folder: Path, out: Path) -> str:
+    """By the command, as the files are."""
+    command("pack", folder, out / "pack", "--shard-size", "20K")
+    return f"{out}/pack/*.tar"
+
+
+def write_parquet(folder: Path, out: Path) -> str:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    images = [{"bytes": path.read_bytes(), "path": path.name} for path in files_of(folder)]
+    pq.write_table(
+        pa.table({"image": images, "label": stoker.Source(folder).labels}), out / "a.parquet", row_group_size=7
+    )
+    return f"{out}/a.parquet"
+
+
 # What comes in the folder's order, with its labels.
 CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "npy": write_npy,
@@ -132,6 +183,10 @@ CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "several npy": write_several_npy,
     "npz": write_npz,
     "tfrecord": write_tfrecord,
+    "padded hdf5": write_padded_hdf5,
+    "groups of hdf5": write_groups_of_hdf5,
+    "pack": write_pack,
+    "parquet": write_parquet,
 }
 
 
@@ -143,13 +198,47 @@ def write_packed(folder: Path, out: Path) -> str:
     return f"{out}/a-*.tar.gz"
 
 
+def write_zstd(folder: Path, out: Path) -> str:
+    write_groups(folder, out)
+    for path in out.glob("*.tar"):
+        try:
+            subprocess.run(["zstd", "-q", path, "-o", path.with_suffix(".tar.zst")], check=True)
+        except FileNotFoundError:
+            pytest.skip("there is no zstd command here")
+    return f"{out}/a-*.tar.zst"
+
+
+def write_packed_tfrecord(folder: Path, out: Path) -> str:
+    return write_tfrecord(folder, out, "GZIP")
+
+
 # What is shuffled by blocks, and else the same.
-PACKED: dict[str, Callable[[Path, Path], str]] = {"packed tar": write_packed}
+PACKED: dict[str, Callable[[Path, Path], str]] = {
+    "packed tar": write_packed,
+    "tar.zst": write_zstd,
+    "packed tfrecord": write_packed_tfrecord,
+}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_photos(tmp_path_factory.mktemp("photos"), PHOTOS)
+
+
+@pytest.fixture(scope="module")
+def jpegs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pictures as JPEG: the cache of coefficients is of these alone."""
+    out = tmp_path_factory.mktemp("jpegs")
+    for path, picture in zip(files_of(folder), pictures(folder), strict=True):
+        file = out / path.relative_to(folder).with_suffix(".jpg")
+        file.parent.mkdir(exist_ok=True)
+        picture.save(file, quality=95)
+    return out
+
+
+@pytest.fixture(scope="module", params=CONTAINERS | PACKED)
+def source_of_jpegs(request: pytest.FixtureRequest, jpegs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (CONTAINERS | PACKED)[request.param](jpegs, tmp_path_factory.mktemp("container"))
 
 
 @pytest.fixture(scope="module", params=CONTAINERS)
@@ -183,11 +272,36 @@ def test_the_same_batches_as_the_folder(source: str, folder: Path) -> None:
             assert samples(ours) == samples(theirs)
 
 
-def test_the_shuffle_is_uniform(source: str) -> None:
-    """Every sample comes to every place: 60 samples, 4 quarters, 200 epochs; 5 standard deviations."""
+def test_the_same_checksum_as_the_folder(any_source: str, folder: Path) -> None:
+    """By the command; packed shards have an order of their own when shuffled."""
+    if any_source.endswith(".parquet"):
+        pytest.skip("the command does not read Parquet")
+    words = ("--ops", OPS, "--seed", 3)
+    assert command("checksum", any_source, *words) == command("checksum", folder, *words)
+    packed = command("checksum", any_source, *words, "--shuffle")
+    assert packed == command("checksum", any_source, *words, "--shuffle", "--threads", 1, "--batch-size", 7)
+    if "packed" not in stoker.Loader(any_source, OPS).explain():
+        assert packed == command("checksum", folder, *words, "--shuffle")
+
+
+@pytest.mark.parametrize("cache", ["bytes", "dct", "pixels"])
+def test_a_cache_changes_nothing(source_of_jpegs: str, cache: str) -> None:
+    plain, kept = loader(source_of_jpegs), loader(source_of_jpegs, cache=cache)
+    for _ in range(3):
+        assert samples(kept) == samples(plain)
+    if "no encoded pictures" not in kept.explain():
+        stats = kept.stats()
+        assert stats.cache_entries == 2 * PHOTOS and stats.cache_hits > 3 * PHOTOS
+
+
+def test_the_shuffle_is_uniform(any_source: str) -> None:
+    """Every sample comes to every place: 60 samples, 4 quarters, 200 epochs; 5 standard deviations.
+
+    That holds for a window of packed shards, and these are smaller than one.
+    """
     epochs, n = 200, 2 * PHOTOS
     counts = np.zeros((n, 4))
-    chosen = loader(source, fields=("index",), batch_size=n)
+    chosen = loader(any_source, fields=("index",), batch_size=n)
     for _ in range(epochs):
         index = np.concatenate([batch[0] for batch in chosen])
         assert sorted(index) == list(range(n))
