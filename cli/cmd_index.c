@@ -2,6 +2,7 @@
 /*
  * cmd_index.c -- stoker index: finds out where samples lie, once.
  */
+#include <stddef.h>
 #include <stdio.h>
 
 #include "args.h"
@@ -57,11 +58,19 @@ static int run(struct args *a)
     return END_GOOD;
 }
 
+static const struct args_option options[] = {
+    {"beside", 0, ARGS_ON, 0, offsetof(struct args, o.index_beside), 0, 0, NULL, NULL,
+     "write it into the folder of the shards, too, so that it goes with them", NULL},
+    {0},
+};
+
 static const char *const examples[] = {
     "stoker index 'train-{0000..1023}.tar'",
     "go through the shards once, by all threads; later runs open them in a fraction of a second",
     "stoker index big.tfrecord --cache-dir /nvme/cache",
     "keep the index there; the same --cache-dir finds it again",
+    "stoker index '/data/train-*.tar' --beside",
+    "a file .stoker-….index beside the shards: whoever reads or copies them (cp -p, rsync -a) has it",
     NULL,
 };
 
@@ -69,10 +78,13 @@ const struct command cmd_index = {
     .name = "index",
     .operand = "SRC",
     .summary = "find out where samples lie, once, for all later runs",
-    .about = "Opens a source, which makes its index unless there is one already, and says what was found and how fast. "
-             "The index is kept in the cache folder (`stoker info` tells where) and checked against change whenever it "
-             "is used; `stoker cache clear SRC --kind index` forgets it.",
+    .about =
+        "Opens a source, which makes its index unless there is one already, and says what was found and how fast. "
+        "The index is kept in the cache folder (`stoker info` tells where) and checked against change whenever it "
+        "is used; `stoker cache clear SRC --kind index` forgets it. With --beside it also lies in the folder of the "
+        "shards, and goes where they go.",
     .groups = FOR_SOURCE | FOR_JSON,
+    .options = options,
     .examples = examples,
     .run = run,
 };

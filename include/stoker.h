@@ -285,6 +285,8 @@ typedef struct stk_options {
     const double *mix;
     int n_mix;
     const int64_t *mix_counts; /* how many samples are of each, one after the other, when not as in `sources`; copied */
+    /* Writes the index of shards beside them, too, where every later opening finds it, also of a copy. */
+    int index_beside;
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */

@@ -50,6 +50,9 @@ void records_done(struct records_index *x); /* also zeroed, also twice */
 
 /* 0 when there is an index in the file, of this format and these shards, which have not changed. */
 int records_load(struct records_index *x, const char *file, uint32_t format, const struct names *paths);
+/* The same of the index that lies beside the shards; and writing it there. */
+int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths);
+int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, stk_error *e);
 /* The shard that sample i is in. */
 int64_t records_shard(const struct records_index *x, int64_t i);
 /* Why a part is bad; NULL: it is not. */

@@ -32,6 +32,7 @@ struct source_options {
     int threads;           /* for scanning */
     const char *cache_dir; /* as in stk_options */
     const char *fields;    /* as in stk_options; NULL: all */
+    bool index_beside;     /* as in stk_options */
     int64_t max_bytes;     /* of one file; a larger one is a bad sample; 0: no limit */
 };
 

@@ -247,6 +247,40 @@ static void the_index_is_kept(void)
     }
 }
 
+/* It goes where the shards go, while they keep their names, sizes and times. */
+static void the_index_lies_beside(void)
+{
+    struct source_options o = {.threads = 1, .cache_dir = "off", .index_beside = true};
+    temp_dir("one");
+    const char *path = shard("one/a", "k1 cls 3\ndogk2 cls 3\ncat");
+    struct source s = {0};
+    CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+    CHECK(!source_tally(&s)->index_cached);
+    close_lines(&s);
+    char from[1100], to[1100];
+    snprintf(from, sizeof from, "%s", temp_path("one"));
+    snprintf(to, sizeof to, "%s", temp_path("two"));
+    CHECK_EQ(rename(from, to), 0);
+    path = temp_path("two/a");
+    o.index_beside = false;
+    for (int pass = 0; pass < 2; pass++) {
+        struct reading r = {0};
+        struct source again = {0};
+        CHECK_EQ(open_lines(&again, &o, &path, 1), STK_OK);
+        CHECK_EQ(source_tally(&again)->index_cached, pass == 0);
+        CHECK_EQ(again.count, 2);
+        CHECK_STR(source_class(&again, 1), "dog");
+        CHECK_EQ(source_read(&again, &r, 1, &error), STK_OK);
+        char name[1200];
+        source_path(&again, 0, name, sizeof name);
+        CHECK(strstr(name, "/two/a/k1") != NULL);
+        reading_done(&r);
+        close_lines(&again);
+        const struct timespec times[2] = {{.tv_sec = 1000000001}, {.tv_sec = 1000000001}};
+        CHECK_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+}
+
 static void labels_among_given_classes(void)
 {
     const char *path = shard("a", "k1 cls 3\ndog");
@@ -301,5 +335,6 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(parts_far_apart),
-          T(what_is_broken_is_named), T(the_index_is_kept), T(labels_among_given_classes), T(blocks_prove_themselves))
+          T(what_is_broken_is_named), T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes),
+          T(blocks_prove_themselves))
 }
