@@ -2,54 +2,32 @@
 /*
  * show_one.c -- one sample on a sheet: as it is stored, and as training sees it in some epochs.
  *
- * The draws come from the source itself, as a subset of one sample. The original is the same file given
- * to the library as a source of callbacks, because its size must be known before it can be
- * asked for as a whole.
+ * Both come from the source itself, as a subset of one sample. The original is measured first, because its size
+ * must be known before it can be asked for as a whole.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "file.h"
 #include "json.h"
 #include "out.h"
 #include "show.h"
 
-enum { COLUMNS = 3, ROWS = 2, DRAWS = COLUMNS * ROWS, MAX_FILE = 1 << 30 };
+enum { COLUMNS = 3, ROWS = 2, DRAWS = COLUMNS * ROWS };
 
 struct one {
     struct args *a;
     stk_loader *loader; /* of the one sample */
     char path[1024], name[256];
-    char *file;
-    size_t n_file;
     stk_finding finding;
+    int width, height; /* of the whole picture */
     struct show_view original, draws[DRAWS];
     char drawn[DRAWS][STK_DRAWN_BYTES];
     int n_draws;
 };
 
 /* ------------------------------------------------------------------ the original */
-
-static int64_t count(void *user)
-{
-    (void)user;
-    return 1;
-}
-
-static int read_file(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label,
-                     stk_error *e)
-{
-    const struct one *o = user;
-    (void)thread;
-    (void)sample;
-    (void)e;
-    *bytes = o->file;
-    *n = o->n_file;
-    *label = -1;
-    return STK_OK;
-}
 
 static int keep_finding(void *user, const stk_finding *f)
 {
@@ -58,35 +36,63 @@ static int keep_finding(void *user, const stk_finding *f)
     return 1;
 }
 
+static stk_options only_this(const struct one *o)
+{
+    stk_options p = o->a->o;
+    p.subset = &o->a->index;
+    p.n_subset = 1;
+    p.take = 0;
+    p.batch_size = 1;
+    p.on_error = STK_RAISE; /* there is no other sample to go on with */
+    p.rank = 0;
+    p.world_size = 1;
+    return p;
+}
+
 /* Sides as seen: EXIF may have it stand on its side. */
-static void upright(const struct one *o, int *w, int *h)
+static void upright(struct one *o)
 {
     const int turned = o->finding.orientation >= 5 && !o->a->o.no_exif;
-    *w = turned ? o->finding.height : o->finding.width;
-    *h = turned ? o->finding.width : o->finding.height;
+    o->width = turned ? o->finding.height : o->finding.width;
+    o->height = turned ? o->finding.width : o->finding.height;
+}
+
+/* Pixels that lie in an array have no header, but one size, and need no ops. */
+static int measure_array(struct one *o, stk_options p, stk_error *e)
+{
+    struct show_view v = {0};
+    stk_loader *l = NULL;
+    p.ops = NULL;
+    int rc = show_open(o->a, p, &l, e);
+    if (rc == STK_OK)
+        rc = show_next(l, &v, e);
+    o->width = v.first.w;
+    o->height = v.first.h;
+    stk_release(v.batch);
+    stk_close(l);
+    return rc;
+}
+
+static int measure(struct one *o, const stk_options *p, stk_error *e)
+{
+    const stk_scan_options s = {.each = keep_finding, .user = o};
+    const int rc = stk_scan(p, &s, e);
+    if (rc != STK_OK)
+        return rc;
+    upright(o);
+    return o->width > 0 && o->height > 0 ? STK_OK : measure_array(o, *p, e);
 }
 
 static int load_original(struct one *o, stk_error *e)
 {
-    const stk_source_hooks hooks = {.user = o, .count = count, .read = read_file};
-    stk_options p = {.hooks = &hooks, .no_exif = o->a->o.no_exif, .threads = 1, .memory = o->a->o.memory};
-    const stk_scan_options s = {.each = keep_finding, .user = o};
-    int rc = file_read(o->path, MAX_FILE, &o->file, &o->n_file, e);
-    if (rc == STK_OK)
-        rc = stk_scan(&p, &s, e);
-    if (rc == STK_OK && o->finding.code != STK_OK) {
-        *e = (stk_error){.code = o->finding.code, .sample = o->a->index};
-        snprintf(e->text, sizeof e->text, "%.900s: %s", o->path, stk_code_words(o->finding.code));
-        rc = e->code;
-    }
+    stk_options p = only_this(o);
+    int rc = measure(o, &p, e);
     if (rc != STK_OK)
         return rc;
-    int w, h, to_w, to_h;
     char ops[64];
-    upright(o, &w, &h);
+    const int w = o->width, h = o->height;
     const int longer = w > h ? w : h, side = ROWS * (GRID_SIDE + GRID_CAPTION + GRID_GAP) - GRID_CAPTION - GRID_GAP;
-    to_w = (int)((int64_t)w * side / longer);
-    to_h = (int)((int64_t)h * side / longer);
+    const int to_w = (int)((int64_t)w * side / longer), to_h = (int)((int64_t)h * side / longer);
     snprintf(ops, sizeof ops, "Resize((%d, %d))", to_h > 0 ? to_h : 1, to_w > 0 ? to_w : 1);
     p.ops = ops;
     stk_loader *l = NULL;
@@ -118,15 +124,7 @@ static int check_index(const struct args *a, stk_error *e)
 
 static int load_draws(struct one *o, stk_error *e)
 {
-    stk_options p = o->a->o;
-    p.subset = &o->a->index;
-    p.n_subset = 1;
-    p.take = 0;
-    p.batch_size = 1;
-    p.on_error = STK_RAISE; /* there is no other sample to go on with */
-    p.rank = 0;
-    p.world_size = 1;
-    int rc = show_open(o->a, p, &o->loader, e);
+    int rc = show_open(o->a, only_this(o), &o->loader, e);
     while (rc == STK_OK && o->n_draws < DRAWS) {
         struct show_view *v = &o->draws[o->n_draws];
         rc = show_next(o->loader, v, e);
@@ -151,8 +149,8 @@ static void describe(const struct one *o, char *buf, size_t n)
     const stk_finding *f = &o->finding;
     snprintf(buf, n,
              "%s  \xc2\xb7  sample %" PRId64 "  \xc2\xb7  %d x %d %s, %s  \xc2\xb7  seed %" PRIu64 "  \xc2\xb7  %s",
-             o->name, o->a->index, f->width, f->height, f->format <= STK_WEBP ? formats[f->format] : "",
-             out_bytes((int64_t)o->n_file).s, o->a->o.seed, o->a->o.ops);
+             o->name, o->a->index, o->width, o->height, f->format <= STK_WEBP ? formats[f->format] : "",
+             out_bytes(f->bytes).s, o->a->o.seed, o->a->o.ops);
 }
 
 static void draw_draws(const struct one *o, struct sheet *s, int x0, int w, int h)
@@ -237,7 +235,6 @@ int show_one(struct args *a)
         stk_release(o->draws[i].batch);
     stk_release(o->original.batch);
     stk_close(o->loader);
-    free(o->file);
     free(o);
     if (rc == STK_STOPPED)
         return END_INTERRUPTED;

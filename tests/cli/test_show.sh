@@ -56,6 +56,11 @@ same sheet.png without.png "options without effect"
 ends 0 "one sample" "$stoker" show photos -o one.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample" 'd["sample"] == 17 and d["path"].startswith("photos/")'
 json out "what was drawn for it" 'len(d["drawn"]) == 6 and d["drawn"][0]["ops"][0]["size"] == [48, 48]'
+tar --sort=name -cf photos.tar photos
+ends 0 "one sample of a shard" "$stoker" show photos.tar -o tar.png --ops "$ops" --index 17 --epoch 3 --json
+json out "one sample of a shard" 'd["sample"] == 17 and d["path"].startswith("photos.tar/")'
+head -c 30720 /dev/urandom >pixels.bin
+ends 0 "one sample of an array" "$stoker" show 'raw:pixels.bin?dtype=uint8&shape=32,32,3' -o raw.png --ops "$ops" --index 3
 ends 2 "a sample that is not there" "$stoker" show photos -o x.png --ops "$ops" --index 24
 says err 'there is no sample 24; the source has 24' "how many there are"
 for f in x.gif x -; do
