@@ -30,6 +30,7 @@ struct archive {
     struct buf lent; /* what was peeked at */
     struct zip zip;
     int n_taken;
+    struct names all; /* the arrays that there are, for who asks for another one */
 };
 
 /* ------------------------------------------------------------------ reading the archive */
@@ -62,6 +63,7 @@ static void end(struct archive *a)
     if (a->fd >= 0)
         close(a->fd);
     buf_done(&a->lent);
+    names_done(&a->all);
 }
 
 /* ------------------------------------------------------------------ one member */
@@ -171,22 +173,45 @@ static int take(struct source *s, struct archive *a, struct zip_member *m, const
 
 /* ------------------------------------------------------------------ all of them */
 
+/* Every array that is asked for must be there. */
+static int check_named(const struct archive *a, const char *query, stk_error *e)
+{
+    char as[QUERY_TEXT], name[QUERY_TEXT], list[300] = "";
+    for (uint32_t i = 0; i < a->all.n; i++) {
+        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, names_at(&a->all, i), sizeof list - strlen(list) - 1);
+    }
+    for (int i = 0; query_at(query, i, as, name); i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < a->all.n && !found; k++)
+            found = strcmp(names_at(&a->all, k), name) == 0;
+        if (!found)
+            return error_set(e, STK_EUSAGE, "open", "has no array %.100s; the arrays are %s", name, list);
+    }
+    return a->n_taken ? STK_OK : error_set(e, STK_EUSAGE, "open", "holds no arrays");
+}
+
 static int add_archive(struct source *s, const char *path, const char *query, stk_error *e)
 {
     struct archive a;
     struct zip_member m;
     char name[QUERY_TEXT], as[QUERY_TEXT];
+    uint32_t ignored;
     int rc = begin(&a, path, e);
     while (rc == STK_OK && zip_next(&a.zip, &m)) {
         if (m.n_name == 0 && m.reason)
             rc = error_set(e, STK_EUSAGE, "open", "%s", m.reason);
-        else if (stem(&m, name, sizeof name) && wanted(query, name, as)) {
+        else if (!stem(&m, name, sizeof name))
+            continue;
+        else if (names_add(&a.all, name, strlen(name), &ignored) < 0)
+            rc = error_nomem(e, "open", strlen(name));
+        else if (wanted(query, name, as)) {
             rc = take(s, &a, &m, name, as, e);
             a.n_taken++;
         }
     }
-    if (rc == STK_OK && a.n_taken == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "holds none of the arrays%s", query ? " that were named" : "");
+    if (rc == STK_OK)
+        rc = check_named(&a, query, e);
     end(&a);
     if (rc != STK_OK)
         error_at(e, path, -1);

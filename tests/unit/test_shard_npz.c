@@ -86,7 +86,7 @@ static void named(void)
     CHECK_EQ(source_copy(s, NULL, 1, 0, &v, &error), STK_OK);
     CHECK_EQ(v, -4);
     source_close(s);
-    refused("npz:%?label=none", "s.npz", "none of the arrays that were named");
+    refused("npz:%?label=none", "s.npz", "has no array none; the arrays are");
 }
 
 static void what_is_refused(void)
@@ -100,7 +100,7 @@ static void what_is_refused(void)
     z = (struct zips){0};
     add(&z, "a.txt", npy, n, false);
     write_archive(&z, "e.npz");
-    refused("%", "e.npz", "none of the arrays");
+    refused("%", "e.npz", "holds no arrays");
     temp_file("n.npz", "hello");
     refused("%", "n.npz", "n.npz");
     if (!gunzip_here())
