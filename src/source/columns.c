@@ -135,7 +135,7 @@ static int unknown_column(const struct columns *c, const char *name, stk_error *
         at = n < 0 || (size_t)n >= sizeof all - at ? sizeof all - 1 : at + (size_t)n;
     }
     return error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%.60s%s; the columns are %s", name,
-                     like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
+                     like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "",
                      c->n > 0 ? all : "none");
 }
 
@@ -219,6 +219,13 @@ static bool holds_numbers(const struct column *c)
     return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
 
+/* Numbers that are a picture when that is what they are said to be. */
+static bool holds_pixels(const struct column *c)
+{
+    return c->dtype == STK_UINT8 && c->ndim == 3 && c->shape[0] > 0 && c->shape[1] > 0 &&
+           (c->shape[2] == 1 || c->shape[2] == 3);
+}
+
 static int refuse_kind(const struct field *f, const struct column *c, const char *what, stk_error *e)
 {
     return error_set(e, STK_EUSAGE, "open", "the column %s holds %s, of which the field %s cannot be made", c->name,
@@ -233,7 +240,7 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->name, c->refused);
     switch (kind) {
     case STK_IMAGE:
-        return holds_numbers(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
+        return holds_numbers(c) && !holds_pixels(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
     case STK_INT:
         make_scalar(f, STK_INT64);
         return STK_OK;

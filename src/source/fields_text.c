@@ -124,7 +124,11 @@ static int read_kind(struct reader *r, struct field_text *out)
 
 static int read_field(struct reader *r, struct field_text *out)
 {
+    const bool quoted = (skip_spaces(r), *r->at == '"');
     int rc = word(r, "=:?,", out->column, sizeof out->column, "a column");
+    const size_t n = strlen(out->column);
+    if (rc == STK_OK && !quoted && n > 4 && strcmp(out->column + n - 4, " pad") == 0)
+        return fail(r, "a kind before pad (x:int64(*) pad=0)");
     memcpy(out->name, out->column, sizeof out->name);
     if (rc == STK_OK && accept(r, '='))
         rc = word(r, ":?,", out->column, sizeof out->column, "a column");

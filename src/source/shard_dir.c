@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "source/dir_npy.h"
+#include "source/fields_text.h"
 #include "source/files.h"
 #include "source/picture.h"
 #include "source/tree.h"
@@ -314,6 +315,22 @@ done:
     return rc;
 }
 
+/* Files have no columns: what is asked for must be the two things they are. */
+static int check_fields(const struct source *s, const char *fields, stk_error *e)
+{
+    const bool labels = s->n_fields > 1;
+    struct field_text t;
+    int rc = STK_OK;
+    for (const char *at = fields && fields[0] ? fields : NULL; at && rc == STK_OK;) {
+        rc = fields_text_next(fields, &at, &t, e);
+        if (rc == STK_OK && strcmp(t.column, "image") != 0 && !(labels && strcmp(t.column, "label") == 0))
+            rc =
+                error_set(e, STK_EUSAGE, "open", "there is no column %.60s; a %s has %s", t.column,
+                          labels ? "folder of classes" : "folder of files", labels ? "image and label" : "image alone");
+    }
+    return rc;
+}
+
 int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
                    stk_error *e)
 {
@@ -333,8 +350,8 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
         rc = make(s, o, form, &made, e);
     if (rc == STK_OK)
         files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
-    if (rc == STK_OK && dir_npy_is(s))
-        rc = dir_npy_fields(s, o, e);
+    if (rc == STK_OK)
+        rc = dir_npy_is(s) ? dir_npy_fields(s, o, e) : check_fields(s, o->fields, e);
     if (rc != STK_OK)
         error_at(e, path, -1);
     return rc;

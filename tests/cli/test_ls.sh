@@ -12,6 +12,8 @@ says out 'amber_' "the names of the classes"
 ends 0 "ls of a list" sh -c "find photos -name '*.jpg' | sort > list.txt; '$stoker' ls list.txt"
 says out 'samples +24' "the count of a list"
 
+ends 2 "a field that a folder has not" "$stoker" ls photos --fields "image, caption"
+says err 'no column caption; a folder of classes has image and label' "what it has"
 ends 0 "ls --json" "$stoker" ls photos --json
 json out "ls" 'd["samples"] == 24 and d["n_classes"] == 4 and len(d["classes"]) == 4 and d["formats"]["JPEG"] == 24'
 json out "ls" 'sum(c["samples"] for c in d["classes"]) == 24 and len(d["fingerprint"]) == 16'

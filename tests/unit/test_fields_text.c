@@ -89,6 +89,7 @@ static void what_is_refused(void)
     fails("", "a column expected at \"the end\"");
     fails("a,,b", "a column expected");
     fails("a,", "a column expected");
+    fails("a pad=0", "a kind before pad");
     fails("a:flaot", "image, int, float");
     fails("a:float32(0)", "above 0");
     fails("a:float32(3", "\")\" expected");
