@@ -205,7 +205,7 @@ static int describe(const struct hdf5_set *t, struct hdf5_file *f, int64_t at, c
         return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
     odd.why = hdf5_find_path(&f->view, at, name, &header);
     if (!odd.why && header < 0)
-        return error_set(e, STK_EDATA, "open", "has no dataset %.200s", path);
+        return error_set(e, STK_EUSAGE, "open", "has no dataset %.200s", path);
     if (!odd.why)
         hdf5_describe(&f->view, header, t->groups, out, &odd);
     int rc = STK_OK;

@@ -139,8 +139,9 @@ static int add_glob(struct names *out, const char *pattern, stk_error *e)
 {
     glob_t found;
     const int rc = glob(pattern, GLOB_ERR, NULL, &found);
-    if (rc == GLOB_NOMATCH)
-        return error_set(e, STK_ENOTFOUND, "open", "no file is called like %.400s", pattern);
+    const bool nowhere = rc == GLOB_ABORTED && (errno == ENOENT || errno == ENOTDIR); /* its folder is not there */
+    if (rc == GLOB_NOMATCH || nowhere)
+        return error_set(e, STK_ENOTFOUND, "open", "no file has a name like this: %.400s", pattern);
     if (rc != 0)
         return error_os(e, errno ? errno : ENOMEM, "open", "cannot be listed");
     int result = STK_OK;

@@ -34,8 +34,8 @@ static int unknown(const char *key, size_t n, const char *const *known, stk_erro
     memcpy(word, key, n);
     word[n] = 0;
     const char *near = names_nearest(&all, word);
-    error_set(e, STK_EUSAGE, "open", "%.100s is not known behind the ?%s%s%s; these are: %s", word, near ? "; is " : "",
-              near ? near : "", near ? " meant?" : "", list);
+    error_set(e, STK_EUSAGE, "open", "%.100s is not known behind the ?%s%s%s; these are: %s", word, near ? " (is " : "",
+              near ? near : "", near ? " meant?)" : "", list);
     names_done(&all);
     return STK_EUSAGE;
 }

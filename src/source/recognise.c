@@ -147,7 +147,7 @@ static const struct container *by_magic(const uint8_t *p, size_t n)
 
 static int not_read(const char *what, stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "%s are not read by this version; %s", what, READ_HERE);
+    return error_set(e, STK_EUSAGE, "open", "%s are not read here; %s", what, READ_HERE);
 }
 
 /* Takes the files that path names, for c. */
@@ -155,7 +155,10 @@ static int take_container(struct recognised *r, const struct container *c, stk_e
 {
     r->form = SOURCE_CONTAINER;
     r->container = c;
-    return c->open ? pattern_files(r->path, &r->paths, e) : not_read(c->what, e);
+    if (!c->open)
+        return error_set(e, STK_EUSAGE, "open",
+                         "%s are read in Python alone, through pyarrow: stoker.Loader(\"%.200s\")", c->what, r->path);
+    return pattern_files(r->path, &r->paths, e);
 }
 
 /* ------------------------------------------------------------------ what is not read */
@@ -198,6 +201,15 @@ static void collect(struct names *s, const char *folder)
         closedir(dir);
 }
 
+/* What may have been meant as an address, and not as a name. */
+static const char *addressed(const char *path)
+{
+    const size_t word = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789");
+    if (word > 1 && path[word] == ':')
+        return "; the prefixes are folder: files: list: tar: zip: tfrecord: hdf5: npy: npz: raw: tokens: text:";
+    return "";
+}
+
 /* Goes up to the nearest folder that exists, and looks for a name like the one that is not in it. */
 static int not_found(const char *path, stk_error *e)
 {
@@ -216,8 +228,8 @@ static int not_found(const char *path, stk_error *e)
             struct names siblings = {0};
             collect(&siblings, folder);
             const char *near = names_nearest(&siblings, name);
-            error_set(e, STK_ENOTFOUND, "open", "no such file or folder: there is no %.100s in %.200s%s%.100s%s", name,
-                      folder, near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+            error_set(e, STK_ENOTFOUND, "open", "no such file or folder: there is no %.100s in %.200s%s%.100s%s%s",
+                      name, folder, near ? "; is " : "", near ? near : "", near ? " meant?" : "", addressed(path));
             names_done(&siblings);
             return STK_ENOTFOUND;
         }
@@ -284,7 +296,11 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return take_container(r, by_prefix("text:"), e);
     if (list || is_list_suffix(r->path))
         return STK_OK;
-    return error_set(e, STK_EUSAGE, "open", "is not recognised; %s read", READ_HERE);
+    return error_set(
+        e, STK_EUSAGE, "open",
+        "is not recognised; %s read, and numbers without a header as raw:%.100s?dtype=uint8&shape=32,32,3 or "
+        "tokens:%.100s?dtype=uint16&length=1024",
+        READ_HERE, r->path, r->path);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -310,8 +326,14 @@ static const char *without_prefix(const char *source, enum source_form *form, bo
 static int look_for_pattern(struct recognised *r, stk_error *e)
 {
     struct names files = {0};
+    const char *mark = strrchr(r->path, '?');
     if (!pattern_is(r->path))
         return not_found(r->path, e);
+    if (mark && strchr(mark, '='))
+        return error_set(e, STK_ENOTFOUND, "open",
+                         "no such file; what follows a ? needs a prefix that says what it is for, as in "
+                         "hdf5:x.h5%.100s",
+                         mark);
     int rc = pattern_files(r->path, &files, e);
     const char *pattern = r->path;
     if (rc == STK_OK) {

@@ -206,7 +206,10 @@ static int check_fields(const struct source *a, const struct source *b, const ch
         same = a->fields[i].kind == b->fields[i].kind && strcmp(a->fields[i].name, b->fields[i].name) == 0;
     if (same)
         return STK_OK;
-    return error_set(e, STK_EUSAGE, "open", "%s has other fields than the source before it", name);
+    return error_set(e, STK_EUSAGE, "open",
+                     "%s has other fields than the source before it; fields says which to take of all, as image or "
+                     "\"image, label\"",
+                     name);
 }
 
 static int open_part(struct source *s, const struct source_options *o, int i, stk_error *e)

@@ -72,8 +72,9 @@ static void what_is_not_read(void)
     temp_file("a.json", "[]");
     temp_file("one.jpg", "\xff\xd8\xff\xe0");
     fails("", "shard-{0000..0127}.tar", STK_ENOTFOUND, "there is no shard-0000.tar");
-    fails("", "x*.tar", STK_ENOTFOUND, "no file is called like");
-    fails("", "a.parquet", STK_EUSAGE, "Parquet files are not read");
+    fails("", "x*.tar", STK_ENOTFOUND, "no file has a name like this");
+    fails("", "a.parquet", STK_EUSAGE, "Parquet files are read in Python alone");
+    fails("", "a.json?x=y", STK_ENOTFOUND, "needs a prefix");
     fails("", "a.json", STK_EUSAGE, "(.jsonl)");
     fails("", "one.jpg", STK_EUSAGE, "a single picture");
     fails("s3://", "x", STK_EUSAGE, "object stores are not read");
