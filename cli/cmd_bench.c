@@ -34,6 +34,7 @@ struct bench {
     int complete;
     stk_stats stats;
     const char *limit;
+    const char *what; /* "images", or "samples" where there are none */
 };
 
 /* ------------------------------------------------------------------ running */
@@ -57,6 +58,7 @@ static int open_loader(struct bench *b, stk_error *e)
     int rc = stk_open(&b->loader, o, e);
     if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_pictures(o)) {
         o->ops = NULL;
+        b->what = "samples";
         rc = stk_open(&b->loader, o, e);
     }
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
@@ -153,7 +155,10 @@ static double work_s(const stk_stats *s)
 static void print_epochs(const struct bench *b)
 {
     struct table t = {0};
-    table_head(&t, ">epoch", ">images", ">seconds", ">images/s", ">bad", NULL);
+    char count[16], rate[16];
+    snprintf(count, sizeof count, ">%s", b->what);
+    snprintf(rate, sizeof rate, ">%s/s", b->what);
+    table_head(&t, ">epoch", count, ">seconds", rate, ">bad", NULL);
     for (int64_t i = 0; i < b->n_epochs; i++) {
         const struct epoch *x = &b->epochs[i];
         table_row(&t, out_count(x->epoch).s, out_count(x->images).s, out_real(x->seconds, 2).s,
@@ -193,6 +198,10 @@ static void print_advice(const struct bench *b)
     const stk_stats *s = &b->stats;
     stk_info i;
     stk_info_get(&i);
+    if (work_s(s) <= 0) {
+        puts("Rows are copied and nothing is decoded, so that stages are not told apart.");
+        return;
+    }
     if (strcmp(b->limit, "consumer") == 0) {
         puts("The threads mostly waited, and the caller hardly did: loading is no bottleneck here.");
         return;
@@ -244,7 +253,8 @@ static void print_text(const struct bench *b)
            out_count(o->batch_size).s, out_some(b->stats.threads, "thread", "threads").s, out_seconds(b->open_s).s);
     printf("  %s\n", o->ops && o->ops[0] ? o->ops : "no ops");
     print_epochs(b);
-    print_stages(b);
+    if (work_s(&b->stats) > 0)
+        print_stages(b);
     printf("\n  memory   %s reserved, at most %s; %s in use at the peak of the process\n",
            out_bytes(b->stats.memory_bytes).s, out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
     if (b->stats.cache_entries)
@@ -254,7 +264,7 @@ static void print_text(const struct bench *b)
     if (b->stats.warnings)
         printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
     out_paint(stdout, PAINT_BOLD);
-    printf("\n%s images/s", out_real(b->seconds > 0 ? (double)b->images / b->seconds : 0, 0).s);
+    printf("\n%s %s/s", out_real(b->seconds > 0 ? (double)b->images / b->seconds : 0, 0).s, b->what);
     out_paint(stdout, PAINT_PLAIN);
     fputs(". ", stdout);
     print_advice(b);
@@ -350,7 +360,7 @@ static int run_open(struct bench *b)
 
 static int run(struct args *a)
 {
-    struct bench b = {.a = a};
+    struct bench b = {.a = a, .what = "images"};
     struct out_log log;
     stk_error e = {.sample = -1};
     a->o.log = out_log_init(&log, "bench");

@@ -181,12 +181,17 @@ static void print_head(const struct listing *l)
     out_name(stdout, l->fields);
     putchar('\n');
     line("classes");
-    printf("%s", out_count(l->o.n_classes).s);
+    if (l->o.n_classes)
+        printf("%s", out_count(l->o.n_classes).s);
+    else
+        fputs(strstr(l->fields, "label:int") ? "labels are numbers without names" : "none", stdout);
     if (l->o.n_classes && l->unlabelled)
         printf(", %s without one", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
     printf("%016" PRIx64 "\n", l->o.fingerprint);
+    if (l->o.index_bytes == 0)
+        return; /* rows need none */
     line("index");
     printf("%s, %s%s\n", out_seconds(l->o.index_s).s, out_bytes(l->o.index_bytes).s,
            l->o.index_cached ? ", from the cache" : "");

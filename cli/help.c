@@ -151,7 +151,8 @@ void help_overview(const struct command *const *commands, FILE *f)
                  c->both ? " " : "", c->both ? c->second : "");
         fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
     }
-    fputs("\nSRC is a folder of class folders, a folder of pictures, or a list (.csv .tsv .jsonl .txt).\n"
+    fputs("\nSRC is a folder of class folders, a folder of pictures, a list (.csv .tsv .jsonl .txt), or containers:\n"
+          "tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens; 'train-{000..127}.tar', 'train-*.tfrecord'.\n"
           "`stoker help COMMAND` has examples. No data at hand? `stoker synth photos` makes some.\n",
           f);
 }

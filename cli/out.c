@@ -231,7 +231,7 @@ int out_fail(const char *command, int code, const stk_error *e)
     out_name(stderr, last.error.text);
     putc('\n', stderr);
     const int end = out_end_of(code, e);
-    if (end == END_BAD && code != STK_EROTTEN)
+    if (end == END_BAD && code != STK_EROTTEN && e->sample >= 0)
         fputs("  `stoker verify` lists every bad sample; --on-error skip or replace goes on without them\n", stderr);
     return end;
 }
