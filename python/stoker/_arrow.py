@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from . import _stoker
 from ._arrow_types import Plan, plan_of
 from ._errors import DataError, NotFoundError, UsageError, usage
+from ._fields import Wanted
+from ._nearest import hint
 from ._output import framework
 
 SUFFIXES = {".parquet": "parquet", ".parq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
@@ -185,6 +187,14 @@ class Table:
         columns = [c.load([self.label]).column(0) for c in self.chunks]
         parts = [c.fill_null(-1).to_numpy() for c in columns]
         return np.concatenate(parts).astype(np.int64)
+
+    def check(self, wanted: Iterable[Wanted]) -> None:
+        """A name that is no column is said here, where all of them are known."""
+        known = {*self.plans, "image", "label"}
+        for w in wanted:
+            if w.column not in known and not (w.is_kind and w.name in known):
+                columns = ", ".join(self.plans)
+                raise usage(f"there is no column {w.column}; the columns are {columns}{hint(w.column, self.plans)}")
 
     def needed(self, wanted: Iterable[str] | None) -> list[str]:
         """Columns that are to be read; None: all that can be."""

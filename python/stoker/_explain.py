@@ -95,6 +95,16 @@ def _batches(loader: Any) -> str:
     return f"{', '.join(words)}; {_place(loader)}"
 
 
+def _type(dtype: str, kind: str, beside: list[str]) -> str:
+    """
+    >>> _type("uint8", "text", ["offsets"]), _type("int64", "tensor", ["lengths"]), _type("int64", "int", [])
+    ('text', 'padded int64', 'int64')
+    """
+    if kind in ("text", "bytes", "json"):
+        return kind
+    return f"{'padded' if 'lengths' in beside else 'ragged'} {dtype}" if beside else dtype
+
+
 def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:
     dtype, shape = about.get(name, ("", ()))
     return " ".join(str(word) for word in (name, dtype, shape) if word)
@@ -109,7 +119,10 @@ def table(loader: Any) -> str:
     text = line(name, where + _engine(loader).partition("\n")[0].removeprefix("source").strip())
     if loader._transform.text:
         text += line("ops", loader._transform.text)
-    about = {field: (dtype, shape) for field, dtype, shape, _, _ in loader._engine.fields()}
+    about = {
+        name: (_type(dtype, kind, beside), () if beside else shape)
+        for name, dtype, shape, kind, beside in loader._engine.fields()
+    }
     fields = ", ".join(_field(field, about) for field in loader._form.names)
     text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
     return (text + _python(loader)).rstrip()

@@ -179,6 +179,7 @@ class Loader:
         if self._given.table is not None:
             names = {n for w in self._wanted or () if not w.own for n in (w.name, w.column)}
             limit = options["memory"] and options["memory"] // 4
+            self._given.table.check(w for w in self._wanted or () if not w.own)
             options["arrow"] = self._given.table.opened(names or None, limit)
         for n, text in enumerate(choices, 1):
             options["fields"] = text

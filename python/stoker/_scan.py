@@ -40,10 +40,10 @@ class Listing:
     height: Spread | None = None
 
     def __repr__(self) -> str:
-        size = f"{self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f"{self.bytes / 2**10:.1f} KiB"
+        size = f", {self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f", {self.bytes / 2**10:.1f} KiB"
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         rows = {
-            "source": f"{self.kind}, {self.samples} samples{classes}, {size}",
+            "source": f"{self.kind}, {self.samples} samples{classes}{size if self.bytes else ''}",
             "formats": _counts(self.formats),
             "width": _spread(self.width),
             "height": _spread(self.height),

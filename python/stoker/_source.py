@@ -227,8 +227,9 @@ class Source:
         numbers = []
         check_types({"classes": classes})
         for c in classes:
-            if not isinstance(c, str) and c not in range(len(names)):
-                raise usage(f"select: there is no class {c!r}; there are {len(names)}")
+            known = range(len(names)) if names else np.unique(self.labels).tolist()
+            if not isinstance(c, str) and c not in known:
+                raise usage(f"select: there is no class {c!r}; there are {len(known)}")
             if isinstance(c, str) and c not in names:
                 raise usage(f"select: there is no class {c!r}{hint(c, names)}")
             numbers.append(names.index(c) if isinstance(c, str) else c)

@@ -183,6 +183,8 @@ def test_several_files(table, tmp_path):
         assert next(iter(loader)).text == table.column("text").to_pylist()
     assert "part-1.parquet row group 2 row 3" in stoker.Source(str(tmp_path)).paths[39]
     pq.write_table(table.select(["x"]), tmp_path / "part-3.parquet")
+    with pytest.raises(stoker.UsageError, match="no column txet; the columns are image, .*did you mean text"):
+        stoker.Loader(table, fields=("image", "txet"))
     with pytest.raises(stoker.UsageError, match="other columns"):
         stoker.Loader(str(tmp_path))
     with pytest.raises(FileNotFoundError):
