@@ -2,7 +2,7 @@
 /*
  * rows.c -- how many samples a second come out of a source that needs no decoding, shuffled.
  *
- *     rows SOURCE [--batch-size N] [--threads N] [--epochs N] [--fields TEXT] [--in-order]
+ *     rows SOURCE [--batch-size N] [--threads N] [--epochs N] [--fields TEXT] [--in-order] [--cache]
  *     rows arrays:ROWSxBYTES         arrays in memory, made here
  *
  * Prints how long it took to open, and a line per epoch: samples, bytes of all fields, seconds, and seconds of the CPU,
@@ -97,6 +97,8 @@ int main(int argc, char **argv)
             epochs = strtol(argv[++i], NULL, 10);
         else if (more && strcmp(argv[i], "--fields") == 0)
             o.fields = argv[++i];
+        else if (strcmp(argv[i], "--cache") == 0)
+            o.cache = STK_CACHE_BYTES;
         else if (strcmp(argv[i], "--in-order") == 0)
             o.shuffle = 0;
         else

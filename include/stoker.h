@@ -268,8 +268,8 @@ typedef struct stk_options {
     const char *const *sources; /* several of what `source` is one of, joined; all with labels or all without */
     int n_sources;
 
-    /* What is kept from the first epoch for the later ones: in memory, or in cache_dir when that is given. Samples of
-     * hooks are taken to be the same in every epoch. */
+    /* What is kept from the first epoch for the later ones: in memory, or in cache_dir when that is given. Rows that
+     * need no decoding are kept as they are, in memory. Samples of hooks are taken to be the same in every epoch. */
     stk_cache cache;
     int64_t cache_size; /* bytes that cache_dir may hold; 0: half of what its disk can spare */
 

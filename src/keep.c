@@ -5,6 +5,7 @@
  *     pixels -> (draw, rest of the ops) -> row        keep_pixels.c
  *     pack -> (draw) -> decode the crop -> ...        keep_dct.c
  *     bytes -> head -> draw -> decode -> ...
+ *     row of the source -> (draw, ops) -> row         keep_rows.c
  *
  * A sample's row is the same with and without: what is kept is a step of the usual way, as it was made on it. What
  * fails here goes that way instead and fails there, in its words. Bad samples are never kept, nor those that the codec
@@ -66,7 +67,8 @@ static void open_cache(struct stk_loader *l, size_t memory)
     char folder[PATH_MAX] = "";
     if (l->options.cache_dir && l->options.cache_dir[0])
         source_cache_dir(l->options.cache_dir, folder, sizeof folder);
-    const bool disk = folder[0] && source_place(l->source);
+    const bool disk = folder[0] && source_place(l->source) && !keep_is_rows(l);
+    k->row_bytes = keep_is_rows(l) ? keep_rows_bytes(l) : 0;
     k->what = keep_choose(l, disk ? cache_disk_room(folder, l->options.cache_size) : (int64_t)memory, k->chosen,
                           sizeof k->chosen);
     if (k->what == STK_CACHE_NONE)

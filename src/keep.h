@@ -19,6 +19,7 @@ struct keep {
     stk_cache what; /* never DEFAULT or AUTO once open */
     struct cache *cache;
     struct cache *points; /* NULL: they would not help */
+    size_t row_bytes;     /* of an entry, where rows are kept as the source gives them */
     struct buf ahead;     /* notes on a file that is about to be read ahead */
     bool told;            /* that something is not kept */
     char chosen[256];     /* why this and no other */
@@ -59,6 +60,20 @@ bool keep_row_pixels(struct stk_loader *l, struct worker *w, const struct draw *
 bool keep_fill_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
 bool keep_row_pack(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row);
 bool keep_fill_pack(struct stk_loader *l, struct worker *w, const struct draw *d, const struct head *h, uint8_t *row);
+
+/* keep_rows.c: samples that need no decoding. Whether all of the source's are; and the bytes that are kept of each, 0:
+ * they are of different lengths, or the caller's own function makes them. */
+bool keep_is_rows(const struct stk_loader *l);
+size_t keep_rows_bytes(const struct stk_loader *l);
+/* The sample is about to be taken from what is kept; false: it is not. */
+bool keep_near(const struct stk_loader *l, int64_t sample);
+/* Pixels as the source has them: from what is kept, and to be kept. */
+bool keep_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px);
+void keep_put_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px);
+/* The same for all fields of a sample without a picture, and its label. */
+struct stk_batch;
+bool keep_take_fields(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row);
+void keep_put_fields(struct stk_loader *l, struct worker *w, int64_t sample, const struct stk_batch *b, int64_t row);
 
 /* One paragraph for explain. */
 struct buf;

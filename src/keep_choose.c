@@ -5,7 +5,7 @@
  * Pixels are the fastest where all of them fit: nothing is decoded any more. Packs of JPEG pictures take a third of the
  * room, and pay where a good part of them fits. Bytes help only where reading is what is slow, on file systems of
  * other machines; from a disk of this one the system's own cache does the same. A few files are looked at to tell
- * how large everything would be.
+ * how large everything would be. Rows that need no decoding are kept where all of them fit.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -99,16 +99,35 @@ static stk_cache choose(const struct stk_loader *l, double room, char *words, si
     return STK_CACHE_NONE;
 }
 
+/* Rows are kept as they are, whatever was asked for: there is nothing to decode. */
+static stk_cache choose_rows(const struct stk_loader *l, double room, char *words, size_t n)
+{
+    const bool asked = l->options.cache != STK_CACHE_AUTO;
+    const double all = (double)l->keep.row_bytes * (double)l->order.samples;
+    const char *why = NULL;
+    if (l->keep.row_bytes == 0)
+        why = "samples without a picture are kept only where all have the same length";
+    else if (!l->reads && !source_place(l->source))
+        why = "the samples are in memory as they are";
+    else if (!asked && !source_place(l->source))
+        why = "chosen: the samples are the caller's own";
+    if (why) {
+        snprintf(words, n, " (%s)", why);
+        return STK_CACHE_NONE;
+    }
+    snprintf(words, n, " (rows as the source has them: all take some %.2f GiB, and there is room for %.2f)", all / GIB,
+             room / GIB);
+    return asked || all <= room ? STK_CACHE_BYTES : STK_CACHE_NONE;
+}
+
 stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, size_t n)
 {
     const stk_cache asked = l->options.cache;
     words[0] = 0;
     if (asked == STK_CACHE_NONE)
         return asked;
-    if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED) {
-        snprintf(words, n, " (there are no encoded pictures that could be kept)");
-        return STK_CACHE_NONE;
-    }
+    if (keep_is_rows(l))
+        return choose_rows(l, (double)room, words, n);
     if (asked == STK_CACHE_PIXELS && drafted(l)) {
         snprintf(words, n, " (fidelity draft decodes anew what is drawn anew; pixels are not kept)");
         return STK_CACHE_NONE;

@@ -116,9 +116,12 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
     if (rc != STK_OK)
         return rc;
     uint8_t *px = arena_alloc(&w->desk.arena, n * 3);
-    rc = source_copy(l->source, &w->desk.reading, (int64_t)d->sample, l->picture, px, e);
-    if (rc != STK_OK)
-        return rc;
+    if (!keep_take_pixels(l, (int64_t)d->sample, px)) {
+        rc = source_copy(l->source, &w->desk.reading, (int64_t)d->sample, l->picture, px, e);
+        if (rc != STK_OK)
+            return rc;
+        keep_put_pixels(l, (int64_t)d->sample, px);
+    }
     if (channels == 1)
         for (size_t i = n; i-- > 0;)
             px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
@@ -209,6 +212,8 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
 {
     struct desk *desk = &w->desk;
     int rc = STK_OK;
+    if (keep_take_fields(l, w, (int64_t)d->sample, b, row))
+        return rc;
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->picture >= 0) {
         uint8_t *to = w->made ? w->made : batch_row(b, l->picture, row);
@@ -220,6 +225,8 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
         if (f != l->picture)
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
+    if (rc == STK_OK)
+        keep_put_fields(l, w, (int64_t)d->sample, b, row);
     return rc;
 }
 
@@ -294,8 +301,9 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
     if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps their making */
         for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
             w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
-    if (row + AHEAD < end)
-        source_near(l->source, w->picks[(row + AHEAD) & MASK].index);
+    const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
+    if (near >= 0 && !keep_near(l, near))
+        source_near(l->source, near);
     return w->picks[row & MASK];
 }
 

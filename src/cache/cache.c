@@ -130,6 +130,11 @@ bool cache_find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry
     return found;
 }
 
+bool cache_near(const struct cache *c, int64_t sample, size_t n)
+{
+    return c && c->has_shelf && shelf_near(&c->shelf, sample, n);
+}
+
 bool cache_load(struct cache *c, const struct cache_entry *e, void *to)
 {
     const bool good = store_load(&c->store, e, to);

@@ -60,6 +60,8 @@ bool cache_asks_id(const struct cache *c, int64_t sample);
 /* Whether an entry of this sample was found or put in this run. */
 bool cache_has(const struct cache *c, int64_t sample);
 bool cache_find(struct cache *c, int64_t sample, uint64_t id, struct cache_entry *out);
+/* An entry of n bytes is about to be found: memory may be brought into the CPU's caches. false: none is in memory. */
+bool cache_near(const struct cache *c, int64_t sample, size_t n);
 /* Reads all of an entry's n bytes; on first use in a run their checksum is proved. false: it is not there, or not
  * as it was put, and is forgotten. */
 bool cache_load(struct cache *c, const struct cache_entry *e, void *to);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cpu.h"
 #include "cache/cache.h"
 
 enum { EMPTY = 0, FILLING = 1, UNIT = 32, HEAD = 16, FIRST = 2 };
@@ -59,6 +60,15 @@ const uint8_t *shelf_find(const struct shelf *s, int64_t sample, size_t *n)
     memcpy(&length, p, sizeof length);
     *n = (size_t)length;
     return p + HEAD;
+}
+
+bool shelf_near(const struct shelf *s, int64_t sample, size_t n)
+{
+    const uint32_t slot = sample < s->samples ? atomic_load_explicit(&s->slots[sample], memory_order_acquire) : EMPTY;
+    if (slot < FIRST)
+        return false;
+    cpu_near(s->base + (size_t)slot * UNIT, HEAD + n);
+    return true;
 }
 
 /* Bytes an entry takes; 0 when it can have no place at all. */

@@ -25,6 +25,8 @@ void shelf_done(struct shelf *s); /* also zeroed, also twice */
 
 /* NULL: there is none. */
 const uint8_t *shelf_find(const struct shelf *s, int64_t sample, size_t *n);
+/* An entry of n bytes is about to be read, without a look at it now; false: there is none. */
+bool shelf_near(const struct shelf *s, int64_t sample, size_t n);
 bool shelf_fits(const struct shelf *s, size_t n);
 /* false: it does not fit, or there is one already (unless it is to be renewed). */
 bool shelf_put(struct shelf *s, int64_t sample, const void *bytes, size_t n, bool renew);

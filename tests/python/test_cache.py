@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader keeps: the same batches with and without, in memory and in a folder."""
 
+import io
+import tarfile
 import time
 
 import numpy as np
@@ -52,7 +54,7 @@ def test_a_function_comes_after_what_is_kept(settled):
 
 def test_only_pictures_are_kept():
     loader = stoker.Loader(np.zeros((6, 2)), cache="auto", output="numpy")
-    assert "cache      none (there are no encoded pictures" in loader.explain()
+    assert "cache      none (the samples are in memory as they are" in loader.explain()
 
 
 def test_no_room_is_no_error(settled, tmp_path):
@@ -64,3 +66,49 @@ def test_no_room_is_no_error(settled, tmp_path):
     kept, stats, _ = epochs(settled, OPS[0], cache="pixels", cache_dir=str(tmp_path / "small"), cache_size="10K")
     assert_same(plain, kept)
     assert stats.cache_disk_bytes <= 10 << 10
+
+
+def write_npy(out, x, y):
+    np.save(out / "x.npy", x)
+    np.save(out / "y.npy", y)
+    return f"npy:{out}/x.npy?label=y.npy"
+
+
+def write_tar(out, x, y):
+    with tarfile.open(out / "a.tar", "w") as tar:
+        for i, row in enumerate(x):
+            for suffix, data in (("bin", row.tobytes()), ("cls", str(y[i]).encode())):
+                member = tarfile.TarInfo(f"{i:03}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    return f"{out}/a.tar"
+
+
+def write_hdf5(out, x, y):
+    with pytest.importorskip("h5py").File(out / "a.h5", "w") as h:
+        h.create_dataset("x", data=x, chunks=(5, x.shape[1]), compression="gzip")
+        h["label"] = y
+    return f"{out}/a.h5"
+
+
+def write_parquet(out, x, y):
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), x.shape[1])
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"x": rows, "label": y}), out / "a.parquet")
+    return f"{out}/a.parquet"
+
+
+@pytest.mark.parametrize("write", [write_npy, write_tar, write_hdf5, write_parquet])
+@pytest.mark.parametrize("cache", ["bytes", "pixels"])
+def test_records_without_a_picture(tmp_path, write, cache):
+    x = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
+    source = write(tmp_path, x, np.arange(40) % 7)
+    fields = "x=bin:float32(6), label=cls:int" if write is write_tar else None
+    plain, kept = (
+        stoker.Loader(source, fields=fields, batch_size=8, shuffle=True, output="numpy", cache=c) for c in (None, cache)
+    )
+    for _ in range(3):
+        for ours, theirs in zip(kept, plain, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    assert kept.stats().cache_entries == 40 and kept.stats().cache_hits > 60
+    assert "bytes in memory (rows as the source has them" in kept.explain()

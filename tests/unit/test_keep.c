@@ -538,7 +538,7 @@ static void arrays_need_none(void)
     char text[2000];
     CHECK_EQ(stk_open(&l, &o, NULL), STK_OK);
     stk_explain(l, text, sizeof text);
-    CHECK(strstr(text, "cache      none (there are no encoded pictures"));
+    CHECK(strstr(text, "cache      none (the samples are in memory as they are"));
     stk_close(l);
 }
 

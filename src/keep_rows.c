@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keep_rows.c -- samples that need no decoding, kept as the source gave them.
+ *
+ * A picture that comes as pixels is kept before its ops; a sample without a picture as all of its fields, with the
+ * label in front. In memory alone: what lies in a file of rows gains nothing from lying in another one.
+ */
+#include <string.h>
+
+#include "base/size.h"
+#include "loader.h"
+
+bool keep_is_rows(const struct stk_loader *l)
+{
+    return l->picture < 0 || source_field(l->source, l->picture)->kind != FIELD_ENCODED;
+}
+
+size_t keep_rows_bytes(const struct stk_loader *l)
+{
+    if (source_fills(l->source))
+        return 0;
+    if (l->picture >= 0)
+        return source_field(l->source, l->picture)->bytes;
+    size_t n = sizeof(int64_t);
+    for (int f = 0; f < source_n_fields(l->source); f++) {
+        const struct field *field = source_field(l->source, f);
+        if (field->kind != FIELD_TENSOR)
+            return 0;
+        n = size_add(n, field->bytes);
+    }
+    return n;
+}
+
+static const uint8_t *find(struct stk_loader *l, int64_t sample)
+{
+    struct cache_entry e;
+    return cache_find(l->keep.cache, sample, 0, &e) ? e.bytes : NULL;
+}
+
+bool keep_near(const struct stk_loader *l, int64_t sample)
+{
+    return l->keep.row_bytes > 0 && cache_near(l->keep.cache, sample, l->keep.row_bytes);
+}
+
+bool keep_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
+{
+    const uint8_t *kept = find(l, sample);
+    if (kept)
+        memcpy(px, kept, l->keep.row_bytes);
+    return kept != NULL;
+}
+
+void keep_put_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px)
+{
+    cache_put(l->keep.cache, sample, 0, px, l->keep.row_bytes);
+}
+
+bool keep_take_fields(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row)
+{
+    const uint8_t *from = l->picture < 0 ? find(l, sample) : NULL;
+    if (!from)
+        return false;
+    memcpy(&w->desk.reading.label, from, sizeof(int64_t));
+    from += sizeof(int64_t);
+    for (int f = 0; f < source_n_fields(l->source); f++) {
+        const size_t n = source_field(l->source, f)->bytes;
+        memcpy(batch_row(b, f, row), from, n);
+        from += n;
+    }
+    return true;
+}
+
+void keep_put_fields(struct stk_loader *l, struct worker *w, int64_t sample, const struct stk_batch *b, int64_t row)
+{
+    const size_t all = l->keep.row_bytes;
+    if (l->picture >= 0 || !cache_has_room(l->keep.cache, sample, all) ||
+        desk_reserve(&w->desk, arena_cost(all), 0, NULL) != STK_OK)
+        return;
+    uint8_t *const entry = arena_alloc(&w->desk.arena, all), *to = entry;
+    if (!entry)
+        return;
+    memcpy(to, &w->desk.reading.label, sizeof(int64_t));
+    to += sizeof(int64_t);
+    for (int f = 0; f < source_n_fields(l->source); f++) {
+        const size_t n = source_field(l->source, f)->bytes;
+        memcpy(to, batch_row(b, f, row), n);
+        to += n;
+    }
+    cache_put(l->keep.cache, sample, 0, entry, all);
+}
