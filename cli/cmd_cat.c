@@ -37,23 +37,67 @@ static const char *dtype_words(stk_dtype t)
 
 static void shape_text(const stk_cell *c, char *buf, size_t n)
 {
-    size_t at = (size_t)snprintf(buf, n, "%s(", dtype_words(c->dtype));
+    const int scalar = c->ndim == 0 || (c->ndim == 1 && c->shape[0] == 1);
+    size_t at = (size_t)snprintf(buf, n, "%s%s", dtype_words(c->dtype), scalar ? "" : "(");
+    if (scalar)
+        return;
     for (int i = 0; i < c->ndim && at < n; i++)
         at += (size_t)snprintf(buf + at, n - at, "%s%" PRId64, i ? ", " : "", c->shape[i]);
     if (at < n)
         snprintf(buf + at, n - at, ")");
 }
 
+/* Numbers of the types that most sets have; -1: of another. */
+static int number(stk_dtype t, const void *at, char *buf, size_t n)
+{
+    switch (t) {
+#define NUMBER(dtype, type, format, as)                                                                                \
+    case dtype: {                                                                                                      \
+        type v;                                                                                                        \
+        memcpy(&v, at, sizeof v);                                                                                      \
+        snprintf(buf, n, format, (as)v);                                                                               \
+        return (int)sizeof v;                                                                                          \
+    }
+        NUMBER(STK_UINT8, uint8_t, "%d", int)
+        NUMBER(STK_INT16, int16_t, "%d", int)
+        NUMBER(STK_UINT16, uint16_t, "%d", int)
+        NUMBER(STK_INT32, int32_t, "%" PRId32, int32_t)
+        NUMBER(STK_INT64, int64_t, "%" PRId64, int64_t)
+        NUMBER(STK_FLOAT32, float, "%g", double)
+        NUMBER(STK_FLOAT64, double, "%g", double)
+#undef NUMBER
+    default:
+        return -1;
+    }
+}
+
+static void glance_at_numbers(const stk_cell *c, char *buf, size_t n)
+{
+    enum { SHOWN = 6 };
+    const char *p = c->bytes;
+    size_t at = 0, done = 0;
+    for (int i = 0; i < SHOWN && done < c->n; i++) {
+        char word[32];
+        const int step = number(c->dtype, p + done, word, sizeof word);
+        if (step < 0)
+            return;
+        done += (size_t)step;
+        at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? " " : "", word);
+        if (at + sizeof word >= n)
+            break;
+    }
+    if (done < c->n)
+        snprintf(buf + at, n - at, " …");
+}
+
 /* The first of it, on a line. */
 static void glance(stk_kind kind, const stk_cell *c, char *buf, size_t n)
 {
-    int64_t whole;
     buf[0] = 0;
     if (!c->bytes)
         return;
-    if (c->dtype == STK_INT64 && c->n == sizeof whole) {
-        memcpy(&whole, c->bytes, sizeof whole);
-        snprintf(buf, n, "%" PRId64, whole);
+    if (c->dtype && kind != STK_IMAGE) {
+        glance_at_numbers(c, buf, n);
     } else if (!c->dtype && (kind == STK_TEXT || kind == STK_JSON || kind == STK_INT || kind == STK_FLOAT)) {
         const int k = c->n < 60 ? (int)c->n : 60;
         snprintf(buf, n, "%.*s%s", k, (const char *)c->bytes, (size_t)k < c->n ? " …" : "");

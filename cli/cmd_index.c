@@ -35,6 +35,10 @@ static void tell(const struct args *a, const stk_overview *v, const char *fields
     printf(", %s\n", out_bytes(v->bytes).s);
     if (fields[0])
         printf("  fields  %s\n", fields);
+    if (v->index_bytes == 0) {
+        puts("  index   none: where a row lies follows from its number");
+        return;
+    }
     printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "found again in " : "made in ",
            out_seconds(v->index_s).s);
     if (!v->index_cached && v->index_s > 0)

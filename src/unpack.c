@@ -203,11 +203,30 @@ static int find_shards(const char *pack, struct recognised *r, stk_error *e)
     return rc;
 }
 
+/* With those above it, as pack does. */
+static int make_folders(const char *path)
+{
+    char part[4096];
+    const size_t n = strlen(path);
+    if (n >= sizeof part)
+        return errno = ENAMETOOLONG, -1;
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        part[i] = 0;
+        if (mkdir(part, 0777) && errno != EEXIST)
+            return -1;
+        part[i] = path[i];
+    }
+    return 0;
+}
+
 static int open_target(struct unpacking *u, stk_error *e)
 {
     if (!u->o.out || !u->o.out[0])
         return error_set(e, STK_EUSAGE, "unpack", "no folder to write to: give out");
-    if (mkdir(u->o.out, 0777) == 0 || errno == EEXIST)
+    if (make_folders(u->o.out) == 0)
         u->dir = open(u->o.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (u->dir >= 0)
         return STK_OK;

@@ -56,6 +56,10 @@ ends 2 "a folder is no pack" "$stoker" unpack photos x
 says err 'holds no tar shards' "a folder is no pack"
 
 # One sample.
+ends 0 "unpack into folders that are not there" "$stoker" unpack kept deep/er/back
+printf '\001\000\002\000\003\000' >few.bin
+ends 0 "cat of numbers" "$stoker" cat 'tokens:few.bin?dtype=uint16&length=3' 0
+says out 'uint16\(3\) +6 +1 2 3' "the numbers"
 ends 0 "cat" "$stoker" cat kept 0
 says out '^ *image +image' "the fields of a sample"
 ends 0 "cat --field" "$stoker" cat photos "${first#photos/}" --field image
