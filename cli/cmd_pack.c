@@ -144,13 +144,19 @@ static int run(struct args *a)
 static const struct args_word targets[] = {{"tar", STK_TO_TAR, 0},       {"tfrecord", STK_TO_TFRECORD, 0},
                                            {"hdf5", STK_TO_HDF5, 0},     {"npy", STK_TO_NPY, 0},
                                            {"folder", STK_TO_FOLDER, 0}, {0}};
-static const struct args_word forms[] = {{"keep", STK_AS_KEEP, 0}, {"jpeg", STK_AS_JPEG, 0}, {"webp", STK_AS_WEBP, 0},
-                                         {"png", STK_AS_PNG, 0},   {"raw", STK_AS_RAW, 0},   {0}};
+static const struct args_word forms[] = {{"keep", STK_AS_KEEP, 0},
+                                         {"jpeg", STK_AS_JPEG, 0},
+                                         {"webp", STK_AS_WEBP, 0},
+                                         {"png", STK_AS_PNG, 0},
+                                         {"raw", STK_AS_RAW, 0},
+                                         {"dct", STK_AS_DCT, 0},
+                                         {0}};
 
 #define AT(member) offsetof(struct args, pack.member)
 static const struct args_option options[] = {
     {"to", 0, ARGS_WORD, 0, AT(to), 0, 0, targets, "FORM", "tar, tfrecord, hdf5, npy or folder", "tar"},
-    {"as", 0, ARGS_WORD, 0, AT(as), 0, 0, forms, "FORM", "what pictures become: keep, jpeg, webp, png or raw", "keep"},
+    {"as", 0, ARGS_WORD, 0, AT(as), 0, 0, forms, "FORM", "what pictures become: keep, jpeg, webp, png, raw or dct",
+     "keep"},
     {"resize", 0, ARGS_TEXT, 0, AT(resize), 0, 0, NULL, "SIDE",
      "short=256 or long=500: larger pictures become so small, none become larger", "as they are"},
     {"quality", 0, ARGS_INT, 0, AT(quality), 1, 100, NULL, "N",

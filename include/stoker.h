@@ -563,7 +563,8 @@ typedef enum stk_as {
     STK_AS_JPEG,        /* JPEG of several scans: written anew with the same coefficients, in one */
     STK_AS_WEBP,
     STK_AS_PNG,
-    STK_AS_RAW /* rows x columns x 3 bytes, as npy; all of one size */
+    STK_AS_RAW, /* rows x columns x 3 bytes, as npy; all of one size */
+    STK_AS_DCT  /* JPEG without its codes: larger, decoded in a fraction of the time to the same pixels */
 } stk_as;
 
 typedef enum stk_to {

@@ -58,10 +58,14 @@ static int check(struct packer *p, stk_error *e)
         return usage("no folder to write to: give out", e);
     if ((int)how->to < STK_TO_TAR || (int)how->to > STK_TO_FOLDER)
         return usage("to must be tar, tfrecord, hdf5, npy or folder", e);
-    if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_RAW)
-        return usage("as must be keep, jpeg, webp, png or raw", e);
+    if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_DCT)
+        return usage("as must be keep, jpeg, webp, png, raw or dct", e);
     if (how->to == STK_TO_NPY && (how->as != STK_AS_RAW || p->options.on_error == STK_SKIP))
         return usage("npy takes pictures as raw, and all of them: no bad sample can be left out", e);
+    const bool pixels = how->resize_short || how->resize_long || (p->options.ops && p->options.ops[0]);
+    if (how->as == STK_AS_DCT && (how->to != STK_TO_TAR || pixels))
+        return usage(
+            "dct keeps the pixels of JPEG files, in tar shards; pack with as jpeg first, then that pack as dct", e);
     if (how->quality < 0 || how->quality > 100)
         return usage("quality is between 1 and 100", e);
     if (how->shard_size < 0 || how->resize_short < 0 || how->resize_long < 0)
@@ -107,7 +111,7 @@ static uint64_t fingerprint(const struct packer *p)
 static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
 {
     static const char *const tos[] = {"", "tar", "tfrecord", "hdf5", "npy", "folder"};
-    static const char *const ass[] = {"", "keep", "jpeg", "webp", "png", "raw"};
+    static const char *const ass[] = {"", "keep", "jpeg", "webp", "png", "raw", "dct"};
     const stk_pack_options *h = &p->how;
     const stk_options *o = &p->options;
     struct buf *b = &p->recipe;

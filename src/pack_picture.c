@@ -172,7 +172,7 @@ static stk_format format_for(const struct packer *p, stk_format from)
 {
     static const stk_format formats[] = {
         [STK_AS_JPEG] = STK_JPEG, [STK_AS_WEBP] = STK_WEBP, [STK_AS_PNG] = STK_PNG, [STK_AS_RAW] = STK_FORMAT_UNKNOWN};
-    return p->how.as == STK_AS_KEEP ? from : formats[p->how.as];
+    return p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT ? from : formats[p->how.as];
 }
 
 static int add_image(const struct packer *p, stk_format from, const struct image *im, struct packed *out, stk_error *e)
@@ -229,10 +229,25 @@ static bool in_one_scan(const struct packer *p, struct desk *d, const struct hea
     return f != NULL;
 }
 
+/* The coefficients of a JPEG without their codes; false: the picture stays as it is. */
+static bool as_dct(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
+{
+    if (p->how.as != STK_AS_DCT || h->format != STK_JPEG)
+        return false;
+    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    struct buf *made = desk_spare(d, size_add(size_mul(d->reading.n_bytes, 4), 64 << 10), decode_foreign(h, &want));
+    if (!made || !decode_pack_file(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
+        return false;
+    struct packed_field *f = packer_field(out, "dct", made->data, made->len);
+    if (f)
+        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+    return f != NULL;
+}
+
 /* A picture that keeps its pixels and its format keeps its bytes, or at least its coefficients. */
 static int keep_format(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
 {
-    return in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
+    return as_dct(p, d, h, out) || in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
 }
 
 /* The plan of a picture of this size, and its job. */
@@ -249,7 +264,8 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
     struct head h = {0};
     out->bytes_in += (int64_t)d->reading.n_bytes;
     int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
-    if (p->how.as == STK_AS_KEEP && !wants_pixels(p)) /* also what is no picture to us */
+    const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
+    if (same && !wants_pixels(p)) /* also what is no picture to us */
         return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);
     struct plan *plan = NULL;
     struct job j;

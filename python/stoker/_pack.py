@@ -15,9 +15,9 @@ from ._source import Path, Source
 from ._types import ON_ERROR, choice, memory_bytes, whole
 
 To = Literal["tar", "tfrecord", "hdf5", "npy", "folder"]
-As = Literal["keep", "jpeg", "webp", "png", "raw"]
+As = Literal["keep", "jpeg", "webp", "png", "raw", "dct"]
 TO: dict[str, int] = {"tar": 1, "tfrecord": 2, "hdf5": 3, "npy": 4, "folder": 5}
-AS: dict[str, int] = {"keep": 1, "jpeg": 2, "webp": 3, "png": 4, "raw": 5}
+AS: dict[str, int] = {"keep": 1, "jpeg": 2, "webp": 3, "png": 4, "raw": 5, "dct": 6}
 
 
 @dataclass(frozen=True)

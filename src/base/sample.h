@@ -34,6 +34,7 @@ struct head {
     int channels, bits; /* as stored */
     int orientation;    /* EXIF, 1 to 8; 1 when EXIF is to be left alone */
     unsigned odd;       /* STK_ODD_* */
+    bool packed;        /* a JPEG's coefficients without their codes (decode/pack_file.h) */
 };
 
 struct byte_range {

@@ -6,6 +6,7 @@
  * it came, inside a strip that may be wider than the crop; any other is copied once.
  */
 #include "decode/decode.h"
+#include "decode/pack_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,8 +163,20 @@ static int settle_head(struct head *h, const struct decode_limits *limits, struc
     return STK_OK;
 }
 
+static int packed_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out,
+                       stk_error *e)
+{
+    int rc = pack_file_check(bytes, n, e);
+    if (rc == STK_OK)
+        rc = decode_pack_head(bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, limits, out, e);
+    out->packed = true;
+    return rc;
+}
+
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
 {
+    if (pack_file_is(bytes, n))
+        return packed_head(bytes, n, limits, out, e);
     const struct codec *c = find(bytes, n);
     if (!c)
         return not_a_picture(bytes, n, e);
@@ -311,6 +324,11 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
 {
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
+    if (h->packed) {
+        decoder_lend_notes(d, NULL, 0);
+        d->noted = STK_FORMAT_UNKNOWN;
+        return decode_pack_pixels(d, bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, h, w, a, out, e);
+    }
     int rc = check_crop(c, h, w, e);
     if (rc == STK_OK && w->parts && !c->noted_parts)
         rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
@@ -353,6 +371,17 @@ bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct
     struct head own;
     struct picture_job job;
     return whole_job(bytes, n, h, &own, &job) && pack_codec()->pack(d->states[STK_JPEG], &job, out);
+}
+
+bool decode_pack_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+{
+    const size_t begin = out->len;
+    if (h->packed || pack_file_begin(out) || !decode_pack(d, bytes, n, h, out)) {
+        out->len = begin;
+        return false;
+    }
+    pack_file_end(out, begin);
+    return true;
 }
 
 bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)

@@ -54,6 +54,9 @@ int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *
 int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const struct head *h, const struct want *w,
                        struct arena *a, struct image *out, stk_error *e);
 
+/* The pack as a file of its own, which decode_head and decode_pixels take for a picture. */
+bool decode_pack_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
+
 /* A JPEG of several scans, or of arithmetic codes, as one that every decoder reads quickly: one scan of Huffman codes,
  * with the same coefficients, which is proved, and the same markers. Behind what out holds; false: it is none, is
  * damaged, or there was no memory. Takes decode_foreign of the whole picture twice, and no arena. */

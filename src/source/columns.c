@@ -43,10 +43,11 @@ static const struct {
     const char *suffix;
     stk_kind kind;
 } suffixes[] = {
-    {"jpg", STK_IMAGE}, {"jpeg", STK_IMAGE}, {"png", STK_IMAGE},  {"webp", STK_IMAGE},   {"cls", STK_INT},
-    {"cls2", STK_INT},  {"class", STK_INT},  {"count", STK_INT},  {"index", STK_INT},    {"inx", STK_INT},
-    {"id", STK_INT},    {"txt", STK_TEXT},   {"text", STK_TEXT},  {"caption", STK_TEXT}, {"transcript", STK_TEXT},
-    {"json", STK_JSON}, {"jsn", STK_JSON},   {"npy", STK_TENSOR}, {"mp4", STK_BYTES},    {"wav", STK_BYTES},
+    {"jpg", STK_IMAGE},       {"jpeg", STK_IMAGE}, {"png", STK_IMAGE}, {"webp", STK_IMAGE}, {"dct", STK_IMAGE},
+    {"cls", STK_INT},         {"cls2", STK_INT},   {"class", STK_INT}, {"count", STK_INT},  {"index", STK_INT},
+    {"inx", STK_INT},         {"id", STK_INT},     {"txt", STK_TEXT},  {"text", STK_TEXT},  {"caption", STK_TEXT},
+    {"transcript", STK_TEXT}, {"json", STK_JSON},  {"jsn", STK_JSON},  {"npy", STK_TENSOR}, {"mp4", STK_BYTES},
+    {"wav", STK_BYTES},
 };
 
 /* By what follows the last dot, as those name their members who keep several of a kind ("seg.png"). */

@@ -51,7 +51,7 @@ bool picture_magic(const uint8_t *p, size_t n)
 {
     if (n >= 3 && memcmp(p, "\xff\xd8\xff", 3) == 0)
         return true;
-    if (n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
+    if (n >= 8 && (memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(p, "\x89stkDCT1", 8) == 0))
         return true;
     return n >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0;
 }
@@ -98,7 +98,7 @@ size_t picture_end(const uint8_t *p, size_t n)
     if (p[0] == 0xff)
         return jpeg_end(p, n);
     if (p[0] == 0x89)
-        return png_end(p, n);
+        return p[1] == 'P' ? png_end(p, n) : 0;
     const size_t webp = 8 + (size_t)le32(p + 4);
     return webp <= n ? webp : 0;
 }

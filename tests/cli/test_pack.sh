@@ -65,6 +65,20 @@ ends 0 "resize" "$stoker" pack photos small --resize long=48 --as jpeg --quality
 ends 0 "to a folder" "$stoker" pack photos folder --to folder --resize long=48
 ends 0 "ls of the folder" "$stoker" ls folder --json
 json out "sizes" 'd["samples"] == 24 and d["n_classes"] == 4' || true
+# Coefficients without their codes: the same pixels, and damage is noticed.
+ends 0 "dct" "$stoker" pack photos dct --as dct
+untar dct all
+[ "$(find all -name '*.dct' | wc -l)" = 24 ] || fail "all are packs of coefficients"
+ops='RandomResizedCrop(48) | RandomHorizontalFlip'
+"$stoker" checksum photos --ops "$ops" --shuffle --epochs 2 >one.txt
+"$stoker" checksum dct --ops "$ops" --shuffle --epochs 2 >two.txt
+diff one.txt two.txt >diff.txt || fail "dct has the same pixels"
+printf 'x' | dd of=dct/shard-000000.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
+ends 1 "a damaged pack of coefficients" "$stoker" verify dct
+says out 'packed coefficients are damaged' "which sample is damaged"
+ends 2 "dct of other pixels" "$stoker" pack photos other --as dct --resize short=32
+says err 'as jpeg first' "what to do instead"
+
 ends 0 "raw" "$stoker" pack photos raw --as raw --ops 'Resize(32) | CenterCrop(32)'
 untar raw all
 [ "$(find all -name '*.npy' | wc -l)" = 24 ] || fail "an npy each"
