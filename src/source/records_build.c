@@ -131,7 +131,7 @@ static int build(struct records_index *x, const struct record_format *f, const s
 
 static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
 {
-    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
+    uint64_t h = hash_mix(hash_bytes("records", 7, (uint64_t)s->max_bytes), f->number); /* larger samples are bad */
     for (uint32_t i = 0; i < paths->n; i++) {
         char real[PATH_MAX];
         const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);

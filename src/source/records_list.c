@@ -4,6 +4,7 @@
  *
  * Shards are scanned in parallel, each into a list of its own: what is found does not depend on the number of threads.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,9 @@ static bool whole_number(const char *s, int64_t *value)
         s++;
     if ((*s < '0' || *s > '9') && *s != '-' && *s != '+')
         return false;
+    errno = 0;
     const long long v = strtoll(s, &end, 10);
-    if (end == s)
+    if (end == s || errno == ERANGE)
         return false;
     while (*end == ' ' || *end == '\n' || *end == '\r')
         end++;
@@ -184,6 +186,8 @@ static void put_parts(struct joining *j, const struct record_list *l, int64_t fi
             names_find(j->parts, names_at(&l->part_names, item->name), names_length(&l->part_names, item->name), &part);
             cell += part;
         }
+        if (records_why(j->x, &j->x->parts[cell])) /* a sample that is bad stays so, whatever else it has */
+            continue;
         j->x->parts[cell] = p;
         if (j->x->extra)
             j->x->extra[cell] = item->extra;
