@@ -411,8 +411,18 @@ static void close_shards(struct source *s)
     s->state = NULL;
 }
 
+/* Reads elsewhere, and a second time where it was before. */
+static void turn_aside(struct reading *r)
+{
+    const struct buf file = r->file, made = r->made;
+    r->file = r->aside[0];
+    r->made = r->aside[1];
+    r->aside[0] = file;
+    r->aside[1] = made;
+}
+
 /* Pixels that lie in a part as an array. */
-static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+static int copy_pixels(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
     const int part = shards_of(s)->pixels;
     struct record rec;
@@ -423,6 +433,15 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     struct field array = s->fields[f];
     array.what = STK_TENSOR;
     return field_store(&array, &c, to, e);
+}
+
+/* The cells of the sample may have been read before. */
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+{
+    turn_aside(r);
+    const int rc = copy_pixels(s, r, i, f, to, e);
+    turn_aside(r);
+    return rc;
 }
 
 static const struct source_ops ops = {

@@ -296,6 +296,8 @@ void reading_done(struct reading *r)
 {
     buf_done(&r->file);
     buf_done(&r->made);
+    buf_done(&r->aside[0]);
+    buf_done(&r->aside[1]);
     gunzip_free(r->gunzip);
     r->gunzip = NULL;
 }

@@ -93,6 +93,7 @@ struct reading {
     int64_t label;
     struct cell cells[FIELD_MAX]; /* of the fields that have a column */
     struct buf made;              /* for what is made of the file: inflated, put together; reused */
+    struct buf aside[2];          /* stand in for file and made while a field is copied: cells lie in those; reused */
     struct gunzip *gunzip;        /* for bare deflate; had when first needed */
     bool rest;                    /* to be read: all fields but the picture, whose bytes came from elsewhere */
     bool probe;                   /* whether `cold` is to be found out where that is possible */

@@ -153,6 +153,65 @@ static void parts_are_moved_apart(void)
     close_lines(&s);
 }
 
+/* Parts behind what is broken do not make a sample whole. */
+static void bad_stays_bad(void)
+{
+    const char *path = shard("a", "k1 a.txt 2\n11k2 ! odd\nk2 a.txt 1\n4");
+    struct source s = {0};
+    struct source_options o = {.threads = 1, .cache_dir = "off"};
+    struct reading r = {0};
+    CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+    CHECK_EQ(s.count, 2);
+    CHECK_EQ(source_read(&s, &r, 1, &error), STK_EDATA);
+    CHECK(strstr(error.reason, "odd") != NULL);
+    reading_done(&r);
+    close_lines(&s);
+}
+
+/* What scanning left out as too large is found by who allows more. */
+static void index_is_of_its_limit(void)
+{
+    const char *path = shard("a", "k1 a.txt 2\n11k1 b.txt 9\n222222222");
+    struct source s = {0};
+    struct source_options o = {.threads = 1, .cache_dir = temp_path("kept"), .max_bytes = 100};
+    for (int i = 0; i < 3; i++) {
+        o.max_bytes += i == 2;
+        CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
+        CHECK_EQ(source_tally(&s)->index_cached, i == 1);
+        close_lines(&s);
+        s = (struct source){0};
+    }
+}
+
+/* Pixels that are copied leave the cells that were read before as they are. */
+static void pixels_beside_cells(void)
+{
+    static const char head[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2, 3), }";
+    static const struct record_format groups = {.kind = "lines", .number = 8, .scan = scan_lines, .groups = true};
+    char text[400];
+    int n = snprintf(text, sizeof text, "k npy %d\n%cNUMPY%c%c%c%c%s\nabcdef", 10 + (int)sizeof head + 6, 0x93, 1, 0,
+                     (int)sizeof head, 0, head);
+    n += snprintf(text + n, sizeof text - (size_t)n, "k txt 5\nhello");
+    temp_bytes("a", text, (size_t)n);
+    struct names all = {0};
+    uint32_t ignored;
+    names_add(&all, temp_path("a"), strlen(temp_path("a")), &ignored);
+    struct source s = {.max_bytes = INT64_MAX};
+    const struct source_options o = {.threads = 1, .cache_dir = "off"};
+    CHECK_EQ(shard_records_open(&s, &o, &groups, &all, &error), STK_OK);
+    names_done(&all);
+    CHECK_EQ(s.n_fields, 2);
+    CHECK_EQ(s.fields[0].kind, FIELD_PIXELS);
+    struct reading r = {0};
+    char pixels[6];
+    CHECK_EQ(source_read(&s, &r, 0, &error), STK_OK);
+    CHECK_EQ(source_copy(&s, &r, 0, 0, pixels, &error), STK_OK);
+    CHECK(memcmp(pixels, "abcdef", 6) == 0);
+    CHECK(cell_is(&r, 1, "hello"));
+    reading_done(&r);
+    close_lines(&s);
+}
+
 /* Bytes that somebody has read from where the extent is make the cells that reading makes. */
 static void lent_as_if_read(void)
 {
@@ -334,7 +393,7 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(parts_far_apart),
-          T(what_is_broken_is_named), T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes),
-          T(blocks_prove_themselves))
+    TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(bad_stays_bad),
+          T(index_is_of_its_limit), T(pixels_beside_cells), T(parts_far_apart), T(what_is_broken_is_named),
+          T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes), T(blocks_prove_themselves))
 }
