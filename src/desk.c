@@ -46,7 +46,8 @@ void desk_done(struct desk *d)
 
 size_t desk_held(const struct desk *d)
 {
-    return d->reading.file.cap + d->reading.made.cap + d->spare.cap + d->arena.cap;
+    const struct reading *r = &d->reading;
+    return r->file.cap + r->made.cap + r->aside[0].cap + r->aside[1].cap + d->spare.cap + d->arena.cap;
 }
 
 uint8_t *desk_blank(struct desk *d, size_t n)
@@ -62,10 +63,11 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     return f->data;
 }
 
-/* What the file takes, charged alike, whoever has read it. */
+/* What the file takes, charged alike, whoever has read it, and what was made of it. */
 static size_t file_bytes(const struct desk *d)
 {
-    return d->lent && d->reading.file.len == 0 ? d->reading.n_bytes : d->reading.file.len;
+    const struct reading *r = &d->reading;
+    return size_add(d->lent && r->file.len == 0 ? r->n_bytes : r->file.len, r->made.len);
 }
 
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
@@ -102,6 +104,7 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
     struct ahead_file f;
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
+    d->reading.made.len = 0; /* another source's, where several are joined */
     d->lent = ahead_take(d->ahead, d->serial, i, &f);
     int rc = charge(d, source_read_bytes(s, i), e);
     if (rc == STK_OK)

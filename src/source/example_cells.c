@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 
 /* ------------------------------------------------------------------ what is wanted */
 
@@ -76,6 +77,9 @@ static int measure(const struct example_wanted *w, const struct source *s, struc
     if (s->max_bytes > 0 && room > (uint64_t)s->max_bytes)
         return error_set(e, STK_EDATA, "read", "its numbers take %zu bytes, more than the %lld that max_bytes allows",
                          room, (long long)s->max_bytes);
+    const int rc = r->allow ? r->allow(r->user, size_add(r->file.len, room), e) : STK_OK;
+    if (rc != STK_OK)
+        return rc;
     r->made.len = room;
     return buf_reserve(&r->made, room + 1) ? error_nomem(e, "read", room) : STK_OK;
 }
