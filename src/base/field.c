@@ -161,7 +161,7 @@ int field_number(const char *text, size_t n, stk_dtype t, uint8_t to[8])
         v.i = (int64_t)strtoull(word, &end, 10);
         v.big = true;
     }
-    v.d = (double)v.i;
+    v.d = v.big ? (double)(uint64_t)v.i : (double)v.i;
     if (*end != 0 || errno) {
         v.d = strtod(word, &end);
         v.whole = v.d >= -9007199254740992.0 && v.d <= 9007199254740992.0 && v.d == floor(v.d);
@@ -198,9 +198,9 @@ struct numbers {
 static int from_npy(const struct field *f, const struct cell *c, struct numbers *out, stk_error *e)
 {
     struct npy npy;
-    const char *why = "has too many dimensions";
+    const char *why;
     if (npy_parse(c->bytes, c->n, c->n, &npy, &why) != 0 || npy.ndim > FIELD_DIMS)
-        return error_set(e, STK_EDATA, "read", "%s: %s", f->name, why);
+        return error_set(e, STK_EDATA, "read", "%s: %s", f->name, why ? why : "has more than 8 dimensions");
     out->dtype = npy.dtype;
     out->ndim = npy.ndim;
     out->count = (int64_t)(npy.bytes / dtype_bytes(npy.dtype));

@@ -120,6 +120,29 @@ static void what_is_missing(void)
     CHECK(out[0] == -3 && out[1] == -3);
 }
 
+/* Beyond int64 a number is still above 0. */
+static void large_numbers(void)
+{
+    double d = 0;
+    uint64_t u = 0;
+    CHECK_EQ(field_number("18446744073709551615", 20, STK_FLOAT64, (uint8_t *)&d), 0);
+    CHECK(d == 18446744073709551616.0);
+    CHECK_EQ(field_number("9223372036854775808", 19, STK_UINT64, (uint8_t *)&u), 0);
+    CHECK(u == UINT64_C(1) << 63);
+}
+
+static void nine_dimensions(void)
+{
+    char file[100];
+    uint8_t out[1];
+    memcpy(file, "\x93NUMPY\x01\x00\x50\x00", 10);
+    snprintf(file + 10, 82, "%-79s\nx", "{'descr': '|u1', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }");
+    const struct field f = tensor(STK_UINT8, 1, 1);
+    const struct cell c = {.bytes = (const uint8_t *)file, .n = 91};
+    CHECK_EQ(field_store(&f, &c, out, &error), STK_EDATA);
+    CHECK(strstr(error.text, "more than 8 dimensions") != NULL);
+}
+
 static void ragged(void)
 {
     struct field f = {.name = "x", .kind = FIELD_RAGGED, .dtype = STK_INT32, .ndim = 2, .shape = {-1, 2}, .bytes = 8};
@@ -150,5 +173,6 @@ static void ragged(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(numbers_as_text), T(casts), T(bytes_as_they_lie), T(npy_files), T(what_is_missing), T(ragged))
+    TESTS(T(numbers_as_text), T(casts), T(bytes_as_they_lie), T(npy_files), T(large_numbers), T(nine_dimensions),
+          T(what_is_missing), T(ragged))
 }
