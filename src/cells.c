@@ -103,8 +103,7 @@ int stk_source_cells(stk_source *s, int64_t sample,
         rc = source_read(s->source, &t.reading, sample, e);
     for (int f = 0; f < n && rc == STK_OK && !stopped; f++)
         rc = tell(&t, f, &stopped, e);
-    buf_done(&t.reading.file);
-    buf_done(&t.reading.made);
+    reading_done(&t.reading);
     if (rc != STK_OK) {
         char path[1024];
         source_path(s->source, sample, path, sizeof path);

@@ -132,8 +132,7 @@ static int look_at_some(const struct source *s, struct example_look *l, stk_erro
         if (p)
             rc = example_see(l, p, n);
     }
-    buf_done(&r.file);
-    buf_done(&r.made);
+    reading_done(&r);
     return rc ? error_nomem(e, "open", 0) : STK_OK;
 }
 

@@ -96,6 +96,31 @@ static void refused(void)
     zips_done(&z);
 }
 
+static int count_cells(void *user, const char *name, stk_kind kind, const stk_cell *c)
+{
+    (void)name, (void)kind;
+    *(size_t *)user += c->n;
+    return 0;
+}
+
+static void cells(void)
+{
+    struct zips z = {0};
+    const struct zips_file f = packed("1.txt");
+    zips_add(&z, &f);
+    save("c.zip", &z);
+    char path[4096];
+    snprintf(path, sizeof path, "%s", temp_path("c.zip"));
+    const stk_options o = {.source = path, .cache_dir = "off"};
+    stk_source *s;
+    stk_error e;
+    size_t n = 0;
+    CHECK_EQ(stk_source_open(&s, &o, &e), STK_OK);
+    CHECK_EQ(stk_source_cells(s, 0, count_cells, &n, &e), STK_OK);
+    CHECK_EQ(n, HELLO);
+    stk_source_close(s);
+}
+
 static void too_large(void)
 {
     struct zips z = {0};
@@ -122,7 +147,7 @@ int main(int argc, char **argv)
         return 77;
     }
     temp_begin();
-    const struct test_case cases[] = {T(groups), T(class_folders), T(refused), T(too_large)};
+    const struct test_case cases[] = {T(groups), T(class_folders), T(refused), T(cells), T(too_large)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();
     return rc;
