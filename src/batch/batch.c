@@ -359,19 +359,33 @@ static void copy_piece(struct piece *pieces, int64_t from, int64_t to)
         piece_copy(&pieces[to], NULL);
 }
 
-void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field)
+/* What is left where it was is nobody's: so nothing has to be had for it. */
+static void swap_pieces(struct piece *pieces, int64_t a, int64_t b)
+{
+    const struct piece one = pieces[a];
+    pieces[a] = pieces[b];
+    pieces[b] = one;
+}
+
+static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field,
+                    void (*put)(struct piece *pieces, int64_t from, int64_t to))
 {
     for (int i = 0; i < b->depot->n_fields; i++) {
         const size_t bytes = b->depot->fields[i].bytes;
         if (i == but_field || b->depot->fields[i].kind == FIELD_OFFSETS)
             continue;
         if (b->pieces[i])
-            copy_piece(b->pieces[i], from, to);
+            put(b->pieces[i], from, to);
         else if (from < 0)
             memset(batch_row(b, i, to), 0, bytes);
         else
             memcpy(batch_row(b, i, to), batch_row(b, i, from), bytes);
     }
+}
+
+void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field)
+{
+    put_row(b, from, to, but_field, copy_piece);
 }
 
 int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows)
@@ -381,7 +395,7 @@ int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows)
         if (!keep[row])
             continue;
         if (n != row)
-            batch_copy_row(b, row, n, -1);
+            put_row(b, row, n, -1, swap_pieces);
         n++;
     }
     batch_set_rows(b, n);

@@ -115,6 +115,33 @@ static void compacts(void)
     depot_close(d);
 }
 
+/* Rows of ragged fields that stay are moved, not copied: nothing can be lost for want of memory. */
+static void compacts_ragged(void)
+{
+    const struct field fields[] = {
+        {.name = "x", .kind = FIELD_RAGGED, .dtype = STK_UINT8, .ndim = 1, .shape = {-1}, .bytes = 1, .beside = 1},
+        {.name = "x.offsets", .kind = FIELD_OFFSETS, .dtype = STK_INT64, .bytes = 8},
+    };
+    struct depot *d = NULL;
+    CHECK_EQ(depot_open(&d, fields, 2, 1, 3, 1, NULL, NULL), STK_OK);
+    struct stk_batch *b = depot_take(d);
+    for (int64_t i = 0; i < 3; i++) {
+        struct piece *p = batch_piece(b, 0, i);
+        CHECK_EQ(piece_reserve(p, 1), 0);
+        p->data[0] = (uint8_t)i;
+        p->n = 1;
+        p->shape[0] = 1;
+    }
+    const uint8_t *last = batch_piece(b, 0, 2)->data, keep[3] = {0, 1, 1};
+    CHECK_EQ(batch_compact(b, keep, 3), 2);
+    CHECK(batch_piece(b, 0, 1)->data == last);
+    CHECK_EQ(batch_join(b), 0);
+    const uint8_t *joined = stk_field(b, "x")->data;
+    CHECK(joined[0] == 1 && joined[1] == 2 && stk_field(b, "x")->shape[0] == 2);
+    stk_release(b);
+    depot_close(d);
+}
+
 static void sizes_are_checked(void)
 {
     const struct field huge = {.bytes = SIZE_MAX / 4};
@@ -172,5 +199,5 @@ static void a_child_leaves_it_alone(void)
 int main(int argc, char **argv)
 {
     TESTS(T(has_fields), T(memory_comes_back), T(kept_ones_are_freed), T(a_label_does_not_hold_the_images), T(compacts),
-          T(sizes_are_checked), T(a_child_leaves_it_alone))
+          T(compacts_ragged), T(sizes_are_checked), T(a_child_leaves_it_alone))
 }
