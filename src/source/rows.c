@@ -316,8 +316,10 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
     if (!same_form(c, a))
         return error_set(e, STK_EUSAGE, "open",
                          "its rows are of another type or shape than those of the file before it");
-    if (a->n < 1)
+    if (a->n < 1) {
+        free(a->memory); /* which is taken over, also where there is nothing in it */
         return STK_OK;
+    }
     r->tally.bytes += a->fortran ? a->n * (int64_t)c->row_bytes : (a->n - 1) * a->step + (int64_t)c->row_bytes;
     return add_part(r, c, a, e);
 }

@@ -6,7 +6,7 @@
  *     npz:mnist.npz?image=x_train&label=y_train   some, and what they are to be called
  *
  * A member that is stored has its rows read where they lie. One that is deflated cannot be read in the middle, and is
- * unpacked when the source is opened, if max_bytes allows it.
+ * unpacked when the source is opened, if max_bytes allows it, together with all others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +31,7 @@ struct archive {
     struct zip zip;
     int n_taken;
     struct names all; /* the arrays that there are, for who asks for another one */
+    int64_t *left;    /* bytes that may still be unpacked, of all archives */
 };
 
 /* ------------------------------------------------------------------ reading the archive */
@@ -43,10 +44,10 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
     return a->lent.data;
 }
 
-static int begin(struct archive *a, const char *path, stk_error *e)
+static int begin(struct archive *a, const char *path, int64_t *left, stk_error *e)
 {
     struct stat st;
-    *a = (struct archive){.path = path, .fd = open(path, IO_OPEN_FLAGS)};
+    *a = (struct archive){.path = path, .fd = open(path, IO_OPEN_FLAGS), .left = left};
     if (a->fd < 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (fstat(a->fd, &st) != 0)
@@ -105,19 +106,19 @@ static enum gunzip_state unpack(struct archive *a, const struct zip_member *m, u
     gunzip_free(z);
     if (state != GUNZIP_END)
         return state;
-    return room == 1 && gunzip_crc(out, (size_t)m->raw) == m->crc ? GUNZIP_END : GUNZIP_BAD;
+    return room == 1 && gunzip_crc32(out, (size_t)m->raw) == m->crc ? GUNZIP_END : GUNZIP_BAD;
 }
 
-static int load(struct archive *a, const struct zip_member *m, const char *name, int64_t most, uint8_t **out,
-                stk_error *e)
+static int load(struct archive *a, const struct zip_member *m, const char *name, uint8_t **out, stk_error *e)
 {
     if (!gunzip_here())
         return error_set(e, STK_EUSAGE, "open", "%.100s is packed, and this build has no zlib", name);
-    if (m->raw > most)
+    if (m->raw > *a->left)
         return error_set(e, STK_EUSAGE, "open",
                          "%.100s is packed and takes %lld bytes of memory, more than the %lld that max_bytes allows; "
                          "np.savez writes it unpacked",
-                         name, (long long)m->raw, (long long)most);
+                         name, (long long)m->raw, (long long)*a->left);
+    *a->left -= m->raw;
     uint8_t *all = malloc((size_t)m->raw + 1);
     if (!all)
         return error_nomem(e, "open", (size_t)m->raw);
@@ -157,7 +158,7 @@ static int take(struct source *s, struct archive *a, struct zip_member *m, const
         zip_locate(&a->zip, m);
     if (m->reason)
         return error_set(e, STK_EUSAGE, "open", "%.100s: %s", name, m->reason);
-    int rc = m->deflated ? load(a, m, name, s->max_bytes, &memory, e) : STK_OK;
+    int rc = m->deflated ? load(a, m, name, &memory, e) : STK_OK;
     if (rc == STK_OK)
         rc = rows_of(a, m, memory, name, &h, &rows, e);
     if (rc == STK_OK) {
@@ -191,13 +192,13 @@ static int check_named(const struct archive *a, const char *query, stk_error *e)
     return a->n_taken ? STK_OK : error_set(e, STK_EUSAGE, "open", "holds no arrays");
 }
 
-static int add_archive(struct source *s, const char *path, const char *query, stk_error *e)
+static int add_archive(struct source *s, const char *path, const char *query, int64_t *left, stk_error *e)
 {
     struct archive a;
     struct zip_member m;
     char name[QUERY_TEXT], as[QUERY_TEXT];
     uint32_t ignored;
-    int rc = begin(&a, path, e);
+    int rc = begin(&a, path, left, e);
     while (rc == STK_OK && zip_next(&a.zip, &m)) {
         if (m.n_name == 0 && m.reason)
             rc = error_set(e, STK_EUSAGE, "open", "%s", m.reason);
@@ -221,10 +222,11 @@ static int add_archive(struct source *s, const char *path, const char *query, st
 int shard_npz_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e)
 {
+    int64_t left = s->max_bytes;
     int rc = query_check(query, NULL, e);
     if (rc == STK_OK)
         rc = rows_open(s, "npz archives", "row", e);
     for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++)
-        rc = add_archive(s, names_at(paths, i), query, e);
+        rc = add_archive(s, names_at(paths, i), query, &left, e);
     return rc == STK_OK ? rows_ready(s, o, e) : rc;
 }

@@ -12,7 +12,7 @@ static const int16_t y[] = {3, -4};
 static void add(struct zips *z, const char *name, const uint8_t *npy, size_t n, bool deflated)
 {
     uint8_t packed[1100];
-    struct zips_file f = {.name = name, .p = npy, .n = n, .raw = (uint32_t)n, .crc = gunzip_crc(npy, n)};
+    struct zips_file f = {.name = name, .p = npy, .n = n, .raw = (uint32_t)n, .crc = gunzip_crc32(npy, n)};
     if (deflated) { /* one block, as it is */
         packed[0] = 1;
         packed[1] = (uint8_t)n;
