@@ -58,6 +58,7 @@ struct symbols {
     struct hdf5_links *l;
     uint8_t *names;
     size_t n_names;
+    int64_t left; /* nodes and symbols that the file can have: one that is told of again and again ends there */
 };
 
 static const char *read_names(struct symbols *s, int64_t heap)
@@ -107,7 +108,8 @@ static const char *take_symbols(struct symbols *s, int64_t at)
         return HDF5_CUT;
     if (memcmp(head, "SNOD", 4) != 0)
         return HDF5_DAMAGED;
-    const char *why = NULL;
+    s->left -= 1 + le16(head + 6);
+    const char *why = s->left < 0 ? HDF5_DAMAGED : NULL;
     for (int i = 0; i < le16(head + 6) && !why; i++)
         why = hdf5_view_read(v, at + 8 + i * (int64_t)entry, p, entry) ? take_symbol(s, p) : HDF5_CUT;
     return why;
@@ -172,7 +174,7 @@ static const char *walk_symbols(struct symbols *s, int64_t tree)
 
 static const char *read_table(struct hdf5_links *l, struct hdf5_message *m)
 {
-    struct symbols s = {.l = l};
+    struct symbols s = {.l = l, .left = l->v->size / 8}; /* the least that any of them takes */
     const int64_t tree = hdf5_take_address(l->v, m), heap = hdf5_take_address(l->v, m);
     const char *why = read_names(&s, heap);
     if (!why)

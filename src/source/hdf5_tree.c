@@ -112,7 +112,8 @@ const char *hdf5_tree_2(const struct hdf5_view *v, int64_t at, int type, hdf5_re
     t.depth = le16(p + 12);
     const int64_t root = hdf5_address(v, p + 16), all = hdf5_number(p + 18 + o, v->length_bytes);
     if (memcmp(p, "BTHD", 4) != 0 || p[5] != type || t.record < 1 || t.depth > DEPTH_MOST || t.node_bytes > 1 << 24 ||
-        t.node_bytes < FRAME + (size_t)t.record || all < 0 || all > HDF5_CHUNKS_MOST || !measure(&t))
+        t.node_bytes < FRAME + (size_t)t.record || all < 0 || all > HDF5_CHUNKS_MOST || all > v->size / t.record ||
+        !measure(&t))
         return HDF5_DAMAGED;
     if (root < 0 || all == 0)
         return NULL;
