@@ -104,6 +104,12 @@ int64_t loader_bad_limit(const struct stk_loader *l);
 
 /* stoker.c: options checked, defaults filled in. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);
+/* Any struct of options, of which `known` bytes are ours: a program built for a later header may know more; those must
+ * be unset. */
+int options_copy(void *to, size_t known, const void *from, size_t size, stk_error *e);
+/* The caller's close() of his hooks is called once, whatever becomes of the opening: by this, options_take and
+ * options_source where they fail, and by source_close. */
+void options_close(const stk_options *o);
 int options_source(const stk_options *o, struct source **out, stk_error *e);
 int options_check_subset(const stk_options *o, int64_t count, stk_error *e);
 struct decode_limits options_limits(const stk_options *o);

@@ -213,10 +213,14 @@ int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *
     struct machine m;
     if (!how)
         return error_set(e, STK_EUSAGE, "pack", "no options");
-    memcpy(&p.how, how, how_size < sizeof p.how ? how_size : sizeof p.how);
     int rc = options_take(&p.options, o, o_size, &m, e);
     if (rc != STK_OK)
         return rc;
+    rc = options_copy(&p.how, sizeof p.how, how, how_size, e);
+    if (rc != STK_OK) {
+        options_close(&p.options);
+        return rc;
+    }
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.room, NULL);
     pthread_cond_init(&p.ready, NULL);

@@ -130,7 +130,8 @@ static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
          add_word(b, "seed", o->shuffle ? text : "0") ||
          add_word(b, "on-error", o->on_error == STK_SKIP ? "skip" : "raise") || add_number(b, "samples", p->n);
     snprintf(text, sizeof text, "%016" PRIx64, print);
-    rc = rc || add_word(b, "source", text) || add_word(b, "ops", o->ops ? o->ops : "") || buf_add(b, "", 1);
+    rc = rc || add_word(b, "source", text) || add_word(b, "fields", o->fields ? o->fields : "") ||
+         add_word(b, "ops", o->ops ? o->ops : "") || buf_add(b, "", 1);
     return rc ? error_nomem(e, "pack", b->len) : STK_OK;
 }
 
@@ -230,8 +231,11 @@ static int repeat_keys(struct packer *p, stk_error *e)
 int packer_open(struct packer *p, stk_error *e)
 {
     int rc = check(p, e);
-    if (rc == STK_OK)
-        rc = open_source(p, e);
+    if (rc != STK_OK) {
+        options_close(&p->options);
+        return rc;
+    }
+    rc = open_source(p, e);
     if (rc == STK_OK)
         rc = open_target(p, e);
     p->report.resumed = p->target.written;

@@ -307,8 +307,11 @@ static int check_memory(const struct scan *s, stk_error *e)
 static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
     int rc = check_memory(s, e);
-    if (rc == STK_OK)
-        rc = options_source(&s->options, &s->source, e);
+    if (rc != STK_OK) {
+        options_close(&s->options);
+        return rc;
+    }
+    rc = options_source(&s->options, &s->source, e);
     if (rc != STK_OK)
         return rc;
     if (source_fills(s->source))
@@ -342,11 +345,15 @@ int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_optio
     struct scan s = {0};
     struct machine m;
     stk_scan_options scan = {0};
-    memcpy(&scan, o, o_size < sizeof scan ? o_size : sizeof scan);
-    s.decode = scan.decode != 0;
     int rc = options_take(&s.options, options, size, &m, e);
     if (rc != STK_OK)
         return rc;
+    rc = options_copy(&scan, sizeof scan, o, o_size, e);
+    if (rc != STK_OK) {
+        options_close(&s.options);
+        return rc;
+    }
+    s.decode = scan.decode != 0;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.room, NULL);
     pthread_cond_init(&s.ready, NULL);

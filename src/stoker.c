@@ -31,13 +31,12 @@ static int usage(stk_error *e, const char *words)
     return error_set(e, STK_EUSAGE, "open", "%s", words);
 }
 
-/* A program built for a later header may know more options than we do: those must be unset. */
-static int copy_options(stk_options *to, const stk_options *from, size_t size, stk_error *e)
+int options_copy(void *to, size_t known, const void *from, size_t size, stk_error *e)
 {
-    memset(to, 0, sizeof *to);
-    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
-    const char *tail = (const char *)from;
-    for (size_t i = sizeof *to; i < size; i++)
+    memset(to, 0, known);
+    memcpy(to, from, size < known ? size : known);
+    const char *tail = from;
+    for (size_t i = known; i < size; i++)
         if (tail[i] != 0)
             return usage(e, "an option is set that this version of the library does not know");
     return STK_OK;
@@ -144,8 +143,7 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->memory = m->memory_available / 4;
 }
 
-/* The caller's close() is called once, whatever becomes of the opening. */
-static void close_hooks(const stk_options *o)
+void options_close(const stk_options *o)
 {
     if (o->hooks && o->hooks->close)
         o->hooks->close(o->hooks->user);
@@ -155,7 +153,7 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
 {
     if (!from)
         return usage(e, "no options");
-    int rc = copy_options(to, from, size, e);
+    int rc = options_copy(to, sizeof *to, from, size, e);
     machine_look(m);
     fill_in(to, m);
     if (rc == STK_OK)
@@ -169,7 +167,7 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
     if (rc == STK_OK)
         rc = cpu_choose(to->cpu, &to->cpu, e);
     if (rc != STK_OK)
-        close_hooks(to);
+        options_close(to);
     return rc;
 }
 
@@ -192,7 +190,7 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
     };
     const int rc = source_open(out, &s, e);
     if (rc != STK_OK)
-        close_hooks(o);
+        options_close(o);
     return rc;
 }
 
@@ -218,7 +216,7 @@ int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_erro
     struct stk_loader *l = calloc(1, sizeof *l);
     if (!l) {
         if (o && size >= sizeof *o)
-            close_hooks(o);
+            options_close(o);
         return error_nomem(e, "open", sizeof *l);
     }
     int rc = options_take(&l->options, o, size, &l->machine, e);

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "loader.h"
 #include "pack/keys.h"
 #include "pack/place.h"
 #include "source/recognise.h"
@@ -259,9 +260,11 @@ int stk_unpack_sized(const char *pack, const stk_unpack_options *o, size_t o_siz
     const uint64_t began = now_ns();
     if (!pack || !o)
         return error_set(e, STK_EUSAGE, "unpack", "no options");
-    memcpy(&u.o, o, o_size < sizeof u.o ? o_size : sizeof u.o);
+    int rc = options_copy(&u.o, sizeof u.o, o, o_size, e);
+    if (rc != STK_OK)
+        return rc;
     pthread_mutex_init(&u.lock, NULL);
-    int rc = find_shards(pack, &from, e);
+    rc = find_shards(pack, &from, e);
     if (rc == STK_OK)
         rc = unpack(&u, e);
     u.report.shards = from.paths.n;

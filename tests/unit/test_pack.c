@@ -144,7 +144,53 @@ static void arrays(void)
              "000000000.npy 000000000.cls 000000000.extra.npy 000000001.npy 000000001.cls 000000001.extra.npy "
              "000000002.npy 000000002.cls 000000002.extra.npy ");
     CHECK_EQ(system(command), 0);
+
+    /* A pack is a source: its other fields are packed with the pixels, and other fields are another pack. */
+    char again[4096];
+    snprintf(again, sizeof again, "%s", temp_path("again"));
+    stk_options from = {.source = target, .threads = 2, .cache_dir = "off"};
+    CHECK_EQ(stk_pack(&from, &(stk_pack_options){.out = again}, &r, &e), STK_OK);
+    snprintf(command, sizeof command, "cmp %s/shard-000000.tar %s/shard-000000.tar", target, again);
+    CHECK_EQ(system(command), 0);
+    from.fields = "image, label";
+    CHECK_EQ(stk_pack(&from, &(stk_pack_options){.out = again}, &r, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "fields=") != NULL);
     temp_end();
+}
+
+static int64_t none(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+static int nothing(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    (void)user, (void)thread, (void)sample, (void)bytes, (void)n, (void)label, (void)e;
+    return STK_EDATA;
+}
+
+static void closed(void *user)
+{
+    ++*(int *)user;
+}
+
+/* Hooks are closed once, also where packing was refused before they were used. */
+static void hooks_are_closed(void)
+{
+    int times = 0;
+    const stk_source_hooks hooks = {.count = none, .read = nothing, .close = closed, .user = &times};
+    const stk_options o = {.hooks = &hooks};
+    struct {
+        stk_pack_options known;
+        int later;
+    } more = {.known = {.out = "x"}, .later = 1};
+    stk_error e = {0};
+    CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = "x", .quality = 101}, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(times, 1);
+    CHECK_EQ(stk_pack_sized(&o, sizeof o, &more.known, sizeof more, NULL, 0, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "does not know") != NULL);
+    CHECK_EQ(times, 2);
 }
 
 static void key_of(struct keys *k, const char *name, size_t suffix, const char *want)
@@ -237,5 +283,6 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(refuses), T(arrays), T(keys), T(tar_heads), T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(refuses), T(arrays), T(hooks_are_closed), T(keys), T(tar_heads),
+          T(journals))
 }
