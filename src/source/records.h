@@ -34,11 +34,11 @@ struct part_extra {
 
 /* ------------------------------------------------------------------ scanning */
 
-/* One shard while it is scanned, by one thread. */
+/* One shard while it is scanned, by one thread. What is found is kept for runs with other options: so no sample is too
+ * large here, but only where it is read. */
 struct record_scan {
     const char *path;
-    int64_t bytes;     /* of the shard; INT64_MAX where that is not known before its end: it is a compressed stream */
-    int64_t max_bytes; /* of a sample */
+    int64_t bytes; /* of the shard; INT64_MAX where that is not known before its end: it is a compressed stream */
     struct record_window *window;
     struct record_list *list;
 };

@@ -24,7 +24,6 @@ struct scanning {
     const struct record_format *format;
     const struct names *paths;
     struct record_list *lists;
-    int64_t max_bytes;
     pthread_mutex_t lock; /* of what follows */
     int rc;
     stk_error error;
@@ -70,11 +69,8 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     if (missing)
         return error_set(e, STK_EUSAGE, "open", "is packed, and this build is without %s", missing);
     int rc = window_init(&window, fd, (enum stream_form)l->form, e);
-    struct record_scan sc = {.path = names_at(all->paths, i),
-                             .bytes = window.stream ? INT64_MAX : l->bytes,
-                             .max_bytes = all->max_bytes,
-                             .window = &window,
-                             .list = l};
+    struct record_scan sc = {
+        .path = names_at(all->paths, i), .bytes = window.stream ? INT64_MAX : l->bytes, .window = &window, .list = l};
     if (rc == STK_OK)
         rc = all->format->scan(&sc, e);
     if (rc == STK_OK && window.stream)
@@ -108,7 +104,7 @@ static void scan_one(void *user, int64_t i)
 static int build(struct records_index *x, const struct record_format *f, const struct source *s,
                  const struct source_options *o, const struct names *paths, bool *settled, stk_error *e)
 {
-    struct scanning all = {.format = f, .paths = paths, .max_bytes = s->max_bytes};
+    struct scanning all = {.format = f, .paths = paths};
     all.lists = calloc(paths->n, sizeof *all.lists);
     if (!all.lists)
         return error_nomem(e, "open", paths->n * sizeof *all.lists);
@@ -131,7 +127,7 @@ static int build(struct records_index *x, const struct record_format *f, const s
 
 static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
 {
-    uint64_t h = hash_mix(hash_bytes("records", 7, (uint64_t)s->max_bytes), f->number); /* larger samples are bad */
+    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
     for (uint32_t i = 0; i < paths->n; i++) {
         char real[PATH_MAX];
         const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);

@@ -91,6 +91,8 @@ static bool strings_lie_inside(const uint64_t *at, uint64_t n, uint64_t pool_byt
     return true;
 }
 
+enum { SIZE_BITS = 56, RAW_BITS = 42 }; /* so much that sums over all parts, or shards, are numbers still */
+
 static bool shards_are_in_order(const struct records_index *x)
 {
     const struct records_head *h = x->head;
@@ -98,7 +100,7 @@ static bool shards_are_in_order(const struct records_index *x)
     for (uint64_t i = 0; i < h->n_shards; i++) {
         const struct record_shard *s = &x->shards[i];
         if (s->name_at >= h->pool_bytes || s->first < first || s->first > (int64_t)h->n || s->bytes < 0 || s->raw < 0 ||
-            s->form > STREAM_ZSTD)
+            s->raw >> RAW_BITS || s->form > STREAM_ZSTD)
             return false;
         first = s->first;
     }
@@ -110,7 +112,7 @@ static bool parts_lie_somewhere(const struct records_index *x)
     const struct records_head *h = x->head;
     for (uint64_t i = 0; i < h->n * h->n_parts; i++) {
         const struct part *p = &x->parts[i];
-        if (p->bytes >= 0 && (p->at < 0 || p->at > INT64_MAX - p->bytes))
+        if (p->bytes >= 0 && (p->at < 0 || p->at >> SIZE_BITS || p->bytes >> SIZE_BITS))
             return false;
         if (p->bytes < PART_NONE && (uint64_t)(PART_NONE - 1 - p->bytes) >= h->pool_bytes)
             return false;

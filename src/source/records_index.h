@@ -8,7 +8,7 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3330726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3430726b74736472) /* in this machine's byte order; the digits are the version */
 
 #define LABEL_NONE INT64_MIN
 

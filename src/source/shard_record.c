@@ -55,8 +55,6 @@ static bool is_whole(struct record_scan *sc, int64_t at, uint64_t length)
 
 static int whole_record(struct record_scan *sc, int64_t at, int64_t length)
 {
-    if (length > sc->max_bytes)
-        return bad(sc, at, "the record is larger than max_bytes allows");
     const struct part p = {at + FRAME_HEAD, length + FRAME_FOOT};
     return record_begin(sc, NULL, 0) || record_part(sc, "", 0, p, NULL) ? -1 : 0;
 }

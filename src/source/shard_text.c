@@ -23,8 +23,7 @@ static int add(struct record_scan *sc, struct line *l, int64_t end, bool cr)
     const int64_t bytes = end - l->begin - (cr && end > l->begin);
     if (record_begin(sc, NULL, 0))
         return -1;
-    return bytes > sc->max_bytes ? record_bad(sc, l->begin, "the line is longer than max_bytes allows")
-                                 : record_part(sc, NAME, sizeof NAME - 1, (struct part){l->begin, bytes}, NULL);
+    return record_part(sc, NAME, sizeof NAME - 1, (struct part){l->begin, bytes}, NULL);
 }
 
 /* The lines that end in the n bytes at `at`, of which there are some. */

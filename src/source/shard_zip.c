@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "source/group.h"
 #include "source/gunzip.h"
 #include "source/io.h"
@@ -65,8 +66,6 @@ static int add(struct group *g, struct zip *z, struct zip_member *m, const char 
 {
     if (!m->reason)
         zip_locate(z, m);
-    if (!m->reason && m->raw > g->scan->max_bytes)
-        m->reason = "is larger than max_bytes allows";
     if (m->reason)
         return group_bad(g, m->n_name > 0 ? name : NULL, m->n_name, m->entry, m->reason);
     const struct part_extra extra = extra_of(m);
@@ -121,8 +120,8 @@ static int prepare(const struct source *s, struct reading *r, const struct recor
     size_t room = 0, raw = 0;
     for (int k = 0; k < records_n_parts(s); k++)
         if (rec->parts[k].bytes && rec->parts[k].extra.a & 1) {
-            raw += (size_t)(rec->parts[k].extra.a >> 1);
-            room += (size_t)(rec->parts[k].extra.a >> 1) + IO_SLACK;
+            raw = size_add(raw, told_of(&rec->parts[k].extra).raw);
+            room = size_add(raw, ((size_t)k + 1) * IO_SLACK);
         }
     r->made.len = 0;
     if (room == 0)
@@ -155,7 +154,7 @@ static int unpack(const struct source *s, struct reading *r, struct record *rec,
             rec->parts[k].bytes = to;
             rec->parts[k].n = w.raw;
         }
-        if (gunzip_crc32(rec->parts[k].bytes, w.raw) != w.crc)
+        if (gunzip_crc32(rec->parts[k].bytes, rec->parts[k].n) != w.crc)
             rc = error_set(e, STK_EDATA, "read", "the checksum of its %s is wrong", records_part_name(s, k));
     }
     return rc;

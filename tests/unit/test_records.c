@@ -168,18 +168,38 @@ static void bad_stays_bad(void)
     close_lines(&s);
 }
 
-/* What scanning left out as too large is found by who allows more. */
-static void index_is_of_its_limit(void)
+/* What is too large for one is not for who allows more, of the same index. */
+static void index_is_of_any_limit(void)
 {
     const char *path = shard("a", "k1 a.txt 2\n11k1 b.txt 9\n222222222");
-    struct source s = {0};
-    struct source_options o = {.threads = 1, .cache_dir = temp_path("kept"), .max_bytes = 100};
-    for (int i = 0; i < 3; i++) {
-        o.max_bytes += i == 2;
+    char cache[4096];
+    snprintf(cache, sizeof cache, "%s", temp_path("kept"));
+    for (int i = 0; i < 2; i++) {
+        struct source s = {0};
+        struct reading r = {0};
+        const struct source_options o = {.threads = 1, .cache_dir = cache, .max_bytes = 10 + i};
         CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
         CHECK_EQ(source_tally(&s)->index_cached, i == 1);
+        CHECK_EQ(source_read(&s, &r, 0, &error), i == 0 ? STK_EDATA : STK_OK);
+        reading_done(&r);
         close_lines(&s);
-        s = (struct source){0};
+    }
+}
+
+/* An index need not be true: sizes that no file has are none. */
+static void sizes_of_an_index(void)
+{
+    static const struct part wrong[] = {{INT64_MAX / 2, 1}, {0, INT64_MAX / 2}, {-1, 1}};
+    for (size_t i = 0; i < 3; i++) {
+        struct records_index x, y;
+        const struct records_head head = {.n = 1, .n_shards = 1, .n_parts = 1, .pool_bytes = 1};
+        CHECK_EQ(records_init(&x, &head), 0);
+        records_seal(&x);
+        CHECK_EQ(records_adopt(&y, x.head, (size_t)x.head->bytes), 0);
+        x.parts[0] = wrong[i];
+        records_seal(&x);
+        CHECK_EQ(records_adopt(&y, x.head, (size_t)x.head->bytes), -1);
+        records_done(&x);
     }
 }
 
@@ -394,6 +414,7 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(bad_stays_bad),
-          T(index_is_of_its_limit), T(pixels_beside_cells), T(parts_far_apart), T(what_is_broken_is_named),
-          T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes), T(blocks_prove_themselves))
+          T(index_is_of_any_limit), T(sizes_of_an_index), T(pixels_beside_cells), T(parts_far_apart),
+          T(what_is_broken_is_named), T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes),
+          T(blocks_prove_themselves))
 }

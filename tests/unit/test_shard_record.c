@@ -155,7 +155,7 @@ static void no_records(void)
     CHECK_EQ(error.code, STK_EUSAGE);
 }
 
-/* More than max_bytes: the head proves it, so that it is passed over without reading. */
+/* More than max_bytes. */
 static void too_large(void)
 {
     struct buf b = {0}, big = {0};

@@ -77,7 +77,7 @@ static void across_windows(void)
     CHECK_EQ(source_count(s), 4);
     CHECK_EQ(source_read(s, &reading, 0, &error), STK_OK);
     CHECK_EQ(source_read(s, &reading, 1, &error), STK_EDATA);
-    CHECK(strstr(error.text, "longer than max_bytes") != NULL);
+    CHECK(strstr(error.text, "more than the 1000 that max_bytes allows") != NULL);
     source_close(s);
     free(text);
 }
