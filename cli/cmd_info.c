@@ -8,9 +8,16 @@
 #include "json.h"
 #include "out.h"
 
-static const char *const sources[] = {"folder of class folders",      "folder of files",
-                                      "list (.csv .tsv .jsonl .txt)", "tar (.tar, also .gz .zst) and zip archives",
-                                      "arrays in memory (C)",         "callbacks (C)"};
+static const char *const sources[] = {"folder of class folders",
+                                      "folder of files",
+                                      "list (.csv .tsv .jsonl .txt)",
+                                      "tar (.tar, also .gz .zst) and zip archives",
+                                      "TFRecord files (also .gz)",
+                                      "HDF5 files",
+                                      "npy, npz, raw arrays, token files",
+                                      "lines of text",
+                                      "arrays in memory (C)",
+                                      "callbacks (C)"};
 enum { N_SOURCES = sizeof sources / sizeof sources[0] };
 
 static void line(const char *name)

@@ -81,11 +81,11 @@ static int add_names(struct hdf5_names *to, const char *prefix, const struct hdf
     return rc;
 }
 
-/* Whether the group is new: one in a circle of links is not. */
-static bool is_new(struct names *seen, int64_t at)
+/* 1: the group is new; 0: it is not, as one in a circle of links; -1: no memory. */
+static int is_new(struct names *seen, int64_t at)
 {
     uint32_t number;
-    return names_add(seen, &at, sizeof at, &number) > 0;
+    return names_add(seen, &at, sizeof at, &number);
 }
 
 /* All datasets below a group, by their names from there on. */
@@ -98,9 +98,10 @@ static int list_all(const struct hdf5_view *v, int64_t group, struct hdf5_names 
         struct hdf5_names datasets = {0}, groups = {0};
         const int64_t at = hdf5_names_at(&queue, i);
         char *here = strdup(names_at(&queue.names, i)); /* the queue may move */
-        if (!here)
+        const int new = here ? is_new(&seen, at) : -1;
+        if (new < 0)
             rc = no_memory(e);
-        if (rc == STK_OK && is_new(&seen, at)) {
+        if (new > 0) {
             const char *why = hdf5_list(v, at, &datasets, &groups, others);
             rc = why ? fails(why, e) : STK_OK;
         }
@@ -127,8 +128,8 @@ static bool same_names(const struct names *a, const struct names *b)
     return same;
 }
 
-/* Whether datasets look like columns of rows: as long as each other, and longer than one. */
-static bool look_like_rows(const struct hdf5_view *v, const struct hdf5_names *sets)
+/* Whether datasets look like columns of rows: as long as each other, and longer than one; -1: no memory. */
+static int look_like_rows(const struct hdf5_view *v, const struct hdf5_names *sets)
 {
     int64_t rows = -1;
     bool same = true;
@@ -139,6 +140,8 @@ static bool look_like_rows(const struct hdf5_view *v, const struct hdf5_names *s
         same = !odd.why && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
         rows = same ? a.shape[0] : rows;
         hdf5_array_done(&a);
+        if (odd.why == HDF5_NO_MEMORY)
+            return -1;
     }
     return same;
 }
@@ -160,8 +163,9 @@ static int look_at_groups(struct hdf5_set *t, const struct hdf5_file *f, stk_err
     if (rc == STK_OK)
         rc = list_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
     t->groups = rc == STK_OK && same_names(&first.names, &last.names);
-    if (t->groups && f->groups.names.n <= SPLITS_MOST && look_like_rows(&f->view, &first))
-        rc = in_doubt(&f->groups.names, e);
+    const int like = t->groups && f->groups.names.n <= SPLITS_MOST ? look_like_rows(&f->view, &first) : 0;
+    if (like)
+        rc = like < 0 ? no_memory(e) : in_doubt(&f->groups.names, e);
     hdf5_names_done(&first);
     hdf5_names_done(&last);
     return rc;
@@ -273,8 +277,10 @@ static int take_rows(struct hdf5_set *t, const struct hdf5_file *f, const struct
     const uint32_t n = all->names.n;
     struct candidate *c = calloc(n ? n : 1, sizeof *c);
     int rc = c ? STK_OK : no_memory(e);
-    for (uint32_t i = 0; i < n && rc == STK_OK; i++)
+    for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
         look_at(&f->view, all, i, fields, &c[i]);
+        rc = c[i].why == HDF5_NO_MEMORY ? no_memory(e) : STK_OK;
+    }
     const int64_t rows = rc == STK_OK ? choose(c, n) : 0;
     for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
         uint32_t number;

@@ -257,10 +257,14 @@ static const char *take_kind(void *user, struct hdf5_message *m)
     return NULL;
 }
 
-static enum kind kind_of(const struct hdf5_view *v, int64_t at)
+/* What is damaged is something else; NULL, or that there was no memory. */
+static const char *kind_of(const struct hdf5_view *v, int64_t at, enum kind *out)
 {
-    enum kind kind = OTHER;
-    return hdf5_messages(v, at, take_kind, &kind) ? OTHER : kind;
+    *out = OTHER;
+    const char *why = at < 0 ? NULL : hdf5_messages(v, at, take_kind, out);
+    if (why)
+        *out = OTHER;
+    return why == HDF5_NO_MEMORY ? why : NULL;
 }
 
 /* One step of a path. A soft link leads elsewhere: *path is then what is left to go, in memory of its own. */
@@ -331,10 +335,11 @@ const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char 
 static const char *add_object(const struct hdf5_view *v, const char *name, int64_t at, struct hdf5_names *datasets,
                               struct hdf5_names *groups, int64_t *others)
 {
-    const enum kind kind = at < 0 ? OTHER : kind_of(v, at);
+    enum kind kind;
+    const char *why = kind_of(v, at, &kind);
     *others += kind == OTHER;
     if (kind == OTHER)
-        return NULL;
+        return why;
     return hdf5_names_add(kind == DATASET ? datasets : groups, name, strlen(name), at) ? HDF5_NO_MEMORY : NULL;
 }
 

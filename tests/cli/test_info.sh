@@ -7,6 +7,8 @@ ends 0 "info" "$stoker" info
 says out '^stoker [0-9]' "the version"
 says out 'threads +[0-9]+, because ' "the threads, and why"
 says out 'JPEG|PNG|WebP' "the codecs"
+says out 'TFRecord' "the sources"
+says out 'HDF5' "all of them"
 says out "cache +.*cache" "the cache folder"
 ends 0 "info --json" "$stoker" info --json
 json out "info" 'd["threads"] >= 1 and d["memory_bytes"] > 0 and set(d["codecs"]) == {"jpeg", "png", "webp"} and d["cpu"]["in_use"] in d["cpu"]["has"]'

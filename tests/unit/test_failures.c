@@ -462,6 +462,19 @@ static void containers(void)
     }
 }
 
+/* Files as h5py has written them: chunks, filters, elements of variable length, groups. */
+static void hdf5_files(void)
+{
+    static const char *const names[] = {"old", "new", "vlen", "samples"};
+    const char *seeds = getenv("STOKER_SEEDS");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "hdf5:%s/%s", seeds ? seeds : "fuzz/seeds/hdf5", names[i]);
+        container_each("memory", path, STK_READER_DEFAULT);
+        container_each("read", path, STK_READER_DEFAULT);
+    }
+}
+
 /* Once the largest sample was seen and the ring is as deep as it gets, our code allocates nothing more. PNG is left
  * out: libpng's own memory comes through a hook of ours. */
 static void no_allocation_per_sample(void)
@@ -504,8 +517,8 @@ int main(int argc, char **argv)
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {
-        T(memory), T(reads), T(writes), T(threads), T(scans), T(containers), T(no_allocation_per_sample)};
+    const struct test_case cases[] = {T(memory), T(reads),      T(writes),     T(threads),
+                                      T(scans),  T(containers), T(hdf5_files), T(no_allocation_per_sample)};
     rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;
