@@ -204,6 +204,14 @@ def arrays_of(b: Bench) -> Path:
     return b.prepared("stoker", "arrays", "memory", b.photos)
 
 
+def hdf5_rows_of(b: Bench) -> Path:
+    file = b.work / "rows.h5"
+    if not file.exists():
+        python = b.python or envs.python_of("h5py", b.root)
+        measure.run([python, HERE / "peers/rows_hdf5.py", arrays_of(b), file], b.cpus)
+    return file
+
+
 def add_photos(b: Bench) -> dict[str, Run]:
     folder = b.ours("the folder", lambda: b.photos)
     runs = {
@@ -221,13 +229,18 @@ def add_raw(b: Bench) -> None:
     memory = b.epochs("arrays in memory", "stoker", "arrays", "memory", lambda: arrays_of(b))
     npy = b.ours("npy of 256 x 256", lambda: f"npy:{arrays_of(b)}/images.npy?label=labels.npy")
 
+    hdf5 = b.ours("HDF5 of 256 x 256", lambda: hdf5_rows_of(b))
+
     def packed() -> Path:
         pictures = arrays_of(b) / "png"
         b.prepared("ffcv", "ffcv", "raw", pictures)
         return pictures
 
     b.add("raw", "npy, beside arrays in memory", npy, 0.9, memory)
-    b.add("raw", "npy, beside FFCV's raw pack", npy, 3, b.epochs("FFCV, raw pack", "ffcv", "ffcv", "raw", packed))
+    b.add("raw", "HDF5, beside arrays in memory", hdf5, 0.9, memory)
+    ffcv = b.epochs("FFCV, raw pack", "ffcv", "ffcv", "raw", packed)
+    b.add("raw", "npy, beside FFCV's raw pack", npy, 3, ffcv)
+    b.add("raw", "HDF5, beside FFCV's raw pack", hdf5, 3, ffcv)
 
 
 def add_readers(b: Bench, runs: dict[str, Run]) -> None:
@@ -260,6 +273,7 @@ def add_records(b: Bench) -> None:
         b.add("records", name, b.rows(name, source, *more), wanted, unit="samples/s")
 
     one("arrays in memory, 1 kB", lambda: f"arrays:{RECORDS}x{RECORD}", 1.5e6)
+    one("from a cache, 1 kB", lambda: record_files(b, "records.npy"), 1.5e6, "--cache")
     one("npy, 1 kB", lambda: record_files(b, "records.npy"), 6e5)
     one("TFRecord, 1 kB", lambda: record_files(b, "records.tfrecord"), 4e5, "--fields", f"x:uint8({RECORD})")
     one("tar, 1 kB", lambda: record_files(b, "records.tar"), 4e5, "--fields", f"x=bin:uint8({RECORD})")
