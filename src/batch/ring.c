@@ -268,6 +268,8 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
 {
     if (r->stopped)
         return STK_STOPPED;
+    if (r->paused) /* rows that were dropped count as given back: a batch may look ready, and is not made */
+        return STK_AGAIN;
     const int64_t n = r->plan.batches(r->plan.user, r->out.epoch);
     if (n < 0)
         return STK_EUSAGE;

@@ -282,8 +282,41 @@ static void foresight(void)
     depot_close(depot);
 }
 
+static void restart(void *user, int i)
+{
+    (void)user, (void)i;
+    ring_restart(&ring, (struct place){.epoch = 9}, NULL, NULL);
+}
+
+/* A batch whose rows came back unmade, since they are to be dropped, goes to nobody. */
+static void nothing_is_delivered_while_dropping(void)
+{
+    struct shape s = {.batches = 3, .rows = 4};
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    const struct ring_plan plan = {.user = &s, .batches = shape_batches, .span = shape_span};
+    struct stk_batch *b = NULL;
+    struct bad *bads = NULL;
+    struct ticket first, second;
+    int64_t rows;
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s.rows, 5, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 1, 4, 4, depot, plan, NULL), STK_OK);
+    CHECK(ring_take(&ring, 0, 4, &first) && ring_take(&ring, 0, 4, &second));
+    CHECK_EQ(pool_open(&pool, 1, restart, NULL, NULL, NULL), STK_OK);
+    while (!ring_wants_back(&ring))
+        sched_yield();
+    ring_give(&ring, &first);
+    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_AGAIN);
+    ring_give(&ring, &second);
+    pool_close(&pool);
+    CHECK_EQ(ring_place(&ring).epoch, 9);
+    ring_stop(&ring);
+    ring_done(&ring);
+    depot_close(depot);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
-          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight))
+          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight),
+          T(nothing_is_delivered_while_dropping))
 }
