@@ -58,7 +58,7 @@ bool keep_fill_pack(struct stk_loader *l, struct worker *w, const struct draw *d
 {
     const struct reading *r = &w->desk.reading;
     const struct want whole = {.crop = {0, 0, head_width(h), head_height(h)}, .whole = true};
-    if (h->format != STK_JPEG || !cache_has_room(l->keep.cache, (int64_t)d->sample, usual(r->n_bytes)))
+    if (h->format != STK_JPEG || h->packed || !cache_has_room(l->keep.cache, (int64_t)d->sample, usual(r->n_bytes)))
         return false;
     uint64_t clock = now_ns();
     struct buf *pack = desk_spare(&w->desk, most(r->n_bytes), decode_foreign(h, &whole));

@@ -228,7 +228,7 @@ size_t decode_scratch(const struct head *h, const struct want *w)
 size_t decode_foreign(const struct head *h, const struct want *w)
 {
     const struct codec *c = codec_of(h->format);
-    if (!possible(c, h, w))
+    if (h->packed || !possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
     return c->foreign(h, &crop, w->whole);
@@ -287,16 +287,24 @@ const void *decoder_new_notes(const struct decoder *d, size_t *n)
     return c && c->notes ? c->notes(d->states[d->noted], n) : NULL;
 }
 
+/* They were lent for one picture, whatever has come of it. */
+static void drop_notes(struct decoder *d)
+{
+    d->notes = NULL;
+    d->n_notes = 0;
+    d->notes_wanted = false;
+    d->noted = STK_FORMAT_UNKNOWN;
+}
+
 /* What was lent for a picture goes to its job, and is used up. */
 static void take_notes(struct decoder *d, struct picture_job *job)
 {
     job->notes = d->notes;
     job->n_notes = d->n_notes;
     job->notes_wanted = d->notes_wanted && !job->reference;
-    d->noted = job->notes_wanted ? job->head->format : STK_FORMAT_UNKNOWN;
-    d->notes = NULL;
-    d->n_notes = 0;
-    d->notes_wanted = false;
+    drop_notes(d);
+    if (job->notes_wanted)
+        d->noted = job->head->format;
 }
 
 /* JPEG alone has any that say something. */
@@ -325,15 +333,16 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
     if (h->packed) {
-        decoder_lend_notes(d, NULL, 0);
-        d->noted = STK_FORMAT_UNKNOWN;
+        drop_notes(d);
         return decode_pack_pixels(d, bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, h, w, a, out, e);
     }
     int rc = check_crop(c, h, w, e);
     if (rc == STK_OK && w->parts && !c->noted_parts)
         rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
-    if (rc != STK_OK)
+    if (rc != STK_OK) {
+        drop_notes(d);
         return rc;
+    }
     struct picture_job job = job_of(bytes, n, h, w, a);
     take_notes(d, &job);
     rc = c->pixels(d->states[h->format], &job, out, warnings, e);

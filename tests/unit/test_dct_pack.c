@@ -185,6 +185,35 @@ static void memory_ends(void)
     packs_done(&p);
 }
 
+/* A pack that is a file has no notes, takes nothing from the heap, and leaves none of what was lent to the next. */
+static void files_of_packs(void)
+{
+    struct packs p;
+    packs_init(&p);
+    const struct jpeg_spec s = {.w = 90, .h = 60, .across = 2, .down = 2, .quality = 80, .seed = 5};
+    size_t n, noted;
+    unsigned char *bytes = jpeg_made(&s, &n);
+    struct decoder *d = p.decoders[0];
+    struct head h, packed;
+    struct image im;
+    int warnings;
+    const struct want w = {.crop = {8, 8, 40, 30}};
+    CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
+    CHECK(decode_pack_file(d, bytes, n, &h, &p.pack));
+    CHECK_EQ(decode_head(p.pack.data, p.pack.len, &limits, &packed, NULL), STK_OK);
+    CHECK(packed.packed && !h.packed && decode_foreign(&packed, &w) == 0 && decode_foreign(&h, &w) > 0);
+    CHECK(!decode_pack(d, p.pack.data, p.pack.len, &packed, &p.pack));
+    CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&packed, &w)), 0);
+    decoder_lend_notes(d, NULL, 0);
+    CHECK_EQ(decode_pixels(d, p.pack.data, p.pack.len, &packed, &w, &p.j.ours, &im, &warnings, NULL), STK_OK);
+    CHECK(!decoder_new_notes(d, &noted));
+    CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&h, &w)), 0);
+    CHECK_EQ(decode_pixels(d, bytes, n, &h, &w, &p.j.ours, &im, &warnings, NULL), STK_OK);
+    CHECK(!decoder_new_notes(d, &noted));
+    free(bytes);
+    packs_done(&p);
+}
+
 /* A pack with other bytes, in memory of exactly its size. Whatever comes of it, nothing else is touched. */
 static void decode_broken(struct packs *p, const uint8_t *bytes, size_t n)
 {
@@ -284,8 +313,8 @@ static void corpus(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(made_ones), T(progressive_ones), T(damaged_ones_have_none), T(memory_ends), T(broken_packs), T(photos),
-          T(corpus))
+    TESTS(T(made_ones), T(progressive_ones), T(damaged_ones_have_none), T(memory_ends), T(files_of_packs),
+          T(broken_packs), T(photos), T(corpus))
 }
 
 #else
