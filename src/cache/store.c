@@ -364,7 +364,8 @@ static bool fits(struct store *s, size_t n)
     const int64_t need = (int64_t)(n + sizeof(struct record));
     if (s->read_only || n == 0 || n > INT32_MAX)
         return false;
-    const bool yes = need <= s->limit - s->held && (s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end);
+    const bool yes = s->n_spots < s->max_spots && need <= s->limit - s->held &&
+                     (s->own < 0 || need <= s->file_limit - s->segments[s->own].data_end);
     s->full |= !yes;
     return yes;
 }

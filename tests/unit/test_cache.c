@@ -278,6 +278,25 @@ static void what_nobody_finds_makes_way(void)
     temp_end();
 }
 
+/* What could not be found again in this run is not written, over and over. */
+static void tables_keep_to_their_limit(void)
+{
+    temp_begin();
+    const struct cache_options o = disk_options();
+    struct cache *c = cache_open(&o);
+    uint8_t bytes[LENGTH + 8];
+    const size_t n = make(0, bytes);
+    for (uint64_t i = 0; i < 2 * SAMPLES + 1024; i++)
+        cache_renew(c, 0, id_of(0) + i, bytes, n);
+    CHECK(!cache_has_room(c, 1, 1));
+    char why[200];
+    cache_why_not(c, why, sizeof why);
+    CHECK(strstr(why, "it is full"));
+    CHECK(stats_of(c).disk_bytes < (int64_t)((SAMPLES * 3 / 2 + 1024) * (n + sizeof(struct record))));
+    cache_close(c);
+    temp_end();
+}
+
 static void both_shelf_and_folder(void)
 {
     temp_begin();
@@ -582,7 +601,8 @@ int main(int argc, char **argv)
 {
     TESTS(T(memory_finds_what_was_put), T(memory_keeps_to_its_limit), T(memory_renews), T(nothing_takes_anything),
           T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_segment),
-          T(disk_keeps_to_its_limit), T(what_nobody_finds_makes_way), T(both_shelf_and_folder), T(every_byte_flipped),
-          T(every_length_truncated), T(foreign_files), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),
-          T(two_processes_fill_one_folder), T(killed_at_any_moment), T(many_threads))
+          T(disk_keeps_to_its_limit), T(what_nobody_finds_makes_way), T(tables_keep_to_their_limit),
+          T(both_shelf_and_folder), T(every_byte_flipped), T(every_length_truncated), T(foreign_files),
+          T(deleted_meanwhile), T(no_folder), T(files_of_limited_size), T(two_processes_fill_one_folder),
+          T(killed_at_any_moment), T(many_threads))
 }
