@@ -170,6 +170,8 @@ static void go_on(struct ahead *a)
 {
     const int64_t n = how_many(a), born = a->walk.born;
     a->n_rows = 0;
+    atomic_store(&a->cursor,
+                 INT64_MAX); /* who is handed such a row from now on is to say so, also when we fall asleep */
     ring_foresee(a->o.ring, &a->walk, n, foresee, a);
     int claimed = 0;
     pthread_mutex_lock(&a->lock);
