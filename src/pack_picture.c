@@ -271,7 +271,8 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
     struct job j;
     if (rc == STK_OK)
         rc = draw_for(p, head_width(&h), head_height(&h), &plan, &j, e);
-    if (rc == STK_OK && format_for(p, h.format) == h.format && !changes(&j, head_width(&h), head_height(&h)))
+    const bool own = format_for(p, h.format) == h.format && (same || !h.packed); /* a pack is no JPEG to others */
+    if (rc == STK_OK && own && !changes(&j, head_width(&h), head_height(&h)))
         rc = keep_format(p, d, &h, out, e);
     else if (rc == STK_OK)
         rc = make_pixels(p, d, &h, plan, &j, out, e);

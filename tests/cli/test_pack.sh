@@ -73,6 +73,11 @@ ops='RandomResizedCrop(48) | RandomHorizontalFlip'
 "$stoker" checksum photos --ops "$ops" --shuffle --epochs 2 >one.txt
 "$stoker" checksum dct --ops "$ops" --shuffle --epochs 2 >two.txt
 diff one.txt two.txt >diff.txt || fail "dct has the same pixels"
+ends 0 "dct as jpeg" "$stoker" pack dct back --as jpeg
+untar back all
+[ "$(find all -name '*.jpg' -exec head -c 3 {} \; | od -An -v -tx1 | tr -d ' \n' | sed 's/ffd8ff//g' | wc -c)" = 0 ] ||
+  fail "what is named jpg is JPEG"
+[ "$(find all -name '*.jpg' | wc -l)" = 24 ] || fail "all are JPEG again"
 printf 'x' | dd of=dct/shard-000000.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
 ends 1 "a damaged pack of coefficients" "$stoker" verify dct
 says out 'packed coefficients are damaged' "which sample is damaged"
