@@ -29,6 +29,7 @@ struct shards {
     struct source_tally tally;
     uint64_t wanted; /* parts that fields are made of */
     int picture;     /* part; -1: none, or not a part of its own */
+    uint64_t column; /* hash of the name that the picture's column has: there may be several */
     int pixels;      /* the part that is pixels as an array */
     void *state;     /* of the format */
     char kind[96];   /* where shards are packed */
@@ -369,7 +370,7 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     const char *name = shard_name(&d->index, shard);
     uint64_t h = hash_bytes(&now, sizeof now, hash_bytes(name, strlen(name), (uint64_t)st.st_size));
     const uint64_t n = d->index.head->n_parts;
-    h = hash_bytes(&d->index.parts[(uint64_t)i * n], n * sizeof(struct part), h);
+    h = hash_mix(hash_bytes(&d->index.parts[(uint64_t)i * n], n * sizeof(struct part), h), d->column);
     return h ? h : 1;
 }
 
@@ -520,6 +521,9 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
         find_pixels(&c);
     if (rc == STK_OK)
         rc = columns_bind(s, &c, o->fields, e);
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+        if (s->fields[f].kind == FIELD_ENCODED && s->fields[f].column >= 0)
+            d->column = hash_bytes(c.of[s->fields[f].column].name, strlen(c.of[s->fields[f].column].name), 0);
     if (rc == STK_OK && d->format->ready)
         rc = d->format->ready(s, &c, &d->state, e);
     columns_done(&c);

@@ -34,6 +34,30 @@ for what in none bytes dct pixels auto; do
     same out right "--cache $what --cache-dir, $run run"
   done
 done
+
+# Samples of two pictures: each is found for itself.
+mkdir pairs
+find one -name '*.jpg' | sort | {
+  n=0
+  while read -r left && read -r right; do
+    n=$((n + 1))
+    cp "$left" pairs/$n.left.jpg && cp "$right" pairs/$n.right.jpg
+  done
+}
+(cd pairs && tar -cf ../pairs.tar ./*.jpg)
+sleep 0.1
+for side in left right; do
+  ends 0 "$side" "$stoker" checksum pairs.tar --fields "image=$side.jpg" --ops "$ops"
+  mv out of-$side
+done
+cmp -s of-left of-right && fail "the sides differ"
+for what in bytes dct pixels; do
+  for side in left right left; do
+    ends 0 "$what of $side" "$stoker" checksum pairs.tar --fields "image=$side.jpg" --ops "$ops" --cache $what \
+      --cache-dir sides
+    same out of-$side "--cache $what of $side"
+  done
+done
 ends 0 "two" "$stoker" bench two --epochs 1 --batch-size 2 --cache bytes --cache-dir kept --cache-size 1M
 says out 'cache +6 samples in .*, found' "what bench says of it"
 ends 0 "ls" "$stoker" cache ls --cache-dir kept
