@@ -3,9 +3,11 @@
  * dct_pack.c -- how a pack is laid out, writing and reading it. All numbers are little-endian.
  *
  *     head      magic with the version, 8 bytes; width, height, bytes of the pack, odd (see struct head), 4 each;
- * sampling, channels, orientation, 0, one each; 4 of nothing tables    64 quantisers of 2 bytes for every component,
- * natural order index     where each chunk begins, 4 bytes, and where the last one ends chunks    of DCT_CHUNK MCUs
- * (the last of a row has what is left), row by row slack     DCT_SLACK zeros
+ *               sampling, channels, orientation, 0, one each; 4 of nothing
+ *     tables    64 quantisers of 2 bytes for every component, natural order
+ *     index     where each chunk begins, 4 bytes, and where the last one ends
+ *     chunks    of DCT_CHUNK MCUs (the last of a row has what is left), row by row
+ *     slack     DCT_SLACK zeros
  *
  * A chunk is the lengths of columns, small, bytes and words, 2 bytes each, and then the six streams of dct_block.h, in
  * which the blocks come MCU by MCU in the order of a scan.
