@@ -22,18 +22,26 @@ struct average {
     int n, jpeg;         /* how many were looked at; of them JPEG */
 };
 
-static void add_sample(const struct stk_loader *l, struct reading *r, int64_t i, struct average *a)
+/* By its first bytes; a pack of coefficients, whose checksum is of all of it, has none before it is read. */
+static bool find_head(const struct stk_loader *l, struct reading *r, int64_t i, struct head *h)
 {
     const struct decode_limits limits = options_limits(&l->options);
+    if (source_peek(l->source, r, i, FIRST_BYTES, NULL) != STK_OK)
+        return false;
+    return decode_head(r->bytes, r->n_bytes, &limits, h, NULL) == STK_OK ||
+           (source_read(l->source, r, i, NULL) == STK_OK &&
+            decode_head(r->bytes, r->n_bytes, &limits, h, NULL) == STK_OK);
+}
+
+static void add_sample(const struct stk_loader *l, struct reading *r, int64_t i, struct average *a)
+{
     struct head h;
     struct job j;
-    if (source_peek(l->source, r, i, FIRST_BYTES, NULL) != STK_OK ||
-        decode_head(r->bytes, r->n_bytes, &limits, &h, NULL) != STK_OK ||
-        plan_draw_head(l->plan, head_width(&h), head_height(&h), &j, NULL) != STK_OK)
+    if (!find_head(l, r, i, &h) || plan_draw_head(l->plan, head_width(&h), head_height(&h), &j, NULL) != STK_OK)
         return;
     a->pixels += (double)j.w * j.h * j.channels;
     a->file += (double)source_bytes(l->source, i);
-    a->jpeg += h.format == STK_JPEG;
+    a->jpeg += h.format == STK_JPEG && !h.packed;
     a->n++;
 }
 
