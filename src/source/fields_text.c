@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 struct reader {
     const char *text, *at;
@@ -97,6 +98,21 @@ static int read_pad(struct reader *r, struct field_text *out)
     return accept(r, '=') ? word(r, " ,?", out->pad, sizeof out->pad, "a number") : STK_OK;
 }
 
+/* No kind is called so: those that there are, and the one that may be meant. */
+static int unknown_kind(struct reader *r, const char *name)
+{
+    struct nearest like = {.word = name};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        nearest_try(&like, kinds[i].name, strlen(kinds[i].name));
+    for (int t = STK_FLOAT32; t <= STK_BOOL; t++)
+        nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
+    return error_set(r->e, STK_EUSAGE, "open",
+                     "fields: %.32s is no kind%s%.32s%s: image, int, float, text, bytes, json, tensor, or a type like "
+                     "float32(3,4), in \"%.200s\"",
+                     name, like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
+                     r->text);
+}
+
 static int read_kind(struct reader *r, struct field_text *out)
 {
     char name[32];
@@ -111,10 +127,8 @@ static int read_kind(struct reader *r, struct field_text *out)
             out->kind = STK_TENSOR;
             out->dtype = (stk_dtype)t;
         }
-    if (out->kind == STK_KIND_DEFAULT) {
-        r->at -= strlen(name) < (size_t)(r->at - r->text) ? strlen(name) : 0;
-        return fail(r, "image, int, float, text, bytes, json, tensor or a type like float32(3,4)");
-    }
+    if (out->kind == STK_KIND_DEFAULT)
+        return unknown_kind(r, name);
     if (accept(r, '('))
         rc = read_shape(r, out);
     if (rc == STK_OK && out->shaped && out->kind != STK_TENSOR)

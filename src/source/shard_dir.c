@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/pool.h"
 #include "source/dir_npy.h"
 #include "source/fields_text.h"
@@ -323,9 +324,14 @@ static int check_fields(const struct source *s, const char *fields, stk_error *e
     int rc = STK_OK;
     for (const char *at = fields && fields[0] ? fields : NULL; at && rc == STK_OK;) {
         rc = fields_text_next(fields, &at, &t, e);
+        struct nearest like = {.word = t.column};
+        nearest_try(&like, "image", 5);
+        if (labels)
+            nearest_try(&like, "label", 5);
         if (rc == STK_OK && strcmp(t.column, "image") != 0 && !(labels && strcmp(t.column, "label") == 0))
             rc =
-                error_set(e, STK_EUSAGE, "open", "there is no column %.60s; a %s has %s", t.column,
+                error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%s%s; a %s has %s", t.column,
+                          like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
                           labels ? "folder of classes" : "folder of files", labels ? "image and label" : "image alone");
     }
     return rc;

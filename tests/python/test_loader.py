@@ -446,7 +446,7 @@ def test_fields(photos):
     )
     batch = next(iter(loader))
     assert set(batch) == {"pixel_values", "labels"} and batch["labels"].dtype == np.float32
-    with pytest.raises(stoker.UsageError, match="did you mean label"):
+    with pytest.raises(stoker.UsageError, match="is label meant"):
         stoker.Loader(photos, "CenterCrop(8)", fields=("lable",))
 
 
