@@ -39,7 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make(&x.feature);
         last = x;
     }
-    const struct example_names names = {.of = {{(const char *)last.name, last.name_bytes}, {"label", 5}}, .n = 2};
+    /* Names are asked for once each. */
+    const bool other = last.name_bytes != 5 || memcmp(last.name, "label", 5) != 0;
+    const struct example_names names = {.of = {{(const char *)last.name, last.name_bytes}, {"label", 5}},
+                                        .n = other ? 2 : 1};
     const bool good = example_find(&names, data, size, found);
     require(good == (rc == 0));
     if (good && last.name)
