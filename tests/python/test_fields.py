@@ -232,7 +232,7 @@ def test_pickles_and_resumes(shard):
     ("fields", "words"),
     [
         ("caption=tyt:text", "there is no column tyt"),
-        ("txt:txet", "expected"),
+        ("txt:txet", "is text meant"),
         ({"a": "nothing"}, "there is no column nothing"),
         ({"a": 'x"y'}, "is no"),
         ("png, ids=ids.npy:int64(2)", "not the 2 of its shape"),
