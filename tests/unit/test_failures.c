@@ -3,21 +3,13 @@
  * test_failures.c -- every allocation and every call to the system fails once, the n-th one after
  * the other, while a folder is opened, read for an epoch, saved, resumed and closed. Each run must end with
  * the right pixels or with an error in words; the sanitizers watch for leaks and worse.
- *
- * The linker puts the functions below in place of the real ones (-Wl,--wrap); those for large files have names of
- * their own.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
+#include "failing.h"
 #include "frames.h"
 #include "gzips.h"
 #include "protos.h"
@@ -26,39 +18,10 @@
 #include "test.h"
 #include "zips.h"
 
-/* Which call fails: counted down while armed. */
-static atomic_int fail_in = -1, calls;
-static _Atomic(const char *) failing;
-
-static int fails(const char *kind)
-{
-    if (strcmp(kind, failing) != 0)
-        return 0;
-    calls++;
-    return atomic_fetch_sub(&fail_in, 1) == 0;
-}
-
-#define WRAP(kind, type, name, params, args, on_failure, error)                                                        \
-    type __real_##name params;                                                                                         \
-    type __wrap_##name params;                                                                                         \
-    type __wrap_##name params                                                                                          \
-    {                                                                                                                  \
-        if (fails(kind)) {                                                                                             \
-            errno = error;                                                                                             \
-            return on_failure;                                                                                         \
-        }                                                                                                              \
-        return __real_##name args;                                                                                     \
-    }
-
-WRAP("memory", void *, malloc, (size_t n), (n), NULL, ENOMEM)
-WRAP("memory", void *, calloc, (size_t n, size_t m), (n, m), NULL, ENOMEM)
-WRAP("memory", void *, realloc, (void *p, size_t n), (p, n), NULL, ENOMEM)
 WRAP("memory", void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
      MAP_FAILED, ENOMEM)
 WRAP("memory", void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
      MAP_FAILED, ENOMEM)
-WRAP("read", ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
-WRAP("read", ssize_t, pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
 WRAP("read", ssize_t, preadv2, (int fd, const struct iovec *v, int n, off_t at, int flags), (fd, v, n, at, flags), -1,
      EIO)
 WRAP("read", ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off_t at, int flags), (fd, v, n, at, flags),
@@ -72,32 +35,7 @@ WRAP("read", DIR *, fdopendir, (int fd), (fd), NULL, EMFILE)
 WRAP("read", DIR *, opendir, (const char *p), (p), NULL, EMFILE)
 WRAP("read", struct dirent *, readdir, (DIR * d), (d), NULL, EIO)
 WRAP("read", struct dirent *, readdir64, (DIR * d), (d), NULL, EIO)
-WRAP("write", ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
-WRAP("write", ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1, ENOSPC)
 WRAP("write", int, mkdir, (const char *p, mode_t mode), (p, mode), -1, EROFS)
-WRAP("thread", int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), (t, a, f, x),
-     EAGAIN, EAGAIN)
-
-#define WRAP_OPEN(name, params, args)                                                                                  \
-    int __real_##name params;                                                                                          \
-    int __wrap_##name params;                                                                                          \
-    int __wrap_##name params                                                                                           \
-    {                                                                                                                  \
-        va_list rest;                                                                                                  \
-        va_start(rest, flags);                                                                                         \
-        const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;                                                \
-        va_end(rest);                                                                                                  \
-        if (fails("read")) {                                                                                           \
-            errno = EMFILE;                                                                                            \
-            return -1;                                                                                                 \
-        }                                                                                                              \
-        return __real_##name args;                                                                                     \
-    }
-
-WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
-WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
-WRAP_OPEN(openat, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
-WRAP_OPEN(openat64, (int fd, const char *path, int flags, ...), (fd, path, flags, mode))
 
 /* ------------------------------------------------------------------ the job */
 
@@ -512,7 +450,6 @@ static void no_allocation_per_sample(void)
 
 int main(int argc, char **argv)
 {
-    failing = "";
     make_folder();
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
