@@ -62,14 +62,14 @@ int file_make_folders(const char *path)
     return stat(part, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : why;
 }
 
-static void *read_whole(const char *path, bool own, size_t least, size_t *bytes)
+void *file_read(const char *path, enum file_owner whose, size_t least, size_t *bytes)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return NULL;
     struct stat st;
     void *block = NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (!own || st.st_uid == geteuid()) && st.st_size > 0 &&
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (whose == FILE_ANY || st.st_uid == geteuid()) && st.st_size > 0 &&
         (uintmax_t)st.st_size >= least && (uintmax_t)st.st_size <= SIZE_MAX / 2)
         block = malloc((size_t)st.st_size);
     if (block && !file_read_at(fd, block, (size_t)st.st_size, 0)) {
@@ -79,16 +79,6 @@ static void *read_whole(const char *path, bool own, size_t least, size_t *bytes)
     close(fd);
     *bytes = block ? (size_t)st.st_size : 0;
     return block;
-}
-
-void *file_read_own(const char *path, size_t least, size_t *bytes)
-{
-    return read_whole(path, true, least, bytes);
-}
-
-void *file_read_any(const char *path, size_t least, size_t *bytes)
-{
-    return read_whole(path, false, least, bytes);
 }
 
 int file_replace(const char *path, const void *from, size_t n)

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "source/records_index.h"
 
@@ -75,18 +74,9 @@ static int rename_shards(struct records_index *x, const struct names *paths)
 int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths)
 {
     char file[PATH_MAX];
-    size_t bytes;
-    if (!file_of(format, paths, file, sizeof file))
+    if (!file_of(format, paths, file, sizeof file) || records_load_as(x, file, FILE_ANY, format, paths, shard_is))
         return -1;
-    void *block = file_read_any(file, sizeof(struct records_head), &bytes);
-    if (!block || records_adopt(x, block, bytes)) {
-        free(block);
-        return -1;
-    }
-    bool same = x->head->format == format && x->head->n_shards == paths->n;
-    for (uint32_t i = 0; same && i < paths->n; i++)
-        same = shard_is(x, i, names_at(paths, i));
-    if (!same || rename_shards(x, paths)) {
+    if (rename_shards(x, paths)) {
         records_done(x);
         return -1;
     }

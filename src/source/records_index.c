@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "source/stream.h"
 
@@ -152,20 +151,26 @@ static bool shard_is(const struct records_index *x, uint64_t i, const char *path
     return memcmp(&now, &s->watch, sizeof now) == 0;
 }
 
-int records_load(struct records_index *x, const char *file, uint32_t format, const struct names *paths)
+int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
+                    const struct names *paths, bool (*is)(const struct records_index *x, uint64_t i, const char *path))
 {
     size_t bytes;
-    void *block = file_read_own(file, sizeof(struct records_head), &bytes);
+    void *block = file_read(file, whose, sizeof(struct records_head), &bytes);
     if (!block || records_adopt(x, block, bytes)) {
         free(block);
         return -1;
     }
     bool same = x->head->format == format && x->head->n_shards == paths->n;
     for (uint32_t i = 0; same && i < paths->n; i++)
-        same = shard_is(x, i, names_at(paths, i));
+        same = is(x, i, names_at(paths, i));
     if (!same)
         records_done(x);
     return same ? 0 : -1;
+}
+
+int records_load(struct records_index *x, const char *file, uint32_t format, const struct names *paths)
+{
+    return records_load_as(x, file, FILE_OWN, format, paths, shard_is);
 }
 
 /* ------------------------------------------------------------------ looking up */
