@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/crc32.h"
 #include "base/hash.h"
 #include "decode/decode.h"
 #include "decode/inflate.h"
@@ -35,7 +36,7 @@ static void repair(struct buf *b)
         const size_t n = be32(b->data + at);
         if (n > b->len - at - 12)
             return;
-        put_be32(b->data + at + 8 + n, png_crc(b->data + at + 4, n + 4));
+        put_be32(b->data + at + 8 + n, crc32_choose(STK_CPU_DEFAULT)->of(b->data + at + 4, n + 4));
         at += n + 12;
     }
 }
@@ -47,7 +48,7 @@ static void add_chunk(struct buf *b, const char *name, const uint8_t *p, size_t 
     memcpy(head + 4, name, 4);
     buf_add(b, head, 8);
     buf_add(b, p, n);
-    put_be32(sum, png_crc(b->data + b->len - n - 4, n + 4));
+    put_be32(sum, crc32_choose(STK_CPU_DEFAULT)->of(b->data + b->len - n - 4, n + 4));
     buf_add(b, sum, 4);
 }
 

@@ -184,6 +184,13 @@ bool cpu_has_crc32c(void)
     __builtin_cpu_init();
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
+
+bool cpu_has_vpclmul(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") &&
+           __builtin_cpu_supports("pclmul");
+}
 #else
 static void look_features(struct machine *m)
 {
@@ -196,6 +203,11 @@ bool cpu_has_vbmi(void)
 }
 
 bool cpu_has_crc32c(void)
+{
+    return false;
+}
+
+bool cpu_has_vpclmul(void)
 {
     return false;
 }

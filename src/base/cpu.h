@@ -28,8 +28,9 @@ int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);
 const char *cpu_name(stk_cpu c);
 /* Of AVX-512 also VBMI and VBMI2, with BMI2: most that have it, not all. */
 bool cpu_has_vbmi(void);
-/* CRC-32C as an instruction, and carry-less multiplication. */
+/* CRC-32C as an instruction, and carry-less multiplication; the latter also of four at once. */
 bool cpu_has_crc32c(void);
+bool cpu_has_vpclmul(void);
 
 /* Memory that is read soon, in its first bytes: a hint. */
 static inline void cpu_near(const void *p, size_t n)

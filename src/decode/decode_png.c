@@ -20,10 +20,10 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/crc32.h"
 #include "base/error.h"
 #include "decode/exif.h"
 #include "decode/png_chunks.h"
-#include "decode/png_crc.h"
 #include "decode/png_fast.h"
 #include "decode/png_rows.h"
 
@@ -128,7 +128,7 @@ static void make_header(uint8_t *p, const struct png_chunks *c)
     p[16] = (uint8_t)c->bits;
     p[17] = c->colour == PNG_INDEXED ? PNG_GREY : (uint8_t)c->colour;
     p[20] = c->interlaced;
-    put_be32(p + 21, png_crc(p + 4, 17));
+    put_be32(p + 21, crc32_choose(STK_CPU_DEFAULT)->of(p + 4, 17));
 }
 
 /* Any call of libpng may jump out; so may this. */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crc32.h"
 #include "base/error.h"
-#include "decode/png_crc.h"
 
 static const char stage[] = "decode";
 
@@ -58,7 +58,8 @@ static enum chunk_state chunk_at(const uint8_t *p, size_t n, size_t at, struct c
 
 static bool checksum_right(const struct chunk *c, const uint8_t *end)
 {
-    return (size_t)(end - c->data) - c->n >= 4 && be32(c->data + c->n) == png_crc(c->name, 4 + c->n);
+    return (size_t)(end - c->data) - c->n >= 4 &&
+           be32(c->data + c->n) == crc32_choose(STK_CPU_DEFAULT)->of(c->name, 4 + c->n);
 }
 
 static int samples_of(int colour, int bits)
@@ -256,14 +257,13 @@ size_t png_cut(const uint8_t *bytes, size_t n, const struct png_chunks *info)
 
 int png_wrong_sums(const uint8_t *bytes, size_t end, size_t n, const struct png_chunks *info)
 {
-    struct png_crc_tables tables;
+    const struct crc32 *crc = crc32_choose(STK_CPU_DEFAULT);
     struct chunk c;
     int wrong = 0;
-    png_crc_tables_init(&tables);
     for (size_t at = info->idat; at + CHUNK_HEAD < end; at += c.n + CHUNK_FRAME) {
         if (chunk_at(bytes, n, at, &c) != CHUNK_WHOLE || !is(&c, "IDAT") || n - at < c.n + CHUNK_FRAME)
             break;
-        wrong += be32(c.data + c.n) != png_crc_long(&tables, c.name, 4 + c.n);
+        wrong += be32(c.data + c.n) != crc->of(c.name, 4 + c.n);
     }
     return wrong;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crc32.h"
 #include "decode/inflate.h"
 #include "decode/png_kernel.h"
 
@@ -30,7 +31,7 @@ enum {
 
 struct png_fast {
     struct png_kernels kernels;
-    struct png_crc_tables crc;
+    const struct crc32 *crc;
     struct inflate inflate;
 };
 
@@ -40,7 +41,7 @@ struct png_fast *png_fast_new(stk_cpu cpu)
     if (!f)
         return NULL;
     png_kernels_fill(&f->kernels, cpu);
-    png_crc_tables_init(&f->crc);
+    f->crc = crc32_choose(cpu);
     return f;
 }
 
@@ -104,7 +105,7 @@ static bool next_piece(void *user, const uint8_t **p, size_t *n)
     struct path *s = user;
     if (!png_walk_next(&s->walk, p, n))
         return false;
-    s->walk.odd |= s->f->kernels.crc(&s->f->crc, *p - 4, *n + 4) != be32(*p + *n);
+    s->walk.odd |= s->f->crc->of(*p - 4, *n + 4) != be32(*p + *n);
     return !s->walk.odd;
 }
 

@@ -109,7 +109,6 @@ static void spread_grey(uint8_t *dst, const uint8_t *src, size_t n)
 void png_kernels_fill(struct png_kernels *k, stk_cpu cpu)
 {
     *k = (struct png_kernels){
-        .crc = png_crc_long,
         .adler = adler,
         .unfilter = {[1] = unfilter_1,
                      [2] = unfilter_2,

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/png_crc.h"
 #include "stoker.h"
 
 enum {
@@ -26,7 +25,6 @@ enum {
 typedef void unfilter_fn(uint8_t *dst, size_t stride, const uint8_t *src, size_t n, int rows);
 
 struct png_kernels {
-    uint32_t (*crc)(const struct png_crc_tables *t, const uint8_t *p, size_t n);
     /* Adler-32 of what comes after `sum`, which begins with 1. */
     uint32_t (*adler)(uint32_t sum, const uint8_t *p, size_t n);
     unfilter_fn *unfilter[UNFILTER_STEPS + 1]; /* by bytes from pixel to pixel: 1, 2, 3, 4, 6 or 8 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_kernel_avx2.c -- the inner loops of PNG for AVX2 and carry-less multiplication.
+ * png_kernel_avx2.c -- the inner loops of PNG for AVX2.
  *
  * A pixel waits for the one to its left, so a row alone keeps a CPU waiting most of the time. Rows are undone together,
  * each two pixels behind the one above: in turn t row k has pixel t - 2k.
@@ -285,32 +285,7 @@ static void spread_grey_avx2(uint8_t *dst, const uint8_t *src, size_t n)
         memset(dst, *src++, 3);
 }
 
-/* ------------------------------------------------------------------ checksums */
-
-INLINE __m128i fold(__m128i v, __m128i by, __m128i next)
-{
-    return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(v, by, 0x00), _mm_clmulepi64_si128(v, by, 0x11)), next);
-}
-
-/* A sum is a remainder, and stays the same when 64 bytes are replaced by their remainder times what 64 bytes more make
- * of it: until 16 are left, which are summed as if they were all. */
-static uint32_t crc_avx2(const struct png_crc_tables *t, const uint8_t *p, size_t n)
-{
-    if (n < 64)
-        return png_crc_long(t, p, n);
-    const __m128i by_64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), by_16 = _mm_set_epi64x(0xccaa009e, 0x1751997d0);
-    __m128i v[4] = {load16(p), load16(p + 16), load16(p + 32), load16(p + 48)};
-    v[0] = _mm_xor_si128(v[0], _mm_cvtsi32_si128(-1));
-    for (p += 64, n -= 64; n >= 64; p += 64, n -= 64)
-        for (int i = 0; i < 4; i++)
-            v[i] = fold(v[i], by_64, load16(p + 16 * i));
-    __m128i one = fold(fold(fold(v[0], by_16, v[1]), by_16, v[2]), by_16, v[3]);
-    for (; n >= 16; p += 16, n -= 16)
-        one = fold(one, by_16, load16(p));
-    uint8_t rest[16];
-    save16(rest, one);
-    return ~png_crc_add(t, png_crc_add(t, 0, rest, 16), p, n);
-}
+/* ------------------------------------------------------------------ the checksum */
 
 INLINE uint32_t sum_of(__m256i v)
 {
@@ -350,7 +325,6 @@ static uint32_t adler_avx2(uint32_t sum, const uint8_t *p, size_t n)
 
 void png_kernels_avx2(struct png_kernels *k)
 {
-    k->crc = crc_avx2;
     k->adler = adler_avx2;
     k->unfilter[1] = unfilter_1_avx2;
     k->unfilter[2] = unfilter_2_avx2;

@@ -90,11 +90,6 @@ int64_t gunzip_whole(struct gunzip *z, const uint8_t *in, size_t n_in, uint8_t *
     return gunzip_run(z, &in, &n_in, &out, &n_out) == GUNZIP_END ? out - begin : -1;
 }
 
-uint32_t gunzip_crc32(const uint8_t *p, size_t n)
-{
-    return (uint32_t)crc32_z(0, p, n);
-}
-
 #else
 
 bool gunzip_here(void)
@@ -133,12 +128,6 @@ int64_t gunzip_whole(struct gunzip *z, const uint8_t *in, size_t n_in, uint8_t *
 {
     (void)z, (void)in, (void)n_in, (void)out, (void)n_out;
     return -1;
-}
-
-uint32_t gunzip_crc32(const uint8_t *p, size_t n)
-{
-    (void)p, (void)n;
-    return 0;
 }
 
 #endif

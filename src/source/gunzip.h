@@ -33,7 +33,5 @@ void gunzip_again(struct gunzip *z);
 enum gunzip_state gunzip_run(struct gunzip *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out);
 /* A whole stream into out, from the start on; how many bytes it had, -1 when it is damaged, cut, or does not fit. */
 int64_t gunzip_whole(struct gunzip *z, const uint8_t *in, size_t n_in, uint8_t *out, size_t n_out);
-/* The checksum that gzip and zip have of what was packed. */
-uint32_t gunzip_crc32(const uint8_t *p, size_t n);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "source/gunzip.h"
 #include "source/io.h"
@@ -106,7 +107,7 @@ static enum gunzip_state unpack(struct archive *a, const struct zip_member *m, u
     gunzip_free(z);
     if (state != GUNZIP_END)
         return state;
-    return room == 1 && gunzip_crc32(out, (size_t)m->raw) == m->crc ? GUNZIP_END : GUNZIP_BAD;
+    return room == 1 && crc32_choose(STK_CPU_DEFAULT)->of(out, (size_t)m->raw) == m->crc ? GUNZIP_END : GUNZIP_BAD;
 }
 
 static int load(struct archive *a, const struct zip_member *m, const char *name, uint8_t **out, stk_error *e)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "source/group.h"
@@ -139,6 +140,7 @@ static int prepare(const struct source *s, struct reading *r, const struct recor
 
 static int unpack(const struct source *s, struct reading *r, struct record *rec, stk_error *e)
 {
+    const struct crc32 *crc = crc32_choose(STK_CPU_DEFAULT);
     int rc = prepare(s, r, rec, e);
     for (int k = 0; k < records_n_parts(s) && rc == STK_OK; k++) {
         if (!rec->parts[k].bytes)
@@ -154,7 +156,7 @@ static int unpack(const struct source *s, struct reading *r, struct record *rec,
             rec->parts[k].bytes = to;
             rec->parts[k].n = w.raw;
         }
-        if (gunzip_crc32(rec->parts[k].bytes, rec->parts[k].n) != w.crc)
+        if (crc->of(rec->parts[k].bytes, rec->parts[k].n) != w.crc)
             rc = error_set(e, STK_EDATA, "read", "the checksum of its %s is wrong", records_part_name(s, k));
     }
     return rc;

@@ -106,9 +106,7 @@ static void filters(void)
 
 static void sums(void)
 {
-    struct png_crc_tables t;
     struct png_kernels c, k;
-    png_crc_tables_init(&t);
     png_kernels_fill(&c, STK_CPU_C);
     CHECK_EQ(c.adler(1, (const uint8_t *)"Wikipedia", 9), 0x11e60398);
     uint8_t *p = malloc(40000);
@@ -119,7 +117,6 @@ static void sums(void)
             const uint32_t begin = (uint32_t)below(65521) << 16 | (uint32_t)below(65521);
             uint8_t *end = malloc(n ? n : 1); /* so that the sanitizer sees a byte too many */
             memcpy(end, p, n);
-            must(k.crc(&t, end, n) == png_crc(end, n), words("crc", n, 0, s));
             must(k.adler(begin, end, n) == c.adler(begin, end, n), words("adler", n, 0, s));
             free(end);
         }

@@ -2,12 +2,12 @@
 /*
  * test_decode_png.c -- PNGs of all fifteen kinds, plain and interlaced, written here without a library
  * (stored blocks, no filter): pixels, crops, chunks, texts, damage.
- * Covers decode_png.c, png_chunks.c, png_crc.c and png_rows.c.
+ * Covers decode_png.c, png_chunks.c and png_rows.c.
  */
 #include "pictures.h"
 
+#include "base/crc32.h"
 #include "decode/png_chunks.h"
-#include "decode/png_crc.h"
 
 /* ------------------------------------------------------------------ a small writer */
 
@@ -27,7 +27,7 @@ static void chunk(struct png *p, const char *name, const void *data, size_t n)
     const size_t at = p->b.len;
     buf_add(&p->b, name, 4);
     buf_add(&p->b, data, n);
-    put32(&p->b, png_crc(p->b.data + at, n + 4));
+    put32(&p->b, crc32_choose(STK_CPU_DEFAULT)->of(p->b.data + at, n + 4));
 }
 
 static void begin(struct png *p, uint32_t w, uint32_t h, int bits, int colour, int interlaced)
@@ -379,18 +379,6 @@ static void bad_sum_in_a_crop(void)
     }
 }
 
-static void checksums(void)
-{
-    uint8_t bytes[100];
-    struct png_crc_tables t;
-    png_crc_tables_init(&t);
-    CHECK_EQ(png_crc((const uint8_t *)"123456789", 9), 0xcbf43926);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(i * 37 + i / 5);
-    for (size_t n = 0; n <= sizeof bytes; n++)
-        CHECK_EQ(png_crc_long(&t, bytes + sizeof bytes - n, n), png_crc(bytes + sizeof bytes - n, n));
-}
-
 static void refused(void)
 {
     struct png p = make(&rgb8, 6, 4, false);
@@ -441,5 +429,5 @@ int main(int argc, char **argv)
         return 77;
     }
     TESTS(T(every_kind), T(heads), T(orientation_in_chunks), T(packed_texts), T(oddities), T(forgiven),
-          T(bad_sum_is_a_warning), T(bad_sum_in_a_crop), T(checksums), T(refused))
+          T(bad_sum_is_a_warning), T(bad_sum_in_a_crop), T(refused))
 }

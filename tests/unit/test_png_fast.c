@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/crc32.h"
 #include "base/rng.h"
 #include "decode/decode.h"
 #include "pictures.h"
@@ -163,7 +164,7 @@ static size_t idat(const struct buf *b)
 static void sum_again(struct buf *b, size_t chunk)
 {
     const size_t n = be32(b->data + chunk);
-    const uint32_t sum = png_crc(b->data + chunk + 4, n + 4);
+    const uint32_t sum = crc32_choose(STK_CPU_DEFAULT)->of(b->data + chunk + 4, n + 4);
     for (size_t i = 0; i < 4; i++)
         b->data[chunk + 8 + n + i] = (uint8_t)(sum >> (24 - 8 * i));
 }

@@ -3,6 +3,7 @@
  * test_shard_zip.c -- files of zip archives become samples: stored, deflated, and not to be trusted.
  */
 #include "archives.h"
+#include "base/crc32.h"
 #include "source/gunzip.h"
 #include "zips.h"
 
@@ -25,16 +26,18 @@ static struct zips_file packed(const char *name)
                               .p = deflated,
                               .n = sizeof deflated,
                               .raw = HELLO,
-                              .crc = gunzip_crc32((const uint8_t *)hello, HELLO),
+                              .crc = crc32_choose(STK_CPU_DEFAULT)->of((const uint8_t *)hello, HELLO),
                               .method = 8};
 }
 
 static void add(struct zips *z, const char *name, const char *text)
 {
     const size_t n = strlen(text);
-    zips_add(z,
-             &(struct zips_file){
-                 .name = name, .p = text, .n = n, .raw = (uint32_t)n, .crc = gunzip_crc32((const uint8_t *)text, n)});
+    zips_add(z, &(struct zips_file){.name = name,
+                                    .p = text,
+                                    .n = n,
+                                    .raw = (uint32_t)n,
+                                    .crc = crc32_choose(STK_CPU_DEFAULT)->of((const uint8_t *)text, n)});
 }
 
 static void groups(void)
