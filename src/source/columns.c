@@ -284,13 +284,21 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     return STK_OK;
 }
 
-static int check_name(const struct source *s, const struct field *f, stk_error *e)
+/* What every batch has, whatever its source. */
+static bool is_taken(const char *name)
 {
     static const char *const own[] = {"index", "position", "valid", "path", "key"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(f->name, own[i]) == 0)
-            return error_set(e, STK_EUSAGE, "open", "a field is called %s, which every batch has; name it (my_%s=%s)",
-                             f->name, f->name, f->name);
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return false;
+}
+
+static int check_name(const struct source *s, const struct field *f, stk_error *e)
+{
+    if (is_taken(f->name))
+        return error_set(e, STK_EUSAGE, "open", "a field is called %s, which every batch has; name it (my_%s=%s)",
+                         f->name, f->name, f->name);
     for (int i = 0; i < s->n_fields; i++)
         if (strcmp(s->fields[i].name, f->name) == 0)
             return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
@@ -352,7 +360,10 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
         rc = add_usual(s, c, label, "label", e);
     for (int i = 0; i < c->n && rc == STK_OK; i++) {
         struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
-        memcpy(t.name, c->of[i].name, sizeof t.name);
+        if (is_taken(c->of[i].name))
+            snprintf(t.name, sizeof t.name, "my_%.8s", c->of[i].name);
+        else
+            memcpy(t.name, c->of[i].name, sizeof t.name);
         memcpy(t.column, c->of[i].name, sizeof t.column);
         if (i != picture && i != label && !c->of[i].refused)
             rc = add_field(s, c, &t, e);

@@ -177,6 +177,29 @@ static const struct {
     unsigned short n;
 } foreign_magic[] = {
     {"%PDF", "PDF documents", 4},
+    {"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "ArrayRecord files (Grain's)", 8},
+    {"BZh", "files packed by bzip2", 3},
+    {"\xfd"
+     "7zXZ",
+     "files packed by xz", 5},
+    {"7z\xbc\xaf", "7z archives", 4},
+    {"Rar!", "rar archives", 4},
+};
+
+/* Of these the names tell more than the first bytes: torch's begin like zip archives. */
+static const struct {
+    const char *suffix, *what;
+} foreign_suffixes[] = {
+    {".json", "JSON documents that are not one object per line (.jsonl)"},
+    {".beton", "FFCV's files"},
+    {".mds", "MosaicML's shards"},
+    {".mdb", "LMDB databases"},
+    {".lmdb", "LMDB databases"},
+    {".rec", "MXNet's RecordIO files"},
+    {".pt", "torch's saved objects"},
+    {".pth", "torch's saved objects"},
+    {".pkl", "pickles"},
+    {".pickle", "pickles"},
 };
 
 static const char *foreign(const char *path, const uint8_t *p, size_t n)
@@ -184,7 +207,10 @@ static const char *foreign(const char *path, const uint8_t *p, size_t n)
     for (size_t i = 0; i < sizeof foreign_magic / sizeof foreign_magic[0]; i++)
         if (n >= foreign_magic[i].n && memcmp(p, foreign_magic[i].begins, foreign_magic[i].n) == 0)
             return foreign_magic[i].what;
-    return ends_with(path, ".json") ? "JSON documents that are not one object per line (.jsonl)" : NULL;
+    for (size_t i = 0; i < sizeof foreign_suffixes / sizeof foreign_suffixes[0]; i++)
+        if (ends_with(path, foreign_suffixes[i].suffix))
+            return foreign_suffixes[i].what;
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ what may have been meant */
@@ -276,6 +302,9 @@ static int recognise_file(struct recognised *r, stk_error *e)
     const bool packed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
     const size_t n = packed ? stream_first(r->path, first, sizeof first) : (size_t)got;
     const struct container *c = by_suffix(r->path);
+    const char *what = c ? NULL : foreign(r->path, first, n);
+    if (what)
+        return not_read(what, e);
     if (!c)
         c = by_magic(first, n);
     if (!c && packed && looks_like_text(first, n) && strstr(r->path, ".txt."))
@@ -285,9 +314,6 @@ static int recognise_file(struct recognised *r, stk_error *e)
     if (packed)
         return not_read("packed files of this kind", e);
     r->form = SOURCE_LIST;
-    const char *what = foreign(r->path, first, n);
-    if (what)
-        return not_read(what, e);
     if (picture_magic(first, n))
         return error_set(e, STK_EUSAGE, "open",
                          "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
@@ -298,9 +324,9 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return STK_OK;
     return error_set(
         e, STK_EUSAGE, "open",
-        "is not recognised; %s read, and numbers without a header as raw:%.100s?dtype=uint8&shape=32,32,3 or "
-        "tokens:%.100s?dtype=uint16&length=1024",
-        READ_HERE, r->path, r->path);
+        "is not recognised; %s read, and numbers without a header as raw:FILE?dtype=uint8&shape=32,32,3 or "
+        "tokens:FILE?dtype=uint16&length=1024",
+        READ_HERE);
 }
 
 /* ------------------------------------------------------------------ names */

@@ -4,7 +4,7 @@
  *
  *     npy:x-*.npy                                   rows of all files, one after the other, as "image" or "data"
  *     npy:x.npy?label=y.npy                         further columns, from files beside the first
- *     raw:x.bin?dtype=uint8&shape=32,32,3&offset=16
+ *     raw:x.bin?dtype=uint8&shape=32,32,3&offset=16&label=y.npy
  */
 #include <errno.h>
 #include <limits.h>
@@ -92,32 +92,29 @@ static int add_npy(struct source *s, const char *path, const char *name, stk_err
     return rc;
 }
 
-/* "label=y.npy": beside the first file, unless it is absolute. */
-static int add_named(struct source *s, const char *beside, const char *query, int i, bool *more, stk_error *e)
+/* A file that a query names: beside the first one, unless its path is absolute. */
+static int add_beside(struct source *s, const char *first, const char *name, const char *file, stk_error *e)
 {
-    char key[QUERY_TEXT], value[QUERY_TEXT], path[PATH_MAX];
-    *more = query_at(query, i, key, value);
-    if (!*more)
-        return STK_OK;
-    const char *slash = strrchr(beside, '/');
-    const int folder = slash && value[0] != '/' ? (int)(slash - beside) + 1 : 0;
-    const int n = snprintf(path, sizeof path, "%.*s%s", folder, beside, value);
+    char path[PATH_MAX];
+    const char *slash = strrchr(first, '/');
+    const int folder = slash && file[0] != '/' ? (int)(slash - first) + 1 : 0;
+    const int n = snprintf(path, sizeof path, "%.*s%s", folder, first, file);
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set(e, STK_EUSAGE, "open", "the name of %.100s is longer than the system allows", value);
-    return add_npy(s, path, key, e);
+        return error_set(e, STK_EUSAGE, "open", "the name of %.100s is longer than the system allows", file);
+    return add_npy(s, path, name, e);
 }
 
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e)
 {
-    bool more = true;
+    char key[QUERY_TEXT], value[QUERY_TEXT];
     int rc = query_check(query, NULL, e);
     if (rc == STK_OK)
         rc = rows_open(s, "npy files", "row", e);
     for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++)
         rc = add_npy(s, names_at(paths, i), "data", e);
-    for (int i = 0; more && rc == STK_OK; i++)
-        rc = add_named(s, names_at(paths, 0), query, i, &more, e);
+    for (int i = 0; rc == STK_OK && query_at(query, i, key, value); i++)
+        rc = add_beside(s, names_at(paths, 0), key, value, e);
     return rc == STK_OK ? rows_ready(s, o, e) : rc;
 }
 
@@ -184,7 +181,7 @@ static int add_raw(struct source *s, const char *path, struct rows_array *a, stk
 
 static int raw_row(const char *query, struct rows_array *a, int64_t *shape, stk_error *e)
 {
-    static const char *const known[] = {"dtype", "shape", "offset", NULL};
+    static const char *const known[] = {"dtype", "shape", "offset", "label", NULL};
     *a = (struct rows_array){.name = "data", .shape = shape};
     int rc = query_check(query, known, e);
     if (rc == STK_OK)
@@ -207,6 +204,7 @@ static int raw_row(const char *query, struct rows_array *a, int64_t *shape, stk_
 int shard_raw_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                    stk_error *e)
 {
+    char label[QUERY_TEXT];
     int64_t shape[FIELD_DIMS];
     struct rows_array a;
     int rc = raw_row(query, &a, shape, e);
@@ -217,5 +215,7 @@ int shard_raw_open(struct source *s, const struct source_options *o, const struc
         if (rc != STK_OK)
             error_at(e, names_at(paths, i), -1);
     }
+    if (rc == STK_OK && query_get(query, "label", label, sizeof label))
+        rc = add_beside(s, names_at(paths, 0), "label", label, e);
     return rc == STK_OK ? rows_ready(s, o, e) : rc;
 }

@@ -60,6 +60,21 @@ def write_npz(folder: Path, out: Path) -> str:
     return f"{out}/a.npz"
 
 
+def write_raw(folder: Path, out: Path) -> str:
+    """Pixels without a header, and labels beside them."""
+    images, labels = decoded(folder)
+    images.tofile(out / "x.bin")
+    np.save(out / "y.npy", labels)
+    return f"raw:{out}/x.bin?dtype=uint8&shape={','.join(map(str, images.shape[1:]))}&label=y.npy"
+
+
+def write_list(folder: Path, out: Path) -> str:
+    with open(out / "a.csv", "w") as file:
+        for path, label in zip(files_of(folder), stoker.Source(folder).labels, strict=True):
+            file.write(f"{path},{label}\n")
+    return f"{out}/a.csv"
+
+
 def files_of(folder: Path) -> list[Path]:
     return [Path(path) for path in stoker.Source(folder).paths]
 
@@ -174,7 +189,9 @@ def write_parquet(folder: Path, out: Path) -> str:
 
 # What comes in the folder's order, with its labels.
 CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
+    "list": write_list,
     "npy": write_npy,
+    "raw": write_raw,
     "tar": write_tar,
     "tar groups": write_groups,
     "zip": write_zip,

@@ -154,13 +154,22 @@ def test_damage_costs_one_sample(tmp_path):
 # ---------------------------------------------------------------- those of others
 
 CORPUS = Path(os.environ.get("STOKER_TEST_DATA", "/nowhere")) / "corpus"
-FILES = [p for d in ("tfrecord-tfds", "grain-testdata") for p in sorted((CORPUS / d).rglob("*tfrec*")) if p.is_file()]
+FOLDERS = ("tfrecord-tfds", "grain-testdata", "torchdata-fakedata")
+FILES = [p for d in FOLDERS for p in sorted((CORPUS / d).rglob("*tfrec*")) if p.is_file()]
 FIELDS_MOST = 40  # of a file at a time
 
 
 def values(feature):
     kind = feature.WhichOneof("kind")
     return list(getattr(feature, kind).value) if kind else []
+
+
+def sequence_of(record):
+    """A SequenceExample as dicts of values, those of the lists step by step."""
+    parsed = tf.train.SequenceExample.FromString(record)
+    lists = parsed.feature_lists.feature_list
+    context = {name: values(f) for name, f in parsed.context.feature.items()}
+    return context | {name: [values(f) for f in lists[name].feature] for name in lists}
 
 
 def columns_of(examples):
@@ -183,6 +192,15 @@ def plain(value):
     return np.atleast_1d(value).tolist()
 
 
+def leaves(value):
+    """All values of nested lists, texts as their bytes."""
+    if isinstance(value, str):
+        return [value.encode()]
+    if isinstance(value, (list, np.ndarray)):
+        return [leaf for v in value for leaf in leaves(v)]
+    return [value]
+
+
 @pytest.mark.skipif(not FILES, reason="STOKER_TEST_DATA has no TFRecord files")
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_files_of_others(path):
@@ -191,6 +209,11 @@ def test_files_of_others(path):
     source = f"tfrecord:{path}"
     if path.name.startswith("morris"):
         assert [row["data"] for row in rows(source)] == records
+        return
+    if path.name.startswith("sequence"):
+        for mine, wanted in zip(rows(source), map(sequence_of, records), strict=True):
+            assert mine.keys() == wanted.keys()
+            assert all(leaves(mine[name]) == leaves(wanted[name]) for name in wanted)
         return
     examples = [Example.FromString(r) for r in records]
     columns = list(columns_of(examples))
@@ -201,4 +224,4 @@ def test_files_of_others(path):
         for mine, e in zip(ours, examples, strict=True):
             for i, (name, _) in enumerate(some):
                 value, wanted = mine[f"f{i}"], values(e.features.feature[name])
-                assert (plain(value) == wanted if wanted else len(value) == 0), name
+                assert plain(value) == wanted if wanted else len(value) == 0, name

@@ -69,9 +69,7 @@ FLOATS = {
     ),
     "gray": v1.Compose([v1.CenterCrop(32), v1.Grayscale(), v1.ToTensor(), v1.Normalize([0.5], [0.25])]),
     "convert": v1.Compose([v1.CenterCrop(32), v1.PILToTensor(), v1.ConvertImageDtype(torch.float32)]),
-    "v2": v2.Compose(
-        [v2.ToImage(), v2.CenterCrop(32), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
-    ),
+    "v2": v2.Compose([v2.ToImage(), v2.CenterCrop(32), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]),
     "v2 unscaled": v2.Compose([v2.ToImage(), v2.CenterCrop(32), v2.ToDtype(torch.float32)]),
     "preset": torchvision.transforms._presets.ImageClassification(crop_size=32, resize_size=36),
 }

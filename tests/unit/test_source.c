@@ -77,6 +77,10 @@ static void what_is_not_read(void)
     fails("", "a.json?x=y", STK_ENOTFOUND, "needs a prefix");
     fails("", "a.json", STK_EUSAGE, "(.jsonl)");
     fails("", "one.jpg", STK_EUSAGE, "a single picture");
+    temp_file("x.array_record-00000-of-00001", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f");
+    temp_file("model.pt", "PK\3\4");
+    fails("", "x.array_record-00000-of-00001", STK_EUSAGE, "ArrayRecord");
+    fails("", "model.pt", STK_EUSAGE, "torch's saved objects are not read");
     fails("s3://", "x", STK_EUSAGE, "object stores are not read");
     fails("list:", "", STK_EUSAGE, "is a folder, not a list");
     fails("folder:", "one.jpg", STK_EUSAGE, "is a file, not a folder");
