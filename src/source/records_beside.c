@@ -38,13 +38,17 @@ static bool file_of(uint32_t format, const struct names *paths, char *buf, size_
     return length > 0 && (size_t)length < n;
 }
 
-static bool shard_is(const struct records_index *x, uint64_t i, const char *path)
+/* Wherever it lies: it may have been copied with its index, and is from now on known as the file that it is here. */
+static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {
-    const struct record_shard *s = &x->shards[i];
+    struct record_shard *s = &x->shards[i];
+    const struct watch then = s->watch;
     struct stat st;
-    return strcmp(base_of(x->pool + s->name_at), base_of(path)) == 0 && stat(path, &st) == 0 &&
-           (int64_t)st.st_size == s->bytes && (int64_t)st.st_mtim.tv_sec == s->watch.seconds &&
-           (int64_t)st.st_mtim.tv_nsec == s->watch.nanoseconds;
+    if (strcmp(base_of(x->pool + s->name_at), base_of(path)) != 0 || stat(path, &st) != 0)
+        return false;
+    index_watch(&s->watch, &st);
+    return (int64_t)st.st_size == s->bytes && s->watch.seconds == then.seconds &&
+           s->watch.nanoseconds == then.nanoseconds;
 }
 
 /* The shards are called what they are called now; the names they had stay in the pool, unused. */

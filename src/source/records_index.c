@@ -140,7 +140,7 @@ int records_adopt(struct records_index *x, void *block, size_t bytes)
 
 /* ------------------------------------------------------------------ is it still true */
 
-static bool shard_is(const struct records_index *x, uint64_t i, const char *path)
+static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {
     const struct record_shard *s = &x->shards[i];
     struct watch now;
@@ -152,7 +152,7 @@ static bool shard_is(const struct records_index *x, uint64_t i, const char *path
 }
 
 int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
-                    const struct names *paths, bool (*is)(const struct records_index *x, uint64_t i, const char *path))
+                    const struct names *paths, bool (*is)(struct records_index *x, uint64_t i, const char *path))
 {
     size_t bytes;
     void *block = file_read(file, whose, sizeof(struct records_head), &bytes);

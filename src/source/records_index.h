@@ -51,9 +51,10 @@ void records_done(struct records_index *x); /* also zeroed, also twice */
 
 /* 0 when there is an index in the file, of this format and these shards, which have not changed. */
 int records_load(struct records_index *x, const char *file, uint32_t format, const struct names *paths);
-/* The same of a file of this owner; `is` says whether shard i is the file at path, and has not changed. */
+/* The same of a file of this owner; `is` says whether shard i is the file at path, and has not changed; it may
+ * enter what that file is here. */
 int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
-                    const struct names *paths, bool (*is)(const struct records_index *x, uint64_t i, const char *path));
+                    const struct names *paths, bool (*is)(struct records_index *x, uint64_t i, const char *path));
 /* The same of the index that lies beside the shards; and writing it there. */
 int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths);
 int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, stk_error *e);

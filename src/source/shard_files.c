@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,14 +129,35 @@ static int keep(_Atomic int *place, int fd)
     return none;
 }
 
+/* Whether it is still the file that the index was made from: what lies where is not known of another. */
+static bool is_indexed(const struct shard_files *f, int64_t shard, const struct stat *st)
+{
+    const struct record_shard *s = &f->index->shards[shard];
+    struct watch now;
+    index_watch(&now, st);
+    return (int64_t)st->st_size == s->bytes && memcmp(&now, &s->watch, sizeof now) == 0;
+}
+
+static int changed(stk_error *e)
+{
+    return error_set(e, STK_EDATA, "read",
+                     "the shard was changed or replaced after the source was opened; open it again");
+}
+
 int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_error *e)
 {
+    struct stat st;
     *fd = f->fds ? atomic_load_explicit(&f->fds[shard], memory_order_acquire) : -1;
     if (*fd >= 0)
         return STK_OK;
     *fd = open(path_of(f, shard), IO_OPEN_FLAGS);
     if (*fd < 0)
         return error_os(e, errno, "read", "cannot be opened");
+    if (fstat(*fd, &st) != 0 || !is_indexed(f, shard, &st)) {
+        close(*fd);
+        *fd = -1;
+        return changed(e);
+    }
     if (f->fds)
         *fd = keep(&f->fds[shard], *fd);
     return STK_OK;
@@ -173,8 +195,9 @@ bool shard_files_lend(const struct shard_files *f, int64_t shard, bool direct, s
     out->fd = -1;
     out->path = path_of(f, shard);
     out->direct = direct;
+    struct stat st;
     if (!f->fds)
-        return true;
+        return stat(out->path, &st) == 0 && is_indexed(f, shard, &st);
     if (shard_files_take(f, shard, &out->fd, NULL) != STK_OK)
         return false;
     int past = direct && f->direct ? atomic_load_explicit(&f->direct[shard], memory_order_acquire) : -2;

@@ -308,6 +308,30 @@ static void what_is_broken_is_named(void)
     close_lines(&s);
 }
 
+/* Bytes lie elsewhere in a shard that took the place of the one that was indexed, or had its bytes changed. */
+static void a_shard_that_is_replaced(void)
+{
+    struct source_options o = {.threads = 1, .cache_dir = "off"};
+    struct reading r = {0};
+    struct extent x;
+    for (int how = 0; how < 3; how++) {
+        struct source s = {0};
+        const char *paths[] = {shard("a", "k1 txt 2\nhi"), shard("b", "k2 txt 2\nyo")};
+        CHECK_EQ(open_lines(&s, &o, paths, 2), STK_OK);
+        shard("c", "k2 txt 2\nno");
+        if (how == 0)
+            CHECK_EQ(rename(temp_path("c"), temp_path("b")), 0); /* of the same size and time */
+        else
+            temp_file("b", how == 1 ? "k2 txt 1\nxx" : "k2 txt 2\nyo and more");
+        CHECK_EQ(source_read(&s, &r, 1, &error), STK_EDATA);
+        CHECK(strstr(error.text, "was changed or replaced after the source was opened; open it again") != NULL);
+        CHECK(!source_extent(&s, 1, false, &x));
+        CHECK_EQ(source_read(&s, &r, 0, &error), STK_OK);
+        close_lines(&s);
+    }
+    reading_done(&r);
+}
+
 static void the_index_is_kept(void)
 {
     char cache[512];
@@ -415,6 +439,6 @@ int main(int argc, char **argv)
     atexit(temp_end);
     TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(bad_stays_bad),
           T(index_is_of_any_limit), T(sizes_of_an_index), T(pixels_beside_cells), T(parts_far_apart),
-          T(what_is_broken_is_named), T(the_index_is_kept), T(the_index_lies_beside), T(labels_among_given_classes),
-          T(blocks_prove_themselves))
+          T(what_is_broken_is_named), T(a_shard_that_is_replaced), T(the_index_is_kept), T(the_index_lies_beside),
+          T(labels_among_given_classes), T(blocks_prove_themselves))
 }

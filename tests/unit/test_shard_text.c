@@ -94,9 +94,23 @@ static void a_file_that_shrinks(void)
 {
     temp_file("s.txt", "first\nsecond\n");
     struct source *s = open_named("text:%", "s.txt", NULL);
+    line_is(s, 0, "first");
     CHECK_EQ(truncate(temp_path("s.txt"), 8), 0);
     line_is(s, 0, "first");
     CHECK(source_read(s, &reading, 1, &error) != STK_OK);
+    source_close(s);
+}
+
+static void a_file_that_is_replaced(void)
+{
+    temp_file("s.txt", "first\nsecond\n");
+    struct source *s = open_named("text:%", "s.txt", NULL);
+    temp_file("t.txt", "first\nanother\n");
+    CHECK_EQ(rename(temp_path("t.txt"), temp_path("s.txt")), 0);
+    for (int64_t i = 0; i < 2; i++) {
+        CHECK_EQ(source_read(s, &reading, i, &error), STK_EDATA);
+        CHECK(strstr(error.text, "was changed or replaced after the source was opened") != NULL);
+    }
     source_close(s);
 }
 
@@ -111,5 +125,6 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(done);
-    TESTS(T(ends), T(several_files), T(across_windows), T(what_is_refused), T(a_file_that_shrinks))
+    TESTS(T(ends), T(several_files), T(across_windows), T(what_is_refused), T(a_file_that_shrinks),
+          T(a_file_that_is_replaced))
 }
