@@ -138,10 +138,18 @@ void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const str
         decoder_lend_notes(w->desk.decoder, NULL, 0);
 }
 
+/* Notes that were found in memory were found without asking which state of the file there is. */
+static uint64_t identity_of_grown(struct stk_loader *l, struct worker *w, int64_t sample)
+{
+    if (w->identified || w->notes == 0)
+        return keep_read_identity(l, w, sample);
+    return source_identity_since(l->source, sample, w->desk.reading.n_bytes, l->opened_s);
+}
+
 void keep_notes(struct stk_loader *l, struct worker *w, int64_t sample)
 {
     size_t n = 0;
     const void *notes = l->keep.points ? decoder_new_notes(w->desk.decoder, &n) : NULL;
     if (notes && n > w->notes + w->notes / 4)
-        cache_renew(l->keep.points, sample, keep_read_identity(l, w, sample), notes, n);
+        cache_renew(l->keep.points, sample, identity_of_grown(l, w, sample), notes, n);
 }

@@ -66,10 +66,11 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
     if (rc == STK_OK) {
         plan_draft(l->plan, &job, head_width(&head), head_height(&head), decode_shrink(&head));
         job.want.parts = desk_parts(&w->desk);
+        keep_lend(l, w, (int64_t)d->sample, &head); /* what it takes is charged with the rest */
         rc = reserve(l, w, &head, &job, e);
+        if (rc != STK_OK)
+            decoder_drop_notes(w->desk.decoder);
     }
-    if (rc == STK_OK)
-        keep_lend(l, w, (int64_t)d->sample, &head);
     if (rc == STK_OK)
         rc = decode_pixels(w->desk.decoder, r->bytes, r->n_bytes, &head, &job.want, &w->desk.arena, &image, &warnings,
                            e);

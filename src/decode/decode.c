@@ -287,8 +287,7 @@ const void *decoder_new_notes(const struct decoder *d, size_t *n)
     return c && c->notes ? c->notes(d->states[d->noted], n) : NULL;
 }
 
-/* They were lent for one picture, whatever has come of it. */
-static void drop_notes(struct decoder *d)
+void decoder_drop_notes(struct decoder *d)
 {
     d->notes = NULL;
     d->n_notes = 0;
@@ -302,7 +301,7 @@ static void take_notes(struct decoder *d, struct picture_job *job)
     job->notes = d->notes;
     job->n_notes = d->n_notes;
     job->notes_wanted = d->notes_wanted && !job->reference;
-    drop_notes(d);
+    decoder_drop_notes(d);
     if (job->notes_wanted)
         d->noted = job->head->format;
 }
@@ -333,14 +332,14 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
     if (h->packed) {
-        drop_notes(d);
+        decoder_drop_notes(d);
         return decode_pack_pixels(d, bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, h, w, a, out, e);
     }
     int rc = check_crop(c, h, w, e);
     if (rc == STK_OK && w->parts && !c->noted_parts)
         rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
     if (rc != STK_OK) {
-        drop_notes(d);
+        decoder_drop_notes(d);
         return rc;
     }
     struct picture_job job = job_of(bytes, n, h, w, a);

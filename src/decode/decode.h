@@ -71,6 +71,8 @@ bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const str
 size_t decode_notes_bytes(const struct head *h, size_t n);
 /* Before decode_pixels, for that picture only; NULL: there are none yet, but they are wanted. */
 void decoder_lend_notes(struct decoder *d, const void *notes, size_t n);
+/* In its place: the picture is not decoded after all. */
+void decoder_drop_notes(struct decoder *d);
 /* After it: what to keep from now on, until the next picture is decoded; NULL: nothing new. */
 const void *decoder_new_notes(const struct decoder *d, size_t *n);
 
