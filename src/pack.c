@@ -192,18 +192,37 @@ static void free_slots(struct packer *p)
     free(p->slots);
 }
 
-static int pack(struct packer *p, stk_error *e)
+/* The index of shards lies beside them, so that nobody has to look for their samples. */
+static int index_shards(struct packer *p, stk_error *e)
 {
-    int rc = packer_open(p, e);
-    if (rc != STK_OK || p->target.complete)
-        return rc;
-    rc = packer_estimate(p, e);
+    struct source *s = NULL;
+    const struct source_options o = {
+        .path = p->how.out, .threads = p->options.threads, .cache_dir = "off", .index_beside = true};
+    if (!p->target.format->measure)
+        return STK_OK;
+    target_sweep(&p->target);
+    const int rc = source_open(&s, &o, e);
+    source_close(s);
+    return rc;
+}
+
+static int make_all(struct packer *p, stk_error *e)
+{
+    int rc = packer_estimate(p, e);
     if (rc != STK_OK)
         return rc;
     if (p->how.begin && p->how.begin(p->how.user, &p->report))
         return error_set(e, STK_STOPPED, "pack", "stopped before it began");
     p->began_ns = now_ns();
     return run(p, e);
+}
+
+static int pack(struct packer *p, stk_error *e)
+{
+    int rc = packer_open(p, e);
+    if (rc == STK_OK && !p->target.complete)
+        rc = make_all(p, e);
+    return rc == STK_OK ? index_shards(p, e) : rc;
 }
 
 int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *how, size_t how_size,

@@ -62,7 +62,7 @@ int file_make_folders(const char *path)
     return stat(part, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : why;
 }
 
-void *file_read(const char *path, enum file_owner whose, size_t least, size_t *bytes)
+void *file_load(const char *path, enum file_owner whose, size_t least, size_t *bytes)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)

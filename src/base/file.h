@@ -16,7 +16,7 @@ int file_write_at(int fd, const void *from, size_t n, int64_t at);
 enum file_owner { FILE_OWN, FILE_ANY };
 /* The whole of a file that is this user's own, or anybody's, and has at least `least` bytes, from malloc; NULL: there
  * is none. */
-void *file_read(const char *path, enum file_owner whose, size_t least, size_t *bytes);
+void *file_load(const char *path, enum file_owner whose, size_t least, size_t *bytes);
 /* Writes a file, and the folders above it, under another name first: it is there whole, or as it was. 0, or the errno.
  */
 int file_replace(const char *path, const void *from, size_t n);

@@ -6,7 +6,7 @@
  * journal the last shard is whole   stoker.json; the journal goes
  *
  * A run that finds the journal goes on behind the last shard that it tells of; one that finds stoker.json of the same
- * recipe has nothing to do.
+ * recipe has nothing to do. The index beside the shards, .stoker-*.index, is made of them by who packs: see pack.c.
  */
 #include "pack/target.h"
 
@@ -152,7 +152,7 @@ static int read_note(struct target *t, stk_error *e)
 static bool is_ours(const char *name)
 {
     const char *bare = name[0] == '.' ? name + 1 : name;
-    return strcmp(name, journal_name) == 0 || strncmp(bare, target_note, sizeof target_note - 1) == 0 ||
+    return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, target_note, sizeof target_note - 1) == 0 ||
            strncmp(bare, "shard-", 6) == 0 || strncmp(bare, "images.npy", 10) == 0 ||
            strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0;
 }
@@ -180,6 +180,18 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
     }
     closedir(d);
     return STK_OK;
+}
+
+void target_sweep(struct target *t)
+{
+    DIR *d = fdopendir(openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (const struct dirent *entry; d && (entry = readdir(d));) {
+        const char *name = entry->d_name, *end = strrchr(name, '.');
+        if (strncmp(name, ".stoker-", 8) == 0 && strcmp(end, ".tmp") == 0)
+            unlinkat(t->dir, name, 0);
+    }
+    if (d)
+        closedir(d);
 }
 
 static int open_folder(struct target *t, stk_error *e)

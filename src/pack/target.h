@@ -65,6 +65,8 @@ int target_add(struct target *t, const struct packed *p, stk_error *e);
 /* The sample at t->next is left out. */
 void target_skip(struct target *t);
 int target_end(struct target *t, stk_error *e);
+/* Removes what a run that was killed has left half written of an index. */
+void target_sweep(struct target *t);
 void target_done(struct target *t);
 int64_t target_bytes(const struct target *t); /* written so far */
 

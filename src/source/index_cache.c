@@ -152,7 +152,7 @@ static bool changed(const struct index *x, int dir, int list, int threads)
 int index_load(struct index *x, const char *file, enum index_kind kind, int dir, int list, int threads)
 {
     size_t bytes;
-    void *block = file_read(file, FILE_OWN, sizeof(struct index_head), &bytes);
+    void *block = file_load(file, FILE_OWN, sizeof(struct index_head), &bytes);
     if (!block || index_adopt(x, block, bytes)) {
         free(block);
         return -1;

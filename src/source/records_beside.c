@@ -4,7 +4,9 @@
  *
  * It is the block of the cache under a hidden name in the shards' folder. Folder, device and inode may be others than
  * when it was made; names, sizes and times of change of all shards have to be the same (copies keep their times with cp
- * -p, rsync -a and tar). Whoever wrote it need not be trusted: the block is looked through before it is used.
+ * -p, rsync -a and tar). The one that `stoker pack` writes has no times, so that the same pack has the same bytes:
+ * there the note of the pack vouches for the shards, and none may be younger than the index. Whoever wrote it need not
+ * be trusted: the block is looked through before it is used.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -44,55 +46,118 @@ static bool shard_is(struct records_index *x, uint64_t i, const char *path)
     struct record_shard *s = &x->shards[i];
     const struct watch then = s->watch;
     struct stat st;
-    if (strcmp(base_of(x->pool + s->name_at), base_of(path)) != 0 || stat(path, &st) != 0)
+    if (strcmp(x->pool + s->name_at, base_of(path)) != 0 || stat(path, &st) != 0 || (int64_t)st.st_size != s->bytes)
         return false;
     index_watch(&s->watch, &st);
-    return (int64_t)st.st_size == s->bytes && s->watch.seconds == then.seconds &&
-           s->watch.nanoseconds == then.nanoseconds;
+    return x->head->has & RECORDS_TIMELESS ||
+           (s->watch.seconds == then.seconds && s->watch.nanoseconds == then.nanoseconds);
 }
 
-/* The shards are called what they are called now; the names they had stay in the pool, unused. */
-static int rename_shards(struct records_index *x, const struct names *paths)
+static bool none_is_younger(const struct records_index *x, const struct stat *index)
 {
-    const size_t before = (size_t)x->head->bytes;
-    const uint64_t pool = x->head->pool_bytes;
-    uint8_t *block = realloc(x->head, before + paths->pool.len);
+    struct watch own;
+    index_watch(&own, index);
+    for (uint64_t i = 0; i < x->head->n_shards; i++) {
+        const struct watch *w = &x->shards[i].watch;
+        if (w->seconds > own.seconds || (w->seconds == own.seconds && w->nanoseconds > own.nanoseconds))
+            return false;
+    }
+    return true;
+}
+
+/* Labels that are words were numbered without these classes; others have to be among them. */
+static bool labels_fit(const struct records_index *x, const struct names *classes)
+{
+    if (classes->n == 0)
+        return true;
+    if (x->head->n_classes > 0)
+        return false;
+    for (uint64_t i = 0; x->label && i < x->head->n; i++)
+        if (x->label[i] != LABEL_NONE && (x->label[i] < 0 || x->label[i] >= (int64_t)classes->n))
+            return false;
+    return true;
+}
+
+/* A block with other names of the shards, from malloc, and not sealed; NULL: no memory. */
+static struct records_head *renamed(const struct records_index *x, const struct names *paths,
+                                    const char *(*name)(const char *path))
+{
+    const uint64_t kept = x->shards[0].name_at, before = x->head->bytes - x->head->pool_bytes + kept;
+    uint8_t *block = malloc((size_t)before + paths->pool.len);
     if (!block)
-        return -1;
+        return NULL;
+    memcpy(block, x->head, (size_t)before);
     struct records_head *h = (void *)block;
     struct record_shard *shards = (void *)(h + 1);
-    uint64_t at = pool;
+    uint64_t at = kept;
     for (uint32_t i = 0; i < paths->n; i++) {
-        const size_t n = names_length(paths, i) + 1;
-        memcpy(block + before - pool + at, names_at(paths, i), n);
+        const char *to = name(names_at(paths, i));
+        const size_t n = strlen(to) + 1;
+        memcpy(block + before + at - kept, to, n);
         shards[i].name_at = at;
         at += n;
     }
     h->pool_bytes = at;
-    h->bytes = before - pool + at;
-    *x = (struct records_index){.head = h};
-    records_seal(x);
-    return records_adopt(x, block, (size_t)h->bytes);
+    h->bytes = before + at - kept;
+    return h;
 }
 
-int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths)
+static void seal(struct records_head *h)
+{
+    records_seal(&(struct records_index){.head = h});
+}
+
+static const char *itself(const char *path)
+{
+    return path;
+}
+
+/* The shards are called what they are called here. */
+static int settle(struct records_index *x, const struct names *paths)
+{
+    struct records_head *h = renamed(x, paths, itself);
+    records_done(x);
+    if (!h)
+        return -1;
+    h->has &= ~(uint64_t)RECORDS_TIMELESS;
+    seal(h);
+    if (records_adopt(x, h, (size_t)h->bytes) == 0)
+        return 0;
+    free(h);
+    return -1;
+}
+
+int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths,
+                        const struct names *classes)
 {
     char file[PATH_MAX];
-    if (!file_of(format, paths, file, sizeof file) || records_load_as(x, file, FILE_ANY, format, paths, shard_is))
+    struct stat st;
+    if (!file_of(format, paths, file, sizeof file) || stat(file, &st) != 0 ||
+        records_load_as(x, file, FILE_ANY, format, paths, shard_is))
         return -1;
-    if (rename_shards(x, paths)) {
+    if (!labels_fit(x, classes) || (x->head->has & RECORDS_TIMELESS && !none_is_younger(x, &st))) {
         records_done(x);
         return -1;
     }
-    return 0;
+    return settle(x, paths);
 }
 
-int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, stk_error *e)
+int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, bool timeless,
+                        stk_error *e)
 {
     char file[PATH_MAX];
     if (!file_of(format, paths, file, sizeof file))
         return error_set(e, STK_EUSAGE, "open", "the shards lie in several folders; an index lies beside those of one");
-    int rc = file_replace(file, x->head, (size_t)x->head->bytes);
+    struct records_head *h = renamed(x, paths, base_of);
+    if (!h)
+        return error_nomem(e, "open", (size_t)x->head->bytes);
+    struct record_shard *shards = (void *)(h + 1);
+    for (uint32_t i = 0; timeless && i < paths->n; i++)
+        shards[i].watch = (struct watch){0};
+    h->has |= timeless ? RECORDS_TIMELESS : 0;
+    seal(h);
+    int rc = file_replace(file, h, (size_t)h->bytes);
+    free(h);
     if (rc == 0 && chmod(file, 0644) != 0)
         rc = STK_EIO;
     if (rc == 0)

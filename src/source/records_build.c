@@ -143,13 +143,14 @@ int records_find(struct records_index *x, const struct record_format *f, const s
     char *file = index_cache_file(o->cache_dir, cache_key(s, f, paths));
     bool settled = false;
     int rc = STK_OK;
-    const bool own = s->classes.n == 0; /* labels are numbered as found, so that others can use it */
-    t->index_cached = (file && records_load(x, file, f->number, paths) == 0) ||
-                      (own && records_load_beside(x, f->number, paths) == 0);
+    const bool cached = file && records_load(x, file, f->number, paths) == 0;
+    const bool beside = !cached && records_load_beside(x, f->number, paths, &s->classes) == 0;
+    t->index_cached = cached || beside;
     if (!t->index_cached)
         rc = build(x, f, s, o, paths, &settled, e);
-    if (rc == STK_OK && o->index_beside)
-        rc = own ? records_save_beside(x, f->number, paths, e)
+    if (rc == STK_OK && o->index_beside && !beside)
+        rc = s->classes.n == 0 || s->packed
+                 ? records_save_beside(x, f->number, paths, s->packed, e)
                  : error_set(e, STK_EUSAGE, "open", "an index beside the data is made without classes");
     if (rc == STK_OK && file && settled && file_replace(file, x->head, (size_t)x->head->bytes) == 0)
         index_name(file, names_at(paths, 0));

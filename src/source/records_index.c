@@ -155,7 +155,7 @@ int records_load_as(struct records_index *x, const char *file, enum file_owner w
                     const struct names *paths, bool (*is)(struct records_index *x, uint64_t i, const char *path))
 {
     size_t bytes;
-    void *block = file_read(file, whose, sizeof(struct records_head), &bytes);
+    void *block = file_load(file, whose, sizeof(struct records_head), &bytes);
     if (!block || records_adopt(x, block, bytes)) {
         free(block);
         return -1;

@@ -9,11 +9,11 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3430726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3530726b74736472) /* in this machine's byte order; the digits are the version */
 
 #define LABEL_NONE INT64_MIN
 
-enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4 };
+enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS = 8 };
 
 struct records_head {
     uint64_t magic, bytes, checksum;
@@ -38,7 +38,7 @@ struct records_index {
     int64_t *label;           /* LABEL_NONE: it has none; NULL: labels are not known from scanning */
     uint64_t *key_at;         /* n; NULL: samples are called by their number */
     uint64_t *part_name_at, *class_at;
-    char *pool; /* strings, each ended by 0 */
+    char *pool; /* strings, each ended by 0; the names of the shards are the last */
 };
 
 /* A zeroed block for what head says (format, has, n, n_shards, n_parts, n_classes, pool_bytes); 0, or -1. */
@@ -55,9 +55,12 @@ int records_load(struct records_index *x, const char *file, uint32_t format, con
  * enter what that file is here. */
 int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
                     const struct names *paths, bool (*is)(struct records_index *x, uint64_t i, const char *path));
-/* The same of the index that lies beside the shards; and writing it there. */
-int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths);
-int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, stk_error *e);
+/* The same of the index that lies beside the shards, where labels are among these classes, if there are any; and
+ * writing it there, without times if they are a pack's. */
+int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths,
+                        const struct names *classes);
+int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, bool timeless,
+                        stk_error *e);
 /* The shard that sample i is in. */
 int64_t records_shard(const struct records_index *x, int64_t i);
 /* Why a part is bad; NULL: it is not. */

@@ -231,7 +231,6 @@ static void put_all(struct joining *j, const struct names *paths, const struct r
                                              .form = lists[i].form,
                                              .first = first,
                                              .watch = lists[i].watch};
-        x->shards[i].name_at = put(j, names_at(paths, i), names_length(paths, i) + 1);
         put_parts(j, &lists[i], first);
         put_labels(j, &lists[i], first);
         put_keys(j, &lists[i], first);
@@ -243,6 +242,8 @@ static void put_all(struct joining *j, const struct names *paths, const struct r
         const uint32_t k = j->labels->rank[i];
         x->class_at[i] = put(j, names_at(classes, k), names_length(classes, k) + 1);
     }
+    for (uint32_t i = 0; i < paths->n; i++) /* last, since they may become others: records_beside.c */
+        x->shards[i].name_at = put(j, names_at(paths, i), names_length(paths, i) + 1);
 }
 
 static int collect_parts(struct names *parts, const struct record_list *lists, uint32_t n, stk_error *e)

@@ -18,7 +18,7 @@ find all -name '*.cls' | wc -l | grep -qx ' *24' || fail "a label each"
 find all -name '*.cls' -exec rm {} +
 diff -r -x .stoker-synth.json photos all >diff.txt || fail "the files come back as they were: $(head -n 1 diff.txt)"
 json kept/stoker.json "the note" 'd["format"] == "tar" and d["samples"] == 24 and len(d["classes"]) == 4 and sum(s["samples"] for s in d["shards"]) == 24'
-[ -z "$(find kept -name '.*' -type f)" ] || fail "nothing is left beside the shards"
+! find kept -name '.*' -type f | grep -qvx 'kept/\.stoker-[0-9a-f]*\.index' || fail "nothing but an index is left beside the shards"
 
 ends 0 "again" "$stoker" pack photos kept
 says out 'all there already' "nothing to do"

@@ -106,6 +106,44 @@ static void shards_are_looked_at(void)
     temp_end();
 }
 
+/* Whether the pack's index is found beside its shards, without any cache. */
+static int index_is_found(const char *pack)
+{
+    char path[4096];
+    stk_error e = {0};
+    stk_source *source = NULL;
+    stk_overview v;
+    snprintf(path, sizeof path, "%s", temp_path(pack));
+    const stk_options o = {.source = path, .threads = 1, .cache_dir = "off"};
+    CHECK_EQ(stk_source_open(&source, &o, &e), STK_OK);
+    stk_source_overview(source, &v);
+    stk_source_close(source);
+    return v.index_cached;
+}
+
+static void the_index_comes_with_it(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    stk_pack_report r;
+    const stk_pack_options how = {.shard_size = 4096};
+    const struct timespec later[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
+    CHECK_EQ(pack_to("a", &how, &r, &e), STK_OK);
+    CHECK(index_is_found("a"));
+    CHECK_EQ(utimensat(AT_FDCWD, temp_path("a/shard-000001.tar"), later, 0), 0);
+    CHECK(!index_is_found("a")); /* a shard is younger */
+    CHECK_EQ(pack_to("whole", &how, &r, &e), STK_OK);
+    char command[9000];
+    snprintf(command, sizeof command, "cd %s && mv .stoker-*.index .stoker-0.index.1.2.tmp", temp_path("whole"));
+    CHECK_EQ(system(command), 0); /* as if killed while writing it */
+    CHECK(!index_is_found("whole"));
+    CHECK_EQ(pack_to("whole", &how, &r, &e), STK_OK);
+    CHECK(index_is_found("whole"));
+    CHECK(same_files("a", "whole"));
+    temp_end();
+}
+
 static void refuses(void)
 {
     temp_begin();
@@ -283,6 +321,6 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(refuses), T(arrays), T(hooks_are_closed), T(keys), T(tar_heads),
-          T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(hooks_are_closed),
+          T(keys), T(tar_heads), T(journals))
 }
