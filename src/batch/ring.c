@@ -187,11 +187,12 @@ void ring_give(struct ring *r, struct ticket *t)
     s->no_memory |= t->no_memory;
     s->missing -= t->rows;
     r->in_flight--;
-    if (s->missing == 0)
-        pthread_cond_broadcast(&r->ready);
+    const bool whole = s->missing == 0;
     if (r->paused && r->in_flight == 0)
         pthread_cond_broadcast(&r->quiet);
     pthread_mutex_unlock(&r->lock);
+    if (whole) /* without the lock, which a caller on this CPU would wake up for and have to wait for again */
+        pthread_cond_broadcast(&r->ready);
 }
 
 bool ring_wants_back(struct ring *r)
