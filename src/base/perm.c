@@ -7,6 +7,9 @@
  * steps on average. Each round replaces one half by itself XOR a function of the other, which is a
  * bijection whatever the function is; walking along the cycles of a bijection of the larger domain
  * is a bijection of the smaller.
+ *
+ * One number is a long chain of multiplications, each waiting for the one before it; several side by side fill the
+ * gaps.
  */
 #include "base/perm.h"
 
@@ -25,21 +28,51 @@ void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch)
         p->keys[i] = key = hash_mix(key, (uint64_t)i);
 }
 
-static uint64_t scramble(const struct perm *p, uint64_t v)
+static inline void scramble(const struct perm *p, uint64_t *v, int n)
 {
     const uint64_t low_mask = ((uint64_t)1 << p->low_bits) - 1, high_mask = ((uint64_t)1 << p->high_bits) - 1;
-    uint64_t low = v & low_mask, high = v >> p->low_bits;
-    for (int i = 0; i < ROUNDS; i += 2) {
-        high ^= hash_mix(low, p->keys[i]) & high_mask;
-        low ^= hash_mix(high, p->keys[i + 1]) & low_mask;
+    uint64_t low[PERM_RUN], high[PERM_RUN];
+    for (int k = 0; k < n; k++) {
+        low[k] = v[k] & low_mask;
+        high[k] = v[k] >> p->low_bits;
     }
-    return high << p->low_bits | low;
+    for (int i = 0; i < ROUNDS; i += 2) {
+        for (int k = 0; k < n; k++)
+            high[k] ^= hash_mix(low[k], p->keys[i]) & high_mask;
+        for (int k = 0; k < n; k++)
+            low[k] ^= hash_mix(high[k], p->keys[i + 1]) & low_mask;
+    }
+    for (int k = 0; k < n; k++)
+        v[k] = high[k] << p->low_bits | low[k];
 }
 
 uint64_t perm_at(const struct perm *p, uint64_t i)
 {
     do
-        i = scramble(p, i);
+        scramble(p, &i, 1);
     while (i >= p->n);
     return i;
+}
+
+void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN])
+{
+    uint64_t v[PERM_RUN];
+    int of[PERM_RUN], n = 0; /* those that are still walking */
+    for (; n < PERM_RUN && first + (uint64_t)n < p->n; n++) {
+        v[n] = first + (uint64_t)n;
+        of[n] = n;
+    }
+    while (n > 0) {
+        int left = 0;
+        scramble(p, v, n);
+        for (int k = 0; k < n; k++) {
+            if (v[k] < p->n) {
+                to[of[k]] = v[k];
+                continue;
+            }
+            v[left] = v[k];
+            of[left++] = of[k];
+        }
+        n = left;
+    }
 }

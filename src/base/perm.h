@@ -16,4 +16,8 @@ struct perm {
 void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch); /* n > 0 */
 uint64_t perm_at(const struct perm *p, uint64_t i);                        /* i < n */
 
+enum { PERM_RUN = 8 };
+/* perm_at of first .. first + PERM_RUN - 1, as far as they are below n, in half the time. */
+void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN]);
+
 #endif

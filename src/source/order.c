@@ -121,8 +121,14 @@ static int64_t shuffled(const struct order *o, struct walk *w, int64_t pass, int
     if (w->pass != pass) {
         perm_init(&w->perm, (uint64_t)o->samples, o->seed, (uint64_t)pass);
         w->pass = pass;
+        w->run_at = -1;
     }
-    return (int64_t)perm_at(&w->perm, (uint64_t)i);
+    const int64_t at = i - i % PERM_RUN; /* positions are asked for in order, mostly */
+    if (w->run_at != at) {
+        perm_run(&w->perm, (uint64_t)at, w->run);
+        w->run_at = at;
+    }
+    return (int64_t)w->run[i - at];
 }
 
 /* Epochs beyond all reason wrap around. */
@@ -148,7 +154,7 @@ uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64
 
 struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
 {
-    const int64_t n = order_length(o, epoch), i = n > 0 ? position % n : 0;
+    const int64_t n = order_length(o, epoch), i = position < n ? position : n > 0 ? position % n : 0;
     if (o->sampled)
         return (struct pick){.index = n > 0 ? order_given(o, epoch)->samples[i] : 0, .repeat = position};
     if (o->mix.n > 0)

@@ -56,6 +56,8 @@ int64_t order_position(const struct order *o, int64_t epoch, int64_t batches);
 struct walk {
     int64_t pass; /* of perm; -1: none */
     struct perm perm;
+    int64_t run_at; /* the position that run begins with; -1: none */
+    uint64_t run[PERM_RUN];
     struct mix_walk mix;
     struct blocks_walk near;
 };

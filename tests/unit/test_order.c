@@ -94,6 +94,22 @@ static void shuffles_by_epoch(void)
     CHECK(same < 20);
 }
 
+/* A walk may go anywhere, also to another epoch and back. */
+static void walks_jump(void)
+{
+    struct order o = plain(101, 10, 1);
+    o.shuffle = true;
+    struct walk w = {.pass = -1};
+    for (int64_t i = 0; i < 500; i++) {
+        const int64_t epoch = i / 7 % 2, position = i * 37 % 150;
+        struct walk fresh = {.pass = -1};
+        CHECK_EQ(order_at(&o, &w, epoch, position).index, order_at(&o, &fresh, epoch, position).index);
+        struct perm p;
+        perm_init(&p, 101, o.seed, (uint64_t)epoch);
+        CHECK_EQ(order_at(&o, &w, epoch, position).index, (int64_t)perm_at(&p, (uint64_t)(position % 101)));
+    }
+}
+
 /* Epochs of 25 positions over 10 samples: the passes go on where the epoch before ended. */
 static void passes_go_on(void)
 {
@@ -155,6 +171,6 @@ static void given_orders(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(ranks_share_an_epoch), T(drop_last_drops), T(pad_last_pads), T(resumes_with_other_ranks),
+    TESTS(T(ranks_share_an_epoch), T(drop_last_drops), T(pad_last_pads), T(resumes_with_other_ranks), T(walks_jump),
           T(shuffles_by_epoch), T(passes_go_on), T(given_orders))
 }

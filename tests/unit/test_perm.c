@@ -81,7 +81,23 @@ static void looks_random(void)
     CHECK(abs(neighbours - EPOCHS) < 120);          /* one a shuffle, 6 sigma */
 }
 
+static void runs_are_the_same(void)
+{
+    const uint64_t sizes[] = {1, 2, 7, 8, 9, 100, 1023, 1024, 1025};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        struct perm p;
+        perm_init(&p, sizes[s], 5, 6);
+        for (uint64_t first = 0; first < sizes[s]; first++) {
+            uint64_t run[PERM_RUN];
+            perm_run(&p, first, run);
+            for (uint64_t k = 0; k < PERM_RUN && first + k < sizes[s]; k++)
+                CHECK_EQ(run[k], perm_at(&p, first + k));
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(every_number_once), T(large_n), T(seed_and_epoch_count), T(small_orders_are_fair), T(looks_random))
+    TESTS(T(every_number_once), T(runs_are_the_same), T(large_n), T(seed_and_epoch_count), T(small_orders_are_fair),
+          T(looks_random))
 }
