@@ -2,7 +2,6 @@
 """h5py in a torch DataLoader: encoded photos as bytes of any length, each worker with a file of its own."""
 
 import argparse
-import itertools
 from pathlib import Path
 
 import h5py
@@ -39,17 +38,8 @@ class Photos(torch.utils.data.Dataset):
 
 
 def open_loader(o: argparse.Namespace) -> protocol.Epochs:
-    loader = torch.utils.data.DataLoader(
-        Photos(f"{o.work}/photos.h5"),
-        protocol.BATCH,
-        shuffle=True,
-        drop_last=True,
-        num_workers=o.threads,
-        persistent_workers=True,
-        prefetch_factor=4,
-    )
-    batches = itertools.chain.from_iterable(itertools.repeat(loader))
-    return protocol.epochs_of(torch_parts.lengths(batches), len(loader.dataset))
+    photos = Photos(f"{o.work}/photos.h5")
+    return protocol.epochs_of(torch_parts.lengths(torch_parts.endless(photos, o.threads)), len(photos))
 
 
 def pixels(o: argparse.Namespace, paths: list[str]) -> np.ndarray:

@@ -2,11 +2,11 @@
 """np.load(mmap_mode="r") in a torch DataLoader: rows of 3 x 224 x 224 uint8 as float32."""
 
 import argparse
-import itertools
 
 import numpy as np
 import protocol
 import torch
+import torch_parts
 
 ROWS = 1024
 
@@ -28,16 +28,7 @@ class Rows(torch.utils.data.Dataset):
 
 
 def open_loader(o: argparse.Namespace) -> protocol.Epochs:
-    loader = torch.utils.data.DataLoader(
-        Rows(f"{o.work}/rows.npy"),
-        protocol.BATCH,
-        shuffle=True,
-        drop_last=True,
-        num_workers=o.threads,
-        persistent_workers=True,
-        prefetch_factor=4,
-    )
-    batches = itertools.chain.from_iterable(itertools.repeat(loader))
+    batches = torch_parts.endless(Rows(f"{o.work}/rows.npy"), o.threads)
     return protocol.epochs_of((len(rows) for rows in batches), ROWS)
 
 

@@ -7,7 +7,7 @@
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -41,6 +41,22 @@ def finish(data: tf.Tensor, crop: tf.Tensor, antialias: bool, flip: bool) -> tf.
     return tf.transpose(image, [2, 0, 1])
 
 
+def endless(data: tf.data.Dataset, load: Callable, threads: int) -> Iterator[int]:
+    """The lengths of batches of what load makes of a shuffled data set, epoch after epoch."""
+    options = tf.data.Options()
+    options.deterministic = False
+    options.threading.private_threadpool_size = threads
+    batches = (
+        data.repeat()
+        .map(load, num_parallel_calls=threads)
+        .batch(protocol.BATCH, drop_remainder=True)
+        .prefetch(tf.data.AUTOTUNE)
+        .with_options(options)
+    )
+    for images, _ in batches:
+        yield len(images)
+
+
 def open_loader(o: argparse.Namespace) -> protocol.Epochs:
     samples = protocol.list_samples(o.folder)
     antialias = o.mode == "antialias"
@@ -49,24 +65,8 @@ def open_loader(o: argparse.Namespace) -> protocol.Epochs:
         data = tf.io.read_file(path)
         return finish(data, draw(data), antialias, flip=True), label
 
-    options = tf.data.Options()
-    options.deterministic = False
-    options.threading.private_threadpool_size = o.threads
-    data = (
-        tf.data.Dataset.from_tensor_slices(([p for p, _ in samples], [label for _, label in samples]))
-        .shuffle(len(samples))
-        .repeat()
-        .map(load, num_parallel_calls=o.threads)
-        .batch(protocol.BATCH, drop_remainder=True)
-        .prefetch(tf.data.AUTOTUNE)
-        .with_options(options)
-    )
-
-    def stream() -> Iterator[int]:
-        for images, _ in data:
-            yield len(images)
-
-    return protocol.epochs_of(stream(), len(samples))
+    data = tf.data.Dataset.from_tensor_slices(([p for p, _ in samples], [label for _, label in samples]))
+    return protocol.epochs_of(endless(data.shuffle(len(samples)), load, o.threads), len(samples))
 
 
 def pixels(o: argparse.Namespace, paths: list[str]) -> np.ndarray:

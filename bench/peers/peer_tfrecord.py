@@ -5,7 +5,6 @@ The files are TensorFlow's, too: image/encoded and image/class/label.
 """
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,24 +42,9 @@ def parse(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def open_loader(o: argparse.Namespace) -> protocol.Epochs:
-    options = tf.data.Options()
-    options.deterministic = False
-    options.threading.private_threadpool_size = o.threads
-    data = (
-        tf.data.TFRecordDataset(sorted(map(str, Path(o.work).glob("*.tfrecord"))), num_parallel_reads=o.threads)
-        .shuffle(1000)
-        .repeat()
-        .map(parse, num_parallel_calls=o.threads)
-        .batch(protocol.BATCH, drop_remainder=True)
-        .prefetch(tf.data.AUTOTUNE)
-        .with_options(options)
-    )
-
-    def stream() -> Iterator[int]:
-        for images, _ in data:
-            yield len(images)
-
-    return protocol.epochs_of(stream(), len(protocol.list_samples(o.folder)))
+    files = sorted(map(str, Path(o.work).glob("*.tfrecord")))
+    data = tf.data.TFRecordDataset(files, num_parallel_reads=o.threads).shuffle(1000)
+    return protocol.epochs_of(peer_tf.endless(data, parse, o.threads), len(protocol.list_samples(o.folder)))
 
 
 def pixels(o: argparse.Namespace, paths: list[str]) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 import importlib.util
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,20 @@ def best_reader() -> Callable[[str], torch.Tensor]:
 
 def decode_bytes(data: bytes) -> Image.Image:
     return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def endless(dataset: torch.utils.data.Dataset, threads: int) -> Iterator:
+    """Batches of a DataLoader as its guide has it, epoch after epoch, with a worker a core that stays."""
+    loader = torch.utils.data.DataLoader(
+        dataset,
+        protocol.BATCH,
+        shuffle=True,
+        drop_last=True,
+        num_workers=threads,
+        persistent_workers=True,
+        prefetch_factor=4,
+    )
+    return itertools.chain.from_iterable(itertools.repeat(loader))
 
 
 def lengths(batches: Iterator) -> Iterator[int]:
