@@ -122,7 +122,7 @@ int out_height(FILE *f)
 
 void out_paint(FILE *f, enum out_paint p)
 {
-    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m"};
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
     const char *no = getenv("NO_COLOR");
     if (out_is_terminal(f) && !(no && no[0]))
         fputs(codes[p], f);
@@ -165,7 +165,8 @@ static int end_of_reading(const stk_error *e)
     return e && e->sample >= 0 && !ran_out ? END_BAD : END_MACHINE;
 }
 
-int out_end_of(int code, const stk_error *e)
+/* The one place that maps codes to ends. */
+static int end_of(int code, const stk_error *e)
 {
     switch (code) {
     case STK_OK:
@@ -230,7 +231,7 @@ int out_fail(const char *command, int code, const stk_error *e)
     fprintf(stderr, "stoker %s: ", command);
     out_name(stderr, last.error.text);
     putc('\n', stderr);
-    const int end = out_end_of(code, e);
+    const int end = end_of(code, e);
     if (end == END_BAD && code != STK_EROTTEN && e->sample >= 0)
         fputs("  `stoker verify` lists every bad sample; --on-error skip or replace goes on without them\n", stderr);
     return end;

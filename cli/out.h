@@ -37,7 +37,7 @@ struct out_text out_share(double part, double whole);                   /* 73 % 
 /* Bytes as they are, but control characters as \xNN, so that a name stays on its line. */
 void out_name(FILE *f, const char *name);
 
-enum out_paint { PAINT_PLAIN, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_WARN, PAINT_BAD };
+enum out_paint { PAINT_PLAIN, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_BAD };
 /* Switches the colour of what follows; nothing when f is no terminal or NO_COLOR is set. */
 void out_paint(FILE *f, enum out_paint p);
 int out_is_terminal(FILE *f);
@@ -54,8 +54,6 @@ int out_fail(const char *command, int code, const stk_error *e);
 void out_json_error(struct json *j);
 /* With --json a failure is a document, too: prints one unless out_json_error has done so. */
 void out_json_failure(int end);
-/* The one place that maps codes to ends. */
-int out_end_of(int code, const stk_error *e);
 /* Flushes stdout; a result that could not be written ends with 3. */
 int out_close(const char *command, int end);
 

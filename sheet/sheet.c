@@ -15,7 +15,11 @@ int sheet_init(struct sheet *s, int w, int h, struct sheet_colour paper)
     s->px = malloc((size_t)w * (size_t)h * 3);
     if (!s->px)
         return -1;
-    sheet_fill(s, 0, 0, w, h, paper);
+    for (size_t i = 0; i < (size_t)w * (size_t)h; i++) {
+        s->px[3 * i] = paper.r;
+        s->px[3 * i + 1] = paper.g;
+        s->px[3 * i + 2] = paper.b;
+    }
     return 0;
 }
 
@@ -28,18 +32,6 @@ void sheet_done(struct sheet *s)
 static uint8_t *pixel(const struct sheet *s, int x, int y)
 {
     return s->px + ((size_t)y * (size_t)s->w + (size_t)x) * 3;
-}
-
-void sheet_fill(struct sheet *s, int x, int y, int w, int h, struct sheet_colour c)
-{
-    for (int j = y < 0 ? 0 : y; j < y + h && j < s->h; j++) {
-        for (int i = x < 0 ? 0 : x; i < x + w && i < s->w; i++) {
-            uint8_t *p = pixel(s, i, j);
-            p[0] = c.r;
-            p[1] = c.g;
-            p[2] = c.b;
-        }
-    }
 }
 
 static uint8_t toward(uint8_t from, uint8_t to, float cover)

@@ -25,7 +25,6 @@ struct sheet_image {
 
 int sheet_init(struct sheet *s, int w, int h, struct sheet_colour paper); /* 0, or -1: no memory */
 void sheet_done(struct sheet *s);
-void sheet_fill(struct sheet *s, int x, int y, int w, int h, struct sheet_colour c);
 /* One pixel, covered by the share `cover` of 0 to 1; outside of the sheet: nothing. */
 void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover);
 /* A picture, resized to w x h, with round corners of the paper's colour. */

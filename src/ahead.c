@@ -31,7 +31,8 @@ struct entry *ahead_entry(struct ahead *a, int64_t serial)
     return &a->entries[serial % WINDOW];
 }
 
-void ahead_poke(struct ahead *a)
+/* There is something to do for the reader. */
+static void poke(struct ahead *a)
 {
     a->poked = true;
     pthread_cond_signal(&a->work);
@@ -44,7 +45,7 @@ void ahead_release(struct ahead *a, struct entry *e)
         strip_give(&a->strip, e->piece);
     e->state = NOTHING;
     if (strip_room(&a->strip) >= a->strip.limit / 4)
-        ahead_poke(a);
+        poke(a);
 }
 
 /* Reads that were warm need nobody ahead. */
@@ -76,7 +77,7 @@ bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, struct ahead_fi
         a->passed = serial + 1;
     const bool known = e->serial == serial && e->state != NOTHING;
     if (!known)
-        ahead_poke(a); /* he has been left behind */
+        poke(a); /* he has been left behind */
     if (!known || e->state == COMING)
         a->waits++;
     while (known && e->state == COMING) {
@@ -123,7 +124,7 @@ static void wake(struct ahead *a)
     if (!a->broken && !a->stopped) {
         atomic_store(&a->temperature, AWAKE);
         atomic_store(&a->awake, true);
-        ahead_poke(a);
+        poke(a);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -176,7 +177,7 @@ void ahead_close(struct ahead *a)
         return;
     pthread_mutex_lock(&a->lock);
     a->stopped = true;
-    ahead_poke(a);
+    poke(a);
     pthread_mutex_unlock(&a->lock);
     pool_close(&a->thread);
     strip_done(&a->strip);

@@ -71,7 +71,6 @@ struct ahead {
 
 /* ahead.c, all under lock but the first */
 struct entry *ahead_entry(struct ahead *a, int64_t serial);
-void ahead_poke(struct ahead *a);                     /* there is something to do for the reader */
 void ahead_release(struct ahead *a, struct entry *e); /* its memory goes back */
 void ahead_feel(struct ahead *a, bool warm);          /* how a file was found that was fetched */
 

@@ -246,11 +246,6 @@ int fetch_under_way(const struct fetch *f)
     return f->o.most - f->n_idle;
 }
 
-bool fetch_registered(const struct fetch *f)
-{
-    return uring_registered(f->ring);
-}
-
 bool fetch_refused(const struct fetch *f)
 {
     return f->refused;

@@ -55,7 +55,6 @@ void fetch_extent(struct fetch *f, int64_t token, const struct extent *x);
 bool fetch_wait(struct fetch *f);
 
 int fetch_under_way(const struct fetch *f);
-bool fetch_registered(const struct fetch *f);
 bool fetch_refused(const struct fetch *f); /* a file system refused to be read past the page cache */
 
 #endif

@@ -64,11 +64,6 @@ void uring_close(struct uring *u)
     free(u);
 }
 
-bool uring_registered(const struct uring *u)
-{
-    return u->registered;
-}
-
 void uring_openat(struct uring *u, int dir, const char *path, int flags, uint64_t token)
 {
     struct io_uring_sqe *e = io_uring_get_sqe(&u->ring);
@@ -119,12 +114,6 @@ int uring_open(struct uring **out, unsigned entries, void *memory, size_t bytes,
 void uring_close(struct uring *u)
 {
     (void)u;
-}
-
-bool uring_registered(const struct uring *u)
-{
-    (void)u;
-    return false;
 }
 
 void uring_openat(struct uring *u, int dir, const char *path, int flags, uint64_t token)

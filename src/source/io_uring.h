@@ -26,7 +26,6 @@ struct uring_event {
  * where that is allowed. An error when there is no io_uring here. */
 int uring_open(struct uring **out, unsigned entries, void *memory, size_t bytes, stk_error *e);
 void uring_close(struct uring *u); /* nothing may be under way; also NULL */
-bool uring_registered(const struct uring *u);
 
 /* Queued until the next wait; path is used up to then. */
 void uring_openat(struct uring *u, int dir, const char *path, int flags, uint64_t token);

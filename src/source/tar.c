@@ -71,8 +71,9 @@ static int64_t decimal(const uint8_t *p, size_t n)
     return n > 0 ? v : -1;
 }
 
-/* The sum of all bytes, those of the sum itself taken as spaces; some old writers took bytes for signed. */
-bool tar_is_header(const uint8_t *block)
+/* Its checksum is right: the sum of all bytes, those of the sum itself taken as spaces; some old writers took bytes for
+ * signed. */
+static bool is_header(const uint8_t *block)
 {
     uint32_t sum = 0, high = 0;
     for (int i = 0; i < TAR_BLOCK; i++)
@@ -270,7 +271,7 @@ static void find_header(struct tar *t)
     do {
         t->at += TAR_BLOCK;
         block = t->peek(t->user, t->at, TAR_BLOCK, &got);
-    } while (got == TAR_BLOCK && !tar_is_header(block));
+    } while (got == TAR_BLOCK && !is_header(block));
 }
 
 /* A header that nothing is known of beyond its place. */
@@ -325,7 +326,7 @@ static bool was_cut(struct tar *t)
 /* One header; TAR_END: go on with the next. */
 static enum tar_found step(struct tar *t, const uint8_t *block, struct tar_member *m)
 {
-    if (!tar_is_header(block))
+    if (!is_header(block))
         return lost(t, m, "the checksum of its header is wrong");
     const uint8_t type = block[AT_TYPE];
     const int64_t size = is_meta(type) ? number(block + AT_SIZE, SIZE_BYTES) : size_of(t, block);

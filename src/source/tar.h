@@ -62,7 +62,4 @@ struct tar {
 enum tar_found tar_next(struct tar *t, struct tar_member *m);
 void tar_done(struct tar *t); /* also twice */
 
-/* Whether a block of TAR_BLOCK bytes is a header: its checksum is right, as the standard or as old writers had it. */
-bool tar_is_header(const uint8_t *block);
-
 #endif

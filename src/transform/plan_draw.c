@@ -2,7 +2,7 @@
 /*
  * plan_draw.c -- draws what is random and turns ops into steps on a picture of known size.
  *
- * plan_steps goes forward and writes the steps down as the ops say. plan_trim then makes them cheap
+ * plan_steps goes forward and writes the steps down as the ops say. trim then makes them cheap
  * without changing a bit of the result:
  *   (1) flips move behind crops, which are mirrored, and behind greys, and end in the store; only in front of a
  *       resize do they stay, since a mirrored resize rounds differently;
@@ -383,7 +383,8 @@ static bool only_looks(const struct step *s)
            s->from.w == s->need.w && s->from.h == s->need.h;
 }
 
-void plan_trim(struct job *j)
+/* The same with only the pixels that matter, and flips moved to the end. */
+static void trim(struct job *j)
 {
     move_flips(j);
     struct rect need = j->n_steps ? j->steps[j->n_steps - 1].need : j->want.crop;
@@ -404,7 +405,7 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 {
     const int rc = plan_steps(p, d, w, h, out, NULL, e);
     if (rc == STK_OK)
-        plan_trim(out);
+        trim(out);
     return rc;
 }
 
@@ -413,7 +414,7 @@ int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, 
     static const struct draw none; /* no op of the head listens to it */
     const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
     if (rc == STK_OK)
-        plan_trim(out);
+        trim(out);
     out->plain = true;
     return rc;
 }
@@ -423,6 +424,6 @@ int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_
     const struct image in = {.w = w, .h = h, .channels = plan_head_channels(p)};
     const int rc = draw_ops(p, d, p->head, p->ops.n, in, out, NULL, e);
     if (rc == STK_OK)
-        plan_trim(out);
+        trim(out);
     return rc;
 }

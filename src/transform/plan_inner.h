@@ -35,8 +35,6 @@ struct drawn {
  * NULL: nobody wants to know. */
 int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out,
                struct drawn drawn[OPS_MAX], stk_error *e);
-/* The same with only the pixels that matter, and flips moved to the end. */
-void plan_trim(struct job *j);
 
 /* Which pixel stands at i of n, when i may lie outside; -1: the fill. */
 int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode);
