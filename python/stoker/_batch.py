@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import collections
 import json
+import keyword
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +86,17 @@ def _joined(columns: list[Any]) -> Any:
     return Padded(np.concatenate(grown), np.concatenate([c.lengths for c in columns]))
 
 
+def attributes(names: Sequence[str]) -> list[str]:
+    """Names of fields as a namedtuple can have them.
+
+    >>> attributes(["image", "image/class/text", "seg.png", "0", "class", "_id"])
+    ['image', 'image_class_text', 'seg_png', 'field_0', 'class_', 'id']
+    """
+    words = [re.sub(r"\W", "_", name).lstrip("_") for name in names]
+    words = [word if word[:1].isalpha() else f"field_{word}" for word in words]
+    return [f"{word}_" if keyword.iskeyword(word) else word for word in words]
+
+
 class Form:
     """Turns what the engine hands over into what the user asked for."""
 
@@ -118,7 +131,7 @@ class Form:
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
         make_type: Any = collections.namedtuple
-        batch: Any = make_type("Batch", self.names, rename=True)
+        batch: Any = make_type("Batch", attributes(self.names), rename=True)
         self._make = batch._make
         with_room: Any = type("Batch", (batch,), {})  # for an attribute
         self._make_drawn = with_room._make
