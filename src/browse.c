@@ -76,20 +76,12 @@ int64_t stk_source_label(const stk_source *s, int64_t sample)
 
 size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n)
 {
-    if (has(s, sample))
-        return source_path(s->source, sample, buf, n);
-    if (n)
-        buf[0] = 0;
-    return 0;
+    return source_path(s->source, sample, buf, n);
 }
 
 size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n)
 {
-    if (has(s, sample))
-        return source_key(s->source, sample, buf, n);
-    if (n)
-        buf[0] = 0;
-    return 0;
+    return source_key(s->source, sample, buf, n);
 }
 
 /* ------------------------------------------------------------------ one picture */

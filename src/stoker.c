@@ -280,11 +280,7 @@ uint64_t stk_fingerprint(const stk_loader *l)
 
 size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
 {
-    if (sample >= 0 && sample < source_count(l->source))
-        return source_path(l->source, sample, buf, n);
-    if (n)
-        buf[0] = 0;
-    return 0;
+    return source_path(l->source, sample, buf, n);
 }
 
 size_t stk_fields(const stk_loader *l, char *buf, size_t n)
@@ -294,11 +290,7 @@ size_t stk_fields(const stk_loader *l, char *buf, size_t n)
 
 size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n)
 {
-    if (sample >= 0 && sample < source_count(l->source))
-        return source_key(l->source, sample, buf, n);
-    if (n)
-        buf[0] = 0;
-    return 0;
+    return source_key(l->source, sample, buf, n);
 }
 
 /* ------------------------------------------------------------------ pictures, hashing */

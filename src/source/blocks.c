@@ -13,18 +13,11 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/search.h"
 
 static int64_t block_of(const struct blocks *b, int64_t sample)
 {
-    int64_t low = 0, high = b->n;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (b->starts[middle] <= sample)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return search_last(b->starts, sizeof *b->starts, b->n, sample);
 }
 
 /* A block ends where the next sample lies in another one. */
@@ -131,15 +124,7 @@ static int64_t move(const struct blocks *b, struct blocks_walk *w, uint64_t seed
 
 static int64_t find(const struct blocks *b, const struct blocks_walk *w, int64_t at)
 {
-    int64_t low = 0, high = b->n;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (w->begins[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return search_last(w->begins, sizeof *w->begins, b->n, at);
 }
 
 int64_t blocks_at(const struct blocks *b, struct blocks_walk *w, uint64_t seed, int64_t pass, int64_t i)

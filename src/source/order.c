@@ -18,6 +18,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 static int64_t start_of(const struct order *o, int64_t epoch)
 {
     return epoch == o->resumed_epoch ? o->resumed_at : 0;
@@ -38,15 +40,7 @@ static const int64_t *starts_of(const struct order *o, int64_t epoch)
 /* Of the batches that begin at starts: the one that position is in. */
 static int64_t batch_of(const struct given *g, int64_t position)
 {
-    int64_t low = 0, high = g->n_batches;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (g->starts[middle] <= position)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return search_last(g->starts, sizeof *g->starts, g->n_batches, position);
 }
 
 static int64_t begin_of(const struct given *g, int64_t batch)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/search.h"
 #include "source/stream.h"
 
 enum { SECTIONS = 9 };
@@ -177,15 +178,7 @@ int records_load(struct records_index *x, const char *file, uint32_t format, con
 
 int64_t records_shard(const struct records_index *x, int64_t i)
 {
-    int64_t low = 0, high = (int64_t)x->head->n_shards;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (x->shards[middle].first <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return search_last(&x->shards->first, sizeof *x->shards, (int64_t)x->head->n_shards, i);
 }
 
 const char *records_why(const struct records_index *x, const struct part *p)

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/npy.h"
+#include "base/search.h"
 #include "source/arrays.h"
 #include "source/io.h"
 
@@ -57,15 +58,7 @@ struct rows {
 
 static const struct part *part_of(const struct column *c, int64_t i)
 {
-    int low = 0, high = c->n_parts;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (c->parts[middle].first <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &c->parts[low];
+    return &c->parts[search_last(&c->parts->first, sizeof *c->parts, c->n_parts, i)];
 }
 
 static int read_at(const struct part *p, int fd, int64_t at, size_t n, void *to, stk_error *e)

@@ -262,14 +262,23 @@ const struct blocks *source_blocks(const struct source *s)
     return b && b->n > 0 ? b : NULL;
 }
 
+/* A sample that is not there has no name. */
+static bool is_there(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const bool there = i >= 0 && i < s->count;
+    if (!there && n)
+        buf[0] = 0;
+    return there;
+}
+
 size_t source_path(const struct source *s, int64_t i, char *buf, size_t n)
 {
-    return s->ops->path(s, i, buf, n);
+    return is_there(s, i, buf, n) ? s->ops->path(s, i, buf, n) : 0;
 }
 
 size_t source_key(const struct source *s, int64_t i, char *buf, size_t n)
 {
-    return s->ops->key(s, i, buf, n);
+    return is_there(s, i, buf, n) ? s->ops->key(s, i, buf, n) : 0;
 }
 
 bool source_keyed(const struct source *s)
