@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench.sh -- every figure of docs/performance.md, measured here and now.
+# bench.sh -- the stages, the whole path, the index, codecs and the package (docs/performance.md), measured here and now.
 #
 #     tools/bench.sh [BUILD [PHOTOS]]     photos: $STOKER_TEST_DATA/photos, else 1,000 made ones
 set -eu
