@@ -2,7 +2,8 @@
 /*
  * loader_open.c -- a loader is put together and taken apart; memory is divided.
  *
- *     memory = batches: at most half, at least two (one is with the caller); of that half, what is not needed
+ *     memory = what the source unpacks: an eighth for what is kept of it, an eighth for the work; of what is left:
+ *            + batches: at most half, at least two (one is with the caller); of that half, what is not needed
  *              for the first ones is for files that are read ahead, up to AHEAD_MOST
  *            + scratch: what is left, half of it in shares, half for one large picture at a time
  *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
@@ -43,8 +44,10 @@ enum { DEEPER = 8 };            /* times what is ahead at first, for callers who
 enum { SHARE_MOST = 64 << 20 }; /* per thread, where there is a better use for memory: a photo of 12 million pixels */
 enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
 
-static int too_little(const stk_options *o, uint64_t least, stk_error *e)
+static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
 {
+    const stk_options *o = &l->options;
+    least += l->unpacked_most;
     return error_set(e, STK_EUSAGE, "open",
                      "memory of %lld MiB is less than the %llu MiB that batches of %lld rows and %d threads need; "
                      "raise memory, or take a smaller batch_size or fewer threads",
@@ -77,11 +80,12 @@ static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
     if (batch == 0 || batch > INT64_MAX / 4)
         return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
                          (long long)o->batch_size);
-    const int64_t batches = o->memory / 2 > 2 * batch ? o->memory / 2 : 2 * batch;
-    s->scratch = o->memory - batches;
+    const int64_t memory = o->memory - (int64_t)l->unpacked_most;
+    const int64_t batches = memory / 2 > 2 * batch ? memory / 2 : 2 * batch;
+    s->scratch = memory - batches;
     if (s->scratch < least) {
         const int64_t even = 2 * least > 4 * batch ? 2 * least : 2 * batch + least;
-        return too_little(o, (uint64_t)even, e);
+        return too_little(l, (uint64_t)even, e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
     int64_t room = batches / batch - 1; /* one is with the caller */
@@ -140,6 +144,8 @@ static int open_batches(struct stk_loader *l, stk_error *e)
         return rc;
     l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
     struct share s = {0};
+    size_t held;
+    source_memory(l->source, &held, &l->unpacked_most);
     rc = divide(l, &s, e);
     if (rc != STK_OK)
         return rc;

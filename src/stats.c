@@ -37,9 +37,11 @@ static void add_memory(stk_loader *l, stk_stats *s)
     pthread_mutex_lock(&l->ring.lock);
     const int64_t in_ring = (l->ring.tail - l->ring.head) * (int64_t)l->batch_bytes;
     pthread_mutex_unlock(&l->ring.lock);
+    size_t unpacked, most;
+    source_memory(l->source, &unpacked, &most);
     const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);
-    s->memory_bytes +=
-        (int64_t)ahead_held(l->ahead) + in_ring + atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
+    s->memory_bytes += (int64_t)unpacked + (int64_t)ahead_held(l->ahead) + in_ring +
+                       atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
     s->kept_bytes = out > in_ring ? out - in_ring : 0;
 }
 
@@ -146,6 +148,11 @@ static void explain_memory(stk_loader *l, struct buf *b)
                (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
                (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
     buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
+    size_t held, most;
+    source_memory(l->source, &held, &most);
+    if (most > 0)
+        buf_printf(b, "           and %zu MiB for what the source unpacks, of which it holds %zu MiB\n", most >> 20,
+                   (held + (1 << 20) - 1) >> 20);
 }
 
 static void explain_reader(stk_loader *l, struct buf *b)

@@ -187,6 +187,7 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .fields = o->fields,
         .index_beside = o->index_beside != 0,
         .max_bytes = o->max_bytes,
+        .memory = o->memory,
     };
     const int rc = source_open(out, &s, e);
     if (rc != STK_OK)

@@ -21,6 +21,8 @@ enum gunzip_state {
     GUNZIP_NOMEM
 };
 
+enum { GUNZIP_BYTES = 64 << 10 }; /* about what one takes */
+
 bool gunzip_here(void);           /* whether this build has zlib */
 const char *gunzip_version(void); /* NULL: it has not */
 

@@ -7,6 +7,7 @@
 #include "source/pieces.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -17,7 +18,7 @@ struct pieces {
     pthread_mutex_t lock;
     pthread_cond_t unpinned;
     uint64_t clock;
-    int n;
+    int n, n_had;
     struct piece of[];
 };
 
@@ -84,12 +85,26 @@ struct piece *pieces_take(struct pieces *c)
         pthread_cond_wait(&c->unpinned, &c->lock);
     p->pins = 1;
     p->owner = NULL;
+    const bool first = !p->bytes && (p->bytes = pages_new(PIECE_BYTES)) != NULL;
+    c->n_had += first;
     pthread_mutex_unlock(&c->lock);
-    if (!p->bytes && !(p->bytes = pages_new(PIECE_BYTES))) {
-        pieces_unpin(c, p);
-        return NULL;
-    }
-    return p;
+    if (p->bytes)
+        return p;
+    pieces_unpin(c, p);
+    return NULL;
+}
+
+size_t pieces_held(struct pieces *c)
+{
+    pthread_mutex_lock(&c->lock);
+    const size_t n = (size_t)c->n_had;
+    pthread_mutex_unlock(&c->lock);
+    return n * PIECE_BYTES;
+}
+
+size_t pieces_most(const struct pieces *c)
+{
+    return (size_t)c->n * PIECE_BYTES;
 }
 
 void pieces_publish(struct pieces *c, struct piece *p, const void *owner, int64_t number, size_t n)

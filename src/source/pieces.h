@@ -30,6 +30,9 @@ struct piece {
 struct pieces;
 struct pieces *pieces_new(size_t bytes); /* NULL: no memory */
 void pieces_free(struct pieces *c);      /* also NULL */
+/* Bytes of those that were had so far, and of all. */
+size_t pieces_held(struct pieces *c);
+size_t pieces_most(const struct pieces *c);
 
 struct piece *pieces_find(struct pieces *c, const void *owner, int64_t number);
 /* The one that was not used for the longest time, to be filled; NULL: no memory. */

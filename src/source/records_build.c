@@ -19,11 +19,15 @@
 #include "source/io.h"
 #include "source/records_index.h"
 #include "source/records_window.h"
+#include "source/shard_files.h"
+
+enum { SCAN_KEPT = 2 << 20 }; /* of each thread, of what it unpacks */
 
 struct scanning {
     const struct record_format *format;
     const struct names *paths;
     struct record_list *lists;
+    struct stream_cache *streams;
     pthread_mutex_t lock; /* of what follows */
     int rc;
     stk_error error;
@@ -68,7 +72,7 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     const char *missing = stream_missing((enum stream_form)l->form);
     if (missing)
         return error_set(e, STK_EUSAGE, "open", "is packed, and this build is without %s", missing);
-    int rc = window_init(&window, fd, (enum stream_form)l->form, e);
+    int rc = window_init(&window, fd, (enum stream_form)l->form, all->streams, e);
     struct record_scan sc = {
         .path = names_at(all->paths, i), .bytes = window.stream ? INT64_MAX : l->bytes, .window = &window, .list = l};
     if (rc == STK_OK)
@@ -106,8 +110,12 @@ static int build(struct records_index *x, const struct record_format *f, const s
 {
     struct scanning all = {.format = f, .paths = paths};
     all.lists = calloc(paths->n, sizeof *all.lists);
-    if (!all.lists)
+    all.streams = stream_cache_new((size_t)o->threads * SCAN_KEPT, shard_files_work(o->memory));
+    if (!all.lists || !all.streams) {
+        free(all.lists);
+        stream_cache_free(all.streams);
         return error_nomem(e, "open", paths->n * sizeof *all.lists);
+    }
     pthread_mutex_init(&all.lock, NULL);
     pool_for(o->threads, paths->n, scan_one, &all);
     pthread_mutex_destroy(&all.lock);
@@ -122,6 +130,7 @@ static int build(struct records_index *x, const struct record_format *f, const s
         record_list_done(&all.lists[i]);
     }
     free(all.lists);
+    stream_cache_free(all.streams);
     return rc;
 }
 

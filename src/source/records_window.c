@@ -14,14 +14,13 @@
 
 enum { WANT_LEAST = 4 << 10, WANT_MOST = 1 << 20 };
 
-int window_init(struct record_window *w, int fd, enum stream_form form, stk_error *e)
+int window_init(struct record_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e)
 {
     w->fd = fd;
     w->want = WANT_LEAST;
     if (form == STREAM_PLAIN)
         return STK_OK;
-    w->cache = stream_cache_new(0);
-    w->stream = w->cache ? stream_new(w->cache, form) : NULL;
+    w->stream = stream_new(c, form, true);
     return w->stream ? STK_OK : error_nomem(e, "open", WANT_MOST);
 }
 
@@ -29,7 +28,6 @@ void window_done(struct record_window *w)
 {
     buf_done(&w->buf);
     stream_free(w->stream);
-    stream_cache_free(w->cache);
 }
 
 int64_t window_end(const struct record_window *w)
@@ -66,7 +64,9 @@ static ssize_t unpacked(struct record_window *w, size_t want, int64_t at)
     const int rc = stream_read(w->stream, w->fd, w->buf.data, want, at, &got, &e);
     if (rc == STK_EDATA)
         snprintf(w->broken, sizeof w->broken, "%.100s", e.reason);
-    else if (rc != STK_OK)
+    else if (rc == STK_EUSAGE)
+        w->refused = e;
+    if (rc != STK_OK && rc != STK_EDATA)
         errno = e.os_error ? e.os_error : ENOMEM;
     return rc == STK_OK || rc == STK_EDATA ? (ssize_t)got : -1;
 }
@@ -101,7 +101,9 @@ const uint8_t *record_peek(struct record_scan *sc, int64_t at, size_t n, size_t 
 bool record_failed(const struct record_scan *sc, stk_error *e)
 {
     const int os_error = sc->window->os_error;
-    if (os_error)
+    if (sc->window->refused.code)
+        *e = sc->window->refused;
+    else if (os_error)
         error_os(e, os_error, "open", "cannot be read");
     return os_error != 0;
 }

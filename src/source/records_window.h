@@ -15,11 +15,12 @@ struct record_window {
     size_t want;           /* how much is read at a time: less where much is skipped */
     int os_error;          /* of the last read that failed; 0 */
     struct stream *stream; /* NULL: the file is looked at as it is */
-    struct stream_cache *cache;
-    char broken[128]; /* why the stream ended before its end; empty: it did not */
+    char broken[128];      /* why the stream ended before its end; empty: it did not */
+    stk_error refused;     /* why it cannot be unpacked, through no fault of its own */
 };
 
-int window_init(struct record_window *w, int fd, enum stream_form form, stk_error *e); /* w is zeroed */
+/* w is zeroed; c is for streams. */
+int window_init(struct record_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e);
 void window_done(struct record_window *w);
 int64_t window_end(const struct record_window *w);        /* behind what was looked at last */
 const char *window_broken(const struct record_window *w); /* NULL: it is not */

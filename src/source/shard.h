@@ -36,6 +36,7 @@ struct source_ops {
     int (*fill)(const struct source *s, const stk_row *row, void *const *to, stk_error *e); /* NULL: by fields */
     uint64_t (*fingerprint)(const struct source *s);
     const struct source_tally *(*tally)(const struct source *s);
+    void (*memory)(const struct source *s, size_t *held, size_t *most); /* NULL: none */
     const char *(*class_name)(const struct source *s, int i);
     const struct blocks *(*blocks)(const struct source *s); /* NULL: samples may be had in any order */
 };

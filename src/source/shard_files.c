@@ -67,23 +67,31 @@ static int open_blocks(struct shard_files *f)
     return 0;
 }
 
-static int open_streams(struct shard_files *f)
+size_t shard_files_work(int64_t memory)
+{
+    return memory > 0 ? (size_t)memory / STREAM_WORK_SHARE : STREAM_WORK_MOST;
+}
+
+static int open_streams(struct shard_files *f, int64_t memory)
 {
     const uint64_t n = f->index->head->n_shards;
+    const int64_t share = memory > 0 ? memory / SHARD_KEPT_SHARE : SHARD_KEPT;
     f->streams = calloc((size_t)n, sizeof *f->streams);
-    f->cache = f->streams ? stream_cache_new(SHARD_KEPT) : NULL;
+    f->cache = f->streams
+                   ? stream_cache_new((size_t)(share < SHARD_KEPT ? share : SHARD_KEPT), shard_files_work(memory))
+                   : NULL;
     if (!f->cache)
         return -1;
     for (uint64_t i = 0; i < n; i++) {
         const enum stream_form form = (enum stream_form)f->index->shards[i].form;
-        f->streams[i] = form != STREAM_PLAIN ? stream_new(f->cache, form) : NULL;
+        f->streams[i] = form != STREAM_PLAIN ? stream_new(f->cache, form, false) : NULL;
         if (form != STREAM_PLAIN && !f->streams[i])
             return -1;
     }
     return open_blocks(f);
 }
 
-int shard_files_open(struct shard_files *f, const struct records_index *x, stk_error *e)
+int shard_files_open(struct shard_files *f, const struct records_index *x, int64_t memory, stk_error *e)
 {
     bool packed = false;
     f->index = x;
@@ -94,7 +102,8 @@ int shard_files_open(struct shard_files *f, const struct records_index *x, stk_e
         packed |= x->shards[i].form != STREAM_PLAIN;
     }
     open_fds(f);
-    return packed && open_streams(f) ? error_nomem(e, "open", sizeof(struct stream *) * x->head->n_shards) : STK_OK;
+    return packed && open_streams(f, memory) ? error_nomem(e, "open", sizeof(struct stream *) * x->head->n_shards)
+                                             : STK_OK;
 }
 
 void shard_files_done(struct shard_files *f)
@@ -109,6 +118,13 @@ void shard_files_done(struct shard_files *f)
     blocks_done(&f->blocks);
     free(f->streams);
     *f = (struct shard_files){0};
+}
+
+void shard_files_memory(const struct shard_files *f, size_t *held, size_t *most)
+{
+    *held = *most = 0;
+    if (f->cache)
+        stream_cache_memory(f->cache, held, most);
 }
 
 /* ------------------------------------------------------------------ reading */

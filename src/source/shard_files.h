@@ -10,9 +10,13 @@
 #include "source/records_index.h"
 #include "source/stream.h"
 
-/* Of what packed shards unpack to, so much is kept; samples are shuffled within windows of so many bytes, of which two
- * have room there. It does not depend on the machine, since the order of samples would. */
-enum { SHARD_KEPT = 128 << 20, SHARD_WINDOW = 48 << 20 };
+/* Of what packed shards unpack to, so much is kept, or an eighth of memory; samples are shuffled within windows of so
+ * many bytes, of which two have room there. The window does not depend on the machine, since the order of samples
+ * would.
+ */
+enum { SHARD_KEPT = 128 << 20, SHARD_WINDOW = 48 << 20, SHARD_KEPT_SHARE = 8 };
+/* What unpacking may take, of so much memory (0: no limit). */
+size_t shard_files_work(int64_t memory);
 
 struct shard_files {
     const struct records_index *index;
@@ -23,8 +27,11 @@ struct shard_files {
     struct blocks blocks;    /* the shards, where some are packed */
 };
 
-int shard_files_open(struct shard_files *f, const struct records_index *x, stk_error *e);
+int shard_files_open(struct shard_files *f, const struct records_index *x, int64_t memory, stk_error *e);
 void shard_files_done(struct shard_files *f); /* also zeroed, also twice */
+
+/* Of packed shards: bytes held now, and at most. */
+void shard_files_memory(const struct shard_files *f, size_t *held, size_t *most);
 
 /* The descriptor of a shard, until it is given back. */
 int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_error *e);

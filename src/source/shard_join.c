@@ -147,6 +147,17 @@ static void add_tally(struct source_tally *to, const struct source_tally *t)
 }
 
 /* Summed when somebody asks: it looks at every file of every part. */
+static void memory(const struct source *s, size_t *held, size_t *most)
+{
+    const struct join *j = s->state;
+    for (int i = 0; i < j->n; i++) {
+        size_t held_there, most_there;
+        source_memory(j->parts[i], &held_there, &most_there);
+        *held += held_there;
+        *most += most_there;
+    }
+}
+
 static const struct source_tally *tally(const struct source *s)
 {
     struct join *j = s->state;
@@ -183,6 +194,7 @@ static const struct source_ops ops = {
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,
+    .memory = memory,
     .class_name = class_name,
     .blocks = blocks,
 };
@@ -218,6 +230,7 @@ static int open_part(struct source *s, const struct source_options *o, int i, st
     struct source_options one = *o;
     one.path = o->paths[i];
     one.paths = NULL;
+    one.memory = o->memory / o->n_paths;
     if (!one.path)
         return error_set(e, STK_EUSAGE, "open", "sources[%d] is NULL", i);
     int rc = source_open(&j->parts[i], &one, e);

@@ -395,6 +395,11 @@ static const struct source_tally *tally(const struct source *s)
     return &shards_of(s)->tally;
 }
 
+static void memory(const struct source *s, size_t *held, size_t *most)
+{
+    shard_files_memory(&shards_of(s)->files, held, most);
+}
+
 static const struct blocks *blocks(const struct source *s)
 {
     return &shards_of(s)->files.blocks;
@@ -458,6 +463,7 @@ static const struct source_ops ops = {
     .lend = lend,
     .fingerprint = fingerprint,
     .tally = tally,
+    .memory = memory,
     .class_name = class_name,
     .blocks = blocks,
 };
@@ -566,7 +572,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
         s->n_classes = (int)d->index.head->n_classes;
     for (uint64_t i = 0; i < d->index.head->n_shards; i++)
         d->tally.bytes += d->index.shards[i].bytes;
-    rc = shard_files_open(&d->files, &d->index, e);
+    rc = shard_files_open(&d->files, &d->index, o->memory, e);
     if (rc != STK_OK)
         return rc;
     if (d->files.blocks.n > 0) {

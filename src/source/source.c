@@ -222,6 +222,13 @@ const struct source_tally *source_tally(const struct source *s)
     return s->ops->tally(s);
 }
 
+void source_memory(const struct source *s, size_t *held, size_t *most)
+{
+    *held = *most = 0;
+    if (s->ops->memory)
+        s->ops->memory(s, held, most);
+}
+
 int source_n_classes(const struct source *s)
 {
     return s->n_classes;

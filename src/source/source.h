@@ -34,6 +34,7 @@ struct source_options {
     const char *fields;    /* as in stk_options; NULL: all */
     bool index_beside;     /* as in stk_options */
     int64_t max_bytes;     /* of one file; a larger one is a bad sample; 0: no limit */
+    int64_t memory;        /* of which a share may be held for what is packed; 0: no limit */
 };
 
 /* What was found beside the samples. */
@@ -56,6 +57,8 @@ int64_t source_count(const struct source *s);
  * without. */
 uint64_t source_fingerprint(const struct source *s);
 const struct source_tally *source_tally(const struct source *s);
+/* Bytes that are held for what was unpacked and for unpacking, beside readings: now, and at most. */
+void source_memory(const struct source *s, size_t *held, size_t *most);
 int source_n_classes(const struct source *s);
 const char *source_class(const struct source *s, int i);
 

@@ -12,6 +12,8 @@
  *   (1) a stream's unpacker, points and end are its lock's; which streams have an unpacker is the cache's lock's.
  *   (2) the cache's lock is taken inside a stream's; another stream's lock inside one's own is only tried.
  *   (3) a piece is pinned for as long as it is copied or filled, and for nothing else.
+ *   (4) the cost of all open unpackers is at most `most`. Who has no room closes one that nobody is at work with, or
+ *       waits until there is one: without an unpacker of his own, and without a piece.
  */
 #include "source/stream.h"
 
@@ -30,7 +32,7 @@
 enum {
     PIECE = PIECE_BYTES,
     INPUT = 1 << 17,
-    OPEN_MAX = 8,     /* unpackers; a large zstd window is 128 MiB */
+    OPEN_MAX = 32,    /* unpackers */
     POINTS_MAX = 4096 /* at a PIECE's distance at the least */
 };
 
@@ -49,21 +51,34 @@ const char *stream_missing(enum stream_form form)
 /* ------------------------------------------------------------------ what streams share */
 
 struct stream_cache {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t rested;
     struct pieces *pieces;
-    struct stream *open[OPEN_MAX]; /* with an unpacker; the lock's */
+    struct stream *open[OPEN_MAX]; /* with an unpacker */
     uint64_t clock;
+    size_t cost, most; /* of all unpackers */
+    int waiting;
 };
 
-struct stream_cache *stream_cache_new(size_t bytes)
+struct stream_cache *stream_cache_new(size_t kept, size_t work)
 {
     struct stream_cache *c = calloc(1, sizeof *c);
-    if (!c || !(c->pieces = pieces_new(bytes))) {
+    if (!c || !(c->pieces = pieces_new(kept))) {
         free(c);
         return NULL;
     }
     pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->rested, NULL);
+    c->most = work > STREAM_WORK_MOST ? STREAM_WORK_MOST : work < STREAM_WORK_LEAST ? STREAM_WORK_LEAST : work;
     return c;
+}
+
+void stream_cache_memory(struct stream_cache *c, size_t *held, size_t *most)
+{
+    pthread_mutex_lock(&c->lock);
+    *held = pieces_held(c->pieces) + c->cost;
+    *most = pieces_most(c->pieces) + c->most;
+    pthread_mutex_unlock(&c->lock);
 }
 
 void stream_cache_free(struct stream_cache *c)
@@ -71,6 +86,7 @@ void stream_cache_free(struct stream_cache *c)
     if (!c)
         return;
     pieces_free(c->pieces);
+    pthread_cond_destroy(&c->rested);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -87,18 +103,22 @@ struct stream {
     const struct unpacker *how;
     void *unpacker;  /* NULL: not open */
     uint64_t opened; /* by the cache's clock; its lock's */
+    bool stays;      /* nobody may close it */
+    size_t cost;     /* of the unpacker; 0: none is open */
+    size_t need;     /* the most that a member was seen to take */
     uint8_t *input;
     size_t input_at, input_n;
     int64_t packed; /* behind the input */
     int64_t raw;    /* unpacked so far */
     bool between;   /* at the beginning of a member */
     int64_t end;    /* where it ends or breaks off; -1: not known */
-    char broken[96];
+    char broken[160];
+    bool refused;         /* broken off for want of memory */
     struct point *points; /* ascending; beside the beginning */
     int n_points;
 };
 
-struct stream *stream_new(struct stream_cache *c, enum stream_form form)
+struct stream *stream_new(struct stream_cache *c, enum stream_form form, bool stays)
 {
     struct stream *s = calloc(1, sizeof *s);
     if (!s)
@@ -106,8 +126,23 @@ struct stream *stream_new(struct stream_cache *c, enum stream_form form)
     pthread_mutex_init(&s->lock, NULL);
     s->cache = c;
     s->how = unpack_by(form);
+    s->stays = stays;
+    s->need = INPUT + s->how->needs(NULL, 0);
     s->end = -1;
     return s;
+}
+
+static void leave(struct stream *s)
+{
+    struct stream_cache *c = s->cache;
+    pthread_mutex_lock(&c->lock);
+    for (int i = 0; i < OPEN_MAX; i++)
+        if (c->open[i] == s)
+            c->open[i] = NULL;
+    c->cost -= s->cost;
+    s->cost = 0;
+    pthread_cond_broadcast(&c->rested);
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void close_unpacker(struct stream *s)
@@ -118,12 +153,7 @@ static void close_unpacker(struct stream *s)
     free(s->input);
     s->unpacker = NULL;
     s->input = NULL;
-    struct stream_cache *c = s->cache;
-    pthread_mutex_lock(&c->lock);
-    for (int i = 0; i < OPEN_MAX; i++)
-        if (c->open[i] == s)
-            c->open[i] = NULL;
-    pthread_mutex_unlock(&c->lock);
+    leave(s);
 }
 
 int64_t stream_end(struct stream *s)
@@ -152,37 +182,66 @@ void stream_free(struct stream *s)
     free(s);
 }
 
-/* The stream whose unpacker was opened first; *room instead where there is some. */
-static struct stream *rival(struct stream_cache *c, struct stream *s, bool *room)
+/* Enters s among the open ones, if there is room. */
+static bool admit(struct stream_cache *c, struct stream *s)
 {
-    struct stream *r = NULL;
-    *room = false;
-    for (int i = 0; i < OPEN_MAX && !*room; i++) {
+    for (int i = 0; i < OPEN_MAX && s->need <= c->most - c->cost; i++)
         if (!c->open[i]) {
             c->open[i] = s;
             s->opened = ++c->clock;
-            *room = true;
-        } else if (!r || c->open[i]->opened < r->opened)
-            r = c->open[i];
-    }
-    return r;
+            s->cost = s->need;
+            c->cost += s->cost;
+            return true;
+        }
+    return false;
 }
 
-/* Enters s among the open ones; another makes room, unless it is at work: then there is one more for a while. */
-static void enter(struct stream *s)
+/* The stream whose unpacker was opened first, of those nobody is at work with, locked; NULL: there is none. */
+static struct stream *find_idle(const struct stream_cache *c)
 {
-    struct stream_cache *c = s->cache;
-    bool room;
-    pthread_mutex_lock(&c->lock);
-    struct stream *r = rival(c, s, &room);
-    const bool locked = !room && pthread_mutex_trylock(&r->lock) == 0;
-    pthread_mutex_unlock(&c->lock);
-    if (!locked)
+    struct stream *best = NULL;
+    for (int i = 0; i < OPEN_MAX; i++) {
+        struct stream *r = c->open[i];
+        if (!r || r->stays || (best && r->opened > best->opened) || pthread_mutex_trylock(&r->lock) != 0)
+            continue;
+        if (best)
+            pthread_mutex_unlock(&best->lock);
+        best = r;
+    }
+    return best;
+}
+
+/* Makes room for another by closing one, or waits until someone is done. The lock is let go of meanwhile. */
+static void make_room(struct stream_cache *c)
+{
+    struct stream *r = find_idle(c);
+    if (!r) {
+        c->waiting++;
+        pthread_cond_wait(&c->rested, &c->lock);
+        c->waiting--;
         return;
+    }
+    pthread_mutex_unlock(&c->lock);
     close_unpacker(r);
     pthread_mutex_unlock(&r->lock);
     pthread_mutex_lock(&c->lock);
-    rival(c, s, &room);
+}
+
+static void enter(struct stream *s)
+{
+    struct stream_cache *c = s->cache;
+    pthread_mutex_lock(&c->lock);
+    while (!admit(c, s))
+        make_room(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Whoever waits for room may close this one now. */
+static void rest(struct stream_cache *c)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->waiting > 0)
+        pthread_cond_broadcast(&c->rested);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -210,6 +269,19 @@ static void note_point(struct stream *s)
     s->points[s->n_points++] = p;
 }
 
+static int open_unpacker(struct stream *s, stk_error *e)
+{
+    enter(s);
+    s->input = malloc(INPUT);
+    s->unpacker = s->input ? s->how->open() : NULL;
+    if (s->unpacker)
+        return STK_OK;
+    free(s->input);
+    s->input = NULL;
+    leave(s);
+    return error_nomem(e, "read", INPUT);
+}
+
 /* Makes the unpacker stand at a place not behind raw. */
 static int begin(struct stream *s, int64_t raw, stk_error *e)
 {
@@ -219,14 +291,9 @@ static int begin(struct stream *s, int64_t raw, stk_error *e)
     if (s->unpacker) {
         s->how->again(s->unpacker);
     } else {
-        s->input = malloc(INPUT);
-        s->unpacker = s->input ? s->how->open() : NULL;
-        if (!s->unpacker) {
-            free(s->input);
-            s->input = NULL;
-            return error_nomem(e, "read", INPUT);
-        }
-        enter(s);
+        const int rc = open_unpacker(s, e);
+        if (rc != STK_OK)
+            return rc;
     }
     s->input_at = s->input_n = 0;
     s->packed = p.packed;
@@ -271,7 +338,48 @@ static bool only_zeros(const struct stream *s)
     return true;
 }
 
-/* Unpacks into room until it is full or the stream ends: then there is no unpacker any more. */
+static size_t mib(size_t bytes)
+{
+    return (bytes + (1 << 20) - 1) >> 20;
+}
+
+/* There will never be room for what follows: the stream ends here. */
+static void refuse(struct stream *s, size_t need)
+{
+    const size_t most = s->cache->most;
+    snprintf(s->broken, sizeof s->broken,
+             "the %s stream needs %zu MiB to be unpacked, and memory leaves %zu MiB for that; %zu MiB more memory "
+             "would do",
+             s->how->name, mib(need), most >> 20, STREAM_WORK_SHARE * mib(need - most));
+    s->refused = true;
+    ended(s, NULL);
+}
+
+/* Bytes that the member takes that begins here. */
+static size_t needs(const struct stream *s, int fd)
+{
+    uint8_t first[UNPACK_HEAD];
+    const size_t left = s->input_n - s->input_at;
+    const ssize_t got =
+        left < UNPACK_HEAD ? io_pread(fd, first, UNPACK_HEAD, s->packed - (int64_t)left) : (ssize_t)left;
+    const uint8_t *p = left < UNPACK_HEAD ? first : s->input + s->input_at;
+    return INPUT + s->how->needs(p, got > 0 ? (size_t)got : 0);
+}
+
+/* Whether the member that begins here can be unpacked with what was had for it; false: with more, or not at all, and
+ * then there is no unpacker any more. */
+static bool fits(struct stream *s, int fd)
+{
+    const size_t need = needs(s, fd);
+    if (need > s->cache->most)
+        refuse(s, need);
+    else if (need > s->need)
+        s->need = need;
+    return need <= s->cost;
+}
+
+/* Unpacks into room until it is full or the stream ends: then there is no unpacker any more. STK_AGAIN: one with more
+ * memory is needed. */
 static int unpack(struct stream *s, int fd, uint8_t *room, size_t n_room, stk_error *e)
 {
     while (n_room > 0) {
@@ -287,6 +395,8 @@ static int unpack(struct stream *s, int fd, uint8_t *room, size_t n_room, stk_er
             s->input_at = s->input_n;
             continue;
         }
+        if (s->between && !fits(s, fd))
+            return s->unpacker ? STK_AGAIN : STK_OK;
         const uint8_t *in = s->input + s->input_at;
         size_t n_in = s->input_n - s->input_at;
         const size_t before = n_room;
@@ -341,6 +451,10 @@ static int unpack_to(struct stream *s, int fd, int64_t number, struct piece **ou
     int rc = begin(s, number * PIECE, e);
     while (rc == STK_OK) {
         rc = next_piece(s, fd, out, e);
+        if (rc == STK_AGAIN) {
+            rc = begin(s, number * PIECE, e);
+            continue;
+        }
         if (rc != STK_OK || !*out || (*out)->number == number)
             return rc;
         pieces_unpin(s->cache->pieces, *out);
@@ -359,13 +473,16 @@ static int get(struct stream *s, int fd, int64_t number, struct piece **out, stk
     if (!*out)
         rc = unpack_to(s, fd, number, out, e);
     pthread_mutex_unlock(&s->lock);
+    rest(s->cache);
     return rc;
 }
 
 static int at_end(struct stream *s, stk_error *e)
 {
     pthread_mutex_lock(&s->lock);
-    const int rc = s->broken[0] ? error_set(e, STK_EDATA, "read", "%s", s->broken) : STK_OK;
+    /* One that is scanned is not to be known as broken ever after. */
+    const int code = s->refused && s->stays ? STK_EUSAGE : STK_EDATA;
+    const int rc = s->broken[0] ? error_set(e, code, "read", "%s", s->broken) : STK_OK;
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -396,8 +513,9 @@ static size_t first_of(int fd, uint8_t *to, size_t n)
 {
     const ssize_t k = io_pread(fd, to, n < STREAM_FIRST ? n : STREAM_FIRST, 0);
     const enum stream_form form = k > 0 ? stream_form_of(to, (size_t)k) : STREAM_PLAIN;
-    struct stream_cache *c = form != STREAM_PLAIN && !stream_missing(form) ? stream_cache_new(0) : NULL;
-    struct stream *s = c ? stream_new(c, form) : NULL;
+    struct stream_cache *c =
+        form != STREAM_PLAIN && !stream_missing(form) ? stream_cache_new(0, STREAM_WORK_MOST) : NULL;
+    struct stream *s = c ? stream_new(c, form, false) : NULL;
     size_t got = 0;
     if (s)
         stream_read(s, fd, to, n, 0, &got, NULL);

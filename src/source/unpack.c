@@ -31,6 +31,12 @@ static enum gunzip_state run_gunzip(void *z, const uint8_t **in, size_t *n_in, u
     return gunzip_run(z, in, n_in, out, n_out);
 }
 
+static size_t needs_gunzip(const uint8_t *p, size_t n)
+{
+    (void)p, (void)n;
+    return GUNZIP_BYTES;
+}
+
 static void *open_zstd(void)
 {
     return unzstd_new();
@@ -52,9 +58,9 @@ static enum gunzip_state run_zstd(void *z, const uint8_t **in, size_t *n_in, uin
 }
 
 static const struct unpacker unpackers[] = {
-    [STREAM_GZIP] = {"gzip", "zlib", gunzip_here, open_gzip, close_gunzip, again_gunzip, run_gunzip},
-    [STREAM_ZLIB] = {"zlib", "zlib", gunzip_here, open_zlib, close_gunzip, again_gunzip, run_gunzip},
-    [STREAM_ZSTD] = {"zstd", "libzstd", unzstd_here, open_zstd, close_zstd, again_zstd, run_zstd},
+    [STREAM_GZIP] = {"gzip", "zlib", gunzip_here, open_gzip, close_gunzip, again_gunzip, needs_gunzip, run_gunzip},
+    [STREAM_ZLIB] = {"zlib", "zlib", gunzip_here, open_zlib, close_gunzip, again_gunzip, needs_gunzip, run_gunzip},
+    [STREAM_ZSTD] = {"zstd", "libzstd", unzstd_here, open_zstd, close_zstd, again_zstd, unzstd_needs, run_zstd},
 };
 
 const struct unpacker *unpack_by(enum stream_form form)

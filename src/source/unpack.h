@@ -8,12 +8,16 @@
 #include "source/gunzip.h"
 #include "source/stream.h"
 
+enum { UNPACK_HEAD = 18 };
+
 struct unpacker {
     const char *name, *library;
     bool (*here)(void);
     void *(*open)(void); /* NULL: no memory */
     void (*close)(void *z);
     void (*again)(void *z); /* before another member, or from the beginning */
+    /* How much of memory the member takes that begins so, with UNPACK_HEAD bytes where there are as many. */
+    size_t (*needs)(const uint8_t *p, size_t n);
     enum gunzip_state (*run)(void *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out);
 };
 

@@ -1,8 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unzstd.c -- unpacks through libzstd, which asks for no more than 128 MiB for a frame.
+ * unzstd.c -- unpacks through libzstd. How large a window may be is for whoever asks what a frame needs.
  */
 #include "source/unzstd.h"
+
+#include "base/bytes.h"
+
+/* Magic (4), flags, window?, dictionary (0, 1, 2, 4), size of the whole (0, 1, 2, 4, 8). Where there is no window the
+ * whole is one. */
+static uint64_t window_of(const uint8_t *p, size_t n)
+{
+    static const size_t dictionary[] = {0, 1, 2, 4}, sizes[] = {1, 2, 4, 8};
+    if (n < 6 || le32(p) != UINT32_C(0xfd2fb528))
+        return 0;
+    if (!(p[4] & 32))
+        return ((UINT64_C(8) + (p[5] & 7)) << (p[5] >> 3)) << 7;
+    const size_t at = 5 + dictionary[p[4] & 3], bytes = sizes[p[4] >> 6];
+    uint64_t size = bytes == 2 ? 256 : 0;
+    for (size_t i = 0; i < bytes && at + bytes <= n; i++)
+        size += (uint64_t)p[at + i] << 8 * i;
+    return size;
+}
+
+size_t unzstd_needs(const uint8_t *p, size_t n)
+{
+    enum { BESIDE = 512 << 10 };
+    const uint64_t window = window_of(p, n);
+    return BESIDE + (window > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size_t)window);
+}
 
 #ifdef HAVE_ZSTD
 
@@ -31,6 +56,8 @@ struct unzstd *unzstd_new(void)
         free(z);
         return NULL;
     }
+    if (z)
+        ZSTD_DCtx_setParameter(z->stream, ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
     return z;
 }
 

@@ -11,6 +11,9 @@ bool unzstd_here(void);           /* whether this build has libzstd */
 const char *unzstd_version(void); /* NULL: it has not */
 
 struct unzstd;
+/* Bytes that unpacking the frame takes that begins so: mostly its window. */
+size_t unzstd_needs(const uint8_t *p, size_t n);
+
 struct unzstd *unzstd_new(void); /* NULL: no memory, or no libzstd */
 void unzstd_free(struct unzstd *z);
 void unzstd_again(struct unzstd *z);

@@ -220,11 +220,75 @@ static void beside_labels(void)
     CHECK_STR(shown("m.tar", "jpg:bytes"), "1 jpg=one | 2 jpg=two | ");
 }
 
+/* A window of 256 MiB, for a few bytes: what it takes is not had where memory is small, and that is no damage. */
+static void large_windows(void)
+{
+    if (stream_missing(STREAM_ZSTD))
+        SKIP("no libzstd in this build");
+    struct tars t = {0};
+    tars_text(&t, "1.txt", "one");
+    tars_end(&t);
+    struct buf z = {0};
+    gzips_add(&z, "\x28\xb5\x2f\xfd\0\x90", 6);
+    gzips_put(&z, (uint32_t)(t.bytes.len << 3 | 1), 3);
+    gzips_add(&z, t.bytes.data, t.bytes.len);
+    temp_bytes("w.tar.zst", z.data, z.len);
+    struct source_options o = {.path = temp_path("w.tar.zst"), .cache_dir = "off", .memory = 64 << 20};
+    struct source *s;
+    stk_error e;
+    CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "needs 257 MiB to be unpacked, and memory leaves 8 MiB for that; 1992 MiB more") != NULL);
+    o.memory = (int64_t)4 << 30;
+    CHECK_EQ(source_open(&s, &o, &e), STK_OK);
+    source_close(s);
+    buf_done(&z);
+    buf_done(&t.bytes);
+}
+
+/* What is unpacked is a part of memory, and told. */
+static void unpacked_counts(void)
+{
+    if (stream_missing(STREAM_GZIP))
+        SKIP("no zlib in this build");
+    struct tars t = {0};
+    struct buf z = {0};
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%02d.txt", i);
+        tars_text(&t, name, "some text");
+    }
+    tars_end(&t);
+    gzips_member(&z, t.bytes.data, t.bytes.len);
+    temp_bytes("u.tar.gz", z.data, z.len);
+    for (int64_t memory = 64 << 20; memory <= (int64_t)4 << 30; memory *= 4) {
+        const stk_options o = {
+            .source = temp_path("u.tar.gz"), .batch_size = 8, .threads = 2, .memory = memory, .cache_dir = "off"};
+        stk_loader *l;
+        stk_batch *b;
+        stk_stats s;
+        char text[4000], words[100];
+        CHECK_EQ(stk_open(&l, &o, NULL), STK_OK);
+        CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+        stk_stats_get(l, &s);
+        CHECK(s.memory_bytes > 1 << 20 && s.memory_bytes <= memory);
+        const int64_t eighth = memory >> 23;
+        snprintf(words, sizeof words, "and %lld MiB for what the source unpacks, of which it holds ",
+                 (long long)((eighth < 128 ? eighth : 128) + eighth));
+        stk_explain(l, text, sizeof text);
+        CHECK(strstr(text, words) != NULL);
+        stk_release(b);
+        stk_close(l);
+    }
+    buf_done(&z);
+    buf_done(&t.bytes);
+}
+
 int main(int argc, char **argv)
 {
     temp_begin();
-    const struct test_case cases[] = {T(names_are_split), T(groups), T(text_labels),        T(class_folders),
-                                      T(damage),          T(packed), T(other_packed_files), T(beside_labels)};
+    const struct test_case cases[] = {T(names_are_split), T(groups),         T(text_labels),        T(class_folders),
+                                      T(damage),          T(packed),         T(other_packed_files), T(beside_labels),
+                                      T(large_windows),   T(unpacked_counts)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();
     return rc;

@@ -35,17 +35,23 @@ static void gzip_member(struct buf *b, int64_t from, size_t n)
     free(p);
 }
 
-/* A frame of zstd: no checksum, a window of 1 KiB times 2^7, blocks that are only stored. */
-static void zstd_frame(struct buf *b, int64_t from, size_t n)
+/* A frame of zstd: no checksum, a window of 1 KiB times 2^log, blocks that are only stored. */
+static void zstd_frame_of(struct buf *b, int64_t from, size_t n, uint32_t log)
 {
     uint8_t *p = content(from, n);
-    gzips_add(b, "\x28\xb5\x2f\xfd\0\x38", 6);
+    gzips_add(b, "\x28\xb5\x2f\xfd\0", 5);
+    gzips_put(b, log << 3, 1);
     for (size_t at = 0; at < n; at += 100000) {
         const size_t k = n - at < 100000 ? n - at : 100000;
         gzips_put(b, (uint32_t)(k << 3 | (at + k == n)), 3);
         gzips_add(b, p + at, k);
     }
     free(p);
+}
+
+static void zstd_frame(struct buf *b, int64_t from, size_t n)
+{
+    zstd_frame_of(b, from, n, 7);
 }
 
 static int file_of(const struct buf *b)
@@ -99,8 +105,8 @@ static void read_anywhere(enum stream_form form)
     struct made m;
     make(&m, form);
     CHECK_EQ(stream_form_of(m.file.data, m.file.len), form);
-    struct stream_cache *c = stream_cache_new(0); /* four pieces */
-    struct stream *s = stream_new(c, form);
+    struct stream_cache *c = stream_cache_new(0, 0); /* four pieces */
+    struct stream *s = stream_new(c, form, false);
     stk_error e;
     size_t got;
     for (int64_t at = 0; at < WHOLE; at += 300001) {
@@ -139,8 +145,8 @@ static void zstd_anywhere(void)
 static void expect_until(const struct buf *file, size_t until, const char *words)
 {
     const int fd = file_of(file);
-    struct stream_cache *c = stream_cache_new(0);
-    struct stream *s = stream_new(c, STREAM_GZIP);
+    struct stream_cache *c = stream_cache_new(0, 0);
+    struct stream *s = stream_new(c, STREAM_GZIP, false);
     stk_error e = {0};
     size_t got;
     CHECK(right(s, fd, 0, until, &got, &e) && got == until);
@@ -170,8 +176,8 @@ static void damaged(void)
     b.data[one - 5] ^= 1;
     gzips_add(&b, "\0\0\0\0", 4); /* zeros behind it are nothing */
     const int fd = file_of(&b);
-    struct stream_cache *c = stream_cache_new(0);
-    struct stream *s = stream_new(c, STREAM_GZIP);
+    struct stream_cache *c = stream_cache_new(0, 0);
+    struct stream *s = stream_new(c, STREAM_GZIP, false);
     size_t got;
     stk_error e;
     CHECK(right(s, fd, 0, 1500001, &got, &e) && got == 1500000);
@@ -195,6 +201,7 @@ enum { THREADS = 6, STREAMS = 12 };
 
 struct crowd {
     struct made m;
+    struct stream_cache *cache;
     struct stream *streams[STREAMS];
     int number;
 };
@@ -203,23 +210,18 @@ static void *reader(void *user)
 {
     struct crowd *w = user;
     stk_error e;
-    size_t got;
+    size_t got, held, most;
     for (int i = 0; i < 40; i++) {
         const uint64_t r = hash_mix((uint64_t)w->number, (uint64_t)i);
         CHECK(right(w->streams[r % STREAMS], w->m.fd, (int64_t)(r / 16 % (WHOLE - 70000)), 70000, &got, &e));
+        stream_cache_memory(w->cache, &held, &most);
+        CHECK(held <= most);
     }
     return NULL;
 }
 
-static void crowded(void)
+static void run_crowd(struct crowd *crowds)
 {
-    if (stream_missing(STREAM_GZIP))
-        SKIP("no zlib in this build");
-    struct crowd crowds[THREADS] = {0};
-    struct stream_cache *c = stream_cache_new(0);
-    make(&crowds[0].m, STREAM_GZIP);
-    for (int i = 0; i < STREAMS; i++)
-        crowds[0].streams[i] = stream_new(c, STREAM_GZIP);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
         crowds[i] = crowds[0];
@@ -228,6 +230,72 @@ static void crowded(void)
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void crowded(void)
+{
+    if (stream_missing(STREAM_GZIP))
+        SKIP("no zlib in this build");
+    struct crowd crowds[THREADS] = {0};
+    struct stream_cache *c = stream_cache_new(0, 0);
+    make(&crowds[0].m, STREAM_GZIP);
+    for (int i = 0; i < STREAMS; i++)
+        crowds[0].streams[i] = stream_new(c, STREAM_GZIP, false);
+    crowds[0].cache = c;
+    run_crowd(crowds);
+    for (int i = 0; i < STREAMS; i++)
+        stream_free(crowds[0].streams[i]);
+    stream_cache_free(c);
+    unmake(&crowds[0].m);
+}
+
+/* Windows of 128 KiB and 4 MiB have room; one of 256 MiB has none, and costs what lies behind it alone. */
+static void windows_have_a_limit(void)
+{
+    enum { SMALL = 7, MIDDLE = 12, LARGE = 18, FIRST = 3 * MIB, ALL = FIRST + 2 * MIB + 5 };
+    if (stream_missing(STREAM_ZSTD))
+        SKIP("no libzstd in this build");
+    struct buf b = {0};
+    zstd_frame_of(&b, 0, FIRST, SMALL);
+    zstd_frame_of(&b, FIRST, ALL - FIRST, MIDDLE);
+    zstd_frame_of(&b, ALL, 1000, LARGE);
+    const int fd = file_of(&b);
+    for (int stays = 0; stays < 2; stays++) {
+        struct stream_cache *c = stream_cache_new(0, 8 * MIB);
+        struct stream *s = stream_new(c, STREAM_ZSTD, stays);
+        size_t got, held, most;
+        stk_error e = {0};
+        CHECK(right(s, fd, FIRST - 10, 100, &got, &e) && got == 100);
+        stream_cache_memory(c, &held, &most);
+        CHECK(held > 4 * MIB && held <= most && most == 12 * MIB);
+        CHECK(!right(s, fd, ALL - 10, 100, &got, &e) && got == 10);
+        CHECK_EQ(e.code, stays ? STK_EUSAGE : STK_EDATA);
+        CHECK(strstr(e.text, "the zstd stream needs 257 MiB to be unpacked, and memory leaves 8 MiB for that; 1992 MiB "
+                             "more memory would do") != NULL);
+        CHECK_EQ(stream_end(s), ALL);
+        CHECK(right(s, fd, 5, 100, &got, &e) && got == 100); /* what lies before is as it was */
+        stream_free(s);
+        stream_cache_memory(c, &held, &most);
+        CHECK_EQ(held, 4 * MIB);
+        stream_cache_free(c);
+    }
+    close(fd);
+    buf_done(&b);
+}
+
+/* Only one of them fits at a time. */
+static void windows_in_turn(void)
+{
+    if (stream_missing(STREAM_ZSTD))
+        SKIP("no libzstd in this build");
+    struct crowd crowds[THREADS] = {0};
+    struct stream_cache *c = stream_cache_new(0, 6 * MIB);
+    zstd_frame_of(&crowds[0].m.file, 0, WHOLE, 12);
+    crowds[0].m.fd = file_of(&crowds[0].m.file);
+    crowds[0].cache = c;
+    for (int i = 0; i < STREAMS; i++)
+        crowds[0].streams[i] = stream_new(c, STREAM_ZSTD, false);
+    run_crowd(crowds);
     for (int i = 0; i < STREAMS; i++)
         stream_free(crowds[0].streams[i]);
     stream_cache_free(c);
@@ -243,8 +311,8 @@ static void nothing(void)
     CHECK(stream_missing(STREAM_PLAIN) == NULL);
     if (stream_missing(STREAM_GZIP))
         return;
-    struct stream_cache *c = stream_cache_new(0);
-    struct stream *s = stream_new(c, STREAM_GZIP);
+    struct stream_cache *c = stream_cache_new(0, 0);
+    struct stream *s = stream_new(c, STREAM_GZIP, false);
     stk_error e;
     size_t got;
     CHECK_EQ(stream_read(s, -1, &got, 1, 0, &got, &e), STK_EIO);
@@ -254,5 +322,6 @@ static void nothing(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(gzip_anywhere), T(zstd_anywhere), T(damaged), T(crowded), T(nothing))
+    TESTS(T(gzip_anywhere), T(zstd_anywhere), T(damaged), T(crowded), T(windows_have_a_limit), T(windows_in_turn),
+          T(nothing))
 }
