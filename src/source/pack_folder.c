@@ -109,33 +109,41 @@ static int take_labels(struct recognised *r, stk_error *e)
     return r->query ? STK_OK : error_nomem(e, "open", 1);
 }
 
+static int take_note(struct recognised *r, struct note_value v, struct buf *format, stk_error *e)
+{
+    int64_t version = 0;
+    if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
+        !note_get_text(note_find(v, "format"), format) || buf_printf(format, ":"))
+        return damaged(e);
+    int rc = take_classes(r, note_find(v, "classes"), e);
+    if (rc == STK_OK)
+        rc = take_files(r, note_find(v, "shards"), e);
+    if (rc != STK_OK)
+        return rc;
+    r->form = SOURCE_CONTAINER;
+    r->packed = true;
+    r->container = container_of((const char *)format->data);
+    if (!r->container || r->paths.n == 0)
+        return damaged(e);
+    if (!r->container->open)
+        return error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
+    return strcmp((const char *)format->data, "npy:") == 0 ? take_labels(r, e) : STK_OK;
+}
+
+int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e)
+{
+    struct buf format = {0};
+    const int rc = take_note(r, note_document(text, n), &format, e);
+    buf_done(&format);
+    return rc;
+}
+
 int pack_folder(struct recognised *r, stk_error *e)
 {
-    struct buf text = {0}, format = {0};
+    struct buf text = {0};
     int rc = read_note(r->path, &text, e);
-    if (rc == STK_OK) {
-        const struct note_value v = note_document(text.data, text.len);
-        int64_t version = 0;
-        if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
-            !note_get_text(note_find(v, "format"), &format) || buf_printf(&format, ":"))
-            rc = damaged(e);
-        if (rc == STK_OK)
-            rc = take_classes(r, note_find(v, "classes"), e);
-        if (rc == STK_OK)
-            rc = take_files(r, note_find(v, "shards"), e);
-    }
-    if (rc == STK_OK) {
-        r->form = SOURCE_CONTAINER;
-        r->packed = true;
-        r->container = container_of((const char *)format.data);
-        if (!r->container || r->paths.n == 0)
-            rc = damaged(e);
-        else if (!r->container->open)
-            rc = error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
-        else if (strcmp((const char *)format.data, "npy:") == 0)
-            rc = take_labels(r, e);
-    }
+    if (rc == STK_OK)
+        rc = pack_folder_parse(r, text.data, text.len, e);
     buf_done(&text);
-    buf_done(&format);
     return rc;
 }

@@ -106,10 +106,29 @@ static int expand_one(struct names *out, const char *s, const char *open, const 
     }
 }
 
+/* How many names the braces make, as far as they do not lie in each other; more than is allowed: just that. */
+static int64_t count_names(const char *s)
+{
+    int64_t n = 1;
+    for (const char *open, *close; n <= FILES_MOST && find_braces(s, &open, &close); s = close + 1) {
+        long long first, last, ways = 1;
+        int digits;
+        if (is_range(open + 1, close, &first, &last, &digits))
+            ways = (first < last ? last - first : first - last) + 1;
+        else
+            for (const char *p = open; p < close; p++)
+                ways += *p == ',';
+        n = ways > FILES_MOST ? FILES_MOST + 1 : n * ways;
+    }
+    return n;
+}
+
 /* Pass after pass, until no name has braces any more. */
 static int expand_braces(const char *pattern, struct names *out, stk_error *e)
 {
     uint32_t ignored;
+    if (count_names(pattern) > FILES_MOST)
+        return too_many(e);
     if (names_add(out, pattern, strlen(pattern), &ignored) < 0)
         return error_nomem(e, "open", strlen(pattern));
     for (bool again = true; again;) {

@@ -46,6 +46,8 @@ const struct container *container_of(const char *prefix);
 /* Whether a folder is a pack; and which container its files are. */
 bool pack_folder_is(const char *folder);
 int pack_folder(struct recognised *r, stk_error *e);
+/* The same of the text of its stoker.json. */
+int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e);
 
 /* The files that a pattern with {000..127}, {a,b}, * ? [] names, in order; one that names nothing is an error. */
 int pattern_files(const char *pattern, struct names *out, stk_error *e);

@@ -34,6 +34,7 @@ static void braces(void)
     gives("a{,b}", (const char *[]){"a", "ab", NULL});
     struct names out = {0};
     CHECK_EQ(pattern_files("{0..999}{0..999}{0..999}", &out, &error), STK_EUSAGE);
+    CHECK_EQ(pattern_files("{5..999999999999999999}{a,b}", &out, &error), STK_EUSAGE);
     names_done(&out);
 }
 
