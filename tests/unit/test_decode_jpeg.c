@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_decode_jpeg.c -- JPEGs of every kind, made here by libjpeg: crops, colours, damage, heads.
- * Covers decode_jpeg.c and jpeg_head.c.
+ * Covers decode_jpeg.c, jpeg_turbo.c and jpeg_head.c.
  */
 #include "pictures.h"
 
