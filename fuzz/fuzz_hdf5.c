@@ -16,7 +16,7 @@ static void read_far(struct hdf5_rows *k, const struct hdf5_view *v, const struc
     struct hdf5_far far;
     struct buf b = {0};
     size_t begin = 0;
-    if (!hdf5_row_far(k, v, a, row, &far) && far.bytes < ROW_MOST &&
+    if (!hdf5_row_far(k, v, a, row, SIZE_MAX, &far) && far.bytes < ROW_MOST &&
         !hdf5_heap_read(v, far.heap, far.object, far.bytes, 64, &b, &begin))
         memset(b.data + begin, 0, far.bytes + 64);
     buf_done(&b);
@@ -25,11 +25,11 @@ static void read_far(struct hdf5_rows *k, const struct hdf5_view *v, const struc
 static void read_rows(const struct hdf5_view *v, const struct hdf5_array *a)
 {
     uint8_t row[ROW_MOST];
-    struct hdf5_rows *k = hdf5_rows_new(1 << 20);
+    struct hdf5_rows *k = hdf5_rows_new(1 << 20, 1 << 20);
     const int64_t step = a->shape[0] / ROWS_MOST + 1;
     const bool near = a->row_bytes <= sizeof row && a->chunks.chunk_bytes <= 1 << 22;
     for (int64_t i = 0; k && near && i < a->shape[0]; i += step) {
-        hdf5_row(k, v, a, i, row);
+        hdf5_row(k, v, a, i, hdf5_row_cost(a, i), row);
         if (a->type == HDF5_VLEN || a->type == HDF5_VLEN_TEXT)
             read_far(k, v, a, i);
     }

@@ -24,6 +24,11 @@ void hdf5_scratch_done(struct hdf5_scratch *w)
     w->gunzip = NULL;
 }
 
+size_t hdf5_scratch_bytes(const struct hdf5_scratch *w)
+{
+    return w->in.cap + w->turn[0].cap + w->turn[1].cap + w->whole.cap + w->block.cap;
+}
+
 bool hdf5_filter_here(int id)
 {
     return id == HDF5_SHUFFLE || id == HDF5_FLETCHER32 || id == HDF5_LZF || (id == HDF5_DEFLATE && gunzip_here());

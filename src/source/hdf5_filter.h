@@ -33,6 +33,7 @@ struct hdf5_scratch {
     struct hdf5_scratch *next; /* of those not in use */
 };
 void hdf5_scratch_done(struct hdf5_scratch *w);
+size_t hdf5_scratch_bytes(const struct hdf5_scratch *w); /* that it holds */
 
 /* Whether a filter can be undone here. */
 bool hdf5_filter_here(int id);

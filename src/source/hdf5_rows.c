@@ -9,7 +9,7 @@
  * Kept chunks, under lock:
  *   (1) a slot is empty, being filled by one thread, or ready; whoever wants one that is being filled waits.
  *   (2) what is in use (users > 0) stays: its bytes are read without the lock.
- *   (3) the bytes of all slots are at most `most`, unless one chunk alone has more.
+ *   (3) the bytes of all slots are at most `most`; a chunk that has more is unpacked for every row.
  */
 #include "source/hdf5_rows.h"
 
@@ -22,6 +22,8 @@
 #include "base/size.h"
 
 enum { SLOTS = 128 };
+
+const char HDF5_COSTS[] = "its chunk takes more memory to be unpacked than is allowed";
 
 struct slot {
     enum { EMPTY, FILLING, READY } state;
@@ -40,17 +42,33 @@ struct hdf5_rows {
     size_t bytes, most;
     uint64_t clock;
     struct hdf5_scratch *idle;
+    size_t idle_bytes, idle_most;
 };
 
-struct hdf5_rows *hdf5_rows_new(size_t most_bytes)
+struct hdf5_rows *hdf5_rows_new(size_t kept, size_t idle)
 {
     struct hdf5_rows *k = calloc(1, sizeof *k);
     if (!k)
         return NULL;
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->filled, NULL);
-    k->most = most_bytes;
+    k->most = kept;
+    k->idle_most = idle;
     return k;
+}
+
+void hdf5_rows_limit(struct hdf5_rows *k, size_t kept, size_t idle)
+{
+    k->most = kept;
+    k->idle_most = idle;
+}
+
+void hdf5_rows_memory(struct hdf5_rows *k, size_t *held, size_t *most)
+{
+    pthread_mutex_lock(&k->lock);
+    *held = k->bytes + k->idle_bytes;
+    *most = k->most + k->idle_most;
+    pthread_mutex_unlock(&k->lock);
 }
 
 void hdf5_rows_free(struct hdf5_rows *k)
@@ -83,18 +101,30 @@ static struct hdf5_scratch *scratch_take(struct hdf5_rows *k)
 {
     pthread_mutex_lock(&k->lock);
     struct hdf5_scratch *w = k->idle;
-    if (w)
+    if (w) {
         k->idle = w->next;
+        k->idle_bytes -= hdf5_scratch_bytes(w);
+    }
     pthread_mutex_unlock(&k->lock);
     return w ? w : calloc(1, sizeof *w);
 }
 
+/* What was large goes: the next one to need it asks for it. */
 static void scratch_give(struct hdf5_rows *k, struct hdf5_scratch *w)
 {
+    const size_t bytes = hdf5_scratch_bytes(w);
     pthread_mutex_lock(&k->lock);
-    w->next = k->idle;
-    k->idle = w;
+    const bool stays = k->idle_bytes <= k->idle_most && bytes <= k->idle_most - k->idle_bytes;
+    if (stays) {
+        w->next = k->idle;
+        k->idle = w;
+        k->idle_bytes += bytes;
+    }
     pthread_mutex_unlock(&k->lock);
+    if (stays)
+        return;
+    hdf5_scratch_done(w);
+    free(w);
 }
 
 /* ------------------------------------------------------------------ one chunk */
@@ -105,6 +135,7 @@ struct from {
     const struct hdf5_view *v;
     const struct hdf5_array *a;
     struct hdf5_scratch *w;
+    bool may_unpack;
 };
 
 static bool reaches_over(const struct hdf5_array *a, int64_t i)
@@ -164,8 +195,9 @@ static struct slot *make_room(struct hdf5_rows *k, size_t bytes)
             else if (s->state == READY && s->users == 0 && (!oldest || s->used < oldest->used))
                 oldest = s;
         }
-        const bool fits = bytes <= k->most && k->bytes <= k->most - bytes;
-        if (free_slot && (fits || k->bytes == 0)) {
+        if (bytes > k->most)
+            return NULL;
+        if (free_slot && k->bytes <= k->most - bytes) {
             free_slot->data = malloc(bytes);
             return free_slot->data ? free_slot : NULL;
         }
@@ -175,8 +207,9 @@ static struct slot *make_room(struct hdf5_rows *k, size_t bytes)
     }
 }
 
-/* A kept chunk, for use; *mine: the caller has to fill it. NULL: it cannot be kept. */
-static struct slot *slot_take(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk, bool *mine)
+/* A kept chunk, for use; *mine: the caller has to fill it. NULL: it cannot be kept, or is not and nobody may fill it.
+ */
+static struct slot *slot_take(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk, bool may_fill, bool *mine)
 {
     *mine = false;
     pthread_mutex_lock(&k->lock);
@@ -185,7 +218,7 @@ static struct slot *slot_take(struct hdf5_rows *k, const struct hdf5_array *a, i
         pthread_cond_wait(&k->filled, &k->lock);
         s = find(k, a, chunk);
     }
-    if (!s && (s = make_room(k, a->chunks.chunk_bytes)) != NULL) {
+    if (!s && may_fill && (s = make_room(k, a->chunks.chunk_bytes)) != NULL) {
         s->state = FILLING;
         s->array = a;
         s->chunk = chunk;
@@ -233,7 +266,9 @@ static void fill(const struct hdf5_array *a, uint8_t *to, size_t bytes)
 static const char *kept_block(const struct from *f, int64_t i, size_t at, uint8_t *to)
 {
     bool mine;
-    struct slot *s = slot_take(f->k, f->a, i, &mine);
+    struct slot *s = slot_take(f->k, f->a, i, f->may_unpack, &mine);
+    if (!s && !f->may_unpack)
+        return HDF5_COSTS;
     if (!s && buf_reserve(&f->w->whole, f->a->chunks.chunk_bytes))
         return HDF5_NO_MEMORY;
     uint8_t *data = s ? s->data : f->w->whole.data;
@@ -259,7 +294,9 @@ static const char *block(const struct from *f, int64_t i, int64_t r, uint8_t *to
             return "it has another length than chunks have";
         return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : HDF5_CUT;
     }
-    return f->a->chunks.chunk[0] == 1 ? unpack(f, i, to) : kept_block(f, i, at, to);
+    if (f->a->chunks.chunk[0] > 1)
+        return kept_block(f, i, at, to);
+    return f->may_unpack ? unpack(f, i, to) : HDF5_COSTS;
 }
 
 /* ------------------------------------------------------------------ a row of several chunks */
@@ -322,13 +359,28 @@ static const char *put_together(const struct from *f, int64_t first, int64_t acr
     return why;
 }
 
-static const char *chunked(struct from *f, int64_t row, uint8_t *to)
+/* The chunk as it lies there and unpacked, and what filters leave to each other. */
+size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row)
+{
+    const struct hdf5_chunks *c = &a->chunks;
+    if (a->foreign || a->place != HDF5_IN_CHUNKS || a->filters.n == 0 || c->n == 0)
+        return 0;
+    const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across;
+    size_t packed = 0;
+    for (int64_t k = first; k < first + across; k++)
+        packed = (size_t)c->of[k].bytes > packed ? (size_t)c->of[k].bytes : packed;
+    const size_t copies = a->filters.n < 3 ? (size_t)a->filters.n : 3;
+    return size_add(packed, size_mul(c->chunk_bytes, copies));
+}
+
+static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t *to)
 {
     const struct hdf5_chunks *c = &f->a->chunks;
     const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
     const bool wide = as_wide_as_row(f->a);
     if (wide && (c->of[first].at == 0 || is_plain(f->a, first)))
         return block(f, first, r, to); /* nothing to work with is needed */
+    f->may_unpack = hdf5_row_cost(f->a, row) <= allowed;
     f->w = scratch_take(f->k);
     if (!f->w)
         return HDF5_NO_MEMORY;
@@ -340,7 +392,7 @@ static const char *chunked(struct from *f, int64_t row, uint8_t *to)
 /* ------------------------------------------------------------------ rows */
 
 static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a,
-                                 int64_t row, uint8_t *to)
+                                 int64_t row, size_t allowed, uint8_t *to)
 {
     if (a->row_bytes == 0)
         return NULL;
@@ -353,12 +405,13 @@ static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v,
     if (a->place == HDF5_IN_ONE)
         return hdf5_view_read(v, a->at + row * (int64_t)a->row_bytes, to, a->row_bytes) ? NULL : HDF5_CUT;
     struct from f = {.k = k, .v = v, .a = a};
-    return chunked(&f, row, to);
+    return chunked(&f, row, allowed, to);
 }
 
-const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row, void *to)
+const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                     size_t allowed, void *to)
 {
-    const char *why = row_as_stored(k, v, a, row, to);
+    const char *why = row_as_stored(k, v, a, row, allowed, to);
     if (!why && a->type == HDF5_NUMBERS && a->swapped)
         npy_swap(to, a->row_bytes / a->item, a->item);
     return why;
@@ -366,12 +419,12 @@ const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struc
 
 /* Elements (4), heap, object (4). */
 const char *hdf5_row_far(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
-                         struct hdf5_far *out)
+                         size_t allowed, struct hdf5_far *out)
 {
     uint8_t at[4 + 8 + 4];
     if (a->row_bytes != a->item || a->item > sizeof at)
         return "it has several elements of variable length";
-    const char *why = row_as_stored(k, v, a, row, at);
+    const char *why = row_as_stored(k, v, a, row, allowed, at);
     if (why)
         return why;
     out->bytes = size_mul(le32(at), dtype_bytes(a->dtype));

@@ -41,14 +41,23 @@ struct hdf5_array {
 };
 void hdf5_array_done(struct hdf5_array *a);
 
-/* Chunks that are kept, and what threads unpack with. */
+/* Chunks that are kept, and what threads unpack with: so many bytes of each. */
 struct hdf5_rows;
-struct hdf5_rows *hdf5_rows_new(size_t most_bytes); /* NULL: no memory */
-void hdf5_rows_free(struct hdf5_rows *k);           /* also NULL */
+struct hdf5_rows *hdf5_rows_new(size_t kept, size_t idle); /* NULL: no memory */
+void hdf5_rows_free(struct hdf5_rows *k);                  /* also NULL */
+void hdf5_rows_limit(struct hdf5_rows *k, size_t kept, size_t idle);
+/* What is held now, and at most; what is at work is its thread's. */
+void hdf5_rows_memory(struct hdf5_rows *k, size_t *held, size_t *most);
+
+/* Bytes that a row takes to be unpacked, beside the row itself, where its chunk is not kept. */
+size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row);
+extern const char HDF5_COSTS[]; /* it takes more than was allowed: nothing was read */
 
 /* A row, dense, numbers in this machine's order; `to` has room for row_bytes. Arrays are known by their address, as
- * long as k lives. NULL, or what is wrong; HDF5_NO_MEMORY is one of that. */
-const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row, void *to);
+ * long as k lives. Unpacking may take `allowed` bytes. NULL, or what is wrong; HDF5_NO_MEMORY and HDF5_COSTS are of
+ * that. */
+const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                     size_t allowed, void *to);
 
 /* Where an element of variable length lies, and its bytes. */
 struct hdf5_far {
@@ -57,6 +66,6 @@ struct hdf5_far {
     size_t bytes;
 };
 const char *hdf5_row_far(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
-                         struct hdf5_far *out);
+                         size_t allowed, struct hdf5_far *out);
 
 #endif

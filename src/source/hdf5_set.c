@@ -20,7 +20,7 @@
 #include "source/io.h"
 #include "source/picture.h"
 
-enum { KEPT_BYTES = 64 << 20, GROUPS_MOST = 1 << 24 };
+enum { KEPT_BYTES = 64 << 20, IDLE_BYTES = 64 << 20, SHARE = 8, GROUPS_MOST = 1 << 24 };
 
 void hdf5_set_done(struct hdf5_set *t)
 {
@@ -82,14 +82,14 @@ static size_t text_bytes(const struct hdf5_array *a, const uint8_t *p, size_t n)
 }
 
 static const char *far_value(const struct hdf5_set *t, const struct hdf5_view *v, const struct hdf5_array *a,
-                             int64_t row, int64_t max_bytes, struct buf *b, size_t *begin, size_t *n)
+                             int64_t row, const struct hdf5_ask *ask, struct buf *b, size_t *begin, size_t *n)
 {
     struct hdf5_far far;
-    const char *why = hdf5_row_far(t->rows, v, a, row, &far);
+    const char *why = hdf5_row_far(t->rows, v, a, row, ask->unpack, &far);
     *begin = *n = 0;
     if (why)
         return why;
-    if (far.bytes > (uint64_t)max_bytes)
+    if (far.bytes > (uint64_t)ask->max_bytes)
         return "has more bytes than max_bytes allows";
     if (far.bytes == 0)
         return buf_reserve(b, IO_SLACK) ? HDF5_NO_MEMORY : NULL;
@@ -100,7 +100,7 @@ static const char *far_value(const struct hdf5_set *t, const struct hdf5_view *v
     return why;
 }
 
-const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, const struct hdf5_ask *ask, struct buf *b,
                            const uint8_t **p, size_t *n)
 {
     int64_t row;
@@ -113,13 +113,13 @@ const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t m
     if (!a)
         return NULL;
     if (is_far(a)) {
-        why = far_value(t, v, a, row, max_bytes, b, &begin, n);
+        why = far_value(t, v, a, row, ask, b, &begin, n);
     } else {
         *n = a->row_bytes;
-        if (*n > (uint64_t)max_bytes)
+        if (*n > (uint64_t)ask->max_bytes)
             why = "has more bytes than max_bytes allows";
         else
-            why = buf_reserve(b, *n + IO_SLACK) ? HDF5_NO_MEMORY : hdf5_row(t->rows, v, a, row, b->data);
+            why = buf_reserve(b, *n + IO_SLACK) ? HDF5_NO_MEMORY : hdf5_row(t->rows, v, a, row, ask->unpack, b->data);
     }
     if (why)
         return why;
@@ -132,7 +132,7 @@ const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t m
 }
 
 /* Rows are as long as the longest picture, so each is read by and by, until it ends. */
-const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, const struct hdf5_ask *ask, struct buf *b,
                              const uint8_t **p, size_t *n)
 {
     enum { BEGIN = 128 << 10 };
@@ -140,8 +140,8 @@ const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t
     const struct hdf5_view *v = &hdf5_set_file(t, i)->view;
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
     const size_t all = a ? a->row_bytes : 0;
-    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || a->foreign || all > (uint64_t)max_bytes)
-        return hdf5_set_value(t, i, c, max_bytes, b, p, n);
+    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || a->foreign || all > (uint64_t)ask->max_bytes)
+        return hdf5_set_value(t, i, c, ask, b, p, n);
     *n = 0;
     for (size_t have = 0, want = BEGIN; *n == 0; have = want, want = all / 2 > want ? 2 * want : all) {
         if (buf_reserve(b, want + IO_SLACK))
@@ -156,14 +156,14 @@ const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t
     return NULL;
 }
 
-int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c)
+int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c, size_t unpack)
 {
     int64_t row;
     struct hdf5_far far;
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
     if (!a || !is_far(a))
         return a ? (int64_t)a->row_bytes : -1;
-    const char *why = hdf5_row_far(t->rows, &hdf5_set_file(t, i)->view, a, row, &far);
+    const char *why = hdf5_row_far(t->rows, &hdf5_set_file(t, i)->view, a, row, unpack, &far);
     return why || far.bytes > INT64_MAX / 2 ? -1 : (int64_t)far.bytes;
 }
 
@@ -298,11 +298,12 @@ static int open_file(struct hdf5_set *t, struct hdf5_file *f, const char *path, 
 static bool looks_like_picture(const struct hdf5_set *t, int c)
 {
     enum { LOOKS = 8 };
+    const struct hdf5_ask ask = {INT32_MAX, t->work};
     struct buf b = {0};
     const uint8_t *p = NULL;
     size_t n = 0;
     for (int64_t i = 0; i < t->count && i < LOOKS && n == 0; i++)
-        if (hdf5_set_value(t, i, c, INT32_MAX, &b, &p, &n))
+        if (hdf5_set_value(t, i, c, &ask, &b, &p, &n))
             n = 0;
     const bool is = n > 0 && picture_magic(p, n);
     buf_done(&b);
@@ -397,10 +398,36 @@ static void find_label(struct hdf5_set *t)
     }
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of chunks so much is kept that the largest has room, or all of them have; of memory an eighth at the most, and as
+ * much for what threads unpack with between two rows. */
+static void limit_rows(struct hdf5_set *t, const struct source_options *o)
+{
+    size_t all = 0, largest = 0, cost = 0;
+    for (int k = 0; k < t->n_files; k++)
+        for (size_t i = 0; i < t->files[k].n_arrays; i++) {
+            const struct hdf5_array *a = &t->files[k].arrays[i];
+            const size_t one = a->ndim > 0 && a->shape[0] > 0 ? hdf5_row_cost(a, 0) : 0;
+            cost = one > cost ? one : cost;
+            if (one == 0 || a->chunks.chunk[0] == 1)
+                continue;
+            all = size_add(all, size_mul(a->chunks.chunk_bytes, (size_t)a->chunks.n));
+            largest = a->chunks.chunk_bytes > largest ? a->chunks.chunk_bytes : largest;
+        }
+    const size_t kept = least(all, largest > KEPT_BYTES ? largest : KEPT_BYTES);
+    hdf5_rows_limit(t->rows, least(kept, t->work),
+                    least(least(IDLE_BYTES, t->work), size_mul(cost, (size_t)o->threads)));
+}
+
 int hdf5_set_open(struct hdf5_set *t, const struct source_options *o, const struct names *paths, const char *query,
                   stk_error *e)
 {
-    t->rows = hdf5_rows_new(KEPT_BYTES);
+    t->work = o->memory > 0 ? (size_t)o->memory / SHARE : SIZE_MAX;
+    t->rows = hdf5_rows_new(least(KEPT_BYTES, t->work), least(IDLE_BYTES, t->work));
     t->files = calloc(paths->n, sizeof *t->files);
     if (!t->rows || !t->files)
         return error_nomem(e, "open", paths->n * sizeof *t->files);
@@ -415,6 +442,7 @@ int hdf5_set_open(struct hdf5_set *t, const struct source_options *o, const stru
     for (int c = 0; c < t->columns.n && rc == STK_OK; c++)
         rc = form_column(t, c, e);
     if (rc == STK_OK) {
+        limit_rows(t, o);
         find_pixels(t);
         find_label(t);
     }

@@ -43,6 +43,13 @@ struct hdf5_set {
     int n_files;
     int64_t count, ignored;
     struct hdf5_rows *rows;
+    size_t work; /* bytes that unpacking a chunk may take while the files are opened */
+};
+
+/* How much reading a value may take: of the value, and for unpacking. */
+struct hdf5_ask {
+    int64_t max_bytes;
+    size_t unpack;
 };
 
 /* Opens all files, and says what the columns are. What it leaves is closed by hdf5_set_done. */
@@ -54,14 +61,14 @@ const struct hdf5_file *hdf5_set_file(const struct hdf5_set *t, int64_t i);
 /* The array that column c of sample i is a row of, and which row. NULL: the sample has none. */
 const struct hdf5_array *hdf5_set_array(const struct hdf5_set *t, int64_t i, int c, int64_t *row);
 /* What column c of sample i is: bytes, or numbers, in b, with IO_SLACK zeros behind them; *p NULL: it has none. NULL,
- * or what is wrong. */
-const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+ * or what is wrong; HDF5_COSTS is of that. */
+const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, const struct hdf5_ask *ask, struct buf *b,
                            const uint8_t **p, size_t *n);
 /* The same for a picture: what a row is padded with is not read where it need not be. */
-const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, int64_t max_bytes, struct buf *b,
+const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, const struct hdf5_ask *ask, struct buf *b,
                              const uint8_t **p, size_t *n);
 /* The bytes of it, as far as they are told without reading it. */
-int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c);
+int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c, size_t unpack);
 
 /* hdf5_find.c: settles what samples are, and the columns, by the first file: groups, names, and names of columns. */
 int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/size.h"
 #include "source/arrays.h"
 #include "source/hdf5_set.h"
 #include "source/index.h"
@@ -69,9 +70,35 @@ static int fails(const struct hdf5_set *t, int c, const char *why, stk_error *e)
     return error_set(e, STK_EDATA, "read", "%s: %s", names_at(&t->names, (uint32_t)c), why);
 }
 
+/* Where a chunk has to be unpacked for a value, that is scratch like any other. */
+static int allow(const struct source *s, struct reading *r, int64_t i, int c, stk_error *e)
+{
+    const struct hdf5_set *t = set_of(s);
+    int64_t row;
+    const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
+    const size_t chunk = a->chunks.chunk_bytes,
+                 cost = size_add(hdf5_row_cost(a, row), size_add(r->file.len, r->made.len));
+    char words[256];
+    if (chunk > (uint64_t)s->max_bytes)
+        return error_set(e, STK_EDATA, "read",
+                         "%s: its chunks have %zu bytes, more than the %lld that max_bytes allows",
+                         names_at(&t->names, (uint32_t)c), chunk, (long long)s->max_bytes);
+    int rc = r->allow ? r->allow(r->user, size_add(cost, a->row_bytes), e) : STK_OK;
+    if (rc == STK_OK && r->allow) { /* how long it is may only be known now */
+        const int64_t n = hdf5_set_bytes(t, i, c, SIZE_MAX);
+        rc = r->allow(r->user, size_add(cost, n > 0 ? (size_t)n : 0), e);
+    }
+    if (rc != STK_EDATA || !e)
+        return rc;
+    snprintf(words, sizeof words, "%.255s", e->reason);
+    return error_set(e, rc, "decode", "%s: with its chunk of %zu MiB it %s", names_at(&t->names, (uint32_t)c),
+                     (chunk + (1 << 20) - 1) >> 20, words);
+}
+
+enum { UNASKED = 64 << 10 }; /* bytes that nobody counts */
+
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    (void)r;
     const struct state *d = s->state;
     const int c = d->column[f];
     int64_t row;
@@ -84,18 +111,40 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     if (!a)
         return fails(&d->set, c, "the sample has none", e);
     const struct hdf5_view *v = &hdf5_set_file(&d->set, i)->view;
-    const char *why = hdf5_row(d->set.rows, v, a, row, to);
+    const char *why = hdf5_row(d->set.rows, v, a, row, UNASKED, to);
+    if (why == HDF5_COSTS) {
+        const int rc = allow(s, r, i, c, e);
+        if (rc != STK_OK)
+            return rc;
+        why = hdf5_row(d->set.rows, v, a, row, SIZE_MAX, to);
+    }
     return why ? fails(&d->set, c, why, e) : STK_OK;
+}
+
+/* A value into r->file. */
+static int read_value(const struct source *s, struct reading *r, int64_t i, int c, bool picture, const uint8_t **p,
+                      size_t *n, stk_error *e)
+{
+    const struct hdf5_set *t = set_of(s);
+    struct hdf5_ask ask = {s->max_bytes, UNASKED};
+    const char *(*const read)(const struct hdf5_set *, int64_t, int, const struct hdf5_ask *, struct buf *,
+                              const uint8_t **, size_t *) = picture ? hdf5_set_picture : hdf5_set_value;
+    const char *why = read(t, i, c, &ask, &r->file, p, n);
+    if (why == HDF5_COSTS) {
+        const int rc = allow(s, r, i, c, e);
+        if (rc != STK_OK)
+            return rc;
+        ask.unpack = SIZE_MAX;
+        why = read(t, i, c, &ask, &r->file, p, n);
+    }
+    return why ? fails(t, c, why, e) : STK_OK;
 }
 
 static int read_picture(const struct source *s, struct reading *r, int64_t i, int c, stk_error *e)
 {
-    const struct state *d = s->state;
     r->file.len = 0;
-    const char *why = hdf5_set_picture(&d->set, i, c, s->max_bytes, &r->file, &r->bytes, &r->n_bytes);
-    if (!why && r->n_bytes == 0)
-        why = "the picture has no bytes";
-    return why ? fails(&d->set, c, why, e) : STK_OK;
+    const int rc = read_value(s, r, i, c, true, &r->bytes, &r->n_bytes, e);
+    return rc == STK_OK && r->n_bytes == 0 ? fails(set_of(s), c, "the picture has no bytes", e) : rc;
 }
 
 /* The value of a field as a cell; its bytes are told by where they begin in r->made, which may still move. */
@@ -107,9 +156,9 @@ static int read_cell(const struct source *s, struct reading *r, int64_t i, int f
     const uint8_t *p;
     size_t n;
     int64_t row;
-    const char *why = hdf5_set_value(&d->set, i, c, s->max_bytes, &r->file, &p, &n);
-    if (why)
-        return fails(&d->set, c, why, e);
+    const int rc = read_value(s, r, i, c, false, &p, &n, e);
+    if (rc != STK_OK)
+        return rc;
     *cell = (struct cell){0};
     *at = SIZE_MAX;
     if (!p)
@@ -163,7 +212,7 @@ static int64_t bytes(const struct source *s, int64_t i)
 {
     int64_t sum = 0;
     for (int f = 0; f < s->n_fields; f++) {
-        const int64_t n = s->fields[f].column >= 0 ? hdf5_set_bytes(set_of(s), i, s->fields[f].column) : 0;
+        const int64_t n = s->fields[f].column >= 0 ? hdf5_set_bytes(set_of(s), i, s->fields[f].column, UNASKED) : 0;
         sum += n > 0 && n < INT64_MAX / 64 ? n : 0;
     }
     return sum;
@@ -191,6 +240,7 @@ static uint64_t fingerprint(const struct source *s)
     const struct hdf5_set *t = set_of(s);
     const int64_t step = s->count / ROWS_HASHED + 1;
     uint64_t h = hash_mix(hash_bytes("hdf5", 4, 0), (uint64_t)s->count);
+    const struct hdf5_ask ask = {s->max_bytes, t->work};
     struct buf b = {0};
     for (int c = 0; c < t->columns.n; c++) {
         const struct column *one = &t->columns.of[c];
@@ -199,7 +249,7 @@ static uint64_t fingerprint(const struct source *s)
         for (int64_t i = 0; i < s->count; i += step) {
             const uint8_t *p;
             size_t n;
-            if (!hdf5_set_value(t, i, c, s->max_bytes, &b, &p, &n) && p)
+            if (!hdf5_set_value(t, i, c, &ask, &b, &p, &n) && p)
                 h = hash_bytes(p, n, h);
         }
     }
@@ -210,6 +260,11 @@ static uint64_t fingerprint(const struct source *s)
 static const struct source_tally *tally(const struct source *s)
 {
     return &((const struct state *)s->state)->tally;
+}
+
+static void memory(const struct source *s, size_t *held, size_t *most)
+{
+    hdf5_rows_memory(set_of(s)->rows, held, most);
 }
 
 static void close_hdf5(struct source *s)
@@ -234,6 +289,7 @@ static const struct source_ops ops = {
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,
+    .memory = memory,
     .class_name = shard_class,
 };
 
@@ -249,11 +305,11 @@ static const char *labels_of_file(struct state *d, const struct hdf5_file *f, ui
     if (!d->set.groups && first->place == HDF5_IN_ONE && !first->foreign) {
         struct hdf5_array all = *first;
         all.row_bytes = (size_t)f->count * all.item;
-        return hdf5_row(d->set.rows, v, &all, 0, stored);
+        return hdf5_row(d->set.rows, v, &all, 0, 0, stored);
     }
     for (int64_t i = 0; i < f->count && !why; i++) {
         const struct hdf5_array *a = hdf5_set_array(&d->set, f->first + i, d->label, &row);
-        why = a ? hdf5_row(d->set.rows, v, a, row, stored + (size_t)i * a->item) : "a sample has none";
+        why = a ? hdf5_row(d->set.rows, v, a, row, d->set.work, stored + (size_t)i * a->item) : "a sample has none";
     }
     return why;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "source/hdf5_dataset.h"
 #include "source/hdf5_group.h"
 #include "source/source.h"
@@ -169,14 +170,14 @@ static void use(const uint8_t *p, size_t n)
         return;
     hdf5_list(&v, v.root, &datasets, &groups, &others);
     for (uint32_t i = 0; i < datasets.names.n; i++) {
-        struct hdf5_rows *k = hdf5_rows_new(1 << 16); /* arrays are known to it by their address */
+        struct hdf5_rows *k = hdf5_rows_new(1 << 16, 1 << 16); /* arrays are known to it by their address */
         struct hdf5_array a;
         struct hdf5_odd odd;
         uint8_t row[4096];
         hdf5_describe(&v, hdf5_names_at(&datasets, i), false, &a, &odd);
         for (int64_t r = 0; !odd.why && a.ndim > 0 && r < a.shape[0] && r < 9 && a.row_bytes <= sizeof row; r++)
             if (a.chunks.chunk_bytes < 1 << 20)
-                hdf5_row(k, &v, &a, r, row);
+                hdf5_row(k, &v, &a, r, SIZE_MAX, row);
         hdf5_array_done(&a);
         hdf5_rows_free(k);
     }
@@ -273,8 +274,64 @@ static void many_threads(void)
     source_close(shared);
 }
 
+struct asked {
+    int times;
+    size_t most, limit;
+};
+
+static int allow(void *user, size_t bytes, stk_error *e)
+{
+    struct asked *a = user;
+    a->times++;
+    a->most = bytes > a->most ? bytes : a->most;
+    return bytes <= a->limit ? STK_OK : error_set(e, STK_EDATA, "decode", "needs more than there is");
+}
+
+/* Two rows of 4 MiB in a chunk that is packed. */
+static void chunks_count(void)
+{
+    enum { ROW = 4 << 20, CHUNK = 2 * ROW };
+    char path[5000];
+    snprintf(path, sizeof path, "hdf5:%s", seed("wide"));
+    static uint8_t row[ROW];
+    for (int kept = 0; kept < 2; kept++) {
+        const struct source_options o = {
+            .path = path, .cache_dir = "off", .threads = 2, .memory = kept ? 1 << 30 : 32 << 20};
+        struct asked a = {.limit = SIZE_MAX};
+        struct reading r = {.allow = allow, .user = &a};
+        struct source *s;
+        size_t held, most;
+        CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+        for (int64_t i = 0; i < 4; i++) {
+            CHECK_EQ(source_copy(s, &r, i, 0, row, &error), STK_OK);
+            CHECK(row[0] == 1 + i && row[ROW - 1] == 5 + i && row[1000] == 0);
+            source_memory(s, &held, &most);
+            CHECK(held <= most);
+        }
+        /* Twice a chunk: before it is unpacked, and when the row's length is known. The first was looked at by opening.
+         */
+        CHECK_EQ(a.times, 2 * (kept ? 1 : 4));
+        CHECK(a.most > 2 * CHUNK + ROW && a.most < 3 * CHUNK);
+        CHECK(kept ? most > 2 * CHUNK && held >= 2 * CHUNK : most <= 8 << 20);
+        a.limit = CHUNK;
+        source_copy(s, &r, 0, 0, row, &error); /* it may be kept */
+        if (!kept) {
+            CHECK_EQ(source_copy(s, &r, 0, 0, row, &error), STK_EDATA);
+            CHECK(strstr(error.text, "x: with its chunk of 8 MiB it needs more than there is") != NULL);
+        }
+        source_close(s);
+    }
+    const struct source_options o = {.path = path, .cache_dir = "off", .max_bytes = ROW};
+    struct reading r = {0};
+    struct source *s;
+    CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+    CHECK_EQ(source_copy(s, &r, 3, 0, row, &error), STK_EDATA);
+    CHECK(strstr(error.text, "its chunks have 8388608 bytes, more than the 4194304 that max_bytes allows") != NULL);
+    source_close(s);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(rows_of_old_files), T(rows_of_new_files), T(samples_that_are_groups), T(text_and_sequences), T(refusals),
-          T(cut_anywhere), T(bits_flipped), T(shrinks), T(many_threads))
+          T(cut_anywhere), T(bits_flipped), T(shrinks), T(many_threads), T(chunks_count))
 }
