@@ -194,6 +194,11 @@ typedef struct stk_source_hooks {
     size_t (*key)(void *user, int64_t sample, char *buf, size_t n);
     const char *kind;
     uint64_t fingerprint;
+    /* With cells, where going to and fro is dear: the first samples of blocks that are had as a whole, from 0 on,
+     * copied. Blocks then come in shuffled order, and in the row of samples that this makes each `window` of them is
+     * shuffled for itself. 0: all samples are shuffled. */
+    const int64_t *blocks;
+    int64_t n_blocks, window;
 } stk_source_hooks;
 
 /* Runs on every finished row, and may change it in place. With a result (dtype, ndim, shape) it makes

@@ -59,8 +59,9 @@ struct arrow {
     stk_column *about;
     struct chunk *chunks;
     int64_t n_chunks, count;
-    PyObject *load; /* NULL: all are there */
-    PyObject *kept; /* what names point into */
+    int64_t *starts, window; /* of the chunks; how many samples a shuffle moves about at a time, 0: all */
+    PyObject *load;          /* NULL: all are there */
+    PyObject *kept;          /* what names point into */
     const char *kind;
     uint64_t fingerprint, clock;
     size_t limit, held;
@@ -425,7 +426,10 @@ void arrow_hooks(struct hooks *h, stk_source_hooks *to)
                              .n_columns = t->n_columns,
                              .key = key,
                              .kind = t->kind,
-                             .fingerprint = t->fingerprint};
+                             .fingerprint = t->fingerprint,
+                             .blocks = t->starts,
+                             .n_blocks = t->window > 0 ? t->n_chunks : 0,
+                             .window = t->window};
 }
 
 int arrow_reader_init(struct arrow_reader *r, PyObject *table)
@@ -504,7 +508,7 @@ static int take_chunk(struct arrow *t, int64_t i, PyObject *spec)
     long long rows;
     if (!PyArg_ParseTuple(spec, "OLO", &name, &rows, &array))
         return -1;
-    c->first = t->count;
+    c->first = t->starts[i] = t->count;
     c->rows = rows;
     c->name = keep(t, name);
     t->count += rows;
@@ -520,7 +524,8 @@ static int fill_in(struct arrow *t, PyObject *columns, PyObject *chunks)
     t->about = calloc((size_t)t->n_columns + 1, sizeof *t->about);
     const int64_t n = PyTuple_Size(chunks);
     t->chunks = calloc((size_t)n + 1, sizeof *t->chunks);
-    if (!t->columns || !t->about || !t->chunks) {
+    t->starts = calloc((size_t)n + 1, sizeof *t->starts);
+    if (!t->columns || !t->about || !t->chunks || !t->starts) {
         PyErr_NoMemory();
         return -1;
     }
@@ -533,15 +538,15 @@ static int fill_in(struct arrow *t, PyObject *columns, PyObject *chunks)
     return 0;
 }
 
-/* Arrow(columns, chunks, load or None, limit, kind, fingerprint) */
+/* Arrow(columns, chunks, load or None, limit, kind, fingerprint, window) */
 static PyObject *new_table(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     (void)keywords;
     PyObject *columns, *chunks, *function, *kind;
-    long long limit;
+    long long limit, window;
     unsigned long long fingerprint;
-    if (!PyArg_ParseTuple(args, "O!O!OLOK", &PyTuple_Type, &columns, &PyTuple_Type, &chunks, &function, &limit, &kind,
-                          &fingerprint))
+    if (!PyArg_ParseTuple(args, "O!O!OLOKL", &PyTuple_Type, &columns, &PyTuple_Type, &chunks, &function, &limit, &kind,
+                          &fingerprint, &window))
         return NULL;
     struct arrow *t = (struct arrow *)PyType_GenericAlloc(type, 0);
     if (!t)
@@ -551,6 +556,7 @@ static PyObject *new_table(PyTypeObject *type, PyObject *args, PyObject *keyword
     t->kept = PyList_New(0);
     t->load = function == Py_None ? NULL : Py_NewRef(function);
     t->limit = (size_t)limit;
+    t->window = window;
     t->fingerprint = fingerprint;
     t->kind = t->kept ? keep(t, kind) : NULL;
     if (!t->kind || fill_in(t, columns, chunks)) {
@@ -568,6 +574,7 @@ static void dealloc(PyObject *self)
         if (t->chunks[i].array.release)
             t->chunks[i].array.release(&t->chunks[i].array);
     free(t->chunks);
+    free(t->starts);
     free(t->columns);
     free(t->about);
     pthread_mutex_destroy(&t->lock);

@@ -5,10 +5,10 @@
  *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"epoch":3,"position":640}
  *
  * position counts what was delivered over all ranks. The rest says what it is a position in: a state
- * of another data set, seed or order is refused with words on what differs. Four more are there only
+ * of another data set, seed or order is refused with words on what differs. Five more are there only
  * when they mean something: "length", of an epoch, with steps_per_epoch; "weights", their hash; "mix", that of the
- * shares, from which each source's own position follows; "sampled". An order that was given is not in the state: the
- * caller gives it again.
+ * shares, from which each source's own position follows; "window", where only windows are shuffled; "sampled". An order
+ * that was given is not in the state: the caller gives it again.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,8 +25,13 @@ static const int64_t EPOCH_MAX = (int64_t)1 << 53; /* as far as a double counts:
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
-    uint64_t length, weights, mix, sampled; /* 0: none */
+    uint64_t length, weights, mix, sampled, window; /* 0: none */
 };
+
+static uint64_t window_of(const struct order *o)
+{
+    return o->near.n > 0 && o->alias.n == 0 && !o->sampled ? (uint64_t)o->near.window : 0;
+}
 
 static void state_of(struct stk_loader *l, struct state *s)
 {
@@ -45,6 +50,7 @@ static void state_of(struct stk_loader *l, struct state *s)
         .weights = l->order.alias.hash,
         .mix = l->order.mix.hash,
         .sampled = l->order.sampled,
+        .window = window_of(&l->order),
     };
     pthread_mutex_unlock(&l->lock);
 }
@@ -58,7 +64,7 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
     }
     struct state s;
     state_of(l, &s);
-    char more[96] = "";
+    char more[128] = "";
     int used = 0;
     if (s.length)
         used += snprintf(more, sizeof more, ",\"length\":%" PRIu64, s.length);
@@ -66,6 +72,8 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
         used += snprintf(more + used, sizeof more - (size_t)used, ",\"weights\":\"%016" PRIx64 "\"", s.weights);
     if (s.mix)
         used += snprintf(more + used, sizeof more - (size_t)used, ",\"mix\":\"%016" PRIx64 "\"", s.mix);
+    if (s.window)
+        used += snprintf(more + used, sizeof more - (size_t)used, ",\"window\":%" PRIu64, s.window);
     if (s.sampled)
         snprintf(more + used, sizeof more - (size_t)used, ",\"sampled\":1");
     const int len =
@@ -121,7 +129,7 @@ static int parse(const char *text, struct state *s, stk_error *e)
         {"stoker", 10, &s->version},    {"data", 16, &s->data},       {"samples", 10, &s->samples},
         {"seed", 10, &s->seed},         {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch},
         {"position", 10, &s->position}, {"length", 10, &s->length},   {"weights", 16, &s->weights},
-        {"mix", 16, &s->mix},           {"sampled", 10, &s->sampled},
+        {"mix", 16, &s->mix},           {"sampled", 10, &s->sampled}, {"window", 10, &s->window},
     };
     const size_t always = 7;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -161,6 +169,12 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
                          "the order changed: seed %" PRIu64 ", shuffle %" PRIu64 " then; seed %" PRIu64
                          ", shuffle %" PRIu64 " now",
                          s->seed, s->shuffle, mine->seed, mine->shuffle);
+    if (s->window != mine->window)
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order changed: shuffled in windows of %" PRIu64 " samples then, of %" PRIu64
+                         " now (0: all at once); of tables that are larger than a quarter of memory the window follows "
+                         "memory and the fields that are read",
+                         s->window, mine->window);
     if (s->length != mine->length)
         return error_set(e, STK_ECHANGED, "state",
                          "the order changed: epochs of %" PRIu64 " samples by steps_per_epoch then, of %" PRIu64

@@ -192,10 +192,11 @@ static void explain_order(stk_loader *l, struct buf *b)
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l));
     if (l->order.near.n > 0)
-        buf_printf(b,
-                   "           packed shards: %lld of them in shuffled order, and in that row each window of %lld "
-                   "samples is shuffled for itself\n",
-                   (long long)l->order.near.n, (long long)l->order.near.window);
+        buf_printf(
+            b,
+            "           %lld blocks, each read as a whole, in shuffled order; in that row each window of %lld samples "
+            "is shuffled for itself\n",
+            (long long)l->order.near.n, (long long)l->order.near.window);
 }
 
 static void explain_source(stk_loader *l, struct buf *b)

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ class Chunk:
     name: str
     rows: int
     load: Callable[[list[str]], Any]  # a pyarrow.Table of these columns
+    size: Callable[[list[str]], int] = lambda _: 0  # bytes that they take in memory, about
 
 
 def _of_parquet(path: str) -> tuple[Any, Iterator[Chunk]]:
@@ -102,6 +104,12 @@ def _of_parquet(path: str) -> tuple[Any, Iterator[Chunk]]:
     file = pq.ParquetFile(path)
     about, schema = file.metadata, file.schema_arrow
     file.close()
+
+    paths = [about.schema.column(i).path for i in range(about.num_columns)]
+
+    def size(group: int, names: list[str]) -> int:
+        mine = [i for i, p in enumerate(paths) if any(p == n or p.startswith(f"{n}.") for n in names)]
+        return sum(about.row_group(group).column(i).total_uncompressed_size for i in mine)
 
     def load(group: int, names: list[str]) -> Any:
         with pq.ParquetFile(path, metadata=about) as reader:  # one for each call: threads share none
@@ -111,7 +119,7 @@ def _of_parquet(path: str) -> tuple[Any, Iterator[Chunk]]:
     def chunks() -> Iterator[Chunk]:
         for g in range(about.num_row_groups):
             if rows := about.row_group(g).num_rows:
-                yield Chunk(f"{path} row group {g}", rows, lambda names, g=g: load(g, names))  # type: ignore[misc]
+                yield Chunk(f"{path} row group {g}", rows, partial(load, g), partial(size, g))
 
     return schema, chunks()
 
@@ -137,7 +145,7 @@ def _of_ipc(path: str) -> tuple[Any, Iterator[Chunk]]:
             counts = [reader.get_batch(i).num_rows for i in range(n)]
         for i, rows in enumerate(counts):
             if rows:
-                yield Chunk(f"{path} batch {i}", rows, lambda names, i=i: load(i, names))  # type: ignore[misc]
+                yield Chunk(f"{path} batch {i}", rows, partial(load, i), lambda _: os.path.getsize(path) // n)
 
     return schema, chunks()
 
@@ -224,7 +232,18 @@ class Table:
         reader = Reader(self.chunks, [(n, self.plans[n]) for n in names])
         rows = [(c.name, c.rows, reader.array(i) if self.in_memory else None) for i, c in enumerate(self.chunks)]
         load = None if self.in_memory else reader
-        return _stoker.Arrow(columns, tuple(rows), load, limit or HELD, self.kind, self.fingerprint)
+        limit = limit or HELD
+        kind, window = self.kind, self._window(names, limit)
+        if window:
+            kind += f", more than {limit >> 20} MiB: shuffled in windows of {window}"
+        return _stoker.Arrow(columns, tuple(rows), load, limit, kind, self.fingerprint, window)
+
+    def _window(self, names: list[str], limit: int) -> int:
+        """How many samples are shuffled at a time, so that two windows and the ends of row groups are held; 0: all."""
+        if self.in_memory or len(self.chunks) == 1:
+            return 0
+        total = sum(c.size(names) for c in self.chunks)
+        return 0 if total <= limit else max(1, limit // 3 * len(self) // total)
 
 
 class Reader:

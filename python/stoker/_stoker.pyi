@@ -45,6 +45,7 @@ class Arrow:
         limit: int,
         kind: str,
         fingerprint: int,
+        window: int,
         /,
     ) -> Arrow: ...
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/field.h"
 #include "base/hash.h"
+#include "source/blocks.h"
 #include "source/columns.h"
 #include "source/io.h"
 #include "source/shard.h"
@@ -22,6 +23,7 @@ struct cells {
     int picture;           /* field; -1: none */
     int others[FIELD_MAX]; /* the same without the picture */
     int n_others;
+    struct blocks blocks;
 };
 
 static void close_cells(struct source *s)
@@ -29,6 +31,8 @@ static void close_cells(struct source *s)
     struct cells *c = s->state;
     if (c && c->hooks.close)
         c->hooks.close(c->hooks.user);
+    if (c)
+        blocks_done(&c->blocks);
     free(c);
     s->state = NULL;
 }
@@ -124,6 +128,11 @@ static uint64_t fingerprint(const struct source *s)
     return hash_mix(hash_bytes("cells", 5, c->hooks.fingerprint), (uint64_t)s->count);
 }
 
+static const struct blocks *blocks(const struct source *s)
+{
+    return &((const struct cells *)s->state)->blocks;
+}
+
 static const struct source_ops ops = {
     .close = close_cells,
     .path = key,
@@ -135,6 +144,7 @@ static const struct source_ops ops = {
     .fingerprint = fingerprint,
     .tally = shard_tally,
     .class_name = shard_class,
+    .blocks = blocks,
 };
 
 /* ------------------------------------------------------------------ opening */
@@ -164,6 +174,25 @@ static int bind(struct source *s, const struct source_options *o, stk_error *e)
     return rc;
 }
 
+/* Of the caller's blocks a copy, with the end. */
+static int take_blocks(struct blocks *b, const stk_source_hooks *h, int64_t count, stk_error *e)
+{
+    bool good = h->window > 0 && h->n_blocks <= count && h->blocks && h->blocks[0] == 0;
+    for (int64_t i = 1; good && i < h->n_blocks; i++)
+        good = h->blocks[i] > h->blocks[i - 1] && h->blocks[i] < count;
+    if (!good)
+        return error_set(e, STK_EUSAGE, "open", "blocks need a window, and first samples that begin with 0 and rise");
+    const size_t bytes = (size_t)h->n_blocks * sizeof *b->starts;
+    b->starts = malloc(bytes + sizeof *b->starts);
+    if (!b->starts)
+        return error_nomem(e, "open", bytes);
+    memcpy(b->starts, h->blocks, bytes);
+    b->starts[h->n_blocks] = count;
+    b->n = h->n_blocks;
+    b->window = h->window;
+    return STK_OK;
+}
+
 int shard_cells_open(struct source *s, const struct source_options *o, stk_error *e)
 {
     const stk_source_hooks *h = o->hooks;
@@ -172,13 +201,19 @@ int shard_cells_open(struct source *s, const struct source_options *o, stk_error
     const int64_t count = h->count(h->user);
     if (count <= 0)
         return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
-    const int rc = bind(s, o, e);
+    int rc = bind(s, o, e);
+    struct blocks near = {0};
+    if (rc == STK_OK && h->n_blocks > 0)
+        rc = take_blocks(&near, h, count, e);
     if (rc != STK_OK)
         return rc;
     struct cells *c = calloc(1, sizeof *c);
-    if (!c)
+    if (!c) {
+        blocks_done(&near);
         return error_nomem(e, "open", sizeof *c);
+    }
     c->hooks = *h;
+    c->blocks = near;
     c->picture = -1;
     for (int f = 0; f < s->n_fields; f++) {
         c->wanted[f] = s->fields[f].column;

@@ -158,6 +158,59 @@ def test_row_groups_beyond_the_limit_are_dropped(tmp_path):
     loader.close()
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """More than the row groups that a loader of 64 MiB keeps: 20 MiB, in groups of half a MiB."""
+    rows = np.random.default_rng(1).integers(0, 255, (5000, 4096), np.uint8)
+    table = pa.table({"v": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 4096), "i": list(range(5000))})
+    path = tmp_path_factory.mktemp("large") / "large.parquet"
+    pq.write_table(table, path, row_group_size=125)
+    return str(path)
+
+
+def loader_of_large(path, **options):
+    arguments = {"batch_size": 50, "shuffle": True, "seed": 3, "memory": "64MiB", "output": "numpy"}
+    return stoker.Loader(path, **{**arguments, **options})
+
+
+def test_a_table_beyond_memory_reads_each_row_group_once(large, monkeypatch):
+    loads: list[int] = []
+    load = stoker._arrow.Reader.__call__
+    monkeypatch.setattr(stoker._arrow.Reader, "__call__", lambda *a: loads.append(a[2]) or load(*a))
+    loader = loader_of_large(large)
+    assert "windows of" in loader.explain() and "40 blocks" in loader.explain()
+    order = [i for batch in loader for i in batch.i.tolist()]
+    assert sorted(order) == list(range(5000))
+    assert len(loads) <= 45
+    jumps = np.abs(np.diff(order))
+    assert np.median(jumps) > 500, "rows of many row groups are mixed"
+    assert order != [i for batch in loader for i in batch.i.tolist()]
+
+
+def test_a_table_beyond_memory_resumes(large):
+    loader = loader_of_large(large)
+    whole = []
+    for n, batch in enumerate(loader):
+        whole += batch.i.tolist()
+        if n == 30:
+            state, at = loader.state_dict(), len(whole)
+    other = loader_of_large(large, threads=1)
+    other.load_state_dict(state)
+    assert [i for batch in other for i in batch.i.tolist()] == whole[at:]
+    parts = [loader_of_large(large, batch_size=25, rank=rank, world_size=2) for rank in (0, 1)]
+    for part in parts:
+        part.load_state_dict(state)
+    together = [i for both in zip(*parts, strict=True) for batch in both for i in batch.i.tolist()]
+    assert together == whole[at:]
+    with pytest.raises(stoker.UsageError, match="windows of"):
+        loader_of_large(large, memory="256MiB").load_state_dict(state)
+
+
+def test_columns_that_fit_are_shuffled_as_a_whole(large):
+    assert "windows of" not in loader_of_large(large, fields=("i",)).explain()
+    assert "windows of" not in loader_of_large(large, memory="256MiB").explain()
+
+
 def test_nulls(tmp_path):
     path = str(tmp_path / "n.parquet")
     pq.write_table(pa.table({"x": [1, None, 3], "t": ["a", None, "c"]}), path)

@@ -170,7 +170,84 @@ static void refused(void)
     CHECK_EQ(m.closed, 2);
 }
 
+static void order_of(const stk_options *o, int64_t *to, char *state, size_t n)
+{
+    stk_loader *l;
+    stk_error e;
+    stk_batch *b;
+    CHECK_EQ(stk_open(&l, o, &e), STK_OK);
+    for (int64_t at = 0; stk_next(l, &b, &e) == STK_OK; stk_release(b))
+        for (int64_t i = 0; i < stk_samples(b); i++)
+            to[at++] = ((const int64_t *)stk_field(b, "index")->data)[i];
+    stk_state_get(l, state, n);
+    stk_close(l);
+}
+
+/* Blocks of five: they come as a whole, one after the other, and each window of five is one of them. */
+static void blocks_stay_together(void)
+{
+    static const int64_t fives[] = {0, 5, 10, 15};
+    struct mine m = make();
+    stk_source_hooks h = hooks_of(&m);
+    h.blocks = fives;
+    h.n_blocks = 4;
+    h.window = 5;
+    const stk_options o = {.hooks = &h, .batch_size = 4, .threads = 2, .shuffle = 1, .seed = 3};
+    int64_t order[ROWS];
+    char state[512];
+    order_of(&o, order, state, sizeof state);
+    int seen[ROWS] = {0}, moved = 0;
+    for (int i = 0; i < ROWS; i++) {
+        seen[order[i]]++;
+        moved += order[i] % 5 != i % 5;
+        CHECK_EQ(order[i] / 5, order[i / 5 * 5] / 5);
+    }
+    for (int i = 0; i < ROWS; i++)
+        CHECK_EQ(seen[i], 1);
+    CHECK(moved > 0);
+    CHECK(strstr(state, "\"window\":5"));
+}
+
+static void states_of_other_windows_are_refused(void)
+{
+    static const int64_t tens[] = {0, 10};
+    struct mine m = make();
+    stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {.hooks = &h, .batch_size = 4, .threads = 1, .shuffle = 1};
+    int64_t order[ROWS];
+    char state[512];
+    stk_loader *l;
+    stk_error e;
+    order_of(&o, order, state, sizeof state);
+    CHECK(!strstr(state, "window"));
+    h.blocks = tens;
+    h.n_blocks = 2;
+    h.window = 7;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_state_set(l, state, &e), STK_ECHANGED);
+    CHECK(strstr(e.text, "windows of 0 samples then, of 7 now"));
+    stk_close(l);
+}
+
+static void wrong_blocks_are_refused(void)
+{
+    static const int64_t wrong[][2] = {{1, 5}, {0, 0}, {0, ROWS}, {0, -1}};
+    struct mine m = make();
+    stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {.hooks = &h, .threads = 1};
+    stk_loader *l;
+    stk_error e;
+    h.n_blocks = 2;
+    h.window = 1;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        h.blocks = wrong[i];
+        CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+        CHECK(strstr(e.text, "begin with 0 and rise"));
+    }
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(columns_become_fields), T(fields_choose), T(failures_are_bad_samples), T(refused))
+    TESTS(T(columns_become_fields), T(fields_choose), T(failures_are_bad_samples), T(refused), T(blocks_stay_together),
+          T(states_of_other_windows_are_refused), T(wrong_blocks_are_refused))
 }
