@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "args.h"
 #include "json.h"
@@ -26,6 +27,17 @@ static void tell_json(const struct args *a, const stk_overview *v, const char *f
     json_close(&j, '}');
 }
 
+/* What was gone through: the names of a folder, the lines of a list, else the bytes of shards. */
+static struct out_text pace_of(const stk_overview *v)
+{
+    const int64_t samples = (int64_t)((double)v->samples / v->index_s);
+    if (strncmp(v->kind, "folder", 6) == 0)
+        return out_some(samples, "file", "files");
+    if (strncmp(v->kind, "list", 4) == 0)
+        return out_some(samples, "line", "lines");
+    return out_bytes((int64_t)((double)v->bytes / v->index_s));
+}
+
 static void tell(const struct args *a, const stk_overview *v, const char *fields)
 {
     out_name(stdout, a->operand);
@@ -42,7 +54,7 @@ static void tell(const struct args *a, const stk_overview *v, const char *fields
     printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "found again in " : "made in ",
            out_seconds(v->index_s).s);
     if (!v->index_cached && v->index_s > 0)
-        printf(" (%s a second)", out_bytes((int64_t)((double)v->bytes / v->index_s)).s);
+        printf(" (%s a second)", pace_of(v).s);
     putchar('\n');
 }
 
