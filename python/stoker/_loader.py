@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
-from ._arguments import sample_numbers
 from ._batch import Form, Raw
-from ._errors import DataError, Error, UsageError, make, usage
+from ._errors import DataError, Error, make, usage
 from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
 from ._mix import mixed, mixture
 from ._nearest import ELSEWHERE, hint
 from ._rows import Caller, IterableFill
-from ._setup import check_order, engine_options, row_op
+from ._samplers import order_of_batches, order_of_samples
+from ._setup import check_order, engine_options, open_engine
 from ._stats import Stats, stats_of
 from ._types import whole
 
@@ -168,30 +168,6 @@ class Loader:
     def _engine_options(self) -> dict[str, Any]:
         return engine_options(self._arguments, self._given, self._transform, self._ranks)
 
-    def _texts(self) -> list[str | None]:
-        """Of fields, for the engine. Those of arrays and of samples that Python makes are chosen here."""
-        plain = self._given.fill or ("arrays" in self._given.options and not isinstance(self._arguments["fields"], str))
-        return [None] if plain else texts(self._wanted)
-
-    def _opened(self, options: dict[str, Any]) -> _stoker.Loader:
-        """With the first text of fields whose columns there are."""
-        choices = self._texts()
-        if self._given.table is not None:
-            names = {n for w in self._wanted or () if not w.own for n in (w.name, w.column)}
-            limit = options["memory"] and options["memory"] // 4
-            self._given.table.check(w for w in self._wanted or () if not w.own)
-            options["arrow"] = self._given.table.opened(names or None, limit)
-        for n, text in enumerate(choices, 1):
-            options["fields"] = text
-            try:
-                if self._transform.functions and not self._given.fill:
-                    options["op"] = row_op(options, self._transform, self._output)
-                return _stoker.Loader(options)
-            except UsageError as error:
-                if n == len(choices) or "there is no column" not in str(error):
-                    raise
-        raise AssertionError  # there is at least one
-
     def _form_of(self, handle: _stoker.Loader) -> Form:
         a = self._arguments
         return Form(
@@ -209,7 +185,9 @@ class Loader:
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
         try:
-            handle = self._opened(options)
+            plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
+            choices = [None] if plain else texts(self._wanted)  # those of plain ones are chosen in Python
+            handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output)
         except Error:
             raise
         except (TypeError, ValueError) as error:  # a text that no text of C's can be
@@ -326,20 +304,11 @@ class Loader:
     def _give_order(self, epoch: int) -> None:
         sampler: Any = self.batch_sampler if self.sampler is None else self.sampler
         self._tell_epoch(sampler, epoch)
-        if self.batch_sampler is None:
-            samples = sample_numbers("the sampler", sampler)
-            self._engine.set_order(epoch, samples, None)
-        else:
-            batches = [sample_numbers("the batch_sampler", b if isinstance(b, Iterable) else [b]) for b in sampler]
-            sizes = [len(b) for b in batches]
-            if 0 in sizes:
-                raise usage(f"batch {sizes.index(0)} of the batch_sampler is empty")
-            if max(sizes, default=1) > self._options["batch_size"]:
-                self._reopen(self._ranks, max(sizes))
-            samples = np.concatenate(batches) if batches else np.zeros(0, np.int64)
-            starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if batches else np.zeros(0, np.int64)
-            self._engine.set_order(epoch, samples, starts)
-        self._ordered, self._order = epoch, samples
+        order = order_of_samples(sampler) if self.batch_sampler is None else order_of_batches(sampler)
+        if order.largest > self._options["batch_size"]:
+            self._reopen(self._ranks, order.largest)
+        self._engine.set_order(epoch, order.samples, order.starts)
+        self._ordered, self._order = epoch, order.samples
 
     def _tell_epoch(self, sampler: Any, epoch: int) -> None:
         inner = getattr(sampler, "sampler", sampler)

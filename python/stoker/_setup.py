@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _stoker
 from ._arguments import check_types, weights_of
-from ._errors import Error, usage
+from ._errors import Error, UsageError, usage
+from ._fields import Wanted
 from ._input import Given, Transform
 from ._nearest import hint
 from ._ranks import Ranks
@@ -126,7 +128,7 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
         handle.close()
 
 
-def row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
+def _row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
     """Functions of the user's on rows, and the form of what they make."""
     dtype, shape, picture = _first_picture(options)
     op = RowOp(transform.functions, dtype, shape, output == "torch")
@@ -136,3 +138,29 @@ def row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[
         raise
     except Exception as error:
         raise failed_first(transform.functions, error) from error
+
+
+def open_engine(
+    options: dict[str, Any],
+    choices: Sequence[str | None],
+    wanted: Sequence[Wanted] | None,
+    given: Given,
+    transform: Transform,
+    output: str,
+) -> _stoker.Loader:
+    """With the first text of fields whose columns there are; options keep what it was opened with."""
+    if given.table is not None:
+        columns = [w for w in wanted or () if not w.own]
+        names = {n for w in columns for n in (w.name, w.column)}
+        given.table.check(columns)
+        options["arrow"] = given.table.opened(names or None, options["memory"] and options["memory"] // 4)
+    for n, text in enumerate(choices, 1):
+        options["fields"] = text
+        try:
+            if transform.functions and not given.fill:
+                options["op"] = _row_op(options, transform, output)
+            return _stoker.Loader(options)
+        except UsageError as error:
+            if n == len(choices) or "there is no column" not in str(error):
+                raise
+    raise AssertionError  # there is at least one
