@@ -37,6 +37,13 @@ static struct number load_u64(const uint8_t *p)
     return (struct number){.whole = true, .big = v > INT64_MAX, .i = (int64_t)v, .d = (double)v};
 }
 
+/* 3.0 is a whole number, too. */
+static struct number of_double(double d)
+{
+    const bool whole = d > -0x1p63 && d < 0x1p63 && (double)(int64_t)d == d;
+    return (struct number){.whole = whole, .i = whole ? (int64_t)d : 0, .d = d};
+}
+
 static struct number load(stk_dtype t, const uint8_t *p)
 {
     float f;
@@ -58,10 +65,10 @@ static struct number load(stk_dtype t, const uint8_t *p)
         return load_u64(p);
     case STK_FLOAT32:
         memcpy(&f, p, sizeof f);
-        return (struct number){.d = (double)f};
+        return of_double((double)f);
     case STK_FLOAT64:
         memcpy(&d, p, sizeof d);
-        return (struct number){.d = d};
+        return of_double(d);
     default: /* uint8, bool */
         return (struct number){.whole = true, .i = *p, .d = *p};
     }
@@ -286,9 +293,9 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
     int rc = numbers_of(f, c, &n, e);
     const int64_t want = (int64_t)(f->bytes / dtype_bytes(f->dtype));
     if (rc == STK_OK && (n.count != want || !all_dims_match(f, &n)))
-        rc =
-            error_set(e, STK_EDATA, "read", "%s has %lld numbers, not the %lld of its shape; %s:%s(*) takes any number",
-                      f->name, (long long)n.count, (long long)want, f->name, dtype_name(f->dtype));
+        rc = error_set(e, STK_EDATA, "read",
+                       "%s has %lld number%s, not the %lld of its shape; %s:%s(*) takes any number", f->name,
+                       (long long)n.count, n.count == 1 ? "" : "s", (long long)want, f->name, dtype_name(f->dtype));
     if (rc == STK_OK)
         rc = cast(n.at, n.dtype, (size_t)n.count, to, f->dtype, f->name, e);
     free(n.made);

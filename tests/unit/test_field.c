@@ -64,6 +64,15 @@ static void casts(void)
     int8_t i[4];
     CHECK_EQ(field_store(&small, &c, i, &error), STK_EDATA);
     CHECK(strstr(error.text, "255, which int8 cannot hold") != NULL);
+    const float reals[] = {-3, 0, 1.5f};
+    struct cell r = {.bytes = (const uint8_t *)reals, .n = 12, .dtype = STK_FLOAT32, .ndim = 1, .shape = {3}};
+    CHECK_EQ(field_store(&small, &r, i, &error), STK_EDATA);
+    CHECK(strstr(error.text, "1.5, which int8 cannot hold") != NULL);
+    r.n = 8;
+    r.shape[0] = 2;
+    const struct field two = tensor(STK_INT8, 1, 2);
+    CHECK_EQ(field_store(&two, &r, i, &error), STK_OK);
+    CHECK(i[0] == -3 && i[1] == 0);
     float more[4];
     CHECK_EQ(field_store(&four, &c, more, &error), STK_EDATA);
     CHECK(strstr(error.text, "3 numbers, not the 4") != NULL);
