@@ -109,6 +109,9 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
     case ARGS_TEXT:
         *(const char **)slot(a, o) = text;
         return 0;
+    case ARGS_FIELDS:
+        a->fields[a->n_fields++] = *(const char **)slot(a, o) = text;
+        return 0;
     case ARGS_WORD:
         word = find_word(o->words, text);
         if (!word || word->later)
@@ -233,6 +236,7 @@ void args_show(const struct args *a, const struct args_option *o, char *buf, siz
         snprintf(buf, n, "%.9f", *(const double *)at);
         break;
     case ARGS_TEXT:
+    case ARGS_FIELDS:
         text = *(const char *const *)at;
         snprintf(buf, n, "%s", text ? text : "");
         break;
@@ -405,6 +409,23 @@ static int take_sources(struct args *a)
     return a->joined ? END_GOOD : END_MACHINE;
 }
 
+/* Once for all sources, or once for each. */
+static int take_fields(struct args *a)
+{
+    if (a->n_fields < 2)
+        return END_GOOD;
+    if (a->n_fields != a->n_sources) {
+        out_say(a->command->name,
+                "--fields is given %d times, and there %s %d source%s; once is for all, else it is "
+                "once for each, in their order",
+                a->n_fields, a->n_sources == 1 ? "is" : "are", a->n_sources, a->n_sources == 1 ? "" : "s");
+        return END_USAGE;
+    }
+    a->o.fields = NULL;
+    a->o.source_fields = a->fields;
+    return END_GOOD;
+}
+
 /* Of a command that needs both. */
 static int check_second(const struct args *a)
 {
@@ -438,7 +459,8 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
 {
     *a = (struct args){.command = c};
     a->sources = calloc((size_t)argc + 1, sizeof *a->sources);
-    if (!a->sources)
+    a->fields = calloc((size_t)argc + 1, sizeof *a->fields);
+    if (!a->sources || !a->fields)
         return END_MACHINE;
     if (c->defaults)
         c->defaults(a);
@@ -460,6 +482,8 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
     }
     if (take_sources(a))
         return END_MACHINE;
+    if (take_fields(a))
+        return END_USAGE;
     if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
         a->o.max_bad = -1; /* none; zero would be the default */
     return check_operand(a);
@@ -470,10 +494,11 @@ void args_done(struct args *a)
     free(a->class_text);
     free(a->class_names);
     free(a->sources);
+    free(a->fields);
     free(a->joined);
     free(a->mix);
     a->class_text = NULL;
-    a->class_names = a->sources = NULL;
+    a->class_names = a->sources = a->fields = NULL;
     a->joined = NULL;
     a->mix = NULL;
 }

@@ -52,6 +52,8 @@ struct args {
     const char **class_names;
     const char **sources; /* all operands, when they are SRC */
     int n_sources;
+    const char **fields; /* as often as they were given */
+    int n_fields;
     char *joined; /* their names in one text, when there are several: `operand` then */
     double *mix;
     unsigned char given[96]; /* the option's row in the table was typed */
@@ -66,6 +68,7 @@ enum args_kind {
     ARGS_SIZE,    /* int64_t of bytes: 512M, 2GiB */
     ARGS_SHARE,   /* double: 0.05 or 5% */
     ARGS_TEXT,    /* const char * */
+    ARGS_FIELDS,  /* the same; as often as there are sources: one for each */
     ARGS_WORD,    /* one of words: int or an enum */
     ARGS_GRID,    /* 8x5: int columns, int rows */
     ARGS_CLASSES, /* a,b,c or @FILE */

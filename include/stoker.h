@@ -270,7 +270,7 @@ typedef struct stk_options {
     int64_t steps_per_epoch; /* an epoch has so many batches; without weights the samples come pass after pass */
     int sampled;             /* epochs are what stk_set_order says; neither shuffled nor split by rank */
 
-    const char *const *sources; /* several of what `source` is one of, joined; all with labels or all without */
+    const char *const *sources; /* several of what `source` is one of, of any kinds, joined: fields that all have */
     int n_sources;
 
     /* What is kept from the first epoch for the later ones: in memory, or in cache_dir when that is given. Rows that
@@ -292,6 +292,9 @@ typedef struct stk_options {
     const int64_t *mix_counts; /* how many samples are of each, one after the other, when not as in `sources`; copied */
     /* Writes the index of shards beside them, too, where every later opening finds it, also of a copy. */
     int index_beside;
+    /* As `fields`, of `source` alone, or one for each of `sources` (NULL: as it is): what its columns are called, so
+     * that sources of other names go together. `fields` then chooses of these. */
+    const char *const *source_fields;
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */

@@ -94,7 +94,7 @@ struct options {
     Py_buffer *views; /* arrays, subset, weights */
     int n_views;
     stk_array *arrays;
-    const char **classes, **sources;
+    const char **classes, **sources, **source_fields;
     struct hooks hooks;
 };
 

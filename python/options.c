@@ -97,8 +97,8 @@ static int take_names(struct options *to, PyObject *list, const char ***out, int
     if (*n < 0 || !*out)
         return -1;
     for (int i = 0; i < *n; i++) {
-        (*out)[i] = keep_text(to, PyList_GetItem(list, i));
-        if (!(*out)[i])
+        PyObject *name = PyList_GetItem(list, i);
+        if (name != Py_None && !((*out)[i] = keep_text(to, name)))
             return -1;
     }
     return 0;
@@ -185,9 +185,12 @@ static int take_rest(struct options *to, PyObject *dict)
 {
     stk_options *o = &to->o;
     PyObject *value;
+    int n;
     if ((value = PyDict_GetItemString(dict, "classes")) && take_names(to, value, &to->classes, &o->n_classes))
         return -1;
     if ((value = PyDict_GetItemString(dict, "sources")) && take_names(to, value, &to->sources, &o->n_sources))
+        return -1;
+    if ((value = PyDict_GetItemString(dict, "source_fields")) && take_names(to, value, &to->source_fields, &n))
         return -1;
     if ((value = PyDict_GetItemString(dict, "subset")) && !(o->subset = take_numbers(to, value, &o->n_subset)))
         return -1;
@@ -208,6 +211,7 @@ static int take_rest(struct options *to, PyObject *dict)
         return -1;
     o->classes = to->classes;
     o->sources = to->sources;
+    o->source_fields = to->source_fields;
     o->hooks = to->hooks.fill || to->hooks.arrow.table ? &to->hooks.source : NULL;
     o->op = to->hooks.op ? &to->hooks.on_row : NULL;
     return 0;
@@ -235,6 +239,7 @@ void options_done(struct options *o)
     free(o->arrays);
     free((void *)o->classes);
     free((void *)o->sources);
+    free((void *)o->source_fields);
     Py_CLEAR(o->kept);
     Py_CLEAR(o->hooks.fill);
     Py_CLEAR(o->hooks.op);

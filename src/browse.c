@@ -122,6 +122,38 @@ static int decode_whole(struct desk *d, const struct decode_limits *limits, stru
                          e);
 }
 
+static int find_picture(const struct source *s, int64_t sample)
+{
+    for (int f = 0; f < source_n_fields(s); f++)
+        if (source_field_at(s, sample, f)->what == STK_IMAGE)
+            return f;
+    return -1;
+}
+
+static int read_encoded(const struct stk_source *s, struct desk *d, int64_t sample, struct image *image, stk_error *e)
+{
+    const struct decode_limits limits = options_limits(&s->options);
+    const int rc = desk_read(d, s->source, sample, e);
+    return rc == STK_OK ? decode_whole(d, &limits, image, e) : rc;
+}
+
+/* Pixels as they are stored. */
+static int read_pixels(const struct stk_source *s, struct desk *d, int64_t sample, int f, struct image *image,
+                       stk_error *e)
+{
+    const struct field *of = source_field_at(s->source, sample, f);
+    const int rc = desk_reserve(d, arena_cost(of->bytes), 0, e);
+    if (rc != STK_OK)
+        return rc;
+    *image = (struct image){.px = arena_alloc(&d->arena, of->bytes),
+                            .stride = (size_t)of->shape[1] * (size_t)of->shape[2],
+                            .w = (int32_t)of->shape[1],
+                            .h = (int32_t)of->shape[0],
+                            .channels = (int)of->shape[2]};
+    d->reading.label = source_label(s->source, sample);
+    return source_copy(s->source, &d->reading, sample, f, image->px, e);
+}
+
 int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
                        stk_error *e)
 {
@@ -129,16 +161,15 @@ int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *wid
     if (!has(s, sample))
         return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
                          (long long)source_count(s->source));
-    if (source_field(s->source, 0)->kind != FIELD_ENCODED)
-        return error_set(e, STK_EUSAGE, "read", "this source has no encoded pictures");
-    const struct decode_limits limits = options_limits(&s->options);
+    const int f = find_picture(s->source, sample);
+    if (f < 0)
+        return error_set(e, STK_EUSAGE, "read", "this source has no pictures");
+    const bool encoded = source_field_at(s->source, sample, f)->kind == FIELD_ENCODED;
     struct desk d;
     struct image image;
     int rc = desk_init(&d, 0, NULL, true, s->options.cpu, e);
     if (rc == STK_OK)
-        rc = desk_read(&d, s->source, sample, e);
-    if (rc == STK_OK)
-        rc = decode_whole(&d, &limits, &image, e);
+        rc = encoded ? read_encoded(s, &d, sample, &image, e) : read_pixels(s, &d, sample, f, &image, e);
     if (rc == STK_OK)
         rc = copy_out(&image, pixels, e);
     if (rc == STK_OK) {

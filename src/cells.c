@@ -51,7 +51,7 @@ static bool is_read(const struct field *f)
 /* A field that the source copies. */
 static int copied(struct telling *t, int f, stk_cell *c, void **own, stk_error *e)
 {
-    const struct field *of = source_field(t->source, f);
+    const struct field *of = source_field_at(t->source, t->sample, f);
     *own = malloc(of->bytes + IMAGE_SLACK);
     if (!*own)
         return error_nomem(e, "read", of->bytes);
@@ -62,7 +62,7 @@ static int copied(struct telling *t, int f, stk_cell *c, void **own, stk_error *
 
 static int tell(struct telling *t, int f, int *stopped, stk_error *e)
 {
-    const struct field *of = source_field(t->source, f);
+    const struct field *of = source_field_at(t->source, t->sample, f);
     const struct cell *cell = &t->reading.cells[f];
     void *own = NULL;
     int rc = STK_OK;
@@ -98,7 +98,7 @@ int stk_source_cells(stk_source *s, int64_t sample,
         return error_set(e, STK_EUSAGE, "read", "a source that fills rows has nothing stored");
     t.reading.label = source_label(s->source, sample);
     for (int f = 0; f < n; f++)
-        read |= is_read(source_field(s->source, f));
+        read |= is_read(source_field_at(s->source, sample, f));
     if (read)
         rc = source_read(s->source, &t.reading, sample, e);
     for (int f = 0; f < n && rc == STK_OK && !stopped; f++)

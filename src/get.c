@@ -124,7 +124,7 @@ static int picture_size(struct stk_loader *l, struct worker *w, int64_t sample, 
     *wide = *high = 0;
     if (l->picture < 0)
         return STK_OK;
-    const struct field *f = source_field(l->source, l->picture);
+    const struct field *f = source_field_at(l->source, sample, l->picture);
     if (f->kind == FIELD_PIXELS) {
         *high = (int32_t)f->shape[0];
         *wide = (int32_t)f->shape[1];

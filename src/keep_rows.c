@@ -44,7 +44,7 @@ bool keep_near(const struct stk_loader *l, int64_t sample)
 
 bool keep_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
 {
-    const uint8_t *kept = find(l, sample);
+    const uint8_t *kept = l->keep.row_bytes > 0 ? find(l, sample) : NULL;
     if (kept)
         memcpy(px, kept, l->keep.row_bytes);
     return kept != NULL;
@@ -52,7 +52,8 @@ bool keep_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
 
 void keep_put_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px)
 {
-    cache_put(l->keep.cache, sample, 0, px, l->keep.row_bytes);
+    if (l->keep.row_bytes > 0) /* not where others of the pictures are encoded */
+        cache_put(l->keep.cache, sample, 0, px, l->keep.row_bytes);
 }
 
 bool keep_take_fields(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row)

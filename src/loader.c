@@ -101,7 +101,7 @@ static int make_encoded(struct stk_loader *l, struct worker *w, const struct dra
 /* Pixels in memory take the same path from the draw on. */
 static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
-    const struct field *f = source_field(l->source, l->picture);
+    const struct field *f = source_field_at(l->source, (int64_t)d->sample, l->picture);
     const int32_t h = (int32_t)f->shape[0], wide = (int32_t)f->shape[1], channels = (int32_t)f->shape[2];
     const size_t n = (size_t)h * (size_t)wide;
     struct job job;
@@ -196,16 +196,20 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
 {
-    const struct field *field = source_field(l->source, f);
+    const struct field *field = source_field_at(l->source, sample, f);
     struct reading *r = &w->desk.reading;
     if (field->kind == FIELD_RAGGED)
         return field_piece(field, &r->cells[f], batch_piece(b, f, row), e);
     if (field->column >= 0)
         return field_store(field, &r->cells[f], batch_row(b, f, row), e);
-    if (f != l->label)
+    if (!field->label)
         return source_copy(l->source, r, sample, f, batch_row(b, f, row), e);
-    put_i64(b, f, row, r->label);
-    return STK_OK;
+    if (field->dtype == STK_INT64) {
+        put_i64(b, f, row, r->label);
+        return STK_OK;
+    }
+    const struct cell label = {.bytes = (const uint8_t *)&r->label, .n = sizeof r->label, .dtype = STK_INT64};
+    return field_store(field, &label, batch_row(b, f, row), e);
 }
 
 static int make_fields(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
@@ -218,10 +222,11 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->picture >= 0) {
         uint8_t *to = w->made ? w->made : batch_row(b, l->picture, row);
-        const bool encoded = source_field(l->source, l->picture)->kind == FIELD_ENCODED;
+        const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->picture)->kind == FIELD_ENCODED;
         rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
     }
-    if (rc == STK_OK && l->reads && !desk->all_read) /* the picture came from a cache, or there is none */
+    if (rc == STK_OK && l->reads && !desk->all_read &&
+        source_reads_at(l->source, (int64_t)d->sample)) /* the picture came from a cache, or there is none */
         rc = desk_read_rest(desk, l->source, (int64_t)d->sample, e);
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
         if (f != l->picture)

@@ -62,10 +62,10 @@ struct stk_loader {
     int64_t made_shape[FIELD_DIMS];
     size_t made_bytes; /* 0: nothing */
     size_t batch_bytes;
-    size_t unpacked_most;                       /* what the source may hold of memory */
-    pthread_mutex_t getting;                    /* held by whoever uses the last worker, which has no thread */
-    int picture, label, index, position, valid; /* numbers of these fields; -1: none */
-    bool reads;                                 /* there are fields that are read besides the picture */
+    size_t unpacked_most;                /* what the source may hold of memory */
+    pthread_mutex_t getting;             /* held by whoever uses the last worker, which has no thread */
+    int picture, index, position, valid; /* numbers of these fields; -1: none */
+    bool reads;                          /* there are fields that are read besides the picture */
 
     /* Of what was delivered, under lock. */
     pthread_mutex_t lock;

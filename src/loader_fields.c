@@ -72,18 +72,24 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
     return STK_OK;
 }
 
-/* The plan is of one picture; a source without one has no ops. */
-static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
+/* A source without a picture has no ops; where fields leave it out there is nothing for them to do. */
+static int lay_none(const struct stk_loader *l, stk_error *e)
 {
-    const stk_options *o = &l->options;
-    if (!f && l->op.result)
-        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and this source has none");
-    if (!f && o->ops && o->ops[0])
+    const bool left_out = source_pictured(l->source);
+    if (l->op.result)
+        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and %s",
+                         left_out ? "fields leave the picture out" : "this source has none");
+    if (l->options.ops && l->options.ops[0] && !left_out)
         return error_set(e, STK_EUSAGE, "open",
                          "ops work on pictures, and this source has none; an array of pictures is of uint8, samples x "
                          "rows x columns x 3");
-    if (!f)
-        return STK_OK;
+    return STK_OK;
+}
+
+/* The plan is of one picture. */
+static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
+{
+    const stk_options *o = &l->options;
     struct plan_options p = {
         .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
     if (f->kind == FIELD_PIXELS) {
@@ -102,16 +108,14 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
     *n = source_n_fields(l->source);
     if (*n + OWN_FIELDS > FIELD_MAX)
         return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
-    l->picture = l->label = -1;
+    l->picture = -1;
     l->reads = source_reads(l->source);
     for (int i = 0; i < *n; i++) {
         fields[i] = *source_field(l->source, i);
         if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
             l->picture = i;
-        else if (fields[i].label)
-            l->label = i;
     }
-    const int rc = lay_picture(l, l->picture >= 0 ? &fields[l->picture] : NULL, e);
+    const int rc = l->picture >= 0 ? lay_picture(l, &fields[l->picture], e) : lay_none(l, e);
     if (rc != STK_OK)
         return rc;
     l->index = *n;

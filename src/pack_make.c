@@ -123,17 +123,19 @@ static bool is_label(const struct field *f)
            (f->column < 0 && f->kind == FIELD_TENSOR && f->what == STK_INT && strcmp(f->name, "label") == 0);
 }
 
-static bool is_read(const struct source *s)
+static bool is_read(const struct source *s, int64_t sample)
 {
-    for (int f = 0; f < source_n_fields(s); f++)
-        if (source_field(s, f)->kind == FIELD_ENCODED || source_field(s, f)->column >= 0)
+    for (int f = 0; f < source_n_fields(s); f++) {
+        const struct field *of = source_field_at(s, sample, f);
+        if (of->kind == FIELD_ENCODED || of->column >= 0)
             return true;
+    }
     return false;
 }
 
 static int make_field(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
-    const struct field *of = source_field(p->source, f);
+    const struct field *of = source_field_at(p->source, out->sample, f);
     if (of->kind == FIELD_ENCODED)
         return packer_picture(p, d, out, e);
     if (of->kind == FIELD_PIXELS)
@@ -152,7 +154,7 @@ int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed 
     out->bytes.len = 0;
     int rc = STK_OK;
     d->reading.label = source_label(p->source, sample);
-    if (is_read(p->source))
+    if (is_read(p->source, sample))
         rc = desk_read(d, p->source, sample, e);
     out->label = d->reading.label;
     for (int f = 0; f < source_n_fields(p->source) && rc == STK_OK; f++)

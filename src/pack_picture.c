@@ -283,7 +283,7 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
 /* Pixels in memory, as 3 channels, in the arena. */
 static int copy_pixels(struct packer *p, struct desk *d, int f, int64_t sample, uint8_t *px, stk_error *e)
 {
-    const struct field *of = source_field(p->source, f);
+    const struct field *of = source_field_at(p->source, sample, f);
     const int rc = source_copy(p->source, &d->reading, sample, f, px, e);
     if (rc == STK_OK && of->shape[2] == 1)
         for (size_t i = of->bytes; i-- > 0;)
@@ -294,7 +294,7 @@ static int copy_pixels(struct packer *p, struct desk *d, int f, int64_t sample, 
 static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan *plan, const struct job *j,
                       struct packed *out, stk_error *e)
 {
-    const struct field *of = source_field(p->source, f);
+    const struct field *of = source_field_at(p->source, out->sample, f);
     const size_t stride = (size_t)of->shape[1] * 3, n = size_mul(stride, (size_t)of->shape[0]);
     const size_t made = size_mul(size_mul((size_t)j->w, (size_t)j->h), 3), run = plan_scratch(plan, j);
     int rc = desk_reserve(d, size_add(size_add(arena_cost(n), arena_cost(made)), run), 0, e);
@@ -314,7 +314,7 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
 
 int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
-    const struct field *of = source_field(p->source, f);
+    const struct field *of = source_field_at(p->source, out->sample, f);
     struct plan *plan = NULL;
     struct job j;
     int rc = draw_for(p, (int32_t)of->shape[1], (int32_t)of->shape[0], &plan, &j, e);

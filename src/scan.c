@@ -69,12 +69,11 @@ static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, st
 static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
 {
     struct piece *scratch = &s->scratch[d->reading.thread];
-    const bool reads = source_reads(s->source);
-    int rc = reads && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
+    int rc = source_reads_at(s->source, i) && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
     for (int f = 0; f < source_n_fields(s->source) && rc == STK_OK; f++) {
-        const struct field *field = source_field(s->source, f);
+        const struct field *field = source_field_at(s->source, i, f);
         const struct cell *c = &d->reading.cells[f];
-        if (f == s->picture || field->label)
+        if (field->kind == FIELD_ENCODED || field->label)
             continue;
         if (field->kind == FIELD_RAGGED)
             rc = field_piece(field, c, scratch, e);
@@ -90,7 +89,7 @@ static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_err
 
 static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
 {
-    if (s->picture < 0)
+    if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
     const struct decode_limits limits = options_limits(&s->options);
     struct head head = {0};

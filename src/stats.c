@@ -206,6 +206,8 @@ static void explain_source(stk_loader *l, struct buf *b)
     if (classes > 0)
         buf_printf(b, ", %d classes", classes);
     buf_printf(b, "\n");
+    if (source_left_out(l->source))
+        buf_printf(b, "           left out, since not all sources have it: %s\n", source_left_out(l->source));
 }
 
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
@@ -214,6 +216,8 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_source(l, &b);
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
+    else if (l->options.ops && l->options.ops[0])
+        buf_printf(&b, "ops        not run: fields leave the picture out\n");
     if (l->options.fidelity == STK_DRAFT)
         buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less come smaller from the decoder\n");
     explain_order(l, &b);

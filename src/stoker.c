@@ -185,6 +185,7 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .threads = o->threads,
         .cache_dir = o->cache_dir,
         .fields = o->fields,
+        .own = o->source_fields,
         .index_beside = o->index_beside != 0,
         .max_bytes = o->max_bytes,
         .memory = o->memory,

@@ -139,7 +139,7 @@ class Form:
     def _named(self, w: Wanted, columns: list[str], bound: bool) -> tuple[str, str]:
         """The engine's name of a field, and what is made of it in Python."""
         if bound and not w.own:
-            return w.name, w.kind if w.kind == "str" or (w.column == "label" and w.kind in CASTS) else ""
+            return w.name, w.kind if w.kind == "str" else ""
         name, kind = w.column, w.kind
         if name not in columns and name not in self._computed and w.is_kind and w.name in columns:
             name, kind = w.name, w.column  # {"label": "float"}

@@ -39,7 +39,7 @@ class Wanted:
         name, column, kind = self.name, self.column, self.kind
         if self.is_kind and kinds:
             column, kind = name, column
-        if kind == "str" or (column == "label" and kind in CASTS):  # made of it in Python
+        if kind == "str":  # made in Python
             kind = ""
         default = f" ? {_quoted(self.default)}" if self.default is not None else ""
         return f"{_quoted(name)}={_quoted(column)}" + (f":{kind}" if kind else "") + default
@@ -118,6 +118,16 @@ def texts(wanted: list[Wanted] | None) -> list[str | None]:
         return [None]
     found = [", ".join(w.text(kinds) for w in mine) for kinds in (True, False)]
     return list(dict.fromkeys(found))
+
+
+def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | None]:
+    """Of a source, which knows nothing of a loader's fields."""
+    wanted = wanted_of(fields)
+    for w in wanted:
+        if w.own or w.kind == "str":
+            what = f"{w.column!r} is a field" if w.own else f"{w.column}:str is made"
+            raise usage(f"fields of a source: {what} of the loader's; give it to the loader")
+    return texts(wanted)
 
 
 # ---------------------------------------------------------------- tf.io's way of saying it

@@ -176,8 +176,8 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     if isinstance(source, tuple) and source and all(_is_array(a) for a in source):
         names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
         return _from_arrays(dict(zip(names, source, strict=False)))
-    if source and all(isinstance(p, (str, os.PathLike)) or form_of(p) == "table" for p in source):
-        joined = Source(*source)
+    if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) == "table" for p in source):
+        joined = Source.joined(source)
         return Given(joined.options(), table=joined.table)
     return None
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -36,9 +34,7 @@ def mixture(sources: Sequence[Any], weights: Iterable[Any]) -> Source:
     numbers = [_weight(w) for w in weights]
     if len(parts) != len(numbers) or not parts:
         raise usage(f"mix: {len(numbers)} weights for {len(parts)} sources; one for each is needed")
-    both = reduce(add, parts)
-    if both is parts[0]:
-        both = both.subset(range(len(both)))
+    both = Source.joined(parts) if len(parts) > 1 else parts[0].subset(range(len(parts[0])))
     both._mix = np.array(numbers, np.float64), np.array([len(p) for p in parts], np.int64)
     return both
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from . import _stoker
 from ._arguments import check_types, sample_numbers
 from ._arrow import form_of, table_of
-from ._errors import usage
+from ._errors import UsageError, usage
+from ._fields import own_texts
 from ._nearest import hint
 from ._one import One
 from ._types import whole
@@ -37,10 +39,25 @@ class Source:
     >>> len(train) + len(val)
     12
     >>> loader = stoker.Loader(train, "CenterCrop(16)", batch_size=4)
+
+    `fields` says what it has, as that of a loader: sources whose columns have other names can so be joined and mixed.
+
+    >>> both = stoker.Source(photos, fields={"pixels": "image"}) + stoker.Source(photos, fields="pixels=image, label")
+    >>> next(iter(stoker.Loader(both, "CenterCrop(16)", output="numpy")))._fields
+    ('pixels',)
     """
 
+    _opened: _stoker.Source | None
+    _one: One | None  # reads samples one at a time
+    _indices: Indices | None
+    _mix: tuple[NDArray[np.float64], Indices] | None  # weights, and samples of each
+
     def __init__(
-        self, *paths: Path | Any, classes: Sequence[str] | None = None, indices: Iterable[int] | None = None
+        self,
+        *paths: Path | Any,
+        classes: Sequence[str] | None = None,
+        indices: Iterable[int] | None = None,
+        fields: Sequence[str] | Mapping[str, str] | str | None = None,
     ) -> None:
         if not paths:
             raise usage("Source() needs at least one path")
@@ -48,25 +65,60 @@ class Source:
         for p, form in zip(paths, forms, strict=True):
             if not form and not isinstance(p, (str, bytes, os.PathLike)):
                 raise usage(f"Source() takes paths and tables, and not a {type(p).__name__}")
-            if bool(form) != bool(forms[0]):
-                raise usage("tables of Arrow and Parquet are joined with tables alone")
+        if forms[0] and fields is not None:
+            raise usage("a table of Arrow or Parquet takes no fields of its own; give them to the loader")
         check_types({"classes": classes})
+        self._set(paths, [str(c) for c in classes] if classes is not None else None, [None] * len(paths))
+        for text in [None] if fields is None else own_texts(fields):
+            self._fields = [text] * len(paths)
+            try:
+                self._opened = _stoker.Source(self._options())
+                break
+            except UsageError as error:
+                if "there is no column" not in str(error):
+                    raise
+                failure = error
+        else:
+            raise failure
+        if indices is not None:
+            self._indices = self._checked(indices)
+
+    def _set(self, paths: Sequence[Any], classes: list[str] | None, fields: list[str | None]) -> Source:
+        """Everything but the opening, which may wait: a loader opens it for itself."""
         self._paths = [os.fsdecode(p) if isinstance(p, (str, bytes, os.PathLike)) else p for p in paths]
-        self.table = table_of(self._paths) if forms[0] else None
-        self._given = [str(c) for c in classes] if classes is not None else None
-        if self._given is None and self.table is not None:
-            self._given = self.table.classes
-        self._one: One | None = None  # reads samples one at a time
-        self._handle = _stoker.Source(self._options())
-        self._indices = None if indices is None else self._checked(indices)
-        if indices is None and self.table is not None:
-            self._indices = self.table.subset
-        self._mix: tuple[NDArray[np.float64], Indices] | None = None  # weights, and samples of each
+        self._fields = fields  # of each path, as the engine takes it
+        forms = {bool(form_of(p)) for p in self._paths}
+        if len(forms) > 1:
+            raise usage("tables of Arrow and Parquet are joined with tables alone")
+        self.table = table_of(self._paths) if forms == {True} else None
+        self._given = self.table.classes if classes is None and self.table is not None else classes
+        self._one = self._opened = self._mix = None
+        self._indices = self.table.subset if self.table is not None else None
+        return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Path | Any]) -> Source:
+        """Paths, tables and sources, one after the other; paths are opened later.
+
+        >>> len(stoker.Source.joined([photos, stoker.Source(photos).take(3)]))
+        15
+        """
+        if any(isinstance(p, Source) for p in parts):
+            return functools.reduce(operator.add, [p if isinstance(p, Source) else Source(p) for p in parts])
+        return cls.__new__(cls)._set(parts, None, [None] * len(parts))
+
+    @property
+    def _handle(self) -> _stoker.Source:
+        if self._opened is None:
+            self._opened = _stoker.Source(self._options())
+        return self._opened
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"source": self._paths[0]} if len(self._paths) == 1 else {"sources": self._paths}
         if self.table is not None:
             options = {"arrow": self.table.opened(self.table.readable[:MOST_COLUMNS], None)}
+        elif any(self._fields):
+            options["source_fields"] = self._fields
         if self._given is not None:
             options["classes"] = self._given
         return options
@@ -104,8 +156,8 @@ class Source:
 
     def _part(self, indices: Indices) -> Source:
         part = Source.__new__(Source)
-        part._paths, part._given, part._handle = self._paths, self._given, self._handle
-        part.table, part._one = self.table, self._one
+        part._paths, part._given, part._opened = self._paths, self._given, self._handle
+        part._fields, part.table, part._one = self._fields, self.table, self._one
         part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
         return part
 
@@ -138,7 +190,7 @@ class Source:
         return f"Source({names}): {self._handle.kind()}, {len(self)} samples{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._paths, self._given, self._indices, self._mix)
+        return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields)
 
     @property
     def classes(self) -> list[str]:
@@ -244,7 +296,7 @@ class Source:
         return self._part(self._numbers()[: whole("take: n", n, 0, 2**62)])
 
     def __add__(self, other: Source) -> Source:
-        """One after the other; classes are joined by name.
+        """One after the other, with the fields that both have; classes are joined by name, in byte order.
 
         >>> src = stoker.Source(photos)
         >>> len(src.select(classes=["cat"]) + src.take(2))
@@ -252,17 +304,25 @@ class Source:
         """
         if not isinstance(other, Source):
             return NotImplemented
-        classes = self.classes
-        if classes != other.classes:
-            classes = sorted(set(classes) | set(other.classes), key=os.fsencode)
-        both = Source(*self._paths, *other._paths, classes=classes or None)
+        classes = None
+        if self._given is not None or other._given is not None:  # else the engine does it
+            classes = self.classes
+            if classes != other.classes:
+                classes = sorted(set(classes) | set(other.classes), key=os.fsencode)
+        both = Source.__new__(Source)._set(self._paths + other._paths, classes, self._fields + other._fields)
         if self._indices is not None or other._indices is not None:
             shift = self._handle.count()
             both._indices = np.concatenate([self._numbers(), other._numbers() + shift])
         return both
 
 
-def _rebuild(paths: list[str], classes: list[str] | None, indices: Indices | None, mix: Any = None) -> Source:
-    source = Source(*paths, classes=classes, indices=indices)
-    source._mix = mix
+def _rebuild(
+    paths: list[Any],
+    classes: list[str] | None,
+    indices: Indices | None,
+    mix: Any = None,
+    fields: list[str | None] | None = None,
+) -> Source:
+    source = Source.__new__(Source)._set(paths, classes, fields or [None] * len(paths))
+    source._indices, source._mix = indices, mix
     return source

@@ -103,6 +103,7 @@ struct field {
     stk_kind what;             /* to the caller: ragged uint8 may be text, bytes or JSON */
     int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
     bool label;      /* is the label that the source knows */
+    bool named;      /* numbers of classes */
     bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
     int beside;      /* of a batch: the number of its offsets or lengths, and behind them of its shapes */
     bool has_fill;   /* a sample without a value gets the next */

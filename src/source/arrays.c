@@ -167,7 +167,7 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
         return rc;
     out->label = i;
     f->what = STK_INT;
-    f->label = true;
+    f->label = f->named = true;
     f->dtype = STK_INT64;
     f->bytes = sizeof(int64_t);
     return STK_OK;

@@ -125,19 +125,41 @@ static int find_label(const struct columns *c)
 
 enum { COLUMN_LABEL = -2 }; /* the source's own label, without a column */
 
+static bool label_stands_alone(const struct columns *c)
+{
+    return c->labels && find_label(c) < 0 && find_column(c, "label") < 0;
+}
+
 static int unknown_column(const struct columns *c, const char *name, stk_error *e)
 {
-    char all[300] = "";
+    struct buf all = {.max = 300};
     struct nearest like = {.word = name};
-    size_t at = 0;
-    for (int i = 0; i < c->n; i++) {
-        nearest_try(&like, c->of[i].name, strlen(c->of[i].name));
-        const int n = snprintf(all + at, sizeof all - at, "%s%s", i > 0 ? ", " : "", c->of[i].name);
-        at = n < 0 || (size_t)n >= sizeof all - at ? sizeof all - 1 : at + (size_t)n;
+    const int n = c->n + label_stands_alone(c);
+    int shown = 0;
+    for (int i = 0; i < n; i++) {
+        const char *one = i < c->n ? c->of[i].name : "label";
+        nearest_try(&like, one, strlen(one));
+        shown += shown == i && buf_printf(&all, "%s%s", i > 0 ? ", " : "", one) == 0;
     }
-    return error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%.60s%s; the columns are %s", name,
-                     like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "",
-                     c->n > 0 ? all : "none");
+    all.max += 32;
+    if (shown < n)
+        buf_printf(&all, " and %d more", n - shown);
+    const int rc = error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%.60s%s; the column%s %s %.*s", name,
+                             like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "",
+                             n == 1 ? "" : "s", n == 1 ? "is" : "are", n > 0 ? (int)all.len : 4,
+                             n > 0 ? (char *)all.data : "none");
+    buf_done(&all);
+    return rc;
+}
+
+/* What every batch has, whatever its source. */
+static bool is_taken(const char *name)
+{
+    static const char *const own[] = {"index", "position", "valid", "path", "key"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return false;
 }
 
 static int resolve(const struct columns *c, const char *name, int *out, stk_error *e)
@@ -147,6 +169,8 @@ static int resolve(const struct columns *c, const char *name, int *out, stk_erro
         *out = find_picture(c);
     if (*out < 0 && strcmp(name, "label") == 0)
         *out = find_label(c);
+    if (*out < 0 && strncmp(name, "my_", 3) == 0 && is_taken(name + 3)) /* as it is called when nobody asks */
+        *out = find_column(c, name + 3);
     if (*out >= 0 && c->labels && c->of[*out].label)
         *out = COLUMN_LABEL;
     if (*out < 0 && strcmp(name, "label") == 0 && c->labels)
@@ -284,16 +308,6 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     return STK_OK;
 }
 
-/* What every batch has, whatever its source. */
-static bool is_taken(const char *name)
-{
-    static const char *const own[] = {"index", "position", "valid", "path", "key"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(name, own[i]) == 0)
-            return true;
-    return false;
-}
-
 static int check_name(const struct source *s, const struct field *f, stk_error *e)
 {
     if (is_taken(f->name))
@@ -303,6 +317,13 @@ static int check_name(const struct source *s, const struct field *f, stk_error *
         if (strcmp(s->fields[i].name, f->name) == 0)
             return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
     return STK_OK;
+}
+
+/* The number that the source knows, as one of some type; what has a column may be more than that. */
+static bool is_plain_label(const struct columns *c, const struct field_text *t)
+{
+    const bool number = t->kind == STK_FLOAT || (t->kind == STK_TENSOR && t->ndim == 0);
+    return t->kind == STK_KIND_DEFAULT || t->kind == STK_INT || (number && find_label(c) < 0);
 }
 
 static int add_field(struct source *s, const struct columns *c, const struct field_text *t, stk_error *e)
@@ -321,16 +342,18 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     rc = check_name(s, f, e);
     if (rc != STK_OK)
         return rc;
-    if (f->label && (t->kind == STK_KIND_DEFAULT || t->kind == STK_INT)) {
-        f->what = STK_INT;
-        make_scalar(f, STK_INT64);
+    if (f->label && is_plain_label(c, t)) {
+        f->named = true;
+        f->what = t->kind ? t->kind : STK_INT;
+        make_scalar(f, t->dtype ? t->dtype : f->what == STK_INT ? STK_INT64 : STK_FLOAT32);
     } else {
         f->label = false;
         if (column == COLUMN_LABEL)
             f->column = column = find_label(c);
         if (column < 0)
-            return error_set(e, STK_EUSAGE, "open", "labels are whole numbers (%s:int)", f->name);
+            return error_set(e, STK_EUSAGE, "open", "labels are numbers (%s:int, %s:float)", f->name, f->name);
         rc = form(s, f, &c->of[column], t, e);
+        f->named = c->of[column].label && f->kind == FIELD_TENSOR && f->ndim == 0;
     }
     if (rc == STK_OK)
         rc = add_default(f, t, e);
@@ -376,6 +399,7 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e)
 {
     s->n_fields = 0;
+    s->pictured = find_picture(c) >= 0;
     if (!fields || !fields[0])
         return bind_all(s, c, e);
     int rc = STK_OK;

@@ -67,15 +67,6 @@ static int find_form(const struct source *s, struct column *c, stk_error *e)
     return rc;
 }
 
-static int read_cells(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
-{
-    (void)state, (void)i, (void)e;
-    for (int f = 0; f < s->n_fields; f++)
-        if (s->fields[f].column >= 0)
-            r->cells[f] = (struct cell){.bytes = r->bytes, .n = r->n_bytes};
-    return STK_OK;
-}
-
 int dir_npy_fields(struct source *s, const struct source_options *o, stk_error *e)
 {
     const bool labels = s->n_fields > 1;
@@ -85,6 +76,6 @@ int dir_npy_fields(struct source *s, const struct source_options *o, stk_error *
     int rc = find_form(s, &one, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &all, fields, e);
-    files_add(s, &(struct files_beside){.read = read_cells, .file = true});
+    files_add_whole(s);
     return rc;
 }

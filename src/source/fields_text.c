@@ -168,3 +168,87 @@ int fields_text_next(const char *text, const char **at, struct field_text *out, 
     *at = *r.at ? r.at + 1 : NULL;
     return STK_OK;
 }
+
+/* ------------------------------------------------------------------ of fields that were made already */
+
+static int find_own(const char *own, const char *name, struct field_text *out, stk_error *e)
+{
+    struct nearest like = {.word = name};
+    char near[FIELD_NAME];
+    int rc = STK_OK;
+    for (const char *at = own; at && rc == STK_OK;) {
+        rc = fields_text_next(own, &at, out, e);
+        if (rc == STK_OK && strcmp(out->name, name) == 0)
+            return STK_OK;
+        const char *before = like.found;
+        nearest_try(&like, out->name, strlen(out->name));
+        if (like.found != before)
+            like.found = memcpy(near, out->name, sizeof near);
+    }
+    if (rc != STK_OK)
+        return rc;
+    return error_set(e, STK_EUSAGE, "open",
+                     "there is no column %.60s%s%.60s%s among the fields that the source was given: %.300s", name,
+                     like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "", own);
+}
+
+static int write_shape(const struct field_text *t, struct buf *b)
+{
+    int rc = buf_add_str(b, "(");
+    for (int d = 0; d < t->ndim; d++)
+        rc |= t->shape[d] < 0 ? buf_printf(b, "%s*", d ? "," : "")
+                              : buf_printf(b, "%s%lld", d ? "," : "", (long long)t->shape[d]);
+    return rc | buf_add_str(b, ")");
+}
+
+static int write_field(const struct field_text *t, struct buf *b)
+{
+    int rc = buf_printf(b, "%s\"%s\"=\"%s\"", b->len ? ", " : "", t->name, t->column);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (t->kind == kinds[i].kind)
+            rc |= buf_printf(b, ":%s", t->dtype ? dtype_name(t->dtype) : kinds[i].name);
+    if (t->shaped)
+        rc |= write_shape(t, b);
+    if (t->pads)
+        rc |= t->pad[0] ? buf_printf(b, " pad=%s", t->pad) : buf_add_str(b, " pad");
+    if (t->has_default)
+        rc |= buf_printf(b, " ? \"%s\"", t->otherwise);
+    return rc;
+}
+
+/* What is said of a field later counts more. */
+static void put_over(struct field_text *own, const struct field_text *t)
+{
+    memcpy(own->name, t->name, sizeof own->name);
+    if (t->kind) {
+        own->kind = t->kind;
+        own->dtype = t->dtype;
+        own->shaped = t->shaped;
+        own->ndim = t->ndim;
+        memcpy(own->shape, t->shape, sizeof own->shape);
+        own->pads = t->pads;
+        memcpy(own->pad, t->pad, sizeof own->pad);
+    }
+    if (t->has_default) {
+        own->has_default = true;
+        memcpy(own->otherwise, t->otherwise, sizeof own->otherwise);
+    }
+}
+
+int fields_text_of(const char *own, const char *fields, struct buf *out, stk_error *e)
+{
+    const char *text = fields && fields[0] ? fields : own;
+    int rc = STK_OK;
+    for (const char *at = text; at && rc == STK_OK;) {
+        struct field_text t, from;
+        rc = fields_text_next(text, &at, &t, e);
+        from = t;
+        if (rc == STK_OK && text != own) {
+            rc = find_own(own, t.column, &from, e);
+            put_over(&from, &t);
+        }
+        if (rc == STK_OK && write_field(&from, out))
+            rc = error_nomem(e, "open", out->len);
+    }
+    return rc == STK_OK && buf_add(out, "", 1) ? error_nomem(e, "open", out->len) : rc;
+}

@@ -5,6 +5,7 @@
 #ifndef FIELDS_TEXT_H
 #define FIELDS_TEXT_H
 
+#include "base/buf.h"
 #include "base/sample.h"
 
 struct field_text {
@@ -22,5 +23,7 @@ struct field_text {
 
 /* The next field of the text; *at becomes NULL after the last one. Errors point at the place. */
 int fields_text_next(const char *text, const char **at, struct field_text *out, stk_error *e);
+/* What `fields` choose of the fields that `own` makes, NULL: all of them, as one text; with its 0. */
+int fields_text_of(const char *own, const char *fields, struct buf *out, stk_error *e);
 
 #endif

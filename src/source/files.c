@@ -341,6 +341,20 @@ void files_add(struct source *s, const struct files_beside *b)
     ((struct files *)s->state)->beside = *b;
 }
 
+static int read_whole(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    (void)state, (void)i, (void)e;
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].column >= 0)
+            r->cells[f] = (struct cell){.bytes = r->bytes, .n = r->n_bytes};
+    return STK_OK;
+}
+
+void files_add_whole(struct source *s)
+{
+    files_add(s, &(struct files_beside){.read = read_whole, .file = true});
+}
+
 void files_ready(struct source *s, const char *kind, const struct files_made *made)
 {
     struct files *f = s->state;

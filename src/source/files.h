@@ -45,5 +45,7 @@ struct files_beside {
 };
 /* Which is then closed with the source. */
 void files_add(struct source *s, const struct files_beside *b);
+/* Every field with a column is all of the file's bytes. */
+void files_add_whole(struct source *s);
 
 #endif

@@ -19,6 +19,7 @@ struct source_read {
 
 struct source_ops {
     void (*close)(struct source *s);
+    const struct source *(*of)(const struct source *s, int64_t i); /* NULL: all samples are its own */
     size_t (*path)(const struct source *s, int64_t i, char *buf, size_t n);
     size_t (*key)(const struct source *s, int64_t i, char *buf, size_t n);
     int64_t (*label)(const struct source *s, int64_t i);
@@ -52,9 +53,11 @@ struct source {
     int n_classes;        /* those that there are */
     char *place;          /* NULL: nowhere */
     bool keyed, packed;   /* samples have keys of their own, as groups of files have; that packing gave them */
+    bool pictured;        /* has a picture, also where fields leave it out */
     void *state;          /* of the kind */
     const int64_t *parts; /* first samples of those joined, and the end; NULL: none */
     int n_parts;
+    char *left_out; /* fields that not all of those joined have; NULL: none */
 };
 
 enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOURCE_CONTAINER };

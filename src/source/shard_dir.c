@@ -13,10 +13,9 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/nearest.h"
 #include "base/pool.h"
+#include "source/columns.h"
 #include "source/dir_npy.h"
-#include "source/fields_text.h"
 #include "source/files.h"
 #include "source/picture.h"
 #include "source/tree.h"
@@ -316,24 +315,16 @@ done:
     return rc;
 }
 
-/* Files have no columns: what is asked for must be the two things they are. */
-static int check_fields(const struct source *s, const char *fields, stk_error *e)
+/* A file is its picture; its bytes as they are where fields ask for those. */
+static int bind_fields(struct source *s, const char *fields, stk_error *e)
 {
-    const bool labels = s->n_fields > 1;
-    struct field_text t;
-    int rc = STK_OK;
-    for (const char *at = fields && fields[0] ? fields : NULL; at && rc == STK_OK;) {
-        rc = fields_text_next(fields, &at, &t, e);
-        struct nearest like = {.word = t.column};
-        nearest_try(&like, "image", 5);
-        if (labels)
-            nearest_try(&like, "label", 5);
-        if (rc == STK_OK && strcmp(t.column, "image") != 0 && !(labels && strcmp(t.column, "label") == 0))
-            rc =
-                error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%s%s; a %s has %s", t.column,
-                          like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
-                          labels ? "folder of classes" : "folder of files", labels ? "image and label" : "image alone");
-    }
+    if (!fields || !fields[0])
+        return STK_OK;
+    struct column file = {.name = "image", .kind = STK_IMAGE};
+    const struct columns all = {.of = &file, .n = 1, .room = 1, .labels = s->n_fields > 1};
+    const int rc = columns_bind(s, &all, fields, e);
+    if (source_reads(s))
+        files_add_whole(s);
     return rc;
 }
 
@@ -357,7 +348,7 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
     if (rc == STK_OK)
         files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
     if (rc == STK_OK)
-        rc = dir_npy_is(s) ? dir_npy_fields(s, o, e) : check_fields(s, o->fields, e);
+        rc = dir_npy_is(s) ? dir_npy_fields(s, o, e) : bind_fields(s, o->fields, e);
     if (rc != STK_OK)
         error_at(e, path, -1);
     return rc;

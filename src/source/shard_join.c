@@ -2,22 +2,24 @@
 /*
  * shard_join.c -- several sources as one, one after the other.
  *
- * Sample i is sample i - first[p] of part p. The parts have the same fields; their classes are the
- * same names in the same order, which `classes` can bring about.
+ * Sample i is sample i - first[p] of part p. What the parts have in common is found by join_match.c; labels become
+ * numbers of the classes of all.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "base/hash.h"
 #include "source/blocks.h"
-#include "source/shard.h"
+#include "source/join_match.h"
 
 struct join {
     int n;
     struct source **parts;
-    int64_t *first; /* n + 1 */
+    int64_t *first;     /* n + 1 */
+    uint32_t **numbers; /* of every part's classes, in the join; NULL: as they are */
     struct blocks blocks;
     pthread_mutex_t lock;
     bool summed; /* under lock, like what follows */
@@ -25,7 +27,7 @@ struct join {
 };
 
 /* The part that sample *i is in; *i becomes its number there. */
-static const struct source *part_of(const struct source *s, int64_t *i)
+static int find_part(const struct source *s, int64_t *i)
 {
     const struct join *j = s->state;
     int low = 0, high = j->n;
@@ -37,7 +39,18 @@ static const struct source *part_of(const struct source *s, int64_t *i)
             high = middle;
     }
     *i -= j->first[low];
-    return j->parts[low];
+    return low;
+}
+
+static const struct source *part_of(const struct source *s, int64_t *i)
+{
+    const int p = find_part(s, i);
+    return ((const struct join *)s->state)->parts[p];
+}
+
+static const struct source *of(const struct source *s, int64_t i)
+{
+    return part_of(s, &i);
 }
 
 static void close_join(struct source *s)
@@ -47,6 +60,7 @@ static void close_join(struct source *s)
         return;
     for (int i = 0; j->parts && i < j->n; i++)
         source_close(j->parts[i]);
+    join_numbers_free(j->numbers, j->n);
     free(j->parts);
     free(j->first);
     blocks_done(&j->blocks);
@@ -67,10 +81,35 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     return source_key(p, i, buf, n);
 }
 
+/* A label of part p, as the join has it. */
+static int64_t renumber(const struct join *j, int p, int64_t label)
+{
+    return j->numbers && label >= 0 && label < source_n_classes(j->parts[p]) ? j->numbers[p][label] : label;
+}
+
 static int64_t label(const struct source *s, int64_t i)
 {
-    const struct source *p = part_of(s, &i);
-    return source_label(p, i);
+    const int p = find_part(s, &i);
+    const struct join *j = s->state;
+    return renumber(j, p, source_label(j->parts[p], i));
+}
+
+/* After a sample was read: its label, also where that is a cell. */
+static int renumber_read(const struct join *j, int p, struct reading *r, stk_error *e)
+{
+    static const struct field number = {.name = "label", .kind = FIELD_TENSOR, .dtype = STK_INT64, .bytes = 8};
+    r->label = renumber(j, p, r->label);
+    for (int f = 0; j->numbers && f < j->parts[p]->n_fields; f++) {
+        const struct field *one = &j->parts[p]->fields[f];
+        if (!one->named || one->column < 0 || !r->cells[f].bytes)
+            continue;
+        const int rc = field_store(&number, &r->cells[f], &r->number, e);
+        if (rc != STK_OK)
+            return rc;
+        r->number = renumber(j, p, r->number);
+        r->cells[f] = (struct cell){.bytes = (const uint8_t *)&r->number, .n = sizeof r->number, .dtype = STK_INT64};
+    }
+    return STK_OK;
 }
 
 static int64_t bytes(const struct source *s, int64_t i)
@@ -81,8 +120,9 @@ static int64_t bytes(const struct source *s, int64_t i)
 
 static int read_part(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const struct source *p = part_of(s, &i);
-    return source_read(p, r, i, e);
+    const struct join *j = s->state;
+    const int p = find_part(s, &i), rc = source_read(j->parts[p], r, i, e);
+    return rc == STK_OK ? renumber_read(j, p, r, e) : rc;
 }
 
 static int peek(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
@@ -113,8 +153,9 @@ static bool extent(const struct source *s, int64_t i, bool direct, struct extent
 
 static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
 {
-    const struct source *p = part_of(s, &i);
-    return source_lend(p, r, i, given, n, e);
+    const struct join *j = s->state;
+    const int p = find_part(s, &i), rc = source_lend(j->parts[p], r, i, given, n, e);
+    return rc == STK_OK ? renumber_read(j, p, r, e) : rc;
 }
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
@@ -171,7 +212,7 @@ static const struct source_tally *tally(const struct source *s)
 
 static const char *class_name(const struct source *s, int i)
 {
-    return source_class(((const struct join *)s->state)->parts[0], i);
+    return s->classes.n > 0 ? shard_class(s, i) : source_class(((const struct join *)s->state)->parts[0], i);
 }
 
 static const struct blocks *blocks(const struct source *s)
@@ -181,6 +222,7 @@ static const struct blocks *blocks(const struct source *s)
 
 static const struct source_ops ops = {
     .close = close_join,
+    .of = of,
     .path = path,
     .key = key,
     .label = label,
@@ -199,49 +241,65 @@ static const struct source_ops ops = {
     .blocks = blocks,
 };
 
-/* ------------------------------------------------------------------ do they go together */
+/* ------------------------------------------------------------------ opening */
 
-static int check_classes(const struct source *a, const struct source *b, const char *name, stk_error *e)
+static int open_part(struct join *j, const struct source_options *o, int i, const char *fields, stk_error *e)
 {
-    bool same = source_n_classes(a) == source_n_classes(b);
-    for (int i = 0; same && i < source_n_classes(a); i++)
-        same = strcmp(source_class(a, i), source_class(b, i)) == 0;
-    if (same)
-        return STK_OK;
-    return error_set(e, STK_EUSAGE, "open", "%s has other classes than the source before it; give classes", name);
-}
-
-static int check_fields(const struct source *a, const struct source *b, const char *name, stk_error *e)
-{
-    bool same = a->n_fields == b->n_fields;
-    for (int i = 0; same && i < a->n_fields; i++)
-        same = a->fields[i].kind == b->fields[i].kind && strcmp(a->fields[i].name, b->fields[i].name) == 0;
-    if (same)
-        return STK_OK;
-    return error_set(e, STK_EUSAGE, "open",
-                     "%s has other fields than the source before it; fields says which to take of all, as image or "
-                     "\"image, label\"",
-                     name);
-}
-
-static int open_part(struct source *s, const struct source_options *o, int i, stk_error *e)
-{
-    struct join *j = s->state;
     struct source_options one = *o;
     one.path = o->paths[i];
     one.paths = NULL;
     one.memory = o->memory / o->n_paths;
+    one.own = o->own ? &o->own[i] : NULL;
+    one.fields = fields;
     if (!one.path)
         return error_set(e, STK_EUSAGE, "open", "sources[%d] is NULL", i);
-    int rc = source_open(&j->parts[i], &one, e);
-    if (rc == STK_OK && i > 0)
-        rc = check_fields(j->parts[0], j->parts[i], one.path, e);
-    if (rc == STK_OK && i > 0)
-        rc = check_classes(j->parts[0], j->parts[i], one.path, e);
-    if (rc != STK_OK)
-        return rc;
-    j->first[i + 1] = j->first[i] + source_count(j->parts[i]);
-    return STK_OK;
+    source_close(j->parts[i]);
+    const int rc = source_open(&j->parts[i], &one, e);
+    if (rc == STK_OK)
+        j->first[i + 1] = j->first[i] + source_count(j->parts[i]);
+    return rc;
+}
+
+static bool has_names(const struct source *s, const struct source *other)
+{
+    bool same = s->n_fields == other->n_fields;
+    for (int f = 0; same && f < s->n_fields; f++)
+        same = strcmp(s->fields[f].name, other->fields[f].name) == 0;
+    return same;
+}
+
+/* Fields were not said: parts that have others than all share are opened once more, for those alone. */
+static int share_fields(struct source *s, const struct source_options *o, const struct joined *parts, stk_error *e)
+{
+    struct join *j = s->state;
+    struct buf fields = {0}, left_out = {0};
+    bool same = true;
+    for (int i = 1; i < j->n && same; i++)
+        same = has_names(j->parts[0], j->parts[i]);
+    int rc = same ? STK_OK : join_shared(parts, &fields, &left_out, e);
+    for (int i = 0; i < j->n && rc == STK_OK && !same; i++)
+        rc = open_part(j, o, i, (const char *)fields.data, e);
+    if (rc == STK_OK && left_out.len > 0) {
+        s->left_out = strndup((const char *)left_out.data, left_out.len);
+        rc = s->left_out ? STK_OK : error_nomem(e, "open", left_out.len);
+    }
+    buf_done(&fields);
+    buf_done(&left_out);
+    return rc;
+}
+
+static int open_parts(struct source *s, const struct source_options *o, stk_error *e)
+{
+    struct join *j = s->state;
+    const struct joined parts = {.parts = j->parts, .names = o->paths, .n = j->n};
+    int rc = STK_OK;
+    for (int i = 0; i < j->n && rc == STK_OK; i++)
+        rc = open_part(j, o, i, o->fields, e);
+    if (rc == STK_OK && !(o->fields && o->fields[0]))
+        rc = share_fields(s, o, &parts, e);
+    if (rc == STK_OK)
+        rc = join_fields(s, &parts, e);
+    return rc == STK_OK ? join_classes(s, &parts, &j->numbers, e) : rc;
 }
 
 static int join_blocks(struct join *j, stk_error *e)
@@ -270,16 +328,11 @@ int shard_join_open(struct source *s, const struct source_options *o, stk_error 
     j->first = calloc((size_t)j->n + 1, sizeof *j->first);
     if (!j->parts || !j->first)
         return error_nomem(e, "open", (size_t)j->n * sizeof *j->first);
-    for (int i = 0; i < j->n; i++) {
-        const int rc = open_part(s, o, i, e);
-        if (rc != STK_OK)
-            return rc;
-    }
+    const int rc = open_parts(s, o, e);
+    if (rc != STK_OK)
+        return rc;
     s->count = j->first[j->n];
     s->parts = j->first;
     s->n_parts = j->n;
-    s->n_fields = j->parts[0]->n_fields;
-    memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
-    s->n_classes = source_n_classes(j->parts[0]);
     return join_blocks(j, e);
 }

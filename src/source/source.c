@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "source/blocks.h"
+#include "source/fields_text.h"
 #include "source/gunzip.h"
 #include "source/index.h"
 #include "source/io.h"
@@ -62,15 +63,30 @@ static int open_recognised(struct source *s, const struct source_options *o, str
     return shard_dir_open(s, o, r->path, r->form, e);
 }
 
-static int open_path(struct source *s, const struct source_options *o, stk_error *e)
+/* What is chosen of the source's own fields. */
+static int choose_fields(struct source_options *o, struct buf *text, stk_error *e)
+{
+    if (!o->own || !o->own[0] || !o->own[0][0])
+        return STK_OK;
+    const int rc = fields_text_of(o->own[0], o->fields, text, e);
+    o->fields = (const char *)text->data;
+    return rc;
+}
+
+static int open_path(struct source *s, const struct source_options *given, stk_error *e)
 {
     struct recognised r;
-    int rc = recognise(o->path, &r, e);
+    struct buf text = {0};
+    struct source_options o = *given;
+    int rc = recognise(o.path, &r, e);
     if (rc == STK_OK)
-        rc = open_recognised(s, o, &r, e);
+        rc = choose_fields(&o, &text, e);
+    if (rc == STK_OK)
+        rc = open_recognised(s, &o, &r, e);
     else
         error_at(e, r.path, -1);
     recognised_done(&r);
+    buf_done(&text);
     return rc;
 }
 
@@ -162,6 +178,7 @@ void source_close(struct source *s)
         s->ops->close(s);
     names_done(&s->classes);
     free(s->place);
+    free(s->left_out);
     free(s);
 }
 
@@ -177,7 +194,8 @@ void shard_fields(struct source *s, bool labels)
                                   .bytes = sizeof(int64_t),
                                   .what = STK_INT,
                                   .column = -1,
-                                  .label = true};
+                                  .label = true,
+                                  .named = true};
     s->n_fields = labels ? 2 : 1;
 }
 
@@ -255,12 +273,37 @@ const struct field *source_field(const struct source *s, int f)
     return &s->fields[f];
 }
 
+bool source_pictured(const struct source *s)
+{
+    return s->pictured;
+}
+
 bool source_reads(const struct source *s)
 {
     for (int f = 0; f < s->n_fields; f++)
         if (s->fields[f].column >= 0 && s->fields[f].what != STK_IMAGE)
             return true;
     return false;
+}
+
+static const struct source *source_of(const struct source *s, int64_t i)
+{
+    return s->ops->of ? s->ops->of(s, i) : s;
+}
+
+const struct field *source_field_at(const struct source *s, int64_t i, int f)
+{
+    return &source_of(s, i)->fields[f];
+}
+
+bool source_reads_at(const struct source *s, int64_t i)
+{
+    return source_reads(source_of(s, i));
+}
+
+const char *source_left_out(const struct source *s)
+{
+    return s->left_out;
 }
 
 const struct blocks *source_blocks(const struct source *s)

@@ -29,12 +29,13 @@ struct source_options {
     int n_paths;
     const char *const *classes; /* NULL: as found */
     int n_classes;
-    int threads;           /* for scanning */
-    const char *cache_dir; /* as in stk_options */
-    const char *fields;    /* as in stk_options; NULL: all */
-    bool index_beside;     /* as in stk_options */
-    int64_t max_bytes;     /* of one file; a larger one is a bad sample; 0: no limit */
-    int64_t memory;        /* of which a share may be held for what is packed; 0: no limit */
+    int threads;            /* for scanning */
+    const char *cache_dir;  /* as in stk_options */
+    const char *fields;     /* as in stk_options; NULL: all */
+    const char *const *own; /* of path, or of each of paths: its own fields, of which `fields` choose; NULL: none */
+    bool index_beside;      /* as in stk_options */
+    int64_t max_bytes;      /* of one file; a larger one is a bad sample; 0: no limit */
+    int64_t memory;         /* of which a share may be held for what is packed; 0: no limit */
 };
 
 /* What was found beside the samples. */
@@ -62,15 +63,21 @@ void source_memory(const struct source *s, size_t *held, size_t *most);
 int source_n_classes(const struct source *s);
 const char *source_class(const struct source *s, int i);
 
+/* Where sources were joined, fields that not all of them have, with words; NULL: none. */
+const char *source_left_out(const struct source *s);
 /* How many sources were joined to this one, 0: none; *first: where the samples of each begin, and the end. */
 int source_parts(const struct source *s, const int64_t **first);
 
 /* The fields of every sample: the picture first, then "label", when there are any. */
 int source_n_fields(const struct source *s);
 const struct field *source_field(const struct source *s, int f);
+/* The same as the source has it that sample i is of: of several that were joined, each reads in its own way. */
+const struct field *source_field_at(const struct source *s, int64_t i, int f);
+bool source_reads_at(const struct source *s, int64_t i);
 /* All of them in the form of stk_options.fields; the length as snprintf. */
 size_t source_fields_text(const struct source *s, char *buf, size_t n);
-bool source_reads(const struct source *s); /* some fields besides the picture come with source_read */
+bool source_pictured(const struct source *s); /* has a picture, also where `fields` leave it out */
+bool source_reads(const struct source *s);    /* some fields besides the picture come with source_read */
 
 /* Stretches of samples to be had one after the other, since they lie in files that are packed as a whole; NULL: the
  * order is all one. */
@@ -95,6 +102,7 @@ struct reading {
     size_t n_bytes;
     int64_t label;
     struct cell cells[FIELD_MAX]; /* of the fields that have a column */
+    int64_t number;               /* what a cell may point to that was made of a label */
     struct buf made;              /* for what is made of the file: inflated, put together; reused */
     struct buf aside[2];          /* stand in for file and made while a field is copied: cells lie in those; reused */
     struct gunzip *gunzip;        /* for bare deflate; had when first needed */

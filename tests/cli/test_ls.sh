@@ -13,7 +13,7 @@ ends 0 "ls of a list" sh -c "find photos -name '*.jpg' | sort > list.txt; '$stok
 says out 'samples +24' "the count of a list"
 
 ends 2 "a field that a folder has not" "$stoker" ls photos --fields "image, caption"
-says err 'no column caption; a folder of classes has image and label' "what it has"
+says err 'no column caption; the columns are image, label' "what it has"
 ends 0 "ls --json" "$stoker" ls photos --json
 json out "ls" 'd["samples"] == 24 and d["n_classes"] == 4 and len(d["classes"]) == 4 and d["formats"]["JPEG"] == 24'
 json out "ls" 'sum(c["samples"] for c in d["classes"]) == 24 and len(d["fingerprint"]) == 16'
@@ -47,6 +47,18 @@ mkdir empty
 "$stoker" ls empty >out 2>err
 [ $? != 0 ] || fail "an empty folder is no success"
 [ -s err ] || fail "an empty folder has words"
+
+# Sources of several kinds: what all have, fields of each, classes by name.
+mkdir two && cp -r "photos/$first" two/other
+(cd photos && tar --sort=name -cf ../part.tar "$first")
+ends 0 "two folders of other classes" "$stoker" ls photos two
+says out ' other ' "a class of the second"
+ends 0 "a folder and a tar" "$stoker" ls photos part.tar --fields image
+says out 'fields +image:image' "what was asked for"
+ends 0 "fields of each" "$stoker" ls photos part.tar --fields pixels=image --fields pixels=jpg
+says out 'fields +pixels:image' "their common name"
+ends 2 "fields for one source too many" "$stoker" ls photos --fields image --fields image
+says err 'given 2 times, and there is 1 source' "how often it may be given"
 
 # More classes than a screen has lines.
 ends 0 "many classes" "$stoker" synth many --samples 60 --classes 60 --size 32

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import tarfile
 from collections import Counter
 
 import numpy as np
 import pytest
 import stoker
+from PIL import Image
 
 
 @pytest.fixture
@@ -139,3 +142,124 @@ def test_a_state_of_other_weights_is_refused(two):
     state = opened(list(two), mix=(0.7, 0.3)).state_dict()
     with pytest.raises(stoker.Error, match="other weights"):
         opened(list(two), mix=(0.6, 0.4)).load_state_dict(state)
+
+
+# ---------------------------------------------------------------- sources of several kinds
+
+
+def _png(value: int, size: tuple[int, int] = (24, 32)) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(np.full((*size, 3), value, np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def kinds(photos, tmp_path):
+    """A folder of cats and dogs, a tar of dogs and eels, pixels, and encoded pictures in HDF5."""
+    with tarfile.open(tmp_path / "t.tar", "w") as tar:
+        for i in range(5):
+            word = b"eel" if i % 2 else b"dog"
+            for suffix, data in (("png", _png(100 + i)), ("cls", word), ("txt", b"caption %d" % i)):
+                member = tarfile.TarInfo(f"{i:03}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    rows = np.stack([np.full((20, 18, 3), 200 + i, np.uint8) for i in range(4)])
+    np.savez(tmp_path / "px.npz", image=rows, label=np.arange(4))
+    np.savez(tmp_path / "other.npz", pictures=rows[:3], number=np.arange(3, dtype=np.float32))
+    np.savez(tmp_path / "numbers.npz", number=np.arange(3))
+    return {name: str(tmp_path / name) for name in ("t.tar", "px.npz", "other.npz", "numbers.npz")} | {"folder": photos}
+
+
+def shown(source, **options):
+    """The first pixel's value and the label of every sample, by its number."""
+    loader = stoker.Loader(source, "CenterCrop(8)", batch_size=4, dtype="uint8", output="numpy", **options)
+    return loader, [row for batch in loader for row in zip(*(v.tolist() for v in batch[1:]), strict=True)]
+
+
+def test_classes_of_other_names(kinds):
+    loader, rows = shown([kinds["folder"], kinds["t.tar"]])
+    assert loader.classes == ["cat", "dog", "eel"]
+    assert [label for (label,) in rows] == [0] * 6 + [1] * 6 + [1, 2, 1, 2, 1]
+    assert "txt (not in " in loader.explain()
+    both = stoker.Source(kinds["folder"]) + stoker.Source(kinds["t.tar"])
+    assert both.classes == loader.classes
+    assert both.labels.tolist() == [label for (label,) in rows]
+
+
+def test_pictures_of_every_kind(kinds):
+    everything = [kinds["folder"], kinds["t.tar"], kinds["px.npz"]]
+    loader = stoker.Loader(everything, "CenterCrop(8)", batch_size=21, dtype="uint8", output="numpy", fields="image")
+    (batch,) = loader
+    assert batch._fields == ("image",)
+    assert batch.image[12:, 0, 0, 0].tolist() == [100, 101, 102, 103, 104, 200, 201, 202, 203]
+    assert loader.classes == []
+    one = next(iter(stoker.Loader(kinds["folder"], "CenterCrop(8)", batch_size=12, dtype="uint8", output="numpy")))
+    np.testing.assert_array_equal(batch.image[:12], one.image)
+    both = stoker.Source.joined(everything[1:])
+    with pytest.raises(stoker.UsageError, match="numbers without names"):
+        len(both)
+    assert stoker.Loader(both, "CenterCrop(8)", fields="image").get(5).image.shape == (1, 3, 8, 8)
+
+
+def test_fields_of_their_own(kinds):
+    renamed = stoker.Source(kinds["other.npz"], fields="image=pictures, label=number:int")
+    assert renamed[1].shape == (20, 18, 3)
+    _, rows = shown([kinds["px.npz"], renamed])
+    assert [label for (label,) in rows] == [0, 1, 2, 3, 0, 1, 2]
+    tar = stoker.Source(kinds["t.tar"], fields={"image": "png", "text": "txt"})
+    mixture = stoker.mix({tar: 0.5, stoker.Source(kinds["other.npz"], fields="image=pictures"): 0.5})
+    loader = stoker.Loader(pickle.loads(pickle.dumps(mixture)), "CenterCrop(8)", batch_size=4, fields=("image", "path"))
+    assert sorted(name.rpartition("/")[2] for batch in loader for name in batch.path)[0] == "000"
+    with pytest.raises(stoker.UsageError, match="no column pic"):
+        stoker.Loader([tar], "CenterCrop(8)", fields="pic")
+    with pytest.raises(stoker.UsageError, match="of the loader's"):
+        stoker.Source(kinds["t.tar"], fields="path")
+
+
+@pytest.mark.parametrize(
+    ("names", "fields", "words"),
+    [
+        (("folder", "px.npz"), None, "numbers without names, those of .* are 2 classes by name; classes"),
+        (("folder", "numbers.npz"), None, "no field in common: .* has image:image, label:int; .* has number:int64"),
+        (("folder", "t.tar"), "txt", "there is no column txt"),
+    ],
+)
+def test_what_does_not_go_together(kinds, names, fields, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Loader([kinds[n] for n in names], fields=fields)
+
+
+def test_numbers_get_names(kinds):
+    loader, rows = shown([kinds["folder"], kinds["px.npz"]], classes=["cat", "dog", "eel", "fox"])
+    assert loader.classes == ["cat", "dog", "eel", "fox"]
+    assert [label for (label,) in rows][-4:] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1)])
+def test_a_mixture_of_kinds_resumes(kinds, ranks, threads):
+    sources = [kinds[n] for n in ("folder", "t.tar", "px.npz")]
+    options = {
+        "mix": (1, 2, 1),
+        "fields": ("image", "index", "position"),
+        "shuffle": True,
+        "seed": 3,
+        "output": "numpy",
+    }
+
+    def load(**more):
+        return stoker.Loader(sources, "RandomCrop(8)", **{**options, **more})
+
+    whole = load(batch_size=4, steps_per_epoch=12)
+    seen, state = {}, None
+    for n, batch in enumerate(whole, 1):
+        state = whole.state_dict() if n == 5 else state
+        for k, p in enumerate(batch.position.tolist()):
+            seen[p] = (int(batch.index[k]), batch.image[k].tobytes())
+    for rank in range(ranks):
+        more = {"rank": rank, "world_size": ranks, "threads": threads, "batch_size": 4 // ranks}
+        part = load(steps_per_epoch=12, **more)
+        part.load_state_dict(state)
+        for batch in part:
+            for k, p in enumerate(batch.position.tolist()):
+                assert p >= 20
+                assert seen[p] == (int(batch.index[k]), batch.image[k].tobytes())

@@ -84,8 +84,6 @@ static void joined(void)
     stk_source_close(s);
 
     o.sources = odd;
-    CHECK_EQ(stk_source_open(&s, &o, &e), STK_EUSAGE);
-    CHECK(strstr(e.text, "classes"));
     o.classes = classes;
     o.n_classes = 3;
     CHECK_EQ(stk_source_open(&s, &o, &e), STK_OK);

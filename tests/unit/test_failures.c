@@ -337,9 +337,14 @@ static void make_zip(const char *path)
     zips_done(&z);
 }
 
+static const char *joined_to; /* another source; NULL: none */
+
 static int read_container(const char *path, stk_reader reader, uint64_t *hash)
 {
-    const stk_options o = {.source = path,
+    const char *const both[] = {path, joined_to};
+    const stk_options o = {.source = joined_to ? NULL : path,
+                           .sources = joined_to ? both : NULL,
+                           .n_sources = joined_to ? 2 : 0,
                            .batch_size = 2,
                            .threads = 1,
                            .cache_dir = "off",
@@ -400,6 +405,30 @@ static void containers(void)
     }
 }
 
+/* Fields that both have, and classes of other names. */
+static void joined_sources(void)
+{
+    char tar[200], other[200];
+    struct tars t = {0};
+    snprintf(tar, sizeof tar, "%s/one.tar", folder);
+    snprintf(other, sizeof other, "%s/two.tar", folder);
+    tars_text(&t, "1.cls", "cat");
+    tars_text(&t, "1.txt", "a");
+    tars_end(&t);
+    write_file(tar, &t.bytes);
+    buf_done(&t.bytes);
+    t = (struct tars){0};
+    tars_text(&t, "1.cls", "dog");
+    tars_text(&t, "1.json", "{}");
+    tars_end(&t);
+    write_file(other, &t.bytes);
+    buf_done(&t.bytes);
+    joined_to = other;
+    container_each("memory", tar, STK_READER_DEFAULT);
+    container_each("read", tar, STK_READER_DEFAULT);
+    joined_to = NULL;
+}
+
 /* Files as h5py has written them: chunks, filters, elements of variable length, groups. */
 static void hdf5_files(void)
 {
@@ -454,8 +483,9 @@ int main(int argc, char **argv)
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {T(memory), T(reads),      T(writes),     T(threads),
-                                      T(scans),  T(containers), T(hdf5_files), T(no_allocation_per_sample)};
+    const struct test_case cases[] = {T(memory),         T(reads),      T(writes),
+                                      T(threads),        T(scans),      T(containers),
+                                      T(joined_sources), T(hdf5_files), T(no_allocation_per_sample)};
     rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * join_match.c -- what several sources have in common.
+ *
+ * A field goes by its name. Numbers must have one type and shape, for they lie in one array. Pictures may be anything:
+ * where some are encoded and some pixels, or pixels of several sizes, each is told by its own source, and s calls
+ * them encoded. Classes go by their names, too: where parts have other ones, s has all of them in byte order.
+ */
+#include "source/join_match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "source/columns.h"
+
+static const struct field *find(const struct source *s, const char *name)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (strcmp(s->fields[f].name, name) == 0)
+            return &s->fields[f];
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+/* The first part that has no such field, or NULL. */
+static const char *part_without(const struct joined *j, const char *name)
+{
+    for (int p = 0; p < j->n; p++)
+        if (!find(j->parts[p], name))
+            return j->names[p];
+    return NULL;
+}
+
+static bool seen_before(const struct joined *j, int part, const char *name)
+{
+    for (int p = 0; p < part; p++)
+        if (find(j->parts[p], name))
+            return true;
+    return false;
+}
+
+static int add_text(struct buf *b, const struct field *f)
+{
+    return buf_printf(b, "%s\"%s\"%s", b->len ? ", " : "", f->name, f->what == STK_BYTES ? ":bytes" : "");
+}
+
+/* "a.tar has jpg:image, cls:int; b.h5 has x:float32(3)" */
+static int nothing_shared(const struct joined *j, stk_error *e)
+{
+    struct buf all = {.max = 400};
+    char fields[160];
+    for (int p = 0; p < j->n; p++) {
+        source_fields_text(j->parts[p], fields, sizeof fields);
+        if (buf_printf(&all, "%s%s has %s", p ? "; " : "", j->names[p], fields))
+            break;
+    }
+    error_set(e, STK_EUSAGE, "open",
+              "the sources have no field in common: %.*s; give each of them fields of its own, with the same names",
+              (int)all.len, all.data ? (const char *)all.data : "");
+    buf_done(&all);
+    return STK_EUSAGE;
+}
+
+int join_shared(const struct joined *j, struct buf *fields, struct buf *left_out, stk_error *e)
+{
+    bool failed = false;
+    for (int p = 0; p < j->n && !failed; p++)
+        for (int f = 0; f < j->parts[p]->n_fields && !failed; f++) {
+            const struct field *one = &j->parts[p]->fields[f];
+            const char *without = part_without(j, one->name);
+            if (seen_before(j, p, one->name))
+                continue;
+            if (without)
+                failed = buf_printf(left_out, "%s%s (not in %s)", left_out->len ? ", " : "", one->name, without);
+            else
+                failed = add_text(fields, one);
+        }
+    if (failed || buf_add(fields, "", 1))
+        return error_nomem(e, "open", fields->len);
+    return fields->len > 1 ? STK_OK : nothing_shared(j, e);
+}
+
+static bool is_picture(const struct field *f)
+{
+    return f->kind == FIELD_ENCODED || f->kind == FIELD_PIXELS;
+}
+
+static bool same_form(const struct field *a, const struct field *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->ndim == b->ndim && a->bytes == b->bytes &&
+           a->pad == b->pad && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
+           (a->kind != FIELD_RAGGED || a->dtype != STK_UINT8 || a->what == b->what);
+}
+
+static int unlike(const struct joined *j, int part, int f, stk_error *e)
+{
+    char a[128], b[128];
+    struct source one = {.n_fields = 1};
+    one.fields[0] = j->parts[0]->fields[f];
+    source_fields_text(&one, a, sizeof a);
+    one.fields[0] = j->parts[part]->fields[f];
+    source_fields_text(&one, b, sizeof b);
+    return error_set(
+        e, STK_EUSAGE, "open",
+        "%.200s has %s, and %.200s has %s; fields says what it is to be in all of them, as \"%s\", or leaves it out",
+        j->names[0], a, j->names[part], b, a);
+}
+
+/* What is read into a cell in one of them is said to be in all: each sample is asked of its own source. */
+static int join_field(struct source *s, const struct joined *j, int part, int f, stk_error *e)
+{
+    struct field *to = &s->fields[f];
+    const struct field *one = &j->parts[part]->fields[f];
+    if (strcmp(to->name, one->name) != 0 || is_picture(to) != is_picture(one))
+        return unlike(j, part, f, e);
+    if (!same_form(to, one)) {
+        if (!is_picture(to))
+            return unlike(j, part, f, e);
+        to->kind = FIELD_ENCODED;
+        to->ndim = 0;
+        to->bytes = 0;
+    }
+    to->column = one->column > to->column ? one->column : to->column;
+    to->label &= one->label;
+    to->named |= one->named;
+    return STK_OK;
+}
+
+int join_fields(struct source *s, const struct joined *j, stk_error *e)
+{
+    s->n_fields = j->parts[0]->n_fields;
+    memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
+    s->pictured = j->parts[0]->pictured;
+    int rc = STK_OK;
+    for (int p = 1; p < j->n && rc == STK_OK; p++) {
+        s->pictured |= j->parts[p]->pictured;
+        if (j->parts[p]->n_fields != s->n_fields)
+            rc = error_set(e, STK_EBUG, "open", "%s has other fields than were asked for", j->names[p]);
+        for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+            rc = join_field(s, j, p, f, e);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------ classes */
+
+static bool same_classes(const struct source *a, const struct source *b)
+{
+    bool same = source_n_classes(a) == source_n_classes(b);
+    for (int i = 0; same && i < source_n_classes(a); i++)
+        same = strcmp(source_class(a, i), source_class(b, i)) == 0;
+    return same;
+}
+
+/* The first part whose classes are others than those of the first; n: none. */
+static int other_classes(const struct joined *j)
+{
+    int p = 1;
+    while (p < j->n && same_classes(j->parts[0], j->parts[p]))
+        p++;
+    return p;
+}
+
+static bool has_labels(const struct source *s)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].named)
+            return true;
+    return false;
+}
+
+/* Numbers that mean nothing beside names: whoever has the names can give them. */
+static int check_named(const struct joined *j, stk_error *e)
+{
+    int with = -1, without = -1;
+    for (int p = j->n - 1; p >= 0; p--)
+        *(source_n_classes(j->parts[p]) > 0 ? &with : &without) = p;
+    if (with < 0 || without < 0)
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "open",
+                     "the labels of %.200s are numbers without names, those of %.200s are %d classes by name; classes "
+                     "gives the names of the numbers, in their order, or fields leave the label out",
+                     j->names[without], j->names[with], source_n_classes(j->parts[with]));
+}
+
+/* All names in byte order. */
+static int unite(struct source *s, const struct joined *j)
+{
+    struct names all = {0};
+    uint32_t number, *order = NULL;
+    int rc = 0;
+    for (int p = 0; p < j->n && rc == 0; p++)
+        for (int i = 0; i < source_n_classes(j->parts[p]) && rc == 0; i++) {
+            const char *name = source_class(j->parts[p], i);
+            rc = names_add(&all, name, strlen(name), &number) < 0;
+        }
+    if (rc == 0)
+        rc = (order = names_sorted(&all)) == NULL;
+    for (uint32_t i = 0; i < all.n && rc == 0; i++)
+        rc = names_add(&s->classes, names_at(&all, order[i]), names_length(&all, order[i]), &number) < 0;
+    free(order);
+    names_done(&all);
+    s->n_classes = (int)s->classes.n;
+    return rc;
+}
+
+static uint32_t *numbers_of(const struct source *s, const struct source *part)
+{
+    const int n = source_n_classes(part);
+    uint32_t *numbers = calloc((size_t)n + 1, sizeof *numbers);
+    for (int i = 0; numbers && i < n; i++)
+        names_find(&s->classes, source_class(part, i), strlen(source_class(part, i)), &numbers[i]);
+    return numbers;
+}
+
+void join_numbers_free(uint32_t **numbers, int n)
+{
+    for (int p = 0; numbers && p < n; p++)
+        free(numbers[p]);
+    free(numbers);
+}
+
+int join_classes(struct source *s, const struct joined *j, uint32_t ***numbers, stk_error *e)
+{
+    const bool alike = other_classes(j) == j->n, labels = has_labels(s);
+    s->n_classes = alike ? source_n_classes(j->parts[0]) : 0;
+    if (alike || !labels)
+        return STK_OK;
+    const int rc = check_named(j, e);
+    if (rc != STK_OK)
+        return rc;
+    *numbers = calloc((size_t)j->n, sizeof **numbers);
+    bool failed = !*numbers || unite(s, j);
+    for (int p = 0; p < j->n && !failed; p++)
+        failed = !((*numbers)[p] = numbers_of(s, j->parts[p]));
+    return failed ? error_nomem(e, "open", (size_t)s->n_classes * sizeof ***numbers) : STK_OK;
+}
