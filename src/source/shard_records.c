@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shard_records.c -- samples that lie inside larger files, as a source: any of them is read by itself.
- *
- * All parts that are wanted of a sample are read at once where they lie near each other, and are then moved apart, so
- * that each is followed by zeros; the largest stays where it is.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/field.h"
 #include "base/hash.h"
-#include "source/io.h"
-#include "source/records_index.h"
-#include "source/shard_files.h"
-
-enum { GAP_MOST = 64 << 10 };
+#include "source/records_parts.h"
 
 struct shards {
     const struct record_format *format;
@@ -115,161 +105,11 @@ const char *records_part_name(const struct source *s, int p)
 
 /* ------------------------------------------------------------------ reading */
 
-/* The parts of a sample that are to be read, in the order in which they lie. */
-struct plan_of_parts {
-    int64_t shard;
-    int n, largest;
-    int part[RECORD_PARTS];
-    int64_t from, to; /* all of them, and what lies between */
-    int64_t bytes;
-};
-
-static int plan_parts(const struct shards *d, int64_t i, uint64_t wanted, struct plan_of_parts *p, stk_error *e)
-{
-    const struct records_index *x = &d->index;
-    const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
-    *p = (struct plan_of_parts){.shard = records_shard(x, i), .from = INT64_MAX};
-    for (int k = 0; k < (int)x->head->n_parts; k++) {
-        const char *why = records_why(x, &parts[k]);
-        if (why)
-            return error_set(e, STK_EDATA, "read", "%s (at byte %lld of the shard)", why, (long long)parts[k].at);
-        if (parts[k].bytes < 0 || !(wanted >> k & 1))
-            continue;
-        int at = p->n++;
-        for (; at > 0 && parts[p->part[at - 1]].at > parts[k].at; at--)
-            p->part[at] = p->part[at - 1];
-        p->part[at] = k;
-        p->from = parts[k].at < p->from ? parts[k].at : p->from;
-        p->to = parts[k].at + parts[k].bytes > p->to ? parts[k].at + parts[k].bytes : p->to;
-        p->bytes += parts[k].bytes;
-    }
-    for (int k = 1; k < p->n; k++)
-        if (parts[p->part[k]].bytes > parts[p->part[p->largest]].bytes)
-            p->largest = k;
-    return STK_OK;
-}
-
-static bool lies_together(const struct plan_of_parts *p)
-{
-    return p->n > 0 && p->to - p->from - p->bytes <= GAP_MOST;
-}
-
-/* n bytes of the sample's shard, from whoever has read them already. */
-static int read_bytes(const struct shards *d, struct reading *r, int64_t shard, uint8_t *to, int64_t at, int64_t n,
-                      stk_error *e)
-{
-    int fd;
-    if (r->ahead && at >= r->ahead_at && n <= r->ahead_bytes - (at - r->ahead_at)) {
-        memcpy(to, r->ahead + (at - r->ahead_at), (size_t)n);
-        return STK_OK;
-    }
-    int rc = shard_files_take(&d->files, shard, &fd, e);
-    if (rc != STK_OK)
-        return rc;
-    rc = shard_files_read(&d->files, shard, fd, to, at, n, r->probe ? &r->cold : NULL, e);
-    shard_files_give(&d->files, fd);
-    return rc;
-}
-
-/* One read for all, into a buffer with room to move them apart. */
-static int read_together(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
-                         struct reading *r, uint8_t **where, stk_error *e)
-{
-    uint8_t *base = r->file.data + (size_t)p->n * IO_SLACK;
-    const int rc = read_bytes(d, r, p->shard, base, p->from, p->to - p->from, e);
-    if (rc != STK_OK)
-        return rc;
-    for (int k = 0; k < p->largest; k++) { /* to the left, the first one first */
-        const struct part *one = &parts[p->part[k]];
-        where[k] = base + (one->at - p->from) - (ptrdiff_t)(p->largest - k) * IO_SLACK;
-        memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
-    }
-    for (int k = p->n - 1; k >= p->largest; k--) { /* to the right, the last one first */
-        const struct part *one = &parts[p->part[k]];
-        where[k] = base + (one->at - p->from) + (ptrdiff_t)(k - p->largest) * IO_SLACK;
-        memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
-    }
-    return STK_OK;
-}
-
-static int read_apart(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
-                      struct reading *r, uint8_t **where, stk_error *e)
-{
-    uint8_t *to = r->file.data;
-    for (int k = 0; k < p->n; k++) {
-        const struct part *one = &parts[p->part[k]];
-        const int rc = read_bytes(d, r, p->shard, to, one->at, one->bytes, e);
-        if (rc != STK_OK)
-            return rc;
-        where[k] = to;
-        to += one->bytes + IO_SLACK;
-    }
-    return STK_OK;
-}
-
-/* What is lent is followed by zeros: a single part may stay there. */
-static bool stays(const struct reading *r, const struct plan_of_parts *p)
-{
-    return r->ahead && p->n == 1 && p->from == r->ahead_at && p->to - p->from == r->ahead_bytes;
-}
-
-/* All parts into r->file, each followed by zeros. What stays elsewhere has its room all the same: a sample takes as
- * much memory whoever has read it, and fits or does not. */
-static int place_parts(const struct shards *d, const struct plan_of_parts *p, const struct part *parts,
-                       struct reading *r, uint8_t **where, stk_error *e)
-{
-    const bool together = lies_together(p);
-    const size_t room = (size_t)(together ? p->to - p->from : p->bytes) + (size_t)(2 * p->n + 1) * IO_SLACK;
-    if (buf_reserve(&r->file, room))
-        return error_nomem(e, "read", room);
-    int rc = STK_OK;
-    if (!stays(r, p))
-        rc = together ? read_together(d, p, parts, r, where, e) : read_apart(d, p, parts, r, where, e);
-    if (rc != STK_OK)
-        return rc;
-    r->file.len = room;
-    for (int k = 0; k < p->n && !stays(r, p); k++)
-        memset(where[k] + parts[p->part[k]].bytes, 0, IO_SLACK);
-    return STK_OK;
-}
-
-static int fetch_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
-                       stk_error *e)
-{
-    const struct shards *d = s->state;
-    const struct records_index *x = &d->index;
-    const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
-    struct plan_of_parts p;
-    uint8_t *where[RECORD_PARTS];
-    int rc = plan_parts(d, i, wanted, &p, e);
-    if (rc != STK_OK)
-        return rc;
-    if (p.bytes > s->max_bytes)
-        return error_set(e, STK_EDATA, "read", "has %lld bytes, more than the %lld that max_bytes allows",
-                         (long long)p.bytes, (long long)s->max_bytes);
-    r->file.len = 0;
-    rc = place_parts(d, &p, parts, r, where, e);
-    if (rc != STK_OK)
-        return rc;
-    out->sample = i;
-    out->shard = shard_name(x, p.shard);
-    for (uint64_t k = 0; k < x->head->n_parts; k++)
-        out->parts[k].bytes = NULL;
-    for (int k = 0; k < p.n; k++) {
-        const int part = p.part[k];
-        out->parts[part].bytes = stays(r, &p) ? r->ahead : where[k];
-        out->parts[part].n = (size_t)parts[part].bytes;
-        out->parts[part].at = parts[part].at;
-        out->parts[part].extra = x->extra ? x->extra[i * (int64_t)x->head->n_parts + part] : (struct part_extra){0};
-    }
-    return STK_OK;
-}
-
 static int read_parts(const struct source *s, struct reading *r, int64_t i, uint64_t wanted, struct record *out,
                       stk_error *e)
 {
     const struct shards *d = s->state;
-    const int rc = fetch_parts(s, r, i, wanted, out, e);
+    const int rc = records_parts_read(&d->files, r, i, wanted, s->max_bytes, out, e);
     return rc == STK_OK && d->format->unpack ? d->format->unpack(s, r, out, e) : rc;
 }
 
@@ -319,8 +159,9 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
 static bool extent(const struct source *s, int64_t i, bool direct, struct extent *out)
 {
     const struct shards *d = s->state;
-    struct plan_of_parts p;
-    if (plan_parts(d, i, d->wanted, &p, NULL) != STK_OK || p.bytes == 0 || p.bytes > s->max_bytes || !lies_together(&p))
+    struct records_parts p;
+    if (records_parts_plan(&d->index, i, d->wanted, &p, NULL) != STK_OK || p.bytes == 0 || p.bytes > s->max_bytes ||
+        !records_parts_near(&p))
         return false;
     out->at = p.from;
     out->bytes = (size_t)(p.to - p.from);
@@ -329,8 +170,8 @@ static bool extent(const struct source *s, int64_t i, bool direct, struct extent
 
 static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
 {
-    struct plan_of_parts p;
-    const int rc = plan_parts(s->state, i, shards_of(s)->wanted, &p, e);
+    struct records_parts p;
+    const int rc = records_parts_plan(&shards_of(s)->index, i, shards_of(s)->wanted, &p, e);
     if (rc != STK_OK)
         return rc;
     r->ahead = given;
