@@ -58,7 +58,6 @@ static int open_loader(struct bench *b, stk_error *e)
     int rc = stk_open(&b->loader, o, e);
     if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_pictures(o)) {
         o->ops = NULL;
-        b->what = "samples";
         rc = stk_open(&b->loader, o, e);
     }
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
@@ -71,6 +70,10 @@ static int open_loader(struct bench *b, stk_error *e)
         rc = stk_open(&b->loader, o, e);
     }
     b->open_s = out_clock() - b->began;
+    char fields[2048] = "";
+    if (rc == STK_OK)
+        stk_fields(b->loader, fields, sizeof fields);
+    b->what = strstr(fields, ":image") ? "images" : "samples";
     return rc;
 }
 
@@ -360,7 +363,7 @@ static int run_open(struct bench *b)
 
 static int run(struct args *a)
 {
-    struct bench b = {.a = a, .what = "images"};
+    struct bench b = {.a = a};
     struct out_log log;
     stk_error e = {.sample = -1};
     a->o.log = out_log_init(&log, "bench");

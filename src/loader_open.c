@@ -65,7 +65,9 @@ struct share {
 /* Of what is left of the batches' half. */
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
-    if (l->options.reader == STK_READER_PREAD || !source_lies_open(l->source))
+    const stk_reader reader = l->options.reader;
+    const enum source_lies lies = reader == STK_READER_PREAD ? SOURCE_HIDDEN : source_lies(l->source);
+    if (lies == SOURCE_HIDDEN || (lies == SOURCE_IN_MEMORY && reader != STK_READER_URING))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
     return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;

@@ -161,6 +161,8 @@ static void explain_reader(stk_loader *l, struct buf *b)
         ahead_explain(l->ahead, b);
     else if (l->options.reader == STK_READER_PREAD)
         buf_printf(b, "reader     pread (as asked)\n");
+    else if (source_lies(l->source) == SOURCE_IN_MEMORY)
+        buf_printf(b, "reader     pread (files lie in memory)\n");
     else
         buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
 }

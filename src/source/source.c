@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -381,18 +382,28 @@ bool source_extent(const struct source *s, int64_t i, bool direct, struct extent
     return s->ops->extent && s->ops->extent(s, i, direct, out);
 }
 
+/* A file system that has no storage below it. */
+static bool in_memory(int fd)
+{
+    const uint32_t tmpfs = 0x01021994, ramfs = 0x858458f6;
+    struct statfs s;
+    return fstatfs(fd, &s) == 0 && ((uint32_t)s.f_type == tmpfs || (uint32_t)s.f_type == ramfs);
+}
+
 /* Some may be bad, or lie in a shard that is packed. */
-bool source_lies_open(const struct source *s)
+enum source_lies source_lies(const struct source *s)
 {
     enum { LOOKS = 32 };
     for (int64_t i = 0; i < s->count; i += s->count / LOOKS + 1) {
         int dir;
         char path[PATH_MAX];
         struct extent x;
-        if (source_file(s, i, &dir, path, sizeof path) || source_extent(s, i, false, &x))
-            return true;
+        if (source_file(s, i, &dir, path, sizeof path))
+            return in_memory(dir) ? SOURCE_IN_MEMORY : SOURCE_OPEN;
+        if (source_extent(s, i, false, &x))
+            return in_memory(x.fd) ? SOURCE_IN_MEMORY : SOURCE_OPEN;
     }
-    return false;
+    return SOURCE_HIDDEN;
 }
 
 int source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e)

@@ -129,8 +129,9 @@ bool source_file(const struct source *s, int64_t i, int *dir, char *path, size_t
 /* Where all that source_read takes of sample i lies together in a file, with direct as it should be, which may be
  * refused. false: nowhere, or not so; what is wrong with it source_read will say. */
 bool source_extent(const struct source *s, int64_t i, bool direct, struct extent *out);
-/* Whether others can read its samples, or some of them, by the last two. */
-bool source_lies_open(const struct source *s);
+/* Whether others can read its samples, or some of them, by the last two; and whether there is storage to wait for. */
+enum source_lies { SOURCE_HIDDEN, SOURCE_OPEN, SOURCE_IN_MEMORY };
+enum source_lies source_lies(const struct source *s);
 /* source_read with the bytes of the file or the extent, which were read elsewhere, are followed by zeros as those of
  * source_read are, and stay the lender's. */
 int source_lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *bytes, size_t n, stk_error *e);

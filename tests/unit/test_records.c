@@ -242,7 +242,7 @@ static void lent_as_if_read(void)
     struct reading r = {0};
     struct extent x;
     CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
-    CHECK(source_lies_open(&s));
+    CHECK(source_lies(&s) != SOURCE_HIDDEN);
     for (int direct = 0; direct < 2; direct++) {
         CHECK(source_extent(&s, 0, direct, &x));
         CHECK(x.at == 11 && x.bytes == 36 && x.fd >= 0 && x.direct <= direct);
@@ -281,7 +281,7 @@ static void parts_far_apart(void)
     o.fields = "a.txt, c.txt";
     CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
     CHECK(!source_extent(&s, 0, false, &x));
-    CHECK(!source_lies_open(&s));
+    CHECK_EQ(source_lies(&s), SOURCE_HIDDEN);
     close_lines(&s);
     free(text);
 }

@@ -168,7 +168,7 @@ static void packed(void)
     struct source *s;
     const struct source_options o = {.path = temp_path("p.tgz"), .cache_dir = "off"};
     CHECK_EQ(source_open(&s, &o, NULL), STK_OK);
-    CHECK(!source_lies_open(s)); /* what it unpacks to lies nowhere */
+    CHECK_EQ(source_lies(s), SOURCE_HIDDEN); /* what it unpacks to lies nowhere */
     source_close(s);
     CHECK_STR(shown("named otherwise", NULL), plain);
     char both[16384];
