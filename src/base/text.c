@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c -- whether bytes are text.
+ * text.c -- whether bytes are text, and text put together in a given room.
  */
 #include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 static bool is_plain(uint8_t c)
 {
@@ -35,4 +38,14 @@ bool text_is(const uint8_t *p, size_t n)
         i += took;
     }
     return true;
+}
+
+void text_put(struct text_out *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int wrote = vsnprintf(t->buf + t->used, t->n - t->used, format, args);
+    va_end(args);
+    t->used += wrote > 0 ? (size_t)wrote : 0;
+    t->used = t->used < t->n ? t->used : t->n - 1;
 }

@@ -2,40 +2,20 @@
 /*
  * ops_write.c -- ops back to their text, with every default spelled out.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "base/error.h"
+#include "base/text.h"
 #include "transform/ops.h"
 #include "transform/ops_text.h"
 
-struct out {
-    char *buf;
-    size_t n, used;
-};
-
-static void put(struct out *o, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static void put(struct out *o, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int wrote = vsnprintf(o->buf + o->used, o->n - o->used, format, args);
-    va_end(args);
-    if (wrote > 0)
-        o->used += (size_t)wrote < o->n - o->used ? (size_t)wrote : o->n - o->used - 1;
-}
-
 /* A number, or several in brackets. */
-static void put_numbers(struct out *o, const char *name, const double *v, int n)
+static void put_numbers(struct text_out *o, const char *name, const double *v, int n)
 {
     char text[NUMBER_BYTES];
-    put(o, "%s=%s", name, n > 1 ? "(" : "");
+    text_put(o, "%s=%s", name, n > 1 ? "(" : "");
     for (int i = 0; i < n; i++) {
         text_number(v[i], text);
-        put(o, "%s%s", i ? ", " : "", text);
+        text_put(o, "%s%s", i ? ", " : "", text);
     }
-    put(o, "%s", n > 1 ? ")" : "");
+    text_put(o, "%s", n > 1 ? ")" : "");
 }
 
 static const char *yes(bool b)
@@ -43,66 +23,66 @@ static const char *yes(bool b)
     return b ? "True" : "False";
 }
 
-static void put_filter(struct out *o, const struct op *op)
+static void put_filter(struct text_out *o, const struct op *op)
 {
     static const char *const names[FILTER_COUNT] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
-    put(o, ", interpolation=%s", names[op->filter]);
+    text_put(o, ", interpolation=%s", names[op->filter]);
 }
 
-static void put_padding(struct out *o, const struct op *op)
+static void put_padding(struct text_out *o, const struct op *op)
 {
-    put(o, "padding=(%d, %d, %d, %d)", op->pad.left, op->pad.top, op->pad.right, op->pad.bottom);
+    text_put(o, "padding=(%d, %d, %d, %d)", op->pad.left, op->pad.top, op->pad.right, op->pad.bottom);
 }
 
-static void put_fill(struct out *o, const struct op *op)
+static void put_fill(struct text_out *o, const struct op *op)
 {
     static const char *const modes[PAD_MODES] = {"constant", "edge", "reflect", "symmetric"};
     if (op->n_fill == 3)
-        put(o, ", fill=(%d, %d, %d)", op->fill[0], op->fill[1], op->fill[2]);
+        text_put(o, ", fill=(%d, %d, %d)", op->fill[0], op->fill[1], op->fill[2]);
     else
-        put(o, ", fill=%d", op->fill[0]);
-    put(o, ", padding_mode=%s", modes[op->pad_mode]);
+        text_put(o, ", fill=%d", op->fill[0]);
+    text_put(o, ", padding_mode=%s", modes[op->pad_mode]);
 }
 
-static void put_resize(struct out *o, const struct op *op)
+static void put_resize(struct text_out *o, const struct op *op)
 {
     if (op->w)
-        put(o, "size=(%d, %d)", op->h, op->w);
+        text_put(o, "size=(%d, %d)", op->h, op->w);
     else
-        put(o, "size=%d", op->h);
+        text_put(o, "size=%d", op->h);
     put_filter(o, op);
     if (op->max_size)
-        put(o, ", max_size=%d", op->max_size);
+        text_put(o, ", max_size=%d", op->max_size);
     else
-        put(o, ", max_size=None");
-    put(o, ", antialias=%s", yes(op->antialias));
+        text_put(o, ", max_size=None");
+    text_put(o, ", antialias=%s", yes(op->antialias));
 }
 
-static void put_random_crop(struct out *o, const struct op *op)
+static void put_random_crop(struct text_out *o, const struct op *op)
 {
-    put(o, "size=(%d, %d), ", op->h, op->w);
+    text_put(o, "size=(%d, %d), ", op->h, op->w);
     put_padding(o, op);
-    put(o, ", pad_if_needed=%s", yes(op->pad_if_needed));
+    text_put(o, ", pad_if_needed=%s", yes(op->pad_if_needed));
     put_fill(o, op);
 }
 
-static void put_random_resized_crop(struct out *o, const struct op *op)
+static void put_random_resized_crop(struct text_out *o, const struct op *op)
 {
-    put(o, "size=(%d, %d), ", op->h, op->w);
+    text_put(o, "size=(%d, %d), ", op->h, op->w);
     put_numbers(o, "scale", op->scale, 2);
     put_numbers(o, ", ratio", op->ratio, 2);
     put_filter(o, op);
-    put(o, ", antialias=%s", yes(op->antialias));
+    text_put(o, ", antialias=%s", yes(op->antialias));
 }
 
-static void put_arguments(struct out *o, const struct op *op)
+static void put_arguments(struct text_out *o, const struct op *op)
 {
     switch (op->kind) {
     case OP_RESIZE:
         put_resize(o, op);
         break;
     case OP_CENTER_CROP:
-        put(o, "size=(%d, %d)", op->h, op->w);
+        text_put(o, "size=(%d, %d)", op->h, op->w);
         break;
     case OP_RANDOM_CROP:
         put_random_crop(o, op);
@@ -119,14 +99,14 @@ static void put_arguments(struct out *o, const struct op *op)
         put_numbers(o, "p", &op->p, 1);
         break;
     case OP_GREY:
-        put(o, "num_output_channels=%d", op->channels);
+        text_put(o, "num_output_channels=%d", op->channels);
         break;
     case OP_NORMALIZE:
         put_numbers(o, "mean", op->mean, op->n_mean);
         put_numbers(o, ", std", op->std, op->n_std);
         break;
     case OP_TO_DTYPE:
-        put(o, "dtype=%s, scale=%s", dtype_name(op->dtype), yes(op->scaled));
+        text_put(o, "dtype=%s, scale=%s", dtype_name(op->dtype), yes(op->scaled));
         break;
     default:
         break;
@@ -135,13 +115,13 @@ static void put_arguments(struct out *o, const struct op *op)
 
 void ops_write(const struct ops *ops, char *buf, size_t n)
 {
-    struct out o = {.buf = buf, .n = n};
+    struct text_out o = {.buf = buf, .n = n};
     buf[0] = 0;
     for (int i = 0; i < ops->n; i++) {
         const struct op *op = &ops->op[i];
         const bool bare = op->kind >= OP_TO_TENSOR && op->kind <= OP_PIL_TO_TENSOR;
-        put(&o, "%s%s%s", i ? " | " : "", op_name(op->kind), bare ? "" : "(");
+        text_put(&o, "%s%s%s", i ? " | " : "", op_name(op->kind), bare ? "" : "(");
         put_arguments(&o, op);
-        put(&o, "%s", bare ? "" : ")");
+        text_put(&o, "%s", bare ? "" : ")");
     }
 }

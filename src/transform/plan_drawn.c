@@ -8,45 +8,25 @@
  * Sizes are height and width, paddings left, top, right and bottom. The crop of RandomCrop lies in the padded picture,
  * that of CenterCrop in the one before it: where it pads, top and left are negative.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "base/error.h"
+#include "base/text.h"
 #include "transform/plan_inner.h"
 
-struct text {
-    char *buf;
-    size_t n, used;
-};
-
-static void put(struct text *t, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static void put(struct text *t, const char *format, ...)
+static void put_crop(struct text_out *t, struct rect c)
 {
-    va_list args;
-    va_start(args, format);
-    const int wrote = vsnprintf(t->buf + t->used, t->n - t->used, format, args);
-    va_end(args);
-    t->used += wrote > 0 ? (size_t)wrote : 0;
-    t->used = t->used < t->n ? t->used : t->n - 1;
+    text_put(t, ", \"top\": %d, \"left\": %d, \"height\": %d, \"width\": %d", (int)c.y, (int)c.x, (int)c.h, (int)c.w);
 }
 
-static void put_crop(struct text *t, struct rect c)
+static void put_padding(struct text_out *t, const int32_t p[4])
 {
-    put(t, ", \"top\": %d, \"left\": %d, \"height\": %d, \"width\": %d", (int)c.y, (int)c.x, (int)c.h, (int)c.w);
+    text_put(t, ", \"padding\": [%d, %d, %d, %d]", (int)p[0], (int)p[1], (int)p[2], (int)p[3]);
 }
 
-static void put_padding(struct text *t, const int32_t p[4])
+static void put_size(struct text_out *t, const struct drawn *d)
 {
-    put(t, ", \"padding\": [%d, %d, %d, %d]", (int)p[0], (int)p[1], (int)p[2], (int)p[3]);
+    text_put(t, ", \"size\": [%d, %d]", (int)d->h, (int)d->w);
 }
 
-static void put_size(struct text *t, const struct drawn *d)
-{
-    put(t, ", \"size\": [%d, %d]", (int)d->h, (int)d->w);
-}
-
-static void put_random_crop(struct text *t, const struct drawn *d)
+static void put_random_crop(struct text_out *t, const struct drawn *d)
 {
     struct rect c = d->crop;
     c.x += d->padding[0];
@@ -55,10 +35,10 @@ static void put_random_crop(struct text *t, const struct drawn *d)
     put_crop(t, c);
 }
 
-static void put_op(struct text *t, const struct op *o, const struct drawn *d)
+static void put_op(struct text_out *t, const struct op *o, const struct drawn *d)
 {
     const int32_t border[4] = {o->pad.left, o->pad.top, o->pad.right, o->pad.bottom};
-    put(t, "{\"op\": \"%s\"", op_name(o->kind));
+    text_put(t, "{\"op\": \"%s\"", op_name(o->kind));
     switch (o->kind) {
     case OP_RESIZE:
         put_size(t, d);
@@ -78,12 +58,12 @@ static void put_op(struct text *t, const struct op *o, const struct drawn *d)
         break;
     case OP_FLIP_X:
     case OP_FLIP_Y:
-        put(t, ", \"flip\": %s", d->flip ? "true" : "false");
+        text_put(t, ", \"flip\": %s", d->flip ? "true" : "false");
         break;
     default:
         break; /* nothing depends on the picture */
     }
-    put(t, "}");
+    text_put(t, "}");
 }
 
 int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, char buf[PLAN_DRAWN], stk_error *e)
@@ -93,12 +73,12 @@ int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h,
     const int rc = plan_steps(p, d, w, h, &job, drawn, e);
     if (rc)
         return rc;
-    struct text t = {.buf = buf, .n = PLAN_DRAWN};
-    put(&t, "[");
+    struct text_out t = {.buf = buf, .n = PLAN_DRAWN};
+    text_put(&t, "[");
     for (int i = 0; i < p->ops.n; i++) {
-        put(&t, "%s", i ? ", " : "");
+        text_put(&t, "%s", i ? ", " : "");
         put_op(&t, &p->ops.op[i], &drawn[i]);
     }
-    put(&t, "]");
+    text_put(&t, "]");
     return STK_OK;
 }

@@ -37,7 +37,20 @@ static void cut(void)
         CHECK(!is(text, n));
 }
 
+static void put_within_its_room(void)
+{
+    char room[8] = "";
+    struct text_out t = {.buf = room, .n = sizeof room};
+    text_put(&t, "%d, ", 12);
+    CHECK_STR(room, "12, ");
+    text_put(&t, "%s", "34567");
+    CHECK_STR(room, "12, 345");
+    text_put(&t, "%s", "more");
+    CHECK_STR(room, "12, 345");
+    CHECK_EQ(t.used, 7);
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(texts), T(others), T(cut))
+    TESTS(T(texts), T(others), T(cut), T(put_within_its_room))
 }
