@@ -46,6 +46,16 @@ static const char *test_case_name;
         }                                                                                                              \
     } while (0)
 
+/* Words that an error has to have in its text. */
+#define CHECK_SAYS(text, words)                                                                                        \
+    do {                                                                                                               \
+        const char *text_ = (text), *words_ = (words);                                                                 \
+        if (!strstr(text_, words_)) {                                                                                  \
+            test_failures++;                                                                                           \
+            printf("%s:%d: in %s: \"%s\" does not say \"%s\"\n", __FILE__, __LINE__, test_case_name, text_, words_);   \
+        }                                                                                                              \
+    } while (0)
+
 #define SKIP(words)                                                                                                    \
     do {                                                                                                               \
         test_skipped++;                                                                                                \

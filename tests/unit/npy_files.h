@@ -52,9 +52,7 @@ static inline void refused(const char *format, const char *below, const char *wo
 {
     struct source *s = open_named(format, below, NULL);
     CHECK(s == NULL);
-    CHECK(strstr(error.text, words) != NULL);
-    if (!strstr(error.text, words))
-        printf("said: %s\n", error.text);
+    CHECK_SAYS(error.text, words);
     source_close(s);
 }
 
