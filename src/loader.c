@@ -217,7 +217,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
 {
     struct desk *desk = &w->desk;
     int rc = STK_OK;
-    if (keep_take_fields(l, w, (int64_t)d->sample, b, row))
+    if (l->keep.cache && keep_take_fields(l, w, (int64_t)d->sample, b, row))
         return rc;
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->picture >= 0) {
@@ -231,7 +231,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
         if (f != l->picture)
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
-    if (rc == STK_OK)
+    if (rc == STK_OK && l->keep.cache)
         keep_put_fields(l, w, (int64_t)d->sample, b, row);
     return rc;
 }
@@ -308,7 +308,7 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
         for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
             w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
     const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
-    if (near >= 0 && !keep_near(l, near))
+    if (near >= 0 && !(l->keep.cache && keep_near(l, near)))
         source_near(l->source, near);
     return w->picks[row & MASK];
 }

@@ -335,11 +335,6 @@ int depot_fill(struct depot *d, stk_error *e)
     return n == d->keep ? STK_OK : error_nomem(e, "open", depot_batch_bytes(d->fields, d->n_fields, d->rows));
 }
 
-uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row)
-{
-    return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
-}
-
 struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row)
 {
     return &b->pieces[field][row];

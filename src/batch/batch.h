@@ -75,7 +75,10 @@ struct stk_batch *depot_take(struct depot *d);
 struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes);
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */
 
-uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row);
+static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t row)
+{
+    return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
+}
 /* Where a row of a ragged field is put together. */
 struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
 /* Puts the rows of ragged fields one after the other, when all are there; 0, or -1: no memory. */
