@@ -185,6 +185,12 @@ bool cpu_has_crc32c(void)
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
 
+bool cpu_has_avx512dq(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+}
+
 bool cpu_has_vpclmul(void)
 {
     __builtin_cpu_init();
@@ -208,6 +214,11 @@ bool cpu_has_crc32c(void)
 }
 
 bool cpu_has_vpclmul(void)
+{
+    return false;
+}
+
+bool cpu_has_avx512dq(void)
 {
     return false;
 }

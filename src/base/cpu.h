@@ -31,6 +31,8 @@ bool cpu_has_vbmi(void);
 /* CRC-32C as an instruction, and carry-less multiplication; the latter also of four at once. */
 bool cpu_has_crc32c(void);
 bool cpu_has_vpclmul(void);
+/* AVX-512 with products of 64 bits. */
+bool cpu_has_avx512dq(void);
 
 /* Memory that is read soon, in its first bytes: a hint. */
 static inline void cpu_near(const void *p, size_t n)

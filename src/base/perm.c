@@ -13,9 +13,17 @@
  */
 #include "base/perm.h"
 
+#include "base/cpu.h"
 #include "base/hash.h"
 
-enum { ROUNDS = 8 };
+static void choose(struct perm *p)
+{
+    p->scramble = perm_scramble_c;
+#if defined(__x86_64__)
+    if (cpu_has_avx512dq())
+        p->scramble = perm_scramble_avx512;
+#endif
+}
 
 void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch)
 {
@@ -23,8 +31,9 @@ void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch)
     while (bits < 64 && (uint64_t)1 << bits < n)
         bits++;
     *p = (struct perm){.n = n, .low_bits = bits / 2, .high_bits = bits - bits / 2};
+    choose(p);
     uint64_t key = hash_mix(hash_mix(seed, epoch), n);
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < PERM_ROUNDS; i++)
         p->keys[i] = key = hash_mix(key, (uint64_t)i);
 }
 
@@ -36,7 +45,7 @@ static inline void scramble(const struct perm *p, uint64_t *v, int n)
         low[k] = v[k] & low_mask;
         high[k] = v[k] >> p->low_bits;
     }
-    for (int i = 0; i < ROUNDS; i += 2) {
+    for (int i = 0; i < PERM_ROUNDS; i += 2) {
         for (int k = 0; k < n; k++)
             high[k] ^= hash_mix(low[k], p->keys[i]) & high_mask;
         for (int k = 0; k < n; k++)
@@ -44,6 +53,11 @@ static inline void scramble(const struct perm *p, uint64_t *v, int n)
     }
     for (int k = 0; k < n; k++)
         v[k] = high[k] << p->low_bits | low[k];
+}
+
+void perm_scramble_c(const struct perm *p, uint64_t *v, int n)
+{
+    scramble(p, v, n);
 }
 
 uint64_t perm_at(const struct perm *p, uint64_t i)
@@ -56,7 +70,7 @@ uint64_t perm_at(const struct perm *p, uint64_t i)
 
 void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN])
 {
-    uint64_t v[PERM_RUN];
+    uint64_t v[PERM_RUN] = {0};
     int of[PERM_RUN], n = 0; /* those that are still walking */
     for (; n < PERM_RUN && first + (uint64_t)n < p->n; n++) {
         v[n] = first + (uint64_t)n;
@@ -64,7 +78,7 @@ void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN])
     }
     while (n > 0) {
         int left = 0;
-        scramble(p, v, n);
+        p->scramble(p, v, n);
         for (int k = 0; k < n; k++) {
             if (v[k] < p->n) {
                 to[of[k]] = v[k];

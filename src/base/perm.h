@@ -7,17 +7,23 @@
 
 #include <stdint.h>
 
+enum { PERM_ROUNDS = 8, PERM_RUN = 16 };
+
 struct perm {
     uint64_t n;
-    uint64_t keys[8];
+    uint64_t keys[PERM_ROUNDS];
     int low_bits, high_bits;
+    void (*scramble)(const struct perm *p, uint64_t *v, int n); /* the rounds, of n <= PERM_RUN numbers */
 };
 
 void perm_init(struct perm *p, uint64_t n, uint64_t seed, uint64_t epoch); /* n > 0 */
 uint64_t perm_at(const struct perm *p, uint64_t i);                        /* i < n */
-
-enum { PERM_RUN = 8 };
-/* perm_at of first .. first + PERM_RUN - 1, as far as they are below n, in half the time. */
+/* perm_at of first .. first + PERM_RUN - 1, as far as they are below n, in half the time or less. */
 void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN]);
+
+/* ------------------------------------------------------------------ between the perm*.c, and for their test */
+
+void perm_scramble_c(const struct perm *p, uint64_t *v, int n);
+void perm_scramble_avx512(const struct perm *p, uint64_t *v, int n);
 
 #endif

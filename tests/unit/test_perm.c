@@ -81,17 +81,27 @@ static void looks_random(void)
     CHECK(abs(neighbours - EPOCHS) < 120);          /* one a shuffle, 6 sigma */
 }
 
+static void run_from(const struct perm *p, uint64_t first)
+{
+    uint64_t run[PERM_RUN];
+    perm_run(p, first, run);
+    for (uint64_t k = 0; k < PERM_RUN && first + k < p->n; k++)
+        CHECK_EQ(run[k], perm_at(p, first + k));
+}
+
+/* In plain C, and with what this CPU has. */
 static void runs_are_the_same(void)
 {
-    const uint64_t sizes[] = {1, 2, 7, 8, 9, 100, 1023, 1024, 1025};
+    const uint64_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 100, 1023, 1024, 1025, (uint64_t)1 << 40, UINT64_MAX / 2};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        struct perm p;
-        perm_init(&p, sizes[s], 5, 6);
-        for (uint64_t first = 0; first < sizes[s]; first++) {
-            uint64_t run[PERM_RUN];
-            perm_run(&p, first, run);
-            for (uint64_t k = 0; k < PERM_RUN && first + k < sizes[s]; k++)
-                CHECK_EQ(run[k], perm_at(&p, first + k));
+        struct perm own, c;
+        perm_init(&own, sizes[s], 5, 6);
+        c = own;
+        c.scramble = perm_scramble_c;
+        for (uint64_t i = 0; i < sizes[s] && i < 1100; i++) {
+            run_from(&own, i);
+            run_from(&c, i);
+            run_from(&own, sizes[s] - 1 - i);
         }
     }
 }
