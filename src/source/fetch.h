@@ -3,7 +3,7 @@
  * fetch.h -- many files on their way into memory at once, by one thread, through io_uring.
  *
  *     fetch_open(&f, &options, &e)
- *     fetch_file(f, &want);            up to fetch_most() at a time
+ *     fetch_file(f, &want);            up to options.most at a time
  *     fetch_wait(f);                   some of them may be done
  *
  * What does not go smoothly (missing, empty, cut, too large, no room, an error of the disk) ends without

@@ -2,23 +2,9 @@
 /* test_files.c -- sources of files: the fingerprint, the cache of the index, many readers at once. */
 #include <pthread.h>
 
-#include "source/source.h"
+#include "open_source.h"
 #include "temp_tree.h"
 #include "test.h"
-
-static stk_error error;
-
-static struct source *open_with(struct source_options o)
-{
-    struct source *s = NULL;
-    if (!o.cache_dir)
-        o.cache_dir = "off";
-    if (!o.threads)
-        o.threads = 2;
-    memset(&error, 0, sizeof error);
-    source_open(&s, &o, &error);
-    return s;
-}
 
 static void make_many(const char *below, int n)
 {

@@ -3,23 +3,9 @@
  * test_shard_dir.c -- folders: order, classes, what is ignored, loops.
  * Covers shard_dir.c and tree.c.
  */
-#include "source/source.h"
+#include "open_source.h"
 #include "temp_tree.h"
 #include "test.h"
-
-static stk_error error;
-
-static struct source *open_with(struct source_options o)
-{
-    struct source *s = NULL;
-    if (!o.cache_dir)
-        o.cache_dir = "off";
-    if (!o.threads)
-        o.threads = 2;
-    memset(&error, 0, sizeof error);
-    source_open(&s, &o, &error);
-    return s;
-}
 
 static struct source *open_folder(const char *below)
 {
