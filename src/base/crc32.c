@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc32.c -- CRC-32 in plain C, and the choice. The tables are made as those of crc32c.c are.
+ * crc32.c -- CRC-32 in plain C, and the choice.
  */
 #include "base/crc32.h"
 
-#include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/crc_table.h"
 
 static const uint32_t of[16][16] = {
     {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c, 0xedb88320,
@@ -42,24 +42,9 @@ static const uint32_t of[16][16] = {
      0x1f4f1b2b, 0x91c01cc8, 0x5d6a1c56, 0x57af154f, 0x9b0515d1, 0x158a1232, 0xd92012ac},
 };
 
-static uint32_t eight(uint32_t crc, const uint8_t *p)
-{
-    uint64_t v = le64(p) ^ crc;
-    uint32_t sum = 0;
-    for (int k = 15; k >= 0; k--, v >>= 4)
-        sum ^= of[k][v & 15];
-    return sum;
-}
-
 uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t n)
 {
-    for (; n >= 8; p += 8, n -= 8)
-        crc = eight(crc, p);
-    for (; n > 0; p++, n--) {
-        crc ^= *p;
-        crc = crc >> 8 ^ of[1][crc & 15] ^ of[0][crc >> 4 & 15];
-    }
-    return crc;
+    return crc_table_add(of, crc, p, n);
 }
 
 static uint32_t crc32_c(const uint8_t *p, size_t n)

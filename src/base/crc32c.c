@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crc32c.c -- CRC-32C in plain C, and the choice.
- *
- * of[k][v] is what the half byte v has done to the sum once k more half bytes have followed it. So the sum over eight
- * bytes is sixteen look-ups that do not wait for each other, in a table of 1 KiB that needs no making.
  */
 #include "base/crc32c.h"
 
-#include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/crc_table.h"
 
 static const uint32_t of[16][16] = {
     {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d, 0x82f63b78,
@@ -45,25 +42,9 @@ static const uint32_t of[16][16] = {
      0x0b0779fd, 0xd043fe94, 0x997f83b3, 0x632686b7, 0x2a1afb90, 0xf15e7cf9, 0xb86201de},
 };
 
-static uint32_t eight(uint32_t crc, const uint8_t *p)
-{
-    uint64_t v = le64(p) ^ crc;
-    uint32_t sum = 0;
-    for (int k = 15; k >= 0; k--, v >>= 4)
-        sum ^= of[k][v & 15];
-    return sum;
-}
-
 static uint32_t crc32c_c(const uint8_t *p, size_t n)
 {
-    uint32_t crc = UINT32_MAX;
-    for (; n >= 8; p += 8, n -= 8)
-        crc = eight(crc, p);
-    for (; n > 0; p++, n--) {
-        crc ^= *p;
-        crc = crc >> 8 ^ of[1][crc & 15] ^ of[0][crc >> 4 & 15];
-    }
-    return ~crc;
+    return ~crc_table_add(of, UINT32_MAX, p, n);
 }
 
 const struct crc32c *crc32c_choose(stk_cpu asked)
