@@ -267,22 +267,58 @@ static const char *kind_of(const struct hdf5_view *v, int64_t at, enum kind *out
     return why == HDF5_NO_MEMORY ? why : NULL;
 }
 
-/* One step of a path. A soft link leads elsewhere: *path is then what is left to go, in memory of its own. */
-static const char *step(const struct hdf5_view *v, int64_t *at, const char *name, size_t n, char **soft)
+/* Groups that paths have led through lately: soft links of one group mostly lead to another one. */
+struct passed {
+    struct {
+        int64_t at;
+        struct hdf5_links links;
+    } of[4];
+    int n; /* so far; the older ones are gone */
+};
+
+static void passed_done(struct passed *p)
 {
-    struct hdf5_links l = {.v = v};
+    for (int i = 0; i < (int)(sizeof p->of / sizeof p->of[0]); i++)
+        links_done(&p->of[i].links);
+}
+
+/* What is in a group. */
+static const char *look_into(struct passed *p, const struct hdf5_view *v, int64_t at, const struct hdf5_links **out)
+{
+    const int most = (int)(sizeof p->of / sizeof p->of[0]);
+    for (int i = 0; i < p->n && i < most; i++)
+        if (p->of[i].at == at) {
+            *out = &p->of[i].links;
+            return NULL;
+        }
+    const int i = p->n % most;
+    links_done(&p->of[i].links);
+    p->of[i].links = (struct hdf5_links){.v = v};
+    p->of[i].at = -1;
+    p->n++;
+    const char *why = hdf5_messages(v, at, take_links, &p->of[i].links);
+    if (!why)
+        p->of[i].at = at;
+    *out = &p->of[i].links;
+    return why;
+}
+
+/* One step of a path. A soft link leads elsewhere: *soft is its path, in memory of its own. */
+static const char *step(struct passed *p, const struct hdf5_view *v, int64_t *at, const char *name, size_t n,
+                        char **soft)
+{
+    const struct hdf5_links *l;
     uint32_t i;
-    const char *why = hdf5_messages(v, *at, take_links, &l);
+    const char *why = look_into(p, v, *at, &l);
     *soft = NULL;
-    if (!why && names_find(&l.hard.names, name, n, &i)) {
-        *at = hdf5_names_at(&l.hard, i);
-    } else if (!why && names_find(&l.soft.names, name, n, &i)) {
-        *soft = strdup(names_at(&l.paths, (uint32_t)hdf5_names_at(&l.soft, i)));
+    if (!why && names_find(&l->hard.names, name, n, &i)) {
+        *at = hdf5_names_at(&l->hard, i);
+    } else if (!why && names_find(&l->soft.names, name, n, &i)) {
+        *soft = strdup(names_at(&l->paths, (uint32_t)hdf5_names_at(&l->soft, i)));
         why = *soft ? NULL : HDF5_NO_MEMORY;
     } else {
         *at = -1;
     }
-    links_done(&l);
     return why;
 }
 
@@ -300,7 +336,7 @@ static char *join(char *soft, const char *rest)
     return path;
 }
 
-const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char *path, int64_t *at)
+static const char *find_path(struct passed *p, const struct hdf5_view *v, int64_t group, const char *path, int64_t *at)
 {
     char *own = NULL;
     const char *why = NULL;
@@ -315,7 +351,7 @@ const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char 
             continue;
         }
         char *soft;
-        why = step(v, at, path, n, &soft);
+        why = step(p, v, at, path, n, &soft);
         path += n;
         if (!soft)
             continue;
@@ -329,6 +365,14 @@ const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char 
             *at = -1;
     }
     free(own);
+    return why;
+}
+
+const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char *path, int64_t *at)
+{
+    struct passed p = {0};
+    const char *why = find_path(&p, v, group, path, at);
+    passed_done(&p);
     return why;
 }
 
@@ -346,14 +390,16 @@ static const char *add_object(const struct hdf5_view *v, const char *name, int64
 /* All links of a group in one list, soft ones with the address of what they lead to. */
 static const char *follow_soft(struct hdf5_links *l, int64_t group)
 {
+    struct passed p = {0};
     const char *why = NULL;
     for (uint32_t i = 0; i < l->soft.names.n && !why; i++) {
         const char *name = names_at(&l->soft.names, i);
         int64_t at;
-        why = hdf5_find_path(l->v, group, names_at(&l->paths, (uint32_t)hdf5_names_at(&l->soft, i)), &at);
+        why = find_path(&p, l->v, group, names_at(&l->paths, (uint32_t)hdf5_names_at(&l->soft, i)), &at);
         if (why != HDF5_NO_MEMORY)
             why = hdf5_names_add(&l->hard, name, strlen(name), why ? -1 : at) ? HDF5_NO_MEMORY : NULL;
     }
+    passed_done(&p);
     return why;
 }
 
