@@ -28,11 +28,16 @@ static bool is_named(const char *name, const char *const *known)
     return false;
 }
 
+bool hdf5_is_text(const struct hdf5_array *a)
+{
+    return a->type == HDF5_TEXT || a->type == HDF5_VLEN_TEXT;
+}
+
 bool hdf5_is_label(const struct hdf5_array *a, const char *name)
 {
-    static const char *const known[] = {"label", "labels", "y", "target", "targets", NULL};
+    static const char *const known[] = {"label", "labels", "y", "target", "targets", "class", NULL};
     const bool integer = a->dtype >= STK_UINT8 && a->dtype <= STK_BOOL && a->dtype != STK_FLOAT64;
-    return a->type == HDF5_NUMBERS && integer && a->ndim == 1 && is_named(name, known);
+    return ((a->type == HDF5_NUMBERS && integer) || hdf5_is_text(a)) && a->ndim == 1 && is_named(name, known);
 }
 
 bool hdf5_is_pixels(const struct hdf5_array *a, const char *name)

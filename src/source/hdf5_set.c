@@ -125,7 +125,7 @@ const char *hdf5_set_value(const struct hdf5_set *t, int64_t i, int c, const str
         return why;
     *p = b->data + begin;
     memset(b->data + begin + *n, 0, IO_SLACK);
-    if (a->type == HDF5_TEXT || a->type == HDF5_VLEN_TEXT)
+    if (hdf5_is_text(a))
         *n = text_bytes(a, *p, *n);
     b->len = begin + *n;
     return NULL;
@@ -313,9 +313,7 @@ static bool looks_like_picture(const struct hdf5_set *t, int c)
 /* What the first sample that has it says of a column. */
 static void first_form(const struct hdf5_set *t, int c, const struct hdf5_array *a, struct column *out)
 {
-    out->kind = a->type == HDF5_TEXT || a->type == HDF5_VLEN_TEXT ? STK_TEXT
-                : a->type == HDF5_BLOCK                           ? STK_BYTES
-                                                                  : STK_TENSOR;
+    out->kind = hdf5_is_text(a) ? STK_TEXT : a->type == HDF5_BLOCK ? STK_BYTES : STK_TENSOR;
     out->dtype = a->dtype;
     out->ndim = out->kind == STK_TENSOR ? a->ndim - 1 : 0;
     for (int d = 0; d < out->ndim; d++)
@@ -386,16 +384,22 @@ static void find_pixels(struct hdf5_set *t)
     one->ndim = 3;
 }
 
+/* The first that may be, and numbers before text. */
 static void find_label(struct hdf5_set *t)
 {
-    for (int c = 0; c < t->columns.n; c++) {
+    int found = -1;
+    bool text = false;
+    for (int c = 0; c < t->columns.n && (found < 0 || text); c++) {
         int64_t row;
         const struct hdf5_array *a = hdf5_set_array(t, 0, c, &row);
-        if (a && hdf5_is_label(a, t->columns.of[c].name)) {
-            t->columns.of[c].label = true;
-            return;
-        }
+        if (!a || t->columns.of[c].kind == STK_IMAGE || !hdf5_is_label(a, t->columns.of[c].name) ||
+            (found >= 0 && hdf5_is_text(a)))
+            continue;
+        found = c;
+        text = hdf5_is_text(a);
     }
+    if (found >= 0)
+        t->columns.of[found].label = true;
 }
 
 static size_t least(size_t a, size_t b)

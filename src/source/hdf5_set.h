@@ -75,6 +75,7 @@ int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_optio
 /* The group of another file, and the groups in it, that are its samples. */
 int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e);
 /* What a dataset is likely to be, by its name and form. */
+bool hdf5_is_text(const struct hdf5_array *a);
 bool hdf5_is_label(const struct hdf5_array *a, const char *name);
 bool hdf5_is_pixels(const struct hdf5_array *a, const char *name);
 bool hdf5_may_be_encoded(const struct hdf5_array *a);

@@ -4,12 +4,12 @@
  *
  * Shards are scanned in parallel, each into a list of its own: what is found does not depend on the number of threads.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "source/labels.h"
 #include "source/records_index.h"
 
 void record_list_done(struct record_list *l)
@@ -71,32 +71,6 @@ int record_bad(struct record_scan *sc, int64_t at, const char *reason)
 
 /* ------------------------------------------------------------------ labels */
 
-/* All labels of all shards: numbers, or names of classes. */
-struct labels {
-    struct names names;
-    int64_t *value; /* of each */
-    uint32_t *rank; /* names in byte order: order[k] */
-    bool words;
-    bool any;
-};
-
-static bool whole_number(const char *s, int64_t *value)
-{
-    char *end;
-    while (*s == ' ' || *s == '\n')
-        s++;
-    if ((*s < '0' || *s > '9') && *s != '-' && *s != '+')
-        return false;
-    errno = 0;
-    const long long v = strtoll(s, &end, 10);
-    if (end == s || errno == ERANGE)
-        return false;
-    while (*end == ' ' || *end == '\n' || *end == '\r')
-        end++;
-    *value = v;
-    return *end == 0;
-}
-
 static int collect_labels(struct labels *all, const struct record_list *lists, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -106,50 +80,7 @@ static int collect_labels(struct labels *all, const struct record_list *lists, u
                           &ignored) < 0)
                 return -1;
         }
-    all->any = all->names.n > 0;
-    all->value = calloc((size_t)all->names.n + 1, sizeof *all->value);
-    for (uint32_t k = 0; all->value && k < all->names.n && !all->words; k++)
-        all->words = !whole_number(names_at(&all->names, k), &all->value[k]);
-    return all->value ? 0 : -1;
-}
-
-static int not_among(const struct names *given, const char *name, stk_error *e)
-{
-    const char *near = names_nearest(given, name);
-    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not among the %d classes given%s%.100s%s", name,
-                     (int)given->n, near ? "; is " : "", near ? near : "", near ? " meant?" : "");
-}
-
-/* Numbers stay as they are written, and have to be among the classes when those are given; names become numbers. */
-static int value_labels(struct labels *all, const struct names *given, stk_error *e)
-{
-    for (uint32_t k = 0; k < all->names.n; k++) {
-        const char *name = names_at(&all->names, k);
-        uint32_t number;
-        if (!all->words) {
-            if (given->n > 0 && (all->value[k] < 0 || all->value[k] >= (int64_t)given->n))
-                return not_among(given, name, e);
-        } else if (given->n > 0) {
-            if (!names_find(given, name, strlen(name), &number))
-                return not_among(given, name, e);
-            all->value[k] = number;
-        }
-    }
-    if (!all->words || given->n > 0)
-        return STK_OK;
-    all->rank = names_sorted(&all->names);
-    if (!all->rank)
-        return error_nomem(e, "open", all->names.pool.len);
-    for (uint32_t k = 0; k < all->names.n; k++)
-        all->value[all->rank[k]] = k;
-    return STK_OK;
-}
-
-static void labels_done(struct labels *all)
-{
-    names_done(&all->names);
-    free(all->value);
-    free(all->rank);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ putting together */
@@ -284,7 +215,7 @@ static int join(struct records_index *x, const struct record_format *f, const st
     }
     for (uint32_t i = 0; i < paths->n && keyed; i++) /* a shard without keys among others is one without samples */
         keyed = lists[i].keyed || lists[i].n == 0;
-    head.has = (f->extra ? RECORDS_EXTRA : 0) | (labels->any ? RECORDS_LABELS : 0) | (keyed ? RECORDS_KEYS : 0);
+    head.has = (f->extra ? RECORDS_EXTRA : 0) | (labels->names.n > 0 ? RECORDS_LABELS : 0) | (keyed ? RECORDS_KEYS : 0);
     head.n_classes = labels->rank ? labels->names.n : 0;
     head.pool_bytes = pool_bytes(paths, parts, lists, labels);
     if (records_init(x, &head))
@@ -306,7 +237,7 @@ int records_join(struct records_index *x, const struct record_format *f, const s
     if (rc == STK_OK && collect_labels(&labels, lists, paths->n))
         rc = error_nomem(e, "open", labels.names.pool.len);
     if (rc == STK_OK)
-        rc = value_labels(&labels, given, e);
+        rc = labels_settle(&labels, given, e);
     if (rc == STK_OK)
         rc = join(x, f, paths, lists, &parts, &labels, e);
     labels_done(&labels);

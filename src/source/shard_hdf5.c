@@ -17,6 +17,7 @@
 #include "source/hdf5_set.h"
 #include "source/index.h"
 #include "source/io.h"
+#include "source/labels.h"
 
 enum { ROWS_HASHED = 64 };
 
@@ -314,17 +315,14 @@ static const char *labels_of_file(struct state *d, const struct hdf5_file *f, ui
     return why;
 }
 
-static int read_labels(struct source *s, stk_error *e)
+static int read_numbers(struct source *s, stk_error *e)
 {
     struct state *d = s->state;
     const struct hdf5_set *t = &d->set;
     const stk_dtype type = t->columns.of[d->label].dtype;
     const size_t item = dtype_bytes(type);
-    if (s->count > s->max_bytes / (int64_t)sizeof *d->labels)
-        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
-    d->labels = calloc((size_t)s->count, sizeof *d->labels);
     uint8_t *stored = malloc((size_t)s->count * item);
-    int rc = d->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *d->labels);
+    int rc = stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * item);
     for (int k = 0; k < t->n_files && rc == STK_OK; k++) {
         const struct hdf5_file *f = &t->files[k];
         const char *why = f->count > 0 ? labels_of_file(d, f, stored + (size_t)f->first * item) : NULL;
@@ -334,6 +332,60 @@ static int read_labels(struct source *s, stk_error *e)
         d->labels[i] = arrays_integer(type, stored + (size_t)i * item);
     free(stored);
     return rc == STK_OK ? arrays_check_labels(s, type, e) : rc;
+}
+
+/* The text of every sample's label; d->labels counts them for the time being. */
+static int read_texts(struct source *s, struct labels *all, stk_error *e)
+{
+    const struct state *d = s->state;
+    const struct hdf5_ask ask = {s->max_bytes, d->set.work};
+    struct buf b = {0};
+    int rc = STK_OK;
+    for (int64_t i = 0; i < s->count && rc == STK_OK; i++) {
+        const uint8_t *p;
+        size_t n;
+        uint32_t number;
+        const char *why = hdf5_set_value(&d->set, i, d->label, &ask, &b, &p, &n);
+        if (why || !p)
+            rc = fails(&d->set, d->label, why ? why : "a sample has none", e);
+        else if (names_add(&all->names, p, n, &number) < 0)
+            rc = error_nomem(e, "open", n);
+        else
+            d->labels[i] = number;
+    }
+    buf_done(&b);
+    return rc;
+}
+
+/* Text becomes numbers of classes. */
+static int read_names(struct source *s, stk_error *e)
+{
+    const struct state *d = s->state;
+    struct labels all = {0};
+    uint32_t ignored;
+    int rc = read_texts(s, &all, e);
+    if (rc == STK_OK)
+        rc = labels_settle(&all, &s->classes, e);
+    for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
+        d->labels[i] = all.value[d->labels[i]];
+    for (uint32_t k = 0; all.rank && k < all.names.n && rc == STK_OK; k++)
+        if (names_add(&s->classes, names_at(&all.names, all.rank[k]), names_length(&all.names, all.rank[k]), &ignored) <
+            0)
+            rc = error_nomem(e, "open", all.names.pool.len);
+    s->n_classes = (int)s->classes.n;
+    labels_done(&all);
+    return rc;
+}
+
+static int read_labels(struct source *s, stk_error *e)
+{
+    struct state *d = s->state;
+    if (s->count > s->max_bytes / (int64_t)sizeof *d->labels)
+        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
+    d->labels = calloc((size_t)s->count, sizeof *d->labels);
+    if (!d->labels)
+        return error_nomem(e, "open", (size_t)s->count * sizeof *d->labels);
+    return d->set.columns.of[d->label].kind == STK_TEXT ? read_names(s, e) : read_numbers(s, e);
 }
 
 /* Whether the rows of a column are what the field has of a sample. */

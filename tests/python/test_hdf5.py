@@ -201,6 +201,39 @@ def test_groups_and_files(tmp_path: Path) -> None:
     assert list(batch["key"]) == [f"s{i}" for i in range(6)]
 
 
+@pytest.mark.parametrize("fixed", [False, True])
+def test_labels_of_text_are_classes(tmp_path: Path, fixed: bool) -> None:
+    words = ["dog", "cat", "dog", "ant", "zebra"]
+    text = np.array(words, "S5") if fixed else np.array(words, object)
+    path = write(tmp_path / "x.h5", x=made("f4", (5, 2)), **{"class": text})
+    source = stoker.Source(path)
+    assert source.classes == ["ant", "cat", "dog", "zebra"]
+    assert list(source.labels) == [2, 1, 2, 0, 3]
+    loader = stoker.Loader(path, batch_size=5, output="numpy", as_dict=True, classes=["zebra", "ant", "cat", "dog"])
+    assert next(iter(loader))["label"].tolist() == [3, 2, 3, 1, 0]
+    with pytest.raises(stoker.UsageError, match="the label zebra is not among the 3 classes"):
+        stoker.Loader(path, classes=["ant", "cat", "dog"])
+    loader = stoker.Loader(path, batch_size=5, output="numpy", as_dict=True, fields={"class": "text"})
+    assert next(iter(loader))["class"] == words
+    numbers = write(
+        tmp_path / "n.h5", x=made("f4", (3, 2)), label=np.array(["7", "-1", "20"], "S2"), y=made("i4", (3,))
+    )
+    assert list(stoker.Source(f"hdf5:{numbers}?x=x&label=label").labels) == [7, -1, 20]
+    assert list(stoker.Source(numbers).labels) == made("i4", (3,)).tolist()  # numbers before text
+
+
+def test_many_soft_links(tmp_path: Path) -> None:
+    """As fast as the groups themselves: each is found in one look at where they lie."""
+    with h5py.File(tmp_path / "x.h5", "w") as h:
+        for i in range(3000):
+            h[f"real/{i:04}/x"] = np.float32([i])
+            h[f"links/{2999 - i:04}"] = h5py.SoftLink(f"/real/{i:04}")
+    loader = stoker.Loader(
+        f"hdf5:{tmp_path}/x.h5?group=links&samples=groups", batch_size=3000, output="numpy", as_dict=True
+    )
+    assert next(iter(loader))["x"].ravel().tolist() == list(range(2999, -1, -1))
+
+
 def test_groups_in_doubt(tmp_path: Path) -> None:
     parts = {f"{g}/{n}": made("f4", (5 + len(g), 2)) for g in ("train", "test") for n in "ab"}
     path = write(tmp_path / "x.h5", **parts)
