@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "base/size.h"
 #include "pack/numpy.h"
 #include "packer.h"
@@ -23,7 +24,6 @@ struct packed_field *packer_field(struct packed *out, const char *name, const vo
     struct packed_field *f = &out->fields[out->n_fields++];
     *f = (struct packed_field){.at = out->bytes.len, .n = n, .kind = STK_BYTES};
     snprintf(f->name, sizeof f->name, "%s", name);
-    snprintf(f->column, sizeof f->column, "%.*s", (int)sizeof f->column - 1, name);
     if (bytes && n > 0)
         memcpy(out->bytes.data + f->at, bytes, n);
     out->bytes.len += n;
@@ -43,29 +43,17 @@ static int add_label(struct packed *out, stk_error *e)
     if (!f)
         return no_memory((size_t)n, e);
     f->kind = STK_INT;
-    snprintf(f->column, sizeof f->column, "label");
     return STK_OK;
-}
-
-/* A name that a tar can have behind its key. */
-static void plain_name(const char *name, const char *suffix, char *to, size_t n)
-{
-    snprintf(to, n, "%s%s", name, suffix);
-    for (char *p = to; *p; p++)
-        if (*p == '/' || *p == ' ' || (unsigned char)*p < 0x20)
-            *p = '_';
 }
 
 /* Numbers behind the head of an npy; what follows the head is for the caller to fill. */
 static struct packed_field *add_numbers(struct packed *out, const char *name, stk_dtype dtype, int ndim,
                                         const int64_t *shape, const void *bytes, size_t n)
 {
-    char full[PACKED_NAME];
     struct buf head = {0};
-    plain_name(name, ".npy", full, sizeof full);
     struct packed_field *f = NULL;
     if (numpy_head(&head, dtype, ndim, shape) == 0)
-        f = packer_field(out, full, NULL, size_add(head.len, n));
+        f = packer_field(out, name, NULL, size_add(head.len, n));
     if (f) {
         memcpy(out->bytes.data + f->at, head.data, head.len);
         if (bytes && n > 0)
@@ -75,52 +63,67 @@ static struct packed_field *add_numbers(struct packed *out, const char *name, st
         f->ndim = ndim;
         memcpy(f->shape, shape, (size_t)ndim * sizeof *shape);
         f->numbers = head.len;
-        snprintf(f->column, sizeof f->column, "%s", name);
     }
     buf_done(&head);
     return f;
 }
 
 /* A field that the source copies. */
-static int add_copied(struct packer *p, struct desk *d, const struct field *f, int number, struct packed *out,
-                      stk_error *e)
+static int add_copied(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
-    struct packed_field *to = add_numbers(out, f->name, f->dtype, f->ndim, f->shape, NULL, f->bytes);
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    struct packed_field *to = add_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
     if (!to)
-        return no_memory(f->bytes, e);
-    out->bytes_in += (int64_t)f->bytes;
-    return source_copy(p->source, &d->reading, out->sample, number, out->bytes.data + to->at + to->numbers, e);
+        return no_memory(of->bytes, e);
+    out->bytes_in += (int64_t)of->bytes;
+    return source_copy(p->source, &d->reading, out->sample, f, out->bytes.data + to->at + to->numbers, e);
 }
 
-static const char *suffix_of(stk_kind k)
+/* Numbers in the form that the field has in a batch. */
+static int add_stored(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
-    return k == STK_TEXT ? ".txt" : k == STK_JSON ? ".json" : "";
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    const struct packed_field *to = add_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
+    return to ? field_store(of, c, out->bytes.data + to->at + to->numbers, e) : no_memory(of->bytes, e);
 }
 
-/* A field that was read into a cell; one that the sample has not is left out. Where samples have keys, names of
- * fields are what stands behind them already. */
-static int add_cell(const struct packer *p, const struct field *f, const struct cell *c, struct packed *out,
-                    stk_error *e)
+/* A run of numbers that lies flat, in the shape that it has in a batch. */
+static int add_run(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    struct piece run = {0};
+    int rc = field_piece(of, c, &run, e);
+    if (rc == STK_OK && !add_numbers(out, p->plain[f], of->dtype, of->ndim, run.shape, run.data, run.n))
+        rc = no_memory(run.n, e);
+    piece_done(&run);
+    return rc;
+}
+
+static bool is_number(stk_kind k)
+{
+    return k == STK_INT || k == STK_FLOAT || k == STK_TENSOR;
+}
+
+/* A field that was read into a cell; one that the sample has not is left out, unless something stands for it. Where
+ * samples have keys, their files stay as they are. */
+static int add_cell(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    const bool numbers = is_number(of->what) && of->kind == FIELD_TENSOR;
+    out->bytes_in += (int64_t)c->n;
     if (!c->bytes)
-        return STK_OK;
+        return numbers && of->has_fill ? add_stored(p, c, f, out, e) : STK_OK;
+    if (c->dtype && of->kind == FIELD_RAGGED && c->ndim != of->ndim)
+        return add_run(p, c, f, out, e);
     if (c->dtype)
-        return add_numbers(out, f->name, c->dtype, c->ndim, c->shape, c->bytes, c->n) ? STK_OK : no_memory(c->n, e);
-    char name[PACKED_NAME];
-    plain_name(f->name, source_keyed(p->source) ? "" : suffix_of(f->what), name, sizeof name);
-    struct packed_field *to = packer_field(out, name, c->bytes, c->n);
+        return add_numbers(out, p->plain[f], c->dtype, c->ndim, c->shape, c->bytes, c->n) ? STK_OK : no_memory(c->n, e);
+    if (numbers && !source_keyed(p->source))
+        return add_stored(p, c, f, out, e);
+    struct packed_field *to = packer_field(out, p->plain[f], c->bytes, c->n);
     if (!to)
         return no_memory(c->n, e);
-    to->kind = f->what;
-    snprintf(to->column, sizeof to->column, "%s", f->name);
+    to->kind = of->what;
     return STK_OK;
-}
-
-/* The label that the source knows. */
-static bool is_label(const struct field *f)
-{
-    return f->label ||
-           (f->column < 0 && f->kind == FIELD_TENSOR && f->what == STK_INT && strcmp(f->name, "label") == 0);
 }
 
 static bool is_read(const struct source *s, int64_t sample)
@@ -133,6 +136,26 @@ static bool is_read(const struct source *s, int64_t sample)
     return false;
 }
 
+/* A field as a row of its column. */
+static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    const struct cell *c = &d->reading.cells[f];
+    struct piece piece = {0};
+    if (packer_is_label(of))
+        return packer_field(out, p->plain[f], &out->label, sizeof out->label) ? STK_OK : no_memory(8, e);
+    if (of->column < 0)
+        return add_copied(p, d, f, out, e);
+    out->bytes_in += (int64_t)c->n;
+    if (of->kind != FIELD_RAGGED)
+        return add_stored(p, c, f, out, e);
+    int rc = field_piece(of, c, &piece, e);
+    if (rc == STK_OK && !packer_field(out, p->plain[f], piece.data, piece.n))
+        rc = no_memory(piece.n, e);
+    piece_done(&piece);
+    return rc;
+}
+
 static int make_field(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
@@ -140,11 +163,43 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
         return packer_picture(p, d, out, e);
     if (of->kind == FIELD_PIXELS)
         return packer_pixels(p, d, f, out, e);
-    if (is_label(of))
-        return out->label >= 0 ? add_label(out, e) : STK_OK;
+    if (packer_into_arrays(p))
+        return add_row(p, d, f, out, e);
+    if (packer_is_label(of))
+        return add_label(out, e);
     if (of->column >= 0)
-        return add_cell(p, of, &d->reading.cells[f], out, e);
-    return add_copied(p, d, of, f, out, e);
+        return add_cell(p, &d->reading.cells[f], f, out, e);
+    return add_copied(p, d, f, out, e);
+}
+
+/* A picture may have become what another field is called. */
+static void name_picture(struct packed *out)
+{
+    for (int i = 0; out->picture >= 0 && i < out->n_fields; i++) {
+        struct packed_field *f = &out->fields[out->picture];
+        if (i != out->picture && strcmp(out->fields[i].name, f->name) == 0) {
+            char suffix[PACKED_NAME];
+            memcpy(suffix, f->name, sizeof suffix);
+            snprintf(f->name, sizeof f->name, "image.%.*s", PACKED_NAME - 8, suffix);
+        }
+    }
+}
+
+/* The label that the source knows, or that is a column of its own; without one -1. */
+static int find_label(const struct packer *p, const struct desk *d, struct packed *out, stk_error *e)
+{
+    int rc = STK_OK;
+    out->label = d->reading.label;
+    for (int f = 0; f < source_n_fields(p->source) && rc == STK_OK; f++) {
+        const struct field *of = source_field_at(p->source, out->sample, f);
+        const struct cell *c = &d->reading.cells[f];
+        if (of->column < 0 || !packer_is_label(of))
+            continue;
+        out->label = -1;
+        if (c->bytes || of->has_fill)
+            rc = field_store(of, c, &out->label, e);
+    }
+    return rc;
 }
 
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e)
@@ -152,13 +207,18 @@ int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed 
     const struct packed fresh = {.bytes = out->bytes, .key = out->key, .picture = -1, .sample = sample};
     *out = fresh;
     out->bytes.len = 0;
-    int rc = STK_OK;
+    int rc = STK_OK, before = 0;
     d->reading.label = source_label(p->source, sample);
     if (is_read(p->source, sample))
         rc = desk_read(d, p->source, sample, e);
-    out->label = d->reading.label;
+    if (rc == STK_OK)
+        rc = find_label(p, d, out, e);
     for (int f = 0; f < source_n_fields(p->source) && rc == STK_OK; f++)
-        rc = make_field(p, d, f, out, e);
+        if ((rc = make_field(p, d, f, out, e)) == STK_OK && out->n_fields > before) {
+            memcpy(out->fields[before].column, source_field(p->source, f)->name, FIELD_NAME);
+            before = out->n_fields;
+        }
+    name_picture(out);
     desk_clear(d);
     return rc;
 }
@@ -172,17 +232,22 @@ static size_t suffix_at(const char *name)
     return dot && picture_suffix(name, strlen(name)) ? (size_t)(dot - name) + 1 : 0;
 }
 
+bool packer_has_keys(const struct packer *p)
+{
+    return p->names || source_keyed(p->source) || source_named(p->source);
+}
+
 int packer_key(struct packer *p, struct packed *s, stk_error *e)
 {
     char name[4096];
     s->key.len = 0;
-    if (!p->names && !source_keyed(p->source))
+    if (!packer_has_keys(p))
         return buf_printf(&s->key, "%09" PRId64, s->sample) ? no_memory(16, e) : STK_OK;
     const size_t n = source_key(p->source, s->sample, name, sizeof name);
     if (n >= sizeof name)
         return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes", sizeof name);
     int rc;
-    if (source_keyed(p->source) && source_packed(p->source))
+    if (source_packed(p->source) && (source_keyed(p->source) || source_named(p->source)))
         rc = buf_printf(&s->key, "%s", name) || keys_note(&p->keys, name);
     else
         rc = keys_make(&p->keys, name, source_keyed(p->source) ? n + 1 : suffix_at(name), &s->key);

@@ -169,7 +169,7 @@ static int open_source(struct packer *p, stk_error *e)
     char path[4096];
     int dir;
     p->names = source_file(p->source, 0, &dir, path, sizeof path);
-    return STK_OK;
+    return packer_columns(p, e);
 }
 
 static int open_target(struct packer *p, stk_error *e)
@@ -192,7 +192,10 @@ static int open_target(struct packer *p, stk_error *e)
                                      .force = p->how.force != 0,
                                      .classes = p->classes,
                                      .n_classes = n,
-                                     .fingerprint = print};
+                                     .fingerprint = print,
+                                     .columns = p->columns,
+                                     .n_columns = p->n_columns,
+                                     .fields = (const char *)p->fields.data};
     return target_open(&p->target, &o, e);
 }
 
@@ -257,6 +260,7 @@ void packer_close(struct packer *p)
     free(p->classes);
     keys_done(&p->keys);
     buf_done(&p->recipe);
+    buf_done(&p->fields);
     source_close(p->source);
 }
 
@@ -267,25 +271,35 @@ struct probe {
     uint64_t ns;
 };
 
-/* Packs a few samples from all over the set and throws them away; bad ones will be told when it is their turn. */
-static void probe(struct packer *p, struct probe *out)
+/* Packs a few samples from all over the set and throws them away; bad ones will be told when it is their turn, but what
+ * cannot be done at all is refused before anything is written. */
+static int probe(struct packer *p, struct probe *out, stk_error *e)
 {
+    int rc = STK_OK;
     struct packed s = {0};
     struct pack_bench *b = &p->benches[0];
     const int64_t left = p->n - p->target.next, n = left < PROBES ? left : PROBES;
-    for (int64_t i = 0; i < n; i++) {
-        stk_error ignored;
+    for (int64_t i = 0; i < n && rc == STK_OK; i++) {
         const uint64_t began = now_ns();
-        const int64_t position = p->target.next + left * i / n;
-        if (packer_make(p, &b->desk, packer_sample(p, &b->walk, position), &s, &ignored) != STK_OK)
+        const int64_t sample = packer_sample(p, &b->walk, p->target.next + left * i / n);
+        const int made = packer_make(p, &b->desk, sample, &s, e);
+        if (made == STK_EUSAGE) {
+            char path[1024];
+            source_path(p->source, sample, path, sizeof path);
+            error_at(e, path, sample);
+            rc = made;
+        }
+        if (made != STK_OK)
             continue;
         out->ns += now_ns() - began;
         out->samples++;
         out->bytes_in += s.bytes_in;
-        out->bytes_out += (int64_t)s.bytes.len + 768 * s.n_fields; /* a head, and half a block behind it */
+        /* In a tar a field has a head, and half a block behind it. */
+        out->bytes_out += (int64_t)s.bytes.len + (p->how.to == STK_TO_TAR ? 768 : 32) * s.n_fields;
     }
     buf_done(&s.bytes);
     buf_done(&s.key);
+    return rc;
 }
 
 static int no_room(const struct packer *p, int64_t needs, stk_error *e)
@@ -303,12 +317,16 @@ int packer_estimate(struct packer *p, stk_error *e)
 {
     struct probe seen = {0};
     struct statvfs v;
-    probe(p, &seen);
+    const int rc = probe(p, &seen, e);
+    if (rc != STK_OK)
+        return rc;
+    if (e)
+        *e = (stk_error){.sample = -1};
     const double left = (double)(p->n - p->target.next);
     const double each = seen.samples ? (double)seen.bytes_out / (double)seen.samples : 0;
     int64_t needs = (int64_t)(each * left);
     const int64_t all = source_tally(p->source)->bytes;
-    if (all > 0 && seen.bytes_in > 0) /* the sizes of all files are known: their sum is a better measure */
+    if (p->names && all > 0 && seen.bytes_in > 0) /* the sizes of all files are known: their sum is a better measure */
         needs = (int64_t)((double)all * left / (double)source_count(p->source) * (double)seen.bytes_out /
                           (double)seen.bytes_in);
     p->report.expected_bytes = p->target.bytes + needs;

@@ -32,7 +32,6 @@ static void is_picture(struct packed *out, struct packed_field *f, stk_format fo
     out->h = h;
     out->channels = 3;
     f->kind = STK_IMAGE;
-    snprintf(f->column, sizeof f->column, "image");
 }
 
 /* ------------------------------------------------------------------ bytes as they are */
@@ -264,6 +263,10 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
     struct head h = {0};
     out->bytes_in += (int64_t)d->reading.n_bytes;
     int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
+    if (rc == STK_OK && h.packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
+        return error_set(e, STK_EUSAGE, "pack",
+                         "holds the coefficients of a JPEG (as dct), which only Stoker reads: keep them in a tar, or "
+                         "make JPEG of them (--as jpeg)");
     const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
     if (same && !wants_pixels(p)) /* also what is no picture to us */
         return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);

@@ -35,6 +35,10 @@ struct packer {
     struct keys keys;
     const char **classes;
     struct buf recipe;
+    char plain[FIELD_MAX][PACKED_NAME]; /* what fields are called behind a key */
+    struct target_column columns[FIELD_MAX + 1];
+    int n_columns;
+    struct buf fields; /* as a source of the pack has them */
     stk_pack_report report;
     uint64_t began_ns;
 
@@ -54,6 +58,12 @@ void packer_close(struct packer *p);
 int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position);
 /* What the whole of it will take, from a few samples; STK_EIO when the disk has not so much. */
 int packer_estimate(struct packer *p, stk_error *e);
+
+/* pack_columns.c: names and forms of what is written; what has no place in the target is refused. */
+int packer_columns(struct packer *p, stk_error *e);
+bool packer_into_arrays(const struct packer *p);
+bool packer_is_label(const struct field *f);
+bool packer_has_keys(const struct packer *p);
 
 /* pack_make.c: from the sample to its fields. Of out, the bytes' memory is used again. */
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e);

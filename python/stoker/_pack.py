@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _stoker
-from ._errors import usage
+from ._errors import UsageError, usage
+from ._fields import texts, wanted_of
 from ._input import transform_of
 from ._source import Path, Source
 from ._types import ON_ERROR, choice, memory_bytes, whole
@@ -73,6 +74,7 @@ def pack(
     out: str | os.PathLike[str],
     transform: Any = None,
     *,
+    fields: Sequence[str] | dict[str, str] | str | None = None,
     to: To | None = None,
     as_: As | None = None,
     resize: str | None = None,
@@ -91,6 +93,7 @@ def pack(
 ) -> Packed:
     """Packs a source into a folder, as `stoker pack` does: into tar shards as WebDataset has them, or what `to` says.
 
+    All fields of the source are packed, or those that `fields` names, as `Loader` takes them.
     Pictures keep their very bytes unless `resize`, the ops or `as_` change them; ops must not be random. Stopped in any
     way, the same call goes on behind the last whole shard and ends with the same bytes. `begin` is told what it will
     take, `progress` how far it is; either stops it by returning False.
@@ -114,9 +117,7 @@ def pack(
         options["threads"] = whole("threads", threads, 1, 1024)
     if memory is not None:
         options["memory"] = memory_bytes("memory", memory)
-    report = _stoker.pack(
-        options,
-        out,
+    how = (
         0 if to is None else choice("to", to, TO),
         0 if as_ is None else choice("as_", as_, AS),
         0 if quality is None else whole("quality", quality, 1, 100),
@@ -128,7 +129,13 @@ def pack(
         _teller(begin),
         _teller(progress),
     )
-    return Packed(**report)
+    choices = [fields] if fields is None or isinstance(fields, str) else texts(wanted_of(fields))
+    for text in choices[:-1]:  # a word may be a kind or a column: the first text whose columns there are
+        try:
+            return Packed(**_stoker.pack(options | {"fields": text}, out, *how))
+        except UsageError:
+            pass
+    return Packed(**_stoker.pack(options | {"fields": choices[-1]}, out, *how))
 
 
 def unpack(source: Path, out: str | os.PathLike[str], *, force: bool = False, threads: int | None = None) -> int:

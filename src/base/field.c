@@ -283,7 +283,8 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
         fill(f, to, f->bytes);
         return STK_OK;
     }
-    if (c->dtype == STK_DTYPE_DEFAULT && f->ndim == 0) {
+    const bool is_npy = f->what == STK_TENSOR && c->n > 6 && memcmp(c->bytes, "\x93NUMPY", 6) == 0;
+    if (c->dtype == STK_DTYPE_DEFAULT && f->ndim == 0 && !is_npy) {
         if (field_number((const char *)c->bytes, c->n, f->dtype, to) == 0)
             return STK_OK;
         return error_set(e, STK_EDATA, "read", "%s is \"%.*s\", which is no %s", f->name, c->n < 40 ? (int)c->n : 40,

@@ -4,6 +4,8 @@
  */
 #include "base/sample.h"
 
+#include <string.h>
+
 #include <stdio.h>
 
 #include "base/error.h"
@@ -54,4 +56,35 @@ int field_of(struct field *f, const stk_array *a, stk_error *e)
         f->bytes *= (size_t)a->shape[d];
     }
     return STK_OK;
+}
+
+int64_t dtype_integer(stk_dtype t, const void *p)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint8_t u8;
+    } v = {.i64 = 0};
+    memcpy(&v, p, dtype_bytes(t));
+    switch (t) {
+    case STK_INT8:
+        return v.i8;
+    case STK_INT16:
+        return v.i16;
+    case STK_UINT16:
+        return v.u16;
+    case STK_INT32:
+        return v.i32;
+    case STK_UINT32:
+        return v.u32;
+    case STK_INT64:
+    case STK_UINT64:
+        return v.i64;
+    default:
+        return v.u8; /* uint8, bool */
+    }
 }

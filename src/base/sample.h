@@ -125,5 +125,6 @@ int field_of(struct field *f, const stk_array *a, stk_error *e);
 
 size_t dtype_bytes(stk_dtype t); /* 0 for what is no type */
 const char *dtype_name(stk_dtype t);
+int64_t dtype_integer(stk_dtype t, const void *p); /* a whole number of this type, as int64 */
 
 #endif

@@ -109,7 +109,7 @@ static int read_shards(struct journal *j, char *from, char *p, char *end, stk_er
     for (char *next; p < end; p = next) {
         struct shard_line s;
         const char *text = take_line(p, end, &next);
-        if (!text || sscanf(text, "%63s %" SCNd64 " %" SCNd64 " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNd64, s.name,
+        if (!text || sscanf(text, "%95s %" SCNd64 " %" SCNd64 " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNd64, s.name,
                             &s.samples, &s.bytes, &s.sum, &s.next, &s.bad, &s.bytes_in) != 7)
             break;
         const int rc = keep(j, &s, e);

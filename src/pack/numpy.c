@@ -25,14 +25,22 @@ static int add_shape(struct buf *out, int ndim, const int64_t *shape)
     return rc || buf_add_str(out, ndim == 1 ? ",)" : ")") ? -1 : 0;
 }
 
+static int digits(int64_t n)
+{
+    int k = 1;
+    for (; n > 9; n /= 10)
+        k++;
+    return k;
+}
+
 int numpy_head(struct buf *out, stk_dtype dtype, int ndim, const int64_t *shape)
 {
-    enum { ALIGN = 64, LEAD = 10 };
+    enum { ALIGN = 64, LEAD = 10, DIGITS = 19 };
     const size_t start = out->len;
     static const char magic[LEAD] = "\x93NUMPY\x01";
     if (buf_add(out, magic, sizeof magic) ||
         buf_printf(out, "{'descr': '%s', 'fortran_order': False, 'shape': ", descr(dtype)) ||
-        add_shape(out, ndim, shape) || buf_add_str(out, ", }"))
+        add_shape(out, ndim, shape) || buf_printf(out, ", }%*s", ndim > 0 ? DIGITS - digits(shape[0]) : 0, ""))
         return -1;
     while ((out->len - start + 1) % ALIGN)
         if (buf_add_str(out, " "))

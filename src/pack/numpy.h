@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "base/sample.h"
 
-/* Behind what out holds; a multiple of 64 bytes. bfloat16, which NumPy has not, becomes "<V2". 0, or -1: no memory. */
+/* Behind what out holds; a multiple of 64 bytes, however many rows there are. bfloat16, which NumPy has not, becomes
+ * "<V2". 0, or -1: no memory. */
 int numpy_head(struct buf *out, stk_dtype dtype, int ndim, const int64_t *shape);
 
 #endif

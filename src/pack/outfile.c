@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -35,7 +36,7 @@ int outfile_open(struct outfile *o, int dir, const char *name, stk_error *e)
     o->sum = 0;
     snprintf(o->name, sizeof o->name, "%s", name);
     snprintf(o->temp, sizeof o->temp, ".%s.part", o->name);
-    o->fd = openat(dir, o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    o->fd = openat(dir, o->temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (o->fd < 0)
         return failed(o, errno, "cannot make it", e);
     o->open = 1;
@@ -75,6 +76,38 @@ int outfile_add(struct outfile *o, const void *bytes, size_t n, stk_error *e)
     return STK_OK;
 }
 
+static int sum_up(int fd, uint8_t *block, struct outfile *o, stk_error *e)
+{
+    for (;;) {
+        size_t n = 0;
+        while (n < OUTFILE_BLOCK) {
+            const ssize_t k = pread(fd, block + n, OUTFILE_BLOCK - n, (off_t)(o->bytes + (int64_t)n));
+            if (k < 0 && errno == EINTR)
+                continue;
+            if (k < 0)
+                return failed(o, errno, "cannot read it", e);
+            if (k == 0)
+                break;
+            n += (size_t)k;
+        }
+        o->sum = n ? hash_bytes(block, n, o->sum) : o->sum;
+        o->bytes += (int64_t)n;
+        if (n < OUTFILE_BLOCK)
+            return STK_OK;
+    }
+}
+
+int outfile_begin_again(struct outfile *o, const void *bytes, size_t n, stk_error *e)
+{
+    const int rc = flush(o, e);
+    const int why = rc == STK_OK ? file_write_at(o->fd, bytes, n, 0) : 0;
+    if (rc != STK_OK || why)
+        return rc != STK_OK ? rc : failed(o, why, "cannot write it", e);
+    o->bytes = 0;
+    o->sum = 0;
+    return sum_up(o->fd, o->block, o, e);
+}
+
 int outfile_finish(struct outfile *o, stk_error *e)
 {
     const int rc = flush(o, e);
@@ -83,12 +116,11 @@ int outfile_finish(struct outfile *o, stk_error *e)
     if (fsync(o->fd))
         return failed(o, errno, "cannot bring it to disk", e);
     o->open = 0;
-    if (close(o->fd))
-        return failed(o, errno, "cannot write it", e);
-    if (renameat(o->dir, o->temp, o->dir, o->name)) {
+    const int closed = close(o->fd);
+    if (closed || renameat(o->dir, o->temp, o->dir, o->name)) {
         const int why = errno;
         unlinkat(o->dir, o->temp, 0);
-        return failed(o, why, "cannot give it its name", e);
+        return failed(o, why, closed ? "cannot write it" : "cannot give it its name", e);
     }
     fsync(o->dir); /* where folders cannot be synced, the system sees to it in its own time */
     return STK_OK;
@@ -116,27 +148,6 @@ int outfile_write(int dir, const char *name, const void *bytes, size_t n, stk_er
     return rc;
 }
 
-static int sum_up(int fd, uint8_t *block, struct outfile *o, stk_error *e)
-{
-    for (;;) {
-        size_t n = 0;
-        while (n < OUTFILE_BLOCK) {
-            const ssize_t k = pread(fd, block + n, OUTFILE_BLOCK - n, (off_t)(o->bytes + (int64_t)n));
-            if (k < 0 && errno == EINTR)
-                continue;
-            if (k < 0)
-                return failed(o, errno, "cannot read it", e);
-            if (k == 0)
-                break;
-            n += (size_t)k;
-        }
-        o->sum = n ? hash_bytes(block, n, o->sum) : o->sum;
-        o->bytes += (int64_t)n;
-        if (n < OUTFILE_BLOCK)
-            return STK_OK;
-    }
-}
-
 int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, stk_error *e)
 {
     struct outfile o = {.dir = dir};
@@ -144,8 +155,15 @@ int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, stk_
     uint8_t *block = malloc(OUTFILE_BLOCK);
     if (!block)
         return error_nomem(e, "verify", OUTFILE_BLOCK);
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    const int rc = fd < 0 ? failed(&o, errno, "cannot open it", e) : sum_up(fd, block, &o, e);
+    struct stat st;
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* it might be a FIFO */
+    int rc = STK_OK;
+    if (fd < 0 || fstat(fd, &st))
+        rc = failed(&o, errno, "cannot open it", e);
+    else if (!S_ISREG(st.st_mode))
+        rc = error_set(e, STK_EIO, "verify", "is no file, but something else of that name");
+    else
+        rc = sum_up(fd, block, &o, e);
     if (fd >= 0)
         close(fd);
     free(block);

@@ -17,7 +17,7 @@
 
 #include "stoker.h"
 
-enum { OUTFILE_BLOCK = 1 << 20, OUTFILE_NAME = 64 };
+enum { OUTFILE_BLOCK = 1 << 20, OUTFILE_NAME = 96 };
 
 struct outfile {
     int dir, fd; /* fd is used while `open` */
@@ -31,6 +31,8 @@ struct outfile {
 
 int outfile_open(struct outfile *o, int dir, const char *name, stk_error *e);
 int outfile_add(struct outfile *o, const void *bytes, size_t n, stk_error *e);
+/* Writes over the first n bytes, of which there are as many; the file is read again for its checksum. */
+int outfile_begin_again(struct outfile *o, const void *bytes, size_t n, stk_error *e);
 int outfile_finish(struct outfile *o, stk_error *e);
 void outfile_done(struct outfile *o);
 

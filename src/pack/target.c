@@ -76,6 +76,8 @@ static int write_note(struct target *t, stk_error *e)
     note_int(&n, "source_bytes", t->bytes_in);
     note_hex(&n, "source", t->o.fingerprint);
     tell_options(&n, t->o.recipe);
+    if (t->o.fields)
+        note_text(&n, "fields", t->o.fields);
     note_open(&n, "classes", '[');
     for (int i = 0; i < t->o.n_classes; i++)
         note_text(&n, NULL, t->o.classes[i]);
@@ -92,7 +94,7 @@ static int write_note(struct target *t, stk_error *e)
 static bool read_small(int dir, const char *name, struct buf *out)
 {
     enum { MOST = 256 << 20, STEP = 1 << 16 };
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : 1;
     while (n > 0 && out->len < MOST) {
         n = buf_reserve(out, out->len + STEP) ? -1 : read(fd, out->data + out->len, STEP);
@@ -148,13 +150,41 @@ static int read_note(struct target *t, stk_error *e)
 
 /* ------------------------------------------------------------------ opening */
 
+/* Whether a name is that of a file of a column, or begins so. */
+static bool is_column(const struct target *t, const char *name)
+{
+    for (int i = 0; i < t->o.n_columns && t->o.to == STK_TO_NPY; i++) {
+        const size_t n = strlen(t->o.columns[i].name);
+        if (strncmp(name, t->o.columns[i].name, n) == 0 &&
+            (strncmp(name + n, ".npy", 4) == 0 || strncmp(name + n, ".offsets.npy", 12) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Names that packing makes, finished or not. */
-static bool is_ours(const char *name)
+static bool is_ours(const struct target *t, const char *name)
 {
     const char *bare = name[0] == '.' ? name + 1 : name;
     return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, target_note, sizeof target_note - 1) == 0 ||
            strncmp(bare, "shard-", 6) == 0 || strncmp(bare, "images.npy", 10) == 0 ||
-           strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0;
+           strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0 || is_column(t, bare);
+}
+
+/* The files that a note tells of. */
+static void remove_noted(const struct target *t)
+{
+    struct buf text = {0}, name = {0};
+    if (read_small(t->dir, target_note, &text)) {
+        const struct note_value v = note_document(text.data, text.len);
+        for (struct note_value s = note_first(note_find(v, "shards")); s.p; s = note_next(s)) {
+            name.len = 0;
+            if (note_get_text(note_find(s, "name"), &name) && name.len > 0 && !strchr((const char *)name.data, '/'))
+                unlinkat(t->dir, (const char *)name.data, 0);
+        }
+    }
+    buf_done(&text);
+    buf_done(&name);
 }
 
 /* Goes over what is in the folder: removes ours, or says whether there is anything else. */
@@ -169,13 +199,15 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
         return rc;
     }
     *others = false;
+    if (remove)
+        remove_noted(t);
     for (const struct dirent *entry; (entry = readdir(d));) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (remove && is_ours(name))
+        if (remove && is_ours(t, name))
             unlinkat(t->dir, name, 0);
-        else if (!is_ours(name))
+        else if (!is_ours(t, name))
             *others = true;
     }
     closedir(d);

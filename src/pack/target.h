@@ -19,6 +19,17 @@
 
 struct target;
 
+/* What an array has of every sample, or what runs of values and where they end have: field i of every sample that is
+ * packed, and behind them all the key. */
+struct target_column {
+    char name[FIELD_NAME]; /* fit for a file, and no other's */
+    stk_kind kind;
+    bool label, key, ragged;
+    stk_dtype dtype;
+    int ndim;                  /* of a row; of one of its rows where it is ragged */
+    int64_t shape[FIELD_DIMS]; /* of that; a picture's is the first one's */
+};
+
 /* A format. With `measure` its samples go into shards; without it all of them into what begin opens. */
 struct target_format {
     stk_to to;
@@ -40,6 +51,9 @@ struct target_options {
     const char *const *classes;
     int n_classes;
     uint64_t fingerprint;
+    const struct target_column *columns; /* for arrays */
+    int n_columns;
+    const char *fields; /* as a source of them names them: stk_options.fields; NULL: they are found by looking */
 };
 
 struct target {

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_npy.c -- images.npy, all pictures in one array, and labels.npy.
+ * target_npy.c -- images.npy, all pictures in one array, labels.npy, and every other field by its name.
  *
- * The head of an npy says how many rows follow; so all samples have to be there, and be of one size.
+ * The head of an npy says how many rows follow; so all samples have to be there, and be of one form. What has as many
+ * values as the sample has is two files: X.npy has the values of all samples one after the other, X.offsets.npy where
+ * those of each begin, and the end. How many values there are is known last: that head is written again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "pack/numpy.h"
-#include "pack/target.h"
+#include "pack/target_arrays.h"
+
+struct npy_column {
+    struct outfile values, offsets;
+    size_t row_bytes; /* of one row of values */
+    int64_t n;        /* rows of values */
+};
 
 struct npy_target {
-    struct packed_field form; /* of the first picture */
-    int64_t *labels;
-    int64_t n_labels;
+    struct target_column *forms;
+    struct npy_column *columns;
 };
 
 static int begin(struct target *t, stk_error *e)
@@ -22,96 +31,130 @@ static int begin(struct target *t, stk_error *e)
     struct npy_target *s = calloc(1, sizeof *s);
     t->state = s;
     if (s)
-        s->labels = calloc((size_t)t->o.samples + 1, sizeof *s->labels);
-    return s && s->labels ? STK_OK : error_nomem(e, "write", (size_t)t->o.samples * sizeof *s->labels);
+        s->columns = calloc((size_t)t->o.n_columns + 1, sizeof *s->columns);
+    return s && s->columns ? STK_OK : error_nomem(e, "write", (size_t)t->o.n_columns * sizeof *s->columns);
 }
 
 static void close_target(struct target *t)
 {
     struct npy_target *s = t->state;
-    if (s)
-        free(s->labels);
+    for (int i = 0; s && s->columns && i < t->o.n_columns; i++) {
+        outfile_done(&s->columns[i].values);
+        outfile_done(&s->columns[i].offsets);
+    }
+    if (s) {
+        free(s->columns);
+        free(s->forms);
+    }
     free(s);
     t->state = NULL;
 }
 
-static int first(struct target *t, const struct packed_field *f, stk_error *e)
+/* ------------------------------------------------------------------ files */
+
+/* The head of an array of n rows of a form; all heads of one form are of one length. */
+static int make_head(struct buf *head, const struct target_column *c, int64_t n, stk_error *e)
 {
-    struct npy_target *s = t->state;
+    int64_t shape[FIELD_DIMS + 1] = {n};
+    memcpy(shape + 1, c->shape, (size_t)c->ndim * sizeof *shape);
+    return numpy_head(head, c->dtype, c->ndim + 1, shape) ? error_nomem(e, "write", head->len) : STK_OK;
+}
+
+static int open_file(struct target *t, struct outfile *o, const char *suffix, const struct target_column *c, int64_t n,
+                     stk_error *e)
+{
+    char name[OUTFILE_NAME];
     struct buf head = {0};
-    int64_t shape[FIELD_DIMS + 1] = {t->o.samples};
-    memcpy(shape + 1, f->shape, (size_t)f->ndim * sizeof *shape);
-    s->form = *f;
-    int rc = numpy_head(&head, f->dtype, f->ndim + 1, shape) ? error_nomem(e, "write", head.len) : STK_OK;
+    snprintf(name, sizeof name, "%s%s", c->name, suffix);
+    int rc = make_head(&head, c, n, e);
     if (rc == STK_OK)
-        rc = outfile_open(&t->file, t->dir, "images.npy", e);
+        rc = outfile_open(o, t->dir, name, e);
     if (rc == STK_OK)
-        rc = outfile_add(&t->file, head.data, head.len, e);
+        rc = outfile_add(o, head.data, head.len, e);
     buf_done(&head);
     return rc;
 }
 
-static int differs(const struct packed_field *now, const struct packed_field *then, stk_error *e)
+static int open_column(struct target *t, const struct target_column *c, struct npy_column *out, stk_error *e)
 {
-    return error_set(e, STK_EDATA, "pack",
-                     "has %lld x %lld pixels and those before it %lld x %lld: one array takes one size; end the ops "
-                     "with CenterCrop(%lld) or the like",
-                     (long long)now->shape[1], (long long)now->shape[0], (long long)then->shape[1],
-                     (long long)then->shape[0], (long long)then->shape[0]);
+    static const int64_t zero;
+    struct target_column offsets = {.dtype = STK_INT64};
+    memcpy(offsets.name, c->name, sizeof offsets.name);
+    out->row_bytes = dtype_bytes(c->dtype);
+    for (int d = 0; d < c->ndim; d++)
+        out->row_bytes = size_mul(out->row_bytes, (size_t)c->shape[d]);
+    int rc = open_file(t, &out->values, ".npy", c, c->ragged ? INT64_MAX : t->o.samples, e);
+    if (rc == STK_OK && c->ragged)
+        rc = open_file(t, &out->offsets, ".offsets.npy", &offsets, t->o.samples + 1, e);
+    return rc == STK_OK && c->ragged ? outfile_add(&out->offsets, &zero, sizeof zero, e) : rc;
 }
+
+static int open_all(struct target *t, const struct packed *p, stk_error *e)
+{
+    struct npy_target *s = t->state;
+    s->forms = target_arrays_columns(t, p);
+    int rc = s->forms ? STK_OK : error_nomem(e, "write", (size_t)t->o.n_columns * sizeof *s->forms);
+    for (int i = 0; i < t->o.n_columns && rc == STK_OK; i++)
+        rc = open_column(t, &s->forms[i], &s->columns[i], e);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ rows */
 
 static int put(struct target *t, const struct packed *p, stk_error *e)
 {
     struct npy_target *s = t->state;
-    if (p->picture < 0 || !p->fields[p->picture].dtype)
-        return error_set(e, STK_EUSAGE, "pack", "has no pixels: npy takes pictures as raw");
-    const struct packed_field *f = &p->fields[p->picture];
-    const int rc = t->in_shard == 0 ? first(t, f, e) : STK_OK;
-    if (rc != STK_OK)
-        return rc;
-    if (f->dtype != s->form.dtype || f->ndim != s->form.ndim || memcmp(f->shape, s->form.shape, sizeof f->shape) != 0)
-        return differs(f, &s->form, e);
-    if (p->label >= 0)
-        s->labels[s->n_labels++] = p->label;
-    return outfile_add(&t->file, packed_bytes(p, f) + f->numbers, f->n - f->numbers, e);
+    int rc = s->forms ? STK_OK : open_all(t, p, e);
+    if (rc == STK_OK)
+        rc = target_arrays_check(t, s->forms, p, e);
+    for (int i = 0; i < t->o.n_columns && rc == STK_OK; i++) {
+        struct npy_column *c = &s->columns[i];
+        const struct target_arrays_cell cell = target_arrays_cell(t, p, i);
+        c->n += (int64_t)(cell.n / c->row_bytes);
+        t->bytes += (int64_t)cell.n;
+        rc = outfile_add(&c->values, cell.bytes, cell.n, e);
+        if (rc == STK_OK && s->forms[i].ragged)
+            rc = outfile_add(&c->offsets, &c->n, sizeof c->n, e);
+    }
+    return rc;
 }
 
 /* A file that is whole goes into the journal, and so into the note. */
-static int finish(struct target *t, int64_t samples, stk_error *e)
+static int finish(struct target *t, struct outfile *o, int64_t samples, stk_error *e)
 {
-    const int rc = outfile_finish(&t->file, e);
+    const int rc = outfile_finish(o, e);
     if (rc != STK_OK)
         return rc;
-    struct shard_line line = {.samples = samples, .bytes = t->file.bytes, .sum = t->file.sum};
-    memcpy(line.name, t->file.name, sizeof line.name);
-    t->bytes += t->file.bytes;
-    t->file.bytes = 0;
+    struct shard_line line = {.samples = samples, .bytes = o->bytes, .sum = o->sum};
+    memcpy(line.name, o->name, sizeof line.name);
+    t->bytes += o->bytes;
     return journal_add(&t->journal, &line, e);
 }
 
-static int write_labels(struct target *t, stk_error *e)
+static int finish_column(struct target *t, int i, stk_error *e)
 {
-    const struct npy_target *s = t->state;
+    struct npy_target *s = t->state;
+    struct npy_column *c = &s->columns[i];
     struct buf head = {0};
-    int rc = numpy_head(&head, STK_INT64, 1, &s->n_labels) ? error_nomem(e, "write", head.len) : STK_OK;
+    int rc = STK_OK;
+    if (s->forms[i].ragged) {
+        rc = make_head(&head, &s->forms[i], c->n, e);
+        if (rc == STK_OK)
+            rc = outfile_begin_again(&c->values, head.data, head.len, e);
+        buf_done(&head);
+    }
     if (rc == STK_OK)
-        rc = outfile_open(&t->file, t->dir, "labels.npy", e);
-    if (rc == STK_OK)
-        rc = outfile_add(&t->file, head.data, head.len, e);
-    if (rc == STK_OK)
-        rc = outfile_add(&t->file, s->labels, (size_t)s->n_labels * sizeof *s->labels, e);
-    if (rc == STK_OK)
-        rc = finish(t, 0, e);
-    buf_done(&head);
-    return rc;
+        rc = finish(t, &c->values, i == 0 ? t->written : 0, e); /* the first one counts the samples */
+    return rc == STK_OK && s->forms[i].ragged ? finish(t, &c->offsets, 0, e) : rc;
 }
 
 static int end(struct target *t, stk_error *e)
 {
     const struct npy_target *s = t->state;
-    int rc = finish(t, t->written, e);
-    if (rc == STK_OK && s->n_labels == t->written)
-        rc = write_labels(t, e);
+    int rc = STK_OK;
+    t->bytes = 0;
+    for (int i = 0; i < t->o.n_columns && s->forms && rc == STK_OK; i++)
+        rc = finish_column(t, i, e);
     return rc;
 }
 

@@ -47,41 +47,8 @@ static void add_picture(struct example_out *x, const struct packed *p)
 static void add_label(struct example_out *x, const struct target *t, int64_t label)
 {
     example_out_ints(x, "image/class/label", &label, 1);
-    if (label < t->o.n_classes)
+    if (label >= 0 && label < t->o.n_classes)
         add_text(x, "image/class/text", t->o.classes[label]);
-}
-
-static int64_t whole_at(const uint8_t *p, stk_dtype t)
-{
-    int8_t i8;
-    int16_t i16;
-    uint16_t u16;
-    int32_t i32;
-    uint32_t u32;
-    int64_t i64;
-    switch (t) {
-    case STK_INT8:
-        memcpy(&i8, p, sizeof i8);
-        return i8;
-    case STK_INT16:
-        memcpy(&i16, p, sizeof i16);
-        return i16;
-    case STK_UINT16:
-        memcpy(&u16, p, sizeof u16);
-        return u16;
-    case STK_INT32:
-        memcpy(&i32, p, sizeof i32);
-        return i32;
-    case STK_UINT32:
-        memcpy(&u32, p, sizeof u32);
-        return u32;
-    case STK_INT64:
-    case STK_UINT64:
-        memcpy(&i64, p, sizeof i64);
-        return i64;
-    default:
-        return p[0];
-    }
 }
 
 /* Integers of any width become int64, float32 stays; what an Example has no numbers for is given as bytes. */
@@ -101,11 +68,39 @@ static int add_numbers(struct example_out *x, const struct packed *p, const stru
         example_out_floats(x, f->column, (const float *)(const void *)values, n);
     } else {
         for (size_t i = 0; i < n; i++)
-            values[i] = whole_at(from + i * item, f->dtype);
+            values[i] = dtype_integer(f->dtype, from + i * item);
         example_out_ints(x, f->column, values, n);
     }
     free(values);
     return STK_OK;
+}
+
+/* What a record is told of itself already, and truly: the source's own may be of another picture. */
+static bool is_told(const struct packed *p, const char *name)
+{
+    static const char *const told[] = {"image/encoded",  "image/format",      "image/height",    "image/width",
+                                       "image/channels", "image/class/label", "image/class/text"};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (strcmp(name, told[i]) == 0)
+            return p->picture >= 0;
+    return false;
+}
+
+/* Also -1, which says that it has none. */
+static bool has_label(const struct packed *p)
+{
+    for (int i = 0; i < p->n_fields; i++)
+        if (strcmp(p->fields[i].name, "cls") == 0)
+            return true;
+    return false;
+}
+
+static bool has_column(const struct packed *p, const char *name)
+{
+    for (int i = 0; i < p->n_fields; i++)
+        if (strcmp(p->fields[i].column, name) == 0)
+            return true;
+    return false;
 }
 
 static int add_others(struct example_out *x, const struct packed *p, stk_error *e)
@@ -113,7 +108,7 @@ static int add_others(struct example_out *x, const struct packed *p, stk_error *
     int rc = STK_OK;
     for (int i = 0; i < p->n_fields && rc == STK_OK; i++) {
         const struct packed_field *f = &p->fields[i];
-        if (i == p->picture || strcmp(f->name, "cls") == 0)
+        if (i == p->picture || strcmp(f->name, "cls") == 0 || is_told(p, f->column))
             continue;
         if (f->dtype)
             rc = add_numbers(x, p, f, e);
@@ -148,9 +143,10 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
     struct example_out *x = t->state;
     if (p->picture >= 0)
         add_picture(x, p);
-    if (p->label >= 0)
+    if (has_label(p))
         add_label(x, t, p->label);
-    example_out_bytes(x, "image/filename", p->key.data, p->key.len);
+    if (!has_column(p, "image/filename"))
+        example_out_bytes(x, "image/filename", p->key.data, p->key.len);
     int rc = add_others(x, p, e);
     t->made.len = 0;
     if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made)))

@@ -44,18 +44,18 @@ static bool is_label(const stk_array *a)
 }
 
 /* The array that is the picture; -1: none. */
-static int find_pixels(const stk_array *a, int n)
+static int find_pixels(const stk_array *a, int n, const bool *ragged)
 {
     for (int i = 0; i < n; i++)
-        if (is_pixels(&a[i]) && (is_called_image(&a[i]) || is_named(&a[i], "x")))
+        if (!ragged[i] && is_pixels(&a[i]) && (is_called_image(&a[i]) || is_named(&a[i], "x")))
             return i;
-    return is_pixels(&a[0]) ? 0 : -1;
+    return !ragged[0] && is_pixels(&a[0]) ? 0 : -1;
 }
 
-static int find_label(const stk_array *a, int n)
+static int find_label(const stk_array *a, int n, const bool *ragged)
 {
     for (int i = 0; i < n; i++)
-        if (is_label(&a[i]))
+        if (!ragged[i] && is_label(&a[i]))
             return i;
     return -1;
 }
@@ -117,9 +117,12 @@ static int name_field(struct source *s, struct field *f, const char *name, int i
 /* Of one sample. */
 static int form(struct field *f, const stk_array *a, stk_error *e)
 {
+    const bool ragged = f->kind == FIELD_RAGGED;
     f->bytes = dtype_bytes(f->dtype);
+    f->ndim = ragged ? a->ndim : a->ndim - 1;
+    f->shape[0] = ragged ? -1 : f->shape[0];
     for (int d = 1; d < a->ndim; d++) {
-        f->shape[d - 1] = a->shape[d];
+        f->shape[ragged ? d : d - 1] = a->shape[d];
         if (f->bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
             return error_set(e, STK_EUSAGE, "open", "array %s is larger than memory can be", f->name);
         f->bytes *= (size_t)a->shape[d];
@@ -131,7 +134,7 @@ static int add_field(struct source *s, const stk_array *a, int i, const char *na
                      struct arrays_made *out, stk_error *e)
 {
     struct field *f = &s->fields[s->n_fields];
-    *f = (struct field){.kind = kind, .dtype = dtype_of(a), .ndim = a->ndim - 1, .column = -1};
+    *f = (struct field){.kind = kind, .dtype = dtype_of(a), .column = kind == FIELD_RAGGED ? i : -1};
     f->what = kind == FIELD_PIXELS ? STK_IMAGE : STK_TENSOR;
     int rc = name_field(s, f, name, i, e);
     if (rc == STK_OK)
@@ -176,13 +179,13 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
 /* The picture, the label, then the others as they come. */
 static int add_all(struct source *s, const stk_array *a, int n, struct arrays_made *out, stk_error *e)
 {
-    const int pixels = find_pixels(a, n), labels = find_label(a, n);
+    const int pixels = find_pixels(a, n, out->ragged), labels = find_label(a, n, out->ragged);
     int rc = pixels >= 0 ? add_pixels(s, &a[pixels], pixels, out, e) : STK_OK;
     if (rc == STK_OK && labels >= 0)
         rc = add_label(s, &a[labels], labels, out, e);
     for (int i = 0; i < n && rc == STK_OK; i++)
         if (i != pixels && i != labels)
-            rc = add_field(s, &a[i], i, a[i].name, FIELD_TENSOR, out, e);
+            rc = add_field(s, &a[i], i, a[i].name, out->ragged[i] ? FIELD_RAGGED : FIELD_TENSOR, out, e);
     return rc;
 }
 
@@ -202,7 +205,8 @@ static int add_column(struct columns *c, const stk_array *a, int k, const struct
 /* Whether a field is what its array is, so that it can be copied. */
 static bool is_copy(const struct field *f, const struct field *form)
 {
-    return f->kind == FIELD_PIXELS || (f->kind == FIELD_TENSOR && f->dtype == form->dtype && f->bytes == form->bytes);
+    return f->kind == FIELD_PIXELS || (f->kind == FIELD_TENSOR && form->kind != FIELD_RAGGED &&
+                                       f->dtype == form->dtype && f->bytes == form->bytes);
 }
 
 static int bind(struct source *s, const stk_array *a, const char *fields, struct arrays_made *m, stk_error *e)
@@ -233,27 +237,54 @@ int arrays_fields(struct source *s, const stk_array *a, int n, const char *field
     return rc == STK_OK && fields && fields[0] ? bind(s, a, fields, out, e) : rc;
 }
 
+/* How many bytes array k has of sample i. */
+static int bytes_of(const struct source *s, const struct arrays_made *m, int k, int64_t i, struct arrays_reader by,
+                    size_t *n, stk_error *e)
+{
+    *n = m->form[k].bytes;
+    return m->ragged[k] ? by.bytes(s, k, i, n, e) : STK_OK;
+}
+
+static int read_cell(const struct source *s, const struct arrays_made *m, struct reading *r, int f, int64_t i,
+                     struct arrays_reader by, stk_error *e)
+{
+    const int k = s->fields[f].column;
+    const struct field *form = &m->form[k];
+    size_t n;
+    int rc = bytes_of(s, m, k, i, by, &n, e);
+    if (rc == STK_OK)
+        rc = by.row(s, k, i, n, r->file.data + r->file.len, e);
+    if (rc != STK_OK)
+        return rc;
+    struct cell *c = &r->cells[f];
+    *c = (struct cell){.bytes = r->file.data + r->file.len, .n = n, .dtype = form->dtype, .ndim = form->ndim};
+    memcpy(c->shape, form->shape, sizeof c->shape);
+    const stk_kind what = s->fields[f].what;
+    if (what == STK_TEXT || what == STK_JSON || what == STK_BYTES) /* made of uint8, which they are no more */
+        *c = (struct cell){.bytes = c->bytes, .n = n};
+    else if (m->ragged[k])
+        c->shape[0] = (int64_t)(n / form->bytes);
+    r->file.len += (n + 7) / 8 * 8;
+    return STK_OK;
+}
+
 int arrays_cells(const struct source *s, const struct arrays_made *m, struct reading *r, int64_t i,
                  struct arrays_reader by, stk_error *e)
 {
-    size_t all = 0, at = 0;
-    for (int f = 0; f < s->n_fields; f++)
-        all += s->fields[f].column < 0 ? 0 : m->form[s->fields[f].column].bytes;
-    if (all > 0 && buf_reserve(&r->file, all))
-        return error_nomem(e, "read", all);
-    for (int f = 0; f < s->n_fields; f++) {
-        if (s->fields[f].column < 0)
-            continue;
-        const struct field *form = &m->form[s->fields[f].column];
-        const int rc = by.row(s, s->fields[f].column, i, form->bytes, r->file.data + at, e);
-        if (rc != STK_OK)
-            return rc;
-        struct cell *c = &r->cells[f];
-        *c = (struct cell){.bytes = r->file.data + at, .n = form->bytes, .dtype = form->dtype, .ndim = form->ndim};
-        memcpy(c->shape, form->shape, sizeof c->shape);
-        at += form->bytes;
-    }
-    return STK_OK;
+    size_t all = 0, n;
+    int rc = STK_OK;
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+        if (s->fields[f].column >= 0) {
+            rc = bytes_of(s, m, s->fields[f].column, i, by, &n, e);
+            all += rc == STK_OK ? n + 8 : 0;
+        }
+    if (rc == STK_OK && all > 0 && buf_reserve(&r->file, all))
+        rc = error_nomem(e, "read", all);
+    r->file.len = 0;
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
+        if (s->fields[f].column >= 0)
+            rc = read_cell(s, m, r, f, i, by, e);
+    return rc;
 }
 
 uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m, struct arrays_reader by)
@@ -263,11 +294,14 @@ uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m,
     const int64_t step = s->count / ROWS + 1;
     for (int k = 0; k < m->n; k++) {
         const struct field *f = &m->form[k];
-        const size_t n = f->bytes < BYTES ? f->bytes : BYTES;
         h = hash_bytes(f->name, strlen(f->name), hash_mix(h, (uint64_t)f->dtype));
         h = hash_bytes(f->shape, (size_t)f->ndim * sizeof f->shape[0], h);
         for (int64_t i = 0; i < s->count; i += step) {
             uint8_t begin[BYTES] = {0};
+            size_t n;
+            if (bytes_of(s, m, k, i, by, &n, NULL) != STK_OK)
+                continue;
+            n = n < BYTES ? n : BYTES;
             by.row(s, k, i, n, begin, NULL);
             h = hash_bytes(begin, n, h);
         }
@@ -277,43 +311,12 @@ uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m,
 
 /* ------------------------------------------------------------------ labels */
 
-int64_t arrays_integer(stk_dtype t, const void *p)
-{
-    union {
-        int8_t i8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        int64_t i64;
-        uint8_t u8;
-    } v = {.i64 = 0};
-    memcpy(&v, p, dtype_bytes(t));
-    switch (t) {
-    case STK_INT8:
-        return v.i8;
-    case STK_INT16:
-        return v.i16;
-    case STK_UINT16:
-        return v.u16;
-    case STK_INT32:
-        return v.i32;
-    case STK_UINT32:
-        return v.u32;
-    case STK_INT64:
-    case STK_UINT64:
-        return v.i64;
-    default:
-        return v.u8; /* uint8, bool */
-    }
-}
-
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e)
 {
     const bool unsigned_64 = t == STK_UINT64; /* the one type whose numbers may not fit */
     for (int64_t i = 0; i < s->count && (s->n_classes > 0 || unsigned_64); i++) {
         const int64_t value = source_label(s, i);
-        if (s->n_classes > 0 && (value < 0 || value >= s->n_classes))
+        if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
             return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside of the %d classes given",
                              (long long)value, (long long)i, s->n_classes);
         if (unsigned_64 && value < 0)

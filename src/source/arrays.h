@@ -15,6 +15,7 @@ struct arrays_made {
     struct field form[FIELD_MAX]; /* of a sample in each, as it is stored */
     int label;                    /* the array that is the label; -1: none */
     int of[FIELD_MAX];            /* the array that field f is copied from, where it has no column */
+    bool ragged[FIELD_MAX];       /* said by the caller: a sample has any number of the array's rows */
 };
 
 /* Types, dimensions, and as many samples in each; their memory is not looked at. */
@@ -26,6 +27,7 @@ int arrays_fields(struct source *s, const stk_array *a, int n, const char *field
 /* What writes the first n bytes of what array k has of sample i. */
 struct arrays_reader {
     int (*row)(const struct source *s, int k, int64_t i, size_t n, void *to, stk_error *e);
+    int (*bytes)(const struct source *s, int k, int64_t i, size_t *n, stk_error *e); /* of ragged ones; NULL: none */
 };
 /* Fills the cells of the fields that have a column. */
 int arrays_cells(const struct source *s, const struct arrays_made *m, struct reading *r, int64_t i,
@@ -34,7 +36,5 @@ int arrays_cells(const struct source *s, const struct arrays_made *m, struct rea
 uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m, struct arrays_reader by);
 /* Whether the labels, which source_label has to tell already, fit into int64 and the classes. t: their type. */
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e);
-/* A whole number of this type. */
-int64_t arrays_integer(stk_dtype t, const void *p);
 
 #endif

@@ -280,7 +280,7 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
         return STK_OK;
     default:
-        if (holds_numbers(c))
+        if (holds_numbers(c) && !(c->dtype == STK_UINT8 && c->ndim == 1)) /* of which text and bytes are made, too */
             return refuse_kind(f, c, "numbers", e);
         make_run(f);
         return STK_OK;

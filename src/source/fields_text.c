@@ -252,3 +252,19 @@ int fields_text_of(const char *own, const char *fields, struct buf *out, stk_err
     }
     return rc == STK_OK && buf_add(out, "", 1) ? error_nomem(e, "open", out->len) : rc;
 }
+
+int fields_text_add(struct buf *b, const struct field *f, const char *column)
+{
+    struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
+    memcpy(t.name, f->name, sizeof t.name);
+    if (strchr(f->name, '"')) /* which cannot be written */
+        snprintf(t.name, sizeof t.name, "%s", column);
+    snprintf(t.column, sizeof t.column, "%s", column);
+    if (t.kind == STK_TENSOR) {
+        t.dtype = f->dtype;
+        t.shaped = f->ndim > 0;
+        t.ndim = f->ndim;
+        memcpy(t.shape, f->shape, sizeof t.shape);
+    }
+    return write_field(&t, b) ? -1 : 0;
+}

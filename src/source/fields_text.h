@@ -26,4 +26,7 @@ int fields_text_next(const char *text, const char **at, struct field_text *out, 
 /* What `fields` choose of the fields that `own` makes, NULL: all of them, as one text; with its 0. */
 int fields_text_of(const char *own, const char *fields, struct buf *out, stk_error *e);
 
+/* Adds a field to such a text: as what it is, from this column. 0, or -1: no memory. */
+int fields_text_add(struct buf *b, const struct field *f, const char *column);
+
 #endif

@@ -8,7 +8,6 @@
 #include "source/hdf5.h"
 
 #include "base/error.h"
-#include "source/hdf5_out.h"
 
 #ifdef HAVE_HDF5
 
@@ -173,157 +172,6 @@ int hdf5_attach(struct hdf5 **h, const char *path, const char *dataset, struct h
     return rc;
 }
 
-/* ------------------------------------------------------------------ writing */
-
-struct hdf5_out {
-    hid_t file, images;
-    hsize_t rows;
-    int ndim; /* of a row */
-};
-
-static int write_fails(stk_error *e)
-{
-    const int rc = fails(e, "cannot be written");
-    if (e)
-        e->code = STK_EIO;
-    return rc == STK_EDATA ? STK_EIO : rc;
-}
-
-int hdf5_out_new(struct hdf5_out **out, const char *path, stk_error *e)
-{
-    struct hdf5_out *o = calloc(1, sizeof *o);
-    *out = o;
-    if (!o)
-        return error_nomem(e, "write", sizeof *o);
-    const struct quiet q = quiet_begin();
-    o->images = -1;
-    o->file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const int rc = o->file < 0 ? write_fails(e) : STK_OK;
-    quiet_end(q);
-    return rc;
-}
-
-void hdf5_out_free(struct hdf5_out *o)
-{
-    if (!o)
-        return;
-    if (o->images >= 0)
-        H5Dclose(o->images);
-    if (o->file >= 0)
-        H5Fclose(o->file);
-    free(o);
-}
-
-/* A dataset of rows; times are left out, so that the same samples make the same bytes. */
-static hid_t make_set(hid_t file, const char *name, hid_t type, int ndim, const hsize_t *dims, const hsize_t *most,
-                      const hsize_t *chunk)
-{
-    const hid_t how = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(ndim, dims, most);
-    H5Pset_obj_track_times(how, 0);
-    if (chunk)
-        H5Pset_chunk(how, ndim, chunk);
-    const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
-    H5Pclose(how);
-    H5Sclose(space);
-    return set;
-}
-
-static int make_images(struct hdf5_out *o, int ndim, const int64_t *shape, stk_error *e)
-{
-    hsize_t dims[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK] = {H5S_UNLIMITED}, chunk[H5S_MAX_RANK] = {ndim ? 1 : 1024};
-    for (int i = 0; i < ndim; i++)
-        dims[i + 1] = most[i + 1] = chunk[i + 1] = (hsize_t)shape[i];
-    const hid_t type = ndim ? H5Tcopy(H5T_NATIVE_UINT8) : H5Tvlen_create(H5T_NATIVE_UINT8);
-    o->ndim = ndim;
-    o->images = make_set(o->file, "images", type, ndim + 1, dims, most, chunk);
-    H5Tclose(type);
-    return o->images < 0 ? write_fails(e) : STK_OK;
-}
-
-static bool write_row(struct hdf5_out *o, const uint8_t *bytes, size_t n)
-{
-    hsize_t dims[H5S_MAX_RANK], start[H5S_MAX_RANK] = {o->rows};
-    hid_t space = H5Dget_space(o->images);
-    H5Sget_simple_extent_dims(space, dims, NULL);
-    H5Sclose(space);
-    dims[0] = o->rows + 1;
-    if (H5Dset_extent(o->images, dims) < 0)
-        return false;
-    space = H5Dget_space(o->images);
-    dims[0] = 1;
-    const hid_t memory = H5Screate_simple(o->ndim + 1, dims, NULL), type = H5Dget_type(o->images);
-    const hvl_t run = {.len = n, .p = (void *)(uintptr_t)bytes};
-    bool good = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0;
-    good = good && H5Dwrite(o->images, type, memory, space, H5P_DEFAULT, o->ndim ? (const void *)bytes : &run) >= 0;
-    H5Tclose(type);
-    H5Sclose(memory);
-    H5Sclose(space);
-    o->rows += good;
-    return good;
-}
-
-int hdf5_out_row(struct hdf5_out *o, const uint8_t *bytes, size_t n, int ndim, const int64_t *shape, stk_error *e)
-{
-    const struct quiet q = quiet_begin();
-    int rc = o->images < 0 ? make_images(o, ndim, shape, e) : STK_OK;
-    if (rc == STK_OK && !write_row(o, bytes, n))
-        rc = write_fails(e);
-    quiet_end(q);
-    return rc;
-}
-
-static hid_t text_type(void)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    return type;
-}
-
-static bool write_classes(hid_t labels, const char *const *classes, int n)
-{
-    const hsize_t count = (hsize_t)n;
-    const hid_t type = text_type(), space = H5Screate_simple(1, &count, NULL);
-    const hid_t a = H5Acreate2(labels, "classes", type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool good = a >= 0 && H5Awrite(a, type, classes) >= 0;
-    if (a >= 0)
-        H5Aclose(a);
-    H5Sclose(space);
-    H5Tclose(type);
-    return good;
-}
-
-static bool write_column(hid_t file, const char *name, hid_t type, const void *values, int64_t n,
-                         const char *const *classes, int n_classes)
-{
-    const hsize_t count = (hsize_t)n;
-    const hid_t set = make_set(file, name, type, 1, &count, NULL, NULL);
-    bool good = set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-    if (good && n_classes > 0)
-        good = write_classes(set, classes, n_classes);
-    if (set >= 0)
-        H5Dclose(set);
-    return good;
-}
-
-int hdf5_out_end(struct hdf5_out *o, const int64_t *labels, const char *const *keys, int64_t n,
-                 const char *const *classes, int n_classes, stk_error *e)
-{
-    const struct quiet q = quiet_begin();
-    const hid_t text = text_type();
-    bool good = !labels || write_column(o->file, "labels", H5T_NATIVE_INT64, labels, n, classes, n_classes);
-    good = good && write_column(o->file, "keys", text, keys, n, NULL, 0);
-    H5Tclose(text);
-    if (o->images >= 0)
-        good = H5Dclose(o->images) >= 0 && good;
-    o->images = -1;
-    good = H5Fclose(o->file) >= 0 && good;
-    o->file = -1;
-    const int rc = good ? STK_OK : write_fails(e);
-    quiet_end(q);
-    return rc;
-}
-
 #else
 
 int hdf5_attach(struct hdf5 **h, const char *path, const char *dataset, struct hdf5_array *a, stk_error *e)
@@ -335,31 +183,6 @@ int hdf5_attach(struct hdf5 **h, const char *path, const char *dataset, struct h
 void hdf5_close(struct hdf5 *h)
 {
     (void)h;
-}
-
-int hdf5_out_new(struct hdf5_out **out, const char *path, stk_error *e)
-{
-    (void)path;
-    *out = NULL;
-    return error_set(e, STK_EBUILD, "open", "this build has no libhdf5 to write HDF5 with");
-}
-
-int hdf5_out_row(struct hdf5_out *o, const uint8_t *bytes, size_t n, int ndim, const int64_t *shape, stk_error *e)
-{
-    (void)bytes, (void)n, (void)ndim, (void)shape;
-    return hdf5_out_new(&o, NULL, e);
-}
-
-int hdf5_out_end(struct hdf5_out *o, const int64_t *labels, const char *const *keys, int64_t n,
-                 const char *const *classes, int n_classes, stk_error *e)
-{
-    (void)labels, (void)keys, (void)n, (void)classes, (void)n_classes;
-    return hdf5_out_new(&o, NULL, e);
-}
-
-void hdf5_out_free(struct hdf5_out *o)
-{
-    (void)o;
 }
 
 #endif

@@ -15,11 +15,17 @@
 #include "base/note.h"
 #include "source/recognise.h"
 
+/* A file of the folder; -1: there is none, or something else of that name, which may be a FIFO. */
 static int open_below(const char *folder, const char *name)
 {
     char path[PATH_MAX];
+    struct stat st;
     const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 bool pack_folder_is(const char *folder)
@@ -75,49 +81,67 @@ static int take_classes(struct recognised *r, struct note_value list, stk_error 
     return rc;
 }
 
-/* Files of samples; a name that is not one of this very folder is none. */
-static int take_files(struct recognised *r, struct note_value list, stk_error *e)
+/* The name of a file of this very folder, behind its path. */
+static int take_name(const struct recognised *r, struct note_value v, struct buf *path, size_t *name, stk_error *e)
+{
+    path->len = 0;
+    if (buf_printf(path, "%s/", r->path))
+        return error_nomem(e, "open", path->len);
+    *name = path->len;
+    return note_get_text(note_find(v, "name"), path) && path->len > *name &&
+                   !strchr((const char *)path->data + *name, '/')
+               ? STK_OK
+               : damaged(e);
+}
+
+/* A column beside the first: "&labels=labels.npy"; where runs end belongs to them. */
+static int take_column(const char *name, struct buf *query, stk_error *e)
+{
+    enum { SUFFIX = 4, OFFSETS = 8 };
+    const size_t all = strlen(name), n = all > SUFFIX ? all - SUFFIX : 0;
+    if (n == 0 || strcmp(name + n, ".npy") != 0 ||
+        (n > OFFSETS && memcmp(name + n - OFFSETS, ".offsets", OFFSETS) == 0))
+        return STK_OK;
+    return buf_printf(query, "%s%.*s=%s", query->len ? "&" : "", (int)n, name, name) ? error_nomem(e, "open", n)
+                                                                                     : STK_OK;
+}
+
+/* Files of samples, and arrays beside them. */
+static int take_files(struct recognised *r, struct note_value list, struct buf *query, stk_error *e)
 {
     struct buf path = {0};
     int rc = STK_OK;
     for (struct note_value v = note_first(list); v.p && rc == STK_OK; v = note_next(v)) {
         int64_t samples = 0;
         uint32_t number;
-        path.len = 0;
-        if (buf_printf(&path, "%s/", r->path))
-            rc = error_nomem(e, "open", path.len);
-        const size_t start = path.len;
-        if (rc == STK_OK &&
-            (!note_get_text(note_find(v, "name"), &path) || path.len == start ||
-             strchr((const char *)path.data + start, '/') || !note_get_int(note_find(v, "samples"), &samples)))
+        size_t name = 0;
+        rc = take_name(r, v, &path, &name, e);
+        if (rc == STK_OK && !note_get_int(note_find(v, "samples"), &samples))
             rc = damaged(e);
-        if (rc == STK_OK && samples > 0 && names_add(&r->paths, path.data, path.len, &number) < 0)
+        if (rc == STK_OK && samples == 0)
+            rc = take_column((const char *)path.data + name, query, e);
+        else if (rc == STK_OK && names_add(&r->paths, path.data, path.len, &number) < 0)
             rc = error_nomem(e, "open", path.len);
     }
     buf_done(&path);
     return rc;
 }
 
-/* Labels of an array are an array beside it. */
-static int take_labels(struct recognised *r, stk_error *e)
-{
-    const int fd = open_below(r->path, "labels.npy");
-    if (fd < 0)
-        return STK_OK;
-    close(fd);
-    r->query = strdup("label=labels.npy");
-    return r->query ? STK_OK : error_nomem(e, "open", 1);
-}
-
+/* What the note says of the files and fields; query and fields become r's. */
 static int take_note(struct recognised *r, struct note_value v, struct buf *format, stk_error *e)
 {
+    struct buf query = {0}, fields = {0};
     int64_t version = 0;
     if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
         !note_get_text(note_find(v, "format"), format) || buf_printf(format, ":"))
         return damaged(e);
     int rc = take_classes(r, note_find(v, "classes"), e);
     if (rc == STK_OK)
-        rc = take_files(r, note_find(v, "shards"), e);
+        rc = take_files(r, note_find(v, "shards"), &query, e);
+    if (!note_get_text(note_find(v, "fields"), &fields))
+        buf_done(&fields);
+    r->query = (char *)query.data;
+    r->fields = (char *)fields.data;
     if (rc != STK_OK)
         return rc;
     r->form = SOURCE_CONTAINER;
@@ -125,9 +149,8 @@ static int take_note(struct recognised *r, struct note_value v, struct buf *form
     r->container = container_of((const char *)format->data);
     if (!r->container || r->paths.n == 0)
         return damaged(e);
-    if (!r->container->open)
-        return error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
-    return strcmp((const char *)format->data, "npy:") == 0 ? take_labels(r, e) : STK_OK;
+    return r->container->open ? STK_OK
+                              : error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
 }
 
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e)

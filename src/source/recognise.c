@@ -442,6 +442,7 @@ void recognised_done(struct recognised *r)
     names_done(&r->paths);
     names_done(&r->classes);
     free(r->query);
+    free(r->fields);
     free(r->own);
     *r = (struct recognised){0};
 }

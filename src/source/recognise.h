@@ -33,6 +33,7 @@ struct recognised {
     struct names paths;                /* its files */
     struct names classes;              /* of a pack: their names */
     bool packed;                       /* it is one */
+    char *fields;                      /* of a pack: as they were; NULL: as they are found */
     char *query, *own;                 /* what stood behind the ?; the path where it had one */
 };
 

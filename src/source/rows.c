@@ -32,6 +32,8 @@ struct part {
     bool swapped, fortran;
     int64_t first, n; /* rows */
     int64_t at, step;
+    int offsets; /* where runs begin; -1: rows are no runs */
+    int64_t offsets_at, n_values;
 };
 
 struct column {
@@ -43,6 +45,7 @@ struct column {
     struct part *parts;
     int n_parts;
     int64_t n; /* rows */
+    bool ragged;
 };
 
 struct rows {
@@ -51,6 +54,7 @@ struct rows {
     int n_columns, n_open;
     struct arrays_made made; /* of columns */
     int64_t *labels;
+    int keys; /* the column that has them; -1: none */
     struct source_tally tally;
 };
 
@@ -98,6 +102,20 @@ static int read_fortran(const struct column *c, const struct part *p, int fd, in
     return STK_OK;
 }
 
+/* Which rows of values a sample has. */
+static int find_run(const struct part *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
+{
+    int64_t ends[2];
+    if (io_pread(p->offsets, ends, sizeof ends, p->offsets_at + i * (int64_t)sizeof ends[0]) != sizeof ends)
+        return error_set(e, STK_EIO, "read", "where its values begin cannot be read");
+    *from = ends[0];
+    *n = ends[1] - ends[0];
+    if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > p->n_values)
+        return error_set(e, STK_EDATA, "read", "its values are said to be from %lld to %lld of %lld",
+                         (long long)ends[0], (long long)ends[1], (long long)p->n_values);
+    return STK_OK;
+}
+
 /* The first n bytes of a row, a whole number of elements, in this machine's form. */
 static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_error *e)
 {
@@ -106,7 +124,10 @@ static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_e
     if (fd < 0 && !p->memory && (fd = open(p->path, IO_OPEN_FLAGS)) < 0)
         return error_os(e, errno, "read", "cannot be opened");
     i -= p->first;
-    const int rc = p->fortran ? read_fortran(c, p, fd, i, n, to, e) : read_at(p, fd, p->at + i * p->step, n, to, e);
+    int64_t run;
+    int rc = c->ragged ? find_run(p, i, &i, &run, e) : STK_OK; /* i is then that of its first value */
+    if (rc == STK_OK)
+        rc = p->fortran ? read_fortran(c, p, fd, i, n, to, e) : read_at(p, fd, p->at + i * p->step, n, to, e);
     if (fd != p->fd)
         close(fd);
     if (rc == STK_OK && p->swapped)
@@ -137,12 +158,26 @@ static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk
     return read_row(&((const struct rows *)s->state)->columns[k], i, n, to, e);
 }
 
+static int run_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
+{
+    const struct column *c = &((const struct rows *)s->state)->columns[k];
+    const struct part *p = part_of(c, i);
+    int64_t from, rows = 0;
+    const int rc = find_run(p, i - p->first, &from, &rows, e);
+    if (rc == STK_OK && rows > s->max_bytes / (int64_t)c->row_bytes)
+        return error_set(e, STK_EDATA, "read", "%s has more bytes than max_bytes allows", c->name);
+    *n = (size_t)rows * c->row_bytes;
+    return rc;
+}
+
+static const struct arrays_reader reader = {row, run_bytes};
+
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = label(s, i);
-    return arrays_cells(s, &((const struct rows *)s->state)->made, r, i, (struct arrays_reader){row}, e);
+    return arrays_cells(s, &((const struct rows *)s->state)->made, r, i, reader, e);
 }
 
 /* By the first column: a sample may have its others from elsewhere. */
@@ -159,6 +194,12 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     const struct rows *r = s->state;
     const struct part *p = part_of(&r->columns[0], i);
     const char *slash = strrchr(p->path, '/');
+    size_t bytes = 0;
+    if (r->keys >= 0 && run_bytes(s, r->keys, i, &bytes, NULL) == STK_OK && bytes < n &&
+        row(s, r->keys, i, bytes, buf, NULL) == STK_OK) {
+        buf[bytes] = 0;
+        return bytes;
+    }
     const int length = snprintf(buf, n, "%s:%lld", slash ? slash + 1 : p->path, (long long)(i - p->first));
     return length > 0 ? (size_t)length : 0;
 }
@@ -175,7 +216,7 @@ static int64_t bytes(const struct source *s, int64_t i)
 
 static uint64_t fingerprint(const struct source *s)
 {
-    return arrays_fingerprint(s, &((const struct rows *)s->state)->made, (struct arrays_reader){row});
+    return arrays_fingerprint(s, &((const struct rows *)s->state)->made, reader);
 }
 
 static const struct source_tally *tally(const struct source *s)
@@ -193,6 +234,8 @@ static void close_rows(struct source *s)
             const struct part *part = &r->columns[c].parts[p];
             if (part->fd >= 0)
                 close(part->fd);
+            if (part->offsets >= 0)
+                close(part->offsets);
             free(part->path);
             free(part->memory);
         }
@@ -224,6 +267,7 @@ int rows_open(struct source *s, const char *kind, const char *row, stk_error *e)
     if (!r)
         return error_nomem(e, "open", sizeof *r);
     r->row = row;
+    r->keys = -1;
     r->made.label = -1;
     s->state = r;
     s->ops = &ops;
@@ -245,6 +289,7 @@ static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
     c->dtype = a->dtype;
     c->item = c->row_bytes = dtype_bytes(a->dtype);
     c->ndim = a->ndim;
+    c->ragged = a->offsets != NULL;
     for (int d = 0; d < a->ndim; d++) {
         c->shape[d] = a->shape[d];
         if (a->shape[d] < 1 || c->row_bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
@@ -265,7 +310,7 @@ static struct column *find_column(struct rows *r, const char *name)
 
 static bool same_form(const struct column *c, const struct rows_array *a)
 {
-    bool same = c->dtype == a->dtype && c->ndim == a->ndim;
+    bool same = c->dtype == a->dtype && c->ndim == a->ndim && c->ragged == (a->offsets != NULL);
     for (int d = 0; same && d < a->ndim; d++)
         same = c->shape[d] == a->shape[d];
     return same;
@@ -277,18 +322,23 @@ static int add_part(struct rows *r, struct column *c, const struct rows_array *a
     if (!grown)
         return error_nomem(e, "open", ((size_t)c->n_parts + 1) * sizeof *grown);
     c->parts = grown;
-    struct part p = {.fd = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
+    struct part p = {.fd = -1, .offsets = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
     p.first = c->n;
     p.n = a->n;
     p.at = a->at;
     p.step = a->step;
+    p.offsets_at = a->offsets_at;
+    p.n_values = a->n_values;
     p.path = strdup(a->path);
     if (!p.path)
         return error_nomem(e, "open", strlen(a->path));
-    if (!p.memory && r->n_open < HELD_OPEN && (p.fd = open(p.path, IO_OPEN_FLAGS)) < 0) {
-        error_os(e, errno, "open", "cannot be opened");
+    if ((!p.memory && r->n_open < HELD_OPEN && (p.fd = open(p.path, IO_OPEN_FLAGS)) < 0) ||
+        (a->offsets && (p.offsets = open(a->offsets, IO_OPEN_FLAGS)) < 0)) {
+        const int rc = error_os(e, errno, "open", "cannot be opened");
+        if (p.fd >= 0)
+            close(p.fd);
         free(p.path);
-        return e->code;
+        return rc;
     }
     r->n_open += p.fd >= 0;
     c->parts[c->n_parts++] = p;
@@ -313,7 +363,9 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
         free(a->memory); /* which is taken over, also where there is nothing in it */
         return STK_OK;
     }
-    r->tally.bytes += a->fortran ? a->n * (int64_t)c->row_bytes : (a->n - 1) * a->step + (int64_t)c->row_bytes;
+    r->tally.bytes += a->offsets   ? a->n_values * a->step
+                      : a->fortran ? a->n * (int64_t)c->row_bytes
+                                   : (a->n - 1) * a->step + (int64_t)c->row_bytes;
     return add_part(r, c, a, e);
 }
 
@@ -332,9 +384,19 @@ static int read_labels(struct source *s, stk_error *e)
         rc = read_row(c, first, (size_t)n * c->item, stored + (size_t)first * c->item, e);
     }
     for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
-        r->labels[i] = arrays_integer(c->dtype, stored + (size_t)i * c->item);
+        r->labels[i] = dtype_integer(c->dtype, stored + (size_t)i * c->item);
     free(stored);
     return rc == STK_OK ? arrays_check_labels(s, c->dtype, e) : rc;
+}
+
+/* Of a pack: text, beside the others. */
+static void find_keys(struct source *s)
+{
+    struct rows *r = s->state;
+    for (int k = 0; k < r->n_columns && s->packed; k++)
+        if (strcmp(r->columns[k].name, "keys") == 0 && r->columns[k].ragged && r->columns[k].dtype == STK_UINT8)
+            r->keys = k;
+    s->named = r->keys >= 0;
 }
 
 int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
@@ -348,6 +410,7 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
         const struct column *c = &r->columns[k];
         shapes[k][0] = c->n;
         memcpy(shapes[k] + 1, c->shape, sizeof c->shape);
+        r->made.ragged[k] = c->ragged;
         all[k] = (stk_array){.name = c->name, .dtype = c->dtype, .ndim = c->ndim + 1, .shape = shapes[k]};
     }
     int rc = arrays_check(all, r->n_columns, e);
@@ -356,5 +419,6 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
     if (rc != STK_OK)
         return rc;
     s->count = r->columns[0].n;
+    find_keys(s);
     return r->made.label < 0 ? STK_OK : read_labels(s, e);
 }

@@ -25,6 +25,10 @@ struct rows_array {
     const int64_t *shape;
     int64_t n; /* rows */
     int64_t at, step;
+    /* Where sample i has rows from the i-th of these int64 on, up to the next: path of the file, and where in it; NULL:
+     * a sample is a row. n is of samples then, n_values of rows. */
+    const char *offsets;
+    int64_t offsets_at, n_values;
     uint8_t *memory; /* from malloc, becomes the source's: it is what at and step count in; NULL: the file */
 };
 

@@ -56,7 +56,7 @@ static int64_t label(const struct source *s, int64_t i)
     if (a->made.label < 0)
         return -1;
     const struct array *of = &a->of[a->made.label];
-    return arrays_integer(of->dtype, of->data + i * of->stride);
+    return dtype_integer(of->dtype, of->data + i * of->stride);
 }
 
 static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk_error *e)
@@ -102,12 +102,12 @@ static int read_array(const struct source *s, struct reading *r, int64_t i, stk_
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = label(s, i);
-    return arrays_cells(s, &a->made, r, i, (struct arrays_reader){row}, e);
+    return arrays_cells(s, &a->made, r, i, (struct arrays_reader){.row = row}, e);
 }
 
 static uint64_t fingerprint(const struct source *s)
 {
-    return arrays_fingerprint(s, &((const struct arrays *)s->state)->made, (struct arrays_reader){row});
+    return arrays_fingerprint(s, &((const struct arrays *)s->state)->made, (struct arrays_reader){.row = row});
 }
 
 static void close_arrays(struct source *s)

@@ -25,6 +25,7 @@ struct state {
     struct hdf5_set set;
     int column[FIELD_MAX]; /* of every field */
     int label;             /* column; -1: none */
+    int keys;              /* of a pack: column; -1: none */
     int64_t *labels;
     struct source_tally tally;
 };
@@ -46,11 +47,26 @@ static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
     return length > 0 ? (size_t)length : 0;
 }
 
+static size_t own_key(const struct hdf5_set *t, int64_t i, int column, char *buf, size_t n)
+{
+    struct buf b = {0};
+    const uint8_t *p = NULL;
+    size_t bytes = 0;
+    const struct hdf5_ask ask = {1 << 20, t->work};
+    const char *why = hdf5_set_value(t, i, column, &ask, &b, &p, &bytes);
+    const int length = snprintf(buf, n, "%.*s", why || !p ? 0 : (int)bytes, p ? (const char *)p : "");
+    buf_done(&b);
+    return length > 0 ? (size_t)length : 0;
+}
+
 static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct hdf5_set *t = set_of(s);
     const struct hdf5_file *f = hdf5_set_file(t, i);
     const char *slash = strrchr(f->path, '/');
+    const int own = ((const struct state *)s->state)->keys;
+    if (own >= 0)
+        return own_key(t, i, own, buf, n);
     const int length = t->groups ? snprintf(buf, n, "%s", names_at(&f->groups.names, (uint32_t)(i - f->first)))
                                  : snprintf(buf, n, "%s:%lld", slash ? slash + 1 : f->path, (long long)(i - f->first));
     return length > 0 ? (size_t)length : 0;
@@ -173,7 +189,8 @@ static int read_cell(const struct source *s, struct reading *r, int64_t i, int f
     r->made.len = *at + room;
     cell->n = n;
     const struct hdf5_array *a = hdf5_set_array(&d->set, i, c, &row);
-    if (d->set.columns.of[c].kind != STK_TENSOR)
+    const stk_kind what = s->fields[f].what;
+    if (d->set.columns.of[c].kind != STK_TENSOR || what == STK_TEXT || what == STK_JSON || what == STK_BYTES)
         return STK_OK;
     cell->dtype = a->dtype;
     cell->ndim = a->type == HDF5_VLEN ? 1 : a->ndim - 1;
@@ -329,7 +346,7 @@ static int read_numbers(struct source *s, stk_error *e)
         rc = why ? fails(t, d->label, why, e) : STK_OK;
     }
     for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
-        d->labels[i] = arrays_integer(type, stored + (size_t)i * item);
+        d->labels[i] = dtype_integer(type, stored + (size_t)i * item);
     free(stored);
     return rc == STK_OK ? arrays_check_labels(s, type, e) : rc;
 }
@@ -425,10 +442,15 @@ int shard_hdf5_open(struct source *s, const struct source_options *o, const stru
         return rc;
     s->count = d->set.count;
     d->label = -1;
+    d->keys = -1;
     d->tally.ignored_other = d->set.ignored;
     for (int c = 0; c < d->set.columns.n; c++)
         if (d->set.columns.of[c].label)
             d->label = c;
+    for (int c = 0; c < d->set.columns.n && s->packed; c++)
+        if (strcmp(d->set.columns.of[c].name, "keys") == 0 && d->set.columns.of[c].kind == STK_TEXT)
+            d->keys = c;
+    s->named = d->keys >= 0;
     for (int k = 0; k < d->set.n_files; k++)
         d->tally.bytes += d->set.files[k].view.size;
     d->set.columns.labels = d->label >= 0;

@@ -75,13 +75,42 @@ int shard_npy_rows(const struct npy *h, struct rows_array *out, stk_error *e)
     return STK_OK;
 }
 
-static int add_npy(struct source *s, const char *path, const char *name, stk_error *e)
+/* "x.offsets.npy" beside "x.npy", into a buffer of PATH_MAX; false: there is none. */
+static bool find_offsets(const char *path, char *offsets)
+{
+    const size_t n = strlen(path);
+    if (n < 4 || strcmp(path + n - 4, ".npy") != 0)
+        return false;
+    const int length = snprintf(offsets, PATH_MAX, "%.*s.offsets.npy", (int)n - 4, path);
+    return length > 0 && length < PATH_MAX && access(offsets, F_OK) == 0;
+}
+
+/* Samples are runs of rows then. */
+static int take_offsets(struct rows_array *a, const char *offsets, stk_error *e)
+{
+    struct npy h;
+    const int rc = shard_npy_head(offsets, &h, e);
+    if (rc != STK_OK)
+        return rc;
+    if (h.ndim != 1 || h.dtype != STK_INT64 || h.swapped || h.shape[0] < 1 || a->fortran)
+        return error_set(e, STK_EUSAGE, "open", "%.200s must be int64, one for every sample and the end", offsets);
+    a->n_values = a->n;
+    a->n = h.shape[0] - 1;
+    a->offsets = offsets;
+    a->offsets_at = (int64_t)h.at;
+    return STK_OK;
+}
+
+static int add_npy(struct source *s, const char *path, const char *name, bool runs, stk_error *e)
 {
     struct npy h;
     struct rows_array a;
+    char offsets[PATH_MAX];
     int rc = shard_npy_head(path, &h, e);
     if (rc == STK_OK)
         rc = shard_npy_rows(&h, &a, e);
+    if (rc == STK_OK && runs && find_offsets(path, offsets))
+        rc = take_offsets(&a, offsets, e);
     if (rc == STK_OK) {
         a.name = name;
         a.path = path;
@@ -101,7 +130,16 @@ static int add_beside(struct source *s, const char *first, const char *name, con
     const int n = snprintf(path, sizeof path, "%.*s%s", folder, first, file);
     if (n < 0 || (size_t)n >= sizeof path)
         return error_set(e, STK_EUSAGE, "open", "the name of %.100s is longer than the system allows", file);
-    return add_npy(s, path, name, e);
+    return add_npy(s, path, name, true, e);
+}
+
+/* The name of a column of a pack: that of its file. */
+static void stem(const char *path, char *to, size_t n)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t length = strlen(name);
+    const bool npy = length > 4 && strcmp(name + length - 4, ".npy") == 0;
+    snprintf(to, n, "%.*s", (int)(npy ? length - 4 : length), name);
 }
 
 int shard_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
@@ -111,8 +149,11 @@ int shard_npy_open(struct source *s, const struct source_options *o, const struc
     int rc = query_check(query, NULL, e);
     if (rc == STK_OK)
         rc = rows_open(s, "npy files", "row", e);
-    for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++)
-        rc = add_npy(s, names_at(paths, i), "data", e);
+    for (uint32_t i = 0; i < paths->n && rc == STK_OK; i++) {
+        char own[FIELD_NAME];
+        stem(names_at(paths, i), own, sizeof own);
+        rc = add_npy(s, names_at(paths, i), s->packed ? own : "data", s->packed, e);
+    }
     for (int i = 0; rc == STK_OK && query_at(query, i, key, value); i++)
         rc = add_beside(s, names_at(paths, 0), key, value, e);
     return rc == STK_OK ? rows_ready(s, o, e) : rc;

@@ -88,8 +88,10 @@ const struct blocks *source_blocks(const struct source *s);
 size_t source_path(const struct source *s, int64_t i, char *buf, size_t n);
 /* The path below the source's own folder, the key of the sample. */
 size_t source_key(const struct source *s, int64_t i, char *buf, size_t n);
-/* Whether samples have keys of their own, and fields behind them, as in a tar; and whether those are a pack's. */
+/* Whether samples have keys of their own, and fields behind them, as in a tar; keys in a column, as arrays of a pack
+ * have; and whether they are a pack's. */
 bool source_keyed(const struct source *s);
+bool source_named(const struct source *s);
 bool source_packed(const struct source *s);
 int64_t source_label(const struct source *s, int64_t i); /* -1: none, or not known before reading */
 int64_t source_bytes(const struct source *s, int64_t i); /* looked up when not known yet; -1: missing, or no file */

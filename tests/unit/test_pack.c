@@ -164,7 +164,7 @@ static void arrays(void)
 {
     temp_begin();
     uint8_t px[3][8][6][3] = {{{{0}}}};
-    int64_t y[3] = {4, 5, 6};
+    int64_t y[3] = {4, -1, 6};
     float extra[3][2] = {{1, 2}, {3, 4}, {5, 6}};
     const int64_t image[] = {3, 8, 6, 3}, one[] = {3}, two[] = {3, 2};
     const stk_array a[] = {{.name = "image", .data = px, .dtype = STK_UINT8, .ndim = 4, .shape = image},
@@ -182,6 +182,20 @@ static void arrays(void)
              "000000000.npy 000000000.cls 000000000.extra.npy 000000001.npy 000000001.cls 000000001.extra.npy "
              "000000002.npy 000000002.cls 000000002.extra.npy ");
     CHECK_EQ(system(command), 0);
+
+    /* By way of arrays it becomes the same. */
+    static const stk_to by_way_of[] = {STK_TO_HDF5, STK_TO_NPY};
+    for (int i = 0; i < 2; i++) {
+        char way[4096], back[4096];
+        snprintf(way, sizeof way, "%s", temp_path(i ? "npy" : "hdf5"));
+        snprintf(back, sizeof back, "%s", temp_path(i ? "of_npy" : "of_hdf5"));
+        CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = way, .to = by_way_of[i], .as = STK_AS_RAW}, &r, &e), STK_OK);
+        const stk_options arrays = {.source = way, .threads = 2, .cache_dir = "off"};
+        CHECK_EQ(stk_pack(&arrays, &(stk_pack_options){.out = back}, &r, &e), STK_OK);
+        CHECK_STR(e.text, "");
+        snprintf(command, sizeof command, "cmp %s/shard-000000.tar %s/shard-000000.tar", target, back);
+        CHECK_EQ(system(command), 0);
+    }
 
     /* A pack is a source: its other fields are packed with the pixels, and other fields are another pack. */
     char again[4096];

@@ -94,6 +94,8 @@ static void run_kind(const char *kind, stk_to to, int most)
 static void memory(void)
 {
     run_kind("memory", STK_TO_TAR, 400);
+    run_kind("memory", STK_TO_NPY, 90);
+    run_kind("memory", STK_TO_HDF5, 130);
 }
 static void reads(void)
 {
@@ -104,15 +106,18 @@ static void writes(void)
     run_kind("write", STK_TO_TAR, 100);
     run_kind("write", STK_TO_TFRECORD, 100);
     run_kind("write", STK_TO_NPY, 20);
+    run_kind("write", STK_TO_HDF5, 20);
     run_kind("write", STK_TO_FOLDER, 100);
 }
 static void syncs(void)
 {
     run_kind("sync", STK_TO_TAR, 100);
+    run_kind("sync", STK_TO_HDF5, 100);
 }
 static void names(void)
 {
     run_kind("name", STK_TO_TAR, 100);
+    run_kind("name", STK_TO_HDF5, 100);
     run_kind("name", STK_TO_FOLDER, 100);
 }
 static void threads(void)
