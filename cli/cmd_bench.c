@@ -258,12 +258,18 @@ static void print_text(const struct bench *b)
     print_epochs(b);
     if (work_s(&b->stats) > 0)
         print_stages(b);
+    else if (b->stats.read_bytes > 0)
+        printf("\n  read     %s", out_bytes(b->stats.read_bytes).s);
     printf("\n  memory   %s reserved, at most %s; %s in use at the peak of the process\n",
            out_bytes(b->stats.memory_bytes).s, out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
     if (b->stats.cache_entries)
         printf("  cache    %s in %s, found %s times\n", out_some(b->stats.cache_entries, "sample", "samples").s,
                out_bytes(b->stats.cache_disk_bytes ? b->stats.cache_disk_bytes : b->stats.cache_bytes).s,
                out_count(b->stats.cache_hits).s);
+    stk_mixed m;
+    for (int i = 0; stk_mixed_get(b->loader, i, &m); i++)
+        printf("  %-8s source %d: %s, %s of the positions\n", i ? "" : "mix", i,
+               out_some(m.came, "sample", "samples").s, out_share(m.share, 1).s);
     if (b->stats.warnings)
         printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
     out_paint(stdout, PAINT_BOLD);
@@ -302,6 +308,19 @@ static void json_stage(struct json *j, const char *name, double seconds, int64_t
     json_close(j, '}');
 }
 
+static void json_mixed(struct json *j, stk_loader *l)
+{
+    stk_mixed m;
+    json_open(j, "mix", '[');
+    for (int i = 0; stk_mixed_get(l, i, &m); i++) {
+        json_open(j, NULL, '{');
+        json_real(j, "share", m.share);
+        json_int(j, "samples", m.came);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void print_json(const struct bench *b)
 {
     const stk_stats *s = &b->stats;
@@ -329,6 +348,7 @@ static void print_json(const struct bench *b)
     json_int(&j, "hits", s->cache_hits);
     json_int(&j, "misses", s->cache_misses);
     json_close(&j, '}');
+    json_mixed(&j, b->loader);
     json_int(&j, "peak_rss_bytes", peak_rss());
     json_real(&j, "images_per_s", b->seconds > 0 ? (double)b->images / b->seconds : 0);
     json_real(&j, "open_s", b->open_s);

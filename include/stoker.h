@@ -410,6 +410,19 @@ static inline int stk_stats_get(stk_loader *l, stk_stats *s)
 {
     return stk_stats_get_sized(l, s, sizeof *s);
 }
+/* One of the sources of a mixture. */
+typedef struct stk_mixed {
+    double share;    /* of the positions */
+    int64_t samples; /* that it has */
+    int64_t came;    /* of its samples in what was delivered until here: over all epochs and ranks, each time counted */
+} stk_mixed;
+
+/* The i-th source of a mixture, from 0 on; 0: there is none. */
+STK_API int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size);
+static inline int stk_mixed_get(stk_loader *l, int i, stk_mixed *out)
+{
+    return stk_mixed_get_sized(l, i, out, sizeof *out);
+}
 /* What limits the loader: "read", "decode", "transform", "op" or "consumer". */
 STK_API const char *stk_limit(stk_loader *l);
 /* What was chosen, and why: lines of text; returns the length as snprintf does. */

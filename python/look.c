@@ -43,6 +43,20 @@ PyObject *loader_epoch(PyObject *self, PyObject *none)
     return get_number(self, stk_epoch);
 }
 
+/* [(share, samples that came), ...] of a mixture; else empty. */
+static PyObject *mixed(stk_loader *l)
+{
+    PyObject *list = PyList_New(0);
+    stk_mixed m;
+    for (int i = 0; list && stk_mixed_get(l, i, &m); i++) {
+        PyObject *one = Py_BuildValue("(dL)", m.share, (long long)m.came);
+        if (!one || PyList_Append(list, one))
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 PyObject *loader_stats(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -55,16 +69,19 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
     stk_stats_get(l, &s);
     const char *limit = stk_limit(l);
     PyEval_RestoreThread(thread);
+    PyObject *sources = mixed(l);
     loader_leave(o);
-    return Py_BuildValue("{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsL}", "seconds", s.seconds, "waited_s", s.waited_s,
-                         "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad,
-                         "read_bytes", (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s,
-                         "transform_s", s.transform_s, "op_s", s.op_s, "idle_s", s.idle_s, "threads", s.threads,
-                         "memory_bytes", (long long)s.memory_bytes, "memory_limit", (long long)s.memory_limit,
-                         "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit", limit,
-                         "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes,
-                         "cache_disk_bytes", (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits,
-                         "cache_misses", (long long)s.cache_misses);
+    if (!sources)
+        return NULL;
+    return Py_BuildValue(
+        "{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsLsN}", "seconds", s.seconds, "waited_s", s.waited_s, "batches",
+        (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad, "read_bytes",
+        (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s, "transform_s", s.transform_s, "op_s",
+        s.op_s, "idle_s", s.idle_s, "threads", s.threads, "memory_bytes", (long long)s.memory_bytes, "memory_limit",
+        (long long)s.memory_limit, "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit",
+        limit, "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes, "cache_disk_bytes",
+        (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits, "cache_misses", (long long)s.cache_misses,
+        "sources", sources);
 }
 
 PyObject *loader_explain(PyObject *self, PyObject *none)

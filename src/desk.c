@@ -81,11 +81,17 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
     return &d->spare;
 }
 
+/* Of the picture; where there is none, of the record or the line that the fields are of. */
+static size_t bytes_of(const struct reading *r)
+{
+    return r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->made.len;
+}
+
 static int read_plainly(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
     d->reading.probe = ahead_probes(d->ahead);
     const int rc = source_read(s, &d->reading, i, e);
-    d->read = d->reading.n_bytes;
+    d->read = bytes_of(&d->reading);
     if (rc == STK_OK)
         ahead_note(d->ahead, d->reading.cold, d->reading.file.len);
     return rc;

@@ -26,6 +26,11 @@ static uint64_t lap(_Atomic uint64_t *sum, uint64_t since)
     return now;
 }
 
+static void count_read(struct worker *w, size_t bytes)
+{
+    atomic_fetch_add_explicit(&w->count.read_bytes, bytes, memory_order_relaxed);
+}
+
 /* Room for decoding and transforming, known before either begins. */
 static int reserve(struct stk_loader *l, struct worker *w, const struct head *h, const struct job *j, stk_error *e)
 {
@@ -52,7 +57,7 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
     if (!keep_read(l, w, (int64_t)d->sample)) {
         rc = desk_read(&w->desk, l->source, (int64_t)d->sample, e);
         if (rc == STK_OK)
-            atomic_fetch_add_explicit(&w->count.read_bytes, w->desk.read, memory_order_relaxed);
+            count_read(w, w->desk.read);
     }
     clock = lap(&w->count.read_ns, clock);
     if (rc != STK_OK)
@@ -121,6 +126,7 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
         rc = source_copy(l->source, &w->desk.reading, (int64_t)d->sample, l->picture, px, e);
         if (rc != STK_OK)
             return rc;
+        count_read(w, f->bytes);
         keep_put_pixels(l, (int64_t)d->sample, px);
     }
     if (channels == 1)
@@ -192,6 +198,26 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
     return rc;
 }
 
+/* A field that the source writes where it belongs. */
+static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, int f, uint8_t *to, stk_error *e)
+{
+    const int rc = source_copy(l->source, &w->desk.reading, sample, f, to, e);
+    if (rc == STK_OK)
+        count_read(w, source_field(l->source, f)->bytes);
+    return rc;
+}
+
+/* What the fields besides the picture are made of, where it came from a cache, or there is none. */
+static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
+{
+    if (!l->reads || w->desk.all_read || !source_reads_at(l->source, sample))
+        return STK_OK;
+    const int rc = desk_read_rest(&w->desk, l->source, sample, e);
+    if (rc == STK_OK)
+        count_read(w, w->desk.read);
+    return rc;
+}
+
 /* A field besides the picture. */
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
@@ -203,7 +229,7 @@ static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, st
     if (field->column >= 0)
         return field_store(field, &r->cells[f], batch_row(b, f, row), e);
     if (!field->label)
-        return source_copy(l->source, r, sample, f, batch_row(b, f, row), e);
+        return copy_field(l, w, sample, f, batch_row(b, f, row), e);
     if (field->dtype == STK_INT64) {
         put_i64(b, f, row, r->label);
         return STK_OK;
@@ -225,9 +251,8 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
         const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->picture)->kind == FIELD_ENCODED;
         rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
     }
-    if (rc == STK_OK && l->reads && !desk->all_read &&
-        source_reads_at(l->source, (int64_t)d->sample)) /* the picture came from a cache, or there is none */
-        rc = desk_read_rest(desk, l->source, (int64_t)d->sample, e);
+    if (rc == STK_OK)
+        rc = read_rest(l, w, (int64_t)d->sample, e);
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
         if (f != l->picture)
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);

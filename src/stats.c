@@ -87,6 +87,25 @@ int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
     return STK_OK;
 }
 
+int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size)
+{
+    const struct mix *m = &l->order.mix;
+    struct walk *w = loader_check(l, NULL) == STK_OK && i >= 0 && i < m->n ? calloc(1, sizeof *w) : NULL;
+    if (!w)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    const struct place at = ring_place(&l->ring);
+    const int64_t position = order_position(&l->order, at.epoch, at.batch);
+    pthread_mutex_unlock(&l->lock);
+    const stk_mixed one = {.share = (double)m->parts[i].share / m->block,
+                           .samples = m->parts[i].count,
+                           .came = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
+    free(w);
+    memset(out, 0, size);
+    memcpy(out, &one, size < sizeof one ? size : sizeof one);
+    return 1;
+}
+
 const char *stk_limit(stk_loader *l)
 {
     stk_stats s;
@@ -167,25 +186,16 @@ static void explain_reader(stk_loader *l, struct buf *b)
         buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
 }
 
-/* Where each source of a mixture is: how many of its samples came, over all epochs. */
+/* Where each source of a mixture is. */
 static void explain_mix(stk_loader *l, struct buf *b)
 {
-    const struct mix *m = &l->order.mix;
-    struct walk *w = m->n > 0 ? calloc(1, sizeof *w) : NULL;
-    if (!w)
-        return;
-    pthread_mutex_lock(&l->lock);
-    const struct place at = ring_place(&l->ring);
-    const int64_t position = order_position(&l->order, at.epoch, at.batch);
-    pthread_mutex_unlock(&l->lock);
-    for (int s = 0; s < m->n; s++) {
-        const struct mix_part *p = &m->parts[s];
-        const uint64_t came = order_mixed(&l->order, w, at.epoch, position, s), n = (uint64_t)(p->count ? p->count : 1);
-        buf_printf(b, "%-10s source %d: %.4g %% of the positions; at sample %llu of %lld, pass %llu\n", s ? "" : "mix",
-                   s, 100.0 * p->share / m->block, (unsigned long long)(came % n), (long long)p->count,
-                   (unsigned long long)(came / n));
+    stk_mixed m;
+    for (int i = 0; stk_mixed_get(l, i, &m); i++) {
+        const int64_t n = m.samples > 0 ? m.samples : 1;
+        buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld until now; at sample %lld of %lld, pass %lld\n",
+                   i ? "" : "mix", i, 100 * m.share, (long long)m.came, (long long)(m.came % n), (long long)m.samples,
+                   (long long)(m.came / n));
     }
-    free(w);
 }
 
 static void explain_order(stk_loader *l, struct buf *b)

@@ -4,9 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MIB = 2**20
+
+
+class Mixed(NamedTuple):
+    """One of the sources of a mixture."""
+
+    share: float  #: of the positions
+    samples: int  #: of it in what was delivered until here, over all epochs and ranks
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +49,7 @@ class Stats:
     cache_disk_bytes: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
+    sources: tuple[Mixed, ...] = ()  #: of a mixture, in their order
 
     @property
     def images_per_s(self) -> float:
@@ -87,13 +95,18 @@ class Stats:
         size = (self.cache_disk_bytes or self.cache_bytes) / MIB
         cache = f"\ncache      {self.cache_entries} samples in {size:.1f} MiB, found {self.cache_hits} times"
         cache = cache if self.cache_entries else ""
+        mixed = "".join(
+            f"\n{'' if i else 'mix':<10} source {i}: {s.samples} samples, {100 * s.share:.4g} % of the positions"
+            for i, s in enumerate(self.sources)
+        )
         return (
             f"samples    {self.samples} in {self.batches} batches, {self.images_per_s:.1f} a second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
             f"threads    {self.threads}: {work or 'no work yet'}\n"
-            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB{kept}{cache}"
+            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB"
+            f"{kept}{cache}{mixed}"
         )
 
 
 def stats_of(counters: dict[str, Any]) -> Stats:
-    return Stats(**counters)
+    return Stats(**{**counters, "sources": tuple(Mixed(*s) for s in counters["sources"])})

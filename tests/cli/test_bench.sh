@@ -51,4 +51,15 @@ json out "a bad sample is counted" '[(e["images"], e["bad"]) for e in d["epochs"
 ends 0 "a bad sample is replaced" "$stoker" bench photos --ops "$ops" --batch-size 8 --on-error replace --max-bad 10% --json
 [ "$(grep -c _000005 err)" = 1 ] || fail "a sample that is bad in every epoch is told once"
 json out "a bad sample is replaced" '[e["images"] for e in d["epochs"]] == [24] * 3'
+
+# What came of each source of a mixture, and bytes of what has no picture.
+cp -r photos more
+ends 0 "a mixture" "$stoker" bench photos more --ops "$ops" --batch-size 8 --epochs 1 --mix 3,1 --on-error skip --max-bad 20%
+says out 'mix +source 0: [0-9]+ samples, 75 % of the positions' "its shares"
+ends 0 "a mixture, in JSON" "$stoker" bench photos more --ops "$ops" --batch-size 8 --epochs 1 --mix 3,1 --on-error skip \
+  --max-bad 20% --json
+json out "its shares" '[m["share"] for m in d["mix"]] == [0.75, 0.25] and sum(m["samples"] for m in d["mix"]) == 48'
+printf '{"a": 1}\n{"a": 2}\n' >values.jsonl
+ends 0 "values without pictures" "$stoker" bench values.jsonl --epochs 1 --batch-size 2
+says out 'read +16 bytes' "their bytes"
 finish

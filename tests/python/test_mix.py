@@ -112,7 +112,12 @@ def test_explain_and_print(two):
     loader = opened(stoker.mix({two[0]: 0.75, two[1]: 0.25}))
     next(iter(loader))
     text = loader.explain()
-    assert "source 0: 75 % of the positions; at sample" in text
+    assert "source 0: 75 % of the positions, " in text
+    sources = loader.stats().sources
+    assert [s.share for s in sources] == [0.75, 0.25]
+    assert sum(s.samples for s in sources) == 4
+    assert "source 1: " in repr(loader.stats())
+    assert stoker.Loader(two[0], "CenterCrop(8)").stats().sources == ()
     assert "sources mixed" in repr(loader)
 
 
