@@ -286,6 +286,7 @@ int list_fields_read(const struct list_fields *f, const struct source *s, struct
         return error_os(e, errno, "read", "the list cannot be read");
     if ((size_t)got < place->bytes)
         return error_set(e, STK_EDATA, "read", "the list ends before this line; it was longer before");
+    r->made.len = place->bytes;
     const struct slice line = {(char *)r->made.data, place->bytes};
     clear_cells(f, s, r);
     if (f->format == LIST_TABLE)
