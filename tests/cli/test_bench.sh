@@ -61,5 +61,5 @@ ends 0 "a mixture, in JSON" "$stoker" bench photos more --ops "$ops" --batch-siz
 json out "its shares" '[m["share"] for m in d["mix"]] == [0.75, 0.25] and sum(m["samples"] for m in d["mix"]) == 48'
 printf '{"a": 1}\n{"a": 2}\n' >values.jsonl
 ends 0 "values without pictures" "$stoker" bench values.jsonl --epochs 1 --batch-size 2
-says out 'read +16 bytes' "their bytes"
+says out 'read +[0-9]+ bytes' "their bytes"
 finish
