@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "file.h"
@@ -59,6 +60,10 @@ static int number(stk_dtype t, const void *at, char *buf, size_t n)
         return (int)sizeof v;                                                                                          \
     }
         NUMBER(STK_UINT8, uint8_t, "%d", int)
+        NUMBER(STK_INT8, int8_t, "%d", int)
+        NUMBER(STK_BOOL, uint8_t, "%d", int)
+        NUMBER(STK_UINT32, uint32_t, "%" PRIu32, uint32_t)
+        NUMBER(STK_UINT64, uint64_t, "%" PRIu64, uint64_t)
         NUMBER(STK_INT16, int16_t, "%d", int)
         NUMBER(STK_UINT16, uint16_t, "%d", int)
         NUMBER(STK_INT32, int32_t, "%" PRId32, int32_t)
@@ -107,10 +112,25 @@ static void glance(stk_kind kind, const stk_cell *c, char *buf, size_t n)
     }
 }
 
-/* Bytes as they are: to a file, or to stdout where that is no terminal. */
+/* Whether bytes would do something else to a terminal than show text. */
+static int is_plain(const stk_cell *c)
+{
+    const unsigned char *p = c->bytes;
+    for (size_t i = 0; i < c->n; i++)
+        if ((p[i] < 0x20 && p[i] != '\n' && p[i] != '\t' && p[i] != '\r') || p[i] == 0x7f)
+            return 0;
+    return 1;
+}
+
+/* Bytes as they are: to a file, or to stdout; to a terminal only text. */
 static int give(struct printing *p, const stk_cell *c)
 {
     stk_error e;
+    if (!p->a->output && isatty(STDOUT_FILENO) && !is_plain(c)) {
+        out_say("cat", "%s is no text, which a terminal takes; -o FILE writes it to a file, and | hands it on",
+                p->a->pack.field);
+        return END_USAGE;
+    }
     if (p->a->output) {
         const int rc = file_write(p->a->output, c->bytes, c->n, &e);
         return rc == STK_OK ? END_GOOD : out_fail("cat", rc, &e);

@@ -66,10 +66,10 @@ int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, c
     struct stat st;
     *files = 0;
     const int dir = open(pack, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int fd = dir < 0 ? -1 : openat(dir, target_note, O_RDONLY | O_CLOEXEC);
+    const int fd = dir < 0 ? -1 : openat(dir, target_note, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int rc = STK_OK;
-    if (fd >= 0 && (fstat(fd, &st) || st.st_size > MOST || buf_reserve(&text, (size_t)st.st_size + 1) ||
-                    !file_read_at(fd, text.data, (size_t)st.st_size, 0)))
+    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MOST ||
+                    buf_reserve(&text, (size_t)st.st_size + 1) || !file_read_at(fd, text.data, (size_t)st.st_size, 0)))
         rc = error_os(e, EIO, "verify", "its stoker.json cannot be read");
     if (rc == STK_OK && fd >= 0) {
         text.len = (size_t)st.st_size;

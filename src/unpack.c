@@ -3,7 +3,8 @@
  * unpack.c -- the files that tar shards hold, below a folder.
  *
  * Shards are gone through one a thread. In a pack the names come back that the files had (pack/keys.h), and a label
- * that the file's folder says as well is no file of its own.
+ * that the file's folder says as well is no file of its own. Shards that are packed as a whole are read as the stream
+ * that they are, a file at a time in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include "pack/keys.h"
 #include "pack/place.h"
 #include "source/recognise.h"
+#include "source/stream.h"
 #include "source/tar.h"
 
 struct unpacking {
@@ -41,7 +43,11 @@ struct archive {
     struct unpacking *all;
     int fd;
     int64_t bytes;
+    struct stream_cache *cache; /* where it is packed as a whole; NULL: it is not */
+    struct stream *stream;
+    stk_error broken;  /* where the stream is, or zeroed */
     struct buf window; /* for headers */
+    struct buf file;   /* from the stream */
     struct buf name, key;
     bool first; /* the member is the first of its key */
 };
@@ -49,6 +55,13 @@ struct archive {
 static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
 {
     struct archive *a = user;
+    *got = 0;
+    if (a->stream) {
+        if (buf_reserve(&a->window, n) == 0 &&
+            stream_read(a->stream, a->fd, a->window.data, n, at, got, &a->broken) != STK_OK && a->broken.code == 0)
+            a->broken.code = STK_EDATA;
+        return a->window.data;
+    }
     *got = at >= a->bytes ? 0 : (int64_t)n > a->bytes - at ? (size_t)(a->bytes - at) : n;
     if (buf_reserve(&a->window, n) || !file_read_at(a->fd, a->window.data, *got, at))
         *got = 0;
@@ -127,6 +140,25 @@ static bool tell(struct unpacking *u, const char *name, int64_t bytes, int rc, c
     return on;
 }
 
+/* A file of a stream, into memory. */
+static int take_file(struct archive *a, const struct tar_member *m, struct content *c, stk_error *e)
+{
+    enum { MOST = 1 << 30 };
+    const size_t n = (size_t)m->bytes;
+    size_t got = 0;
+    if (m->bytes > MOST)
+        return error_set(e, STK_EDATA, "unpack",
+                         "has %" PRId64
+                         " bytes, more than are taken from an archive that is packed (1 GiB): unpack that "
+                         "with gunzip or unzstd first",
+                         m->bytes);
+    if (buf_reserve(&a->file, n + 1))
+        return error_nomem(e, "unpack", n);
+    const int rc = stream_read(a->stream, a->fd, a->file.data, n, m->at, &got, e);
+    *c = (struct content){.bytes = a->file.data, .n = m->bytes};
+    return rc == STK_OK && got < n ? error_set(e, STK_EDATA, "unpack", "the archive ends inside of it") : rc;
+}
+
 static bool unpack_file(struct archive *a, const struct tar_member *m)
 {
     stk_error e = {0};
@@ -134,12 +166,14 @@ static bool unpack_file(struct archive *a, const struct tar_member *m)
         return tell(a->all, "", 0, error_nomem(&e, "unpack", m->n_name), &e);
     if (is_said_by_folder(a, m))
         return true;
-    const struct content c = {.fd = a->fd, .at = m->at, .n = m->bytes};
+    struct content c = {.fd = a->fd, .at = m->at, .n = m->bytes};
     const char *name = (const char *)a->name.data;
     int rc = STK_OK;
-    if (m->at > a->bytes || m->bytes > a->bytes - m->at)
+    if (a->stream)
+        rc = take_file(a, m, &c, &e);
+    else if (m->at > a->bytes || m->bytes > a->bytes - m->at)
         rc = error_set(&e, STK_EDATA, "unpack", "the archive ends inside of it");
-    else
+    if (rc == STK_OK)
         rc = place_file(a->all->dir, name, &c, a->all->o.force != 0, &e);
     return tell(a->all, name, m->bytes, rc, &e);
 }
@@ -156,21 +190,42 @@ static void unpack_archive(struct archive *a, const char *shard)
 {
     struct tar t = {.peek = peek, .user = a, .bytes = a->bytes};
     struct tar_member m;
-    bool on = true;
-    for (enum tar_found found; on && (found = tar_next(&t, &m)) != TAR_END && found != TAR_NOMEM;) {
+    enum tar_found found = TAR_FILE;
+    stk_error e = {0};
+    for (bool on = true; on && (found = tar_next(&t, &m)) != TAR_END && found != TAR_NOMEM;) {
         if (found == TAR_FILE)
             on = unpack_file(a, &m);
         else if (found == TAR_BAD)
             on = unpack_bad(a, &m, shard);
     }
+    if (found == TAR_NOMEM)
+        tell(a->all, shard, 0, error_nomem(&e, "unpack", 0), &e);
+    else if (a->broken.code)
+        tell(a->all, shard, 0, a->broken.code, &a->broken);
     tar_done(&t);
+}
+
+static int open_stream(struct archive *a, stk_error *e)
+{
+    uint8_t first[STREAM_FIRST];
+    const enum stream_form form = a->bytes >= STREAM_FIRST && file_read_at(a->fd, first, sizeof first, 0)
+                                      ? stream_form_of(first, sizeof first)
+                                      : STREAM_PLAIN;
+    if (form == STREAM_PLAIN)
+        return STK_OK;
+    if (stream_missing(form))
+        return error_set(e, STK_EBUILD, "unpack", "is packed, and this build is without %s", stream_missing(form));
+    a->bytes = INT64_MAX;
+    a->cache = stream_cache_new(64 << 20, STREAM_WORK_MOST);
+    a->stream = a->cache ? stream_new(a->cache, form, true) : NULL;
+    return a->stream ? STK_OK : error_nomem(e, "unpack", 64 << 20);
 }
 
 static void unpack_shard(void *user, int64_t i)
 {
     struct unpacking *u = user;
     const char *shard = names_at(&u->from->paths, (uint32_t)i);
-    struct archive a = {.all = u, .fd = open(shard, O_RDONLY | O_CLOEXEC)};
+    struct archive a = {.all = u, .fd = open(shard, O_RDONLY | O_NONBLOCK | O_CLOEXEC)}; /* it might be a FIFO */
     struct stat st;
     stk_error e = {0};
     pthread_mutex_lock(&u->lock);
@@ -180,10 +235,21 @@ static void unpack_shard(void *user, int64_t i)
         const int rc = error_os(&e, errno, "unpack", "cannot open it");
         error_at(&e, shard, -1);
         tell(u, shard, 0, rc, &e);
+    } else if (!S_ISREG(st.st_mode)) {
+        const int rc = error_set(&e, STK_EUSAGE, "unpack", "is no file");
+        error_at(&e, shard, -1);
+        tell(u, shard, 0, rc, &e);
     } else if (!stopped) {
         a.bytes = st.st_size;
-        unpack_archive(&a, shard);
+        const int rc = open_stream(&a, &e);
+        if (rc == STK_OK)
+            unpack_archive(&a, shard);
+        else
+            tell(u, shard, 0, rc, &e);
     }
+    stream_free(a.stream);
+    stream_cache_free(a.cache);
+    buf_done(&a.file);
     if (a.fd >= 0)
         close(a.fd);
     buf_done(&a.window);

@@ -20,6 +20,7 @@
 #include "cache/store.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -148,7 +149,7 @@ static size_t is_index(const struct store *s, const char *file)
 
 static void find_segments(struct store *s)
 {
-    const int fd = dup(s->dir);
+    const int fd = fcntl(s->dir, F_DUPFD_CLOEXEC, 0);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         if (fd >= 0)

@@ -91,8 +91,8 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
 {
     const size_t used = job->arena->used;
     struct jpeg_frame small = *f;
-    if (job->shrink > 1 && !jpeg_frame_shrink(&small, job->shrink))
-        return false;
+    if (job->shrink > 1)
+        jpeg_frame_shrink(&small, job->shrink);
     const struct jpeg_need need = jpeg_frame_need(&small, &job->crop, job->whole);
     if (job->parts && !jpeg_points_within(&b->points, f, &need, job->n, job->parts))
         return false;
@@ -172,8 +172,8 @@ bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, con
                           struct image *out)
 {
     struct jpeg_frame f = p->frame;
-    if (job->shrink > 1 && !jpeg_frame_shrink(&f, job->shrink))
-        return false;
+    if (job->shrink > 1)
+        jpeg_frame_shrink(&f, job->shrink);
     struct dct_walk w;
     const struct jpeg_giver from = {.give = dct_walk_give, .user = &w};
     dct_walk_begin(&w, p, b->kernels.unpack);

@@ -183,26 +183,26 @@ bool jpeg_frame_measure(struct jpeg_frame *f)
     return f->w > (halved ? 4 : 0) && f->h > 0 && f->w <= MAX_SIDE && f->h <= MAX_SIDE;
 }
 
-bool jpeg_frame_shrink(struct jpeg_frame *f, int by)
+void jpeg_frame_shrink(struct jpeg_frame *f, int by)
 {
     const bool columns = jpeg_frame_halves_columns(f), rows = jpeg_frame_halves_rows(f);
+    f->w = (f->w + by - 1) / by;
+    f->h = (f->h + by - 1) / by;
+    const bool plain = by == 8 || (columns && f->w <= 4); /* libjpeg does not interpolate so few samples */
     for (int i = 0; i < f->n_components; i++)
         f->component[i].side = 8 / by;
     for (int i = 1; i < f->n_components; i++) {
         if (columns && rows)
             f->component[i].side *= 2;
-        else if (by == 8) { /* libjpeg does not interpolate single samples */
+        else if (plain) {
             f->component[i].wide = columns ? 2 : 1;
             f->component[i].high = rows ? 2 : 1;
         }
     }
-    if ((columns && rows) || (f->n_components > 1 && by == 8))
+    if ((columns && rows) || (f->n_components > 1 && plain))
         f->sampling = JPEG_444;
-    f->w = (f->w + by - 1) / by;
-    f->h = (f->h + by - 1) / by;
     f->mcu_w /= by;
     f->mcu_h /= by;
-    return f->w > (jpeg_frame_halves_columns(f) ? 4 : 0);
 }
 
 static bool take_quant(struct jpeg_component *c, const uint8_t *s)

@@ -43,9 +43,9 @@ extern const uint8_t jpeg_zigzag[JPEG_BLOCK];
 bool jpeg_frame_measure(struct jpeg_frame *f);
 
 /* The same picture at a half, a quarter or an eighth (2, 4, 8) of its size, as libjpeg would decode it: sizes are
- * rounded up; where a bigger part of chroma's blocks makes up for its fewer blocks, it counts as 4:4:4. false: not for
- * the kernels. */
-bool jpeg_frame_shrink(struct jpeg_frame *f, int by);
+ * rounded up; where a bigger part of chroma's blocks makes up for its fewer blocks, or its samples count twice, it is
+ * as 4:4:4. */
+void jpeg_frame_shrink(struct jpeg_frame *f, int by);
 
 static inline bool jpeg_frame_halves_columns(const struct jpeg_frame *f)
 {

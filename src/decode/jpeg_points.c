@@ -303,8 +303,10 @@ bool jpeg_points_parts(const uint8_t *blob, size_t n, const struct rect *crop, i
     if (!frame_of(&f, blob, n))
         return false;
     struct jpeg_frame small = f;
-    if ((shrink > 1 && !jpeg_frame_shrink(&small, shrink)) || crop->x < 0 || crop->y < 0 || crop->w <= 0 ||
-        crop->h <= 0 || crop->w > small.w - crop->x || crop->h > small.h - crop->y)
+    if (shrink > 1)
+        jpeg_frame_shrink(&small, shrink);
+    if (crop->x < 0 || crop->y < 0 || crop->w <= 0 || crop->h <= 0 || crop->w > small.w - crop->x ||
+        crop->h > small.h - crop->y)
         return false;
     const struct jpeg_need need = jpeg_frame_need(&small, crop, false);
     return parts_of(blob, n, &f, &need, apart, out);

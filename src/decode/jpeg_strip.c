@@ -125,11 +125,14 @@ static uint8_t *row_of(const struct plane *p, int32_t row)
     return p->at + p->stride * (size_t)(row % p->rows);
 }
 
-/* Single samples that count twice, across or down. */
+/* Samples that count twice: across, n in each of a block's rows; or down, where a block has one row. */
 static void repeat_samples(const struct jpeg_component *c, uint8_t *to, size_t stride, int32_t n)
 {
-    for (int32_t i = n - 1; c->wide == 2 && i >= 0; i--)
-        to[2 * i] = to[2 * i + 1] = to[i];
+    for (int row = 0; c->wide == 2 && row < c->side; row++) {
+        uint8_t *at = to + (size_t)row * stride;
+        for (int32_t i = n - 1; i >= 0; i--)
+            at[2 * i] = at[2 * i + 1] = at[i];
+    }
     if (c->high == 2)
         memcpy(to + stride, to, (size_t)(n * c->wide));
 }
@@ -148,7 +151,7 @@ static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
         for (int v = 0; v < c->v; v++) {
             uint8_t *to = row_of(p, (y * c->v + v) * c->side * c->high) + (size_t)(x - s->need.x0) * (size_t)p->mcu_w;
             idct_of(s->k, c->side)(to, p->stride, s->blocks.coef[i][v], s->blocks.last[i][v], (size_t)(n * c->h), c->q);
-            repeat_samples(c, to, p->stride, n * c->h);
+            repeat_samples(c, to, p->stride, n * c->h * c->side);
         }
     }
 }

@@ -60,6 +60,23 @@ ends 0 "after $killed kills" "$stoker" pack photos k --shard-size 40K --resize s
 ends 0 "without kills" "$stoker" pack photos whole --shard-size 40K --resize short=64
 diff -r k whole >diff.txt || fail "killed and resumed: $(head -n 1 diff.txt)"
 
+# So do other targets.
+for to in tfrecord hdf5 npy folder; do
+  i=0
+  while [ $i -lt 4 ]; do
+    i=$((i + 1))
+    "$stoker" pack photos "k_$to" --to $to --ops 'Resize(32) | CenterCrop(32)' >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.0$((i * 3 % 10))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ $? = 137 ] || i=9
+  done
+  [ $i = 9 ] || ends 0 "$to after kills" "$stoker" pack photos "k_$to" --to $to --ops 'Resize(32) | CenterCrop(32)'
+  ends 0 "$to without kills" "$stoker" pack photos "w_$to" --to $to --ops 'Resize(32) | CenterCrop(32)'
+  diff -r "k_$to" "w_$to" >diff.txt || fail "$to killed and resumed: $(head -n 1 diff.txt)"
+done
+
 # What pictures become.
 ends 0 "resize" "$stoker" pack photos small --resize long=48 --as jpeg --quality 80
 ends 0 "to a folder" "$stoker" pack photos folder --to folder --resize long=48
@@ -78,6 +95,11 @@ untar back all
 [ "$(find all -name '*.jpg' -exec head -c 3 {} \; | od -An -v -tx1 | tr -d ' \n' | sed 's/ffd8ff//g' | wc -c)" = 0 ] ||
   fail "what is named jpg is JPEG"
 [ "$(find all -name '*.jpg' | wc -l)" = 24 ] || fail "all are JPEG again"
+for to in tfrecord hdf5 folder; do
+  ends 2 "dct kept in $to" "$stoker" pack dct "of_dct_$to" --to $to
+  says err '--as jpeg' "dct kept in $to: what to do instead"
+  [ ! -e "of_dct_$to" ] || fail "dct kept in $to leaves nothing"
+done
 printf 'x' | dd of=dct/shard-000000.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
 ends 1 "a damaged pack of coefficients" "$stoker" verify dct
 says out 'packed coefficients are damaged' "which sample is damaged"

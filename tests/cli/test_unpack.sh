@@ -92,4 +92,18 @@ rm kept/stoker.json
 echo >kept/.stoker-pack.journal
 ends 2 "an unfinished pack" "$stoker" ls kept
 says err 'not finished' "an unfinished pack"
+
+# Archives that are packed as a whole.
+mkdir tree && printf one >tree/a.txt && head -c 300000 /dev/zero >tree/b.bin && tar -cf t.tar -C tree a.txt b.bin
+gzip -c t.tar >t.tar.gz
+ends 0 "a tar.gz" "$stoker" unpack t.tar.gz unzipped
+diff -r tree unzipped >/dev/null || fail "the files of a tar.gz"
+head -c 200 t.tar.gz >cut.tar.gz
+ends 1 "a tar.gz that is cut" "$stoker" unpack cut.tar.gz cut
+says err 'cut short' "a tar.gz that is cut"
+if "$stoker" info | grep -q zstd && command -v zstd >/dev/null; then
+  zstd -q t.tar
+  ends 0 "a tar.zst" "$stoker" unpack t.tar.zst unpacked
+  diff -r tree unpacked >/dev/null || fail "the files of a tar.zst"
+fi
 finish

@@ -62,4 +62,14 @@ sh recipe || fail "the recipe of the help"
 [ -f "rejected/twins/a/same name.jpg" ] && [ -f "rejected/twins/b/same name.jpg" ] || fail "the recipe keeps folders"
 [ ! -e "twins/a/same name.jpg" ] && [ -e twins/a/good.jpg ] || fail "the recipe takes out the bad ones alone"
 ends 3 "nothing there" "$stoker" verify nowhere
+
+# Nothing waits for a FIFO in a pack.
+cp -r twins/a/good.jpg one.jpg && mkdir one && mv one.jpg one/ && "$stoker" pack one piped >/dev/null 2>&1
+rm piped/shard-000000.tar && mkfifo piped/shard-000000.tar
+timeout 20 "$stoker" verify piped >out 2>err
+[ $? != 124 ] || fail "verify waits for a FIFO"
+says out 'is no file' "a FIFO in the place of a shard"
+rm piped/stoker.json && mkfifo piped/stoker.json
+timeout 20 "$stoker" verify piped >out 2>err
+[ $? != 124 ] || fail "verify waits for a FIFO in the place of the note"
 finish
