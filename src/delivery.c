@@ -121,7 +121,8 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     batch_set_rows(b, rows);
     if (!fatal && bads && policy == STK_SKIP)
         skip_rows(l, b, rows);
-    const bool joined = fatal || batch_join(b) == 0;
+    stk_error unjoined;
+    const int joined = fatal ? STK_OK : batch_join(b, &unjoined);
     pthread_mutex_lock(&l->lock);
     count_bads(l, b->epoch, bads);
     if (!fatal) {
@@ -133,8 +134,11 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
         rc = rotten(l, e);
     else if (fatal)
         rc = error_of(l, fatal, e);
-    else if (!joined)
-        rc = error_nomem(e, "batch", l->batch_bytes);
+    else if (joined != STK_OK) {
+        rc = joined;
+        if (e)
+            *e = unjoined;
+    }
     pthread_mutex_unlock(&l->lock);
     if (l->log.line && !fatal) /* without the lock: the caller's function may ask the loader something */
         for (const struct bad *x = bads; x; x = x->next)

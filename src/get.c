@@ -82,7 +82,7 @@ static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b,
         return rc;
     }
     batch_set_rows(b, n);
-    return batch_join(b) ? error_nomem(e, "get", l->batch_bytes) : STK_OK;
+    return batch_join(b, e);
 }
 
 int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,

@@ -225,7 +225,7 @@ static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, st
     const struct field *field = source_field_at(l->source, sample, f);
     struct reading *r = &w->desk.reading;
     if (field->kind == FIELD_RAGGED)
-        return field_piece(field, &r->cells[f], batch_piece(b, f, row), e);
+        return batch_put(b, f, row, &r->cells[f], e);
     if (field->column >= 0)
         return field_store(field, &r->cells[f], batch_row(b, f, row), e);
     if (!field->label)

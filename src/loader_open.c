@@ -5,6 +5,7 @@
  *     memory = what the source unpacks: an eighth for what is kept of it, an eighth for the work; of what is left:
  *            + batches: at most half, at least two (one is with the caller); of that half, what is not needed
  *              for the first ones is for files that are read ahead, up to AHEAD_MOST
+ *            + ragged rows, where there are any: a quarter, out of that half
  *            + scratch: what is left, half of it in shares, half for one large picture at a time
  *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
  *
@@ -60,7 +61,19 @@ enum { AHEAD_MOST = 32 << 20, AHEAD_LEAST = 1 << 20 }; /* bytes of files that ar
 /* Batches ahead at first and at most; bytes for files read ahead, for scratch and for what is kept. */
 struct share {
     int64_t depth, depth_most, ahead, scratch, kept;
+    int64_t ragged; /* what the ragged rows of a batch may have */
 };
+
+/* Ragged rows: of batches under way, of one that is begun, and of one that is put together. */
+enum { RAGGED_SHARE = 4, RAGGED_PARTS = 3 };
+
+static bool is_ragged(const struct field *fields, int n)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= fields[i].kind == FIELD_RAGGED;
+    return any;
+}
 
 /* Of what is left of the batches' half. */
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
@@ -74,7 +87,7 @@ static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 }
 
 /* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
-static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
+static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t batch = (int64_t)l->batch_bytes;
@@ -83,11 +96,13 @@ static int divide(const struct stk_loader *l, struct share *s, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
                          (long long)o->batch_size);
     const int64_t memory = o->memory - (int64_t)l->unpacked_most;
-    const int64_t batches = memory / 2 > 2 * batch ? memory / 2 : 2 * batch;
-    s->scratch = memory - batches;
+    const int64_t apart = ragged ? memory / RAGGED_SHARE : 0, half = memory / 2 - apart;
+    const int64_t batches = half > 2 * batch ? half : 2 * batch;
+    s->ragged = apart / RAGGED_PARTS;
+    s->scratch = memory - apart - batches;
     if (s->scratch < least) {
-        const int64_t even = 2 * least > 4 * batch ? 2 * least : 2 * batch + least;
-        return too_little(l, (uint64_t)even, e);
+        const int64_t uneven = 2 * batch + least, even = 2 * least > uneven ? 2 * least : uneven;
+        return too_little(l, (uint64_t)(ragged ? even / (RAGGED_SHARE - 1) * RAGGED_SHARE : even), e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
     int64_t room = batches / batch - 1; /* one is with the caller */
@@ -148,13 +163,15 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     struct share s = {0};
     size_t held;
     source_memory(l->source, &held, &l->unpacked_most);
-    rc = divide(l, &s, e);
+    rc = divide(l, is_ragged(fields, n), &s, e);
     if (rc != STK_OK)
         return rc;
     rc = depot_open(&l->depot, fields, n, source_n_fields(l->source), l->options.batch_size, (int)s.depth + 1,
                     l->options.allocator, e);
-    if (rc == STK_OK)
+    if (rc == STK_OK) {
+        l->depot->ragged_most = s.ragged;
         rc = depot_fill(l->depot, e);
+    }
     if (rc != STK_OK)
         return rc;
     budget_init(&l->budget, (size_t)s.scratch, l->options.threads);

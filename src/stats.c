@@ -40,7 +40,8 @@ static void add_memory(stk_loader *l, stk_stats *s)
     size_t unpacked, most;
     source_memory(l->source, &unpacked, &most);
     const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);
-    s->memory_bytes += (int64_t)unpacked + (int64_t)ahead_held(l->ahead) + in_ring +
+    s->memory_bytes += (int64_t)unpacked + atomic_load_explicit(&l->depot->pieces, memory_order_relaxed) +
+                       (int64_t)ahead_held(l->ahead) + in_ring +
                        atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
     s->kept_bytes = out > in_ring ? out - in_ring : 0;
 }
@@ -169,6 +170,10 @@ static void explain_memory(stk_loader *l, struct buf *b)
     buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
     size_t held, most;
     source_memory(l->source, &held, &most);
+    if (l->depot->ragged_most > 0)
+        buf_printf(
+            b, "           and %lld MiB for the ragged rows of a batch, twice as much for those before and behind it\n",
+            (long long)(l->depot->ragged_most / mib));
     if (most > 0)
         buf_printf(b, "           and %zu MiB for what the source unpacks, of which it holds %zu MiB\n", most >> 20,
                    (held + (1 << 20) - 1) >> 20);

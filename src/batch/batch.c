@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "batch/ragged.h"
 
 static size_t memory_bytes(const struct field *f, int64_t rows)
 {
@@ -83,11 +84,9 @@ static void depot_unref(struct depot *d)
 
 static void shell_free(struct stk_batch *b)
 {
-    for (int i = 0; i < b->n_fields; i++) {
-        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++)
-            piece_done(&b->pieces[i][row]);
+    ragged_drop(b);
+    for (int i = 0; i < b->n_fields; i++)
         free(b->pieces[i]);
-    }
     free(b);
 }
 
@@ -101,6 +100,7 @@ void depot_close(struct depot *d)
     /* From here on nothing comes into the lists any more. */
     for (struct stk_batch *b = d->batches, *next; b; b = next) {
         next = b->next;
+        b->depot = d;
         shell_free(b);
     }
     for (int i = 0; i < d->n_fields; i++)
@@ -222,11 +222,12 @@ stk_memory *stk_field_retain(const stk_batch *b, int i)
 
 /* ------------------------------------------------------------------ batches */
 
-static struct stk_batch *shell_new(const struct depot *d)
+static struct stk_batch *shell_new(struct depot *d)
 {
     struct stk_batch *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
+    b->depot = d;
     b->n_fields = d->n_fields;
     b->n_pieces = d->rows;
     for (int i = 0; i < d->n_fields; i++) {
@@ -298,12 +299,14 @@ struct stk_batch *depot_take(struct depot *d)
     struct stk_batch *b = shell_take(d);
     if (!b)
         return NULL;
+    ragged_begin(b);
     for (int i = 0; i < d->n_fields; i++) {
         const bool ragged = d->fields[i].kind == FIELD_RAGGED;
         b->memory[i] = ragged ? NULL : depot_memory(d, i, memory_bytes(&d->fields[i], d->rows));
         if (!b->memory[i] && !ragged) {
             for (int k = 0; k < i; k++)
                 stk_memory_release(b->memory[k]);
+            ragged_end(b);
             shell_give(b);
             return NULL;
         }
@@ -347,30 +350,24 @@ void batch_set_rows(struct stk_batch *b, int64_t n)
         b->shapes[i][0] = n + (b->depot->fields[i].kind == FIELD_OFFSETS);
 }
 
-/* Without memory for it the row is empty. */
-static void copy_piece(struct piece *pieces, int64_t from, int64_t to)
-{
-    if (piece_copy(&pieces[to], from < 0 ? NULL : &pieces[from]))
-        piece_copy(&pieces[to], NULL);
-}
-
 /* What is left where it was is nobody's: so nothing has to be had for it. */
-static void swap_pieces(struct piece *pieces, int64_t a, int64_t b)
+static void swap_pieces(struct stk_batch *b, int field, int64_t from, int64_t to)
 {
-    const struct piece one = pieces[a];
-    pieces[a] = pieces[b];
-    pieces[b] = one;
+    struct piece *pieces = b->pieces[field];
+    const struct piece one = pieces[from];
+    pieces[from] = pieces[to];
+    pieces[to] = one;
 }
 
 static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field,
-                    void (*put)(struct piece *pieces, int64_t from, int64_t to))
+                    void (*put)(struct stk_batch *b, int field, int64_t from, int64_t to))
 {
     for (int i = 0; i < b->depot->n_fields; i++) {
         const size_t bytes = b->depot->fields[i].bytes;
         if (i == but_field || b->depot->fields[i].kind == FIELD_OFFSETS)
             continue;
         if (b->pieces[i])
-            put(b->pieces[i], from, to);
+            put(b, i, from, to);
         else if (from < 0)
             memset(batch_row(b, i, to), 0, bytes);
         else
@@ -380,7 +377,7 @@ static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field
 
 void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field)
 {
-    put_row(b, from, to, but_field, copy_piece);
+    put_row(b, from, to, but_field, ragged_copy);
 }
 
 int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows)
@@ -410,6 +407,7 @@ void stk_release(stk_batch *b)
         return;
     for (int i = 0; i < b->depot->n_fields; i++)
         stk_memory_release(b->memory[i]);
+    ragged_end(b);
     shell_give(b);
 }
 

@@ -39,6 +39,8 @@ struct stk_batch {
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
     struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged, and not joined */
     struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; else NULL */
+    _Atomic int64_t ragged;               /* bytes of those */
+    atomic_bool too_large;                /* they have more than the depot allows: the rest was left out */
     struct stk_batch *next;               /* in the depot */
 };
 
@@ -57,6 +59,9 @@ struct depot {
     struct stk_memory *memories[FIELD_MAX];
     int n_memories[FIELD_MAX], n_out[FIELD_MAX]; /* waiting here; with others */
     _Atomic int64_t bytes_out, bytes_in;         /* with others; waiting here */
+    /* Rows of ragged fields: the memory they have, that of which in use, and what one batch may have; 0: no limit. */
+    _Atomic int64_t pieces, ragged;
+    int64_t ragged_most;
 };
 
 /* fields: of one row; the arrays get the number of rows as first dimension. allocator may be NULL. */
@@ -79,10 +84,14 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
 {
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
 }
-/* Where a row of a ragged field is put together. */
+/* What a row of a ragged field was put together to. */
 struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
-/* Puts the rows of ragged fields one after the other, when all are there; 0, or -1: no memory. */
-int batch_join(struct stk_batch *b);
+/* Puts it together. */
+int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
+/* Puts the rows of ragged fields one after the other, when all are there; or STK_ENOMEM with words. */
+int batch_join(struct stk_batch *b, stk_error *e);
+/* Whether no batch should be begun before others are taken: ragged rows have all that one batch may have. */
+bool depot_is_full(const struct depot *d);
 /* Says that the batch has n rows. */
 void batch_set_rows(struct stk_batch *b, int64_t n);
 /* Takes out the rows whose keep[row] is 0, in order, and returns how many are left. */

@@ -1,10 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ragged.c -- the rows of ragged fields, made apart by many threads, are put together when all are there.
+ *
+ * How long they are is not known before. So a batch may have so many bytes and no more: what is too much is not even
+ * kept until then. And none is begun ahead while those that are under way have as much.
  */
+#include "batch/ragged.h"
+
 #include <string.h>
 
-#include "batch/batch.h"
+#include "base/error.h"
+
+/* ------------------------------------------------------------------ rows */
+
+static void count(struct stk_batch *b, int64_t n)
+{
+    atomic_fetch_add_explicit(&b->ragged, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&b->depot->ragged, n, memory_order_relaxed);
+}
+
+static bool exceeds(const struct depot *d, int64_t bytes)
+{
+    return d->ragged_most > 0 && bytes > d->ragged_most;
+}
+
+bool depot_is_full(const struct depot *d)
+{
+    return d->ragged_most > 0 && atomic_load_explicit(&d->ragged, memory_order_relaxed) >= d->ragged_most;
+}
+
+void ragged_begin(struct stk_batch *b)
+{
+    for (int i = 0; i < b->n_fields; i++)
+        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++)
+            b->pieces[i][row].n = 0;
+    atomic_store_explicit(&b->too_large, false, memory_order_relaxed);
+}
+
+void ragged_end(struct stk_batch *b)
+{
+    count(b, -atomic_load_explicit(&b->ragged, memory_order_relaxed));
+}
+
+void ragged_drop(struct stk_batch *b)
+{
+    for (int i = 0; i < b->n_fields; i++)
+        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++) {
+            atomic_fetch_sub_explicit(&b->depot->pieces, (int64_t)b->pieces[i][row].cap, memory_order_relaxed);
+            piece_done(&b->pieces[i][row]);
+        }
+}
+
+void ragged_copy(struct stk_batch *b, int field, int64_t from, int64_t to)
+{
+    struct piece *p = &b->pieces[field][to];
+    const int64_t cap = (int64_t)p->cap, n = (int64_t)p->n;
+    if (piece_copy(p, from < 0 ? NULL : &b->pieces[field][from]))
+        piece_copy(p, NULL);
+    atomic_fetch_add_explicit(&b->depot->pieces, (int64_t)p->cap - cap, memory_order_relaxed);
+    count(b, (int64_t)p->n - n);
+}
+
+int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e)
+{
+    struct piece *p = batch_piece(b, field, row);
+    if (atomic_load_explicit(&b->too_large, memory_order_relaxed)) {
+        ragged_copy(b, field, -1, row);
+        return STK_OK;
+    }
+    const int64_t cap = (int64_t)p->cap, n = (int64_t)p->n;
+    const int rc = field_piece(&b->depot->fields[field], c, p, e);
+    atomic_fetch_add_explicit(&b->depot->pieces, (int64_t)p->cap - cap, memory_order_relaxed);
+    count(b, (int64_t)p->n - n);
+    if (exceeds(b->depot, atomic_load_explicit(&b->ragged, memory_order_relaxed)))
+        atomic_store_explicit(&b->too_large, true, memory_order_relaxed);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ putting together */
 
 static int64_t longest(const struct stk_batch *b, int i)
 {
@@ -18,8 +91,10 @@ static int64_t longest(const struct stk_batch *b, int i)
 static struct stk_memory *join_memory(struct stk_batch *b, int i, uint64_t bytes)
 {
     enum { LEAST = 4096 };
-    if (bytes > SIZE_MAX / 4)
+    if (bytes > SIZE_MAX / 4 || exceeds(b->depot, (int64_t)bytes)) {
+        atomic_store_explicit(&b->too_large, true, memory_order_relaxed);
         return NULL;
+    }
     const size_t room = bytes < LEAST ? LEAST : (size_t)bytes + (size_t)bytes / 8;
     stk_memory_release(b->memory[i]);
     b->memory[i] = depot_memory(b->depot, i, room);
@@ -66,8 +141,8 @@ static int join_padded(struct stk_batch *b, int i)
     const struct field *f = &b->depot->fields[i];
     const int64_t most = longest(b, i);
     const size_t row_bytes = (size_t)most * f->bytes, item = dtype_bytes(f->dtype);
-    if ((uint64_t)most > SIZE_MAX / 4 / f->bytes / (uint64_t)(b->rows + 1) ||
-        !join_memory(b, i, row_bytes * (uint64_t)b->rows))
+    const bool counts = (uint64_t)most <= SIZE_MAX / 4 / f->bytes / (uint64_t)(b->rows + 1);
+    if (!join_memory(b, i, counts ? row_bytes * (uint64_t)b->rows : UINT64_MAX))
         return -1;
     int64_t *lengths = (void *)b->memory[f->beside]->data;
     for (int64_t row = 0; row < b->rows; row++) {
@@ -94,16 +169,31 @@ static void join_shapes(struct stk_batch *b, int i)
         memcpy(batch_row(b, f->beside + 1, row), b->pieces[i][row].shape, (size_t)f->ndim * sizeof(int64_t));
 }
 
-int batch_join(struct stk_batch *b)
+static int fails(const struct stk_batch *b, int i, stk_error *e)
 {
-    for (int i = 0; i < b->depot->n_fields; i++) {
-        const struct field *f = &b->depot->fields[i];
+    if (!atomic_load_explicit(&b->too_large, memory_order_relaxed))
+        return error_nomem(e, "batch", 0);
+    return error_set(e, STK_ENOMEM, "batch",
+                     "%s: the rows of a batch have more than the %lld MiB that memory leaves for ragged ones; raise "
+                     "memory, or take a smaller batch_size",
+                     b->depot->fields[i].name, (long long)(b->depot->ragged_most >> 20));
+}
+
+int batch_join(struct stk_batch *b, stk_error *e)
+{
+    const struct depot *d = b->depot;
+    for (int i = 0; i < d->n_fields; i++) {
+        const struct field *f = &d->fields[i];
         if (f->kind != FIELD_RAGGED)
             continue;
-        if (f->pad ? join_padded(b, i) : join_values(b, i))
-            return -1;
+        if (atomic_load_explicit(&b->too_large, memory_order_relaxed) ||
+            (f->pad ? join_padded(b, i) : join_values(b, i)))
+            return fails(b, i, e);
         if (field_is_flat(f))
             join_shapes(b, i);
     }
-    return 0;
+    ragged_end(b);
+    if (exceeds(d, atomic_load_explicit(&d->pieces, memory_order_relaxed)))
+        ragged_drop(b);
+    return STK_OK;
 }

@@ -104,7 +104,7 @@ static bool find_batch(const struct ring *r, struct place *at)
 /* Begins batch tail; false when there is no room, nothing to do, or no memory. */
 static bool begin_batch(struct ring *r)
 {
-    if (r->tail - r->head >= r->pace.depth) {
+    if (r->tail - r->head >= r->pace.depth || (r->tail > r->head && depot_is_full(r->depot))) {
         pace_full(&r->pace);
         return false;
     }

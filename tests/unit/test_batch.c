@@ -135,10 +135,44 @@ static void compacts_ragged(void)
     const uint8_t *last = batch_piece(b, 0, 2)->data, keep[3] = {0, 1, 1};
     CHECK_EQ(batch_compact(b, keep, 3), 2);
     CHECK(batch_piece(b, 0, 1)->data == last);
-    CHECK_EQ(batch_join(b), 0);
+    CHECK_EQ(batch_join(b, NULL), STK_OK);
     const uint8_t *joined = stk_field(b, "x")->data;
     CHECK(joined[0] == 1 && joined[1] == 2 && stk_field(b, "x")->shape[0] == 2);
     stk_release(b);
+    depot_close(d);
+}
+
+/* A batch has so many bytes of ragged rows and no more; their memory is counted while it is held. */
+static void ragged_rows_have_a_limit(void)
+{
+    enum { ROWS = 8, BYTES = 1000, MOST = 5000 };
+    static const uint8_t bytes[BYTES];
+    const struct field fields[] = {{.name = "x",
+                                    .kind = FIELD_RAGGED,
+                                    .what = STK_BYTES,
+                                    .dtype = STK_UINT8,
+                                    .ndim = 1,
+                                    .shape = {-1},
+                                    .bytes = 1,
+                                    .beside = 1},
+                                   {.name = "x.offsets", .kind = FIELD_OFFSETS, .dtype = STK_INT64, .bytes = 8}};
+    struct depot *d = NULL;
+    CHECK_EQ(depot_open(&d, fields, 2, 1, ROWS, 1, NULL, NULL), STK_OK);
+    d->ragged_most = MOST;
+    for (int64_t rows = 4; rows <= ROWS; rows += 4) {
+        const struct cell c = {.bytes = bytes, .n = BYTES};
+        struct stk_batch *b = depot_take(d);
+        stk_error e = {0};
+        for (int64_t row = 0; row < rows; row++)
+            CHECK_EQ(batch_put(b, 0, row, &c, &e), STK_OK);
+        CHECK(d->pieces >= d->ragged && d->pieces < 2 * (MOST + BYTES) && d->ragged <= MOST + BYTES);
+        CHECK_EQ(depot_is_full(d), rows > 4);
+        batch_set_rows(b, rows);
+        CHECK_EQ(batch_join(b, &e), rows > 4 ? STK_ENOMEM : STK_OK);
+        CHECK_EQ(e.text[0] != 0, rows > 4);
+        stk_release(b);
+        CHECK_EQ(d->ragged, 0);
+    }
     depot_close(d);
 }
 
@@ -199,5 +233,5 @@ static void a_child_leaves_it_alone(void)
 int main(int argc, char **argv)
 {
     TESTS(T(has_fields), T(memory_comes_back), T(kept_ones_are_freed), T(a_label_does_not_hold_the_images), T(compacts),
-          T(compacts_ragged), T(sizes_are_checked), T(a_child_leaves_it_alone))
+          T(compacts_ragged), T(ragged_rows_have_a_limit), T(sizes_are_checked), T(a_child_leaves_it_alone))
 }

@@ -114,6 +114,41 @@ static void a_file_that_is_replaced(void)
     source_close(s);
 }
 
+/* Lines of 100 kB: a batch of 8 has room in a twelfth of memory, one of 32 has none. */
+static void batches_of_long_lines(void)
+{
+    enum { LINES = 64, BYTES = 100000 };
+    char *text = malloc(LINES * BYTES), path[PATH_MAX + 8];
+    memset(text, 'x', LINES * BYTES);
+    for (int i = 1; i <= LINES; i++)
+        text[i * BYTES - 1] = '\n';
+    temp_bytes("long.txt", text, LINES * BYTES);
+    snprintf(path, sizeof path, "text:%s", temp_path("long.txt"));
+    for (int64_t rows = 8; rows <= 32; rows += 24) {
+        const stk_options o = {
+            .source = path, .batch_size = rows, .threads = 3, .memory = 24 << 20, .shuffle = 1, .cache_dir = "off"};
+        stk_loader *l;
+        stk_batch *b;
+        stk_stats s;
+        int64_t n = 0;
+        int rc;
+        CHECK_EQ(stk_open(&l, &o, &error), STK_OK);
+        while ((rc = stk_next(l, &b, &error)) == STK_OK) {
+            n += stk_samples(b);
+            stk_stats_get(l, &s);
+            CHECK(s.memory_bytes <= o.memory);
+            stk_release(b);
+        }
+        CHECK_EQ(rc, rows == 8 ? STK_END : STK_ENOMEM);
+        CHECK_EQ(n, rows == 8 ? LINES : 0);
+        if (rc == STK_ENOMEM)
+            CHECK(strstr(error.text, "have more than the 2 MiB that memory leaves for ragged ones; raise memory, or") !=
+                  NULL);
+        stk_close(l);
+    }
+    free(text);
+}
+
 static void done(void)
 {
     buf_done(&reading.file);
@@ -126,5 +161,5 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(done);
     TESTS(T(ends), T(several_files), T(across_windows), T(what_is_refused), T(a_file_that_shrinks),
-          T(a_file_that_is_replaced))
+          T(a_file_that_is_replaced), T(batches_of_long_lines))
 }
