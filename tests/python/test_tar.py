@@ -8,6 +8,7 @@ import bz2
 import gzip
 import io
 import os
+import re
 import subprocess
 import tarfile
 import zipfile
@@ -40,7 +41,7 @@ def columns(source: str | Path) -> list[str]:
     """As a usage error lists them."""
     with pytest.raises(stoker.UsageError) as caught:
         stoker.Loader(str(source), fields="no such column")
-    return str(caught.value).split("the columns are ")[1].split(", ")
+    return re.split("the columns are |the column is ", str(caught.value))[1].split(", ")
 
 
 def key_of(path: str) -> str:

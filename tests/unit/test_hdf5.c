@@ -212,7 +212,7 @@ static void bits_flipped(void)
             random = random * 6364136223846793005u + 1442695040888963407u;
             const size_t at = (size_t)(random >> 33) % n;
             const uint8_t was = p[at];
-            p[at] = k % 3 ? (uint8_t)(was ^ 1u << (random >> 30 & 7)) : 0xff;
+            p[at] = (uint8_t)(k % 3 ? was ^ 1u << (random >> 30 & 7) : 0xff);
             use(p, n);
             p[at] = was;
         }
