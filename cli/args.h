@@ -27,7 +27,7 @@ struct args_synth {
 struct args_pack {
     stk_to to;
     stk_as as;
-    int quality, baseline, force, dry_run;
+    int quality, baseline, force, dry_run, measure;
     int64_t shard_size;
     const char *resize;
     const char *field; /* of cat */

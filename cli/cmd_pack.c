@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "gain.h"
 #include "json.h"
 #include "out.h"
 #include "progress.h"
@@ -84,6 +85,16 @@ static void tell_json(const struct packing *p, const stk_pack_report *r, int com
     json_close(&j, '}');
 }
 
+/* What an epoch gains; where somebody looks on, or wants it. */
+static void tell_gain(const struct packing *p)
+{
+    fflush(stdout);
+    const struct gain g = gain_measure(&p->a->o, p->a->second);
+    if (g.before > 0 && g.after > 0)
+        printf("read with RandomResizedCrop(224) | RandomHorizontalFlip: %s images/s, and %s before: %s times\n",
+               out_count((int64_t)g.after).s, out_count((int64_t)g.before).s, out_real(g.after / g.before, 2).s);
+}
+
 static void tell(const struct packing *p, const stk_pack_report *r)
 {
     out_name(stdout, p->a->second);
@@ -101,6 +112,8 @@ static void tell(const struct packing *p, const stk_pack_report *r)
     printf(", packed in %s\n", out_seconds(r->seconds).s);
     if (r->bad)
         printf("%s left out\n", out_some(r->bad, "bad sample", "bad samples").s);
+    if (p->a->pack.measure || out_is_terminal(stdout))
+        tell_gain(p);
 }
 
 static int run(struct args *a)
@@ -166,6 +179,8 @@ static const struct args_option options[] = {
      "JPEG of several scans (progressive) in one, without loss: larger by some percent, decoded sooner", NULL},
     {"force", 0, ARGS_ON, 0, AT(force), 0, 0, NULL, NULL,
      "begin anew where a pack with other options is, and write beside other files", NULL},
+    {"measure", 0, ARGS_ON, 0, AT(measure), 0, 0, NULL, NULL,
+     "at the end read source and pack for a second each, and say images/s; a terminal is told so unasked", NULL},
     {"dry-run", 0, ARGS_ON, 0, AT(dry_run), 0, 0, NULL, NULL, "say what it would take, and write nothing", NULL},
     {0},
 };

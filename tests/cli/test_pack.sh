@@ -20,6 +20,8 @@ diff -r -x .stoker-synth.json photos all >diff.txt || fail "the files come back 
 json kept/stoker.json "the note" 'd["format"] == "tar" and d["samples"] == 24 and len(d["classes"]) == 4 and sum(s["samples"] for s in d["shards"]) == 24'
 ! find kept -name '.*' -type f | grep -qvx 'kept/\.stoker-[0-9a-f]*\.index' || fail "nothing but an index is left beside the shards"
 
+ends 0 "measured" "$stoker" pack photos measured --resize short=64 --measure
+says out 'images/s, and .* before' "what was gained is told"
 ends 0 "again" "$stoker" pack photos kept
 says out 'all there already' "nothing to do"
 ends 2 "other options" "$stoker" pack photos kept --as png
