@@ -59,6 +59,8 @@ static int open_container(struct source *s, const struct source_options *o, stru
     int rc = r->fields ? fields_text_of(r->fields, o->fields, &text, e) : STK_OK;
     if (r->fields && rc == STK_OK)
         own.fields = (const char *)text.data;
+    if (rc != STK_OK && rc != STK_ENOMEM && e)
+        *e = (stk_error){.sample = -1}; /* they are columns of the files, or the opening says what is wrong */
     if (rc != STK_ENOMEM)
         rc = r->container->open(s, &own, &r->paths, r->query, e);
     if (rc != STK_OK && !e->path[0])
