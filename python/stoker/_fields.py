@@ -56,6 +56,8 @@ def _items(text: str) -> list[str]:
     >>> _items('a=b:int64(2,3) pad=-1, "c,d", e')
     ['a=b:int64(2,3) pad=-1', '"c,d"', 'e']
     """
+    if (plain := re.sub(r'"[^"]*"', "", text)).count("(") != plain.count(")"):
+        raise usage(f"fields: a bracket is open in {text!r}, which is no [name =] column [: kind] [? default], ...")
     parts: list[str] = re.findall(r'(?:"[^"]*"|\([^)]*\)|[^,"(])+', text)
     return [part.strip() for part in parts if part.strip()]
 
@@ -75,8 +77,11 @@ Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
         r'\s*("[^"]*"|[^=:?"]+)\s*(?:=\s*("[^"]*"|[^=:?"]+)\s*)?(?::([^?]*))?(?:\?(.*))?', text, re.DOTALL
     )
     if match is None:
-        raise usage(f"fields: {text!r} is no [name =] column [: kind] [? default]")
+        raise usage(f"fields: {text!r} is no [name =] column [: kind] [? default], as x, y=x:int, x:float32(3,4) ? 0")
     first, second, kind, default = match.groups()
+    if not first.startswith('"') and re.search(r"\spad\s*$", first):
+        name = first.split()[0]
+        raise usage(f"fields: {text!r} pads what has no kind; say of what numbers it is, as {name}:int64(*) pad=0")
     column = _unquoted(first if second is None else second)
     named = _unquoted(first) if name is None else name
     return Wanted(named, column, (kind or "").strip(), None if default is None else _unquoted(default))

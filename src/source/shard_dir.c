@@ -224,6 +224,15 @@ static void add_suffix(char *list, size_t room, const char *suffix)
         snprintf(list + n, room - n, "%s%s", n ? ", " : "", suffix);
 }
 
+static bool is_container(const char *suffix)
+{
+    static const char *const known[] = {".tar", ".tgz", ".tfrecord", ".tfrec", ".h5", ".hdf5", ".npz", ".zip"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(suffix, known[i]) == 0)
+            return true;
+    return false;
+}
+
 /* What was looked for, and what was found instead. */
 static int nothing(const struct tree *t, stk_error *e)
 {
@@ -237,10 +246,15 @@ static int nothing(const struct tree *t, stk_error *e)
     if (other + hidden == 0)
         return error_set(e, STK_EUSAGE, "open", "no pictures: %s; looked for " PICTURE_SUFFIXES,
                          t->n > 1 ? "there are only empty folders" : "the folder is empty");
+    if (t->n == 1 && is_container(suffixes))
+        return error_set(e, STK_EUSAGE, "open",
+                         "no pictures, but %lld file%s %s: FOLDER/*%s is a source of all of them", (long long)other,
+                         other == 1 ? "" : "s", suffixes, suffixes);
     return error_set(e, STK_EUSAGE, "open",
                      "no pictures: looked for " PICTURE_SUFFIXES
-                     " and for the first bytes of JPEG, PNG and WebP; there are %lld other files%s%s%s and %lld hidden",
-                     (long long)other, suffixes[0] ? " (" : "", suffixes, suffixes[0] ? ")" : "", (long long)hidden);
+                     " and for the first bytes of JPEG, PNG and WebP; there %s %lld other file%s%s%s%s and %lld hidden",
+                     other == 1 ? "is" : "are", (long long)other, other == 1 ? "" : "s", suffixes[0] ? " (" : "",
+                     suffixes, suffixes[0] ? ")" : "", (long long)hidden);
 }
 
 /* Pictures by suffix; in a folder where that finds nothing, arrays; then pictures by first bytes. */

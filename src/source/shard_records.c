@@ -127,6 +127,29 @@ static void parse_parts(const struct source *s, struct reading *r, const struct 
                 (struct cell){.bytes = rec->parts[s->fields[f].column].bytes, .n = rec->parts[s->fields[f].column].n};
 }
 
+static void show_bytes(const uint8_t *p, size_t n, char *to, size_t room)
+{
+    size_t at = 0;
+    for (size_t k = 0; k < n && at + 5 < room; k++)
+        at += (size_t)snprintf(to + at, room - at, p[k] >= ' ' && p[k] < 0x7f ? "%c" : "\\x%02x", p[k]);
+    to[at] = 0;
+}
+
+/* Files of groups have it in the part that is called cls. */
+static int no_label(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    struct record rec;
+    char shown[64] = "";
+    int p = records_n_parts(s);
+    while (--p >= 0 && strcmp(records_part_name(s, p), "cls") != 0)
+        ;
+    if (p < 0 || p >= 64 || read_parts(s, r, i, UINT64_C(1) << p, &rec, e) != STK_OK || !rec.parts[p].bytes)
+        return error_set(e, STK_EDATA, "read", "there is no label, which other samples have");
+    show_bytes(rec.parts[p].bytes, rec.parts[p].n, shown, sizeof shown);
+    return error_set(e, STK_EDATA, "read", "the label is damaged: its cls has %zu byte%s%s%s%s", rec.parts[p].n,
+                     rec.parts[p].n == 1 ? "" : "s", shown[0] ? ", \"" : "", shown, shown[0] ? "\"" : "");
+}
+
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct shards *d = s->state;
@@ -145,7 +168,7 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
         parse_parts(s, r, &rec);
     const struct field *labelled = d->index.label && d->index.label[i] == LABEL_NONE ? label_field(s) : NULL;
     if (rc == STK_OK && labelled && !labelled->has_fill)
-        rc = error_set(e, STK_EDATA, "read", "there is no label, which other samples have");
+        rc = no_label(s, r, i, e);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
         if (s->fields[f].kind == FIELD_ENCODED && !r->rest) {
             r->bytes = r->cells[f].bytes;

@@ -60,6 +60,10 @@ says out 'fields +pixels:image' "their common name"
 ends 2 "fields for one source too many" "$stoker" ls photos --fields image --fields image
 says err 'given 2 times, and there is 1 source' "how often it may be given"
 
+mkdir shards && cp part.tar shards
+ends 2 "a folder of shards" "$stoker" ls shards
+says err 'no pictures, but 1 file \.tar: FOLDER/\*\.tar' "how they are addressed"
+
 # More classes than a screen has lines.
 ends 0 "many classes" "$stoker" synth many --samples 60 --classes 60 --size 32
 ends 0 "ls of many" "$stoker" ls many

@@ -241,3 +241,20 @@ def test_pickles_and_resumes(shard):
 def test_refused(shard, fields, words):
     with pytest.raises(stoker.Error, match=words):
         next(iter(opened(shard, fields=fields)))
+
+
+def test_a_label_that_is_damaged_is_shown(tmp_path):
+    with tarfile.open(tmp_path / "d.tar", "w") as tar:
+        for i, word in enumerate((b"1", b"a\x00", b"3")):
+            for name, data in ((f"{i}.txt", b"text"), (f"{i}.cls", word)):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    with pytest.raises(stoker.DataError, match=r'the label is damaged: its cls has 2 bytes, "a\\x00"'):
+        list(stoker.Loader(tmp_path / "d.tar"))
+
+
+@pytest.mark.parametrize(("text", "words"), [("x pad=0", r"x:int64\(\*\) pad=0"), ("x:float32(4", "a bracket is open")])
+def test_words_for_fields_that_are_none(text, words):
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Loader(np.zeros((2, 2), np.float32), fields=text)
