@@ -18,7 +18,7 @@ int stk_source_open_sized(stk_source **out, const stk_options *o, size_t size, s
     struct machine m;
     int rc = options_take(&s->options, o, size, &m, e);
     if (rc == STK_OK)
-        rc = options_source(&s->options, &s->source, e);
+        rc = options_source(&s->options, false, &s->source, e);
     if (rc == STK_OK)
         *out = s;
     else

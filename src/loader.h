@@ -111,7 +111,7 @@ int options_copy(void *to, size_t known, const void *from, size_t size, stk_erro
 /* The caller's close() of his hooks is called once, whatever becomes of the opening: by this, options_take and
  * options_source where they fail, and by source_close. */
 void options_close(const stk_options *o);
-int options_source(const stk_options *o, struct source **out, stk_error *e);
+int options_source(const stk_options *o, bool all_columns, struct source **out, stk_error *e);
 int options_check_subset(const stk_options *o, int64_t count, stk_error *e);
 struct decode_limits options_limits(const stk_options *o);
 

@@ -342,7 +342,7 @@ int loader_open(struct stk_loader *l, stk_error *e)
     pthread_mutex_init(&l->getting, NULL);
     l->op = o->op ? *o->op : (stk_op_hook){0};
     l->log = o->log ? *o->log : (stk_log_hook){0};
-    int rc = options_source(o, &l->source, e);
+    int rc = options_source(o, false, &l->source, e);
     if (rc == STK_OK)
         rc = take_subset(l, e);
     if (rc != STK_OK)

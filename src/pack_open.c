@@ -146,7 +146,7 @@ int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position)
 static int open_source(struct packer *p, stk_error *e)
 {
     const stk_options *o = &p->options;
-    int rc = options_source(o, &p->source, e);
+    int rc = options_source(o, true, &p->source, e);
     if (rc != STK_OK)
         return rc;
     if (source_fills(p->source))

@@ -310,7 +310,7 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         options_close(&s->options);
         return rc;
     }
-    rc = options_source(&s->options, &s->source, e);
+    rc = options_source(&s->options, false, &s->source, e);
     if (rc != STK_OK)
         return rc;
     if (source_fills(s->source))

@@ -171,7 +171,7 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
     return rc;
 }
 
-int options_source(const stk_options *o, struct source **out, stk_error *e)
+int options_source(const stk_options *o, bool all_columns, struct source **out, stk_error *e)
 {
     const struct source_options s = {
         .path = o->source,
@@ -186,6 +186,7 @@ int options_source(const stk_options *o, struct source **out, stk_error *e)
         .cache_dir = o->cache_dir,
         .fields = o->fields,
         .own = o->source_fields,
+        .all_columns = all_columns,
         .index_beside = o->index_beside != 0,
         .max_bytes = o->max_bytes,
         .memory = o->memory,

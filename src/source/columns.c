@@ -388,7 +388,7 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
         else
             memcpy(t.name, c->of[i].name, sizeof t.name);
         memcpy(t.column, c->of[i].name, sizeof t.column);
-        if (i != picture && i != label && !c->of[i].refused)
+        if (i != picture && i != label && !c->of[i].refused && !c->of[i].implied)
             rc = add_field(s, c, &t, e);
     }
     if (rc == STK_OK && s->n_fields == 0 && c->n > 0)

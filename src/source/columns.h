@@ -28,6 +28,7 @@ struct column {
     int64_t shape[FIELD_DIMS]; /* -1: differs from sample to sample */
     bool label;                /* is what the container calls its label */
     bool optional;             /* some samples were seen to have none: bytes and text are then empty */
+    bool implied;              /* told by another column: only where it is asked for */
     bool whole;                /* all of a sample's bytes: the container has no columns */
     const char *refused;       /* why it can only be had as numbers of a type that is said; NULL: it is like others */
 };

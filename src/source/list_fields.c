@@ -112,22 +112,39 @@ static int look_at_rows(struct list *l, struct looking *k, stk_error *e)
     return rc < 0 ? e->code : STK_OK;
 }
 
-/* The label's column: of a table the one that was found, in JSON the best name. */
-static void mark_label(struct list_fields *f, const struct list *l)
+/* In JSON, the column with the best name; NULL: none has one. */
+static struct column *best_named(const struct list_fields *f, int (*rank_of)(struct slice name))
 {
-    int found = -1, best = INT32_MAX;
+    struct column *found = NULL;
+    int best = INT32_MAX;
     for (int c = f->paths; c < f->columns.n; c++) {
         struct column *one = &f->columns.of[c];
-        const int rank = list_label_rank((struct slice){one->name, strlen(one->name)});
-        if (rank >= 0 && rank < best && l->format == LIST_JSON) {
+        const int rank = rank_of((struct slice){one->name, strlen(one->name)});
+        if (rank >= 0 && rank < best) {
             best = rank;
-            found = c;
+            found = one;
         }
     }
-    if (l->format == LIST_TABLE && l->labels)
-        found = l->label_column + f->paths;
-    if (found >= 0 && found < f->columns.n)
-        f->columns.of[found].label = f->paths || f->columns.of[found].kind == STK_INT;
+    return found;
+}
+
+static struct column *column_at(const struct list_fields *f, int c)
+{
+    return c >= 0 && c + f->paths < f->columns.n ? &f->columns.of[c + f->paths] : NULL;
+}
+
+/* Of a table the columns that were found. The path is told by the picture that it leads to. */
+static void mark_columns(struct list_fields *f, const struct list *l)
+{
+    const bool json = l->format == LIST_JSON, table = l->format == LIST_TABLE;
+    struct column *label = json                 ? best_named(f, list_label_rank)
+                           : table && l->labels ? column_at(f, l->label_column)
+                                                : NULL;
+    struct column *path = json ? best_named(f, list_path_rank) : table ? column_at(f, l->path_column) : NULL;
+    if (label)
+        label->label = f->paths || label->kind == STK_INT;
+    if (path && f->paths)
+        path->implied = true;
 }
 
 static int find_columns(struct list_fields *f, struct list *l, stk_error *e)
@@ -140,7 +157,7 @@ static int find_columns(struct list_fields *f, struct list *l, stk_error *e)
         rc = error_nomem(e, "open", sizeof picture);
     list_guess_done(&k.guess);
     if (rc == STK_OK)
-        mark_label(f, l);
+        mark_columns(f, l);
     return rc;
 }
 

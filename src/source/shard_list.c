@@ -161,7 +161,7 @@ static int open_at(struct source *s, const struct source_options *o, const char 
         rc = none_there(s, e);
     if (rc == STK_OK)
         files_ready(s, "list", &made);
-    if (rc == STK_OK && o->fields && o->fields[0])
+    if (rc == STK_OK && (o->all_columns || (o->fields && o->fields[0])))
         rc = choose_fields(s, o, path, fd, e);
     free(folder);
     return rc;

@@ -33,6 +33,7 @@ struct source_options {
     const char *cache_dir;  /* as in stk_options */
     const char *fields;     /* as in stk_options; NULL: all */
     const char *const *own; /* of path, or of each of paths: its own fields, of which `fields` choose; NULL: none */
+    bool all_columns;       /* also of a list of files, of which it is else the picture and the label */
     bool index_beside;      /* as in stk_options */
     int64_t max_bytes;      /* of one file; a larger one is a bad sample; 0: no limit */
     int64_t memory;         /* of which a share may be held for what is packed; 0: no limit */

@@ -348,3 +348,17 @@ def test_a_random_op_is_named(photos, tmp_path):
     with pytest.raises(ZeroDivisionError):
         stoker.pack(photos, tmp_path / "p", begin=lambda r: 1 / 0)
     assert not (tmp_path / "p").exists()
+
+
+def test_columns_of_a_list(photos, tmp_path):
+    """All of them, though a loader has the picture and the label alone unless it is asked."""
+    paths = sorted(photos.rglob("*.png"))
+    with open(tmp_path / "l.csv", "w") as file:
+        file.write("path,label,score,caption\n")
+        file.writelines(f'{path},{path.parent.name},{i / 4},"c, {i}"\n' for i, path in enumerate(paths))
+    stoker.pack(tmp_path / "l.csv", tmp_path / "p", to="tfrecord")
+    fields = ("label", "score", "caption")
+    [batch] = stoker.Loader(tmp_path / "p", batch_size=len(paths), fields=fields, output="numpy")
+    assert batch.score.tolist() == [i / 4 for i in range(len(paths))]
+    assert batch.caption == [f"c, {i}" for i in range(len(paths))]
+    assert stoker.Source(tmp_path / "p").classes == stoker.Source(photos).classes
