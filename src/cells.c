@@ -69,7 +69,7 @@ static int tell(struct telling *t, int f, int *stopped, stk_error *e)
     stk_cell c = {0};
     if (of->kind == FIELD_ENCODED) {
         c = (stk_cell){.bytes = t->reading.bytes, .n = t->reading.n_bytes};
-    } else if (of->label || (of->column < 0 && strcmp(of->name, "label") == 0)) {
+    } else if (of->label) {
         c = (stk_cell){.bytes = &t->reading.label, .n = sizeof t->reading.label, .dtype = STK_INT64};
     } else if (of->column >= 0) {
         c = (stk_cell){.bytes = cell->bytes, .n = cell->n, .dtype = cell->dtype, .ndim = cell->ndim};

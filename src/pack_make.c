@@ -136,6 +136,15 @@ static bool is_read(const struct source *s, int64_t sample)
     return false;
 }
 
+/* The label as a number of the type that it was asked for in. */
+static int add_label_row(struct packer *p, int f, struct packed *out, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    const struct cell label = {.bytes = (const uint8_t *)&out->label, .n = sizeof out->label, .dtype = STK_INT64};
+    const struct packed_field *to = packer_field(out, p->plain[f], NULL, of->bytes);
+    return to ? field_store(of, &label, out->bytes.data + to->at, e) : no_memory(of->bytes, e);
+}
+
 /* A field as a row of its column. */
 static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
@@ -143,7 +152,7 @@ static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, 
     const struct cell *c = &d->reading.cells[f];
     struct piece piece = {0};
     if (packer_is_label(of))
-        return packer_field(out, p->plain[f], &out->label, sizeof out->label) ? STK_OK : no_memory(8, e);
+        return add_label_row(p, f, out, e);
     if (of->column < 0)
         return add_copied(p, d, f, out, e);
     out->bytes_in += (int64_t)c->n;

@@ -210,6 +210,45 @@ static void arrays(void)
     temp_end();
 }
 
+static int take_label(void *user, const char *name, stk_kind kind, const stk_cell *c)
+{
+    (void)kind;
+    if (strcmp(name, "label") == 0 && c->dtype == STK_FLOAT32 && c->n == sizeof(float))
+        memcpy(user, c->bytes, c->n);
+    return 0;
+}
+
+/* Labels that are asked for as a number of some type are written so, and are found again. */
+static void labels_of_a_type(void)
+{
+    temp_begin();
+    uint8_t px[3][8][6][3] = {{{{0}}}};
+    int64_t y[3] = {4, -1, 6};
+    const int64_t image[] = {3, 8, 6, 3}, one[] = {3};
+    const stk_array a[] = {{.name = "image", .data = px, .dtype = STK_UINT8, .ndim = 4, .shape = image},
+                           {.name = "label", .data = y, .dtype = STK_INT64, .ndim = 1, .shape = one}};
+    const stk_options o = {.arrays = a, .n_arrays = 2, .threads = 2, .fields = "image, label:float"};
+    static const stk_to to[] = {STK_TO_HDF5, STK_TO_NPY};
+    for (int i = 0; i < 2; i++) {
+        char out[4096];
+        snprintf(out, sizeof out, "%s", temp_path(i ? "npy" : "hdf5"));
+        stk_error e = {0};
+        stk_pack_report r;
+        stk_source *s = NULL;
+        CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = out, .to = to[i], .as = STK_AS_RAW}, &r, &e), STK_OK);
+        CHECK_STR(e.text, "");
+        const stk_options back = {.source = out, .cache_dir = "off"};
+        CHECK_EQ(stk_source_open(&s, &back, &e), STK_OK);
+        for (int64_t k = 0; s && k < 3; k++) {
+            float label = 0;
+            CHECK_EQ(stk_source_cells(s, k, take_label, &label, &e), STK_OK);
+            CHECK(label == (float)y[k]);
+        }
+        stk_source_close(s);
+    }
+    temp_end();
+}
+
 static int64_t none(void *user)
 {
     (void)user;
@@ -335,6 +374,6 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(hooks_are_closed),
-          T(keys), T(tar_heads), T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(labels_of_a_type),
+          T(hooks_are_closed), T(keys), T(tar_heads), T(journals))
 }
