@@ -143,13 +143,13 @@ static const char *same_word(const char *typed)
 
 static void say_words(const struct args_option *o, const char *typed)
 {
-    struct nearest n = {.typed = same_word(typed)};
+    struct meant n = {.typed = same_word(typed)};
     fputs("  it takes", stderr);
     for (const struct args_word *w = o->words; w->word; w++) {
         if (w->later)
             continue;
         fprintf(stderr, " %s", w->word);
-        nearest_try(&n, w->word);
+        meant_try(&n, w->word);
     }
     if (n.best)
         fprintf(stderr, "; did you mean %s?", n.best);
@@ -309,9 +309,9 @@ static int unknown_option(const struct command *c, const char *typed, size_t n)
     char name[64];
     const struct args_option *o;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), typed);
-    struct nearest near = {.typed = name};
+    struct meant near = {.typed = name};
     for (int i = 0; (o = args_option_at(c, i)); i++)
-        nearest_try(&near, o->name);
+        meant_try(&near, o->name);
     if (near.best)
         out_say(c->name, "there is no option --%s; did you mean --%s?", name, near.best);
     else

@@ -141,11 +141,11 @@ int args_set(struct args *a, const struct args_option *o, const char *text);
 void help_overview(const struct command *const *commands, FILE *f);
 void help_command(const struct command *c, FILE *f);
 
-/* nearest.c: the candidate that was probably meant, NULL when none is near. */
-struct nearest {
+/* meant.c: the candidate that was probably meant, NULL when none is near. */
+struct meant {
     const char *typed, *best;
     int distance;
 };
-void nearest_try(struct nearest *n, const char *candidate);
+void meant_try(struct meant *n, const char *candidate);
 
 #endif

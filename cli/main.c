@@ -24,9 +24,9 @@ static const struct command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    struct nearest n = {.typed = name};
+    struct meant n = {.typed = name};
     for (int i = 0; commands[i]; i++)
-        nearest_try(&n, commands[i]->name);
+        meant_try(&n, commands[i]->name);
     if (n.best)
         out_say(NULL, "there is no command '%s'; did you mean `stoker %s`?", name, n.best);
     else

@@ -62,10 +62,10 @@ static void grids(void)
 
 static const char *guess(const char *typed, const char *a, const char *b, const char *c)
 {
-    struct nearest n = {.typed = typed};
-    nearest_try(&n, a);
-    nearest_try(&n, b);
-    nearest_try(&n, c);
+    struct meant n = {.typed = typed};
+    meant_try(&n, a);
+    meant_try(&n, b);
+    meant_try(&n, c);
     return n.best ? n.best : "";
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nearest.c -- the word that was probably meant.
+ * meant.c -- the word that was probably meant.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int distance(const char *a, const char *b)
     return rows[n % 3][m];
 }
 
-void nearest_try(struct nearest *n, const char *candidate)
+void meant_try(struct meant *n, const char *candidate)
 {
     const int len = (int)strlen(n->typed), near = len < 4 ? 1 : len < 8 ? 2 : 3;
     int d = distance(n->typed, candidate);
