@@ -132,24 +132,12 @@ static bool label_stands_alone(const struct columns *c)
 
 static int unknown_column(const struct columns *c, const char *name, stk_error *e)
 {
-    struct buf all = {.max = 300};
-    struct nearest like = {.word = name};
-    const int n = c->n + label_stands_alone(c);
-    int shown = 0;
-    for (int i = 0; i < n; i++) {
-        const char *one = i < c->n ? c->of[i].name : "label";
-        nearest_try(&like, one, strlen(one));
-        shown += shown == i && buf_printf(&all, "%s%s", i > 0 ? ", " : "", one) == 0;
-    }
-    all.max += 32;
-    if (shown < n)
-        buf_printf(&all, " and %d more", n - shown);
-    const int rc = error_set(e, STK_EUSAGE, "open", "there is no column %.60s%s%.60s%s; the column%s %s %.*s", name,
-                             like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "",
-                             n == 1 ? "" : "s", n == 1 ? "is" : "are", n > 0 ? (int)all.len : 4,
-                             n > 0 ? (char *)all.data : "none");
-    buf_done(&all);
-    return rc;
+    struct nearest_list all = {.like.word = name};
+    for (int i = 0; i < c->n; i++)
+        nearest_list_add(&all, c->of[i].name);
+    if (label_stands_alone(c))
+        nearest_list_add(&all, "label");
+    return nearest_list_error(&all, "there is no", "column", e);
 }
 
 /* What every batch has, whatever its source. */

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "source/fields_text.h"
 #include "source/hdf5_set.h"
 #include "source/query.h"
@@ -120,6 +121,21 @@ static int list_all(const struct hdf5_view *v, int64_t group, struct hdf5_names 
     }
     hdf5_names_done(&queue);
     names_done(&seen);
+    return rc;
+}
+
+int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_error *e)
+{
+    struct hdf5_names all = {0};
+    struct nearest_list list = {.like.word = name};
+    int64_t others = 0;
+    int rc = list_all(v, at, &all, &others, e);
+    for (uint32_t i = 0; i < all.names.n; i++)
+        nearest_list_add(&list, names_at(&all.names, i));
+    if (rc != STK_ENOMEM) /* of what is damaged, as much as can be seen */
+        rc = nearest_list_error(&list, "has no", "dataset", e);
+    buf_done(&list.all);
+    hdf5_names_done(&all);
     return rc;
 }
 

@@ -193,7 +193,8 @@ static int let_libhdf5(struct hdf5_file *f, const char *dataset, struct hdf5_arr
     return error_set(e, STK_EDATA, "open", "%.100s %s, %s", dataset, odd->why, its.reason);
 }
 
-/* Dataset `name` below the group at `at`, which is called `group`. */
+/* Dataset `name` below the group at `at`, which is called `group`. STK_ENOTFOUND, without words, where there is none.
+ */
 static int describe(const struct hdf5_set *t, struct hdf5_file *f, int64_t at, const char *group, const char *name,
                     struct hdf5_array *out, stk_error *e)
 {
@@ -205,7 +206,7 @@ static int describe(const struct hdf5_set *t, struct hdf5_file *f, int64_t at, c
         return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
     odd.why = hdf5_find_path(&f->view, at, name, &header);
     if (!odd.why && header < 0)
-        return error_set(e, STK_EUSAGE, "open", "has no dataset %.200s", path);
+        return STK_ENOTFOUND;
     if (!odd.why)
         hdf5_describe(&f->view, header, t->groups, out, &odd);
     int rc = STK_OK;
@@ -238,6 +239,7 @@ static int describe_rows(const struct hdf5_set *t, struct hdf5_file *f, stk_erro
     for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
         const char *name = names_at(&t->names, c);
         rc = describe(t, f, f->group, "", name, &f->arrays[c], e);
+        rc = rc == STK_ENOTFOUND ? hdf5_find_none(&f->view, f->group, name, e) : rc;
         const int64_t rows = f->arrays[c].shape[0];
         if (rc == STK_OK && c > 0 && rows != f->count)
             rc = error_set(e, STK_EUSAGE, "open", "%s has %lld rows, but %s has %lld", name, (long long)rows,
@@ -247,7 +249,7 @@ static int describe_rows(const struct hdf5_set *t, struct hdf5_file *f, stk_erro
     return rc;
 }
 
-/* Groups: what one of them lacks its sample lacks. */
+/* Groups: what one of them lacks its sample lacks; the very first has everything that was asked for. */
 static int describe_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
 {
     f->count = f->groups.names.n;
@@ -256,9 +258,13 @@ static int describe_groups(const struct hdf5_set *t, struct hdf5_file *f, stk_er
     for (uint32_t i = 0; i < f->groups.names.n && rc == STK_OK; i++)
         for (uint32_t c = 0; c < t->names.n && rc == STK_OK; c++) {
             struct hdf5_array *a = &f->arrays[(size_t)i * t->names.n + c];
-            rc = describe(t, f, hdf5_names_at(&f->groups, i), names_at(&f->groups.names, i), names_at(&t->names, c), a,
-                          e);
-            rc = rc == STK_EDATA ? STK_OK : rc;
+            const int64_t at = hdf5_names_at(&f->groups, i);
+            const char *name = names_at(&t->names, c);
+            rc = describe(t, f, at, names_at(&f->groups.names, i), name, a, e);
+            if (rc == STK_ENOTFOUND && t->count + i == 0)
+                rc = hdf5_find_none(&f->view, at, name, e);
+            else if (rc == STK_EDATA || rc == STK_ENOTFOUND)
+                rc = STK_OK;
         }
     return rc;
 }

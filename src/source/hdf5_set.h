@@ -74,6 +74,8 @@ int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c, size_t unpack
 int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e);
 /* The group of another file, and the groups in it, that are its samples. */
 int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e);
+/* The error for a dataset that is not below the group at `at`: it tells those that are. */
+int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_error *e);
 /* What a dataset is likely to be, by its name and form. */
 bool hdf5_is_text(const struct hdf5_array *a);
 bool hdf5_is_label(const struct hdf5_array *a, const char *name);

@@ -225,12 +225,12 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
     return rc;
 }
 
-/* Of what is not copied. */
 static int64_t bytes(const struct source *s, int64_t i)
 {
+    const struct state *d = s->state;
     int64_t sum = 0;
     for (int f = 0; f < s->n_fields; f++) {
-        const int64_t n = s->fields[f].column >= 0 ? hdf5_set_bytes(set_of(s), i, s->fields[f].column, UNASKED) : 0;
+        const int64_t n = d->column[f] >= 0 ? hdf5_set_bytes(&d->set, i, d->column[f], UNASKED) : 0;
         sum += n > 0 && n < INT64_MAX / 64 ? n : 0;
     }
     return sum;

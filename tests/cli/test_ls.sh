@@ -21,6 +21,13 @@ json out "ls" 'd["width"]["min"] <= d["width"]["median"] <= d["width"]["max"] <=
 ends 0 "ls --take" "$stoker" ls photos --take 5 --json
 json out "ls --take" 'd["samples"] == 5'
 
+# Rows that are copied straight into the batch have bytes, too.
+ends 0 "arrays" "$stoker" pack photos arrays --to hdf5 --as raw --ops 'Resize(32) | CenterCrop(32)'
+ends 0 "ls of arrays" "$stoker" ls 'hdf5:arrays/data.h5?image=images' --json
+json out "ls of arrays" 'd["bytes"] == 24 * 32 * 32 * 3 and d["file_bytes"]["min"] == 32 * 32 * 3'
+ends 2 "a dataset that is none" "$stoker" ls 'hdf5:arrays/data.h5?image=image'
+says err 'no dataset image \(is images meant\?\); the datasets are images, keys, labels' "which there are"
+
 # Bad ones are shown, names of any bytes are survived, and ls still ends with 0.
 first=$(ls photos | head -n 1)
 printf '<html>' >"photos/$first/page.jpg"

@@ -243,6 +243,31 @@ def test_groups_in_doubt(tmp_path: Path) -> None:
     assert len(stoker.Source(f"hdf5:{path}?samples=groups")) == 2
 
 
+def test_a_group_may_lack_a_dataset(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.h5")
+    with h5py.File(path, "w") as h:
+        for i in range(6):
+            h[f"s{i}/x"] = np.arange(3)
+            if i != 2:
+                h[f"s{i}/score"] = i
+    loader = stoker.Loader(path, batch_size=1, on_error="skip", max_bad=1.0, output="numpy", fields=["index", "score"])
+    assert sorted(int(i) for batch in loader for i in batch[0]) == [0, 1, 3, 4, 5]
+    assert [bad.sample for bad in loader.bad_samples()] == [2]
+    words = r"has no dataset skore \(is score meant\?\); the datasets are score, x"
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Source(f"hdf5:{path}?x=x&y=skore")
+
+
+def test_datasets_that_are_there_are_told(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.h5")
+    with h5py.File(path, "w") as h:
+        h["train/photos"] = made("u1", (4, 8, 8, 3))
+        h["train/y"] = np.arange(4)
+    words = r"has no dataset train/photo \(is train/photos meant\?\); the datasets are train/photos, train/y"
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.Source(f"hdf5:{path}?image=train/photo")
+
+
 def test_damage_is_a_bad_sample(tmp_path: Path) -> None:
     x = made("u1", (20, 30, 3))
     with h5py.File(tmp_path / "x.h5", "w") as h:

@@ -2,6 +2,8 @@
 /* test_nearest.c -- which name was meant. */
 #include "base/nearest.h"
 
+#include <stdio.h>
+
 #include "test.h"
 
 static const char *nearest(const char *word)
@@ -36,7 +38,32 @@ static void what_is_far_is_not(void)
     CHECK(n.found == NULL);
 }
 
+static const char *told(const char *word, int n, stk_error *e)
+{
+    static const char *const names[] = {"image", "caption", "score"};
+    static char longer[40][40];
+    struct nearest_list l = {.like.word = word};
+    for (int i = 0; i < n; i++) {
+        snprintf(longer[i], sizeof longer[i], "a column of many letters %d", i);
+        nearest_list_add(&l, i < 3 ? names[i] : longer[i]);
+    }
+    CHECK(nearest_list_error(&l, "there is no", "column", e) == STK_EUSAGE);
+    CHECK(l.all.data == NULL);
+    return e->reason;
+}
+
+static void an_error_tells_them(void)
+{
+    stk_error e = {0};
+    CHECK_STR(told("capton", 3, &e),
+              "there is no column capton (is caption meant?); the columns are image, caption, score");
+    CHECK_STR(told("x", 1, &e), "there is no column x; the column is image");
+    CHECK_STR(told("x", 0, &e), "there is no column x; the columns are none");
+    CHECK(strstr(told("x", 40, &e), "a column of many letters 3, ") != NULL);
+    CHECK(strstr(e.reason, " more") && !strstr(e.reason, "letters 39"));
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(the_nearest_is_found), T(what_is_far_is_not))
+    TESTS(T(the_nearest_is_found), T(what_is_far_is_not), T(an_error_tells_them))
 }
