@@ -13,7 +13,8 @@
  *   (2) the cache's lock is taken inside a stream's; another stream's lock inside one's own is only tried.
  *   (3) a piece is pinned for as long as it is copied or filled, and for nothing else.
  *   (4) the cost of all open unpackers is at most `most`. Who has no room closes one that nobody is at work with, or
- *       waits until there is one: without an unpacker of his own, and without a piece.
+ *       waits until there is one: without an unpacker of his own, and without a piece. So whoever lets go of a
+ *       stream's lock that may have one open says so (let_go).
  */
 #include "source/stream.h"
 
@@ -156,11 +157,22 @@ static void close_unpacker(struct stream *s)
     leave(s);
 }
 
+/* Whoever waits for room may close this one now. */
+static void let_go(struct stream *s)
+{
+    struct stream_cache *c = s->cache;
+    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&c->lock);
+    if (c->waiting > 0)
+        pthread_cond_broadcast(&c->rested);
+    pthread_mutex_unlock(&c->lock);
+}
+
 int64_t stream_end(struct stream *s)
 {
     pthread_mutex_lock(&s->lock);
     const int64_t end = s->end;
-    pthread_mutex_unlock(&s->lock);
+    let_go(s);
     return end;
 }
 
@@ -233,15 +245,6 @@ static void enter(struct stream *s)
     pthread_mutex_lock(&c->lock);
     while (!admit(c, s))
         make_room(c);
-    pthread_mutex_unlock(&c->lock);
-}
-
-/* Whoever waits for room may close this one now. */
-static void rest(struct stream_cache *c)
-{
-    pthread_mutex_lock(&c->lock);
-    if (c->waiting > 0)
-        pthread_cond_broadcast(&c->rested);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -472,8 +475,7 @@ static int get(struct stream *s, int fd, int64_t number, struct piece **out, stk
     *out = pieces_find(s->cache->pieces, s, number); /* someone may have been faster */
     if (!*out)
         rc = unpack_to(s, fd, number, out, e);
-    pthread_mutex_unlock(&s->lock);
-    rest(s->cache);
+    let_go(s);
     return rc;
 }
 
@@ -483,7 +485,7 @@ static int at_end(struct stream *s, stk_error *e)
     /* One that is scanned is not to be known as broken ever after. */
     const int code = s->refused && s->stays ? STK_EUSAGE : STK_EDATA;
     const int rc = s->broken[0] ? error_set(e, code, "read", "%s", s->broken) : STK_OK;
-    pthread_mutex_unlock(&s->lock);
+    let_go(s);
     return rc;
 }
 
