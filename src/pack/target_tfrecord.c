@@ -2,6 +2,7 @@
 /*
  * target_tfrecord.c -- shards of TFRecord: an Example a sample, under the names that TensorFlow's own data sets have.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,25 @@ static void add_label(struct example_out *x, const struct target *t, int64_t lab
         add_text(x, "image/class/text", t->o.classes[label]);
 }
 
+static int add_integers(struct example_out *x, const struct packed_field *f, const uint8_t *from, int64_t *values,
+                        size_t n, stk_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        values[i] = dtype_integer(f->dtype, from + i * dtype_bytes(f->dtype));
+        if (f->dtype == STK_UINT64 && values[i] < 0)
+            return error_set(e, STK_EDATA, "pack",
+                             "%s has the value %" PRIu64 ", and an Example has integers up to %" PRId64 " only",
+                             f->column, (uint64_t)values[i], INT64_MAX);
+    }
+    example_out_ints(x, f->column, values, n);
+    return STK_OK;
+}
+
 /* Integers of any width become int64, float32 stays; what an Example has no numbers for is given as bytes. */
 static int add_numbers(struct example_out *x, const struct packed *p, const struct packed_field *f, stk_error *e)
 {
     const uint8_t *from = packed_bytes(p, f) + f->numbers;
-    const size_t item = dtype_bytes(f->dtype), n = (f->n - f->numbers) / item;
+    const size_t n = (f->n - f->numbers) / dtype_bytes(f->dtype);
     if (f->dtype == STK_FLOAT16 || f->dtype == STK_BFLOAT16 || f->dtype == STK_FLOAT64) {
         example_out_bytes(x, f->column, from, f->n - f->numbers);
         return STK_OK;
@@ -63,16 +78,15 @@ static int add_numbers(struct example_out *x, const struct packed *p, const stru
     int64_t *values = malloc(n * sizeof *values + 1);
     if (!values)
         return error_nomem(e, "write", n * sizeof *values);
+    int rc = STK_OK;
     if (f->dtype == STK_FLOAT32) {
         memcpy(values, from, n * sizeof(float));
         example_out_floats(x, f->column, (const float *)(const void *)values, n);
     } else {
-        for (size_t i = 0; i < n; i++)
-            values[i] = dtype_integer(f->dtype, from + i * item);
-        example_out_ints(x, f->column, values, n);
+        rc = add_integers(x, f, from, values, n, e);
     }
     free(values);
-    return STK_OK;
+    return rc;
 }
 
 /* What a record is told of itself already, and truly: the source's own may be of another picture. */

@@ -195,10 +195,13 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     const struct part *p = part_of(&r->columns[0], i);
     const char *slash = strrchr(p->path, '/');
     size_t bytes = 0;
-    if (r->keys >= 0 && run_bytes(s, r->keys, i, &bytes, NULL) == STK_OK && bytes < n &&
-        row(s, r->keys, i, bytes, buf, NULL) == STK_OK) {
-        buf[bytes] = 0;
-        return bytes;
+    if (r->keys >= 0 && run_bytes(s, r->keys, i, &bytes, NULL) == STK_OK) {
+        const size_t part = bytes < n ? bytes : n > 0 ? n - 1 : 0;
+        if (row(s, r->keys, i, part, buf, NULL) == STK_OK) {
+            if (n > 0)
+                buf[part] = 0;
+            return bytes;
+        }
     }
     const int length = snprintf(buf, n, "%s:%lld", slash ? slash + 1 : p->path, (long long)(i - p->first));
     return length > 0 ? (size_t)length : 0;

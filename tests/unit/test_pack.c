@@ -210,6 +210,48 @@ static void arrays(void)
     temp_end();
 }
 
+/* What an Example cannot hold is refused, not bent. */
+static void large_integers(void)
+{
+    temp_begin();
+    uint64_t v[2] = {7, UINT64_C(1) << 63};
+    const int64_t shape[] = {2};
+    const stk_array a = {.name = "v", .data = v, .dtype = STK_UINT64, .ndim = 1, .shape = shape};
+    const stk_options o = {.arrays = &a, .n_arrays = 1, .threads = 1};
+    char out[4096];
+    stk_error e = {0};
+    snprintf(out, sizeof out, "%s", temp_path("out"));
+    CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = out, .to = STK_TO_TFRECORD}, NULL, &e), STK_EDATA);
+    CHECK_EQ(e.sample, 1);
+    CHECK(strstr(e.text, "v has the value 9223372036854775808") != NULL);
+    v[1] = INT64_MAX;
+    CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = out, .to = STK_TO_TFRECORD}, NULL, &e), STK_OK);
+    temp_end();
+}
+
+/* Keys come back, or as much of them as there is room for. */
+static void keys_of_arrays(void)
+{
+    temp_begin();
+    make_set();
+    static const stk_to to[] = {STK_TO_HDF5, STK_TO_NPY};
+    for (int i = 0; i < 2; i++) {
+        char key[16] = "", out[4096];
+        stk_error e = {0};
+        stk_source *s = NULL;
+        CHECK_EQ(pack_to("out", &(stk_pack_options){.to = to[i], .as = STK_AS_RAW, .force = 1}, NULL, &e), STK_OK);
+        snprintf(out, sizeof out, "%s", temp_path("out"));
+        CHECK_EQ(stk_source_open(&s, &(stk_options){.source = out, .cache_dir = "off"}, &e), STK_OK);
+        CHECK_EQ(stk_source_key(s, 1, NULL, 0), 7);
+        CHECK_EQ(stk_source_key(s, 1, key, 4), 7);
+        CHECK_STR(key, "a/p");
+        CHECK_EQ(stk_source_key(s, 1, key, sizeof key), 7);
+        CHECK_STR(key, "a/p%2E3");
+        stk_source_close(s);
+    }
+    temp_end();
+}
+
 static int take_label(void *user, const char *name, stk_kind kind, const stk_cell *c)
 {
     (void)kind;
@@ -374,6 +416,6 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(labels_of_a_type),
-          T(hooks_are_closed), T(keys), T(tar_heads), T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(large_integers),
+          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(keys), T(tar_heads), T(journals))
 }
