@@ -8,6 +8,7 @@
  * there the note of the pack vouches for the shards, and none may be younger than the index. Whoever wrote it need not
  * be trusted: the block is looked through before it is used.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +160,7 @@ int records_save_beside(const struct records_index *x, uint32_t format, const st
     int rc = file_replace(file, h, (size_t)h->bytes);
     free(h);
     if (rc == 0 && chmod(file, 0644) != 0)
-        rc = STK_EIO;
+        rc = errno;
     if (rc == 0)
         return STK_OK;
     rc = error_os(e, rc, "open", "the index cannot be written beside the shards");

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/field.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "source/blocks.h"
 #include "source/join_match.h"
 
@@ -30,16 +31,9 @@ struct join {
 static int find_part(const struct source *s, int64_t *i)
 {
     const struct join *j = s->state;
-    int low = 0, high = j->n;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (j->first[middle] <= *i)
-            low = middle;
-        else
-            high = middle;
-    }
-    *i -= j->first[low];
-    return low;
+    const int p = (int)search_last(j->first, sizeof *j->first, j->n, *i);
+    *i -= j->first[p];
+    return p;
 }
 
 static const struct source *part_of(const struct source *s, int64_t *i)
@@ -187,7 +181,6 @@ static void add_tally(struct source_tally *to, const struct source_tally *t)
     to->index_bytes += t->index_bytes;
 }
 
-/* Summed when somebody asks: it looks at every file of every part. */
 static void memory(const struct source *s, size_t *held, size_t *most)
 {
     const struct join *j = s->state;
@@ -199,6 +192,7 @@ static void memory(const struct source *s, size_t *held, size_t *most)
     }
 }
 
+/* Summed when somebody asks: it looks at every file of every part. */
 static const struct source_tally *tally(const struct source *s)
 {
     struct join *j = s->state;
