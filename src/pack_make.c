@@ -248,17 +248,19 @@ bool packer_has_keys(const struct packer *p)
 
 int packer_key(struct packer *p, struct packed *s, stk_error *e)
 {
-    char name[4096];
+    char name[4096] = "";
     s->key.len = 0;
-    if (!packer_has_keys(p))
-        return buf_printf(&s->key, "%09" PRId64, s->sample) ? no_memory(16, e) : STK_OK;
-    const size_t n = source_key(p->source, s->sample, name, sizeof name);
+    const size_t n = packer_has_keys(p) ? source_key(p->source, s->sample, name, sizeof name) : 0;
     if (n >= sizeof name)
         return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes", sizeof name);
+    const bool keyed = source_keyed(p->source);
     int rc;
-    if (source_packed(p->source) && (source_keyed(p->source) || source_named(p->source)))
-        rc = buf_printf(&s->key, "%s", name) || keys_note(&p->keys, name);
+    keys_tidy(name);
+    if (!name[0])
+        rc = buf_printf(&s->key, "%09" PRId64, s->sample);
+    else if (source_packed(p->source) && (keyed || source_named(p->source)))
+        rc = keys_take(&p->keys, name, s->sample, &s->key);
     else
-        rc = keys_make(&p->keys, name, source_keyed(p->source) ? n + 1 : suffix_at(name), &s->key);
+        rc = keys_make(&p->keys, name, keyed ? strlen(name) + 1 : suffix_at(name), s->sample, &s->key);
     return rc ? no_memory(sizeof name, e) : STK_OK;
 }

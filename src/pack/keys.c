@@ -42,7 +42,7 @@ static int grow(struct keys *k)
 /* 1 when it is new, 0 when it was there, -1: no memory. */
 static int add(struct keys *k, uint64_t hash)
 {
-    if (2 * (k->n + 1) > k->room && grow(k))
+    if (4 * (k->n + 1) > 3 * k->room && grow(k))
         return -1;
     return put(k, hash ? hash : 1);
 }
@@ -54,26 +54,38 @@ static bool is_dots(const char *p)
     return n > 0 && n < 3 && p[0] == '.' && (n == 1 || p[1] == '.');
 }
 
+void keys_tidy(char *name)
+{
+    char *to = name;
+    for (const char *p = name; *p;) {
+        const size_t n = strcspn(p, "/"), step = n + (p[n] == '/');
+        if (n == 2 && is_dots(p)) {
+            to = name;
+        } else if (n > 0 && !is_dots(p)) {
+            memmove(to, p, step);
+            to += step;
+        }
+        p += step;
+    }
+    *to = 0;
+}
+
 static int escape(const char *name, size_t n, struct buf *out)
 {
     const char *slash = memrchr(name, '/', n);
     const size_t last = slash ? (size_t)(slash - name) + 1 : 0;
-    bool dots = is_dots(name);
     for (size_t i = 0; i < n; i++) {
         const char c = name[i];
-        int rc;
-        if (c == '/' && (i == 0 || name[i - 1] == '/')) /* no empty parts */
-            rc = buf_add_str(out, "%2F");
-        else if (c == '%' || (c == '.' && (i >= last || dots)))
-            rc = buf_printf(out, "%%%02X", (unsigned char)c);
-        else
-            rc = buf_add(out, &c, 1);
-        if (rc)
+        const bool odd = c == '%' || (c == '.' && i >= last);
+        if (odd ? buf_printf(out, "%%%02X", (unsigned char)c) : buf_add(out, &c, 1))
             return -1;
-        if (c == '/')
-            dots = is_dots(name + i + 1);
     }
     return 0;
+}
+
+static int escape_whole(const char *name, struct buf *out)
+{
+    return escape(name, strlen(name), out) || buf_add_str(out, "%") ? -1 : 0;
 }
 
 static int end(struct buf *out)
@@ -84,25 +96,58 @@ static int end(struct buf *out)
     return 0;
 }
 
-int keys_make(struct keys *k, const char *name, size_t suffix, struct buf *out)
+/* As add(), of the key from start on. */
+static int add_from(struct keys *k, size_t start, const struct buf *out)
 {
-    const size_t n = strlen(name), start = out->len;
-    if (suffix > 1 && name[suffix - 2] != '/') {
-        if (escape(name, suffix - 1, out))
-            return -1;
-        const int added = add(k, hash_bytes(out->data + start, out->len - start, 0));
-        if (added != 0)
-            return added < 0 ? -1 : end(out);
-        out->len = start;
-    }
-    if (escape(name, n, out) || buf_add_str(out, "%"))
-        return -1;
-    return add(k, hash_bytes(out->data + start, out->len - start, 0)) < 0 ? -1 : end(out);
+    return add(k, hash_bytes(out->data + start, out->len - start, 0));
 }
 
-int keys_note(struct keys *k, const char *key)
+/* A key that is taken, with the first number behind it that makes it a new one. */
+static int add_number(struct keys *k, size_t start, int64_t number, struct buf *out)
 {
-    return add(k, hash_bytes(key, strlen(key), 0)) < 0 ? -1 : 0;
+    const bool whole = out->len > start && out->data[out->len - 1] == '%';
+    const size_t stem = out->len - whole;
+    int added = 0;
+    for (int64_t i = number; added == 0; i++) {
+        out->len = stem;
+        if (buf_printf(out, "-%lld%s", (long long)i, whole ? "%" : ""))
+            return -1;
+        added = add_from(k, start, out);
+    }
+    return added < 0 ? -1 : end(out);
+}
+
+int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, struct buf *out)
+{
+    const size_t start = out->len;
+    if (escape_whole(name, out))
+        return -1;
+    const int fresh = add_from(k, start, out); /* also where it is not the key: so the same name is known again */
+    if (fresh < 0)
+        return -1;
+    if (suffix < 2 || name[suffix - 2] == '/')
+        return fresh ? end(out) : add_number(k, start, number, out);
+    out->len = start;
+    if (escape(name, suffix - 1, out))
+        return -1;
+    const int added = add_from(k, start, out);
+    if (added != 0)
+        return added < 0 ? -1 : end(out);
+    if (!fresh)
+        return add_number(k, start, number, out);
+    out->len = start;
+    return escape_whole(name, out) ? -1 : end(out);
+}
+
+int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out)
+{
+    const size_t start = out->len;
+    if (buf_add_str(out, key))
+        return -1;
+    const int added = add_from(k, start, out);
+    if (added != 0)
+        return added < 0 ? -1 : end(out);
+    return add_number(k, start, number, out);
 }
 
 void keys_done(struct keys *k)

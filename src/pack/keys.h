@@ -8,7 +8,8 @@
  *
  *     cat/1.jpg  ->  cat/1 + jpg          a.b.png  ->  a%2Eb + png          odd.suffix  ->  odd%2Esuffix% + jpg
  *
- * The last form is also for a second name with the same stem (1.jpg and 1.png in one folder are two samples).
+ * The last form is also for a second name with the same stem (1.jpg and 1.png in one folder are two samples). A name
+ * that comes again gets a number, so that each sample has a key and a file of its own: cat/1-17 + jpg.
  */
 #ifndef KEYS_H
 #define KEYS_H
@@ -23,11 +24,14 @@ struct keys {
     size_t n, room;
 };
 
-/* The key of a name, behind what out holds, ended by a 0 that is not counted. suffix: where in the name the field
- * begins that will follow the key, behind its dot; 0: the whole name is the key's. 0, or -1: no memory. */
-int keys_make(struct keys *k, const char *name, size_t suffix, struct buf *out);
+/* A name without what leads out of its folder: behind the last "..", without a "/" before it, "." and empty parts. */
+void keys_tidy(char *name);
+/* The key of a tidy name, behind what out holds, ended by a 0 that is not counted. suffix: where in the name the field
+ * begins that will follow the key, behind its dot; 0: the whole name is the key's. number: of the sample, where the
+ * name is taken. 0, or -1: no memory. */
+int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, struct buf *out);
 /* The same for a key that is one already. */
-int keys_note(struct keys *k, const char *key);
+int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out);
 void keys_done(struct keys *k); /* also zeroed */
 
 /* The name that a key and its field came from, as above; first: the field is what the key was made for. */

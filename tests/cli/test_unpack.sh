@@ -55,6 +55,19 @@ fi
 ends 2 "a folder is no pack" "$stoker" unpack photos x
 says err 'holds no tar shards' "a folder is no pack"
 
+# A list may name files anywhere, and a file several times: every sample has a file of its own.
+mkdir lists
+{ echo "$PWD/$first"; for i in 1 2 3 4; do echo "../$first"; done; } >lists/twice.txt
+for to in tar folder; do ends 0 "pack of a list" "$stoker" pack lists/twice.txt "twice-$to" --to "$to"; done
+ends 0 "all samples are there" "$stoker" ls twice-tar --json
+json out "all samples are there" 'd["samples"] == 5'
+ends 0 "unpack" "$stoker" unpack twice-tar twice-back
+for to in folder back; do
+  [ "$(find "twice-$to" -name '*.jpg' | wc -l)" = 5 ] || fail "a file for each sample: $to"
+  [ -f "twice-$to$PWD/$first" ] && [ -f "twice-$to/$first" ] || fail "the names below the folder: $to"
+  find "twice-$to" -name '*.jpg' -exec cmp -s "$first" {} \; -print | wc -l | grep -qx 5 || fail "the same bytes: $to"
+done
+
 # One sample.
 ends 0 "unpack into folders that are not there" "$stoker" unpack kept deep/er/back
 printf '\001\000\002\000\003\000' >few.bin

@@ -326,33 +326,55 @@ static void hooks_are_closed(void)
     CHECK_EQ(times, 2);
 }
 
-static void key_of(struct keys *k, const char *name, size_t suffix, const char *want)
+/* back: the name that the key gives; NULL: the same. */
+static void key_of(struct keys *k, const char *name, size_t suffix, const char *want, const char *back)
 {
-    struct buf b = {0}, back = {0};
-    CHECK_EQ(keys_make(k, name, suffix, &b), 0);
+    struct buf b = {0}, found = {0};
+    CHECK_EQ(keys_make(k, name, suffix, 17, &b), 0);
     CHECK_STR((const char *)b.data, want);
-    CHECK_EQ(keys_name((const char *)b.data, suffix ? name + suffix : "bin", true, &back), 0);
-    CHECK_STR((const char *)back.data, name);
+    CHECK_EQ(keys_name((const char *)b.data, suffix ? name + suffix : "bin", true, &found), 0);
+    CHECK_STR((const char *)found.data, back ? back : name);
     buf_done(&b);
-    buf_done(&back);
+    buf_done(&found);
+}
+
+static void tidy(const char *name, const char *want)
+{
+    char got[64];
+    snprintf(got, sizeof got, "%s", name);
+    keys_tidy(got);
+    CHECK_STR(got, want);
+}
+
+static void tidy_names(void)
+{
+    tidy("a/b.jpg", "a/b.jpg");
+    tidy("/abs//x.png", "abs/x.png");
+    tidy("../../up.png", "up.png");
+    tidy("a/../b/./..c/d.png", "b/..c/d.png");
+    tidy("./.hidden/x", ".hidden/x");
+    tidy("..", "");
+    tidy("//", "");
 }
 
 static void keys(void)
 {
     struct keys k = {0};
-    key_of(&k, "cat/1.jpg", 6, "cat/1");
-    key_of(&k, "cat/1.png", 6, "cat/1%2Epng%");
-    key_of(&k, "a.b/c.d.png", 8, "a.b/c%2Ed");
-    key_of(&k, "50%.png", 4, "50%25");
-    key_of(&k, "../up.png", 6, "%2E%2E/up");
-    key_of(&k, "/abs//x.png", 8, "%2Fabs/%2Fx");
-    key_of(&k, "odd", 0, "odd%");
-    key_of(&k, "d/.png", 3, "d/%2Epng%");
+    key_of(&k, "cat/1.jpg", 6, "cat/1", NULL);
+    key_of(&k, "cat/1.png", 6, "cat/1%2Epng%", NULL);
+    key_of(&k, "a.b/c.d.png", 8, "a.b/c%2Ed", NULL);
+    key_of(&k, "50%.png", 4, "50%25", NULL);
+    key_of(&k, "odd", 0, "odd%", NULL);
+    key_of(&k, "d/.png", 3, "d/%2Epng%", NULL);
+    key_of(&k, "cat/1.jpg", 6, "cat/1-17", "cat/1-17.jpg");
+    key_of(&k, "cat/1.jpg", 6, "cat/1-18", "cat/1-18.jpg");
+    key_of(&k, "cat/1.png", 6, "cat/1-19", "cat/1-19.png");
+    key_of(&k, "odd", 0, "odd-17%", "odd-17");
     for (int i = 0; i < 5000; i++) {
         char name[32], want[32];
         snprintf(want, sizeof want, "n%d", i);
         const int n = snprintf(name, sizeof name, "n%d.png", i);
-        key_of(&k, name, (size_t)n - 3, want);
+        key_of(&k, name, (size_t)n - 3, want, NULL);
     }
     keys_done(&k);
     CHECK(keys_is_safe("a/b.c/..d"));
@@ -417,5 +439,6 @@ static void journals(void)
 int main(int argc, char **argv)
 {
     TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(large_integers),
-          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(keys), T(tar_heads), T(journals))
+          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names), T(keys), T(tar_heads),
+          T(journals))
 }
