@@ -34,7 +34,7 @@ struct listing {
     struct progress progress;
     stk_overview o;
     char kind[64];
-    char fields[512];
+    char fields[512], columns[512], left_out[1024];
     char **classes;
     int64_t *class_counts;
     int64_t samples, seen, unlabelled, n_bad;
@@ -54,6 +54,8 @@ static void begin(void *user, const stk_overview *o, const char *const *class_na
     l->o = *o;
     snprintf(l->kind, sizeof l->kind, "%s", o->kind);
     snprintf(l->fields, sizeof l->fields, "%s", o->fields ? o->fields : "");
+    snprintf(l->columns, sizeof l->columns, "%s", o->columns ? o->columns : "");
+    snprintf(l->left_out, sizeof l->left_out, "%s", o->left_out ? o->left_out : "");
     const int64_t take = l->a->o.take;
     l->samples = take > 0 && take < o->samples ? take : o->samples;
     const size_t n = (size_t)l->samples, k = (size_t)o->n_classes;
@@ -166,6 +168,17 @@ static void line(const char *name)
     printf("  %-13s", name);
 }
 
+/* A line, where there is something to tell. */
+static void print_names(const char *name, const char *words, const char *names)
+{
+    if (!names[0])
+        return;
+    line(name);
+    fputs(words, stdout);
+    out_name(stdout, names);
+    putchar('\n');
+}
+
 static void print_head(const struct listing *l)
 {
     out_paint(stdout, PAINT_BOLD);
@@ -177,9 +190,9 @@ static void print_head(const struct listing *l)
     if (l->seen < l->o.samples)
         printf(" (of %s)", out_count(l->o.samples).s);
     putchar('\n');
-    line("fields");
-    out_name(stdout, l->fields);
-    putchar('\n');
+    print_names("fields", "", l->fields);
+    print_names("columns", "also there for --fields: ", l->columns);
+    print_names("left out", "since not all sources have it: ", l->left_out);
     line("classes");
     if (l->o.n_classes)
         printf("%s", out_count(l->o.n_classes).s);
@@ -388,6 +401,8 @@ static void print_json(struct listing *l)
     json_text(&j, "source", l->a->operand);
     json_text(&j, "kind", l->kind);
     json_text(&j, "fields", l->fields);
+    json_text(&j, "columns", l->columns);
+    json_text(&j, "left_out", l->left_out);
     json_int(&j, "samples", l->seen);
     json_int(&j, "bytes", l->total_bytes);
     json_int(&j, "n_classes", l->o.n_classes);

@@ -493,11 +493,13 @@ typedef struct stk_overview {
     int n_classes;
     uint64_t fingerprint;
     int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing;
-    int64_t beside;      /* of ignored_other: pictures that lie beside class folders */
-    int index_cached;    /* the index came from the cache */
-    double index_s;      /* how long the index took */
-    int64_t index_bytes; /* memory it takes */
-    const char *fields;  /* as in stk_options */
+    int64_t beside;       /* of ignored_other: pictures that lie beside class folders */
+    int index_cached;     /* the index came from the cache */
+    double index_s;       /* how long the index took */
+    int64_t index_bytes;  /* memory it takes */
+    const char *fields;   /* as in stk_options */
+    const char *columns;  /* of a list, that `fields` may ask for besides: "caption, score"; NULL: none */
+    const char *left_out; /* of sources that are joined: fields that not all of them have, with words; NULL: none */
 } stk_overview;
 
 typedef struct stk_scan_options {

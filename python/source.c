@@ -193,12 +193,13 @@ static void begin(void *user, const stk_overview *v, const char *const *class_na
     (void)class_names;
     struct scan *s = user;
     PyEval_RestoreThread(s->thread);
-    s->overview =
-        Py_BuildValue("{sssLsLsisKsLsLsLsLsLsL}", "kind", v->kind, "samples", (long long)v->samples, "bytes",
-                      (long long)v->bytes, "n_classes", v->n_classes, "fingerprint", (unsigned long long)v->fingerprint,
-                      "ignored_hidden", (long long)v->ignored_hidden, "ignored_other", (long long)v->ignored_other,
-                      "ignored_loops", (long long)v->ignored_loops, "unreadable", (long long)v->unreadable,
-                      "empty_classes", (long long)v->empty_classes, "missing", (long long)v->missing);
+    s->overview = Py_BuildValue(
+        "{sssNsNsNsLsLsisKsLsLsLsLsLsL}", "kind", v->kind, "fields", module_text(v->fields), "columns",
+        module_text(v->columns ? v->columns : ""), "left_out", module_text(v->left_out ? v->left_out : ""), "samples",
+        (long long)v->samples, "bytes", (long long)v->bytes, "n_classes", v->n_classes, "fingerprint",
+        (unsigned long long)v->fingerprint, "ignored_hidden", (long long)v->ignored_hidden, "ignored_other",
+        (long long)v->ignored_other, "ignored_loops", (long long)v->ignored_loops, "unreadable",
+        (long long)v->unreadable, "empty_classes", (long long)v->empty_classes, "missing", (long long)v->missing);
     s->thread = PyEval_SaveThread();
 }
 

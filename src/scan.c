@@ -252,6 +252,8 @@ static int announce(const struct scan *s, const stk_scan_options *o, stk_error *
         .index_cached = t->index_cached,
         .index_s = t->index_s,
         .index_bytes = t->index_bytes,
+        .columns = source_spare(s->source),
+        .left_out = source_left_out(s->source),
     };
     o->begin(o->user, &v, names);
     free(names);

@@ -23,6 +23,7 @@ class Listing:
 
     >>> print(stoker.ls(photos))                    # doctest: +ELLIPSIS
     source     folder of classes, 12 samples, 2 classes, ... KiB
+    fields     image:image, label:int
     formats    PNG 12
     width      32 to 32, median 32
     height     24 to 24, median 24
@@ -38,12 +39,18 @@ class Listing:
     odd: dict[str, int] = field(default_factory=dict)  #: grey, rotated, CMYK, ... pictures, counted
     width: Spread | None = None  #: smallest, median and largest, as stored
     height: Spread | None = None
+    fields: str = ""  #: what a batch has, in the words of `fields=`
+    columns: str = ""  #: of a list, what `fields=` may ask for besides
+    left_out: str = ""  #: of sources that are joined, what not all of them have
 
     def __repr__(self) -> str:
         size = f", {self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f", {self.bytes / 2**10:.1f} KiB"
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         rows = {
             "source": f"{self.kind}, {self.samples} samples{classes}{size if self.bytes else ''}",
+            "fields": self.fields,
+            "columns": f"also there for fields=: {self.columns}" if self.columns else "",
+            "left out": f"since not all sources have it: {self.left_out}" if self.left_out else "",
             "formats": _counts(self.formats),
             "width": _spread(self.width),
             "height": _spread(self.height),
@@ -112,6 +119,9 @@ def ls(source: Path | Source, threads: int | None = None) -> Listing:
         _odd([f[7] for f in seen]),
         _spread_of([f[3] for f in seen]),
         _spread_of([f[4] for f in seen]),
+        about["fields"],
+        about["columns"],
+        about["left_out"],
     )
 
 

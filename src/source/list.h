@@ -42,6 +42,7 @@ struct list_row {
 
 /* What can fail here returns -1 with the reason, and the line, in *e, which is not NULL. */
 int list_look(struct list *l, stk_error *e);
+bool list_has_columns(const struct list *l); /* by its name: then looking takes some lines, else perhaps all */
 /* Whether the records name files. Those of a table or of JSON may be values alone: nothing is called a path, and
  * nothing looks like one or exists. Then the header, if there is one, is found anew. 1, 0, or -1. */
 int list_names_files(struct list *l, stk_error *e);

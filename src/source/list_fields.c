@@ -147,7 +147,7 @@ static void mark_columns(struct list_fields *f, const struct list *l)
         path->implied = true;
 }
 
-static int find_columns(struct list_fields *f, struct list *l, stk_error *e)
+int list_fields_look(struct list_fields *f, struct list *l, stk_error *e)
 {
     struct looking k = {0};
     const struct column picture = {.name = "image", .kind = STK_IMAGE};
@@ -170,7 +170,7 @@ static int fill(struct list_fields *f, struct list *l, stk_error *e)
         return error_os(e, errno, "open", "cannot be opened");
     f->format = l->format;
     f->delimiter = l->delimiter;
-    const int rc = find_columns(f, l, e);
+    const int rc = list_fields_look(f, l, e);
     return rc == STK_OK ? find_places(f, l, e) : rc;
 }
 
@@ -190,14 +190,18 @@ int list_fields_open(struct list_fields **out, struct list *l, bool paths, stk_e
     return rc;
 }
 
-void list_fields_free(struct list_fields *f)
+void list_fields_done(struct list_fields *f)
 {
-    if (!f)
-        return;
     if (f->fd >= 0)
         close(f->fd);
     columns_done(&f->columns);
     free(f->lines);
+}
+
+void list_fields_free(struct list_fields *f)
+{
+    if (f)
+        list_fields_done(f);
     free(f);
 }
 

@@ -204,10 +204,15 @@ static int look_at_lines(struct list *l, stk_error *e)
     return rc;
 }
 
+bool list_has_columns(const struct list *l)
+{
+    return is_suffix(l, ".csv") || is_suffix(l, ".tsv") || is_suffix(l, ".jsonl") || is_suffix(l, ".ndjson");
+}
+
 int list_look(struct list *l, stk_error *e)
 {
     struct slice first;
-    l->comments = !is_suffix(l, ".csv") && !is_suffix(l, ".tsv") && !is_suffix(l, ".jsonl") && !is_suffix(l, ".ndjson");
+    l->comments = !list_has_columns(l);
     lines_rewind(&l->lines);
     int rc = list_record(l, &first, e);
     if (rc > 0) {

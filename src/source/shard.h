@@ -59,6 +59,7 @@ struct source {
     const int64_t *parts; /* first samples of those joined, and the end; NULL: none */
     int n_parts;
     char *left_out; /* fields that not all of those joined have; NULL: none */
+    char *spare;    /* columns of a list that nobody asked for; NULL: none */
 };
 
 enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOURCE_CONTAINER };

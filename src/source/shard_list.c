@@ -134,6 +134,54 @@ static int choose_fields(struct source *s, const struct source_options *o, const
     return rc;
 }
 
+/* The column of paths: its files are the pictures. */
+static int path_column(const struct list *l, const struct columns *c)
+{
+    int found = -1, best = INT_MAX;
+    if (l->format == LIST_TABLE)
+        return l->path_column + 1;
+    for (int i = 1; i < c->n; i++) {
+        const int rank = list_path_rank((struct slice){c->of[i].name, strlen(c->of[i].name)});
+        if (rank >= 0 && rank < best) {
+            best = rank;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Columns that are neither path nor label, by name. */
+static int name_spare(struct source *s, const struct list *l, const struct columns *c, stk_error *e)
+{
+    const int path = path_column(l, c);
+    struct buf all = {0};
+    int rc = STK_OK;
+    for (int i = 1; i < c->n && rc == STK_OK; i++)
+        if (i != path && !c->of[i].label && buf_printf(&all, "%s%s", all.len ? ", " : "", c->of[i].name))
+            rc = error_nomem(e, "open", all.len);
+    if (rc == STK_OK && all.len > 0) {
+        s->spare = strndup((const char *)all.data, all.len);
+        rc = s->spare ? STK_OK : error_nomem(e, "open", all.len);
+    }
+    buf_done(&all);
+    return rc;
+}
+
+/* What could have been asked for, where nothing was. */
+static int tell_spare(struct source *s, const char *name, int fd, stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct list_fields f = {.fd = -1, .paths = true};
+    if (!list_has_columns(&l))
+        return STK_OK;
+    int rc = list_look(&l, e) == 0 ? list_fields_look(&f, &l, e) : e->code;
+    if (rc == STK_OK)
+        rc = name_spare(s, &l, &f.columns, e);
+    list_fields_done(&f);
+    list_done(&l);
+    return rc;
+}
+
 static int open_at(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e)
 {
     char *folder = folder_of(path);
@@ -161,8 +209,9 @@ static int open_at(struct source *s, const struct source_options *o, const char 
         rc = none_there(s, e);
     if (rc == STK_OK)
         files_ready(s, "list", &made);
-    if (rc == STK_OK && (o->all_columns || (o->fields && o->fields[0])))
-        rc = choose_fields(s, o, path, fd, e);
+    if (rc == STK_OK)
+        rc = o->all_columns || (o->fields && o->fields[0]) ? choose_fields(s, o, path, fd, e)
+                                                           : tell_spare(s, path, fd, e);
     free(folder);
     return rc;
 }

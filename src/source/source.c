@@ -194,6 +194,7 @@ void source_close(struct source *s)
     names_done(&s->classes);
     free(s->place);
     free(s->left_out);
+    free(s->spare);
     free(s);
 }
 
@@ -319,6 +320,11 @@ bool source_reads_at(const struct source *s, int64_t i)
 const char *source_left_out(const struct source *s)
 {
     return s->left_out;
+}
+
+const char *source_spare(const struct source *s)
+{
+    return s->spare;
 }
 
 const struct blocks *source_blocks(const struct source *s)

@@ -66,6 +66,8 @@ const char *source_class(const struct source *s, int i);
 
 /* Where sources were joined, fields that not all of them have, with words; NULL: none. */
 const char *source_left_out(const struct source *s);
+/* Columns of a list that are there on request, where nothing was asked for; NULL: none. */
+const char *source_spare(const struct source *s);
 /* How many sources were joined to this one, 0: none; *first: where the samples of each begin, and the end. */
 int source_parts(const struct source *s, const int64_t **first);
 

@@ -21,6 +21,20 @@ json out "ls" 'd["width"]["min"] <= d["width"]["median"] <= d["width"]["max"] <=
 ends 0 "ls --take" "$stoker" ls photos --take 5 --json
 json out "ls --take" 'd["samples"] == 5'
 
+# What a list has besides, and what sources that are joined do not share.
+{ echo path,label,caption,score && sed 's/$/,0,a photo,0.5/' list.txt; } >columns.csv
+ends 0 "ls of a table" "$stoker" ls columns.csv
+says out 'fields +image:image, label:int$' "its fields"
+says out 'columns +also there for --fields: caption, score$' "columns that nobody asked for"
+ends 0 "ls of a column" "$stoker" ls columns.csv --fields caption
+grep -q '^  columns' out && fail "who asks is told what he asked for"
+sed 's/.*/{"image": "&", "caption": "a photo", "by": {"name": "x"}, "label": 0}/' list.txt >columns.jsonl
+ends 0 "ls of JSON" "$stoker" ls columns.jsonl --json
+json out "ls of JSON" 'd["columns"] == "caption, by.name" and d["left_out"] == ""'
+mkdir plain && cp photos/*/*_000000.jpg plain
+ends 0 "joined sources" "$stoker" ls photos files:plain
+says out 'left out +since not all sources have it: label \(not in files:plain\)' "what was left out"
+
 # Rows that are copied straight into the batch have bytes, too.
 ends 0 "arrays" "$stoker" pack photos arrays --to hdf5 --as raw --ops 'Resize(32) | CenterCrop(32)'
 ends 0 "ls of arrays" "$stoker" ls 'hdf5:arrays/data.h5?image=images' --json
