@@ -43,12 +43,21 @@ PyObject *loader_epoch(PyObject *self, PyObject *none)
     return get_number(self, stk_epoch);
 }
 
+/* Without the GIL: it waits for locks. */
+static int get_mixed(stk_loader *l, int i, stk_mixed *to)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const int found = stk_mixed_get(l, i, to);
+    PyEval_RestoreThread(thread);
+    return found;
+}
+
 /* [(share, samples that came), ...] of a mixture; else empty. */
 static PyObject *mixed(stk_loader *l)
 {
     PyObject *list = PyList_New(0);
     stk_mixed m;
-    for (int i = 0; list && stk_mixed_get(l, i, &m); i++) {
+    for (int i = 0; list && get_mixed(l, i, &m); i++) {
         PyObject *one = Py_BuildValue("(dL)", m.share, (long long)m.came);
         if (!one || PyList_Append(list, one))
             Py_CLEAR(list);

@@ -307,6 +307,7 @@ def table_of(sources: Sequence[Any]) -> Table:
     for n, (other, _) in enumerate(parts):
         if not other.equals(schema, check_metadata=False):
             raise usage(f"part {n} has other columns than the first: {_difference(schema, other)}")
+        _check_classes(n, schema, other)
     table = Table(schema, [c for _, chunks in parts for c in chunks], all(f in ("table", "dataset") for f in forms))
     table.kind = {"parquet": "Parquet files", "arrow": "Arrow files", "dataset": "data set of Hugging Face"}.get(
         forms[0], "Arrow table"
@@ -327,6 +328,13 @@ def table_of(sources: Sequence[Any]) -> Table:
         seen.append(sources[0]._fingerprint)
     table.fingerprint = _fingerprint(seen)
     return table
+
+
+def _check_classes(n: int, first: Any, other: Any) -> None:
+    """Labels of tables are numbers: they mean the same in all parts, or are not joined."""
+    (_, a), (_, b) = _label_of(first, _features(first)), _label_of(other, _features(other))
+    if a and b and a != b:
+        raise usage(f"part {n} has other classes than the first, {', '.join(b)} and not {', '.join(a)}")
 
 
 def _difference(a: Any, b: Any) -> str:

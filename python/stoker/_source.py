@@ -295,6 +295,20 @@ class Source:
         """
         return self._part(self._numbers()[: whole("take: n", n, 0, 2**62)])
 
+    def _name(self) -> str:
+        return self._paths[0] if isinstance(self._paths[0], str) else f"a {type(self._paths[0]).__name__}"
+
+    def _follows(self, classes: list[str]) -> bool:
+        """Whether labels become those of other classes: names do, numbers stay what they are."""
+        if not self.classes or classes[: len(self.classes)] == self.classes:
+            return True
+        if self.table is not None:
+            return False
+        own = np.frombuffer(self._handle.labels(), np.int64)
+        then = np.frombuffer(_stoker.Source(self._options() | {"classes": classes}).labels(), np.int64)
+        places, known = np.array([classes.index(c) for c in self.classes]), own >= 0
+        return bool(known.any()) and np.array_equal(places[own[known]], then[known])
+
     def __add__(self, other: Source) -> Source:
         """One after the other, with the fields that both have; classes are joined by name, in byte order.
 
@@ -309,6 +323,12 @@ class Source:
             classes = self.classes
             if classes != other.classes:
                 classes = sorted(set(classes) | set(other.classes), key=os.fsencode)
+            for one in (self, other):
+                if not one._follows(classes):
+                    raise usage(
+                        f"the labels of {one._name()} are numbers, of its classes {', '.join(one.classes)}, and would "
+                        f"be those of {', '.join(classes)}: bring them to the same classes first"
+                    )
         both = Source.__new__(Source)._set(self._paths + other._paths, classes, self._fields + other._fields)
         if self._indices is not None or other._indices is not None:
             shift = self._handle.count()

@@ -458,3 +458,17 @@ def same(got, want, plan):
     if isinstance(want, (datetime.date, datetime.time, datetime.timedelta)):
         return isinstance(got, int)
     return got == want or (got != got and want != want)
+
+
+def test_tables_of_other_classes_are_not_joined():
+    def table(names):
+        noted = {"info": {"features": {"label": {"_type": "ClassLabel", "names": names}}}}
+        plain = pa.table({"x": [1, 2, 3], "label": [0, 0, 1]})
+        return plain.replace_schema_metadata({"huggingface": json.dumps(noted)})
+
+    one, other = table(["cat", "dog"]), table(["dog", "cat"])
+    assert len(stoker.Source(one) + stoker.Source(table(["cat", "dog"]))) == 6
+    with pytest.raises(stoker.UsageError, match="part 1 has other classes than the first, dog, cat"):
+        stoker.Source(one, other)
+    with pytest.raises(stoker.UsageError, match="are numbers, of its classes dog, cat"):
+        stoker.Source(one) + stoker.Source(other)

@@ -240,6 +240,20 @@ def test_numbers_get_names(kinds):
     assert [label for (label,) in rows][-4:] == [0, 1, 2, 3]
 
 
+def test_numbers_of_other_classes_are_not_joined(photos, tmp_path):
+    """What was given names counts by number: joined under other names it would be another class."""
+    np.savez(tmp_path / "x.npz", x=np.zeros((3, 2), np.float32), label=[0, 0, 1])
+    one, other, more = (stoker.Source(tmp_path / "x.npz", classes=c) for c in (["a", "b"], ["b", "a"], ["a", "b", "c"]))
+    with pytest.raises(stoker.UsageError, match="are numbers, of its classes b, a"):
+        one + other
+    with pytest.raises(stoker.UsageError, match="are numbers"):
+        stoker.mix({one: 1, other: 1})
+    assert (one + more).labels.tolist() == [0, 0, 1] * 2
+    folder = stoker.Source(photos, classes=["dog", "cat"]) + stoker.Source(photos, classes=["cat", "dog", "ant"])
+    names = [folder.classes[i] for i in folder.labels]
+    assert names == (["cat"] * 6 + ["dog"] * 6) * 2
+
+
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1)])
 def test_a_mixture_of_kinds_resumes(kinds, ranks, threads):
     sources = [kinds[n] for n in ("folder", "t.tar", "px.npz")]
