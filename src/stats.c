@@ -205,9 +205,9 @@ static void explain_mix(stk_loader *l, struct buf *b)
 
 static void explain_order(stk_loader *l, struct buf *b)
 {
-    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batches an epoch\n",
+    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s an epoch\n",
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
-               (long long)l->order.world, (long long)stk_length(l));
+               (long long)l->order.world, (long long)stk_length(l), stk_length(l) == 1 ? "" : "es");
     if (l->order.near.n > 0)
         buf_printf(
             b,
@@ -218,10 +218,11 @@ static void explain_order(stk_loader *l, struct buf *b)
 
 static void explain_source(stk_loader *l, struct buf *b)
 {
-    buf_printf(b, "source     %s, %lld samples", source_kind(l->source), (long long)source_count(l->source));
+    buf_printf(b, "source     %s, %lld sample%s", source_kind(l->source), (long long)source_count(l->source),
+               source_count(l->source) == 1 ? "" : "s");
     const int classes = source_n_classes(l->source);
     if (classes > 0)
-        buf_printf(b, ", %d classes", classes);
+        buf_printf(b, ", %d class%s", classes, classes == 1 ? "" : "es");
     buf_printf(b, "\n");
     if (source_left_out(l->source))
         buf_printf(b, "           left out, since not all sources have it: %s\n", source_left_out(l->source));

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _convert_set, _stoker
 from ._rows import IterableFill
+from ._types import counted
 
 
 def line(name: str, words: str) -> str:
@@ -35,7 +36,7 @@ def _known(loader: Any) -> dict[str, str]:
     fill, name = loader._given.fill, type(loader.dataset).__name__
     if isinstance(fill, IterableFill):
         return {"source": f"an iterable, {name}", "order": "as it comes"}
-    return {"source": f"data set {name}, {len(loader.dataset)} samples"} if fill else {}
+    return {"source": f"data set {name}, {counted(len(loader.dataset), 'sample')}"} if fill else {}
 
 
 def _engine(loader: Any) -> str:
@@ -75,19 +76,21 @@ def explain(loader: Any) -> str:
 
 def _place(loader: Any) -> str:
     state = loader.state_dict()
-    return f"in epoch {state['epoch']}" + (f", after {state['position']} samples" if state["position"] else "")
+    return f"in epoch {state['epoch']}" + (
+        f", after {counted(state['position'], 'sample')}" if state["position"] else ""
+    )
 
 
 def _batches(loader: Any) -> str:
     if isinstance(loader._given.fill, IterableFill):
-        return f"of {loader.batch_size} samples, as it comes; {_place(loader)}"
+        return f"of {counted(loader.batch_size, 'sample')}, as it comes; {_place(loader)}"
     a = loader._arguments
     order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
     if "mix" in loader._options:
         order += ", sources mixed"
     if loader._sampled:
         order = "in the sampler's order"
-    words = [order] if loader.batch_size is None else [f"each of {loader.batch_size} samples", order]
+    words = [order] if loader.batch_size is None else [f"each of {counted(loader.batch_size, 'sample')}", order]
     try:
         words.insert(0, f"{len(loader)} an epoch")
     except TypeError:  # a sampler may have no length

@@ -10,7 +10,7 @@ from typing import Any
 from . import _stoker
 from ._errors import DataError
 from ._source import Path, Source
-from ._types import memory_bytes, whole
+from ._types import counted, memory_bytes, whole
 
 Spread = tuple[int, int, int]
 OK = 0
@@ -45,9 +45,9 @@ class Listing:
 
     def __repr__(self) -> str:
         size = f", {self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f", {self.bytes / 2**10:.1f} KiB"
-        classes = f", {self.n_classes} classes" if self.n_classes else ""
+        classes = f", {counted(self.n_classes, 'class')}" if self.n_classes else ""
         rows = {
-            "source": f"{self.kind}, {self.samples} samples{classes}{size if self.bytes else ''}",
+            "source": f"{self.kind}, {counted(self.samples, 'sample')}{classes}{size if self.bytes else ''}",
             "fields": self.fields,
             "columns": f"also there for fields=: {self.columns}" if self.columns else "",
             "left out": f"since not all sources have it: {self.left_out}" if self.left_out else "",

@@ -18,7 +18,7 @@ from . import _convert, _stoker
 from ._errors import DataError, usage
 from ._ragged import row_of
 from ._rows import IterableFill, as_array, parts_of
-from ._types import whole
+from ._types import counted, whole
 
 Array = np.ndarray[Any, Any]
 Row = tuple[Array, str]  # a picture, rows x columns x channels, and what stands under it
@@ -184,8 +184,12 @@ def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes
     _, height, width, channels = pictures.shape
     source, classes = loader.dataset, len(loader.classes)
     title = os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__
-    samples = "" if isinstance(loader._given.fill, IterableFill) else f"{loader._engine.count()} samples"
-    words = [samples + (f", {classes} classes" if classes else ""), f"epoch {epoch}", f"seed {loader._options['seed']}"]
+    samples = "" if isinstance(loader._given.fill, IterableFill) else counted(loader._engine.count(), "sample")
+    words = [
+        samples + (f", {counted(classes, 'class')}" if classes else ""),
+        f"epoch {epoch}",
+        f"seed {loader._options['seed']}",
+    ]
     under = "  \u00b7  ".join(word for word in [*words, loader._transform.text] if word)
     title, under, *captions = (t.encode(errors="replace").decode() for t in (title, under, *(c for _, c in rows)))
     return _stoker.sheet(pictures, width, height, channels, columns, title, under, captions)

@@ -19,7 +19,7 @@ from ._errors import UsageError, usage
 from ._fields import own_texts
 from ._nearest import hint
 from ._one import One
-from ._types import whole
+from ._types import counted, whole
 
 Path = str | os.PathLike[str]
 Indices = NDArray[np.int64]
@@ -186,8 +186,8 @@ class Source:
 
     def __repr__(self) -> str:
         names = ", ".join(repr(p) if isinstance(p, str) else type(p).__name__ for p in self._paths)
-        classes = f", {len(self.classes)} classes" if self.classes else ""
-        return f"Source({names}): {self._handle.kind()}, {len(self)} samples{classes}"
+        classes = f", {counted(len(self.classes), 'class')}" if self.classes else ""
+        return f"Source({names}): {self._handle.kind()}, {counted(len(self), 'sample')}{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields)

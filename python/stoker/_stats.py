@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ._types import counted
+
 MIB = 2**20
 
 
@@ -93,14 +95,15 @@ class Stats:
         limit = f"; limited by {self.limit}" if self.samples else ""
         kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program keeps" if self.kept_bytes else ""
         size = (self.cache_disk_bytes or self.cache_bytes) / MIB
-        cache = f"\ncache      {self.cache_entries} samples in {size:.1f} MiB, found {self.cache_hits} times"
+        cache = f"\ncache      {counted(self.cache_entries, 'sample')} in {size:.1f} MiB, found {self.cache_hits} times"
         cache = cache if self.cache_entries else ""
         mixed = "".join(
-            f"\n{'' if i else 'mix':<10} source {i}: {s.samples} samples, {100 * s.share:.4g} % of the positions"
+            f"\n{'' if i else 'mix':<10} source {i}: {counted(s.samples, 'sample')}, "
+            f"{100 * s.share:.4g} % of the positions"
             for i, s in enumerate(self.sources)
         )
         return (
-            f"samples    {self.samples} in {self.batches} batches, {self.images_per_s:.1f} a second{bad}\n"
+            f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} a second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
             f"threads    {self.threads}: {work or 'no work yet'}\n"
             f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB"

@@ -57,6 +57,11 @@ def memory_bytes(name: str, value: int | str | None) -> int | None:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
 
 
+def counted(n: int, word: str) -> str:
+    """`1 sample`, `2 samples`, `2 classes`."""
+    return f"{n} {word if n == 1 else word + ('es' if word.endswith(('s', 'h')) else 's')}"
+
+
 def whole(name: str, value: Any, least: int, most: int) -> int:
     """An argument that is a whole number.
 

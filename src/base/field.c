@@ -350,8 +350,8 @@ static int shape_of(const struct field *f, const struct numbers *n, struct piece
     for (int d = 1; d < f->ndim; d++)
         rest *= f->shape[d];
     if ((n->ndim >= 0 && n->ndim != 1) || field_is_flat(f) || rest < 1 || n->count % rest != 0)
-        return error_set(e, STK_EDATA, "read", "%s has %lld numbers of another shape than its own", f->name,
-                         (long long)n->count);
+        return error_set(e, STK_EDATA, "read", "%s has %lld number%s of another shape than its own", f->name,
+                         (long long)n->count, n->count == 1 ? "" : "s");
     memcpy(to->shape, f->shape, sizeof to->shape);
     to->shape[0] = n->count / rest;
     return STK_OK;

@@ -73,8 +73,8 @@ static int check(const stk_array *a, int i, int64_t count, stk_error *e)
             return error_set(e, STK_EUSAGE, "open", "array %d (%s) has a dimension %d of %lld%s", i, name, d,
                              (long long)a->shape[d], a->shape[d] == 0 ? ", so that its rows are empty" : "");
     if (a->shape[0] != count)
-        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %lld samples, but array 0 has %lld", i, name,
-                         (long long)a->shape[0], (long long)count);
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %lld sample%s, but array 0 has %lld", i, name,
+                         (long long)a->shape[0], a->shape[0] == 1 ? "" : "s", (long long)count);
     return STK_OK;
 }
 
@@ -317,8 +317,8 @@ int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e)
     for (int64_t i = 0; i < s->count && (s->n_classes > 0 || unsigned_64); i++) {
         const int64_t value = source_label(s, i);
         if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
-            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside of the %d classes given",
-                             (long long)value, (long long)i, s->n_classes);
+            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside of the %d class%s given",
+                             (long long)value, (long long)i, s->n_classes, s->n_classes == 1 ? "" : "es");
         if (unsigned_64 && value < 0)
             return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);
     }

@@ -30,8 +30,9 @@ static bool whole_number(const char *s, int64_t *value)
 static int not_among(const struct names *given, const char *name, stk_error *e)
 {
     const char *near = names_nearest(given, name);
-    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not among the %d classes given%s%.100s%s", name,
-                     (int)given->n, near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not among the %d class%s given%s%.100s%s", name,
+                     (int)given->n, given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "",
+                     near ? " meant?" : "");
 }
 
 /* Whether all are numbers, which then are their values. */

@@ -184,8 +184,8 @@ static int unknown_class(const struct list *l, const struct names *given, const 
     memcpy(word, row->label.p, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return list_fail(l, row->line, e, "the label %s is not among the %d classes given%s%s%s", word, (int)given->n,
-                     near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+    return list_fail(l, row->line, e, "the label %s is not among the %d class%s given%s%s%s", word, (int)given->n,
+                     given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "", near ? " meant?" : "");
 }
 
 static int label_of(const struct filling *f, const struct list *l, const struct list_row *row, int64_t *label,
@@ -201,8 +201,8 @@ static int label_of(const struct filling *f, const struct list *l, const struct 
     if (label_kind(row->label, label) != LABEL_WHOLE)
         return list_fail(l, row->line, e, "the list changed while it was read");
     if (f->given->n > 0 && (*label < 0 || *label >= (int64_t)f->given->n))
-        return list_fail(l, row->line, e, "the label %lld is outside of the %d classes given", (long long)*label,
-                         (int)f->given->n);
+        return list_fail(l, row->line, e, "the label %lld is outside of the %d class%s given", (long long)*label,
+                         (int)f->given->n, f->given->n == 1 ? "" : "es");
     return 0;
 }
 

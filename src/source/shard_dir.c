@@ -84,8 +84,9 @@ static int stranger(const struct names *given, const struct place *p, stk_error 
     memcpy(word, p->top, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d classes given%s%s%s", word,
-                     (int)given->n, near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d class%s given%s%s%s", word,
+                     (int)given->n, given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "",
+                     near ? " meant?" : "");
 }
 
 /* The label of a class folder: its number, or that of its name among the given. */
@@ -233,6 +234,11 @@ static bool is_container(const char *suffix)
     return false;
 }
 
+static bool is_arrow(const char *suffix)
+{
+    return strcmp(suffix, ".parquet") == 0 || strcmp(suffix, ".arrow") == 0;
+}
+
 /* What was looked for, and what was found instead. */
 static int nothing(const struct tree *t, stk_error *e)
 {
@@ -250,6 +256,11 @@ static int nothing(const struct tree *t, stk_error *e)
         return error_set(e, STK_EUSAGE, "open",
                          "no pictures, but %lld file%s %s: FOLDER/*%s is a source of all of them", (long long)other,
                          other == 1 ? "" : "s", suffixes, suffixes);
+    if (is_arrow(suffixes))
+        return error_set(e, STK_EUSAGE, "open",
+                         "no pictures, but %lld file%s %s, which %s read in Python alone, through pyarrow: "
+                         "stoker.Loader(\"FOLDER\")",
+                         (long long)other, other == 1 ? "" : "s", suffixes, other == 1 ? "is" : "are");
     return error_set(e, STK_EUSAGE, "open",
                      "no pictures: looked for " PICTURE_SUFFIXES
                      " and for the first bytes of JPEG, PNG and WebP; there %s %lld other file%s%s%s%s and %lld hidden",

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,8 +59,11 @@ static int none_there(const struct source *s, stk_error *e)
     s->ops->key(s, 0, below, sizeof below);
     struct stat st;
     const bool from_here = below[0] != '/' && stat(below, &st) == 0;
-    return error_set(e, STK_ENOTFOUND, "open", "none of the %lld files exists; the first was looked for at %.300s; %s",
-                     (long long)files_index(s)->head->n, first,
+    const int64_t n = (int64_t)files_index(s)->head->n;
+    char none[64] = "its one file does not exist; it";
+    if (n > 1)
+        snprintf(none, sizeof none, "none of the %lld files exists; the first", (long long)n);
+    return error_set(e, STK_ENOTFOUND, "open", "%s was looked for at %.300s; %s", none, first,
                      from_here             ? "paths begin in the list's own folder, not in the current one"
                      : strchr(below, '\\') ? "folders are separated by /, not by \\"
                                            : "paths begin in the list's own folder, or with /");

@@ -85,6 +85,14 @@ mkdir shards && cp part.tar shards
 ends 2 "a folder of shards" "$stoker" ls shards
 says err 'no pictures, but 1 file \.tar: FOLDER/\*\.tar' "how they are addressed"
 
+mkdir tables && echo PAR1 >tables/a.parquet && echo PAR1 >tables/b.parquet
+ends 2 "a folder of Parquet files" "$stoker" ls tables
+says err 'but 2 files \.parquet, which are read in Python alone' "where they are read"
+
+echo nothing/there.jpg >one.txt
+ends 3 "a list of one file that is none" "$stoker" ls one.txt
+says err 'its one file does not exist; it was looked for at ' "one file is one"
+
 # More classes than a screen has lines.
 ends 0 "many classes" "$stoker" synth many --samples 60 --classes 60 --size 32
 ends 0 "ls of many" "$stoker" ls many

@@ -2,12 +2,14 @@
 """What a loader says of itself: print(loader), explain(), stats(), progress."""
 
 import io
+import re
 import sys
 import types
 
 import numpy as np
 import pytest
 import stoker
+from conftest import make_photos
 
 
 def test_a_loader_prints_as_a_table(photos):
@@ -62,6 +64,15 @@ def test_a_notebook_shows_what_print_does(photos):
     assert repr(loader.explain()) == str(loader.explain()) and not loader.explain().endswith("\n")
     assert repr(loader.stats()).startswith("samples    0 in 0 batches")
     assert repr(stoker.ls(photos)).startswith("source     folder of classes, 12 samples, 2 classes")
+
+
+def test_one_is_not_called_many(tmp_path):
+    make_photos(tmp_path, 1)
+    loader = stoker.Loader(tmp_path / "cat", "CenterCrop(8)", batch_size=1, output="numpy")
+    [_] = list(loader)
+    told = f"{loader}\n{loader.explain()}\n{loader.stats()!r}\n{stoker.ls(tmp_path / 'cat')}"
+    assert "1 sample" in told and "each of 1 sample," in told and "1 batch" in told
+    assert not re.search(r"\b1 (samples|classes|batches)", told)
 
 
 def test_samplers_without_a_length():
