@@ -127,6 +127,22 @@ int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error 
     return rc;
 }
 
+int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t *label, stk_error *e)
+{
+    int rc = STK_OK;
+    *label = d->reading.label;
+    for (int f = 0; f < source_n_fields(s) && rc == STK_OK; f++) {
+        const struct field *of = source_field_at(s, i, f);
+        const struct cell *c = &d->reading.cells[f];
+        if (of->column < 0 || !source_is_label(of))
+            continue;
+        *label = -1;
+        if (c->bytes || of->has_fill)
+            rc = field_store(of, c, label, e);
+    }
+    return rc;
+}
+
 const struct parts *desk_parts(const struct desk *d)
 {
     return d->parts.n > 0 ? &d->parts : NULL;

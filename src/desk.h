@@ -41,6 +41,8 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* The same without the picture. */
 int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e);
+/* The label that the source knows, or that was read of a column of its own; without one -1. */
+int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t *label, stk_error *e);
 /* For want.parts, after it. */
 const struct parts *desk_parts(const struct desk *d);
 /* Whether there were only parts of the file. If so, all is cleared, and the next desk_read reads the whole. */

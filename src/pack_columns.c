@@ -14,11 +14,6 @@
 #include "packer.h"
 #include "source/fields_text.h"
 
-bool packer_is_label(const struct field *f)
-{
-    return f->label || (f->kind == FIELD_TENSOR && f->what == STK_INT && strcmp(f->name, "label") == 0);
-}
-
 bool packer_into_arrays(const struct packer *p)
 {
     return p->how.to == STK_TO_HDF5 || p->how.to == STK_TO_NPY;
@@ -79,7 +74,7 @@ static void name_files(struct packer *p)
         memcpy(base, f->name, sizeof base);
         make_plain(base, "");
         snprintf(name, PACKED_NAME, "%s%s", base, suffix_for(p, f));
-        if (is_picture(f) || packer_is_label(f))
+        if (is_picture(f) || source_is_label(f))
             continue;
         for (int k = 2; is_taken(name, p->plain[0], PACKED_NAME, i) || is_own(p, name); k++)
             snprintf(name, PACKED_NAME, "%.50s_%d%s", base, k, suffix_for(p, f));
@@ -125,7 +120,7 @@ static int refuse_flat(const struct packer *p, const struct field *f, stk_error 
 static int add_column(struct packer *p, const struct field *f, stk_error *e)
 {
     struct target_column c = {.kind = f->what, .dtype = f->dtype, .ndim = f->ndim};
-    c.label = packer_is_label(f);
+    c.label = source_is_label(f);
     c.ragged = f->kind == FIELD_RAGGED;
     memcpy(c.shape, f->shape, sizeof c.shape);
     if (c.ragged) {
@@ -165,7 +160,7 @@ static const char *written_name(const struct packer *p, int i)
     const struct field *f = source_field(p->source, i);
     if (packer_into_arrays(p))
         return p->columns[i].name;
-    return is_picture(f) ? "image/encoded" : packer_is_label(f) ? "image/class/label" : f->name;
+    return is_picture(f) ? "image/encoded" : source_is_label(f) ? "image/class/label" : f->name;
 }
 
 /* What an Example has as bytes has a shape, since a single number as bytes would be text. */

@@ -151,7 +151,7 @@ static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, 
     const struct field *of = source_field_at(p->source, out->sample, f);
     const struct cell *c = &d->reading.cells[f];
     struct piece piece = {0};
-    if (packer_is_label(of))
+    if (source_is_label(of))
         return add_label_row(p, f, out, e);
     if (of->column < 0)
         return add_copied(p, d, f, out, e);
@@ -174,7 +174,7 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
         return packer_pixels(p, d, f, out, e);
     if (packer_into_arrays(p))
         return add_row(p, d, f, out, e);
-    if (packer_is_label(of))
+    if (source_is_label(of))
         return add_label(out, e);
     if (of->column >= 0)
         return add_cell(p, &d->reading.cells[f], f, out, e);
@@ -194,23 +194,6 @@ static void name_picture(struct packed *out)
     }
 }
 
-/* The label that the source knows, or that is a column of its own; without one -1. */
-static int find_label(const struct packer *p, const struct desk *d, struct packed *out, stk_error *e)
-{
-    int rc = STK_OK;
-    out->label = d->reading.label;
-    for (int f = 0; f < source_n_fields(p->source) && rc == STK_OK; f++) {
-        const struct field *of = source_field_at(p->source, out->sample, f);
-        const struct cell *c = &d->reading.cells[f];
-        if (of->column < 0 || !packer_is_label(of))
-            continue;
-        out->label = -1;
-        if (c->bytes || of->has_fill)
-            rc = field_store(of, c, &out->label, e);
-    }
-    return rc;
-}
-
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e)
 {
     const struct packed fresh = {.bytes = out->bytes, .key = out->key, .picture = -1, .sample = sample};
@@ -221,7 +204,7 @@ int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed 
     if (is_read(p->source, sample))
         rc = desk_read(d, p->source, sample, e);
     if (rc == STK_OK)
-        rc = find_label(p, d, out, e);
+        rc = desk_label(d, p->source, sample, &out->label, e);
     for (int f = 0; f < source_n_fields(p->source) && rc == STK_OK; f++)
         if ((rc = make_field(p, d, f, out, e)) == STK_OK && out->n_fields > before) {
             memcpy(out->fields[before].column, source_field(p->source, f)->name, FIELD_NAME);

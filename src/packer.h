@@ -62,7 +62,6 @@ int packer_estimate(struct packer *p, stk_error *e);
 /* pack_columns.c: names and forms of what is written; what has no place in the target is refused. */
 int packer_columns(struct packer *p, stk_error *e);
 bool packer_into_arrays(const struct packer *p);
-bool packer_is_label(const struct field *f);
 bool packer_has_keys(const struct packer *p);
 
 /* pack_make.c: from the sample to its fields. Of out, the bytes' memory is used again. */

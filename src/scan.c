@@ -33,6 +33,7 @@ struct scan {
     bool decode;
     struct source *source;
     int picture; /* the field that is one; -1: none */
+    bool labels; /* are a column of their own, and nowhere else */
     int64_t n;
     struct budget budget;
     struct desk *desks;
@@ -94,7 +95,7 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     const struct decode_limits limits = options_limits(&s->options);
     struct head head = {0};
     int rc = STK_OK;
-    if (!s->decode) {
+    if (!s->decode && !s->labels) {
         /* The first bytes nearly always hold the header; else the whole file is read below. */
         rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
         if (rc == STK_OK && decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, NULL) != STK_OK)
@@ -119,6 +120,15 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
         rc = decode_whole(d, &head, f, e);
     if (rc == STK_OK && s->decode)
         rc = check_fields(s, d, i, e);
+    return rc;
+}
+
+static int look_at_label(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
+{
+    int rc = d->all_read ? STK_OK : desk_read(d, s->source, i, e);
+    d->reading.label = f->label;
+    if (rc == STK_OK)
+        rc = desk_label(d, s->source, i, &f->label, e);
     return rc;
 }
 
@@ -149,6 +159,8 @@ static void find(const struct scan *s, struct desk *d, int64_t i, struct result 
     };
     stk_finding *f = &r->finding;
     f->code = look(s, d, i, f, &e);
+    if (f->code == STK_OK && s->labels)
+        f->code = look_at_label(s, d, i, f, &e);
     r->machine = f->code != STK_OK && error_is_machine(&e);
     r->os_error = e.os_error;
     if (f->code != STK_OK) {
@@ -321,6 +333,8 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     for (int f = 0; f < source_n_fields(s->source); f++)
         if (source_field(s->source, f)->kind == FIELD_ENCODED)
             s->picture = f;
+        else if (source_is_label(source_field(s->source, f)) && source_field(s->source, f)->column >= 0)
+            s->labels = true;
     s->n = s->options.subset ? s->options.n_subset : source_count(s->source);
     rc = options_check_subset(&s->options, source_count(s->source), e);
     if (rc != STK_OK)

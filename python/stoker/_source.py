@@ -93,6 +93,7 @@ class Source:
         self.table = table_of(self._paths) if forms == {True} else None
         self._given = self.table.classes if classes is None and self.table is not None else classes
         self._one = self._opened = self._mix = None
+        self._read: Indices | None = None  # labels, once they were asked for
         self._indices = self.table.subset if self.table is not None else None
         return self
 
@@ -157,7 +158,7 @@ class Source:
     def _part(self, indices: Indices) -> Source:
         part = Source.__new__(Source)
         part._paths, part._given, part._opened = self._paths, self._given, self._handle
-        part._fields, part.table, part._one = self._fields, self.table, self._one
+        part._fields, part.table, part._one, part._read = self._fields, self.table, self._one, self._read
         part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
         return part
 
@@ -210,7 +211,19 @@ class Source:
         """
         if self.table is not None:
             return self.table.labels()[self._numbers()]
-        return np.frombuffer(self._handle.labels(), np.int64)[self._numbers()]
+        if self._read is None:
+            self._read = np.frombuffer(self._handle.labels(), np.int64)
+            if (self._read < 0).any():
+                self._read = self._labels_of_records()
+        return self._read[self._numbers()]
+
+    def _labels_of_records(self) -> Indices:
+        """Labels that only the samples themselves tell (TFRecord): all are read; -1 where there is none."""
+        try:
+            _, found = _stoker.scan({**self._options(), "fields": "label"}, False)
+        except UsageError:  # nothing is called so
+            return np.full(self._handle.count(), -1, np.int64)
+        return np.array([one[5] for one in found], np.int64)
 
     @property
     def paths(self) -> list[str]:

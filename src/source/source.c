@@ -367,6 +367,11 @@ bool source_packed(const struct source *s)
     return s->packed;
 }
 
+bool source_is_label(const struct field *f)
+{
+    return f->label || (f->kind == FIELD_TENSOR && f->what == STK_INT && strcmp(f->name, "label") == 0);
+}
+
 int64_t source_label(const struct source *s, int64_t i)
 {
     return s->ops->label(s, i);

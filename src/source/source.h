@@ -76,6 +76,7 @@ int source_n_fields(const struct source *s);
 const struct field *source_field(const struct source *s, int f);
 /* The same as the source has it that sample i is of: of several that were joined, each reads in its own way. */
 const struct field *source_field_at(const struct source *s, int64_t i, int f);
+bool source_is_label(const struct field *f); /* one that the source knows, or a column of its own (column >= 0) */
 bool source_reads_at(const struct source *s, int64_t i);
 /* All of them in the form of stk_options.fields; the length as snprintf. */
 size_t source_fields_text(const struct source *s, char *buf, size_t n);

@@ -117,6 +117,8 @@ ends 1 "npy of several sizes" "$stoker" pack photos sizes --to npy
 says err 'one array takes one size' "npy of several sizes"
 ends 0 "tfrecord" "$stoker" pack photos records --to tfrecord --shard-size 40K
 [ "$(ls records/shard-*.tfrecord | wc -l)" -gt 3 ] || fail "several files of records"
+ends 0 "ls of records" "$stoker" ls records --json
+json out "the samples of each class" 'd["n_classes"] == len(d["classes"]) and sum(c["samples"] for c in d["classes"]) == d["samples"]'
 
 # What is refused.
 ends 2 "a random op" "$stoker" pack photos x --ops 'RandomCrop(32)'

@@ -132,6 +132,17 @@ def test_other_records(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
+def test_labels_of_records(tmp_path):
+    """The samples alone tell them: they are read, so that a source can be divided and weighted by them."""
+    records = [Example(features=Features(feature={"label": ints(i % 3), "x": floats(i)})) for i in range(30)]
+    source = stoker.Source(write(tmp_path / "a.tfrecord", records), classes=["a", "b", "c"])
+    np.testing.assert_array_equal(source.labels, np.arange(30) % 3)
+    assert len(source.select(["b"])) == 10
+    assert [np.bincount(part.labels).tolist() for part in source.split(0.5, by="class")] == [[5, 5, 5]] * 2
+    both = source + stoker.Source(write(tmp_path / "b.tfrecord", records[:2]), classes=["a", "b", "c"])
+    np.testing.assert_array_equal(both.labels[-3:], [2, 0, 1])
+
+
 def test_damage_costs_one_sample(tmp_path):
     path = write(tmp_path / "d.tfrecord", (example(i) for i in range(EXAMPLES)))
     whole = path.read_bytes()
