@@ -139,7 +139,7 @@ class Form:
     def _named(self, w: Wanted, columns: list[str], bound: bool) -> tuple[str, str]:
         """The engine's name of a field, and what is made of it in Python."""
         if bound and not w.own:
-            return w.name, w.kind if w.kind == "str" else ""
+            return w.name, "str" if w.kind == "str" and self._is_class(w) else ""
         name, kind = w.column, w.kind
         if name not in columns and name not in self._computed and w.is_kind and w.name in columns:
             name, kind = w.name, w.column  # {"label": "float"}
@@ -148,6 +148,14 @@ class Form:
             raise usage(f"there is no field {name!r}; there are {', '.join(there)}{hint(name, there)}")
         self._check_cast(f"{name}:{kind}", name, kind)
         return name, kind
+
+    def _is_class(self, w: Wanted) -> bool:
+        """Whether what is wanted as a string is the number of a class; text is one already."""
+        dtype, shape, kind, beside = self._about[w.name]
+        if kind != "text" and (shape or beside or "int" not in dtype):
+            what = kind if kind in ("bytes", "json") else "numbers"
+            raise usage(f"'{w.column}:str': {w.column} is {what}, and cannot be str")
+        return bool(kind != "text")
 
     def _check_cast(self, text: str, name: str, kind: str) -> None:
         if kind not in CASTS:

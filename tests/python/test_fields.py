@@ -258,3 +258,12 @@ def test_a_label_that_is_damaged_is_shown(tmp_path):
 def test_words_for_fields_that_are_none(text, words):
     with pytest.raises(stoker.UsageError, match=words):
         stoker.Loader(np.zeros((2, 2), np.float32), fields=text)
+
+
+def test_what_can_be_a_string(shard):
+    batch = next(iter(opened(shard, fields=("cls:str", "txt:str"))))
+    assert batch[0][:4] == ["0", "1", "2", "0"]
+    assert batch[1][1] == "é x"
+    for name, what in (("image", "numbers"), ("fixed.npy", "numbers"), ("blob", "bytes"), ("json", "json")):
+        with pytest.raises(stoker.UsageError, match=f"{name} is {what}, and cannot be str"):
+            opened(shard, fields=(f"{name}:str",))
