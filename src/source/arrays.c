@@ -93,21 +93,15 @@ int arrays_check(const stk_array *a, int n, stk_error *e)
 
 /* ------------------------------------------------------------------ fields */
 
-/* What every batch has besides the source's own fields. */
-static bool reserved(const char *name)
-{
-    return strcmp(name, "index") == 0 || strcmp(name, "position") == 0 || strcmp(name, "valid") == 0;
-}
-
 static int name_field(struct source *s, struct field *f, const char *name, int i, stk_error *e)
 {
-    const int n =
-        name ? snprintf(f->name, sizeof f->name, "%s", name) : snprintf(f->name, sizeof f->name, "array%d", i);
-    if (n <= 0 || (size_t)n >= sizeof f->name)
+    const size_t n = name ? strlen(name) : 1;
+    if (n == 0 || n >= sizeof f->name)
         return error_set(e, STK_EUSAGE, "open", "the name of array %d must have 1 to %d bytes", i, FIELD_NAME - 1);
-    if (reserved(f->name))
-        return error_set(e, STK_EUSAGE, "open",
-                         "array %d is called %s; index, position and valid are fields of every batch", i, f->name);
+    if (name)
+        columns_name(f->name, name);
+    else
+        snprintf(f->name, sizeof f->name, "array%d", i);
     for (int k = 0; k < s->n_fields; k++)
         if (strcmp(s->fields[k].name, f->name) == 0)
             return error_set(e, STK_EUSAGE, "open", "two arrays are called %s", f->name);

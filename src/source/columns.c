@@ -150,6 +150,14 @@ static bool is_taken(const char *name)
     return false;
 }
 
+void columns_name(char to[FIELD_NAME], const char *column)
+{
+    if (is_taken(column))
+        snprintf(to, FIELD_NAME, "my_%.8s", column);
+    else
+        snprintf(to, FIELD_NAME, "%s", column);
+}
+
 static int resolve(const struct columns *c, const char *name, int *out, stk_error *e)
 {
     *out = find_column(c, name);
@@ -371,10 +379,7 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
         rc = add_usual(s, c, label, "label", e);
     for (int i = 0; i < c->n && rc == STK_OK; i++) {
         struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
-        if (is_taken(c->of[i].name))
-            snprintf(t.name, sizeof t.name, "my_%.8s", c->of[i].name);
-        else
-            memcpy(t.name, c->of[i].name, sizeof t.name);
+        columns_name(t.name, c->of[i].name);
         memcpy(t.column, c->of[i].name, sizeof t.column);
         if (i != picture && i != label && !c->of[i].refused && !c->of[i].implied)
             rc = add_field(s, c, &t, e);

@@ -47,6 +47,8 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
 void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n);
 void columns_done(struct columns *c);
 
+/* What a column is called as a field where nobody says: its own name, or "my_key" where every batch has a "key". */
+void columns_name(char to[FIELD_NAME], const char *column);
 /* Makes the fields of s: as `fields` says; NULL: all columns. Every field's `column` is the number of its column. */
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e);
 

@@ -128,7 +128,7 @@ def test_wrong_sources(tmp_path, make):
         (np.zeros(3, ">f4"), "byte order"),
         (np.array(["a", "b"]), "numbers and bool"),
         (np.zeros((2, 0)), "rows are empty"),
-        ({"index": np.zeros(3)}, "fields of every batch"),
+        ({"index": np.zeros(3), "my_index": np.zeros(3)}, "two arrays are called my_index"),
         ({"x" * 80: np.zeros(3)}, "1 to 63 bytes"),
         (lambda: 3, "the source is of type function"),
     ],

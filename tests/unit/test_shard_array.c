@@ -147,6 +147,24 @@ static void float_labels_are_tensors(void)
     source_close(s);
 }
 
+/* What is called like something that every batch has gets a name of its own, and can be asked for by either. */
+static void taken_names(void)
+{
+    float data[2] = {3, 4};
+    const stk_array a[] = {{.name = "index", .data = data, .ndim = 1, .shape = (int64_t[]){2}},
+                           {.name = "key", .data = data, .ndim = 1, .shape = (int64_t[]){2}}};
+    struct source *s = open_arrays(a, 2);
+    CHECK(s != NULL);
+    CHECK_STR(source_field(s, 0)->name, "my_index");
+    CHECK_STR(source_field(s, 1)->name, "my_key");
+    source_close(s);
+    const struct source_options o = {.arrays = a, .n_arrays = 2, .fields = "my_index, mine=key"};
+    CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+    CHECK_STR(source_field(s, 0)->name, "my_index");
+    CHECK_STR(source_field(s, 1)->name, "mine");
+    source_close(s);
+}
+
 static void fails(stk_array a, stk_array b, const char *words)
 {
     const stk_array both[] = {a, b};
@@ -171,11 +189,6 @@ static void what_is_refused(void)
     fails(good, bad, "a dimension 1 of -1");
     bad = (stk_array){.name = "b", .data = data, .ndim = 2, .shape = (int64_t[]){2, 0}};
     fails(good, bad, "rows are empty");
-    for (int i = 0; i < 3; i++) {
-        bad = good;
-        bad.name = (const char *[]){"index", "position", "valid"}[i];
-        fails(good, bad, "index, position and valid are fields of every batch");
-    }
     bad = (stk_array){.name = "b", .data = data, .ndim = 3, .shape = huge};
     fails(good, bad, "larger than memory");
     bad = (stk_array){.name = "b", .data = data, .ndim = 2, .shape = shape, .strides = far};
@@ -247,5 +260,5 @@ static void fingerprints(void)
 int main(int argc, char **argv)
 {
     TESTS(T(pictures_and_labels), T(grey_pictures), T(any_strides), T(label_types), T(float_labels_are_tensors),
-          T(what_is_refused), T(labels_within_classes), T(fingerprints))
+          T(taken_names), T(what_is_refused), T(labels_within_classes), T(fingerprints))
 }
