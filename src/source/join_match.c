@@ -133,9 +133,11 @@ int join_fields(struct source *s, const struct joined *j, stk_error *e)
     s->n_fields = j->parts[0]->n_fields;
     memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
     s->pictured = j->parts[0]->pictured;
+    s->gaps = j->parts[0]->gaps;
     int rc = STK_OK;
     for (int p = 1; p < j->n && rc == STK_OK; p++) {
         s->pictured |= j->parts[p]->pictured;
+        s->gaps |= j->parts[p]->gaps;
         if (j->parts[p]->n_fields != s->n_fields)
             rc = error_set(e, STK_EBUG, "open", "%s has other fields than were asked for", j->names[p]);
         for (int f = 0; f < s->n_fields && rc == STK_OK; f++)

@@ -382,6 +382,19 @@ static void find_pixels(struct columns *c)
         npy->kind = STK_IMAGE;
 }
 
+/* Whether samples lack the label, where nothing else is read of them that would tell. */
+static bool has_gaps(const struct source *s)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    const struct field *labelled = x->label ? label_field(s) : NULL;
+    bool gaps = false;
+    if (!labelled || labelled->has_fill || shards_of(s)->wanted != 0)
+        return false;
+    for (int64_t i = 0; i < s->count && !gaps; i++)
+        gaps = x->label[i] == LABEL_NONE;
+    return gaps;
+}
+
 static int make_fields(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct shards *d = s->state;
@@ -411,6 +424,7 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
         if (s->fields[f].kind == FIELD_ENCODED)
             d->picture = s->fields[f].column;
     }
+    s->gaps = rc == STK_OK && has_gaps(s);
     return rc;
 }
 

@@ -299,7 +299,7 @@ bool source_reads(const struct source *s)
     for (int f = 0; f < s->n_fields; f++)
         if (s->fields[f].column >= 0 && s->fields[f].what != STK_IMAGE)
             return true;
-    return false;
+    return s->gaps;
 }
 
 static const struct source *source_of(const struct source *s, int64_t i)

@@ -81,7 +81,7 @@ bool source_reads_at(const struct source *s, int64_t i);
 /* All of them in the form of stk_options.fields; the length as snprintf. */
 size_t source_fields_text(const struct source *s, char *buf, size_t n);
 bool source_pictured(const struct source *s); /* has a picture, also where `fields` leave it out */
-bool source_reads(const struct source *s);    /* some fields besides the picture come with source_read */
+bool source_reads(const struct source *s);    /* what there is besides the picture comes with source_read */
 
 /* Stretches of samples to be had one after the other, since they lie in files that are packed as a whole; NULL: the
  * order is all one. */

@@ -243,6 +243,23 @@ def test_refused(shard, fields, words):
         next(iter(opened(shard, fields=fields)))
 
 
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("fields", ["label", "label, txt"])
+def test_a_sample_without_a_label_is_bad(tmp_path, fields, joined):
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for i in range(6):
+            for part in ("txt",) if i == 2 else ("txt", "cls"):
+                member = tarfile.TarInfo(f"{i}.{part}")
+                member.size = 1
+                tar.addfile(member, io.BytesIO(b"%d" % i))
+    source = [str(tmp_path / "x.tar")] * 2 if joined else str(tmp_path / "x.tar")
+    with pytest.raises(stoker.DataError, match="there is no label, which other samples have"):
+        list(stoker.Loader(source, batch_size=2, output="numpy", fields=fields))
+    filled = stoker.Loader(source, batch_size=2, output="numpy", fields=fields.replace("label", "label:int ? 9"))
+    labels = [int(n) for batch in filled for n in batch.label]
+    assert labels == [0, 1, 9, 3, 4, 5] * (1 + joined)
+
+
 def test_a_label_that_is_damaged_is_shown(tmp_path):
     with tarfile.open(tmp_path / "d.tar", "w") as tar:
         for i, word in enumerate((b"1", b"a\x00", b"3")):

@@ -121,7 +121,7 @@ REFUSED = {
     "py3-objarr.npy": "objects",
     "py2-objarr.npz": "objects",
     "py3-objarr.npz": "objects",
-    "pneumoniamnist.npz": "samples",  # train, validation and test of different lengths: members are to be named
+    "pneumoniamnist.npz": "1 sample, but",  # train, validation and test of different lengths: members are to be named
 }
 
 
