@@ -5,13 +5,20 @@
 #include "stop.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <unistd.h>
+
+#include "out.h"
 
 static volatile sig_atomic_t asked;
+static atomic_bool looked; /* somebody asks: until then, as while a source is opened, there is nothing to end cleanly */
 
 /* A terminal and a wrapper may both send one, so a second changes nothing. */
 static void on_signal(int number)
 {
+    if (!atomic_load(&looked))
+        _exit(END_INTERRUPTED);
     if (asked < 3)
         asked++;
     if (asked == 3) {
@@ -30,13 +37,14 @@ void stop_watch(void)
 
 int stop_asked(void)
 {
+    atomic_store(&looked, 1);
     return asked > 0;
 }
 
 int stop_next(stk_loader *l, stk_batch **b, stk_error *e)
 {
     int rc = STK_STOPPED;
-    while (!asked && (rc = stk_next_wait(l, b, 200, e)) == STK_AGAIN)
+    while (!stop_asked() && (rc = stk_next_wait(l, b, 200, e)) == STK_AGAIN)
         rc = STK_STOPPED;
     return rc;
 }

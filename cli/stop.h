@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.h -- Ctrl-C: the first one asks to stop cleanly, the third ends at once.
+ * stop.h -- Ctrl-C: the first one asks to stop cleanly, the third ends at once; so does one that comes before anybody
+ * has looked for it.
  */
 #ifndef STOP_H
 #define STOP_H

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_parts.c -- the parts of the command that need no library: values, guesses, JSON, the typeface,
- * synthetic pictures.
+ * synthetic pictures, signals.
  */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "../../cli/args.h"
 #include "../../cli/json.h"
+#include "../../cli/stop.h"
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
 #include "../../sheet/font.h"
@@ -222,8 +227,30 @@ static void classes_differ(void)
     }
 }
 
+/* How a process ends that gets a signal, and perhaps has looked for one before. */
+static int signalled(int looks)
+{
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        stop_watch();
+        if (looks && stop_asked())
+            _exit(2);
+        raise(SIGTERM);
+        _exit(stop_asked() ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void signals(void)
+{
+    CHECK_EQ(signalled(0), 130); /* nobody looks: at once */
+    CHECK_EQ(signalled(1), 0);   /* told to who looks */
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(json_there_and_back), T(json_cut_short), T(words_fit),
-          T(words_on_a_sheet), T(pictures_stay), T(classes_differ))
+          T(words_on_a_sheet), T(pictures_stay), T(classes_differ), T(signals))
 }
