@@ -389,6 +389,32 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
     return rc;
 }
 
+static int expect(struct columns *c, const struct field_text *t, stk_error *e)
+{
+    int column;
+    if (!t->kind || !t->has_default || resolve(c, t->column, &column, NULL) == STK_OK)
+        return STK_OK;
+    struct column one = {.kind = t->kind, .dtype = t->dtype, .optional = true};
+    memcpy(one.name, t->column, sizeof one.name);
+    if (t->kind == STK_TENSOR) {
+        one.ndim = 1;
+        one.shape[0] = -1;
+    }
+    return columns_add(c, &one) ? error_nomem(e, "open", sizeof one) : STK_OK;
+}
+
+int columns_expect(struct columns *c, const char *fields, stk_error *e)
+{
+    int rc = STK_OK;
+    for (const char *at = c->open ? fields : NULL; rc == STK_OK && at && at[0];) {
+        struct field_text t;
+        rc = fields_text_next(fields, &at, &t, e);
+        if (rc == STK_OK)
+            rc = expect(c, &t, e);
+    }
+    return rc;
+}
+
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e)
 {
     s->n_fields = 0;

@@ -36,6 +36,7 @@ struct column {
 struct columns {
     struct column *of;
     int n, room;
+    bool open;   /* samples may have more columns than were seen */
     bool labels; /* the source knows labels without reading: the column that is the label, or none, stands for them */
 };
 
@@ -49,6 +50,8 @@ void columns_done(struct columns *c);
 
 /* What a column is called as a field where nobody says: its own name, or "my_key" where every batch has a "key". */
 void columns_name(char to[FIELD_NAME], const char *column);
+/* Adds columns that were not seen, where they are open and a field has a kind and a default for one. */
+int columns_expect(struct columns *c, const char *fields, stk_error *e);
 /* Makes the fields of s: as `fields` says; NULL: all columns. Every field's `column` is the number of its column. */
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e);
 

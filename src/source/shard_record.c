@@ -144,6 +144,7 @@ static int look(const struct source *s, struct columns *c, stk_error *e)
     const bool examples = l.n > 0 && l.examples > l.others;
     if (rc == STK_OK && (examples ? example_columns(&l, c) : columns_add(c, &data)))
         rc = error_nomem(e, "open", 0);
+    c->open = examples;
     example_look_done(&l);
     return rc;
 }

@@ -403,6 +403,8 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
     if (d->format->groups)
         find_pixels(&c);
     if (rc == STK_OK)
+        rc = columns_expect(&c, o->fields, e);
+    if (rc == STK_OK)
         rc = columns_bind(s, &c, o->fields, e);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
         if (s->fields[f].kind == FIELD_ENCODED && s->fields[f].column >= 0)

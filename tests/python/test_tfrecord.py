@@ -131,7 +131,25 @@ def test_other_records(tmp_path):
     assert [row["data"] for row in rows(path)] == [b"\xff first", b"", b"\xff\x00 third"]
 
 
-@pytest.mark.filterwarnings("ignore:.*left out")
+def test_features_that_few_examples_have(tmp_path):
+    """What no example has that is looked at is read all the same, as by TensorFlow; without a default it is refused."""
+    features = [{"x": ints(i), **({"rare": ints(7), "ids": ints(1, 2)} if i == 501 else {})} for i in range(1000)]
+    path = write(tmp_path / "a.tfrecord", [Example(features=Features(feature=f)) for f in features])
+    spec = {
+        "x": tf.io.FixedLenFeature((), tf.int64),
+        "rare": tf.io.FixedLenFeature((), tf.int64, default_value=-1),
+        "never": tf.io.FixedLenFeature((2,), tf.float32, default_value=[0.5, 0.5]),
+        "ids": tf.io.VarLenFeature(tf.int64),
+    }
+    got = stoker.Loader(path, features=spec, output="numpy").load_all()
+    want = tf.io.parse_example(list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()), spec)
+    for name in ("x", "rare", "never"):
+        np.testing.assert_array_equal(getattr(got, name), want[name].numpy())
+    assert [len(ids) for ids in got.ids.to_list()] == [2 if i == 501 else 0 for i in range(1000)]
+    with pytest.raises(stoker.UsageError, match="there is no column rear"):
+        stoker.Loader(path, fields="x, rear:int")
+
+
 def test_labels_of_records(tmp_path):
     """The samples alone tell them: they are read, so that a source can be divided and weighted by them."""
     records = [Example(features=Features(feature={"label": ints(i % 3), "x": floats(i)})) for i in range(30)]
@@ -143,6 +161,7 @@ def test_labels_of_records(tmp_path):
     np.testing.assert_array_equal(both.labels[-3:], [2, 0, 1])
 
 
+@pytest.mark.filterwarnings("ignore:.*left out")
 def test_damage_costs_one_sample(tmp_path):
     path = write(tmp_path / "d.tfrecord", (example(i) for i in range(EXAMPLES)))
     whole = path.read_bytes()
