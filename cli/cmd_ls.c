@@ -240,15 +240,17 @@ static void print_oddities(const struct listing *l)
     puts(between[0] ? "" : "nothing");
 }
 
-/* Files that are there and are no samples. */
+/* Files, or datasets, that are there and are no samples. */
 static void print_ignored(const stk_overview *o)
 {
+    const int datasets = strncmp(o->kind, "HDF5", 4) == 0;
     const struct {
         const char *words;
         int64_t n;
     } kinds[] = {
         {"hidden", o->ignored_hidden},
-        {"no pictures by name", o->ignored_other - o->beside},
+        {datasets ? "datasets of another length or of no type that is read" : "no pictures by name",
+         o->ignored_other - o->beside},
         {"pictures beside the class folders (files:SRC takes all)", o->beside},
         {"links in a circle", o->ignored_loops},
         {"unreadable", o->unreadable},

@@ -208,7 +208,7 @@ static void explain_order(stk_loader *l, struct buf *b)
     buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s an epoch\n",
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l), stk_length(l) == 1 ? "" : "es");
-    if (l->order.near.n > 0)
+    if (l->order.near.n > 0 && l->order.near.window < l->order.samples)
         buf_printf(
             b,
             "           %lld blocks, each read as a whole, in shuffled order; in that row each window of %lld samples "

@@ -402,6 +402,20 @@ static void find_keys(struct source *s)
     s->named = r->keys >= 0;
 }
 
+/* As many rows in all of them. */
+static int check_lengths(const struct source *s, const struct rows *r, stk_error *e)
+{
+    const struct column *first = &r->columns[0];
+    const bool archive = strcmp(s->kind, "npz archives") == 0;
+    for (int k = 1; k < r->n_columns; k++)
+        if (r->columns[k].n != first->n)
+            return error_set(e, STK_EUSAGE, "open", "%.60s has %lld row%s, but %.60s has %lld%s", r->columns[k].name,
+                             (long long)r->columns[k].n, r->columns[k].n == 1 ? "" : "s", first->name,
+                             (long long)first->n,
+                             archive ? "; name those that belong together: npz:x.npz?image=x_train&label=y_train" : "");
+    return STK_OK;
+}
+
 int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct rows *r = s->state;
@@ -416,7 +430,9 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
         r->made.ragged[k] = c->ragged;
         all[k] = (stk_array){.name = c->name, .dtype = c->dtype, .ndim = c->ndim + 1, .shape = shapes[k]};
     }
-    int rc = arrays_check(all, r->n_columns, e);
+    int rc = check_lengths(s, r, e);
+    if (rc == STK_OK)
+        rc = arrays_check(all, r->n_columns, e);
     if (rc == STK_OK)
         rc = arrays_fields(s, all, r->n_columns, o->fields, &r->made, e);
     if (rc != STK_OK)

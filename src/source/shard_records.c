@@ -456,8 +456,11 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
     if (rc != STK_OK)
         return rc;
     if (d->files.blocks.n > 0) {
-        snprintf(d->kind, sizeof d->kind, "%s, packed: shuffled in windows of %lld", f->kind,
-                 (long long)d->files.blocks.window);
+        const int64_t window = d->files.blocks.window;
+        if (window < s->count)
+            snprintf(d->kind, sizeof d->kind, "%s, packed: shuffled in windows of %lld", f->kind, (long long)window);
+        else
+            snprintf(d->kind, sizeof d->kind, "%s, packed", f->kind);
         s->kind = d->kind;
     }
     return make_fields(s, o, e);

@@ -42,6 +42,16 @@ json out "ls of arrays" 'd["bytes"] == 24 * 32 * 32 * 3 and d["file_bytes"]["min
 ends 2 "a dataset that is none" "$stoker" ls 'hdf5:arrays/data.h5?image=image'
 says err 'no dataset image \(is images meant\?\); the datasets are images, keys, labels' "which there are"
 
+# A shuffle by windows is told where a window is less than all; of HDF5, what is no field is a dataset.
+(cd photos && tar --sort=name -czf ../small.tar.gz .)
+ends 0 "ls of packed shards" "$stoker" ls small.tar.gz
+says out 'tar shards, packed$' "one window is a shuffle of all"
+if "${STOKER_PYTHON:-python3}" -c 'import h5py' 2>/dev/null; then
+  "${STOKER_PYTHON:-python3}" -c 'import h5py; h = h5py.File("odd.h5", "w"); h["x"] = [1.0] * 9; h["y"] = [2.0] * 9; h["z"] = [3.0]'
+  ends 0 "ls of datasets" "$stoker" ls odd.h5
+  says out 'passed over +datasets of another length.* 1$' "a dataset that is no field"
+fi
+
 # Bad ones are shown, names of any bytes are survived, and ls still ends with 0.
 first=$(ls photos | head -n 1)
 printf '<html>' >"photos/$first/page.jpg"

@@ -126,7 +126,7 @@ static void pictures_and_labels(void)
     CHECK(open_named("npy:%?label=y.npy", "x.npy", &classes) == NULL);
     CHECK(strstr(error.text, "outside of the 2 classes") != NULL);
     npy_file("y3.npy", "<i4", "False", "(1,)", y, 4);
-    refused("npy:%?label=y3.npy", "x.npy", "has 1 sample, but array 0 has 2");
+    refused("npy:%?label=y3.npy", "x.npy", "label has 1 row, but data has 2");
     refused("npy:%?label=none.npy", "x.npy", "none.npy");
 }
 
