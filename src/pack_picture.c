@@ -312,7 +312,9 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
         rc = plan_run(plan, j, &in, &d->arena, to, e);
     const struct image im = {
         .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    return rc == STK_OK ? add_image(p, STK_FORMAT_UNKNOWN, &im, out, e) : rc;
+    /* Where others of the source are encoded it is so, too: a pack has its pictures in one form. */
+    const bool alone = source_field(p->source, f)->kind == FIELD_PIXELS;
+    return rc == STK_OK ? add_image(p, alone ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
 }
 
 int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)

@@ -282,3 +282,12 @@ def test_a_mixture_of_kinds_resumes(kinds, ranks, threads):
             for k, p in enumerate(batch.position.tolist()):
                 assert p >= 20
                 assert seen[p] == (int(batch.index[k]), batch.image[k].tobytes())
+
+
+@pytest.mark.parametrize("to", ["tar", "hdf5", "tfrecord"])
+def test_pictures_of_every_kind_are_packed_as_one(kinds, tmp_path, to):
+    source = stoker.Source(kinds["folder"], kinds["px.npz"], fields="image")
+    stoker.pack(source, tmp_path / "out", to=to, fields="image")
+    packed = stoker.Loader(tmp_path / "out", "CenterCrop(8)", fields=["image"], output="numpy", batch_size=len(source))
+    whole = stoker.Loader(source, "CenterCrop(8)", fields=["image"], output="numpy", batch_size=len(source))
+    assert (next(iter(packed)).image == next(iter(whole)).image).all()
