@@ -169,13 +169,15 @@ static int each(void *user, const char *name, stk_kind kind, const stk_cell *c)
     return 0;
 }
 
-/* By number, where it is one, and else by key. */
+/* By number, where it is one that there is, and else by key; digits that begin with 0 are a key's (000017) first. */
 static int64_t find(const stk_source *s, const char *word)
 {
     int64_t i;
-    if (value_int64(word, 0, INT64_MAX, &i) == 0)
+    const int number = value_int64(word, 0, stk_source_count(s) - 1, &i) == 0;
+    if (number && (word[0] != '0' || !word[1]))
         return i;
-    return stk_source_find(s, word);
+    const int64_t keyed = stk_source_find(s, word);
+    return keyed < 0 && number ? i : keyed;
 }
 
 static int print(struct printing *p, stk_source *s, int64_t sample)

@@ -83,6 +83,12 @@ ends 0 "cat --json" "$stoker" cat kept 3 --json
 json out "cat --json" '[f["name"] for f in d["fields"]] == ["image", "label"]'
 ends 2 "no such sample" "$stoker" cat kept 9999
 ends 2 "no such key" "$stoker" cat kept nothing
+mkdir digits && for k in 2 10 0001 0000; do echo "$k" >"digits/$k.txt"; done
+tar -cf digits.tar -C digits 2.txt 10.txt 0001.txt 0000.txt
+for pair in 2=0001 10=10 0001=0001 0000=0000 0=2 03=0000; do
+  ends 0 "cat of ${pair%=*}" "$stoker" cat digits.tar "${pair%=*}" --field txt
+  [ "$(cat out)" = "${pair#*=}" ] || fail "a number that there is, or a key of digits: $pair gives $(cat out)"
+done
 ends 2 "no such field" "$stoker" cat kept 0 --field depth
 says err 'there is no field depth' "no such field"
 
