@@ -184,9 +184,6 @@ static int tell_fields(struct packer *p, stk_error *e)
         if (fields_text_add(&p->fields, &f, written_name(p, i)))
             return error_nomem(e, "pack", p->fields.len);
     }
-    static const struct field filename = {.name = "image/filename", .what = STK_TEXT};
-    if (p->how.to == STK_TO_TFRECORD && packer_has_keys(p) && fields_text_add(&p->fields, &filename, filename.name))
-        return error_nomem(e, "pack", p->fields.len);
     return buf_add(&p->fields, "", 1) ? error_nomem(e, "pack", p->fields.len) : STK_OK;
 }
 

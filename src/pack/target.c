@@ -216,7 +216,8 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
 
 void target_sweep(struct target *t)
 {
-    DIR *d = fdopendir(openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (const struct dirent *entry; d && (entry = readdir(d));) {
         const char *name = entry->d_name, *end = strrchr(name, '.');
         if (strncmp(name, ".stoker-", 8) == 0 && strcmp(end, ".tmp") == 0)
@@ -224,6 +225,8 @@ void target_sweep(struct target *t)
     }
     if (d)
         closedir(d);
+    else if (fd >= 0)
+        close(fd);
 }
 
 static int open_folder(struct target *t, stk_error *e)

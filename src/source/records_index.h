@@ -11,8 +11,6 @@
 
 #define RECORDS_MAGIC UINT64_C(0x3530726b74736472) /* in this machine's byte order; the digits are the version */
 
-#define LABEL_NONE INT64_MIN
-
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS = 8 };
 
 struct records_head {

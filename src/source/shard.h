@@ -102,6 +102,11 @@ void shard_fields(struct source *s, bool labels);
 size_t shard_path(const struct source *s, int64_t i, char *buf, size_t n);
 /* Names as they were given. */
 const char *shard_class(const struct source *s, int i);
+/* The field that is the source's label; NULL: it is not asked for. */
+const struct field *shard_label_field(const struct source *s);
+/* A label as it is kept: what stands for LABEL_NONE, a sample that has none, is the field's, or -1. */
+#define LABEL_NONE INT64_MIN
+int64_t shard_label(const struct source *s, int64_t kept);
 /* Nothing was found beside the samples. */
 const struct source_tally *shard_tally(const struct source *s);
 

@@ -75,7 +75,7 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 static int64_t label(const struct source *s, int64_t i)
 {
     const struct state *d = s->state;
-    return d->labels ? d->labels[i] : -1;
+    return d->labels ? shard_label(s, d->labels[i]) : -1;
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -200,6 +200,28 @@ static int read_cell(const struct source *s, struct reading *r, int64_t i, int f
     return STK_OK;
 }
 
+static const char NONE[] = "there is none, which other samples have";
+
+static bool is_unlabelled(const struct source *s, int64_t i)
+{
+    const struct state *d = s->state;
+    const struct field *f = d->labels && d->labels[i] == LABEL_NONE ? shard_label_field(s) : NULL;
+    return f && !f->has_fill;
+}
+
+/* A label that could not be read when the source was opened: why. */
+static int no_label(const struct source *s, int64_t i, stk_error *e)
+{
+    const struct state *d = s->state;
+    const struct hdf5_ask ask = {s->max_bytes, d->set.work};
+    struct buf b = {0};
+    const uint8_t *p;
+    size_t n;
+    const char *why = hdf5_set_value(&d->set, i, d->label, &ask, &b, &p, &n);
+    buf_done(&b);
+    return fails(&d->set, d->label, why ? why : NONE, e);
+}
+
 /* The picture comes last: until then its memory serves the others. */
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
@@ -210,6 +232,8 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
     r->n_bytes = 0;
     r->label = label(s, i);
     r->made.len = 0;
+    if (is_unlabelled(s, i))
+        return no_label(s, i, e);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++) {
         at[f] = SIZE_MAX;
         if (s->fields[f].kind == FIELD_ENCODED)
@@ -313,42 +337,59 @@ static const struct source_ops ops = {
 
 /* ------------------------------------------------------------------ opening */
 
-/* Labels of a file that lie in one place are read at once. */
-static const char *labels_of_file(struct state *d, const struct hdf5_file *f, uint8_t *stored)
+/* Labels of a file that lie in one place are read at once; false: they do not, or cannot be. */
+static bool read_at_once(const struct state *d, const struct hdf5_file *f, uint8_t *stored)
 {
-    const struct hdf5_view *v = &f->view;
-    const char *why = NULL;
     int64_t row;
     const struct hdf5_array *first = hdf5_set_array(&d->set, f->first, d->label, &row);
-    if (!d->set.groups && first->place == HDF5_IN_ONE && !first->foreign) {
-        struct hdf5_array all = *first;
-        all.row_bytes = (size_t)f->count * all.item;
-        return hdf5_row(d->set.rows, v, &all, 0, 0, stored);
+    if (d->set.groups || !first || first->place != HDF5_IN_ONE || first->foreign)
+        return false;
+    struct hdf5_array all = *first;
+    all.row_bytes = (size_t)f->count * all.item;
+    return hdf5_row(d->set.rows, &f->view, &all, 0, 0, stored) == NULL;
+}
+
+/* One by one: a sample whose label cannot be read has none, and is bad when its turn comes. *why is of the last. */
+static void numbers_of_file(struct state *d, const struct hdf5_file *f, const char **why)
+{
+    const stk_dtype type = d->set.columns.of[d->label].dtype;
+    uint8_t *stored = malloc((size_t)f->count * dtype_bytes(type)), one[8];
+    const bool all = stored && read_at_once(d, f, stored);
+    for (int64_t i = 0; i < f->count; i++) {
+        int64_t row;
+        const uint8_t *p = all ? stored + (size_t)i * dtype_bytes(type) : one;
+        const struct hdf5_array *a = all ? NULL : hdf5_set_array(&d->set, f->first + i, d->label, &row);
+        const char *bad = all ? NULL : !a ? NONE : hdf5_row(d->set.rows, &f->view, a, row, d->set.work, one);
+        d->labels[f->first + i] = bad ? LABEL_NONE : dtype_integer(type, p);
+        *why = bad ? bad : *why;
     }
-    for (int64_t i = 0; i < f->count && !why; i++) {
-        const struct hdf5_array *a = hdf5_set_array(&d->set, f->first + i, d->label, &row);
-        why = a ? hdf5_row(d->set.rows, v, a, row, d->set.work, stored + (size_t)i * a->item) : "a sample has none";
-    }
-    return why;
+    free(stored);
+}
+
+static bool is_labelled(const struct source *s)
+{
+    const struct state *d = s->state;
+    for (int64_t i = 0; i < s->count; i++)
+        if (d->labels[i] != LABEL_NONE)
+            return true;
+    return s->count == 0;
+}
+
+/* Where memory was short, or none can be read, that is no matter of single samples. */
+static int judge(const struct source *s, const char *why, stk_error *e)
+{
+    const struct state *d = s->state;
+    return why && (why == HDF5_NO_MEMORY || !is_labelled(s)) ? fails(&d->set, d->label, why, e) : STK_OK;
 }
 
 static int read_numbers(struct source *s, stk_error *e)
 {
     struct state *d = s->state;
-    const struct hdf5_set *t = &d->set;
-    const stk_dtype type = t->columns.of[d->label].dtype;
-    const size_t item = dtype_bytes(type);
-    uint8_t *stored = malloc((size_t)s->count * item);
-    int rc = stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * item);
-    for (int k = 0; k < t->n_files && rc == STK_OK; k++) {
-        const struct hdf5_file *f = &t->files[k];
-        const char *why = f->count > 0 ? labels_of_file(d, f, stored + (size_t)f->first * item) : NULL;
-        rc = why ? fails(t, d->label, why, e) : STK_OK;
-    }
-    for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
-        d->labels[i] = dtype_integer(type, stored + (size_t)i * item);
-    free(stored);
-    return rc == STK_OK ? arrays_check_labels(s, type, e) : rc;
+    const char *why = NULL;
+    for (int k = 0; k < d->set.n_files && why != HDF5_NO_MEMORY; k++)
+        numbers_of_file(d, &d->set.files[k], &why);
+    const int rc = judge(s, why, e);
+    return rc == STK_OK ? arrays_check_labels(s, d->set.columns.of[d->label].dtype, e) : rc;
 }
 
 /* The text of every sample's label; d->labels counts them for the time being. */
@@ -357,21 +398,23 @@ static int read_texts(struct source *s, struct labels *all, stk_error *e)
     const struct state *d = s->state;
     const struct hdf5_ask ask = {s->max_bytes, d->set.work};
     struct buf b = {0};
+    const char *why = NULL;
     int rc = STK_OK;
-    for (int64_t i = 0; i < s->count && rc == STK_OK; i++) {
-        const uint8_t *p;
+    for (int64_t i = 0; i < s->count && rc == STK_OK && why != HDF5_NO_MEMORY; i++) {
+        const uint8_t *p = NULL;
         size_t n;
         uint32_t number;
-        const char *why = hdf5_set_value(&d->set, i, d->label, &ask, &b, &p, &n);
-        if (why || !p)
-            rc = fails(&d->set, d->label, why ? why : "a sample has none", e);
+        const char *bad = hdf5_set_value(&d->set, i, d->label, &ask, &b, &p, &n);
+        d->labels[i] = LABEL_NONE;
+        if (bad || !p)
+            why = bad ? bad : NONE;
         else if (names_add(&all->names, p, n, &number) < 0)
             rc = error_nomem(e, "open", n);
         else
             d->labels[i] = number;
     }
     buf_done(&b);
-    return rc;
+    return rc == STK_OK ? judge(s, why, e) : rc;
 }
 
 /* Text becomes numbers of classes. */
@@ -384,7 +427,7 @@ static int read_names(struct source *s, stk_error *e)
     if (rc == STK_OK)
         rc = labels_settle(&all, &s->classes, e);
     for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
-        d->labels[i] = all.value[d->labels[i]];
+        d->labels[i] = d->labels[i] == LABEL_NONE ? LABEL_NONE : all.value[d->labels[i]];
     for (uint32_t k = 0; all.rank && k < all.names.n && rc == STK_OK; k++)
         if (names_add(&s->classes, names_at(&all.names, all.rank[k]), names_length(&all.names, all.rank[k]), &ignored) <
             0)
@@ -425,6 +468,8 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
         if (c >= 0 && is_copied(&s->fields[f], &d->set.columns.of[c]))
             s->fields[f].column = -1;
     }
+    for (int64_t i = 0; i < s->count && rc == STK_OK && !s->gaps; i++)
+        s->gaps = is_unlabelled(s, i);
     return rc;
 }
 

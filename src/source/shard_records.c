@@ -61,24 +61,10 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     return length > 0 ? (size_t)length : 0;
 }
 
-static const struct field *label_field(const struct source *s)
-{
-    for (int f = 0; f < s->n_fields; f++)
-        if (s->fields[f].label)
-            return &s->fields[f];
-    return NULL;
-}
-
 static int64_t label(const struct source *s, int64_t i)
 {
     const struct records_index *x = &shards_of(s)->index;
-    if (!x->label || x->label[i] != LABEL_NONE)
-        return x->label ? x->label[i] : -1;
-    int64_t value = -1;
-    const struct field *f = label_field(s);
-    if (f && f->has_fill)
-        memcpy(&value, f->fill, sizeof value);
-    return value;
+    return x->label ? shard_label(s, x->label[i]) : -1;
 }
 
 static const char *class_name(const struct source *s, int i)
@@ -166,7 +152,7 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
         rc = d->format->parse(s, r, &rec, e);
     else
         parse_parts(s, r, &rec);
-    const struct field *labelled = d->index.label && d->index.label[i] == LABEL_NONE ? label_field(s) : NULL;
+    const struct field *labelled = d->index.label && d->index.label[i] == LABEL_NONE ? shard_label_field(s) : NULL;
     if (rc == STK_OK && labelled && !labelled->has_fill)
         rc = no_label(s, r, i, e);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
@@ -386,7 +372,7 @@ static void find_pixels(struct columns *c)
 static bool has_gaps(const struct source *s)
 {
     const struct records_index *x = &shards_of(s)->index;
-    const struct field *labelled = x->label ? label_field(s) : NULL;
+    const struct field *labelled = x->label ? shard_label_field(s) : NULL;
     bool gaps = false;
     if (!labelled || labelled->has_fill || shards_of(s)->wanted != 0)
         return false;

@@ -222,6 +222,23 @@ size_t shard_path(const struct source *s, int64_t i, char *buf, size_t n)
     return length > 0 ? (size_t)length : 0;
 }
 
+const struct field *shard_label_field(const struct source *s)
+{
+    for (int f = 0; f < s->n_fields; f++)
+        if (s->fields[f].label)
+            return &s->fields[f];
+    return NULL;
+}
+
+int64_t shard_label(const struct source *s, int64_t kept)
+{
+    const struct field *f = kept == LABEL_NONE ? shard_label_field(s) : NULL;
+    int64_t value = kept == LABEL_NONE ? -1 : kept;
+    if (f && f->has_fill)
+        memcpy(&value, f->fill, sizeof value);
+    return value;
+}
+
 const char *shard_class(const struct source *s, int i)
 {
     return names_at(&s->classes, (uint32_t)i);

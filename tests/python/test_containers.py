@@ -177,6 +177,16 @@ def write_pack(folder: Path, out: Path) -> str:
     return f"{out}/pack/*.tar"
 
 
+def write_pack_of_records(folder: Path, out: Path) -> str:
+    command("pack", folder, out / "pack", "--to", "tfrecord", "--shard-size", "20K")
+    return f"{out}/pack"
+
+
+def write_pack_of_hdf5(folder: Path, out: Path) -> str:
+    command("pack", folder, out / "pack", "--to", "hdf5")
+    return f"{out}/pack"
+
+
 def write_parquet(folder: Path, out: Path) -> str:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
@@ -203,6 +213,8 @@ CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
     "padded hdf5": write_padded_hdf5,
     "groups of hdf5": write_groups_of_hdf5,
     "pack": write_pack,
+    "pack of records": write_pack_of_records,
+    "pack of hdf5": write_pack_of_hdf5,
     "parquet": write_parquet,
 }
 

@@ -286,6 +286,24 @@ def test_damage_is_a_bad_sample(tmp_path: Path) -> None:
     assert reasons == {"x: its checksum (fletcher32) is wrong"}
 
 
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("words", [False, True])
+def test_a_label_that_cannot_be_read_costs_one_sample(tmp_path: Path, words: bool) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as h:
+        for i in range(6):
+            h[f"{i}/x"] = np.full(3, i)
+            if i != 2:
+                h[f"{i}/label"] = f"class {i % 2}" if words else i % 2
+    for fields in ("label", "x, label"):
+        loader = stoker.Loader(path, fields=fields, on_error="skip", max_bad=1, output="numpy")
+        assert np.concatenate([batch.label for batch in loader]).tolist() == [0, 1, 1, 0, 1]
+        [bad] = loader.bad_samples()
+        assert bad.sample == 2 and "label: there is none" in bad.reason
+    [batch] = stoker.Loader(path, fields="label:int ? 7", batch_size=6, output="numpy")
+    assert batch.label.tolist() == [0, 1, 7, 1, 0, 1]
+
+
 def test_unknown_filters_are_named(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as h:
         made_by = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
