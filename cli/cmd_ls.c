@@ -51,7 +51,7 @@ struct listing {
 static void begin(void *user, const stk_overview *o, const char *const *class_names)
 {
     struct listing *l = user;
-    l->o = *o;
+    l->o = *o; /* but for its words, which live as long as this call */
     snprintf(l->kind, sizeof l->kind, "%s", o->kind);
     snprintf(l->fields, sizeof l->fields, "%s", o->fields ? o->fields : "");
     snprintf(l->columns, sizeof l->columns, "%s", o->columns ? o->columns : "");
@@ -241,9 +241,10 @@ static void print_oddities(const struct listing *l)
 }
 
 /* Files, or datasets, that are there and are no samples. */
-static void print_ignored(const stk_overview *o)
+static void print_ignored(const struct listing *l)
 {
-    const int datasets = strncmp(o->kind, "HDF5", 4) == 0;
+    const stk_overview *o = &l->o;
+    const int datasets = strncmp(l->kind, "HDF5", 4) == 0;
     const struct {
         const char *words;
         int64_t n;
@@ -335,7 +336,7 @@ static void print_text(struct listing *l)
     print_head(l);
     print_formats(l);
     print_oddities(l);
-    print_ignored(&l->o);
+    print_ignored(l);
     if (l->n_bytes)
         print_sizes(l);
     print_classes(l);

@@ -238,8 +238,8 @@ bool note_get_int(struct note_value v, int64_t *out)
 {
     const bool minus = at(v, '-');
     uint64_t sum = 0;
-    const char *p = v.p + minus;
-    if (!v.p || p == v.end || *p < '0' || *p > '9')
+    const char *p = minus ? v.p + 1 : v.p;
+    if (!p || p == v.end || *p < '0' || *p > '9')
         return false;
     for (; p < v.end && *p >= '0' && *p <= '9'; p++) {
         if (sum > (uint64_t)INT64_MAX / 10 - 1)

@@ -116,8 +116,10 @@ static const char *take_record(void *user, const uint8_t *p, int bytes)
         why = HDF5_NO_MEMORY;
     if (!why && !hdf5_view_read(h->l->v, at, h->object.data, (size_t)n))
         why = HDF5_CUT;
+    if (why)
+        return why;
     struct hdf5_message m = {.p = h->object.data, .end = h->object.data + n, .at = at};
-    return why ? why : hdf5_link_parse(h->l, &m);
+    return hdf5_link_parse(h->l, &m);
 }
 
 const char *hdf5_dense_read(struct hdf5_links *l, int64_t heap, int64_t index)

@@ -24,7 +24,8 @@ bool hdf5_view_read(const struct hdf5_view *v, int64_t at, void *to, size_t n)
         return false;
     if (v->fd >= 0)
         return io_pread(v->fd, to, n, v->base + at) == (ssize_t)n;
-    memcpy(to, v->memory + v->base + at, n);
+    if (n > 0)
+        memcpy(to, v->memory + v->base + at, n);
     return true;
 }
 

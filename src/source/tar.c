@@ -343,10 +343,9 @@ static enum tar_found step(struct tar *t, const uint8_t *block, struct tar_membe
 
 enum tar_found tar_next(struct tar *t, struct tar_member *m)
 {
-    *m = (struct tar_member){0};
+    *m = (struct tar_member){.header = t->last};
     if (t->at == 0)
         forget(&t->all);
-    m->header = t->last;
     if (was_cut(t))
         return TAR_CUT;
     forget(&t->next);
@@ -354,7 +353,7 @@ enum tar_found tar_next(struct tar *t, struct tar_member *m)
     for (;;) {
         size_t got;
         const uint8_t *block = t->peek(t->user, t->at, TAR_BLOCK, &got);
-        m->header = t->first >= 0 ? t->first : t->at;
+        *m = (struct tar_member){.header = t->first >= 0 ? t->first : t->at}; /* nothing of what was passed over */
         if (got == TAR_BLOCK && is_zero(block))
             got = 0;
         if (got == 0)
