@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 [ $# = 0 ] || shift
 build=build-fuzz
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 clang=$(tools/find_clang.sh) || { echo "no clang with libFuzzer here: tools/setup.sh fuzz gets one" >&2; exit 1; }
 
 [ -f $build/build.ninja ] ||

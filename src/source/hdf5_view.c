@@ -37,12 +37,15 @@ int64_t hdf5_number(const uint8_t *p, int bytes)
     return x > INT64_MAX ? -1 : (int64_t)x;
 }
 
+static const int64_t ADDRESS_MOST = INT64_MAX / 4; /* behind every file, and one can count on from there */
+
 int64_t hdf5_address(const struct hdf5_view *v, const uint8_t *p)
 {
     bool none = true;
     for (int i = 0; i < v->offset_bytes; i++)
         none = none && p[i] == 0xff;
-    return none ? -1 : hdf5_number(p, v->offset_bytes);
+    const int64_t at = none ? -1 : hdf5_number(p, v->offset_bytes);
+    return at < ADDRESS_MOST ? at : ADDRESS_MOST;
 }
 
 /* ------------------------------------------------------------------ the first block */
