@@ -73,7 +73,7 @@ packages=$(missing)
 if [ -n "$packages" ]; then
   # shellcheck disable=SC2086 # a list of words
   if ! apt_install $packages; then
-    # A library may be missing; what compiles may not.
+    # Without these tools nothing works. A missing codec is reported by meson setup.
     for tool in cc pkg-config meson ninja python3; do has $tool || exit 1; done
     say "going on without $(echo $packages)" >&2
   fi

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel in an environment of its own: NumPy, and neither a compiler nor a framework."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -83,3 +84,33 @@ def test_it_needs_nothing_but_the_c_library(wheel, tmp_path):
 
 def test_it_is_for_all_newer_pythons(wheel):
     assert "-cp311-abi3-" in wheel.name
+
+
+# ---------------------------------------------------------------- a system without the codecs' headers
+
+
+def setup(tmp_path, *options):
+    """Configures the wheel's build where pkg-config finds no library at all."""
+    meson = shutil.which("meson", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if not meson:
+        pytest.skip("there is no meson")
+    (tmp_path / "empty").mkdir()
+    env = {**os.environ, "PKG_CONFIG_LIBDIR": str(tmp_path / "empty"), "PKG_CONFIG_PATH": ""}
+    command = [meson, "setup", tmp_path / "build", Path(__file__).parents[2], "-Dwheel=true", "-Dtests=false", *options]
+    return subprocess.run(command, capture_output=True, text=True, env=env)
+
+
+def test_a_build_without_codecs_fails_and_names_their_packages(tmp_path):
+    done = setup(tmp_path)
+    assert done.returncode != 0, done.stdout
+    assert "libjpeg, libpng, libwebp, libwebpdemux" in done.stdout
+    assert re.search("Debian.* apt install .*libjpeg-dev libpng-dev libwebp-dev", done.stdout)
+    assert re.search("Fedora.* dnf install .*libjpeg-turbo-devel libpng-devel libwebp-devel", done.stdout)
+    assert re.search("Homebrew.* brew install .*jpeg-turbo libpng webp", done.stdout)
+    assert "-Dcodecs=optional" in done.stdout
+
+
+def test_a_build_may_do_without_codecs_on_request(tmp_path):
+    done = setup(tmp_path, "-Dcodecs=optional")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search("libjpeg *: NO", done.stdout) and re.search("liburing *: NO", done.stdout)
