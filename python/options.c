@@ -140,12 +140,22 @@ static int take_mix(struct options *to, PyObject *pair)
     return to->o.mix_counts ? 0 : -1;
 }
 
+/* Shape, then strides. The engine counts strides in elements: others are refused. */
 static int64_t *shape_of(const Py_buffer *view)
 {
     int64_t *shape = calloc(2 * (size_t)view->ndim + 2, sizeof *shape);
-    for (int d = 0; shape && d < view->ndim; d++) {
+    if (!shape)
+        return NULL;
+    for (int d = 0; d < view->ndim; d++) {
+        if (view->itemsize < 1 || view->strides[d] % view->itemsize != 0) {
+            PyErr_Format(PyExc_ValueError,
+                         "a stride of %zd bytes is no multiple of the item's %zd; copy the array first",
+                         view->strides[d], view->itemsize);
+            free(shape);
+            return NULL;
+        }
         shape[d] = view->shape[d];
-        shape[view->ndim + d] = view->itemsize ? view->strides[d] / view->itemsize : 0;
+        shape[view->ndim + d] = view->strides[d] / view->itemsize;
     }
     return shape;
 }

@@ -104,7 +104,7 @@ class Form:
         self,
         handle: _stoker.Loader,
         wanted: list[Wanted] | None,
-        order: Sequence[str],
+        order: Sequence[int],
         as_dict: bool,
         output: str,
         layout: str,
@@ -112,14 +112,14 @@ class Form:
         collate: Callable[[list[Any]], Any] | None,
         batch_fn: Callable[[Any], Any] | None,
     ) -> None:
-        """order: of the fields, where the source has one that is not the engine's."""
+        """order: where each field of the engine comes, if the source has an order of its own."""
         self._about = {
             name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()
         }
         columns = list(self._about)
         own = columns[: -len(OWN)]
         if wanted is None:
-            wanted = [Wanted(name, name) for name in (sorted(own, key=order.index) if order else own)]
+            wanted = [Wanted(name, name) for _, name in sorted(zip(order or range(len(own)), own, strict=True))]
         bound = bool(own) and [w.name for w in wanted if not w.own] == own  # the engine has them as they were asked for
         self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
         self.names = tuple(w.name for w in wanted)

@@ -31,7 +31,7 @@ class Given:
 
     options: dict[str, Any]
     fill: Fill | None = None
-    order: list[str] = field(default_factory=list)  # of the fields of arrays, as they were given
+    order: list[int] = field(default_factory=list)  # which array each field of the engine is, in the engine's order
     foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
     table: Table | None = None  # of Arrow's; the engine's form of it depends on the fields
 
@@ -117,27 +117,62 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype") and getattr(value, "ndim", 0) > 0
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _what(value: Any) -> str:
+    return "a single number" if getattr(value, "ndim", None) == 0 else f"a {type(value).__name__}"
+
+
+def _as_numpy(name: str, value: Any) -> np.ndarray[Any, Any]:
+    if np.ma.is_masked(value):
+        raise usage(f"the array {name} has masked values; fill them first: filled(value)")
+    try:
+        array = np.asarray(value) if hasattr(value, "__array__") or _is_list(value) else np.from_dlpack(value)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise usage(f"the array {name} cannot be read: {error}") from error
+    if array.ndim == 0:
+        raise usage(f"{name} is {_what(value)}; an array with one row for each sample is needed")
+    return array
+
+
 def _array(name: str, value: Any) -> tuple[str, int, Any]:
     kind = ""
     if hasattr(value, "detach"):
         if value.device.type != "cpu":
-            raise usage(f"the tensor {name} is on {value.device}; tensors must be in host memory")
+            raise usage(f"the tensor {name} is on {value.device}; move it to host memory: {name}.cpu()")
         value = value.detach()
         if str(value.dtype) == "torch.bfloat16":
             kind, value = "bfloat16", value.view(framework("torch").uint16)
-    array = np.asarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
+    array = _as_numpy(name, value)
     kind = kind or array.dtype.name
     if kind not in NUMBERS:
         raise usage(f"the array {name} is of type {array.dtype}; numbers and bool are possible")
     if not array.dtype.isnative:
-        raise usage(f"the array {name} is in another byte order than the machine's; astype({kind!r}) mends that")
+        raise usage(f"the array {name} is not in the byte order of this machine; convert it: astype({kind!r})")
+    if any(stride % array.itemsize for stride in array.strides):  # the engine counts strides in elements
+        array = np.ascontiguousarray(array)
     return name, NUMBERS[kind], array
 
 
-def _is_pixels(name: str, array: np.ndarray[Any, Any]) -> bool:
-    if array.dtype != np.uint8 or name not in ("image", "x"):
-        return False
-    return (array.ndim == 4 and array.shape[3] in (1, 3)) or (array.ndim == 3 and name == "image")
+def _engine_order(listed: Sequence[tuple[str, int, Any]]) -> list[int]:
+    """The picture, the label, then the others: find_pixels() and find_label() of the engine, in arrays.c."""
+
+    def is_pixels(i: int) -> bool:
+        name, kind, array = listed[i]
+        last = array.ndim == 4 and array.shape[3] in (1, 3)
+        return kind == NUMBERS["uint8"] and (last or (array.ndim == 3 and name in ("image", "images")))
+
+    def is_label(i: int) -> bool:
+        name, kind, array = listed[i]
+        whole = NUMBERS["uint8"] <= kind <= NUMBERS["bool"] and kind != NUMBERS["float64"]
+        return array.ndim == 1 and whole and name in ("label", "labels", "y")
+
+    numbers = range(len(listed))
+    named = [i for i in numbers if is_pixels(i) and listed[i][0] in ("image", "images", "x")]
+    first = (named or [i for i in numbers[:1] if is_pixels(i)])[:1] + [i for i in numbers if is_label(i)][:1]
+    return first + [i for i in numbers if i not in first]
 
 
 def _from_arrays(arrays: Mapping[str, Any]) -> Given:
@@ -145,14 +180,7 @@ def _from_arrays(arrays: Mapping[str, Any]) -> Given:
     lengths = {name: len(a) for name, _, a in listed}
     if len(set(lengths.values())) > 1:
         raise usage("arrays of different lengths: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
-    given = Given({"arrays": listed})
-    for name, _, array in listed:
-        if "image" not in given.order and _is_pixels(name, array):
-            name = "image"
-        elif "label" not in given.order and array.ndim == 1 and array.dtype.kind in "iub" and name in ("label", "y"):
-            name = "label"
-        given.order.append(name)
-    return given
+    return Given({"arrays": listed}, order=_engine_order(listed))
 
 
 def _from_tensors(source: Any, transform: Transform) -> Given | None:
@@ -172,8 +200,6 @@ def _from_tensors(source: Any, transform: Transform) -> Given | None:
 
 def _from_sequence(source: Sequence[Any]) -> Given | None:
     if isinstance(source, tuple) and any(_is_array(a) for a in source):
-        source = tuple(np.asarray(a) if isinstance(a, (list, tuple)) else a for a in source)
-    if isinstance(source, tuple) and source and all(_is_array(a) for a in source):
         names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
         return _from_arrays(dict(zip(names, source, strict=False)))
     if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) == "table" for p in source):
@@ -232,7 +258,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     if _is_array(source):
         return _from_arrays({"x": source})
     if isinstance(source, Mapping) and source:
-        others = [f"{k!r} is a {type(v).__name__}" for k, v in source.items() if not _is_array(v)]
+        others = [f"{k!r} is {_what(v)}" for k, v in source.items() if not _is_array(v)]
         if others:
             raise usage(f"a dict of arrays is a source, but {others[0]}")
         return _from_arrays(source)
@@ -240,7 +266,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
         raise usage(
             f"the source is {'the class ' + source.__name__ if isinstance(source, type) else 'a single number'}"
         )
-    if isinstance(source, (tuple, list)) and (given := _from_sequence(source)):
+    if _is_list(source) and (given := _from_sequence(source)):
         return given
     if (given := _from_tensors(source, transform) or _from_set(source, transform)) is not None:
         return given
