@@ -13,35 +13,44 @@ endif
 # The tools and the Python that setup.sh may have put into .venv come first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-all: ## build the library and the command into build/
-	@tools/setup.sh
-	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
-	@ninja -C $(BUILD) -n | grep -q 'no work to do' || ninja -C $(BUILD)
+all: ## build the library and the command into build/; V=1 shows the compiler's lines
+	@tools/build.sh $(BUILD)
 
-demo: all ## see it work: photos made, loaded, compared with a plain loop, trained on
+setup: ## install what building and testing need (Debian, Ubuntu); with frameworks: tools/setup.sh frameworks
+	@tools/setup.sh
+
+demo: setup ## see it work: make photos, load them, compare with a plain loop, train on them
+	@tools/build.sh $(BUILD) all examples benchmarks
 	@tools/demo.sh $(BUILD)
 
-wheel: all ## build the Python package and install it into .venv
+wheel: ## build the Python package and install it into .venv
 	@tools/wheel.sh $(BUILD)
 
-test: all ## run every test; the last line counts them
+check: ## the inner loop: build, lint, unit tests
+	@tools/build.sh $(BUILD) all tests
+	@tools/check.sh $(BUILD)
+	@tools/test.sh $(BUILD) --suite unit
+
+test: ## set up, build and run every test; the last line counts them
 	@tools/setup.sh frameworks
+	@tools/build.sh $(BUILD) all tests
 	@tools/wheel.sh $(BUILD)
 	@tools/test.sh $(BUILD)
 
-bench: all ## time every stage and the whole path, and check the figures of docs/performance.md
+bench: benchmarks ## time every stage and the whole path, and check the figures of docs/performance.md
 	@tools/bench.sh $(BUILD)
 
-bench-peers: all ## Stoker beside other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
-	@tools/wheel.sh $(BUILD)
+bench-peers: wheel ## Stoker beside other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
 	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-containers: all ## containers beside a folder and beside their formats' own readers; ARGS="--only records"
-	@tools/wheel.sh $(BUILD)
+bench-containers: benchmarks wheel ## containers beside a folder and beside their formats' own readers; ARGS="--only records"
 	@python3 bench/containers.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-cold: all ## read from cold storage, beside fio
+bench-cold: benchmarks ## read from cold storage, beside fio
 	@python3 bench/cold.py $(BUILD)
+
+benchmarks: ## build the benchmark programs
+	@tools/build.sh $(BUILD) all benchmarks
 
 fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each
 	@tools/setup.sh fuzz
@@ -60,10 +69,10 @@ install: all ## install under PREFIX (/usr/local); DESTDIR is honoured
 	  echo "programs that use it need: export PKG_CONFIG_PATH=$$pc LD_LIBRARY_PATH=$${pc%/pkgconfig}" ;; esac
 	@[ -z "$$SUDO_UID" ] || chown -R "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 
-clean: ## remove all that was built
+clean: ## remove everything that was built
 	rm -rf $(BUILD) build-*
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all demo wheel test bench bench-cold bench-containers bench-peers fuzz lint install clean help
+.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-peers benchmarks fuzz lint install clean help

@@ -16,7 +16,7 @@ clang=$(tools/find_clang.sh) || { echo "no clang with libFuzzer here: tools/setu
 
 [ -f $build/build.ninja ] ||
   CC=$clang meson setup $build -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false >/dev/null || exit 1
-ninja -C $build --quiet || exit 1
+ninja -C $build --quiet fuzzers || exit 1
 
 [ $# != 0 ] || set -- $(cd fuzz && ls fuzz_*.c | sed 's/^fuzz_//; s/\.c$//')
 crashes=0
