@@ -126,8 +126,8 @@ static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
     rc = rc || add_word(b, "resize", text) || add_number(b, "baseline", h->baseline != 0) ||
          add_number(b, "exif", !o->no_exif);
     snprintf(text, sizeof text, "%" PRIu64, o->seed);
-    rc = rc || add_word(b, "order", o->shuffle ? "shuffled" : "source") ||
-         add_word(b, "seed", o->shuffle ? text : "0") ||
+    const char *shuffled = order_shuffles_few(&p->order) ? "shuffled-2" : "shuffled"; /* since ORDER_VERSION 2 */
+    rc = rc || add_word(b, "order", o->shuffle ? shuffled : "source") || add_word(b, "seed", o->shuffle ? text : "0") ||
          add_word(b, "on-error", o->on_error == STK_SKIP ? "skip" : "raise") || add_number(b, "samples", p->n);
     snprintf(text, sizeof text, "%016" PRIx64, print);
     rc = rc || add_word(b, "source", text) || add_word(b, "fields", o->fields ? o->fields : "") ||

@@ -2,13 +2,14 @@
 /*
  * state.c -- where a loader is, as a handful of numbers in a line of JSON.
  *
- *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"epoch":3,"position":640}
+ *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"order":2,"epoch":3,"position":640}
  *
  * position counts what was delivered over all ranks. The rest says what it is a position in: a state
- * of another data set, seed or order is refused with words on what differs. Five more are there only
- * when they mean something: "length", of an epoch, with steps_per_epoch; "weights", their hash; "mix", that of the
- * shares, from which each source's own position follows; "window", where only windows are shuffled; "sampled". An order
- * that was given is not in the state: the caller gives it again.
+ * of another data set, seed or order is refused with words on what differs. "order" is ORDER_VERSION; states
+ * without it are of version 1. Five more are there only when they mean something: "length", of an epoch, with
+ * steps_per_epoch; "weights", their hash; "mix", that of the shares, from which each source's own position follows;
+ * "window", where only windows are shuffled; "sampled". An order that was given is not in the state: the caller gives
+ * it again.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,6 +26,7 @@ static const int64_t EPOCH_MAX = (int64_t)1 << 53; /* as far as a double counts:
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
+    uint64_t order;
     uint64_t length, weights, mix, sampled, window; /* 0: none */
 };
 
@@ -44,6 +46,7 @@ static void state_of(struct stk_loader *l, struct state *s)
         .samples = (uint64_t)l->order.samples,
         .seed = l->order.seed,
         .shuffle = l->order.shuffle,
+        .order = ORDER_VERSION,
         .epoch = (uint64_t)at.epoch,
         .position = (uint64_t)order_position(&l->order, at.epoch, at.batch),
         .length = l->order.passes ? (uint64_t)l->order.n : 0,
@@ -79,8 +82,8 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
     const int len =
         snprintf(buf, n,
                  "{\"stoker\":%" PRIu64 ",\"data\":\"%016" PRIx64 "\",\"samples\":%" PRIu64 ",\"seed\":%" PRIu64
-                 ",\"shuffle\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"position\":%" PRIu64 "%s}",
-                 s.version, s.data, s.samples, s.seed, s.shuffle, s.epoch, s.position, more);
+                 ",\"shuffle\":%" PRIu64 ",\"order\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"position\":%" PRIu64 "%s}",
+                 s.version, s.data, s.samples, s.seed, s.shuffle, s.order, s.epoch, s.position, more);
     return len < 0 ? 0 : (size_t)len;
 }
 
@@ -130,6 +133,7 @@ static int parse(const char *text, struct state *s, stk_error *e)
         {"seed", 10, &s->seed},         {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch},
         {"position", 10, &s->position}, {"length", 10, &s->length},   {"weights", 16, &s->weights},
         {"mix", 16, &s->mix},           {"sampled", 10, &s->sampled}, {"window", 10, &s->window},
+        {"order", 10, &s->order},
     };
     const size_t always = 7;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -148,6 +152,22 @@ static const char *kind_of(const struct state *s)
            : s->weights ? "a draw by weights"
            : s->mix     ? "a mixture of sources"
                         : "Stoker's own";
+}
+
+/* Version 2 changed how up to PERM_SMALL samples, shards or windows are shuffled, and nothing else. */
+static int compare_version(const struct stk_loader *l, const struct state *s, stk_error *e)
+{
+    if (s->order > ORDER_VERSION)
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order is of version %" PRIu64 ", and this library makes version %d; update Stoker",
+                         s->order, ORDER_VERSION);
+    if (s->order < ORDER_VERSION && order_shuffles_few(&l->order))
+        return error_set(
+            e, STK_ECHANGED, "state",
+            "the order changed: an older Stoker saved this state, and shuffled sets of up to %d samples or "
+            "shards in another order; begin the epoch anew (set_epoch)",
+            PERM_SMALL);
+    return STK_OK;
 }
 
 static int compare(const struct state *s, const struct state *mine, stk_error *e)
@@ -196,7 +216,7 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
 
 int stk_state_set(stk_loader *l, const char *text, stk_error *e)
 {
-    struct state s = {0}, mine;
+    struct state s = {.order = 1}, mine;
     int rc = loader_check(l, e);
     if (rc == STK_OK)
         rc = text ? parse(text, &s, e) : error_set(e, STK_EUSAGE, "state", "no state given");
@@ -204,6 +224,8 @@ int stk_state_set(stk_loader *l, const char *text, stk_error *e)
         return rc;
     state_of(l, &mine);
     rc = compare(&s, &mine, e);
+    if (rc == STK_OK)
+        rc = compare_version(l, &s, e);
     if (rc == STK_OK)
         loader_restart(l, (int64_t)s.epoch, (int64_t)s.position);
     return rc;

@@ -7,10 +7,12 @@
 
 #include <stdint.h>
 
-enum { PERM_ROUNDS = 8, PERM_RUN = 16 };
+/* Up to PERM_SMALL numbers are a table, shuffled in place: a cipher over so few is biased. */
+enum { PERM_ROUNDS = 8, PERM_RUN = 16, PERM_SMALL = 32 };
 
 struct perm {
     uint64_t n;
+    uint8_t small[PERM_SMALL]; /* the whole shuffle where n <= PERM_SMALL; the rest is unused then */
     uint64_t keys[PERM_ROUNDS];
     int low_bits, high_bits;
     void (*scramble)(const struct perm *p, uint64_t *v, int n); /* the rounds, of n <= PERM_RUN numbers */

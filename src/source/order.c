@@ -161,6 +161,25 @@ struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64
     return (struct pick){.index = shuffled(o, w, epoch, i)};
 }
 
+static bool is_few(int64_t n)
+{
+    return n > 1 && n <= PERM_SMALL;
+}
+
+bool order_shuffles_few(const struct order *o)
+{
+    if (!o->shuffle || o->sampled || o->alias.n > 0)
+        return false;
+    bool few = false;
+    for (int s = 0; s < o->mix.n; s++)
+        few |= is_few(o->mix.parts[s].count);
+    if (o->mix.n > 0)
+        return few;
+    if (o->near.n > 0) /* the blocks, a window, the last window */
+        return is_few(o->near.n) || is_few(o->near.window) || is_few(o->samples % o->near.window);
+    return is_few(o->samples);
+}
+
 /* ------------------------------------------------------------------ orders given */
 
 static void drop(struct given *g)

@@ -41,6 +41,9 @@ struct order {
     int64_t resumed_epoch, resumed_at;
 };
 
+/* Counts the changes to the order that a seed gives; states record it. */
+enum { ORDER_VERSION = 2 };
+
 /* The rows of one batch on this rank: positions first .. first + rows - 1; those from n on are padding. */
 struct span {
     int64_t epoch, first, rows;
@@ -51,6 +54,9 @@ int64_t order_batches(const struct order *o, int64_t epoch); /* -1: not given ye
 struct span order_span(const struct order *o, int64_t epoch, int64_t batch);
 /* The global position after so many batches of an epoch: what a state holds. */
 int64_t order_position(const struct order *o, int64_t epoch, int64_t batches);
+
+/* Whether a shuffle of 2 to PERM_SMALL things takes part in it: version 1 of the order shuffled those otherwise. */
+bool order_shuffles_few(const struct order *o);
 
 /* The shuffle of one pass, kept by whoever walks along it. */
 struct walk {

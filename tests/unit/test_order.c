@@ -110,6 +110,27 @@ static void walks_jump(void)
     }
 }
 
+/* Which orders contain a shuffle of few things. */
+static void few(void)
+{
+    struct order o = plain(32, 4, 1);
+    CHECK(!order_shuffles_few(&o));
+    o.shuffle = true;
+    CHECK(order_shuffles_few(&o));
+    o.samples = 1;
+    CHECK(!order_shuffles_few(&o));
+    o.samples = 1000;
+    CHECK(!order_shuffles_few(&o));
+    o.near = (struct blocks){.n = 40, .window = 100};
+    CHECK(!order_shuffles_few(&o));
+    o.samples = 1020; /* the last window */
+    CHECK(order_shuffles_few(&o));
+    o.near = (struct blocks){.n = 3, .window = 1100};
+    CHECK(order_shuffles_few(&o));
+    o.sampled = true;
+    CHECK(!order_shuffles_few(&o));
+}
+
 /* Epochs of 25 positions over 10 samples: the passes go on where the epoch before ended. */
 static void passes_go_on(void)
 {
@@ -172,5 +193,5 @@ static void given_orders(void)
 int main(int argc, char **argv)
 {
     TESTS(T(ranks_share_an_epoch), T(drop_last_drops), T(pad_last_pads), T(resumes_with_other_ranks), T(walks_jump),
-          T(shuffles_by_epoch), T(passes_go_on), T(given_orders))
+          T(few), T(shuffles_by_epoch), T(passes_go_on), T(given_orders))
 }

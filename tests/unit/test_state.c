@@ -55,6 +55,74 @@ static void a_state_of_something_else_is_refused(void)
     stk_close(l);
 }
 
+/* A state of a loader with these options, without the version of its order, as states were before there were two. */
+static void old_state(const stk_options *o, char state[300])
+{
+    int64_t samples[MANY];
+    int rc;
+    stk_loader *l = open_loader(o);
+    read_some(l, 1, samples, &rc);
+    stk_state_get(l, state, 300);
+    stk_close(l);
+    char *version = strstr(state, "\"order\":2,");
+    CHECK(version);
+    if (version)
+        memmove(version, version + 10, strlen(version + 10) + 1);
+}
+
+static int set_old_state(const stk_options *o, stk_error *e)
+{
+    char state[300];
+    old_state(o, state);
+    stk_loader *l = open_loader(o);
+    const int rc = stk_state_set(l, state, e);
+    stk_close(l);
+    return rc;
+}
+
+/* The order of few samples changed once; everything else is as it was. */
+static void old_orders(void)
+{
+    stk_error e = {0};
+    stk_options o = base_options();
+    o.take = 32;
+    CHECK_EQ(set_old_state(&o, NULL), STK_OK); /* not shuffled */
+    o.shuffle = 1;
+    CHECK_EQ(set_old_state(&o, &e), STK_ECHANGED);
+    CHECK_SAYS(e.text, "an older Stoker saved this state");
+    o.steps_per_epoch = 20; /* many positions, and still few samples */
+    CHECK_EQ(set_old_state(&o, NULL), STK_ECHANGED);
+    o.steps_per_epoch = 0;
+    o.take = 33;
+    CHECK_EQ(set_old_state(&o, NULL), STK_OK);
+
+    const double mix[] = {0.5, 0.5};
+    const int64_t halves[] = {50, 50}, few[] = {80, 20};
+    o.take = 0;
+    o.mix = mix;
+    o.n_mix = 2;
+    o.mix_counts = halves;
+    CHECK_EQ(set_old_state(&o, NULL), STK_OK);
+    o.mix_counts = few;
+    CHECK_EQ(set_old_state(&o, NULL), STK_ECHANGED);
+}
+
+static void orders_to_come_are_refused(void)
+{
+    char state[300];
+    stk_error e = {0};
+    stk_options o = base_options();
+    stk_loader *l = open_loader(&o);
+    stk_state_get(l, state, sizeof state);
+    char *version = strstr(state, "\"order\":2");
+    CHECK(version);
+    if (version)
+        version[strlen("\"order\":")] = '3';
+    CHECK_EQ(stk_state_set(l, state, &e), STK_ECHANGED);
+    CHECK_SAYS(e.text, "update Stoker");
+    stk_close(l);
+}
+
 static void epochs_can_be_set(void)
 {
     int64_t a[MANY], b[MANY];
@@ -104,10 +172,9 @@ int main(int argc, char **argv)
 {
     made_begin();
     const struct test_case cases[] = {
-        T(resumes_exactly),
-        T(a_state_of_something_else_is_refused),
-        T(epochs_can_be_set),
-        T(a_state_is_read_strictly),
+        T(resumes_exactly),   T(a_state_of_something_else_is_refused),
+        T(old_orders),        T(orders_to_come_are_refused),
+        T(epochs_can_be_set), T(a_state_is_read_strictly),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     made_end();
