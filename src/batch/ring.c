@@ -232,7 +232,7 @@ int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
 {
     int64_t n = 0;
     pthread_mutex_lock(&r->lock);
-    if (f->serial < r->serial || f->born != r->born)
+    if (f->serial < r->serial || f->born != r->born || f->next.epoch < r->out.epoch)
         catch_up(r, f);
     int empty = 0; /* a rank without samples has batches without rows, for ever */
     while (n < max && empty < 4 && !r->paused && !r->stopped) {
@@ -276,6 +276,8 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
         return STK_EUSAGE;
     if (r->out.batch >= n) {
         r->out = (struct place){.epoch = r->out.epoch + 1};
+        if (r->in.epoch < r->out.epoch) /* the plan may forget an epoch that is over */
+            r->in = r->out;
         return STK_END;
     }
     if (is_dry(r))

@@ -249,6 +249,27 @@ static void orders_are_given(void)
     stk_close(l);
 }
 
+/* At the end of an epoch the orders of the next two may be given at once. */
+static void two_orders_are_given_ahead(void)
+{
+    stk_options o = base_options();
+    o.sampled = 1;
+    stk_loader *l = open_loader(&o);
+    const int64_t samples[] = {7, 8, 9};
+    CHECK_EQ(stk_set_order(l, 0, samples, 3, NULL, 0, NULL), STK_OK);
+    for (int64_t epoch = 0; epoch < 20; epoch += 2) {
+        int64_t got[MANY];
+        int rc;
+        CHECK_EQ(read_some(l, 100, got, &rc), 3);
+        CHECK_EQ(rc, STK_END);
+        CHECK_EQ(stk_set_order(l, epoch + 1, samples, 3, NULL, 0, NULL), STK_OK);
+        CHECK_EQ(stk_set_order(l, epoch + 2, samples, 3, NULL, 0, NULL), STK_OK);
+        CHECK_EQ(read_some(l, 100, got, &rc), 3);
+        CHECK_EQ(rc, STK_END);
+    }
+    stk_close(l);
+}
+
 /* A repeated sample has draws of its own, by position. */
 static void repeats_differ(void)
 {
@@ -307,5 +328,5 @@ static void an_op_makes_another_shape(void)
 int main(int argc, char **argv)
 {
     TESTS(T(rows_are_filled), T(steps_make_the_epoch), T(weights_share_between_ranks), T(a_state_knows_its_order),
-          T(orders_are_given), T(repeats_differ), T(an_op_makes_another_shape))
+          T(orders_are_given), T(two_orders_are_given_ahead), T(repeats_differ), T(an_op_makes_another_shape))
 }

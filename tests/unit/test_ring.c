@@ -282,6 +282,44 @@ static void foresight(void)
     depot_close(depot);
 }
 
+static int64_t known_from;
+
+/* The last epochs alone are known, as where the caller gives orders. */
+static int64_t known_batches(void *user, int64_t epoch)
+{
+    return epoch < known_from ? -1 : shape_batches(user, epoch);
+}
+
+/* An epoch that was delivered is over, also for the next batch to begin: its order may be gone by then. */
+static void epochs_are_forgotten(void)
+{
+    struct shape s = {.batches = 1, .rows = 4};
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    const struct ring_plan plan = {.user = &s, .batches = known_batches, .span = shape_span};
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s.rows, 2, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 1, 1, 1, depot, plan, NULL), STK_OK);
+    static struct seen seen;
+    struct foresight walk = {0};
+    struct stk_batch *b = NULL;
+    struct ticket t;
+    int64_t rows;
+    known_from = 0;
+    CHECK_EQ(ring_foresee(&ring, &walk, 4, see, &seen), 4);
+    CHECK(ring_take(&ring, 0, 4, &t));
+    ring_give(&ring, &t);
+    CHECK_EQ(next(&b, &rows), STK_OK);
+    stk_release(b);
+    CHECK_EQ(next(&b, &rows), STK_END);
+    known_from = 1;
+    CHECK_EQ(ring_foresee(&ring, &walk, 4, see, &seen), 4);
+    CHECK_EQ(seen.epoch[4], 1);
+    struct bad *bads = NULL;
+    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_AGAIN);
+    ring_stop(&ring);
+    ring_done(&ring);
+    depot_close(depot);
+}
+
 static void restart(void *user, int i)
 {
     (void)user, (void)i;
@@ -317,6 +355,6 @@ static void nothing_is_delivered_while_dropping(void)
 int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
-          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight),
+          T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight), T(epochs_are_forgotten),
           T(nothing_is_delivered_while_dropping))
 }
