@@ -127,7 +127,11 @@ class Form:
         self.columns: list[Column] = []
         for w in wanted:
             self._add(*self._named(w, columns, bound), w.column, layout)
-        handle.select(tuple(name for c in self.columns for name in c.arrays))
+        arrays = [name for c in self.columns for name in c.arrays]
+        tickets = [own[i] for i, kind in enumerate(fill.kinds) if kind == "object"] if fill else []
+        arrays += [name for name in tickets if name not in arrays]  # values that nobody wants are dropped, too
+        handle.select(tuple(arrays))
+        self._tickets = [i for i, name in enumerate(arrays) if name in tickets]
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
         make_type: Any = collections.namedtuple
@@ -187,12 +191,12 @@ class Form:
     def _class_name(self, label: int) -> str:
         return self._classes[label] if 0 <= label < len(self._classes) else str(label)
 
-    def _special(self, c: Column, raw: Raw, keep: bool) -> Any:
+    def _special(self, c: Column, raw: Raw) -> Any:
         """Lists of Python's objects; None: it is an array, or several."""
         if c.computed:
             return [c.computed(sample) for sample in np.asarray(raw[c.at]).tolist()]
         if c.objects and self._fill:
-            return self._fill.objects.take(np.asarray(raw[c.at]), keep=keep)
+            return self._fill.objects.get(raw[c.at])
         if c.cast == "str":
             return [self._class_name(label) for label in np.asarray(raw[c.at]).tolist()]
         if c.beside[:1] == ("offsets",) and c.kind in ("text", "bytes", "json"):
@@ -200,7 +204,7 @@ class Form:
         return None
 
     def _value(self, c: Column, raw: Raw, copy: bool) -> Any:
-        special = self._special(c, raw, copy)
+        special = self._special(c, raw)
         if special is not None:
             return special
         if c.cast:
@@ -220,11 +224,11 @@ class Form:
         values = np.asarray(raw[c.at])
         return (values.astype(np.uint32) << 16).view(np.float32) if raw[c.at].dtype == "bfloat16" else values
 
-    def look(self, raw: Raw, keep: bool) -> dict[str, Any]:
-        """Columns by their own names, as NumPy arrays or lists; keep: they are still to be delivered."""
+    def look(self, raw: Raw) -> dict[str, Any]:
+        """Columns by their own names, as NumPy arrays or lists."""
         seen: dict[str, Any] = {}
         for c in self.columns:
-            special = None if c.cast == "str" else self._special(c, raw, keep)
+            special = None if c.cast == "str" else self._special(c, raw)
             seen["image" if c.kind == "image" else c.called] = self._plain(c, raw) if special is None else special
         return seen
 
@@ -242,13 +246,17 @@ class Form:
         return self._batch_fn(batch) if self._batch_fn else batch
 
     def batch(self, raw: Raw) -> Any:
-        return self._finish([self._value(c, raw, copy=False) for c in self.columns])
+        values = [self._value(c, raw, copy=False) for c in self.columns]
+        if self._fill:
+            for i in self._tickets:
+                self._fill.objects.drop(np.asarray(raw[i]).tolist())
+        return self._finish(values)
 
     def copy(self, raw: Raw) -> Any:
         return self._finish([self._value(c, raw, copy=True) for c in self.columns])
 
     def _several(self, c: Column, pieces: list[Raw]) -> Any:
-        if c.beside and self._special(c, pieces[0], True) is None:
+        if c.beside and self._special(c, pieces[0]) is None:
             whole = _joined([self._plain(c, raw) for raw in pieces])
             kind = Ragged if isinstance(whole, Ragged) else Padded
             arrays = (whole.values, whole.offsets, whole.shapes) if isinstance(whole, Ragged) else tuple(whole)

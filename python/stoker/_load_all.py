@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _stoker
 from ._errors import usage
-from ._rows import IterableFill
+from ._rows import Fill, IterableFill
 from ._types import memory_bytes
 
 LEFT_OUT = ("weights", "steps_per_epoch", "mix", "drop_last", "pad_last", "shuffle", "rank", "world_size", "cache")
@@ -28,9 +28,9 @@ def _row_bytes(handle: _stoker.Loader) -> tuple[int, bool]:
     return sum(fixed), any(beside for *_, beside in about)
 
 
-def options_for(loader: Any, memory: int | str | None) -> dict[str, Any]:
+def options_for(loader: Any, fill: Fill | None, memory: int | str | None) -> dict[str, Any]:
     """Options of an engine with one batch of all samples, if that may be."""
-    if isinstance(loader._given.fill, IterableFill):
+    if isinstance(fill, IterableFill):
         raise usage("load_all(): an iterable has no number of samples")
     n, (row, more) = loader._engine.count(), _row_bytes(loader._engine)
     need = n * row
@@ -44,6 +44,8 @@ def options_for(loader: Any, memory: int | str | None) -> dict[str, Any]:
             "used; memory= allows more, and smaller pictures or dtype='uint8' need less"
         )
     options = {k: v for k, v in loader._options.items() if k not in LEFT_OUT}
+    if fill:
+        options["fill"] = (fill, n, fill.fields)
     threads = options["threads"] or int(_stoker.info()["threads"])
     # What is not touched is no memory: the ring has room for a second batch, which never comes.
     return {**options, "sampled": 1, "batch_size": n, "memory": 5 * need + 4 * SCRATCH * threads}

@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
 from ._mix import mixed, mixture
 from ._nearest import ELSEWHERE, hint
-from ._rows import Caller, IterableFill
+from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
 from ._setup import check_order, engine_options, open_engine
 from ._stats import Stats, stats_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _stoker.on_error(make)
 
 _alive: weakref.WeakSet[Loader] = weakref.WeakSet()
+MOST_EPOCHS = 2**53
 Taken = Raw | None | Error  # a batch, the end of an epoch, or a batch that failed
 
 
@@ -168,7 +170,7 @@ class Loader:
     def _engine_options(self) -> dict[str, Any]:
         return engine_options(self._arguments, self._given, self._transform, self._ranks)
 
-    def _form_of(self, handle: _stoker.Loader) -> Form:
+    def _form_of(self, handle: _stoker.Loader, fill: Fill | None) -> Form:
         a = self._arguments
         return Form(
             handle,
@@ -177,7 +179,7 @@ class Loader:
             a["as_dict"],
             self._output,
             a["layout"],
-            self._given.fill,
+            fill,
             a["collate_fn"],
             a["batch_fn"],
         )
@@ -193,7 +195,7 @@ class Loader:
         except (TypeError, ValueError) as error:  # a text that no text of C's can be
             raise usage(f"the source, the ops or another text: {error}") from error
         try:
-            self._form = self._form_of(handle)
+            self._form = self._form_of(handle, self._given.fill)
         except BaseException:
             handle.close()
             raise
@@ -218,6 +220,8 @@ class Loader:
         self._pending.clear()
         if handle is not None:
             handle.close()
+        if self._given.fill:
+            self._given.fill.objects.drop_before(self._mark())
 
     def _callers(self) -> list[Caller]:
         """Functions of the user's that threads of the engine run."""
@@ -267,21 +271,28 @@ class Loader:
         >>> loader.epoch
         3
         """
-        if epoch != self.epoch:
-            self._go(whole("epoch", epoch, 0, 2**62))
+        epoch = whole("epoch", epoch, 0, MOST_EPOCHS)
+        with self._lock:
+            if epoch != self.epoch:
+                self._go(epoch)
 
     def _go(self, epoch: int) -> None:
+        mark = self._mark()
         if self._pending:  # what was looked at was not delivered
             self._engine.set_state(self._state())
-        self._drop_pending()
         self._engine.set_epoch(epoch)
+        self._restarted(mark)
         self._committed = False
 
-    def _drop_pending(self) -> None:
+    def _mark(self) -> int:
+        return self._given.fill.objects.mark() if self._given.fill else 0
+
+    def _restarted(self, mark: int) -> None:
+        """What was prefetched before the mark is dropped, now that the engine is somewhere else."""
         self._pending.clear()
         self._ordered = -1
         if self._given.fill:
-            self._given.fill.objects.clear()
+            self._given.fill.objects.drop_before(mark)
 
     def _begin(self) -> None:
         ranks = self._find_ranks()
@@ -296,7 +307,7 @@ class Loader:
     def _reopen(self, ranks: _ranks.Ranks, batch_size: int) -> None:
         state = self._state()
         self.close()
-        self._drop_pending()
+        self._restarted(0)
         self._ranks = ranks
         self._open({**self._engine_options(), "batch_size": batch_size})
         self._engine.set_state(state)
@@ -389,19 +400,23 @@ class Loader:
             raw = self._engine.next()
             if isinstance(self._given.fill, IterableFill) and raw is not None:
                 raw = self._end_of_iterable(self._given.fill, raw)
+            taken: Taken = raw
         except Error as error:
             self._add_cause(error)
-            return error
-        return raw
+            taken = error
+        if self._given.fill and not isinstance(taken, tuple):
+            at = json.loads(self._engine.state())
+            self._given.fill.objects.drop_passed((at["epoch"], at["position"]))
+        return taken
 
     def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
         epoch = self._engine.epoch()
-        error = fill.caller.errors.pop(epoch, None)
+        short = raw[0].shape[0] < self._options["batch_size"]
+        error = fill.caller.errors.pop(epoch, None) if short else None  # full batches come before it
         if isinstance(error, Error):
             raise error
         if error is not None:
             raise DataError(f"the iterable failed: {type(error).__name__}: {error}", stage="read") from error
-        short = raw[0].shape[0] < self._options["batch_size"]
         if raw[0].shape[0] == 0 or (short and self.drop_last):
             self._engine.set_epoch(epoch + 1)
             fill.ended.pop(epoch, None)
@@ -452,13 +467,18 @@ class Loader:
         """
         chosen = _get.which(indices, positions, self._given.fill)
         at = self._epoch_of(epoch)
-        try:
-            parts = _get.pieces(chosen, self._options["batch_size"])
-            rows = [self._engine.get(*part, at) for part in parts]
-        except Error as error:
-            self._add_cause(error)
-            raise
-        return self._form.joined(rows, self._drawn(chosen, at))
+        with self._apart():
+            try:
+                parts = _get.pieces(chosen, self._options["batch_size"])
+                rows = [self._engine.get(*part, at) for part in parts]
+            except Error as error:
+                self._add_cause(error)
+                raise
+            return self._form.joined(rows, self._drawn(chosen, at))
+
+    def _apart(self) -> AbstractContextManager[None]:
+        """Around rows that are made out of turn."""
+        return self._given.fill.objects.apart() if self._given.fill else nullcontext()
 
     def load_all(self, memory: int | str | None = None) -> Any:
         """The whole set as one batch, in the order of the source, made by all threads in place.
@@ -471,10 +491,11 @@ class Loader:
         """
         from ._load_all import options_for, whole
 
-        options = options_for(self, memory)
+        fill = self._given.fill and self._given.fill.alone()
+        options = options_for(self, fill, memory)
         handle = _stoker.Loader(options)
         try:
-            return self._form_of(handle).batch(whole(handle, options["batch_size"]))
+            return self._form_of(handle, fill).batch(whole(handle, options["batch_size"]))
         except Error as error:
             self._add_cause(error)
             raise
@@ -502,7 +523,7 @@ class Loader:
         return _get.drawn(self._engine, chosen, epoch, self._transform.functions, self._given.fill)
 
     def _epoch_of(self, epoch: int | None) -> int:
-        return self.epoch if epoch is None else whole("epoch", epoch, 0, 2**53)
+        return self.epoch if epoch is None else whole("epoch", epoch, 0, MOST_EPOCHS)
 
     # ---------------------------------------------------------------- state
 
@@ -537,10 +558,12 @@ class Loader:
             text = json.dumps(state)
         except (TypeError, ValueError) as error:
             raise usage(f"this is no state of a loader: {error}") from None
-        self._drop_pending()
-        self._engine.set_state(text)
-        self._generation = next(self._generations)
-        self._committed = False
+        with self._lock:
+            mark = self._mark()
+            self._engine.set_state(text)
+            self._restarted(mark)
+            self._committed = False
+            self._generation = next(self._generations)
 
     # ---------------------------------------------------------------- seeing
 
@@ -610,7 +633,8 @@ class Loader:
         """
         from ._show import sheet
 
-        return sheet(self, path, n, self._epoch_of(epoch), columns)
+        with self._apart():
+            return sheet(self, path, n, self._epoch_of(epoch), columns)
 
     def as_tf_dataset(self) -> Any:
         """A tf.data.Dataset for Keras' `fit`, which knows its length; each pass over it is an epoch, in its own order.

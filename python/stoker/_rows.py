@@ -8,6 +8,8 @@ keep it alive. What they raise is kept here and becomes the cause of the loader'
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
 import itertools
 import os
@@ -27,6 +29,7 @@ from ._types import NUMBERS
 
 About = tuple[int, int, int, int, int, int]
 Field = tuple[str, int, tuple[int, ...]]
+Place = tuple[int, int]  # epoch and position
 KEPT = 1000  # exceptions
 MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 63  # of a row that Python makes, as the engine takes it
 OWN = ("index", "position", "valid")  # fields of the engine's
@@ -198,24 +201,56 @@ def misfit(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 class Objects:
-    """Values that are no arrays: the row holds a ticket, the value waits here until its batch is delivered."""
+    """Values that are no arrays: the row holds a ticket, the value waits here until its batch is delivered.
+
+    Tickets count up, so that a restart can drop all that were given out before it.
+    """
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Any] = {}
+        self._waiting: dict[int, tuple[Place, Any]] = {}
+        self._apart: dict[int, dict[int, tuple[Place, Any]]] = {}  # of threads that make rows for themselves
         self._next = itertools.count(1)
 
-    def put(self, value: Any) -> int:
-        ticket = next(self._next)
-        self._waiting[ticket] = value
+    def put(self, place: Place, value: Any) -> int:
+        ticket = self.mark()
+        self._apart.get(threading.get_ident(), self._waiting)[ticket] = place, value
         return ticket
 
-    def take(self, tickets: Any, keep: bool) -> list[Any]:
-        """keep: the batch is only looked at."""
-        take = self._waiting.get if keep else self._waiting.pop
-        return [take(int(t), None) for t in tickets]
+    def get(self, tickets: Any) -> list[Any]:
+        own = self._apart.get(threading.get_ident(), self._waiting)
+        return [(own.get(t) or self._waiting[t])[1] for t in np.asarray(tickets).tolist()]
 
-    def clear(self) -> None:
-        self._waiting.clear()
+    def mark(self) -> int:
+        """A ticket that is higher than all before it."""
+        return next(self._next)
+
+    def drop(self, tickets: Iterable[int]) -> None:
+        for ticket in tickets:
+            self._waiting.pop(ticket, None)
+
+    def drop_before(self, mark: int) -> None:
+        self.drop([t for t in list(self._waiting) if t < mark])
+
+    def drop_passed(self, place: Place) -> None:
+        """What belongs to rows before a place: their batches failed, or were left out."""
+        for ticket in list(self._waiting):
+            waiting = self._waiting.get(ticket)
+            if waiting and waiting[0] < place:
+                self.drop([ticket])
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Keeps what this thread puts for it alone, and drops it at the end: for rows that are made out of turn."""
+        thread = threading.get_ident()
+        before = self._apart.get(thread)
+        self._apart[thread] = {}
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._apart[thread]
+            else:
+                self._apart[thread] = before
 
 
 def change_first(sample: Any, change: Callable[[Any], Any]) -> Any:
@@ -279,15 +314,22 @@ class Fill:
             sample = change_first(sample, partial(function, (seed + n) % 2**64))
         return sample
 
-    def write(self, sample: Any, views: tuple[memoryview, ...]) -> None:
+    def alone(self) -> Fill:
+        """The same for another engine, with values of its own."""
+        other = copy.copy(self)
+        other.objects = Objects()
+        return other
+
+    def write(self, sample: Any, place: Place, views: tuple[memoryview, ...]) -> None:
         names, values = (("sample",), (sample,)) if self.whole else parts_of(sample)
         if sample is None and not self.whole:
             raise ValueError("is None; is a return missing?")
         if names != self.names:
             raise ValueError(f"has the fields {', '.join(names)}; the first sample had {', '.join(self.names)}")
+        objects = []
         for name, kind, shape, value, view in zip(names, self.kinds, self.shapes, values, views, strict=True):
             if kind == "object":
-                np.frombuffer(view, np.int64)[0] = self.objects.put(value)
+                objects.append((value, view))
                 continue
             array = as_array(value)
             if array.shape != shape:
@@ -296,6 +338,8 @@ class Fill:
                     "resize or pad in the data set, or give a collate_fn"
                 )
             np.copyto(_array_over(view, kind, shape), array, casting="same_kind")
+        for value, view in objects:  # once nothing can fail any more
+            np.frombuffer(view, np.int64)[0] = self.objects.put(place, value)
 
 
 class MapFill(Fill):
@@ -314,7 +358,7 @@ class MapFill(Fill):
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         sample = about[3]
         try:
-            self.write(self.changed(about[5], self.caller(about[5], sample)), views)
+            self.write(self.changed(about[5], self.caller(about[5], sample)), about[1:3], views)
         except BaseException as error:
             return self.caller.failed(sample, error)
         return None
@@ -327,7 +371,9 @@ class IterableFill(Fill):
     """
 
     END = "the iterable has ended"
-    OVER = "the iterable goes only once and is at its end; for another epoch give an object whose __iter__ begins anew"
+    OVER = (
+        "the iterable goes only once; to begin another epoch or to go back, give an object whose __iter__ begins anew"
+    )
     COUNT = 1 << 40
 
     def __init__(self, iterable: Iterable[Any], whole: bool, functions: list[Caller]) -> None:
@@ -348,6 +394,8 @@ class IterableFill(Fill):
 
     def _take(self, epoch: int, position: int) -> Any:
         if epoch != self._epoch or position < self._position:  # a loaded state may go back
+            if self._epoch >= 0 and self.once:
+                raise usage(self.OVER)
             if self._epoch >= 0:
                 self._iterator = iter(self.iterable)
             self._epoch, self._position = epoch, 0
@@ -359,13 +407,16 @@ class IterableFill(Fill):
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         _, epoch, position, _, _, _ = about
+        if epoch == self._epoch and position < self._position:  # a state was loaded: what failed is tried again
+            self.ended.pop(epoch, None)
+            self.caller.errors.pop(epoch, None)
         if position >= self.ended.get(epoch, position + 1):
             return self.END
         try:
-            self.write(self.changed(about[5], self._take(epoch, position)), views)
+            self.write(self.changed(about[5], self._take(epoch, position)), (epoch, position), views)
         except StopIteration:
             self.ended[epoch] = position
-            return self.caller.failed(epoch, usage(self.OVER)) if self.once and position == 0 else self.END
+            return self.END
         except BaseException as error:
             self.ended[epoch] = position
             return self.caller.failed(epoch, error)

@@ -104,9 +104,7 @@ def _caption(loader: Any, label: Any, sample: int | None) -> str:
 def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None]:
     """The picture, the label and the number of one row, as far as they are among the fields."""
     fill = loader._given.fill
-    values = {
-        name: row_of(column, row) for name, column in loader._form.look(raw, isinstance(fill, IterableFill)).items()
-    }
+    values = {name: row_of(column, row) for name, column in loader._form.look(raw).items()}
     sample = values.get("index")
     if fill and fill.whole:
         _, parts = parts_of(values["sample"])
