@@ -33,7 +33,7 @@ struct bench {
     const char *folder, *ops;
     long take, rounds, threads;
     struct plain plain;
-    struct plan *plans[STK_CPU_NEON + 1]; /* one for every set of kernels this CPU has */
+    struct plan *plans[STK_CPU_AVX512 + 1]; /* one for every set of kernels this CPU has */
     struct file *files;
     int64_t n_files;
     void *row;
@@ -232,7 +232,7 @@ static void set_up(struct bench *b)
     stk_error e = {.text = "not enough memory"};
     if (plain_open(&b->plain, b->folder, b->ops, STK_NCHW, &e) != STK_OK)
         fail(b->folder, &e);
-    for (stk_cpu c = STK_CPU_C; c <= STK_CPU_NEON; c++) {
+    for (stk_cpu c = STK_CPU_C; c <= STK_CPU_AVX512; c++) {
         stk_cpu chosen;
         const struct plan_options o = {
             .ops = b->ops, .dtype = STK_FLOAT32, .layout = STK_NCHW, .fidelity = STK_EXACT, .cpu = c};
@@ -252,7 +252,7 @@ static void tear_down(struct bench *b)
         free(b->files[i].bytes);
         buf_done(&b->files[i].notes);
     }
-    for (int c = 0; c <= STK_CPU_NEON; c++)
+    for (int c = 0; c <= STK_CPU_AVX512; c++)
         plan_free(b->plans[c]);
     free(b->files);
     free(b->row);
@@ -273,7 +273,7 @@ static int list_stages(const struct bench *b, struct stage *s)
     s[n++] = (struct stage){.name = "decode, crop", .run = run_decode, .argument = CROP, .twin = 2};
     s[n++] = (struct stage){.name = "  with checkpoints", .run = run_decode, .argument = CROP_NOTES, .twin = 2};
     s[n++] = (struct stage){.name = "  by the library alone", .run = run_decode, .argument = CROP_LIBRARY, .twin = 2};
-    for (int c = STK_CPU_C; c <= STK_CPU_NEON; c++)
+    for (int c = STK_CPU_C; c <= STK_CPU_AVX512; c++)
         if (b->plans[c]) {
             s[n] = (struct stage){.run = run_transform, .argument = c, .twin = 3};
             snprintf(s[n++].name, sizeof s->name, "resize and store, %s", cpu_name((stk_cpu)c));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "file.h"
 #include "out.h"
 #include "value.h"
@@ -114,7 +115,7 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
         return 0;
     case ARGS_WORD:
         word = find_word(o->words, text);
-        if (!word || word->later)
+        if (!word)
             return -1;
         memcpy(slot(a, o), &word->value, sizeof word->value); /* an int or an enum */
         return 0;
@@ -143,16 +144,14 @@ static const char *same_word(const char *typed)
 
 static void say_words(const struct args_option *o, const char *typed)
 {
-    struct meant n = {.typed = same_word(typed)};
+    struct nearest n = {.word = same_word(typed)};
     fputs("  it takes", stderr);
     for (const struct args_word *w = o->words; w->word; w++) {
-        if (w->later)
-            continue;
         fprintf(stderr, " %s", w->word);
-        meant_try(&n, w->word);
+        nearest_try(&n, w->word, strlen(w->word));
     }
-    if (n.best)
-        fprintf(stderr, "; did you mean %s?", n.best);
+    if (n.found)
+        fprintf(stderr, "; did you mean %s?", n.found);
     putc('\n', stderr);
 }
 
@@ -198,10 +197,7 @@ int args_set(struct args *a, const struct args_option *o, const char *text)
         return END_GOOD;
     if (rc == END_MACHINE)
         return END_MACHINE;
-    if (o->words && find_word(o->words, text))
-        out_say(a->command->name, "--%s %s is not in this version", o->name, text);
-    else
-        out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
+    out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
     say_wanted(o, text);
     return END_USAGE;
 }
@@ -309,11 +305,11 @@ static int unknown_option(const struct command *c, const char *typed, size_t n)
     char name[64];
     const struct args_option *o;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), typed);
-    struct meant near = {.typed = name};
+    struct nearest near = {.word = name};
     for (int i = 0; (o = args_option_at(c, i)); i++)
-        meant_try(&near, o->name);
-    if (near.best)
-        out_say(c->name, "there is no option --%s; did you mean --%s?", name, near.best);
+        nearest_try(&near, o->name, strlen(o->name));
+    if (near.found)
+        out_say(c->name, "there is no option --%s; did you mean --%s?", name, near.found);
     else
         out_say(c->name, "there is no option --%s; `stoker %s --help` lists them", name, c->name);
     return END_USAGE;

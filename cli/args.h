@@ -78,7 +78,6 @@ enum args_kind {
 struct args_word {
     const char *word;
     int value;
-    int later; /* known, but not in this version */
 };
 
 /* What an option is for; a command names the groups that it has a use for. */
@@ -140,12 +139,5 @@ int args_set(struct args *a, const struct args_option *o, const char *text);
 /* help.c */
 void help_overview(const struct command *const *commands, FILE *f);
 void help_command(const struct command *c, FILE *f);
-
-/* meant.c: the candidate that was probably meant, NULL when none is near. */
-struct meant {
-    const char *typed, *best;
-    int distance;
-};
-void meant_try(struct meant *n, const char *candidate);
 
 #endif

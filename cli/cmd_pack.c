@@ -154,15 +154,14 @@ static int run(struct args *a)
     return end;
 }
 
-static const struct args_word targets[] = {{"tar", STK_TO_TAR, 0},       {"tfrecord", STK_TO_TFRECORD, 0},
-                                           {"hdf5", STK_TO_HDF5, 0},     {"npy", STK_TO_NPY, 0},
-                                           {"folder", STK_TO_FOLDER, 0}, {0}};
-static const struct args_word forms[] = {{"keep", STK_AS_KEEP, 0},
-                                         {"jpeg", STK_AS_JPEG, 0},
-                                         {"webp", STK_AS_WEBP, 0},
-                                         {"png", STK_AS_PNG, 0},
-                                         {"raw", STK_AS_RAW, 0},
-                                         {"dct", STK_AS_DCT, 0},
+static const struct args_word targets[] = {{"tar", STK_TO_TAR}, {"tfrecord", STK_TO_TFRECORD}, {"hdf5", STK_TO_HDF5},
+                                           {"npy", STK_TO_NPY}, {"folder", STK_TO_FOLDER},     {0}};
+static const struct args_word forms[] = {{"keep", STK_AS_KEEP},
+                                         {"jpeg", STK_AS_JPEG},
+                                         {"webp", STK_AS_WEBP},
+                                         {"png", STK_AS_PNG},
+                                         {"raw", STK_AS_RAW},
+                                         {"dct", STK_AS_DCT},
                                          {0}};
 
 #define AT(member) offsetof(struct args, pack.member)

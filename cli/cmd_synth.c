@@ -190,7 +190,7 @@ static void defaults(struct args *a)
 }
 
 static const struct args_word formats[] = {
-    {"jpeg", STK_JPEG, 0}, {"png", STK_PNG, 0}, {"webp", STK_WEBP, 0}, {"mixed", -1, 0}, {0}};
+    {"jpeg", STK_JPEG}, {"png", STK_PNG}, {"webp", STK_WEBP}, {"mixed", -1}, {0}};
 
 #define AT(member) offsetof(struct args, member)
 static const struct args_option options[] = {

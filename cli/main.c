@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/nearest.h"
 #include "out.h"
 #include "stop.h"
 
@@ -24,11 +25,11 @@ static const struct command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    struct meant n = {.typed = name};
+    struct nearest n = {.word = name};
     for (int i = 0; commands[i]; i++)
-        meant_try(&n, commands[i]->name);
-    if (n.best)
-        out_say(NULL, "there is no command '%s'; did you mean `stoker %s`?", name, n.best);
+        nearest_try(&n, commands[i]->name, strlen(commands[i]->name));
+    if (n.found)
+        out_say(NULL, "there is no command '%s'; did you mean `stoker %s`?", name, n.found);
     else
         out_say(NULL, "there is no command '%s'; `stoker` alone lists them", name);
     return END_USAGE;

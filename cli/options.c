@@ -4,22 +4,17 @@
  */
 #include "args.h"
 
-static const struct args_word dtypes[] = {{"float32", STK_FLOAT32, 0},
-                                          {"float16", STK_FLOAT16, 0},
-                                          {"bfloat16", STK_BFLOAT16, 0},
-                                          {"uint8", STK_UINT8, 0},
-                                          {0}};
-static const struct args_word layouts[] = {{"NCHW", STK_NCHW, 0}, {"NHWC", STK_NHWC, 0}, {0}};
-static const struct args_word fidelities[] = {{"exact", STK_EXACT, 0}, {"draft", STK_DRAFT, 0}, {0}};
-static const struct args_word policies[] = {
-    {"raise", STK_RAISE, 0}, {"skip", STK_SKIP, 0}, {"replace", STK_REPLACE, 0}, {0}};
-static const struct args_word caches[] = {{"none", STK_CACHE_NONE, 0}, {"bytes", STK_CACHE_BYTES, 0},
-                                          {"dct", STK_CACHE_DCT, 0},   {"pixels", STK_CACHE_PIXELS, 0},
-                                          {"auto", STK_CACHE_AUTO, 0}, {0}};
+static const struct args_word dtypes[] = {
+    {"float32", STK_FLOAT32}, {"float16", STK_FLOAT16}, {"bfloat16", STK_BFLOAT16}, {"uint8", STK_UINT8}, {0}};
+static const struct args_word layouts[] = {{"NCHW", STK_NCHW}, {"NHWC", STK_NHWC}, {0}};
+static const struct args_word fidelities[] = {{"exact", STK_EXACT}, {"draft", STK_DRAFT}, {0}};
+static const struct args_word policies[] = {{"raise", STK_RAISE}, {"skip", STK_SKIP}, {"replace", STK_REPLACE}, {0}};
+static const struct args_word caches[] = {{"none", STK_CACHE_NONE}, {"bytes", STK_CACHE_BYTES},
+                                          {"dct", STK_CACHE_DCT},   {"pixels", STK_CACHE_PIXELS},
+                                          {"auto", STK_CACHE_AUTO}, {0}};
 static const struct args_word readers[] = {
-    {"auto", STK_READER_DEFAULT, 0}, {"pread", STK_READER_PREAD, 0}, {"uring", STK_READER_URING, 0}, {0}};
-static const struct args_word cpus[] = {
-    {"c", STK_CPU_C, 0}, {"avx2", STK_CPU_AVX2, 0}, {"avx512", STK_CPU_AVX512, 0}, {"neon", STK_CPU_NEON, 1}, {0}};
+    {"auto", STK_READER_DEFAULT}, {"pread", STK_READER_PREAD}, {"uring", STK_READER_URING}, {0}};
+static const struct args_word cpus[] = {{"c", STK_CPU_C}, {"avx2", STK_CPU_AVX2}, {"avx512", STK_CPU_AVX512}, {0}};
 
 #define AT(member) offsetof(struct args, member)
 #define ANY        INT64_MAX

@@ -107,7 +107,7 @@ typedef enum stk_layout { STK_LAYOUT_DEFAULT = 0, STK_NCHW, STK_NHWC } stk_layou
 typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk_fidelity;
 typedef enum stk_on_error { STK_ON_ERROR_DEFAULT = 0, STK_RAISE, STK_SKIP, STK_REPLACE } stk_on_error;
 typedef enum stk_reader { STK_READER_DEFAULT = 0, STK_READER_PREAD, STK_READER_URING } stk_reader;
-typedef enum stk_cpu { STK_CPU_DEFAULT = 0, STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX512, STK_CPU_NEON } stk_cpu;
+typedef enum stk_cpu { STK_CPU_DEFAULT = 0, STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX512 } stk_cpu;
 typedef enum stk_cache {
     STK_CACHE_DEFAULT = 0, /* none */
     STK_CACHE_NONE,

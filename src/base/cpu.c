@@ -191,12 +191,6 @@ bool cpu_has_avx512dq(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
 }
 
-bool cpu_has_vpclmul(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") &&
-           __builtin_cpu_supports("pclmul");
-}
 #else
 static void look_features(struct machine *m)
 {
@@ -209,11 +203,6 @@ bool cpu_has_vbmi(void)
 }
 
 bool cpu_has_crc32c(void)
-{
-    return false;
-}
-
-bool cpu_has_vpclmul(void)
 {
     return false;
 }
@@ -274,8 +263,6 @@ const char *cpu_name(stk_cpu c)
         return "avx2";
     case STK_CPU_AVX512:
         return "avx512";
-    case STK_CPU_NEON:
-        return "neon";
     case STK_CPU_DEFAULT:
         break;
     }

@@ -30,7 +30,6 @@ const char *cpu_name(stk_cpu c);
 bool cpu_has_vbmi(void);
 /* CRC-32C as an instruction, and carry-less multiplication; the latter also of four at once. */
 bool cpu_has_crc32c(void);
-bool cpu_has_vpclmul(void);
 /* AVX-512 with products of 64 bits. */
 bool cpu_has_avx512dq(void);
 

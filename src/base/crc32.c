@@ -56,11 +56,9 @@ const struct crc32 *crc32_choose(stk_cpu asked)
 {
     static const struct crc32 plain = {crc32_c};
 #if defined(__x86_64__)
-    static const struct crc32 narrow = {crc32_clmul}, wide = {crc32_vpclmul};
-    if ((asked == STK_CPU_DEFAULT || asked == STK_CPU_AVX512) && cpu_has_vpclmul())
-        return &wide;
+    static const struct crc32 vector = {crc32_clmul};
     if (asked != STK_CPU_C && cpu_has_crc32c())
-        return &narrow;
+        return &vector;
 #else
     (void)asked;
 #endif

@@ -17,7 +17,7 @@ struct crc32 {
     uint32_t (*of)(const uint8_t *p, size_t n);
 };
 
-/* Plain C for STK_CPU_C; else by carry-less multiplication, as wide as the CPU has it and the set that is asked for. */
+/* Plain C for STK_CPU_C; otherwise carry-less multiplication where the CPU has it. */
 const struct crc32 *crc32_choose(stk_cpu asked);
 
 /* ------------------------------------------------------------------ between the crc32*.c */
@@ -25,6 +25,5 @@ const struct crc32 *crc32_choose(stk_cpu asked);
 /* What more bytes make of a sum; it begins with all bits set, and ends with all bits turned. */
 uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t n);
 uint32_t crc32_clmul(const uint8_t *p, size_t n);
-uint32_t crc32_vpclmul(const uint8_t *p, size_t n);
 
 #endif

@@ -1,69 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nearest.c -- names by the number of letters that are otherwise.
+ * nearest.c -- edit distance between a word and the names it may stand for.
  */
 #include "base/nearest.h"
 
 #include <string.h>
 
-#include "base/error.h"
-
-enum { WORD_MAX = 64 /* longer ones are not compared */, LISTED_MAX = 300 /* bytes of names in an error */ };
+enum { WORD_MAX = 64 /* longer words are not compared */, ROW = WORD_MAX + 1 };
 
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Letters to insert, delete or exchange; capitals count for nothing. Both at most WORD_MAX long. */
+static size_t least(size_t a, size_t b, size_t c)
+{
+    const size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Letters to insert, delete, replace or swap with a neighbour, ignoring case. Both are at most WORD_MAX long. */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-    size_t row[WORD_MAX + 1];
+    size_t rows[3][ROW];
     for (size_t j = 0; j <= n_b; j++)
-        row[j] = j;
-    for (size_t i = 0; i < n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < n_b; j++) {
-            const size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
-            diagonal = row[j + 1];
-            const size_t shorter = (diagonal < row[j] ? diagonal : row[j]) + 1;
-            row[j + 1] = replaced < shorter ? replaced : shorter;
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            const char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y && two_above[j - 2] + 1 < row[j])
+                row[j] = two_above[j - 2] + 1;
         }
     }
-    return row[n_b];
+    return rows[n_a % 3][n_b];
 }
 
 void nearest_try(struct nearest *n, const char *name, size_t name_bytes)
 {
-    const size_t bytes = strlen(n->word);
+    const size_t bytes = strlen(n->word), limit = bytes < 6 ? 2 : bytes / 3;
     if (bytes > WORD_MAX || name_bytes > WORD_MAX)
         return;
-    const size_t d = distance(n->word, bytes, name, name_bytes);
-    if (n->found ? d < n->distance : d <= (bytes < 6 ? 2 : bytes / 3)) {
+    size_t d = distance(n->word, bytes, name, name_bytes);
+    /* The start of a longer name is a good guess, too. */
+    if (d > limit && bytes >= 3 && bytes < name_bytes && distance(n->word, bytes, name, bytes) == 0)
+        d = limit;
+    if (n->found ? d < n->distance : d <= limit) {
         n->found = name;
         n->distance = d;
     }
-}
-
-void nearest_list_add(struct nearest_list *l, const char *name)
-{
-    nearest_try(&l->like, name, strlen(name));
-    l->all.max = LISTED_MAX;
-    l->shown += l->shown == l->n && buf_printf(&l->all, "%s%s", l->n > 0 ? ", " : "", name) == 0;
-    l->n++;
-}
-
-int nearest_list_error(struct nearest_list *l, const char *before, const char *noun, stk_error *e)
-{
-    const char *like = l->like.found;
-    l->all.max = LISTED_MAX + 32;
-    if (l->shown < l->n)
-        buf_printf(&l->all, "%s%d %s", l->shown ? " and " : "", l->n - l->shown, l->shown ? "more" : "of long names");
-    const int rc = error_set(e, STK_EUSAGE, "open", "%s %s %.100s%s%.60s%s; the %s%s %s %.*s", before, noun,
-                             l->like.word, like ? " (is " : "", like ? like : "", like ? " meant?)" : "", noun,
-                             l->n == 1 ? "" : "s", l->n == 1 ? "is" : "are", l->all.len > 0 ? (int)l->all.len : 4,
-                             l->all.len > 0 ? (char *)l->all.data : "none");
-    buf_done(&l->all);
-    return rc;
 }

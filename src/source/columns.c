@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/field.h"
-#include "base/nearest.h"
+#include "base/nearest_list.h"
 #include "base/npy.h"
 #include "source/fields_text.h"
 #include "source/picture.h"

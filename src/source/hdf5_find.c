@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/nearest_list.h"
 #include "source/fields_text.h"
 #include "source/hdf5_set.h"
 #include "source/query.h"

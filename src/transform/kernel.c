@@ -2,9 +2,9 @@
 /*
  * kernel.c -- fills the table of kernels for a CPU.
  *
- * A new instruction set is a file kernel_<set>.c with a function kernels_<set> that takes over the
- * places where it is faster, and a case here: NEON's belongs under defined(__aarch64__). Whoever takes
- * over pack takes over across1, across3 and down as well, which read what it packs.
+ * A new instruction set is a file kernel_<set>.c with a function kernels_<set>, which replaces the entries where it
+ * is faster, and a case here. A set that replaces pack must also replace across1, across3 and down: they read what
+ * it writes.
  */
 #include "transform/kernel.h"
 

@@ -49,8 +49,6 @@ for t in fp16:float16 half:float16 bf16:bfloat16; do
   ends 2 "--dtype ${t%:*}" "$stoker" bench x --dtype "${t%:*}"
   says err "did you mean ${t#*:}\\?" "--dtype ${t%:*}"
 done
-ends 2 "a CPU of a later version" "$stoker" bench x --cpu neon
-says err '--cpu neon is not in this version' "a CPU of a later version"
 ends 2 "a CPU that is none" "$stoker" bench x --cpu sse
 says err 'it takes c avx2 avx512$' "the CPUs there are"
 ends 2 "a letter that is none" "$stoker" bench x -j 4

@@ -13,6 +13,7 @@
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
 #include "../../sheet/font.h"
+#include "base/nearest.h"
 #include "test.h"
 
 static void numbers(void)
@@ -67,11 +68,11 @@ static void grids(void)
 
 static const char *guess(const char *typed, const char *a, const char *b, const char *c)
 {
-    struct meant n = {.typed = typed};
-    meant_try(&n, a);
-    meant_try(&n, b);
-    meant_try(&n, c);
-    return n.best ? n.best : "";
+    struct nearest n = {.word = typed};
+    nearest_try(&n, a, strlen(a));
+    nearest_try(&n, b, strlen(b));
+    nearest_try(&n, c, strlen(c));
+    return n.found ? n.found : "";
 }
 
 static void guesses(void)

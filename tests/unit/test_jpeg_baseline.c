@@ -47,7 +47,7 @@ static void one_made(struct jpegs *j, uint32_t number)
 static void made_ones(void)
 {
     const int64_t n = wanted_number();
-    for (stk_cpu cpu = STK_CPU_C; cpu <= STK_CPU_NEON; cpu++) {
+    for (stk_cpu cpu = STK_CPU_C; cpu <= STK_CPU_AVX512; cpu++) {
         struct jpegs j;
         stk_cpu chosen;
         if (cpu_choose(cpu, &chosen, NULL) != STK_OK)

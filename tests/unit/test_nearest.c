@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_nearest.c -- which name was meant. */
-#include "base/nearest.h"
+#include "base/nearest_list.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nearest_list.c -- the known names in an error: as many as fit, and the number of the others.
+ */
+#include "base/nearest_list.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum { LISTED_MAX = 300 /* bytes of names in an error */ };
+
+void nearest_list_add(struct nearest_list *l, const char *name)
+{
+    nearest_try(&l->like, name, strlen(name));
+    l->all.max = LISTED_MAX;
+    l->shown += l->shown == l->n && buf_printf(&l->all, "%s%s", l->n > 0 ? ", " : "", name) == 0;
+    l->n++;
+}
+
+int nearest_list_error(struct nearest_list *l, const char *before, const char *noun, stk_error *e)
+{
+    const char *like = l->like.found;
+    l->all.max = LISTED_MAX + 32;
+    if (l->shown < l->n)
+        buf_printf(&l->all, "%s%d %s", l->shown ? " and " : "", l->n - l->shown, l->shown ? "more" : "of long names");
+    const int rc = error_set(e, STK_EUSAGE, "open", "%s %s %.100s%s%.60s%s; the %s%s %s %.*s", before, noun,
+                             l->like.word, like ? " (is " : "", like ? like : "", like ? " meant?)" : "", noun,
+                             l->n == 1 ? "" : "s", l->n == 1 ? "is" : "are", l->all.len > 0 ? (int)l->all.len : 4,
+                             l->all.len > 0 ? (char *)l->all.data : "none");
+    buf_done(&l->all);
+    return rc;
+}
