@@ -224,11 +224,10 @@ const struct command cmd_verify = {
     .name = "verify",
     .operand = "SRC",
     .summary = "decode everything; one line `path: reason` per bad sample",
-    .about =
-        "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
-        "`path: reason`; control characters in a name are written as \\xNN. Of a pack, the checksum of every file is "
-        "proved first. Ends with 0 when all are good and "
-        "with 1 when some are bad.",
+    .about = "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
+             "`path: reason`; control characters in a name are written as \\xNN. Of a pack, it first checks the "
+             "checksum of every file and the number of samples. Ends with 0 when all are good and "
+             "with 1 when some are bad.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,

@@ -192,16 +192,19 @@ static void free_slots(struct packer *p)
     free(p->slots);
 }
 
-/* The index of shards lies beside them, so that nobody has to look for their samples. */
-static int index_shards(struct packer *p, stk_error *e)
+/* Opens the pack, which writes its index beside the shards, and compares what is found with what was packed. */
+static int read_back(struct packer *p, stk_error *e)
 {
     struct source *s = NULL;
-    const struct source_options o = {
-        .path = p->how.out, .threads = p->options.threads, .cache_dir = "off", .index_beside = true};
-    if (!p->target.format->measure)
-        return STK_OK;
+    const struct source_options o = {.path = p->how.out,
+                                     .threads = p->options.threads,
+                                     .cache_dir = "off",
+                                     .index_beside = p->target.format->measure != NULL};
     target_sweep(&p->target);
-    const int rc = source_open(&s, &o, e);
+    int rc = source_open(&s, &o, e);
+    if (rc == STK_OK && source_count(s) < p->target.written)
+        rc = error_set(e, STK_EBUG, "pack", "%lld samples were packed, but a reader finds %lld",
+                       (long long)p->target.written, (long long)source_count(s));
     source_close(s);
     return rc;
 }
@@ -222,7 +225,7 @@ static int pack(struct packer *p, stk_error *e)
     int rc = packer_open(p, e);
     if (rc == STK_OK && !p->target.complete)
         rc = make_all(p, e);
-    return rc == STK_OK ? index_shards(p, e) : rc;
+    return rc == STK_OK ? read_back(p, e) : rc;
 }
 
 int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *how, size_t how_size,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_check.c -- whether the files of a pack are as they were written.
+ * pack_check.c -- whether the files of a pack are as they were written, and hold the samples that it states.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,10 @@
 #include "base/note.h"
 #include "pack/outfile.h"
 #include "pack/target.h"
+#include "source/source.h"
 
 struct checking {
+    const char *pack;
     int dir;
     int (*each)(void *user, const char *name, const char *reason, int64_t bytes);
     void *user;
@@ -42,11 +44,28 @@ static int check_one(const struct checking *c, struct note_value v, struct buf *
     return c->each(c->user, file, reason[0] ? reason : NULL, found);
 }
 
+/* Whether a reader finds as many samples as were packed. A pack that cannot be opened is for the reader to report. */
+static int check_count(const struct checking *c, int64_t packed, int64_t *files)
+{
+    struct source *s = NULL;
+    stk_error ignored;
+    char reason[96];
+    const struct source_options o = {.path = c->pack, .threads = 1};
+    const int rc = source_open(&s, &o, &ignored);
+    const int64_t found = rc == STK_OK ? source_count(s) : packed;
+    source_close(s);
+    if (found == packed)
+        return 0;
+    snprintf(reason, sizeof reason, "states %lld samples, but %lld are found", (long long)packed, (long long)found);
+    ++*files; /* the note */
+    return c->each(c->user, target_note, reason, 0);
+}
+
 static int check_all(const struct checking *c, const struct buf *text, int64_t *files, stk_error *e)
 {
     const struct note_value note = note_document(text->data, text->len);
     struct buf name = {0};
-    int64_t version;
+    int64_t version, packed;
     int stopped = 0;
     if (!note_get_int(note_find(note, "stoker_pack"), &version))
         return STK_OK;
@@ -55,6 +74,8 @@ static int check_all(const struct checking *c, const struct buf *text, int64_t *
         ++*files;
     }
     buf_done(&name);
+    if (!stopped && note_get_int(note_find(note, "samples"), &packed))
+        stopped = check_count(c, packed, files);
     return stopped ? error_set(e, STK_STOPPED, "verify", "stopped") : STK_OK;
 }
 
@@ -73,7 +94,7 @@ int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, c
         rc = error_os(e, EIO, "verify", "its stoker.json cannot be read");
     if (rc == STK_OK && fd >= 0) {
         text.len = (size_t)st.st_size;
-        rc = check_all(&(struct checking){dir, each, user}, &text, files, e);
+        rc = check_all(&(struct checking){pack, dir, each, user}, &text, files, e);
     }
     buf_done(&text);
     if (fd >= 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "source/picture.h"
 
 /* Whether it is new. There is room. */
 static bool put(struct keys *k, uint64_t hash)
@@ -70,16 +71,19 @@ void keys_tidy(char *name)
     *to = 0;
 }
 
+/* What a reader would take for the end of the key, or for the name of a note: WebDataset skips "__x__". */
+static bool is_odd(const char *name, size_t i, size_t last)
+{
+    return name[i] == '%' || (name[i] == '.' && i >= last) || (i == 0 && name[0] == '_' && name[1] == '_');
+}
+
 static int escape(const char *name, size_t n, struct buf *out)
 {
     const char *slash = memrchr(name, '/', n);
     const size_t last = slash ? (size_t)(slash - name) + 1 : 0;
-    for (size_t i = 0; i < n; i++) {
-        const char c = name[i];
-        const bool odd = c == '%' || (c == '.' && i >= last);
-        if (odd ? buf_printf(out, "%%%02X", (unsigned char)c) : buf_add(out, &c, 1))
+    for (size_t i = 0; i < n; i++)
+        if (is_odd(name, i, last) ? buf_printf(out, "%%%02X", (unsigned char)name[i]) : buf_add(out, name + i, 1))
             return -1;
-    }
     return 0;
 }
 
@@ -102,52 +106,55 @@ static int add_from(struct keys *k, size_t start, const struct buf *out)
     return add(k, hash_bytes(out->data + start, out->len - start, 0));
 }
 
-/* A key that is taken, with the first number behind it that makes it a new one. */
-static int add_number(struct keys *k, size_t start, int64_t number, struct buf *out)
-{
-    const bool whole = out->len > start && out->data[out->len - 1] == '%';
-    const size_t stem = out->len - whole;
-    int added = 0;
-    for (int64_t i = number; added == 0; i++) {
-        out->len = stem;
-        if (buf_printf(out, "-%lld%s", (long long)i, whole ? "%" : ""))
-            return -1;
-        added = add_from(k, start, out);
-    }
-    return added < 0 ? -1 : end(out);
-}
-
-int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, struct buf *out)
+/* The key of a name: its first `stem` bytes, or the whole of it where that key is taken, or stem is 0. The whole form
+ * is added in any case, so that the name is known when it comes again. 0: the name is taken; 1; -1: no memory. */
+static int try_name(struct keys *k, const char *name, size_t stem, struct buf *out)
 {
     const size_t start = out->len;
     if (escape_whole(name, out))
         return -1;
-    const int fresh = add_from(k, start, out); /* also where it is not the key: so the same name is known again */
-    if (fresh < 0)
-        return -1;
-    if (suffix < 2 || name[suffix - 2] == '/')
-        return fresh ? end(out) : add_number(k, start, number, out);
+    const int fresh = add_from(k, start, out);
+    if (fresh <= 0 || stem == 0 || name[stem - 1] == '/')
+        return fresh;
     out->len = start;
-    if (escape(name, suffix - 1, out))
+    if (escape(name, stem, out))
         return -1;
     const int added = add_from(k, start, out);
     if (added != 0)
-        return added < 0 ? -1 : end(out);
-    if (!fresh)
-        return add_number(k, start, number, out);
+        return added;
     out->len = start;
-    return escape_whole(name, out) ? -1 : end(out);
+    return escape_whole(name, out) ? -1 : 1;
+}
+
+int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, struct buf *out)
+{
+    const size_t start = out->len, stem = suffix < 2 ? 0 : suffix - 1, cut = stem ? stem : strlen(name);
+    struct buf other = {0};
+    int made = try_name(k, name, stem, out);
+    for (int64_t i = number; made == 0; i++) {
+        out->len = start;
+        other.len = 0;
+        if (buf_add(&other, name, cut) || buf_printf(&other, "-%lld", (long long)i))
+            break;
+        const size_t longer = other.len;
+        made = buf_add_str(&other, name + cut) || end(&other)
+                   ? -1
+                   : try_name(k, (const char *)other.data, stem ? longer : 0, out);
+    }
+    buf_done(&other);
+    return made == 1 ? end(out) : -1;
 }
 
 int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out)
 {
-    const size_t start = out->len;
-    if (buf_add_str(out, key))
-        return -1;
-    const int added = add_from(k, start, out);
-    if (added != 0)
-        return added < 0 ? -1 : end(out);
-    return add_number(k, start, number, out);
+    const size_t start = out->len, n = strlen(key);
+    const bool whole = keys_is_whole(key);
+    int added = buf_add(out, key, n) ? -1 : add_from(k, start, out);
+    for (int64_t i = number; added == 0; i++) {
+        out->len = start + n - whole;
+        added = buf_printf(out, "-%lld%s", (long long)i, whole ? "%" : "") ? -1 : add_from(k, start, out);
+    }
+    return added == 1 ? end(out) : -1;
 }
 
 void keys_done(struct keys *k)
@@ -161,11 +168,15 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-int keys_name(const char *key, const char *field, bool first, struct buf *out)
+bool keys_is_whole(const char *key)
 {
-    size_t n = strlen(key);
-    const bool whole = n > 0 && key[n - 1] == '%';
-    n -= whole;
+    const size_t n = strlen(key);
+    return n > 0 && key[n - 1] == '%';
+}
+
+int keys_decode(const char *key, struct buf *out)
+{
+    const size_t n = strlen(key) - keys_is_whole(key);
     for (size_t i = 0; i < n; i++) {
         char c = key[i];
         if (c == '%' && n - i > 2 && digit(key[i + 1]) >= 0 && digit(key[i + 2]) >= 0) {
@@ -175,9 +186,24 @@ int keys_name(const char *key, const char *field, bool first, struct buf *out)
         if (buf_add(out, &c, 1))
             return -1;
     }
-    if (!(whole && first) && (buf_add_str(out, ".") || buf_add_str(out, field)))
-        return -1;
     return end(out);
+}
+
+/* Whether a whole name says what the file holds: it has the field's own suffix, or no picture's. */
+static bool says_itself(const char *name, const char *field)
+{
+    const size_t n = strlen(name);
+    return !picture_suffix(name, n) || picture_same(strrchr(name, '.') + 1, field);
+}
+
+int keys_name(const char *key, const char *field, bool first, struct buf *out)
+{
+    const size_t start = out->len;
+    if (keys_decode(key, out))
+        return -1;
+    if (first && keys_is_whole(key) && says_itself((const char *)out->data + start, field))
+        return 0;
+    return buf_add_str(out, ".") || buf_add_str(out, field) ? -1 : end(out);
 }
 
 bool keys_is_safe(const char *name)

@@ -47,6 +47,21 @@ bool picture_suffix(const char *name, size_t n)
     return false;
 }
 
+/* What a suffix of JPEG is usually written as. */
+static const char *usual(const char *suffix)
+{
+    static const char *const jpeg[] = {"jpeg", "jpe", "jfif"};
+    for (size_t i = 0; i < sizeof jpeg / sizeof jpeg[0]; i++)
+        if (strcasecmp(suffix, jpeg[i]) == 0)
+            return "jpg";
+    return suffix;
+}
+
+bool picture_same(const char *a, const char *b)
+{
+    return strcasecmp(usual(a), usual(b)) == 0;
+}
+
 bool picture_magic(const uint8_t *p, size_t n)
 {
     if (n >= 3 && memcmp(p, "\xff\xd8\xff", 3) == 0)

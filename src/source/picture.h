@@ -13,6 +13,8 @@
 #define PICTURE_SUFFIXES ".jpg .jpeg .jpe .jfif .png .webp .bmp .ppm .pgm .tif .tiff"
 
 bool picture_suffix(const char *name, size_t n);
+/* Whether two suffixes stand for one format: "JPEG" and "jpg" do. */
+bool picture_same(const char *a, const char *b);
 
 enum { PICTURE_MAGIC = 16 };
 /* By the first bytes, of which PICTURE_MAGIC are enough: JPEG, PNG, WebP. */

@@ -63,6 +63,16 @@ sh recipe || fail "the recipe of the help"
 [ ! -e "twins/a/same name.jpg" ] && [ -e twins/a/good.jpg ] || fail "the recipe takes out the bad ones alone"
 ends 3 "nothing there" "$stoker" verify nowhere
 
+# A pack is compared with the count that it states; a class may be called as WebDataset calls its own notes.
+mkdir -p counted/__background__ counted/b
+cp twins/a/good.jpg counted/__background__/1.jpg && cp twins/a/good.jpg counted/b/1.jpg
+"$stoker" pack counted counts >/dev/null 2>&1 || fail "pack of __background__"
+ends 0 "verify of __background__" "$stoker" verify counts
+says err '2 good, 0 bad' "no sample of __background__ is lost"
+sed 's/"samples": *2/"samples": 3/' counts/stoker.json >note && cp note counts/stoker.json
+ends 1 "a pack with fewer samples than it states" "$stoker" verify counts
+says out 'stoker.json: states 3 samples, but 2 are found' "both counts"
+
 # Nothing waits for a FIFO in a pack.
 cp -r twins/a/good.jpg one.jpg && mkdir one && mv one.jpg one/ && "$stoker" pack one piped >/dev/null 2>&1
 rm piped/shard-000000.tar && mkfifo piped/shard-000000.tar

@@ -12,20 +12,25 @@
 
 enum { SAMPLES = 9 };
 
+static void put_png(const char *name, int seed)
+{
+    uint8_t px[20 * 16 * 3];
+    for (size_t k = 0; k < sizeof px; k++)
+        px[k] = (uint8_t)(k * 5 + (size_t)seed * 37);
+    void *bytes = NULL;
+    size_t n = 0;
+    const stk_encode_options o = {.format = STK_PNG};
+    CHECK_EQ(stk_encode(px, 20, 16, 3, 60, &o, &bytes, &n, NULL), STK_OK);
+    temp_bytes(name, bytes, n);
+    stk_free(bytes);
+}
+
 static void make_set(void)
 {
     char name[64];
     for (int i = 0; i < SAMPLES; i++) {
-        uint8_t px[20 * 16 * 3];
-        for (size_t k = 0; k < sizeof px; k++)
-            px[k] = (uint8_t)(k * 5 + (size_t)i * 37);
-        void *bytes = NULL;
-        size_t n = 0;
-        const stk_encode_options o = {.format = STK_PNG};
-        CHECK_EQ(stk_encode(px, 20, 16, 3, 60, &o, &bytes, &n, NULL), STK_OK);
         snprintf(name, sizeof name, "set/%c/p.%d.png", 'a' + i % 3, i);
-        temp_bytes(name, bytes, n);
-        stk_free(bytes);
+        put_png(name, i);
     }
 }
 
@@ -368,7 +373,10 @@ static void keys(void)
     key_of(&k, "d/.png", 3, "d/%2Epng%", NULL);
     key_of(&k, "cat/1.jpg", 6, "cat/1-17", "cat/1-17.jpg");
     key_of(&k, "cat/1.jpg", 6, "cat/1-18", "cat/1-18.jpg");
-    key_of(&k, "cat/1.png", 6, "cat/1-19", "cat/1-19.png");
+    key_of(&k, "cat/1.png", 6, "cat/1-17%2Epng%", "cat/1-17.png");
+    key_of(&k, "cat/1-18.jpg", 9, "cat/1-18-17", "cat/1-18-17.jpg");
+    key_of(&k, "__key__.png", 8, "%5F_key__", NULL);
+    key_of(&k, "__a__/__b__.png", 12, "%5F_a__/__b__", NULL);
     key_of(&k, "odd", 0, "odd-17%", "odd-17");
     for (int i = 0; i < 5000; i++) {
         char name[32], want[32];
@@ -380,6 +388,76 @@ static void keys(void)
     CHECK(keys_is_safe("a/b.c/..d"));
     CHECK(!keys_is_safe("../a") && !keys_is_safe("a/../b") && !keys_is_safe("/a") && !keys_is_safe("a//b") &&
           !keys_is_safe("") && !keys_is_safe("a/.") && !keys_is_safe("a/"));
+}
+
+/* How many samples a source has; -1: it cannot be opened. */
+static int64_t count_of(const char *name, stk_error *e)
+{
+    char path[4096];
+    stk_source *s = NULL;
+    stk_overview v = {.samples = -1};
+    snprintf(path, sizeof path, "%s", temp_path(name));
+    if (stk_source_open(&s, &(stk_options){.source = path, .cache_dir = "off"}, e) == STK_OK)
+        stk_source_overview(s, &v);
+    stk_source_close(s);
+    return v.samples;
+}
+
+/* Names that a format reserves: WebDataset skips __x__/ and __x__, tools skip hidden files. */
+static void reserved_names(void)
+{
+    static const char *const names[] = {"set/__background__/1.png",
+                                        "set/__background__/__key__.png",
+                                        "set/__MACOSX_/1.png",
+                                        "set/a/__x__.png",
+                                        "set/a/%5F.png",
+                                        "set/a/@7.png",
+                                        "set/\xff\xfe/\n.png",
+                                        "set/a.b/..c.d.png"};
+    enum { N = sizeof names / sizeof names[0] };
+    temp_begin();
+    for (size_t i = 0; i < N; i++)
+        put_png(names[i], (int)i);
+    char command[9000];
+    stk_error e = {0};
+    CHECK_EQ(count_of("set", &e), N - 1); /* ..c.d.png is hidden */
+    static const stk_to to[] = {STK_TO_TAR, STK_TO_TFRECORD, STK_TO_HDF5, STK_TO_NPY, STK_TO_FOLDER};
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+        CHECK_EQ(pack_to("out", &(stk_pack_options){.to = to[i], .force = 1}, NULL, &e), STK_OK);
+        CHECK_EQ(count_of("out", &e), N - 1);
+        CHECK_STR(e.text, "");
+        snprintf(command, sizeof command, "rm -r %s", temp_path("out"));
+        CHECK_EQ(system(command), 0);
+    }
+    temp_end();
+}
+
+static int count_bad(void *user, const char *name, const char *reason, int64_t bytes)
+{
+    (void)name, (void)bytes;
+    if (reason)
+        snprintf(user, 200, "%s", reason);
+    return 0;
+}
+
+/* A pack that holds fewer samples than it states is damaged. */
+static void counts_are_compared(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    char out[4096], command[9000], reason[200] = "";
+    int64_t files = 0;
+    snprintf(out, sizeof out, "%s", temp_path("out"));
+    CHECK_EQ(pack_to("out", &(stk_pack_options){0}, NULL, &e), STK_OK);
+    CHECK_EQ(stk_pack_check(out, count_bad, reason, &files, &e), STK_OK);
+    CHECK_STR(reason, "");
+    snprintf(command, sizeof command, "sed -i 's/\"samples\": *%d/\"samples\": %d/' %s/stoker.json", SAMPLES,
+             SAMPLES + 2, out);
+    CHECK_EQ(system(command), 0);
+    CHECK_EQ(stk_pack_check(out, count_bad, reason, &files, &e), STK_OK);
+    CHECK_STR(reason, "states 11 samples, but 9 are found");
+    temp_end();
 }
 
 /* Heads of every length of name prove themselves. */
@@ -439,6 +517,6 @@ static void journals(void)
 int main(int argc, char **argv)
 {
     TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(large_integers),
-          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names), T(keys), T(tar_heads),
-          T(journals))
+          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names), T(keys), T(reserved_names),
+          T(counts_are_compared), T(tar_heads), T(journals))
 }
