@@ -4,18 +4,19 @@
  */
 #include "pack/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "pack/keys.h"
 
 enum { STEP = 1 << 18 };
@@ -119,28 +120,66 @@ static int copy(int fd, const struct content *c)
     return why;
 }
 
-static int write_new(int dir, const char *last, const struct content *c)
+/* A file is written at the root under a name that no other living thread uses, and then renamed. */
+static const char temp_before[] = ".stoker-", temp_after[] = ".part";
+
+static int open_temp(int root, char temp[40])
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    snprintf(temp, 40, "%s%ld%s", temp_before, (long)syscall(SYS_gettid), temp_after);
+    const int fd = openat(root, temp, flags, 0666);
+    if (fd >= 0 || errno != EEXIST)
+        return fd;
+    unlinkat(root, temp, 0); /* left by a thread that had this number before */
+    return openat(root, temp, flags, 0666);
+}
+
+static int write_new(int root, int dir, const char *last, const struct content *c)
 {
     char temp[40];
-    snprintf(temp, sizeof temp, ".stoker-%016" PRIx64 ".part", hash_bytes(last, strlen(last), 0));
-    unlinkat(dir, temp, 0);
-    const int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int fd = open_temp(root, temp);
     if (fd < 0)
         return errno;
     int why = copy(fd, c);
     if (close(fd) && !why)
         why = errno;
-    if (!why && renameat(dir, temp, dir, last))
+    if (!why && renameat(root, temp, dir, last))
         why = errno;
     if (why)
-        unlinkat(dir, temp, 0);
+        unlinkat(root, temp, 0);
     return why;
+}
+
+/* Whether a name is that of a file which a thread that has ended was writing. */
+static bool is_left(const char *name)
+{
+    const size_t before = sizeof temp_before - 1;
+    if (strncmp(name, temp_before, before) != 0)
+        return false;
+    char *end;
+    const long thread = strtol(name + before, &end, 10);
+    return end > name + before && strcmp(end, temp_after) == 0 && thread > 0 && kill((pid_t)thread, 0) &&
+           errno == ESRCH;
+}
+
+void place_sweep(int root)
+{
+    const int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (const struct dirent *entry; d && (entry = readdir(d));)
+        if (is_left(entry->d_name))
+            unlinkat(root, entry->d_name, 0);
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
 }
 
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e)
 {
     if (!keys_is_safe(name)) {
-        const int rc = error_set(e, STK_EDATA, "write", "this name would leave the folder, or is none: left out");
+        const int rc = error_set(e, STK_EDATA, "write",
+                                 "cannot be a file's name: a part of it is empty, \"..\", or longer than 255 bytes");
         error_at(e, name, -1);
         return rc;
     }
@@ -149,7 +188,7 @@ int place_file(int root, const char *name, const struct content *c, bool force, 
     if (dir < 0)
         return failed(name, errno, "cannot make its folder", e);
     const int there = look(dir, last, c);
-    const int why = there == 1 ? 0 : there < 0 && !force ? EEXIST : write_new(dir, last, c);
+    const int why = there == 1 ? 0 : there < 0 && !force ? EEXIST : write_new(root, dir, last, c);
     close(dir);
     if (why == EEXIST && !force)
         return failed(name, why, "something else is there already; --force writes over it", e);

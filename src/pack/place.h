@@ -21,6 +21,8 @@ struct content {
     int64_t at, n;
 };
 
+/* Removes what killed processes have left half written. */
+void place_sweep(int root);
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
 
 #endif

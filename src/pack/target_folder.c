@@ -49,6 +49,13 @@ static int put(struct target *t, const struct packed *p, stk_error *e)
     return rc;
 }
 
+static int begin(struct target *t, stk_error *e)
+{
+    (void)e;
+    place_sweep(t->dir);
+    return STK_OK;
+}
+
 static int end(struct target *t, stk_error *e)
 {
     (void)e;
@@ -56,4 +63,5 @@ static int end(struct target *t, stk_error *e)
     return STK_OK;
 }
 
-const struct target_format target_folder = {.to = STK_TO_FOLDER, .name = "folder", .write = put, .end = end};
+const struct target_format target_folder = {
+    .to = STK_TO_FOLDER, .name = "folder", .begin = begin, .write = put, .end = end};

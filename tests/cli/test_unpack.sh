@@ -49,7 +49,7 @@ PY
   "$stoker" unpack evil.tar target >out 2>err
   [ "$(find . -name 'out-of-it*' | wc -l)" = 0 ] && [ ! -e /tmp/stoker-evil.jpg ] && [ ! -e b.jpg ] || fail "a file has left the target"
   [ -z "$(ls elsewhere)" ] || fail "a link was followed"
-  says err 'out-of-it.jpg: this name would leave the folder' "what is refused is told"
+  says err 'out-of-it.jpg: cannot be a file.s name' "what is refused is told"
   [ -f target/good/1.jpg ] && [ -f target/good/2.jpg ] || fail "the others are there"
 fi
 ends 2 "a folder is no pack" "$stoker" unpack photos x
