@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/picture.h"
 #include "base/size.h"
 #include "pack/numpy.h"
 #include "packer.h"
-#include "source/picture.h"
 
 struct packed_field *packer_field(struct packed *out, const char *name, const void *bytes, size_t n)
 {

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/picture.h"
 #include "base/size.h"
 #include "loader.h"
 #include "pack/numpy.h"
 #include "packer.h"
-#include "source/picture.h"
 
 enum { SUBSAMPLED = 95 }; /* qualities below it have chroma of half the size, as everyday photos have */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "source/picture.h"
+#include "base/picture.h"
 
 /* Whether it is new. There is room. */
 static bool put(struct keys *k, uint64_t hash)

@@ -13,8 +13,8 @@
 #include "base/field.h"
 #include "base/nearest_list.h"
 #include "base/npy.h"
+#include "base/picture.h"
 #include "source/fields_text.h"
-#include "source/picture.h"
 #include "source/shard.h"
 
 int columns_add(struct columns *c, const struct column *one)

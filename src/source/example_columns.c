@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/picture.h"
 #include "base/text.h"
-#include "source/picture.h"
 
 enum { FEATURES_MOST = 1024, ENTRIES_MOST = 16384 }; /* more are left out: hostile ones would take for ever */
 

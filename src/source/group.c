@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source/picture.h"
+#include "base/picture.h"
 
 /* WebDataset's own notes, "__name__" at the beginning of the path; and what systems leave ("__MACOSX/"). */
 static bool is_left_over(const char *name, size_t n)

@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/npy.h"
+#include "base/picture.h"
 #include "base/size.h"
 #include "source/io.h"
-#include "source/picture.h"
 
 enum { KEPT_BYTES = 64 << 20, IDLE_BYTES = 64 << 20, SHARE = 8, GROUPS_MOST = 1 << 24 };
 

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/picture.h"
 #include "source/list.h"
-#include "source/picture.h"
 
 static bool is_picture(struct slice s)
 {

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/picture.h"
 #include "source/io.h"
-#include "source/picture.h"
 #include "source/recognise.h"
 #include "source/stream.h"
 

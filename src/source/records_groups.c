@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/picture.h"
+#include "base/picture.h"
 #include "source/records_index.h"
 
 /* ------------------------------------------------------------------ one picture */

@@ -13,11 +13,11 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/picture.h"
 #include "base/pool.h"
 #include "source/columns.h"
 #include "source/dir_npy.h"
 #include "source/files.h"
-#include "source/picture.h"
 #include "source/tree.h"
 
 /* A folder's place in the order, and where its samples go. */

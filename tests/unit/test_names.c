@@ -5,7 +5,7 @@
  */
 #include "source/names.h"
 
-#include "source/picture.h"
+#include "base/picture.h"
 #include "test.h"
 
 static void numbers_stay(void)

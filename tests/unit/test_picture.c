@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_picture.c -- where a picture ends, with anything behind it. */
-#include "source/picture.h"
+#include "base/picture.h"
 #include "test.h"
 
 /* Whether it is found to end at n of the bytes, however many follow, and nowhere in fewer. */

@@ -6,7 +6,7 @@
  * instructions a file. Formats that cannot be decoded are taken all the same: the numbering of
  * samples is ImageFolder's, and such a file is a bad sample that can be named.
  */
-#include "source/picture.h"
+#include "base/picture.h"
 
 #include <string.h>
 #include <strings.h>
