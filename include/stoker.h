@@ -201,6 +201,10 @@ typedef struct stk_source_hooks {
     int64_t n_blocks, window;
 } stk_source_hooks;
 
+/* Hooks may ask their own loader for what it knows (stk_stats_get, stk_state_get, stk_explain, ...) at any time. They
+ * may not call what waits for rows, since their own row is one of them: stk_next, stk_get, stk_set_epoch,
+ * stk_state_set, stk_close. */
+
 /* Runs on every finished row, and may change it in place. With a result (dtype, ndim, shape) it makes
  * row->to, which is of that form, of row->image. */
 typedef struct stk_op_hook {

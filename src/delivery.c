@@ -11,10 +11,9 @@
 
 /* ------------------------------------------------------------------ bad samples */
 
-static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *e)
+/* path: NULL: filled in later. */
+static int error_of(const struct bad *b, const char *path, stk_error *e)
 {
-    char path[1024];
-    source_path(l->source, b->sample, path, sizeof path);
     error_set(e, b->code, b->stage, "%s", b->reason);
     if (e)
         e->os_error = b->os_error;
@@ -22,7 +21,8 @@ static int error_of(const struct stk_loader *l, const struct bad *b, stk_error *
     return b->code;
 }
 
-/* A sample that is bad in every epoch is listed once. */
+/* A sample that is bad in every epoch is listed once, without its path: the caller's function may know that, and must
+ * not be called under the lock. */
 static void keep_bad(struct stk_loader *l, const struct bad *b)
 {
     l->bad++;
@@ -34,7 +34,7 @@ static void keep_bad(struct stk_loader *l, const struct bad *b)
     for (int64_t i = 0; i < l->n_bads; i++)
         if (l->bads[i].sample == b->sample)
             return;
-    error_of(l, b, &l->bads[l->n_bads++]);
+    error_of(b, NULL, &l->bads[l->n_bads++]);
 }
 
 static void log_bad(const struct stk_loader *l, const struct bad *b)
@@ -109,6 +109,13 @@ static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t r
             batch_copy_row(b, good < rows ? good : -1, row, l->valid);
 }
 
+static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
+{
+    char path[1024];
+    source_path(l->source, b->sample, path, sizeof path);
+    return error_of(b, path, e);
+}
+
 /* Applies the policy on errors to a whole batch. */
 static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
@@ -129,17 +136,15 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
         l->batches++;
         l->samples += stk_samples(b);
     }
-    int rc = STK_OK;
-    if (l->rotten)
-        rc = rotten(l, e);
-    else if (fatal)
-        rc = error_of(l, fatal, e);
-    else if (joined != STK_OK) {
+    int rc = l->rotten ? rotten(l, e) : STK_OK;
+    pthread_mutex_unlock(&l->lock);
+    if (rc == STK_OK && fatal)
+        rc = fail(l, fatal, e);
+    else if (rc == STK_OK && joined != STK_OK) {
         rc = joined;
         if (e)
             *e = unjoined;
     }
-    pthread_mutex_unlock(&l->lock);
     if (l->log.line && !fatal) /* without the lock: the caller's function may ask the loader something */
         for (const struct bad *x = bads; x; x = x->next)
             log_bad(l, x);

@@ -67,7 +67,8 @@ struct stk_loader {
     int picture, index, position, valid; /* numbers of these fields; -1: none */
     bool reads;                          /* there are fields that are read besides the picture */
 
-    /* Of what was delivered, under lock. */
+    /* Of what was delivered, under lock; no function of the caller's is called under it. Whoever holds the ring's lock
+     * may take this one, not the other way round. */
     pthread_mutex_t lock;
     int64_t opened_s; /* since 1970 */
     uint64_t opened_ns, waited_ns;
@@ -86,8 +87,12 @@ int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a fo
 /* Of the samples that are read, in order: relative path, size and label of each. The first call may take a while: it
  * looks at every file. */
 uint64_t loader_fingerprint(const struct stk_loader *l);
-/* Goes to a position of an epoch and forgets what was prefetched. */
+/* Goes to a position of an epoch and forgets what was prefetched. Waits for the rows under way, which may be with a
+ * function of the caller's that asks this loader something: no lock is held meanwhile. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
+
+/* state.c: the next batch to be delivered, and the position in the order that it begins at. */
+struct place loader_place(struct stk_loader *l, int64_t *position);
 
 /* loader_fields.c: describes the fields of its batches, and makes the plan for its picture. */
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);

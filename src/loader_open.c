@@ -388,24 +388,26 @@ void loader_close(struct stk_loader *l)
 }
 
 struct start {
-    struct order *order;
+    struct stk_loader *l;
     int64_t epoch, position;
 };
 
+/* Under the ring's lock, with no ticket out that could still look at the order. */
 static void set_start(void *user)
 {
     const struct start *s = user;
-    s->order->resumed_epoch = s->epoch;
-    s->order->resumed_at = s->position;
-    order_forget(s->order); /* no ticket is out that could still look at them */
+    struct stk_loader *l = s->l;
+    l->order.resumed_epoch = s->epoch;
+    l->order.resumed_at = s->position;
+    order_forget(&l->order);
+    pthread_mutex_lock(&l->lock);
+    l->rotten = false;
+    l->bad_in_epoch = 0;
+    pthread_mutex_unlock(&l->lock);
 }
 
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
 {
-    struct start s = {.order = &l->order, .epoch = epoch, .position = position};
-    pthread_mutex_lock(&l->lock);
+    struct start s = {.l = l, .epoch = epoch, .position = position};
     ring_restart(&l->ring, (struct place){.epoch = epoch}, set_start, &s);
-    l->rotten = false;
-    l->bad_in_epoch = 0;
-    pthread_mutex_unlock(&l->lock);
 }

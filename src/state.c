@@ -35,27 +35,34 @@ static uint64_t window_of(const struct order *o)
     return o->near.n > 0 && o->alias.n == 0 && !o->sampled ? (uint64_t)o->near.window : 0;
 }
 
+struct place loader_place(struct stk_loader *l, int64_t *position)
+{
+    pthread_mutex_lock(&l->ring.lock); /* the order changes under this lock alone */
+    const struct place at = l->ring.out;
+    *position = order_position(&l->order, at.epoch, at.batch);
+    pthread_mutex_unlock(&l->ring.lock);
+    return at;
+}
+
 static void state_of(struct stk_loader *l, struct state *s)
 {
-    const uint64_t data = loader_fingerprint(l); /* before the lock: the first time it looks at every file */
-    pthread_mutex_lock(&l->lock);
-    const struct place at = ring_place(&l->ring);
+    int64_t position;
+    const struct place at = loader_place(l, &position);
     *s = (struct state){
         .version = STATE_VERSION,
-        .data = data,
+        .data = loader_fingerprint(l),
         .samples = (uint64_t)l->order.samples,
         .seed = l->order.seed,
         .shuffle = l->order.shuffle,
         .order = ORDER_VERSION,
         .epoch = (uint64_t)at.epoch,
-        .position = (uint64_t)order_position(&l->order, at.epoch, at.batch),
+        .position = (uint64_t)position,
         .length = l->order.passes ? (uint64_t)l->order.n : 0,
         .weights = l->order.alias.hash,
         .mix = l->order.mix.hash,
         .sampled = l->order.sampled,
         .window = window_of(&l->order),
     };
-    pthread_mutex_unlock(&l->lock);
 }
 
 size_t stk_state_get(stk_loader *l, char *buf, size_t n)
@@ -304,9 +311,7 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
     if (!g.given.samples || (starts && !g.given.starts)) {
         rc = error_nomem(e, "order", (size_t)n * sizeof *samples);
     } else {
-        pthread_mutex_lock(&l->lock); /* state_of looks at the orders under this one */
         rc = ring_change(&l->ring, give, &g);
-        pthread_mutex_unlock(&l->lock);
     }
     if (rc != STK_OK) {
         free(g.given.samples);

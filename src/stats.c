@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "loader.h"
 
 static double seconds(uint64_t ns)
@@ -94,10 +95,8 @@ int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size)
     struct walk *w = loader_check(l, NULL) == STK_OK && i >= 0 && i < m->n ? calloc(1, sizeof *w) : NULL;
     if (!w)
         return 0;
-    pthread_mutex_lock(&l->lock);
-    const struct place at = ring_place(&l->ring);
-    const int64_t position = order_position(&l->order, at.epoch, at.batch);
-    pthread_mutex_unlock(&l->lock);
+    int64_t position;
+    const struct place at = loader_place(l, &position);
     const stk_mixed one = {.share = (double)m->parts[i].share / m->block,
                            .samples = m->parts[i].count,
                            .came = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
@@ -132,6 +131,11 @@ int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out)
     if (found)
         *out = l->bads[i];
     pthread_mutex_unlock(&l->lock);
+    if (found) {
+        char path[1024];
+        source_path(l->source, out->sample, path, sizeof path);
+        error_at(out, path, out->sample);
+    }
     return found;
 }
 

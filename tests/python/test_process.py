@@ -47,6 +47,33 @@ def test_ten_thousand_epochs_leak_nothing():
     assert census() == things and resident() - before < 2 << 20
 
 
+def test_a_function_asks_its_loader_while_it_restarts():
+    code = """
+        import threading
+        import numpy as np, stoker
+        started, asked = threading.Event(), threading.Event()
+
+        def ask(image):
+            if loader and not started.is_set():
+                started.set()
+                for _ in range(2000):
+                    loader.stats(), loader.state_dict(), loader.epoch, loader.bad_samples(), loader.explain()
+                asked.set()
+            return image
+
+        loader = None
+        images = np.zeros((64, 8, 8, 3), np.uint8)
+        loader = stoker.Loader(images, [stoker.CenterCrop(8), ask], batch_size=8, threads=2, output="numpy")
+        loader.set_epoch(1)
+        started.wait()
+        state = loader.state_dict()
+        loader.load_state_dict({**state, "epoch": 3})
+        assert asked.is_set() and loader.epoch == 3
+        print(len(list(loader)))
+    """
+    assert python(code).stdout == "8\n"
+
+
 def test_a_thousand_loaders_leak_nothing(photos):
     def once():
         loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy", threads=2, memory="64M")

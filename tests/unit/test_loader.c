@@ -409,6 +409,41 @@ static void a_log_may_ask_the_loader(void)
     first_bad = MANY;
 }
 
+static int bad_cells(void *user, int thread, int64_t sample, const int *wanted, int n, stk_cell *cells, stk_error *e)
+{
+    (void)user, (void)thread, (void)sample, (void)wanted, (void)n, (void)cells, (void)e;
+    return STK_EDATA;
+}
+
+static size_t key_with_questions(void *user, int64_t sample, char *buf, size_t n)
+{
+    stk_stats s;
+    *(int *)user += stk_stats_get(asked, &s) == STK_OK;
+    return (size_t)snprintf(buf, n, "row %d", (int)sample);
+}
+
+/* The hook that names a sample may ask, too. */
+static void a_key_may_ask_the_loader(void)
+{
+    int answers = 0;
+    const stk_column x = {.name = "x", .kind = STK_TENSOR, .dtype = STK_FLOAT32};
+    const stk_source_hooks h = {
+        .user = &answers, .count = count, .columns = &x, .n_columns = 1, .cells = bad_cells, .key = key_with_questions};
+    const stk_options o = {.hooks = &h, .fields = "x", .batch_size = 2};
+    stk_batch *b;
+    stk_error e;
+    alarm(60); /* a deadlock ends the test */
+    asked = open_loader(&o);
+    CHECK_EQ(stk_next(asked, &b, &e), STK_EDATA);
+    CHECK_STR(e.path, "row 0");
+    CHECK_EQ(stk_bad_sample(asked, 1, &e), 1);
+    CHECK_STR(e.path, "row 1");
+    CHECK_SAYS(e.text, "row 1: ");
+    CHECK(answers > 0);
+    stk_close(asked);
+    alarm(0);
+}
+
 static void words(void)
 {
     atomic_int lines = 0;
@@ -454,6 +489,7 @@ int main(int argc, char **argv)
         T(pixels_in_memory),
         T(pixels_without_ops),
         T(a_log_may_ask_the_loader),
+        T(a_key_may_ask_the_loader),
         T(words),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);

@@ -2,6 +2,10 @@
 /*
  * test_state.c -- what a state is about, how strictly it is read, and that it resumes exactly.
  */
+#include <sched.h>
+#include <unistd.h>
+
+#include "loader.h"
 #include "made_source.h"
 
 static void resumes_exactly(void)
@@ -168,13 +172,72 @@ static void a_state_is_read_strictly(void)
     stk_close(l);
 }
 
+static stk_loader *_Atomic restarted;
+static atomic_bool asking, asked;
+
+/* Everything that does not wait for rows. */
+static void ask_all(stk_loader *l)
+{
+    char text[8192];
+    stk_stats s;
+    stk_error e;
+    CHECK_EQ(stk_stats_get(l, &s), STK_OK);
+    CHECK(stk_state_get(l, text, 300) > 0);
+    CHECK(stk_explain(l, text, sizeof text) > 0);
+    CHECK_EQ(stk_epoch(l), 0);
+    CHECK_EQ(stk_length(l), 13);
+    CHECK(stk_limit(l) != NULL);
+    CHECK_EQ(stk_bad_sample(l, 0, &e), 0);
+    stk_mixed m;
+    CHECK_EQ(stk_mixed_get(l, 0, &m), 1);
+}
+
+/* The first row waits until the loader is about to restart, and asks it then. */
+static int ask_while_it_restarts(void *user, const stk_row *row, stk_error *e)
+{
+    (void)user, (void)e;
+    if (row->epoch != 0 || atomic_exchange(&asking, true))
+        return STK_OK;
+    while (!restarted || !ring_wants_back(&restarted->ring))
+        sched_yield();
+    ask_all(restarted);
+    asked = true;
+    return STK_OK;
+}
+
+/* A function of the caller's may ask its own loader, also while another thread waits for that function to end. */
+static void a_restart_waits_without_locks(void)
+{
+    const stk_op_hook op = {.run = ask_while_it_restarts};
+    const double mix[] = {1};
+    const int64_t all[] = {MANY};
+    stk_options o = base_options();
+    o.op = &op;
+    o.mix = mix;
+    o.n_mix = 1;
+    o.mix_counts = all;
+    alarm(60); /* a deadlock ends the test */
+    restarted = open_loader(&o);
+    while (!asking)
+        sched_yield();
+    CHECK_EQ(stk_set_epoch(restarted, 5, NULL), STK_OK);
+    CHECK(asked);
+    CHECK_EQ(stk_epoch(restarted), 5);
+    alarm(0);
+    stk_close(restarted);
+}
+
 int main(int argc, char **argv)
 {
     made_begin();
     const struct test_case cases[] = {
-        T(resumes_exactly),   T(a_state_of_something_else_is_refused),
-        T(old_orders),        T(orders_to_come_are_refused),
-        T(epochs_can_be_set), T(a_state_is_read_strictly),
+        T(resumes_exactly),
+        T(a_state_of_something_else_is_refused),
+        T(old_orders),
+        T(orders_to_come_are_refused),
+        T(epochs_can_be_set),
+        T(a_state_is_read_strictly),
+        T(a_restart_waits_without_locks),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     made_end();
