@@ -62,7 +62,7 @@ struct extent {
 struct want {
     struct rect crop;
     int shrink;     /* 2, 4 or 8: the crop is one of the picture at that fraction of its size (sides rounded up) */
-    bool whole;     /* decode all of it and read to its end: for verify */
+    bool whole;     /* decode all of it and read to its end, also where the crop ends above: for verify */
     bool reference; /* by the format's library alone: what a decoder of our own is compared with */
     const struct parts *parts; /* of the file that were read, with anything in between; NULL: all of it was */
 };

@@ -22,7 +22,7 @@ struct picture_job {
     const struct head *head;
     struct rect crop; /* as stored, within the picture, not empty */
     int shrink;       /* 2, 4 or 8: the crop is one of the picture at that fraction of its size; else of the picture */
-    bool whole;       /* read to the end, also past the crop */
+    bool whole;       /* judge all of the file, also what lies behind the crop */
     bool reference;   /* by the format's library alone */
     /* What was noted when this file was decoded before, if that is at hand; and whether notes are wanted at all. */
     const uint8_t *notes;

@@ -213,13 +213,19 @@ static struct rect stored_crop(const struct head *h, const struct want *w)
     return orient_stored(h->orientation, shrunk(h->w, w), shrunk(h->h, w), w->crop);
 }
 
+/* A crop that takes in the last row is judged by the end of the file as well, as Pillow judges a whole picture. */
+static bool to_end(const struct head *h, const struct want *w, const struct rect *crop)
+{
+    return w->whole || crop->y + crop->h == shrunk(h->h, w);
+}
+
 size_t decode_scratch(const struct head *h, const struct want *w)
 {
     const struct codec *c = codec_of(h->format);
     if (!possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
-    size_t n = c->scratch(h, &crop, w->whole);
+    size_t n = c->scratch(h, &crop, to_end(h, w, &crop));
     if (h->orientation != 1)
         n = size_add(n, arena_cost(rgb_bytes(crop.w, crop.h)));
     return n == SIZE_MAX ? 0 : n;
@@ -231,7 +237,7 @@ size_t decode_foreign(const struct head *h, const struct want *w)
     if (h->packed || !possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
-    return c->foreign(h, &crop, w->whole);
+    return c->foreign(h, &crop, to_end(h, w, &crop));
 }
 
 static int turn_upright(const struct head *h, struct arena *a, struct image *im, stk_error *e)
@@ -257,12 +263,13 @@ static int check_crop(const struct codec *c, const struct head *h, const struct 
 static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                                  struct arena *a)
 {
+    const struct rect crop = stored_crop(h, w);
     return (struct picture_job){.bytes = bytes,
                                 .n = n,
                                 .head = h,
-                                .crop = stored_crop(h, w),
+                                .crop = crop,
                                 .shrink = w->shrink,
-                                .whole = w->whole,
+                                .whole = to_end(h, w, &crop),
                                 .reference = w->reference,
                                 .parts = w->parts,
                                 .arena = a};
@@ -326,6 +333,20 @@ bool decode_noted_parts(const void *notes, size_t n, const struct head *h, const
     return c->noted_parts(notes, n, &crop, w->shrink, apart, out);
 }
 
+/* Pixels that come with warnings were made of damaged data. Then the verdict is Pillow's, on the whole file: what the
+ * codec makes up for the missing part of a crop must not pass as a picture. */
+static int judged_pixels(const struct codec *c, void *state, struct picture_job *job, struct image *out, int *warnings,
+                         stk_error *e)
+{
+    const size_t used = job->arena->used;
+    const int rc = c->pixels(state, job, out, warnings, e);
+    if (rc != STK_OK || *warnings == 0 || job->whole)
+        return rc;
+    job->arena->used = used;
+    job->whole = true;
+    return c->pixels(state, job, out, warnings, e);
+}
+
 int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                   struct arena *a, struct image *out, int *warnings, stk_error *e)
 {
@@ -344,7 +365,7 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     }
     struct picture_job job = job_of(bytes, n, h, w, a);
     take_notes(d, &job);
-    rc = c->pixels(d->states[h->format], &job, out, warnings, e);
+    rc = judged_pixels(c, d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 

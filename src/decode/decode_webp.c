@@ -113,14 +113,13 @@ static int32_t most(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* The crop with its margin, as far as the picture goes, beginning at even places; or all of it. */
+/* The crop with its margin, as far as the picture goes, beginning at even places; whole: down to the last row, which
+ * libwebp decodes after all that comes before it. */
 static struct rect widen(const struct head *h, const struct rect *crop, bool whole)
 {
-    if (whole)
-        return (struct rect){0, 0, h->w, h->h};
     struct rect r = {most(crop->x - MARGIN, 0) & ~1, most(crop->y - MARGIN, 0) & ~1, 0, 0};
     r.w = least(crop->x + crop->w + MARGIN, h->w) - r.x;
-    r.h = least(crop->y + crop->h + MARGIN, h->h) - r.y;
+    r.h = (whole ? h->h : least(crop->y + crop->h + MARGIN, h->h)) - r.y;
     return r;
 }
 

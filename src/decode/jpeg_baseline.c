@@ -116,7 +116,7 @@ static int orientation_of(const struct head *h)
 static bool decode_with_points(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
                                struct image *out)
 {
-    if (job->whole || !jpeg_points_read(&b->points, job->notes, job->n_notes, f, job->bytes, job->n))
+    if (!jpeg_points_read(&b->points, job->notes, job->n_notes, f, job->bytes, job->n))
         jpeg_points_reset(&b->points, f);
     int32_t known = b->points.n;
     bool ok = decode(b, f, job, out);

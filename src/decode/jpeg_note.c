@@ -76,7 +76,7 @@ bool jpeg_note_pixels(struct jpeg_baseline *b, const struct picture_job *job,
                       bool (*pack)(void *state, const struct picture_job *job, struct buf *out), void *state,
                       struct buf *note, struct image *out)
 {
-    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted || job->whole)
+    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted)
         return false;
     if (job->notes)
         return crop_of_note(b, job, job->notes, job->n_notes, out);

@@ -5,7 +5,7 @@
  * The bytes, little-endian: a head of fixed size, then for every point its distance in bits from the one before and the
  * changes of the predictors, seven bits to a byte, and a checksum of all. About 2 % of a photo.
  *
- *     0 "SJP1"   4 MCUs of a group (u16)   6 sampling, and 16 times the orientation (u8)   7 MCU rows in one go (u8)
+ *     0 "SJP2"   4 MCUs of a group (u16)   6 sampling, and 16 times the orientation (u8)   7 MCU rows in one go (u8)
  *     8 bytes of the file (u64)    16 hash of its bytes up to the scan (u64)    24 where the scan begins (u32)
  *    28 width (u16)   30 height (u16)   32 number of points (u32)   36 bytes that follow, without the checksum (u32)
  */
@@ -24,7 +24,7 @@ enum {
     BESIDE = 32                            /* bytes that a decoder may look at beside those that it needs */
 };
 
-static const char magic[4] = "SJP1";
+static const char magic[4] = "SJP2";
 
 /* ------------------------------------------------------------------ numbers */
 

@@ -4,7 +4,7 @@
  *
  * A row of MCUs is cut into groups, and points->at[g] is where group g begins. The first n of them are known: the file
  * was seen undamaged up to there. Within them the walk jumps; behind, it skips, and each group that it comes to adds
- * one.
+ * one. The last point is the end of the scan: it is known only where the file ends as it should.
  *
  *     at[0]       at[1]       at[2]              at[n - 1]
  *     |-----------|-----------|----  ...  -------|- - - - - - - - - -
@@ -41,7 +41,7 @@ static bool advance(struct jpeg_walk *w, int64_t n)
     const int32_t group = group_of(w, w->y, w->x);
     if (group > w->points->n)
         return true;
-    const bool settled = w->y == f->mcus_y || jpeg_scan_settle(&w->scan);
+    const bool settled = w->y == f->mcus_y ? jpeg_scan_is_over(&w->scan) : jpeg_scan_settle(&w->scan);
     const uint64_t bit = jpeg_scan_at(&w->scan);
     if (group < w->points->n) {
         const struct jpeg_point *p = &w->points->at[group];
@@ -118,7 +118,7 @@ bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const 
 
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole)
 {
-    if (w->points && !whole && group_of(w, end, 0) < w->known)
+    if (w->points && group_of(w, end, 0) < w->known)
         return leave(w); /* what lies behind was seen when they were made */
     return go_to(w, end, 0) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
 }

@@ -168,7 +168,7 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
                                     .n = n,
                                     .head = &h,
                                     .crop = *c,
-                                    .whole = whole,
+                                    .whole = whole || c->y + c->h == h.h, /* as decode.c asks */
                                     .notes = j->notes ? j->notes->data : NULL,
                                     .n_notes = j->notes ? j->notes->len : 0,
                                     .notes_wanted = j->notes != NULL,

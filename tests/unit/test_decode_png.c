@@ -351,8 +351,8 @@ static void bad_sum_is_a_warning(void)
     buf_done(&p.b);
 }
 
-/* One pixel of the first row is another, and nothing but the checksum tells: also when the crop ends long before the
- * chunk does, and only when the crop has something of that chunk. */
+/* One pixel of the first row is another, and nothing but the checksums tell: the chunk's, which a crop looks at, and
+ * the stream's, for which Pillow refuses the picture. A crop is refused, too, if it has something of that chunk. */
 static void bad_sum_in_a_crop(void)
 {
     const struct kind k = {2, 8, 3};
@@ -367,14 +367,13 @@ static void bad_sum_in_a_crop(void)
         CHECK_EQ(warnings, 0);
         picture_done(&q);
         p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
-        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
-        CHECK_EQ(warnings, 1);
-        picture_done(&q);
+        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_EDATA);
         p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
         p.b.data[p.b.len - 12 - 4 - 5] ^= 1; /* the last pixel, in the second chunk */
-        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
-        CHECK_EQ(warnings, interlaced);
-        picture_done(&q);
+        const int rc = picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL);
+        CHECK_EQ(rc, interlaced ? STK_EDATA : STK_OK); /* interlaced pixels lie all over the file */
+        if (rc == STK_OK)
+            picture_done(&q);
         buf_done(&p.b);
     }
 }
