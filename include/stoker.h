@@ -24,7 +24,8 @@
  *     written only on failure. Nothing is printed, nothing aborts, no signal handler is set.
  *   - What comes out depends on (seed, epoch, position) alone: threads, ranks, caches and batch
  *     size change nothing.
- *   - After fork() the child sees closed loaders: every call on them fails with STK_EFORK, and the
+ *   - After fork() the child sees closed loaders: every call on them fails with STK_EFORK, or, where it
+ *     returns no code, with -1, 0, NULL or an empty text. Closing them is harmless, and does nothing. The
  *     child may open its own.
  */
 #ifndef STOKER_H

@@ -29,10 +29,23 @@ static void raise_closed(struct loader *o)
     module_raise(loader_state((PyObject *)o), &e);
 }
 
+/* In a forked child the engine refuses before it waits for anything. */
+static void raise_forked(struct loader *o)
+{
+    stk_error e;
+    stk_batch *none;
+    stk_next_wait(o->l, &none, 0, &e);
+    module_raise(loader_state((PyObject *)o), &e);
+}
+
 stk_loader *loader_enter(struct loader *o)
 {
     if (!o->l || o->closing) {
         raise_closed(o);
+        return NULL;
+    }
+    if (o->pid != getpid()) {
+        raise_forked(o);
         return NULL;
     }
     o->users++;

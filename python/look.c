@@ -4,6 +4,8 @@
  */
 #include "loader.h"
 
+#include <unistd.h>
+
 static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
 {
     struct loader *o = (struct loader *)self;
@@ -209,5 +211,5 @@ PyObject *loader_inside(PyObject *self, PyObject *none)
 {
     (void)none;
     const struct loader *o = (struct loader *)self;
-    return PyBool_FromLong(o->l && hooks_inside(&o->options->hooks));
+    return PyBool_FromLong(o->l && o->pid == getpid() && hooks_inside(&o->options->hooks));
 }

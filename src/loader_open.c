@@ -26,7 +26,10 @@ int loader_check(const struct stk_loader *l, stk_error *e)
 {
     if (l->pid == getpid())
         return STK_OK;
-    return error_set(e, STK_EFORK, "next", "this loader was opened before fork(); open one in this process");
+    return error_set(
+        e, STK_EFORK, "fork",
+        "this loader was opened before fork(), and its threads are in the parent process; open a new one in "
+        "this process");
 }
 
 static int64_t plan_batches(void *user, int64_t epoch)

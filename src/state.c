@@ -324,7 +324,7 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
 
 int64_t stk_epoch(stk_loader *l)
 {
-    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring).epoch : 0;
+    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring).epoch : -1;
 }
 
 int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)

@@ -110,7 +110,7 @@ const char *stk_limit(stk_loader *l)
 {
     stk_stats s;
     if (stk_stats_get(l, &s) != STK_OK)
-        return "consumer";
+        return "";
     const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
     if (s.idle_s > busy && s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, the caller for nothing */
         return "consumer";
@@ -234,6 +234,9 @@ static void explain_source(stk_loader *l, struct buf *b)
 
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
 {
+    stk_error e;
+    if (loader_check(l, &e) != STK_OK)
+        return (size_t)snprintf(buf, n, "%s\n", e.text);
     struct buf b = {.max = 1 << 16};
     explain_source(l, &b);
     if (l->plan)

@@ -249,8 +249,23 @@ void stk_stop(stk_loader *l)
         ring_stop(&l->ring);
 }
 
+/* Whether this process opened the loader: a forked child must not wait for its locks. */
+static bool is_mine(const stk_loader *l)
+{
+    return loader_check(l, NULL) == STK_OK;
+}
+
+static size_t no_text(char *buf, size_t n)
+{
+    if (n)
+        buf[0] = 0;
+    return 0;
+}
+
 int64_t stk_length(const stk_loader *l)
 {
+    if (!is_mine(l))
+        return -1;
     if (l->order.sampled)
         return 0;
     return order_batches(&(struct order){.n = l->order.n,
@@ -263,37 +278,37 @@ int64_t stk_length(const stk_loader *l)
 
 int64_t stk_count(const stk_loader *l)
 {
-    return l->order.samples;
+    return is_mine(l) ? l->order.samples : -1;
 }
 
 int stk_n_classes(const stk_loader *l)
 {
-    return source_n_classes(l->source);
+    return is_mine(l) ? source_n_classes(l->source) : 0;
 }
 
 const char *stk_class_name(const stk_loader *l, int i)
 {
-    return i >= 0 && i < source_n_classes(l->source) ? source_class(l->source, i) : NULL;
+    return i >= 0 && i < stk_n_classes(l) ? source_class(l->source, i) : NULL;
 }
 
 uint64_t stk_fingerprint(const stk_loader *l)
 {
-    return loader_check(l, NULL) == STK_OK ? loader_fingerprint(l) : 0;
+    return is_mine(l) ? loader_fingerprint(l) : 0;
 }
 
 size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
 {
-    return source_path(l->source, sample, buf, n);
+    return is_mine(l) ? source_path(l->source, sample, buf, n) : no_text(buf, n);
 }
 
 size_t stk_fields(const stk_loader *l, char *buf, size_t n)
 {
-    return source_fields_text(l->source, buf, n);
+    return is_mine(l) ? source_fields_text(l->source, buf, n) : no_text(buf, n);
 }
 
 size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n)
 {
-    return source_key(l->source, sample, buf, n);
+    return is_mine(l) ? source_key(l->source, sample, buf, n) : no_text(buf, n);
 }
 
 /* ------------------------------------------------------------------ pictures, hashing */

@@ -116,8 +116,8 @@ def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:
 def table(loader: Any) -> str:
     """The short form: what comes from where, as what."""
     name, source = type(loader).__name__, loader.dataset
-    if loader._handle is None:
-        return f"{name}({source!r}), closed"
+    if loader._handle is None or loader._inherited:
+        return f"{name}({source!r}), {'closed' if loader._handle is None else 'opened before fork()'}"
     where = f"{os.fspath(source)}: " if isinstance(source, (str, os.PathLike)) else ""
     text = line(name, where + _engine(loader).partition("\n")[0].removeprefix("source").strip())
     if loader._transform.text:

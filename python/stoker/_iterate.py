@@ -50,6 +50,7 @@ class Forever:
         return self
 
     def __next__(self) -> Any:
+        self._loader._check_usable()  # in a forked child a thread that is not there may hold the lock
         with self._lock:
             for _ in range(3):  # the rest of an epoch is empty where a state was taken at its end
                 try:

@@ -51,6 +51,16 @@ def _close_all() -> None:
     _stoker.wait()
 
 
+def _leave_to_parent() -> None:
+    # A thread that is not in the child may hold the lock. What was peeked at is not the child's to deliver.
+    for loader in list(_alive):
+        loader._lock, loader._inherited = threading.RLock(), True
+        loader._pending.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 class Loader:
     """Reads, decodes, transforms, shuffles and batches a source with threads, in C.
 
@@ -89,6 +99,7 @@ class Loader:
     """
 
     _handle: _stoker.Loader | None = None
+    _inherited = False  # over fork(): every call on the handle fails
 
     def __init__(
         self,
@@ -208,6 +219,10 @@ class Loader:
             raise Error("the loader is closed", stage="next")
         return self._handle
 
+    def _check_usable(self) -> None:
+        """Fails when the loader is closed, or was inherited over fork()."""
+        self._engine.epoch()
+
     def close(self) -> None:
         """Stops the threads and gives the memory back; batches that are kept stay valid. Also twice.
 
@@ -245,7 +260,7 @@ class Loader:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arguments": self._arguments, "state": self.state_dict() if self._handle else None}
+        return {"arguments": self._arguments, "state": self._handle and self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["arguments"])  # type: ignore[misc]
@@ -295,6 +310,7 @@ class Loader:
             self._given.fill.objects.drop_before(mark)
 
     def _begin(self) -> None:
+        self._check_usable()
         ranks = self._find_ranks()
         if ranks[:2] != self._ranks[:2]:  # torch.distributed was initialised meanwhile
             self._reopen(ranks, self._options["batch_size"])
@@ -354,6 +370,7 @@ class Loader:
         """
         if isinstance(self._given.fill, IterableFill):
             raise TypeError("an iterable has no length")
+        self._check_usable()
         if not self._sampled:
             return self._engine.length()
         if self.batch_sampler is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,7 @@ class One:
     """Reads samples one at a time."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         try:  # a picture has no common size: the smallest crop of it stands for it here
             self._handle = _stoker.Loader({**options, **IDLE, "ops": "CenterCrop(1)"})
         except UsageError as error:
@@ -30,6 +31,11 @@ class One:
             self._handle = _stoker.Loader({**options, **IDLE})
         self._form = Form(self._handle, None, (), True, "numpy", "NCHW", None, None, None)
         self._images = [name for name, c in zip(self._form.names, self._form.columns, strict=True) if c.kind == "image"]
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process opened it: its thread is not in a forked child."""
+        return self._pid == os.getpid()
 
     @property
     def only_pictures(self) -> bool:

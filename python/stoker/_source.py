@@ -176,7 +176,7 @@ class Source:
         dtype('uint8')
         """
         number = self._number(i)
-        if self._one is None:
+        if self._one is None or not self._one.is_mine:
             self._one = One(self._options())
         if self._one.only_pictures:
             return self._picture(number)

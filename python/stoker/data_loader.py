@@ -215,4 +215,4 @@ class DataLoader(Loader):
         return Text(text.rstrip())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arguments": self._given_to_torch, "state": self.state_dict() if self._handle else None}
+        return {"arguments": self._given_to_torch, "state": self._handle and self.state_dict()}

@@ -215,6 +215,12 @@ static void a_child_can_open_its_own(void)
         int bad = stk_next(l, &b, &e) != STK_EFORK || !strstr(e.text, "fork");
         bad |= stk_set_epoch(l, 3, &e) != STK_EFORK || stk_state_set(l, "{}", &e) != STK_EFORK;
         bad |= stk_state_get(l, text, sizeof text) != 0 || stk_stats_get(l, &s) != STK_EFORK;
+        bad |= stk_get(l, NULL, 0, 0, &b, &e) != STK_EFORK || stk_set_order(l, 0, NULL, 0, NULL, 0, &e) != STK_EFORK;
+        bad |= stk_epoch(l) != -1 || stk_length(l) != -1 || stk_count(l) != -1 || stk_n_classes(l) != 0;
+        bad |= stk_class_name(l, 0) != NULL || stk_bad_sample(l, 0, &e) != 0 || stk_fingerprint(l) != 0;
+        bad |= stk_path(l, 0, text, sizeof text) != 0 || text[0] || stk_key(l, 0, text, sizeof text) != 0 || text[0];
+        bad |= stk_fields(l, text, sizeof text) != 0 || text[0] || stk_limit(l)[0];
+        bad |= stk_explain(l, text, sizeof text) == 0 || !strstr(text, "fork");
         stk_stop(l);
         stk_release(kept);
         stk_close(l);
