@@ -221,6 +221,12 @@ static void type_error(stk_error *e)
     snprintf(e->text + n - reason, sizeof e->text - (n - reason), "%s", words);
 }
 
+/* Whether the sample is to blame, and not what was to be made of it. */
+static int is_of_sample(const stk_error *e)
+{
+    return strcmp(e->stage, "read") == 0 || strcmp(e->stage, "decode") == 0;
+}
+
 int out_fail(const char *command, int code, const stk_error *e)
 {
     last.code = code;
@@ -232,8 +238,9 @@ int out_fail(const char *command, int code, const stk_error *e)
     out_name(stderr, last.error.text);
     putc('\n', stderr);
     const int end = end_of(code, e);
-    if (end == END_BAD && code != STK_EROTTEN && e->sample >= 0)
-        fputs("  `stoker verify` lists every bad sample; --on-error skip or replace goes on without them\n", stderr);
+    if (end == END_BAD && code != STK_EROTTEN && e->sample >= 0 && is_of_sample(e))
+        fprintf(stderr, "  `stoker verify` lists every bad sample; --on-error skip%s goes on without them\n",
+                strcmp(command, "pack") == 0 ? "" : " or replace");
     return end;
 }
 

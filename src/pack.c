@@ -38,19 +38,12 @@ static bool may_take(const struct packer *p)
     return p->next == p->done || (p->next < p->done + WINDOW && p->held <= p->held_most);
 }
 
-static void blame(const struct packer *p, int64_t sample, stk_error *e)
-{
-    char path[1024];
-    source_path(p->source, sample, path, sizeof path);
-    error_at(e, path, sample);
-}
-
 static void make(struct packer *p, struct pack_bench *b, int64_t position, struct pack_slot *s)
 {
     const int64_t sample = packer_sample(p, &b->walk, position);
     s->rc = packer_make(p, &b->desk, sample, &s->sample, &s->error);
     if (s->rc != STK_OK)
-        blame(p, sample, &s->error);
+        packer_blame(p, sample, &s->error);
 }
 
 static void work(void *user, int thread)
@@ -146,8 +139,8 @@ static int write_sample(struct packer *p, struct pack_slot *s, stk_error *e)
     int rc = packer_key(p, &s->sample, e); /* also of what is bad: keys depend on the order alone */
     if (rc == STK_OK)
         rc = s->rc == STK_OK ? target_add(&p->target, &s->sample, e) : bad_sample(p, s, e);
-    if (rc == STK_EDATA && s->rc == STK_OK)
-        blame(p, s->sample.sample, e);
+    if ((rc == STK_EDATA || rc == STK_EUSAGE) && s->rc == STK_OK)
+        packer_blame(p, s->sample.sample, e);
     return rc;
 }
 

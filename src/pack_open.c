@@ -47,6 +47,30 @@ static int check_ops(const struct packer *p, stk_error *e)
     return rc;
 }
 
+/* Whether the target can hold pictures of this form. */
+static int check_form(const struct packer *p, stk_error *e)
+{
+    const stk_pack_options *how = &p->how;
+    const bool pixels = how->resize_short || how->resize_long || (p->options.ops && p->options.ops[0]);
+    if (how->to == STK_TO_NPY && how->as != STK_AS_RAW)
+        return usage("npy holds pixels: leave out --as, or pack to tar, tfrecord, hdf5 or folder", e);
+    if (how->to == STK_TO_NPY && p->options.on_error == STK_SKIP)
+        return usage("npy has a row for every sample, so none can be left out: leave out --on-error skip, or pack to "
+                     "another target",
+                     e);
+    if (how->as == STK_AS_RAW && (how->to == STK_TO_TFRECORD || how->to == STK_TO_FOLDER))
+        return usage("raw pictures can be read back from tar, hdf5 and npy alone: pack to one of these, or --as png, "
+                     "which keeps the same pixels",
+                     e);
+    if (how->as == STK_AS_DCT && how->to != STK_TO_TAR)
+        return usage("dct is a form for tar shards: leave out --to, or take --as jpeg", e);
+    if (how->as == STK_AS_DCT && pixels)
+        return usage("dct keeps the pixels of a JPEG, which --resize and --ops change: pack with --as jpeg first, then "
+                     "that pack with --as dct",
+                     e);
+    return STK_OK;
+}
+
 static int check(struct packer *p, stk_error *e)
 {
     stk_pack_options *how = &p->how;
@@ -60,12 +84,9 @@ static int check(struct packer *p, stk_error *e)
         return usage("to must be tar, tfrecord, hdf5, npy or folder", e);
     if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_DCT)
         return usage("as must be keep, jpeg, webp, png, raw or dct", e);
-    if (how->to == STK_TO_NPY && (how->as != STK_AS_RAW || p->options.on_error == STK_SKIP))
-        return usage("npy takes pictures as raw, and all of them: no bad sample can be left out", e);
-    const bool pixels = how->resize_short || how->resize_long || (p->options.ops && p->options.ops[0]);
-    if (how->as == STK_AS_DCT && (how->to != STK_TO_TAR || pixels))
-        return usage(
-            "dct keeps the pixels of JPEG files, in tar shards; pack with as jpeg first, then that pack as dct", e);
+    const int rc = check_form(p, e);
+    if (rc != STK_OK)
+        return rc;
     if (how->quality < 0 || how->quality > 100)
         return usage("quality is between 1 and 100", e);
     if (how->shard_size < 0 || how->resize_short < 0 || how->resize_long < 0)
@@ -136,6 +157,13 @@ static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
 }
 
 /* ------------------------------------------------------------------ opening */
+
+void packer_blame(const struct packer *p, int64_t sample, stk_error *e)
+{
+    char path[1024];
+    source_path(p->source, sample, path, sizeof path);
+    error_at(e, path, sample);
+}
 
 int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position)
 {
@@ -284,13 +312,13 @@ static int probe(struct packer *p, struct probe *out, stk_error *e)
         const int64_t sample = packer_sample(p, &b->walk, p->target.next + left * i / n);
         const int made = packer_make(p, &b->desk, sample, &s, e);
         if (made == STK_EUSAGE) {
-            char path[1024];
-            source_path(p->source, sample, path, sizeof path);
-            error_at(e, path, sample);
+            packer_blame(p, sample, e);
             rc = made;
         }
         if (made != STK_OK)
             continue;
+        if (out->samples == 0 && p->target.next == 0)
+            rc = packer_trial(p, &s, e);
         out->ns += now_ns() - began;
         out->samples++;
         out->bytes_in += s.bytes_in;
@@ -317,7 +345,9 @@ int packer_estimate(struct packer *p, stk_error *e)
 {
     struct probe seen = {0};
     struct statvfs v;
-    const int rc = probe(p, &seen, e);
+    int rc = p->target.next == 0 ? packer_one_size(p, e) : STK_OK;
+    if (rc == STK_OK)
+        rc = probe(p, &seen, e);
     if (rc != STK_OK)
         return rc;
     if (e)

@@ -257,6 +257,19 @@ static int draw_for(const struct packer *p, int32_t w, int32_t h, struct plan **
     return rc == STK_OK ? plan_draw(*plan, &none, w, h, j, e) : rc;
 }
 
+int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
+{
+    struct plan *plan = NULL;
+    struct job j;
+    const int rc = draw_for(p, *w, *h, &plan, &j, e);
+    if (rc == STK_OK) {
+        *w = j.w;
+        *h = j.h;
+    }
+    plan_free(plan);
+    return rc;
+}
+
 int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&p->options);
@@ -312,9 +325,11 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
         rc = plan_run(plan, j, &in, &d->arena, to, e);
     const struct image im = {
         .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    /* Where others of the source are encoded it is so, too: a pack has its pictures in one form. */
-    const bool alone = source_field(p->source, f)->kind == FIELD_PIXELS;
-    return rc == STK_OK ? add_image(p, alone ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
+    /* A pack has its pictures in one form: pixels stay so unless others of the source are encoded, or the target
+     * takes encoded ones alone. */
+    const bool raw =
+        source_field(p->source, f)->kind == FIELD_PIXELS && p->how.to != STK_TO_TFRECORD && p->how.to != STK_TO_FOLDER;
+    return rc == STK_OK ? add_image(p, raw ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
 }
 
 int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)

@@ -56,8 +56,14 @@ int packer_open(struct packer *p, stk_error *e);
 void packer_close(struct packer *p);
 /* Which sample stands at a position. */
 int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position);
+/* Puts the path and the number of a sample into an error. */
+void packer_blame(const struct packer *p, int64_t sample, stk_error *e);
 /* What the whole of it will take, from a few samples; STK_EIO when the disk has not so much. */
 int packer_estimate(struct packer *p, stk_error *e);
+
+/* pack_trial.c: refuses raw pictures of several sizes; and what is written of a sample but cannot be read back. */
+int packer_one_size(struct packer *p, stk_error *e);
+int packer_trial(struct packer *p, struct packed *s, stk_error *e);
 
 /* pack_columns.c: names and forms of what is written; what has no place in the target is refused. */
 int packer_columns(struct packer *p, stk_error *e);
@@ -72,6 +78,8 @@ int packer_key(struct packer *p, struct packed *s, stk_error *e);
 int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e);
 /* The same for pixels in memory, of the source's field f. */
 int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e);
+/* From the size of a picture to the one that it is packed with. */
+int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e);
 /* Adds a field of n bytes to out, uninitialised where bytes is NULL; NULL: no memory. */
 struct packed_field *packer_field(struct packed *out, const char *name, const void *bytes, size_t n);
 

@@ -44,12 +44,9 @@ int target_arrays_check(const struct target *t, const struct target_column *colu
         if (c->kind != STK_IMAGE || (c->ragged && f->dtype == STK_DTYPE_DEFAULT) ||
             (!c->ragged && f->ndim == c->ndim && memcmp(f->shape, c->shape, (size_t)c->ndim * sizeof *c->shape) == 0))
             continue;
-        return error_set(
-            e, STK_EDATA, "pack",
-            "has %lld x %lld pixels and those before it %lld x %lld: one array takes one size; end the ops "
-            "with CenterCrop(%lld) or the like%s",
-            (long long)f->shape[1], (long long)f->shape[0], (long long)c->shape[1], (long long)c->shape[0],
-            (long long)c->shape[0], t->o.to == STK_TO_HDF5 ? ", or leave out raw" : "");
+        return error_set(e, STK_EUSAGE, "pack", "has %lld x %lld pixels, and those before it %lld x %lld",
+                         (long long)f->shape[1], (long long)f->shape[0], (long long)c->shape[1],
+                         (long long)c->shape[0]);
     }
     return STK_OK;
 }

@@ -74,6 +74,7 @@ int shard_array_open(struct source *s, const struct source_options *o, stk_error
 int shard_join_open(struct source *s, const struct source_options *o, stk_error *e);
 int shard_cells_open(struct source *s, const struct source_options *o, stk_error *e); /* hooks with cells */
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
+int shard_hooks_count(const stk_source_hooks *h, int64_t *count, stk_error *e); /* refuses none */
 
 /* Containers: their files in order, and what stood behind the ?, or NULL. */
 int shard_tar_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

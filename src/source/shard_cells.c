@@ -198,10 +198,10 @@ int shard_cells_open(struct source *s, const struct source_options *o, stk_error
     const stk_source_hooks *h = o->hooks;
     if (h->n_columns < 1 || !h->columns)
         return error_set(e, STK_EUSAGE, "open", "hooks with cells need columns");
-    const int64_t count = h->count(h->user);
-    if (count <= 0)
-        return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
-    int rc = bind(s, o, e);
+    int64_t count;
+    int rc = shard_hooks_count(h, &count, e);
+    if (rc == STK_OK)
+        rc = bind(s, o, e);
     struct blocks near = {0};
     if (rc == STK_OK && h->n_blocks > 0)
         rc = take_blocks(&near, h, count, e);

@@ -135,15 +135,27 @@ static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e
     return STK_OK;
 }
 
+int shard_hooks_count(const stk_source_hooks *h, int64_t *count, stk_error *e)
+{
+    *count = h->count(h->user);
+    if (*count > 0)
+        return STK_OK;
+    if (*count == 0)
+        return error_set(e, STK_EUSAGE, "open", "the source is empty: its count() returned 0");
+    return error_set(e, STK_EUSAGE, "open", "the source's count() returned %lld; it must return the number of samples",
+                     (long long)*count);
+}
+
 int shard_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
 {
     if (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1)
         return error_set(e, STK_EUSAGE, "open", "hooks need count, and one of read, fill and cells");
     if (o->hooks->cells)
         return shard_cells_open(s, o, e);
-    const int64_t count = o->hooks->count(o->hooks->user);
-    if (count <= 0)
-        return error_set(e, STK_EUSAGE, "open", "the hooks count %lld samples", (long long)count);
+    int64_t count;
+    const int counted = shard_hooks_count(o->hooks, &count, e);
+    if (counted != STK_OK)
+        return counted;
     if (o->hooks->fill) {
         const int rc = take_fields(s, o->hooks, e);
         if (rc != STK_OK)

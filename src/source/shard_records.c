@@ -433,7 +433,11 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
     s->keyed = f->groups && d->index.key_at;
     s->count = (int64_t)d->index.head->n;
     if (s->count == 0)
-        return error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+        return error_set(e, STK_EUSAGE, "open", "there are no samples in it%s",
+                         f->groups
+                             ? ": the names of their files need a dot, as in 0017.jpg, and hidden files and those "
+                               "that begin with __name__ are skipped"
+                             : "");
     if (s->n_classes == 0)
         s->n_classes = (int)d->index.head->n_classes;
     for (uint64_t i = 0; i < d->index.head->n_shards; i++)

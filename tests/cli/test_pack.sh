@@ -107,14 +107,33 @@ ends 1 "a damaged pack of coefficients" "$stoker" verify dct
 says out 'packed coefficients are damaged' "which sample is damaged"
 ends 2 "dct of other pixels" "$stoker" pack photos other --as dct --resize short=32
 says err 'as jpeg first' "what to do instead"
+ends 2 "dct in another target" "$stoker" pack photos other --as dct --to folder
+says err 'leave out --to' "dct in another target"
+ends 2 "JPEG in npy" "$stoker" pack photos other --as jpeg --to npy
+says err 'npy holds pixels: leave out --as' "JPEG in npy"
+ends 2 "npy with gaps" "$stoker" pack photos other --to npy --on-error skip
+says err 'none can be left out' "npy with gaps"
 
 ends 0 "raw" "$stoker" pack photos raw --as raw --ops 'Resize(32) | CenterCrop(32)'
 untar raw all
 [ "$(find all -name '*.npy' | wc -l)" = 24 ] || fail "an npy each"
 ends 0 "npy" "$stoker" pack photos npy --to npy --ops 'Resize(32) | CenterCrop(32)'
 [ "$(wc -c <npy/images.npy)" = $((128 + 24 * 32 * 32 * 3)) ] || fail "one array"
-ends 1 "npy of several sizes" "$stoker" pack photos sizes --to npy
-says err 'one array takes one size' "npy of several sizes"
+# Raw pictures of several sizes, or where nothing reads them, are refused before anything is written.
+for to in tar hdf5 npy; do
+  ends 2 "raw of several sizes in $to" "$stoker" pack photos sizes --as raw --to $to
+  says err 'raw pictures must have one size; end the ops with CenterCrop' "raw of several sizes in $to"
+  ! grep -q 'lists every bad sample' err || fail "raw of several sizes in $to: nothing is bad"
+  [ ! -e sizes ] || fail "raw of several sizes in $to leaves nothing"
+done
+for to in tfrecord folder; do
+  ends 2 "raw in $to" "$stoker" pack photos rawless --as raw --to $to --ops 'CenterCrop(32)'
+  says err 'read back from tar, hdf5 and npy alone' "raw in $to"
+  [ ! -e rawless ] || fail "raw in $to leaves nothing"
+  ends 0 "pixels in $to" "$stoker" pack npy "of_npy_$to" --to $to
+  ends 0 "pixels in $to are pictures" "$stoker" verify "of_npy_$to"
+  says err '24 good, 0 bad' "pixels in $to are pictures"
+done
 ends 0 "tfrecord" "$stoker" pack photos records --to tfrecord --shard-size 40K
 [ "$(ls records/shard-*.tfrecord | wc -l)" -gt 3 ] || fail "several files of records"
 ends 0 "ls of records" "$stoker" ls records --json
@@ -138,6 +157,12 @@ if [ "$(id -u)" != 0 ]; then
 fi
 : >"$(find photos -name '*.jpg' | sort | head -n 1)"
 ends 1 "a bad sample" "$stoker" pack photos bad
+says err 'lists every bad sample; --on-error skip goes on' "a bad sample: what to do"
+printf 'path,label,v\n%s,0,1\n' "$(find photos -name '*.jpg' -size +0 | head -n 1)" >large.csv
+printf '%s,0,18446744073709551615\n' "$(find photos -name '*.jpg' -size +0 | head -n 1)" >>large.csv
+ends 1 "a number that has no place" "$stoker" pack large.csv large --to tfrecord --fields 'image, v:uint64'
+says err 'v has the value 18446744073709551615' "a number that has no place"
+! grep -q 'lists every bad sample' err || fail "a number that has no place: the photo is good"
 ends 0 "left out" "$stoker" pack photos left --on-error skip --max-bad 50%
 says out '1 bad sample left out' "what is left out is told"
 finish

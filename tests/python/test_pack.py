@@ -164,7 +164,7 @@ def test_numpy(photos, tmp_path):
     assert np.array_equal(np.load(tmp_path / "p/labels.npy"), want.label)
     for a, b in zip(want, loaded(tmp_path / "p"), strict=True):
         assert np.array_equal(a, b)
-    with pytest.raises(stoker.UsageError, match="all of them"):
+    with pytest.raises(stoker.UsageError, match="none can be left out"):
         stoker.pack(photos, tmp_path / "x", to="npy", on_error="skip")
 
 

@@ -73,6 +73,10 @@ static void refused(void)
     stk_error e;
     CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
     CHECK(s == NULL);
+    CHECK_STR(e.text, "the source is empty: its count() returned 0");
+    mine.count = -3;
+    CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
+    CHECK_STR(e.text, "the source's count() returned -3; it must return the number of samples");
     h.read = NULL;
     CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
     CHECK_EQ(mine.closed, 0); /* what was not opened is still the caller's */

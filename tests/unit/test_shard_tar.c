@@ -140,6 +140,12 @@ static void damage(void)
     CHECK(strstr(shown("junk.tar", NULL), "!is no tar archive"));
     temp_bytes("empty.tar", "", 0);
     CHECK(strstr(shown("empty.tar", NULL), "!there are no samples"));
+    struct tars plain = {0};
+    tars_text(&plain, "a/1", "one");
+    tars_end(&plain);
+    temp_bytes("plain.tar", plain.bytes.data, plain.bytes.len);
+    CHECK(strstr(shown("plain.tar", NULL), "!there are no samples in it: the names of their files need a dot"));
+    buf_done(&plain.bytes);
 }
 
 /* As a whole: the same samples, up to where it is damaged. */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack_trial.c -- what is checked before anything is written: raw pictures have one size, and a sample that is packed
+ * in this way can be read back.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "loader.h"
+#include "packer.h"
+
+/* The field that is the picture; -1: there is none. */
+static int picture_of(const struct source *s)
+{
+    int f = source_n_fields(s) - 1;
+    while (f >= 0 && source_field(s, f)->kind != FIELD_ENCODED && source_field(s, f)->kind != FIELD_PIXELS)
+        f--;
+    return f;
+}
+
+/* ------------------------------------------------------------------ one size */
+
+struct size {
+    int32_t w, h;
+};
+
+/* The samples that threads look through, each its own part of them. */
+struct sizes {
+    struct packer *p;
+    struct size first;
+    pthread_mutex_t lock; /* of what follows */
+    int64_t found;        /* the first position with another size; -1: none */
+    struct size other;
+};
+
+/* Whether pictures of all sizes come out alike, as after CenterCrop. */
+static bool ops_settle_it(const struct packer *p)
+{
+    static const struct size some[] = {{64, 48}, {50, 70}, {1000, 10}, {7, 333}};
+    struct size first = {0};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        struct size s = some[i];
+        if (packer_size(p, &s.w, &s.h, NULL) != STK_OK || (i > 0 && (s.w != first.w || s.h != first.h)))
+            return false;
+        first = s;
+    }
+    return true;
+}
+
+/* The size that a picture will have; false: it is bad, which is reported when it is packed. */
+static bool size_of(const struct packer *p, struct desk *d, int64_t sample, struct size *out)
+{
+    enum { HEAD_BYTES = 64 << 10 };
+    const struct decode_limits limits = options_limits(&p->options);
+    const struct field *f = source_field_at(p->source, sample, picture_of(p->source));
+    struct head h = {0};
+    if (f->kind == FIELD_PIXELS) {
+        *out = (struct size){(int32_t)f->shape[1], (int32_t)f->shape[0]};
+        return packer_size(p, &out->w, &out->h, NULL) == STK_OK;
+    }
+    int rc = source_peek(p->source, &d->reading, sample, HEAD_BYTES, NULL);
+    if (rc == STK_OK)
+        rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, NULL);
+    if (rc != STK_OK) {
+        rc = desk_read(d, p->source, sample, NULL);
+        if (rc == STK_OK)
+            rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, NULL);
+    }
+    desk_clear(d);
+    *out = (struct size){head_width(&h), head_height(&h)};
+    return rc == STK_OK && packer_size(p, &out->w, &out->h, NULL) == STK_OK;
+}
+
+/* Whether another thread has found one before position i. */
+static bool is_over(struct sizes *s, int64_t i)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool over = s->found >= 0 && s->found < i;
+    pthread_mutex_unlock(&s->lock);
+    return over;
+}
+
+static void look_through(void *user, int64_t part)
+{
+    struct sizes *s = user;
+    struct packer *p = s->p;
+    struct walk walk = {.pass = -1};
+    const int64_t parts = p->options.threads, end = p->n * (part + 1) / parts;
+    for (int64_t i = p->n * part / parts; i < end && !is_over(s, i); i++) {
+        struct size one;
+        if (!size_of(p, &p->benches[part].desk, packer_sample(p, &walk, i), &one) ||
+            (one.w == s->first.w && one.h == s->first.h))
+            continue;
+        pthread_mutex_lock(&s->lock);
+        if (s->found < 0 || i < s->found) {
+            s->found = i;
+            s->other = one;
+        }
+        pthread_mutex_unlock(&s->lock);
+        return;
+    }
+}
+
+static int refuse_sizes(const struct sizes *s, stk_error *e)
+{
+    struct packer *p = s->p;
+    struct walk walk = {.pass = -1};
+    const int side = s->first.w < s->first.h ? s->first.w : s->first.h;
+    const int rc = error_set(e, STK_EUSAGE, "pack",
+                             "has %d x %d pixels, and others have %d x %d: raw pictures must have one size; end the "
+                             "ops with CenterCrop(%d) or the like, or %s",
+                             (int)s->other.w, (int)s->other.h, (int)s->first.w, (int)s->first.h, side,
+                             p->how.to == STK_TO_NPY ? "pack to tar" : "leave out --as raw");
+    packer_blame(p, packer_sample(p, &walk, s->found), e);
+    return rc;
+}
+
+int packer_one_size(struct packer *p, stk_error *e)
+{
+    struct sizes s = {.p = p, .found = -1};
+    struct walk walk = {.pass = -1};
+    int64_t i = 0;
+    if (p->how.as != STK_AS_RAW || picture_of(p->source) < 0 || ops_settle_it(p))
+        return STK_OK;
+    while (i < p->n && !size_of(p, &p->benches[0].desk, packer_sample(p, &walk, i), &s.first))
+        i++;
+    if (i == p->n)
+        return STK_OK;
+    pthread_mutex_init(&s.lock, NULL);
+    pool_for(p->options.threads, p->options.threads, look_through, &s);
+    pthread_mutex_destroy(&s.lock);
+    return s.found < 0 ? STK_OK : refuse_sizes(&s, e);
+}
+
+/* ------------------------------------------------------------------ one sample */
+
+static void remove_folder(const char *path)
+{
+    DIR *d = opendir(path);
+    for (const struct dirent *entry; d && (entry = readdir(d));)
+        unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+/* A sample that lacks a field, or has an empty one, says nothing about the others. */
+static bool is_full(const struct packer *p, const struct packed *s)
+{
+    for (int i = 0; i < s->n_fields; i++)
+        if (s->fields[i].n == s->fields[i].numbers)
+            return false;
+    return s->n_fields == source_n_fields(p->source);
+}
+
+static int write_trial(struct packer *p, const char *out, struct packed *s, stk_error *e)
+{
+    struct target t;
+    struct target_options o = p->target.o;
+    const struct keys keys = p->keys;
+    o.out = out;
+    o.samples = 1;
+    p->keys = (struct keys){0};
+    int rc = packer_key(p, s, e);
+    keys_done(&p->keys);
+    p->keys = keys;
+    if (rc != STK_OK)
+        return rc;
+    rc = target_open(&t, &o, e);
+    if (rc == STK_OK)
+        rc = target_add(&t, s, e);
+    if (rc == STK_OK)
+        rc = target_end(&t, e);
+    target_done(&t);
+    return rc;
+}
+
+/* Whether the picture that was packed is one to a reader, of the same size. */
+static int read_picture(const struct packer *p, const struct source *from, const struct packed *s, stk_error *e)
+{
+    const struct decode_limits limits = options_limits(&p->options);
+    const int picture = picture_of(from);
+    struct reading r = {0};
+    struct head h = {0};
+    int rc = STK_OK;
+    if (s->w == 0) /* it is no picture in the source either */
+        return STK_OK;
+    if (picture < 0)
+        return error_set(e, STK_EDATA, "read", "it has no picture");
+    const struct field *f = source_field(from, picture);
+    if (f->kind == FIELD_PIXELS) {
+        h = (struct head){.w = (int32_t)f->shape[1], .h = (int32_t)f->shape[0], .orientation = 1};
+    } else {
+        rc = source_read(from, &r, 0, e);
+        if (rc == STK_OK)
+            rc = decode_head(r.bytes, r.n_bytes, &limits, &h, e);
+    }
+    reading_done(&r);
+    if (rc == STK_OK && (head_width(&h) != s->w || head_height(&h) != s->h))
+        rc = error_set(e, STK_EDATA, "read", "the picture has %d x %d pixels, and %d x %d were packed", head_width(&h),
+                       head_height(&h), s->w, s->h);
+    return rc;
+}
+
+static int read_trial(const struct packer *p, const char *out, const struct packed *s, stk_error *e)
+{
+    struct source *from = NULL;
+    const struct source_options o = {.path = out, .threads = 1, .cache_dir = "off"};
+    int rc = source_open(&from, &o, e);
+    if (rc == STK_OK && (source_count(from) != 1 || source_n_fields(from) != source_n_fields(p->source)))
+        rc = error_set(e, STK_EDATA, "read", "one sample of %d fields became %lld of %d", source_n_fields(p->source),
+                       (long long)source_count(from), source_n_fields(from));
+    if (rc == STK_OK && s->picture >= 0)
+        rc = read_picture(p, from, s, e);
+    source_close(from);
+    return rc;
+}
+
+int packer_trial(struct packer *p, struct packed *s, stk_error *e)
+{
+    char out[4096];
+    stk_error why = {.sample = -1};
+    if (p->how.to == STK_TO_FOLDER || !is_full(p, s))
+        return STK_OK;
+    if (snprintf(out, sizeof out, "%s/.stoker-trial", p->how.out) >= (int)sizeof out)
+        return STK_OK;
+    remove_folder(out);
+    int rc = write_trial(p, out, s, e);
+    if (rc == STK_OK && read_trial(p, out, s, &why) != STK_OK) {
+        rc = error_set(e, STK_EUSAGE, "pack", "could not be read back from this pack: %s", why.reason);
+        packer_blame(p, s->sample, e);
+    }
+    remove_folder(out);
+    return rc;
+}
