@@ -24,12 +24,23 @@ static void *enter(void *arg)
     return NULL;
 }
 
-/* All signals stay with the caller's threads: a new thread inherits the mask of its maker. */
+/* A signal for the process goes to any thread that does not block it: those stay with the caller's threads. A crash is
+ * a signal for the thread that crashed, and while that one blocks it no handler is called; a profiler's timer means
+ * the thread that runs. */
+static void fill_asynchronous(sigset_t *set)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        sigdelset(set, own[i]);
+}
+
+/* A new thread inherits the mask of its maker. */
 static int start(pthread_t *t, struct slot *s)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t asynchronous, before;
+    fill_asynchronous(&asynchronous);
+    pthread_sigmask(SIG_BLOCK, &asynchronous, &before);
     const int rc = pthread_create(t, NULL, enter, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;

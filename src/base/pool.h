@@ -2,7 +2,7 @@
 /*
  * pool.h -- threads that run one function until it returns.
  *
- * Signals stay with the caller's own threads: all are blocked in ours.
+ * Signals for the process stay with the caller's own threads: ours block all but those of a crash and SIGPROF.
  */
 #ifndef POOL_H
 #define POOL_H

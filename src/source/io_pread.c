@@ -94,11 +94,20 @@ static int fill(int fd, size_t size, struct buf *out, bool *cold, stk_error *e)
     return STK_OK;
 }
 
+int io_open(int dir, const char *path)
+{
+    int fd;
+    do
+        fd = openat(dir, path, IO_OPEN_FLAGS);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 int io_read(int dir, const char *path, int64_t max_bytes, struct buf *out, int64_t *size, bool *cold, stk_error *e)
 {
     if (cold)
         *cold = false;
-    const int fd = openat(dir, path, IO_OPEN_FLAGS);
+    const int fd = io_open(dir, path);
     if (fd < 0)
         return error_os(e, errno, "read", "cannot be opened");
     struct stat st;
@@ -111,7 +120,7 @@ int io_read(int dir, const char *path, int64_t max_bytes, struct buf *out, int64
 
 ssize_t io_peek(int dir, const char *path, uint8_t *to, size_t n)
 {
-    const int fd = openat(dir, path, IO_OPEN_FLAGS);
+    const int fd = io_open(dir, path);
     if (fd < 0)
         return -1;
     struct stat st;

@@ -121,7 +121,7 @@ static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_e
 {
     const struct part *p = part_of(c, i);
     int fd = p->fd;
-    if (fd < 0 && !p->memory && (fd = open(p->path, IO_OPEN_FLAGS)) < 0)
+    if (fd < 0 && !p->memory && (fd = io_open(AT_FDCWD, p->path)) < 0)
         return error_os(e, errno, "read", "cannot be opened");
     i -= p->first;
     int64_t run;

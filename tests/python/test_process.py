@@ -47,6 +47,45 @@ def test_ten_thousand_epochs_leak_nothing():
     assert census() == things and resident() - before < 2 << 20
 
 
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"])
+def test_a_crash_in_a_worker_leaves_a_trace(name):
+    code = f"""
+        import faulthandler, signal, threading
+        import numpy as np, stoker
+        faulthandler.enable()
+
+        def crash_here(image):
+            if threading.current_thread() is not threading.main_thread():
+                signal.pthread_kill(threading.get_ident(), signal.{name})
+            return image
+
+        images = np.zeros((8, 8, 8, 3), np.uint8)
+        list(stoker.Loader(images, [stoker.CenterCrop(8), crash_here], threads=2, output="numpy"))
+    """
+    done = python(code)
+    assert done.returncode == -getattr(signal, name)
+    assert "Fatal Python error" in done.stderr and "in crash_here" in done.stderr
+
+
+def test_a_bad_pointer_in_a_worker_leaves_a_trace():
+    code = """
+        import ctypes, faulthandler, threading
+        import numpy as np, stoker
+        faulthandler.enable()
+
+        def read_null(image):
+            if threading.current_thread() is not threading.main_thread():
+                ctypes.string_at(0)
+            return image
+
+        images = np.zeros((8, 8, 8, 3), np.uint8)
+        list(stoker.Loader(images, [stoker.CenterCrop(8), read_null], threads=2, output="numpy"))
+    """
+    done = python(code)
+    assert done.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in done.stderr and "in read_null" in done.stderr
+
+
 def test_a_function_asks_its_loader_while_it_restarts():
     code = """
         import threading
