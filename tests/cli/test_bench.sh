@@ -30,20 +30,29 @@ json out "--state goes on" '[(e["epoch"], e["images"]) for e in d["epochs"]] == 
 ends 0 "bytes need no Normalize" "$stoker" bench photos --dtype uint8 --batch-size 8 --epochs 1 --json
 json out "bytes need no Normalize" '"Normalize" not in d["ops"] and d["complete"] and d["error"] is None'
 
-# Twice the signal is once asked; what was read until then is told as such.
-"$stoker" bench photos --ops "$ops" --batch-size 8 --epochs 1000000 --json >out 2>err &
-sleep 1
+printf 'junk' >"$(find photos -name '*_000005.jpg')"
+
+# start ARGUMENTS...: an endless bench in the background, which reads batches once it has named the bad sample.
+start() {
+  rm -f err
+  "$stoker" bench photos --ops "$ops" --batch-size 8 --epochs 1000000 --on-error skip --max-bad 10% "$@" >out 2>err &
+  until grep -qs _000005 err; do
+    kill -0 $! 2>/dev/null || { fail "the bench ended: $(cat err)" && return; }
+    sleep 0.1
+  done
+}
+
+# Two signals count as one. The result is that of the epochs until then, and is marked as incomplete.
+start --json
 kill -TERM $! && kill -TERM $!
 wait $!
 [ $? = 130 ] || fail "a signal ends with 130"
 json out "stopped in the middle" 'd["complete"] is False and d["epochs"]'
-"$stoker" bench photos --ops "$ops" --batch-size 8 --epochs 1000000 >out 2>err &
-sleep 1
+start
 kill -TERM $!
 wait $!
 says out 'Stopped in the middle' "stopped in the middle"
 
-printf 'junk' >"$(find photos -name '*_000005.jpg')"
 ends 1 "a bad sample" "$stoker" bench photos --ops "$ops" --batch-size 8
 says err '_000005\.jpg: ' "the bad sample is named"
 ends 0 "a bad sample is left out" "$stoker" bench photos --ops "$ops" --batch-size 8 --on-error skip --max-bad 10% --json

@@ -76,10 +76,10 @@ says out 'stoker.json: states 3 samples, but 2 are found' "both counts"
 # Nothing waits for a FIFO in a pack.
 cp -r twins/a/good.jpg one.jpg && mkdir one && mv one.jpg one/ && "$stoker" pack one piped >/dev/null 2>&1
 rm piped/shard-000000.tar && mkfifo piped/shard-000000.tar
-timeout 20 "$stoker" verify piped >out 2>err
+timeout 100 "$stoker" verify piped >out 2>err
 [ $? != 124 ] || fail "verify waits for a FIFO"
 says out 'is no file' "a FIFO in the place of a shard"
 rm piped/stoker.json && mkfifo piped/stoker.json
-timeout 20 "$stoker" verify piped >out 2>err
+timeout 100 "$stoker" verify piped >out 2>err
 [ $? != 124 ] || fail "verify waits for a FIFO in the place of the note"
 finish
