@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stoker verify` over every folder of pictures in the test data, and over every file of whatever kind: bad
-files are named, and nothing crashes, takes over 5 seconds, or takes more memory than it was given.
+files are named, and nothing crashes, takes over 5 seconds of CPU time, or takes more memory than it was given.
 
     verify_corpus.py STOKER [FOLDER]
 
@@ -15,12 +15,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 SLOW_S = 5.0
-HANG_S = 120.0
+HANG_S = 600.0
 MEMORY = 1 << 30
 PICTURES = (".jpg", ".jpeg", ".png", ".webp")
 SANITIZERS = (b"__asan_init", b"__tsan_init")
@@ -28,7 +27,7 @@ SANITIZERS = (b"__asan_init", b"__tsan_init")
 
 class Run(NamedTuple):
     end: int
-    seconds: float
+    seconds: float  # of CPU time: that of the clock depends on what else runs
     peak: int  # bytes
     words: str
 
@@ -36,17 +35,15 @@ class Run(NamedTuple):
 def run(*command: str) -> Run:
     """Runs it to its end, or kills it after HANG_S."""
     with tempfile.TemporaryFile() as out:
-        begun = time.monotonic()
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         timer = threading.Timer(HANG_S, process.kill)
         timer.start()
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.monotonic() - begun
         timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         words = out.read().decode(errors="replace")
-    return Run(process.returncode, seconds, usage.ru_maxrss * 1024, words)
+    return Run(process.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, words)
 
 
 class Check:

@@ -30,7 +30,7 @@ COMMAND = os.path.join(os.path.dirname(sys.executable), "stoker")
 def command(*words: object) -> str:
     if not os.path.exists(COMMAND):
         pytest.skip("the command is not beside this Python")
-    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -601,9 +601,14 @@ def test_closed():
     assert "closed" in repr(loader)
 
 
+class Endless(Slow):
+    def __len__(self):
+        return 10**6
+
+
 def test_closed_while_waiting():
-    loader = stoker.Loader(Slow(), output="numpy")
-    threading.Timer(0.2, loader.close).start()
+    loader = stoker.Loader(Endless(), output="numpy")
+    threading.Timer(0.2, loader.close).start()  # at some time before the end
     with pytest.raises(stoker.Error, match="closed"):
         list(loader)
 

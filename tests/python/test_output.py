@@ -126,7 +126,7 @@ print(sorted(int(v) for b in loader for v in b.label), "torch.distributed" in lo
 dist.destroy_process_group()
 """
     both = [subprocess.Popen([sys.executable, "-c", code, str(r)], stdout=subprocess.PIPE, text=True) for r in range(2)]
-    lines = [p.communicate(timeout=120)[0].strip() for p in both]
+    lines = [p.communicate(timeout=300)[0].strip() for p in both]
     assert all(line.endswith("True") for line in lines)
     seen = [eval(line.rsplit(" ", 1)[0]) for line in lines]
     assert sorted(seen[0] + seen[1]) == list(range(40)) and len(seen[0]) == 20
@@ -198,6 +198,6 @@ def test_auto_is_torch_only_when_imported():
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert "numpy.ndarray" in done.stdout, done.stderr

@@ -18,7 +18,7 @@ import stoker
 X = np.zeros((8, 4), np.float32)
 
 
-def python(code, timeout=60, **k):
+def python(code, timeout=300, **k):
     env = {**os.environ, "STOKER_CACHE_DIR": "off"}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env=env, **k
@@ -31,6 +31,7 @@ def resident():
 
 
 def census():
+    stoker._stoker.wait()  # until the loaders that were dropped before are closed
     return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
 
@@ -216,16 +217,16 @@ def test_no_call_leaks_an_object(photos, tmp_path):
 
 
 def test_an_idle_loader_costs_nothing(photos):
+    """Its threads come to rest: nothing polls. Until then it reads ahead, for as long as a busy machine makes it."""
     loader = stoker.Loader(photos, "RandomCrop(8)", batch_size=2, output="numpy")
     next(iter(loader))
-    while True:  # until it has read ahead as far as it may
-        read = loader.stats().read_bytes
-        time.sleep(0.2)
-        if loader.stats().read_bytes == read:
-            break
-    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
-    time.sleep(0.5)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - switches < 10  # its threads sleep: nothing polls
+
+    def switches_in_half_a_second():
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        time.sleep(0.5)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
+
+    assert any(switches_in_half_a_second() < 10 for _ in range(60))
 
 
 def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
@@ -248,8 +249,8 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_loader_usable():
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
+        threading.Thread(target=interrupt).start()
         next(it)
     assert not go.is_set()  # the sample is still being waited for
     go.set()
@@ -375,7 +376,7 @@ def test_resume_in_another_process(tmp_path):
 
     def run(*what):
         done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code), json.dumps(what)], capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", textwrap.dedent(code), json.dumps(what)], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -398,5 +399,5 @@ def test_the_command_is_the_same_program():
     command = os.path.join(os.path.dirname(sys.executable), "stoker")
     if not os.path.exists(command):
         pytest.skip("the command is not beside this Python")
-    done = subprocess.run([command, "info"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([command, "info"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and stoker.__version__ in done.stdout

@@ -28,10 +28,10 @@ def clean(wheel, tmp_path_factory):
     """A folder with an environment that pip installed the wheel into; NumPy alone is lent from here."""
     root = tmp_path_factory.mktemp("clean")
     place = root / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=300)
     pip = [sys.executable, "-m", "pip", "--python", place / "bin/python", "--disable-pip-version-check"]
     install = [*pip, "install", "--no-index", "--no-deps", wheel]
-    done = subprocess.run(install, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(install, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lent = root / "lent"
     lent.mkdir()
@@ -46,7 +46,7 @@ def clean(wheel, tmp_path_factory):
 def run(place, *arguments):
     env = {"PATH": str(place / "bin"), "STOKER_CACHE_DIR": "off"}
     assert shutil.which("cc", path=env["PATH"]) is None
-    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, timeout=60, env=env)
+    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, timeout=300, env=env)
 
 
 def test_it_loads_a_folder(clean, photos):
