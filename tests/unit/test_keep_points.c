@@ -183,7 +183,7 @@ static void fewer_bytes(void)
         int64_t epochs = 0;
         bool fewer = false;
         begin(&o);
-        while (!fewer && epochs < 600) { /* a reader that is never given the CPU comes too late */
+        while (!fewer && epochs < 6000) { /* a reader that is never given the CPU comes too late */
             read_epochs((int)epochs, (int)epochs + 6);
             epochs += 6;
             stk_stats s;

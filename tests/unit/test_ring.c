@@ -186,13 +186,22 @@ static void take_one(void)
         stk_release(b);
 }
 
+/* Whether all batches that there is room for are ready, so that nobody waits for the next one. */
+static bool is_full(void)
+{
+    pthread_mutex_lock(&ring.lock);
+    const bool full = ring.pace.idle && ring.in_flight == 0;
+    pthread_mutex_unlock(&ring.lock);
+    return full;
+}
+
 /* A caller who comes only when the ring is full needs one thread; one who runs it dry gets all back. */
 static void threads_follow_the_caller(void)
 {
     struct shape s = {.batches = 1000, .rows = 3};
     open_ring(&s, 3, 4);
     for (int i = 0; i < 500 && ring_pace(&ring).active > 1; i++) {
-        while (!ring_pace(&ring).idle)
+        while (!is_full())
             sched_yield();
         take_one();
     }
