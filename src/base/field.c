@@ -4,120 +4,16 @@
  */
 #include "base/field.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cast.h"
 #include "base/error.h"
 #include "base/npy.h"
+#include "base/number.h"
+#include "base/number_list.h"
 
 /* ------------------------------------------------------------------ numbers */
-
-/* A number of any type: whole ones as they are, others as double. */
-struct number {
-    bool whole;
-    bool big; /* whole, and its bits are those of a uint64 beyond int64 */
-    int64_t i;
-    double d;
-};
-
-#define LOAD(type, member)                                                                                             \
-    {                                                                                                                  \
-        type v;                                                                                                        \
-        memcpy(&v, p, sizeof v);                                                                                       \
-        return (struct number){.whole = true, .i = (int64_t)v, .d = (double)v};                                        \
-    }
-
-static struct number load_u64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return (struct number){.whole = true, .big = v > INT64_MAX, .i = (int64_t)v, .d = (double)v};
-}
-
-/* 3.0 is a whole number, too. */
-static struct number of_double(double d)
-{
-    const bool whole = d > -0x1p63 && d < 0x1p63 && (double)(int64_t)d == d;
-    return (struct number){.whole = whole, .i = whole ? (int64_t)d : 0, .d = d};
-}
-
-static struct number load(stk_dtype t, const uint8_t *p)
-{
-    float f;
-    double d;
-    switch (t) {
-    case STK_INT8:
-        LOAD(int8_t, i)
-    case STK_INT16:
-        LOAD(int16_t, i)
-    case STK_UINT16:
-        LOAD(uint16_t, i)
-    case STK_INT32:
-        LOAD(int32_t, i)
-    case STK_UINT32:
-        LOAD(uint32_t, i)
-    case STK_INT64:
-        LOAD(int64_t, i)
-    case STK_UINT64:
-        return load_u64(p);
-    case STK_FLOAT32:
-        memcpy(&f, p, sizeof f);
-        return of_double((double)f);
-    case STK_FLOAT64:
-        memcpy(&d, p, sizeof d);
-        return of_double(d);
-    default: /* uint8, bool */
-        return (struct number){.whole = true, .i = *p, .d = *p};
-    }
-}
-
-static bool fits(const struct number *v, stk_dtype t)
-{
-    static const struct {
-        int64_t least, most;
-    } limits[] = {[STK_UINT8] = {0, UINT8_MAX},         [STK_INT8] = {INT8_MIN, INT8_MAX},
-                  [STK_INT16] = {INT16_MIN, INT16_MAX}, [STK_UINT16] = {0, UINT16_MAX},
-                  [STK_INT32] = {INT32_MIN, INT32_MAX}, [STK_UINT32] = {0, UINT32_MAX},
-                  [STK_INT64] = {INT64_MIN, INT64_MAX}, [STK_BOOL] = {0, 1}};
-    if (t == STK_FLOAT32 || t == STK_FLOAT64)
-        return true;
-    if (!v->whole)
-        return false;
-    if (t == STK_UINT64)
-        return v->big || v->i >= 0;
-    return !v->big && v->i >= limits[t].least && v->i <= limits[t].most;
-}
-
-/* v fits: the low bytes of a whole number are the number, whatever the machine's order. */
-static void save(const struct number *v, stk_dtype t, uint8_t *to)
-{
-    const float f = (float)v->d;
-    const int8_t i8 = (int8_t)v->i;
-    const int16_t i16 = (int16_t)v->i;
-    const int32_t i32 = (int32_t)v->i;
-    switch (dtype_bytes(t)) {
-    case 1:
-        memcpy(to, &i8, sizeof i8);
-        break;
-    case 2:
-        memcpy(to, &i16, sizeof i16);
-        break;
-    case 4:
-        memcpy(to, t == STK_FLOAT32 ? (const void *)&f : (const void *)&i32, sizeof i32);
-        break;
-    default:
-        memcpy(to, t == STK_FLOAT64 ? (const void *)&v->d : (const void *)&v->i, sizeof v->i);
-        break;
-    }
-}
-
-static bool castable(stk_dtype t)
-{
-    return dtype_bytes(t) > 0 && t != STK_FLOAT16 && t != STK_BFLOAT16;
-}
 
 static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dtype b, const char *name, stk_error *e)
 {
@@ -129,15 +25,16 @@ static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dty
     }
     if (cast_many(from, a, n, to, b))
         return STK_OK;
-    if (!castable(a) || !castable(b))
+    if (!number_is_type(a) || !number_is_type(b))
         return error_set(e, STK_EDATA, "read", "%s is %s, which is not converted to %s", name, dtype_name(a),
                          dtype_name(b));
     for (size_t i = 0; i < n; i++) {
-        const struct number v = load(a, from + i * step);
-        if (!fits(&v, b))
-            return error_set(e, STK_EDATA, "read", "%s has the value %.17g, which %s cannot hold", name, v.d,
-                             dtype_name(b));
-        save(&v, b, to + i * out);
+        const struct number v = number_load(a, from + i * step);
+        if (number_store(&v, b, to + i * out) == 0)
+            continue;
+        char text[NUMBER_BYTES];
+        number_write(v.d, text);
+        return error_set(e, STK_EDATA, "read", "%s has the value %s, which %s cannot hold", name, text, dtype_name(b));
     }
     return STK_OK;
 }
@@ -149,36 +46,14 @@ static bool is_space(char c)
 
 int field_number(const char *text, size_t n, stk_dtype t, uint8_t to[8])
 {
-    char word[64], *end;
+    struct number v;
     while (n > 0 && is_space(text[n - 1]))
         n--;
     while (n > 0 && is_space(*text)) {
         text++;
         n--;
     }
-    if (n == 0 || n >= sizeof word || !castable(t))
-        return -1;
-    memcpy(word, text, n);
-    word[n] = 0;
-    struct number v = {.whole = true};
-    errno = 0;
-    v.i = strtoll(word, &end, 10);
-    if (errno == ERANGE && word[0] != '-') {
-        errno = 0;
-        v.i = (int64_t)strtoull(word, &end, 10);
-        v.big = true;
-    }
-    v.d = v.big ? (double)(uint64_t)v.i : (double)v.i;
-    if (*end != 0 || errno) {
-        v.d = strtod(word, &end);
-        v.whole = v.d >= -9007199254740992.0 && v.d <= 9007199254740992.0 && v.d == floor(v.d);
-        v.i = v.whole ? (int64_t)v.d : 0;
-        v.big = false;
-    }
-    if (*end != 0 || end == word || !fits(&v, t))
-        return -1;
-    save(&v, t, to);
-    return 0;
+    return n > 0 && number_is_type(t) && number_read(text, n, &v) == n ? number_store(&v, t, to) : -1;
 }
 
 /* ------------------------------------------------------------------ shapes */
@@ -250,6 +125,33 @@ static int numbers_of(const struct field *f, const struct cell *c, struct number
     return STK_OK;
 }
 
+static int bad_text(const struct field *f, const struct cell *c, const char *problem, stk_error *e)
+{
+    const char *type = f->dtype == STK_INT64 && !problem ? "whole number" : dtype_name(f->dtype);
+    return error_set(e, STK_EDATA, "read", "%s is \"%.*s\"%s, which is no %s%s%s%s", f->name,
+                     c->n < 40 ? (int)c->n : 40, (const char *)c->bytes, c->n > 40 ? "..." : "",
+                     problem ? "list of " : "", type, problem ? ": " : "", problem ? problem : "");
+}
+
+/* Whether numbers are to be parsed from it. */
+static bool is_list(const struct field *f, const struct cell *c)
+{
+    return c->text && c->dtype == STK_DTYPE_DEFAULT && f->what == STK_TENSOR;
+}
+
+/* The numbers go to `to`, as elements of the field, as many as have room. */
+static int from_text(const struct field *f, const struct cell *c, uint8_t *to, int64_t room, struct numbers *out,
+                     stk_error *e)
+{
+    struct number_list l;
+    const char *problem = number_list_read((const char *)c->bytes, c->n, f->dtype, to, room, &l);
+    if (problem)
+        return bad_text(f, c, problem, e);
+    *out = (struct numbers){.at = to, .dtype = f->dtype, .count = l.count, .ndim = l.ndim};
+    memcpy(out->shape, l.shape, sizeof out->shape);
+    return STK_OK;
+}
+
 static int missing(const struct field *f, stk_error *e)
 {
     return error_set(e, STK_EDATA, "read", "there is no %s; fields may say what stands in its place (%s ? 0)", f->name,
@@ -283,21 +185,18 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
         fill(f, to, f->bytes);
         return STK_OK;
     }
-    const bool is_npy = f->what == STK_TENSOR && c->n > 6 && memcmp(c->bytes, "\x93NUMPY", 6) == 0;
-    if (c->dtype == STK_DTYPE_DEFAULT && f->ndim == 0 && !is_npy) {
-        if (field_number((const char *)c->bytes, c->n, f->dtype, to) == 0)
-            return STK_OK;
-        return error_set(e, STK_EDATA, "read", "%s is \"%.*s\", which is no %s", f->name, c->n < 40 ? (int)c->n : 40,
-                         (const char *)c->bytes, f->dtype == STK_INT64 ? "whole number" : dtype_name(f->dtype));
-    }
-    struct numbers n;
-    int rc = numbers_of(f, c, &n, e);
+    const bool is_npy = f->what == STK_TENSOR && !c->text && c->n > 6 && memcmp(c->bytes, "\x93NUMPY", 6) == 0;
+    if (c->dtype == STK_DTYPE_DEFAULT && f->ndim == 0 && !is_npy)
+        return field_number((const char *)c->bytes, c->n, f->dtype, to) == 0 ? STK_OK : bad_text(f, c, NULL, e);
+    struct numbers n = {0};
+    const bool list = is_list(f, c);
     const int64_t want = (int64_t)(f->bytes / dtype_bytes(f->dtype));
+    int rc = list ? from_text(f, c, to, want, &n, e) : numbers_of(f, c, &n, e);
     if (rc == STK_OK && (n.count != want || !all_dims_match(f, &n)))
         rc = error_set(e, STK_EDATA, "read",
                        "%s has %lld number%s, not the %lld of its shape; %s:%s(*) takes any number", f->name,
                        (long long)n.count, n.count == 1 ? "" : "s", (long long)want, f->name, dtype_name(f->dtype));
-    if (rc == STK_OK)
+    if (rc == STK_OK && !list)
         rc = cast(n.at, n.dtype, (size_t)n.count, to, f->dtype, f->name, e);
     free(n.made);
     return rc;
@@ -357,12 +256,8 @@ static int shape_of(const struct field *f, const struct numbers *n, struct piece
     return STK_OK;
 }
 
-int field_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+static int make_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
 {
-    to->n = 0;
-    memset(to->shape, 0, sizeof to->shape);
-    if (!c->bytes)
-        return f->has_fill ? STK_OK : missing(f, e);
     struct numbers n;
     int rc = numbers_of(f, c, &n, e);
     if (rc == STK_OK)
@@ -372,8 +267,29 @@ int field_piece(const struct field *f, const struct cell *c, struct piece *to, s
         rc = error_nomem(e, "read", bytes);
     if (rc == STK_OK)
         rc = cast(n.at, n.dtype, (size_t)n.count, to->data, f->dtype, f->name, e);
-    if (rc == STK_OK)
-        to->n = bytes;
+    to->n = rc == STK_OK ? bytes : 0;
     free(n.made);
     return rc;
+}
+
+static int parse_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+{
+    const size_t most = number_list_most((const char *)c->bytes, c->n), bytes = most * dtype_bytes(f->dtype);
+    struct numbers n;
+    if (piece_reserve(to, bytes))
+        return error_nomem(e, "read", bytes);
+    int rc = from_text(f, c, to->data, (int64_t)most, &n, e);
+    if (rc == STK_OK)
+        rc = shape_of(f, &n, to, e);
+    to->n = rc == STK_OK ? (size_t)n.count * dtype_bytes(f->dtype) : 0;
+    return rc;
+}
+
+int field_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+{
+    to->n = 0;
+    memset(to->shape, 0, sizeof to->shape);
+    if (!c->bytes)
+        return f->has_fill ? STK_OK : missing(f, e);
+    return is_list(f, c) ? parse_piece(f, c, to, e) : make_piece(f, c, to, e);
 }

@@ -2,8 +2,8 @@
 /*
  * field.h -- what a source has read of a field becomes what the batch has of it.
  *
- * Numbers are cast to the field's type. Bytes become what the field is: the text of one number, an npy file, or
- * the numbers as they lie.
+ * Numbers are cast to the field's type. Text is parsed. Other bytes are the text of one number, an npy file, or
+ * binary numbers of the field's type.
  */
 #ifndef FIELD_H
 #define FIELD_H

@@ -106,6 +106,7 @@ struct field {
     bool named;      /* numbers of classes */
     bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
     int beside;      /* of a batch: the number of its offsets or lengths, and behind them of its shapes */
+    bool text;       /* numbers that the source has as text: its cells are marked so */
     bool has_fill;   /* a sample without a value gets the next */
     uint8_t fill[8]; /* one element: for that, and for padding */
 };
@@ -116,6 +117,7 @@ struct cell {
     const uint8_t *bytes; /* NULL: the sample has none */
     size_t n;             /* bytes */
     stk_dtype dtype;      /* of the numbers; 0: bytes, text, an encoded picture */
+    bool text;            /* bytes that are text: numbers are parsed from it, never taken as they are stored */
     int ndim;             /* of the numbers; shape[0] is what the bytes make of it where it is -1 */
     int64_t shape[FIELD_DIMS];
 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ops_text.c -- the letters of an op text.
- *
- * strtod and printf follow the locale in nothing but the decimal point, so they never get to see one:
- * numbers go in as digits and an exponent, and come out as digits that are put together here.
  */
 #include "transform/ops_text.h"
 
@@ -14,6 +11,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/number.h"
 
 static bool is_digit(char c)
 {
@@ -96,69 +94,20 @@ bool text_name(struct text *t, char *buf, size_t n)
     return true;
 }
 
-/* Digits of a number on their way to strtod, which gets "digits e exponent". */
-struct digits {
-    char text[64];
-    int n, exponent;
-};
-
-static bool digits_take(struct text *t, struct digits *d, bool after_point)
-{
-    bool any = false;
-    for (; is_digit(*t->at); t->at++) {
-        any = true;
-        if (d->n == 1 && d->text[0] == '0')
-            d->n = 0;
-        if (d->n < 40)
-            d->text[d->n++] = *t->at;
-        else
-            d->exponent++;
-        d->exponent -= after_point;
-    }
-    return any;
-}
-
-/* "e-5"; false, and nothing taken, when there is none. */
-static bool exponent_take(struct text *t, struct digits *d)
-{
-    if (lower(*t->at) != 'e')
-        return false;
-    const char *p = t->at + 1;
-    const bool minus = *p == '-';
-    p += *p == '-' || *p == '+';
-    if (!is_digit(*p))
-        return false;
-    int e = 0;
-    for (; is_digit(*p); p++)
-        e = e < 10000 ? 10 * e + (*p - '0') : e;
-    t->at = p;
-    d->exponent += minus ? -e : e;
-    return true;
-}
-
 /* A number without fraction bar. */
 static int read_plain(struct text *t, double *out, bool *whole)
 {
     const int32_t column = text_column(t);
-    const bool minus = *t->at == '-';
-    t->at += *t->at == '-' || *t->at == '+';
-    struct digits d = {.n = 0};
-    bool any = digits_take(t, &d, false);
-    *whole = true;
-    if (*t->at == '.') {
-        t->at++;
-        any |= digits_take(t, &d, true);
-        *whole = false;
-    }
-    if (!any)
+    const char *digits = t->at + (*t->at == '-' || *t->at == '+');
+    struct number v;
+    const size_t n = is_digit(*digits) || *digits == '.' ? number_read(t->at, strlen(t->at), &v) : 0;
+    if (n == 0)
         return text_error(t, column, "expected a number");
-    if (exponent_take(t, &d))
-        *whole = false;
-    snprintf(d.text + d.n, sizeof d.text - (size_t)d.n, "e%d", d.exponent);
-    const double v = strtod(d.text, NULL);
-    if (!isfinite(v))
+    if (!isfinite(v.d))
         return text_error(t, column, "the number is too large");
-    *out = minus ? -v : v;
+    *whole = !memchr(t->at, '.', n) && !memchr(t->at, 'e', n) && !memchr(t->at, 'E', n);
+    *out = v.d;
+    t->at += n;
     return STK_OK;
 }
 
@@ -263,37 +212,4 @@ const char *text_nearest(const char *word, const char *const *names, int n)
     for (int i = 0; i < n; i++)
         nearest_try(&near, names[i], strlen(names[i]));
     return near.found;
-}
-
-/* Puts digits and the exponent of the first one together without asking the locale. */
-static void layout(char buf[NUMBER_BYTES], const char *sign, const char *digits, int exponent)
-{
-    const int n = (int)strlen(digits);
-    if (exponent < -5 || exponent > 15)
-        snprintf(buf, NUMBER_BYTES, "%s%c.%se%d", sign, digits[0], n > 1 ? digits + 1 : "0", exponent);
-    else if (exponent < 0)
-        snprintf(buf, NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent - 1, "00000", digits);
-    else if (n <= exponent + 1)
-        snprintf(buf, NUMBER_BYTES, "%s%s%.*s", sign, digits, exponent + 1 - n, "000000000000000");
-    else
-        snprintf(buf, NUMBER_BYTES, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
-}
-
-void text_number(double v, char buf[NUMBER_BYTES])
-{
-    char raw[NUMBER_BYTES], digits[20], back[48];
-    for (int precision = 0; precision <= 16; precision++) {
-        snprintf(raw, sizeof raw, "%.*e", precision, fabs(v));
-        int n = 0;
-        const char *p = raw;
-        for (; *p != 'e'; p++)
-            if (is_digit(*p))
-                digits[n++] = *p;
-        digits[n] = 0;
-        const int exponent = (int)strtol(p + 1, NULL, 10);
-        layout(buf, v < 0.0 ? "-" : "", digits, exponent);
-        snprintf(back, sizeof back, "%se%d", digits, exponent - n + 1);
-        if (strtod(back, NULL) == fabs(v))
-            return;
-    }
 }

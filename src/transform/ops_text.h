@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-enum { VALUE_ITEMS = 8, WORD_BYTES = 48, NUMBER_BYTES = 48 };
+enum { VALUE_ITEMS = 8, WORD_BYTES = 48 };
 
 struct text {
     const char *start, *at;
@@ -47,7 +47,5 @@ int text_value(struct text *t, struct value *v);
 
 /* The name that was probably meant; NULL when none is near. */
 const char *text_nearest(const char *word, const char *const *names, int n);
-/* The shortest digits that read back as the same number. */
-void text_number(double v, char buf[NUMBER_BYTES]);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * ops_write.c -- ops back to their text, with every default spelled out.
  */
+#include "base/number.h"
 #include "base/text.h"
 #include "transform/ops.h"
-#include "transform/ops_text.h"
 
 /* A number, or several in brackets. */
 static void put_numbers(struct text_out *o, const char *name, const double *v, int n)
@@ -12,7 +12,7 @@ static void put_numbers(struct text_out *o, const char *name, const double *v, i
     char text[NUMBER_BYTES];
     text_put(o, "%s=%s", name, n > 1 ? "(" : "");
     for (int i = 0; i < n; i++) {
-        text_number(v[i], text);
+        number_write(v[i], text);
         text_put(o, "%s%s", i ? ", " : "", text);
     }
     text_put(o, "%s", n > 1 ? ")" : "");

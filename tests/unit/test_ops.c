@@ -5,9 +5,7 @@
  */
 #include "transform/ops.h"
 
-#include <locale.h>
-
-#include "test.h"
+#include "comma_locale.h"
 
 /* A text, and the same with all defaults. */
 static const char *const good[][2] = {
@@ -244,17 +242,19 @@ static void locale_has_no_say(void)
 {
     struct ops ops;
     char text[OPS_TEXT];
-    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "de_DE") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
-        SKIP("no locale with a decimal comma is installed");
+    if (!comma_enter())
+        return;
     CHECK_EQ(ops_read(&ops, "CenterCrop(8) | RandomHorizontalFlip(0.25)", STK_UINT8, 0, 0, NULL), STK_OK);
     CHECK(ops.op[1].p == 0.25);
     ops_write(&ops, text, sizeof text);
     CHECK(strstr(text, "p=0.25)") != NULL);
-    setlocale(LC_ALL, "C");
+    comma_leave();
 }
 
 int main(int argc, char **argv)
 {
+    temp_begin();
+    atexit(temp_end);
     TESTS(T(reads_and_writes), T(errors_point_at_the_place), T(types_must_agree), T(sizes_are_known), T(limits),
           T(counts_uses), T(locale_has_no_say))
 }
