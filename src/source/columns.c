@@ -60,7 +60,7 @@ static stk_kind guess_by_name(const char *name)
     return STK_KIND_DEFAULT;
 }
 
-static bool is_text(const uint8_t *p, size_t n)
+static bool looks_like_text(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n && i < 4096; i++)
         if ((p[i] < 0x20 && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7f)
@@ -77,7 +77,7 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n)
         return kind;
     if (n >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0)
         return STK_TENSOR;
-    return is_text(bytes, n) ? STK_TEXT : STK_BYTES;
+    return looks_like_text(bytes, n) ? STK_TEXT : STK_BYTES;
 }
 
 void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n)
@@ -253,6 +253,13 @@ static int refuse_kind(const struct field *f, const struct column *c, const char
                      what, f->name);
 }
 
+/* Text is parsed. But the bytes of a plain text are uint8, as which they may be had. */
+static bool is_text(const struct column *c, stk_dtype as)
+{
+    const bool number = (c->kind == STK_INT || c->kind == STK_FLOAT) && !c->dtype;
+    return c->text || number || c->kind == STK_JSON || (c->kind == STK_TEXT && as != STK_UINT8);
+}
+
 static int form(struct source *s, struct field *f, const struct column *c, const struct field_text *t, stk_error *e)
 {
     const stk_kind kind = t->kind ? t->kind : c->kind ? c->kind : STK_BYTES;
@@ -349,6 +356,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
         if (column < 0)
             return error_set(e, STK_EUSAGE, "open", "labels are numbers (%s:int, %s:float)", f->name, f->name);
         rc = form(s, f, &c->of[column], t, e);
+        f->text = is_text(&c->of[column], f->dtype);
         f->named = c->of[column].label && f->kind == FIELD_TENSOR && f->ndim == 0;
     }
     if (rc == STK_OK)

@@ -9,7 +9,7 @@
  *     [name =] column [: kind] [? default]
  *
  *     pixels=jpg, cls:int                      names, and how to read what is stored
- *     x:float32(28,28)                         numbers of that type and shape; bytes are taken as they lie
+ *     x:float32(28,28)                         numbers of that type and shape: parsed from text, binary in other bytes
  *     ids:int64(*)   ids:int64(*) pad=-1       as many as there are: values and offsets; or padded, with lengths
  *     caption:text ? ""                        what stands where a sample has none
  */
@@ -26,6 +26,7 @@ struct column {
     stk_dtype dtype;           /* of the numbers as stored */
     int ndim;                  /* of one sample */
     int64_t shape[FIELD_DIMS]; /* -1: differs from sample to sample */
+    bool text;                 /* all values are written as text, whatever their kind */
     bool label;                /* is what the container calls its label */
     bool optional;             /* some samples were seen to have none: bytes and text are then empty */
     bool implied;              /* told by another column: only where it is asked for */

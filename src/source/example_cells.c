@@ -126,12 +126,12 @@ static struct cell numbers(const struct feature *f, const struct column *c)
     return cell;
 }
 
-/* Several byte strings in a row can be taken for numbers as they lie, and for nothing else. */
+/* Several byte strings in a row can be taken for binary numbers, and for nothing else. */
 static int check(const struct feature *f, const struct column *c, bool json, const struct field *field, stk_error *e)
 {
     const bool tensor = field->what == STK_TENSOR;
     if (f->kind == FEATURE_BYTES)
-        return f->count < 2 || json || tensor
+        return f->count < 2 || json || (tensor && !field->text)
                    ? STK_OK
                    : error_set(e, STK_EDATA, "read", "%s holds %zu byte strings, of which one was expected", c->name,
                                f->count);
@@ -151,7 +151,7 @@ static int cell_of(const struct example_wanted *w, const struct making *m, int i
         *cell = field->kind == FIELD_RAGGED ? empty(c, w->json[i]) : (struct cell){0}; /* a default may stand for it */
         return STK_OK;
     }
-    *cell = f->kind == FEATURE_BYTES ? (struct cell){0} : numbers(f, c);
+    *cell = f->kind == FEATURE_BYTES ? (struct cell){.text = field->text} : numbers(f, c);
     cell->bytes = m->made[i] ? r->made.data + m->at[i] : f->whole;
     cell->n = m->made[i] ? m->n[i] : f->bytes;
     return check(f, c, w->json[i], field, e);

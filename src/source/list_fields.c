@@ -212,7 +212,6 @@ struct row {
     const struct list_fields *f;
     const struct source *s;
     struct reading *r;
-    size_t numbers; /* in r->made, where numbers of arrays go */
 };
 
 static bool takes_text(const struct field *f)
@@ -220,39 +219,15 @@ static bool takes_text(const struct field *f)
     return f->what == STK_TEXT || f->what == STK_BYTES || f->what == STK_JSON;
 }
 
-static void set_array(struct row *row, struct slice text, struct cell *cell)
-{
-    struct buf *made = &row->r->made;
-    const size_t room = (made->cap - row->numbers) / sizeof(int64_t);
-    void *to = made->data + row->numbers;
-    int64_t n = list_ints(text, to, room);
-    *cell = (struct cell){.bytes = to, .dtype = STK_INT64, .ndim = 1};
-    if (n < 0) {
-        n = list_doubles(text, to, room);
-        cell->dtype = STK_FLOAT64;
-    }
-    if (n < 0) { /* no numbers: whoever wants some says so */
-        *cell = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n};
-        return;
-    }
-    cell->n = (size_t)n * sizeof(int64_t);
-    cell->shape[0] = n;
-    row->numbers += cell->n;
-}
-
 static void set_cell(struct row *row, int f, enum json_kind kind, struct slice text)
 {
     const struct field *field = &row->s->fields[f];
-    struct cell *cell = &row->r->cells[f];
+    const bool is_bool = kind == JSON_PLAIN && (text.p[0] == 't' || text.p[0] == 'f');
     if (kind == JSON_NULL || (text.n == 0 && !takes_text(field)))
         return;
-    if (kind == JSON_NESTED && !takes_text(field)) {
-        set_array(row, text, cell);
-        return;
-    }
-    *cell = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n};
-    if (kind == JSON_PLAIN && !takes_text(field) && (text.p[0] == 't' || text.p[0] == 'f'))
-        *cell = (struct cell){.bytes = (const uint8_t *)(text.p[0] == 't' ? "1" : "0"), .n = 1};
+    if (is_bool && !takes_text(field))
+        text = (struct slice){text.p[0] == 't' ? "1" : "0", 1};
+    row->r->cells[f] = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n, .text = true};
 }
 
 static bool set_value(void *user, const struct list_value *v)
@@ -297,11 +272,10 @@ static void clear_cells(const struct list_fields *f, const struct source *s, str
 int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct line_place *place = &f->lines[i];
-    const size_t at = ((size_t)place->bytes + 8) / 8 * 8, room = at + ((size_t)place->bytes / 2 + 1) * sizeof(int64_t);
-    struct row row = {.f = f, .s = s, .r = r, .numbers = at};
+    struct row row = {.f = f, .s = s, .r = r};
     r->made.len = 0;
-    if (buf_reserve(&r->made, room))
-        return error_nomem(e, "read", room);
+    if (buf_reserve(&r->made, (size_t)place->bytes + 1))
+        return error_nomem(e, "read", place->bytes);
     const ssize_t got = io_pread(f->fd, r->made.data, place->bytes, place->at);
     if (got < 0)
         return error_os(e, errno, "read", "the list cannot be read");

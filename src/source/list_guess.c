@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/field.h"
+#include "base/number_list.h"
 #include "source/list.h"
-#include "source/list_values.h"
 
-enum { NUMBERS_LOOKED_AT = 4096, COLUMNS_MOST = 1024 };
+enum { COLUMNS_MOST = 1024 };
 
 struct guess {
     char name[FIELD_NAME];
@@ -66,21 +66,19 @@ static void see_text(struct guess *g, struct slice s)
         g->texts = true;
 }
 
+/* Whole numbers are written without a point. */
 static void see_array(struct guess *g, struct slice s)
 {
-    union {
-        int64_t ints[NUMBERS_LOOKED_AT];
-        double doubles[NUMBERS_LOOKED_AT];
-    } to;
-    int64_t n = list_ints(s, to.ints, NUMBERS_LOOKED_AT);
-    if (n < 0) {
-        n = list_doubles(s, to.doubles, NUMBERS_LOOKED_AT);
-        g->float_arrays = true;
-    }
-    g->arrays |= n >= 0;
-    g->others |= n < 0;
-    g->least = n < g->least ? n : g->least;
-    g->most = n > g->most ? n : g->most;
+    struct number_list l;
+    const bool ints = !memchr(s.p, '.', s.n) && !number_list_read(s.p, s.n, STK_INT64, NULL, 0, &l);
+    const bool flat = (ints || !number_list_read(s.p, s.n, STK_FLOAT64, NULL, 0, &l)) && l.ndim == 1;
+    g->float_arrays |= !ints;
+    g->arrays |= flat;
+    g->others |= !flat;
+    if (!flat)
+        return;
+    g->least = l.count < g->least ? l.count : g->least;
+    g->most = l.count > g->most ? l.count : g->most;
 }
 
 int list_guess_see(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
@@ -117,6 +115,7 @@ static void judge(const struct guess *g, int rows, struct column *c)
 {
     const bool scalars = g->texts || g->floats || g->ints;
     memcpy(c->name, g->name, sizeof c->name);
+    c->text = true;
     c->optional = g->rows < rows;
     if (g->others || (g->arrays && scalars)) {
         c->kind = STK_JSON;

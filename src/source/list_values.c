@@ -6,8 +6,6 @@
  */
 #include "source/list_values.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH = 64 };
@@ -96,54 +94,4 @@ const char *list_values(struct slice record, bool (*each)(void *user, const stru
     if (more && (json_peek(&w.j) != 0 || w.j.p != w.j.end))
         return "something follows the object";
     return NULL;
-}
-
-/* ------------------------------------------------------------------ numbers */
-
-/* One that the parser has seen to be a number; false: it is no whole one of 64 bits, where that is asked. */
-static bool number(struct slice s, int64_t *i, double *d)
-{
-    char word[64], *end;
-    if (s.n >= sizeof word)
-        return false;
-    memcpy(word, s.p, s.n);
-    word[s.n] = 0;
-    errno = 0;
-    if (d)
-        *d = strtod(word, &end);
-    else
-        *i = strtoll(word, &end, 10);
-    return *end == 0 && (d || errno == 0);
-}
-
-/* One of the two is NULL. */
-static int64_t numbers(struct slice array, int64_t *ints, double *doubles, size_t n)
-{
-    struct json j = {.p = array.p, .end = array.p + array.n};
-    size_t count = 0;
-    if (!json_expect(&j, '[', ""))
-        return -1;
-    while (json_peek(&j) != ']') {
-        struct slice text;
-        enum json_kind kind;
-        if (count > 0 && !json_expect(&j, ',', ""))
-            return -1;
-        const char c = json_peek(&j);
-        if ((c != '-' && (c < '0' || c > '9')) || !json_value(&j, &text, &kind) || count == n)
-            return -1;
-        if (!number(text, ints ? ints + count : NULL, doubles ? doubles + count : NULL))
-            return -1;
-        count++;
-    }
-    return (int64_t)count;
-}
-
-int64_t list_ints(struct slice array, int64_t *to, size_t n)
-{
-    return numbers(array, to, NULL, n);
-}
-
-int64_t list_doubles(struct slice array, double *to, size_t n)
-{
-    return numbers(array, NULL, to, n);
 }

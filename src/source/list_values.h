@@ -19,8 +19,4 @@ struct list_value {
 /* Calls each for all values that are no objects, in order, until it returns false. NULL, or what is wrong. */
 const char *list_values(struct slice record, bool (*each)(void *user, const struct list_value *v), void *user);
 
-/* The numbers of an array, of which there is room for n; how many, -1: it holds something else, or more. */
-int64_t list_ints(struct slice array, int64_t *to, size_t n);
-int64_t list_doubles(struct slice array, double *to, size_t n);
-
 #endif

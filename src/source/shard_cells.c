@@ -57,9 +57,9 @@ static int call(const struct cells *c, int thread, int64_t i, const int *wanted,
     return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's cells()");
 }
 
-static struct cell cell_of(const stk_cell *from)
+static struct cell cell_of(const struct field *f, const stk_cell *from)
 {
-    struct cell c = {.bytes = from->bytes, .n = from->n, .dtype = from->dtype, .ndim = from->ndim};
+    struct cell c = {.bytes = from->bytes, .n = from->n, .dtype = from->dtype, .text = f->text, .ndim = from->ndim};
     memcpy(c.shape, from->shape, sizeof c.shape);
     return c;
 }
@@ -103,7 +103,7 @@ static int read_cells(const struct source *s, struct reading *r, int64_t i, stk_
         if (rest && f == c->picture)
             continue;
         const stk_cell *one = &got[k++];
-        r->cells[f] = cell_of(one);
+        r->cells[f] = cell_of(&s->fields[f], one);
         if (f == c->picture && s->fields[f].kind == FIELD_ENCODED)
             rc = keep_picture(s, r, one, e);
         else if (one->n > (size_t)s->max_bytes)
@@ -118,7 +118,7 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     const struct cells *c = s->state;
     stk_cell got;
     const int rc = call(c, r->thread, i, &c->wanted[f], 1, &got, e);
-    const struct cell cell = cell_of(&got);
+    const struct cell cell = cell_of(&s->fields[f], &got);
     return rc == STK_OK ? field_store(&s->fields[f], &cell, to, e) : rc;
 }
 

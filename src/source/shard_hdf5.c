@@ -176,7 +176,7 @@ static int read_cell(const struct source *s, struct reading *r, int64_t i, int f
     const int rc = read_value(s, r, i, c, false, &p, &n, e);
     if (rc != STK_OK)
         return rc;
-    *cell = (struct cell){0};
+    *cell = (struct cell){.text = s->fields[f].text};
     *at = SIZE_MAX;
     if (!p)
         return STK_OK;

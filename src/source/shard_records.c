@@ -107,10 +107,12 @@ int records_read(const struct source *s, struct reading *r, int64_t i, struct re
 /* The parts are the columns. */
 static void parse_parts(const struct source *s, struct reading *r, const struct record *rec)
 {
-    for (int f = 0; f < s->n_fields; f++)
-        if (s->fields[f].column >= 0)
+    for (int f = 0; f < s->n_fields; f++) {
+        const int part = s->fields[f].column;
+        if (part >= 0)
             r->cells[f] =
-                (struct cell){.bytes = rec->parts[s->fields[f].column].bytes, .n = rec->parts[s->fields[f].column].n};
+                (struct cell){.bytes = rec->parts[part].bytes, .n = rec->parts[part].n, .text = s->fields[f].text};
+    }
 }
 
 static void show_bytes(const uint8_t *p, size_t n, char *to, size_t room)
@@ -328,12 +330,14 @@ static void look_at_part(const struct source *s, struct reading *r, int p, struc
     const char *name = records_part_name(s, p);
     *out = (struct column){.kind = columns_guess(name, NULL, 0), .label = strcmp(name, "cls") == 0};
     snprintf(out->name, sizeof out->name, "%s", name);
-    for (int64_t i = 0; i < s->count && (out->kind == STK_KIND_DEFAULT || out->kind == STK_TENSOR); i += step) {
+    bool more = out->kind == STK_KIND_DEFAULT || out->kind == STK_TENSOR;
+    for (int64_t i = 0; i < s->count && more; i += step) {
         struct record rec;
         if (read_parts(s, r, i, UINT64_C(1) << p, &rec, NULL) != STK_OK || !rec.parts[p].bytes)
             continue;
-        if (out->kind == STK_KIND_DEFAULT)
+        if (out->kind == STK_KIND_DEFAULT || out->kind == STK_TEXT)
             out->kind = columns_guess(name, rec.parts[p].bytes, rec.parts[p].n);
+        more = out->kind == STK_TENSOR || out->kind == STK_TEXT; /* text as long as all of them are */
         if (out->kind == STK_TENSOR)
             columns_see_npy(out, rec.parts[p].bytes, rec.parts[p].n);
     }

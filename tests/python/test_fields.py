@@ -284,3 +284,55 @@ def test_what_can_be_a_string(shard):
     for name, what in (("image", "numbers"), ("fixed.npy", "numbers"), ("blob", "bytes"), ("json", "json")):
         with pytest.raises(stoker.UsageError, match=f"{name} is {what}, and cannot be str"):
             opened(shard, fields=(f"{name}:str",))
+
+
+def rows(source, fields):
+    """One row of the field x per sample; the error's reason where it is bad."""
+    loader = stoker.Loader(source, fields=fields, output="numpy")
+    result = []
+    for i in range(len(stoker.Source(source))):
+        try:
+            x = loader.get([i], epoch=0).x
+        except stoker.DataError as error:
+            result.append(error.reason)
+        else:
+            result.append(x[0] if isinstance(x, Ragged) else np.asarray(x)[0])
+    return result
+
+
+TEXTS = {"good": "[[10, 20, 30, 400], [0.5, 1, 2, 3]]", "empty": "[]", "short": "[[1, 2, 3]]", "words": '["a", "dog!"]'}
+
+
+def check_boxes(got):
+    good, empty, short, words = got
+    np.testing.assert_array_equal(good, np.array([[10, 20, 30, 400], [0.5, 1, 2, 3]], np.float32))
+    assert good.dtype == np.float32 and empty.shape == (0, 4)
+    assert "x has 3 numbers" in short and 'x is "["a", "dog!"]"' in words
+
+
+def test_text_is_never_binary(tmp_path):
+    """Numbers that a container has as text are parsed, or the sample is bad; their letters are never numbers."""
+    lines = [f'{{"id": "{name}", "x": {text}}}\n' for name, text in TEXTS.items()]
+    (tmp_path / "x.jsonl").write_text("".join(lines))
+    check_boxes(rows(tmp_path / "x.jsonl", "x:float32(*,4)"))
+    quoted = [text.replace('"', '""') for text in TEXTS.values()]
+    (tmp_path / "x.csv").write_text("id,x\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(quoted)))
+    check_boxes(rows(tmp_path / "x.csv", "x:float32(*,4)"))
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for name, text in TEXTS.items():
+            for suffix in ("json", "txt"):
+                info = tarfile.TarInfo(f"{name}.{suffix}")
+                info.size = len(text)
+                tar.addfile(info, io.BytesIO(text.encode()))
+    check_boxes(rows(tmp_path / "x.tar", "x=json:float32(*,4)"))
+    check_boxes(rows(tmp_path / "x.tar", "x=txt:float32(*,4)"))
+    assert bytes(rows(tmp_path / "x.tar", "x=txt:uint8(*)")[1]) == b"[]"  # the bytes of a text
+    assert rows(tmp_path / "x.csv", "x=id:float32(1)")[2] == [2.0]
+
+
+def test_text_of_tables_is_never_binary(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"x": list(TEXTS.values())}), tmp_path / "x.parquet")
+    check_boxes(rows(tmp_path / "x.parquet", "x:float32(*,4)"))

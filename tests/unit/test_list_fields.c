@@ -4,6 +4,7 @@
  * Covers list_fields.c, list_guess.c and shard_rows.c.
  */
 #include "base/field.h"
+#include "comma_locale.h"
 #include "source/source.h"
 #include "temp_tree.h"
 #include "test.h"
@@ -114,7 +115,10 @@ static void nested_names(void)
     CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
     CHECK(box[0] > 0.9f && box[1] > 2.4f && box[3] > 3.9f);
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
-    CHECK_EQ(r.cells[4].n, 24);
+    struct piece ids = {0};
+    CHECK_EQ(field_piece(source_field(s, 4), &r.cells[4], &ids, &error), STK_OK);
+    CHECK_EQ(ids.n, 24);
+    piece_done(&ids);
     is(&r, 2, "0");
     CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
     CHECK(box[3] > 7.9f);
@@ -180,10 +184,129 @@ static void damaged_line(void)
     done(&r, s);
 }
 
+/* Field f of sample i, as the row of a ragged field. */
+static void row_is(const struct source *s, int64_t i, int f, const float *numbers, int64_t rows, int64_t each)
+{
+    struct reading r = {0};
+    struct piece p = {0};
+    CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
+    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
+    CHECK_EQ(p.n, rows * each * (int64_t)sizeof *numbers);
+    CHECK_EQ(p.shape[0], rows);
+    CHECK_EQ(p.shape[1], each);
+    CHECK(p.n == 0 || memcmp(p.data, numbers, p.n) == 0);
+    piece_done(&p);
+    reading_done(&r);
+}
+
+static void row_fails(const struct source *s, int64_t i, int f, const char *words)
+{
+    struct reading r = {0};
+    struct piece p = {0};
+    CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
+    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_EDATA);
+    CHECK_SAYS(error.text, words);
+    piece_done(&p);
+    reading_done(&r);
+}
+
+static void nested_arrays(void)
+{
+    static const float two[] = {10, 20, 30, 400, 0.5f, 1, 2, -3e2f};
+    struct source *s = open_list("b.jsonl",
+                                 "{\"path\": \"img/a.jpg\", \"boxes\": [[10, 20, 30, 400], [0.5, 1, 2, -3e2]]}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": []}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": [[1, 2, 3]]}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": [[1, 2, 3, 4], [1, 2]]}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": [[1, 2, 3, \"x\"]]}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": \"10 20 30 400 0.5 1 2 -300\"}\n"
+                                 "{\"path\": \"img/b.jpg\", \"boxes\": \"a dog\"}\n",
+                                 "boxes:float32(*,4)");
+    row_is(s, 0, 0, two, 2, 4);
+    row_is(s, 1, 0, two, 0, 4);
+    row_fails(s, 2, 0, "boxes");
+    row_fails(s, 3, 0, "boxes");
+    row_fails(s, 4, 0, "boxes is \"[[1, 2, 3, \"x\"]]\"");
+    row_is(s, 5, 0, two, 2, 4);
+    row_fails(s, 6, 0, "boxes is \"a dog\"");
+    source_close(s);
+}
+
+/* Text in a cell of a table is parsed as well; it is never taken for binary numbers. */
+static void text_with_a_shape(void)
+{
+    struct source *s = open_list("t.csv", "x,name\n12.5,Anna\n1;2,Bert\n\"[3, 4]\",Carl\n\"5, 6\",Dora\n",
+                                 "one=x:float32(1), x:float32(2), name:uint32(1)");
+    struct reading r = {0};
+    float x[2];
+    uint32_t name;
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    CHECK_EQ(field_store(source_field(s, 0), &r.cells[0], x, &error), STK_OK);
+    CHECK(x[0] == 12.5f);
+    CHECK_EQ(field_store(source_field(s, 1), &r.cells[1], x, &error), STK_EDATA);
+    CHECK_EQ(field_store(source_field(s, 2), &r.cells[2], &name, &error), STK_EDATA);
+    CHECK_SAYS(error.text, "name is \"Anna\"");
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK_EQ(field_store(source_field(s, 1), &r.cells[1], x, &error), STK_EDATA);
+    for (int i = 2; i < 4; i++) {
+        CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
+        CHECK_EQ(field_store(source_field(s, 1), &r.cells[1], x, &error), STK_OK);
+        CHECK_EQ((int)x[0], 2 * i - 1);
+        CHECK_EQ((int)x[1], 2 * i);
+    }
+    done(&r, s);
+}
+
+/* Numbers are written with a point, whatever the program's locale is. */
+static void comma_locale(void)
+{
+    if (!comma_enter())
+        return;
+    struct source *s = open_list("l.csv", table, "score");
+    struct source *j = open_list("l.jsonl", "{\"x\": [1.5, 2]}\n{\"x\": [3, 4.25]}\n", NULL);
+    struct reading r = {0};
+    float x[2];
+    CHECK_EQ(source_field(s, 0)->what, STK_FLOAT);
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    CHECK_EQ(field_store(source_field(s, 0), &r.cells[0], x, &error), STK_OK);
+    CHECK(x[0] == 0.5f);
+    CHECK_EQ(source_field(j, 0)->what, STK_TENSOR);
+    CHECK_EQ(source_read(j, &r, 1, &error), STK_OK);
+    CHECK_EQ(field_store(source_field(j, 0), &r.cells[0], x, &error), STK_OK);
+    CHECK(x[1] == 4.25f);
+    comma_leave();
+    source_close(j);
+    done(&r, s);
+}
+
+/* Names are told apart by all of their bytes. */
+static void long_names(void)
+{
+#define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
+    struct source *s =
+        open_list("l.jsonl", "{\"" STEM "x\": 1, \"" STEM "y\": 2}\n{\"" STEM "y\": 4, \"" STEM "x\": 3}\n",
+                  "x=" STEM "x:int, y=" STEM "y:int");
+    struct reading r = {0};
+    CHECK_EQ(source_n_fields(s), 2);
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 0, "1");
+    is(&r, 1, "2");
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    is(&r, 0, "3");
+    is(&r, 1, "4");
+    done(&r, s);
+    CHECK(!open_list("l.jsonl", NULL, NULL)); /* as fields both would be called alike */
+    CHECK_SAYS(error.text, "two fields are called");
+    s = open_list("m.jsonl", "{\"" STEM "x\": 1}\n{\"" STEM "x\": 3, \"" STEM "y\": 4}\n", STEM "x");
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    is(&r, 0, "3");
+    done(&r, s);
+}
+
 int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
     TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(rows_alone), T(files_all_the_same),
-          T(list_that_shrinks), T(damaged_line))
+          T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names))
 }

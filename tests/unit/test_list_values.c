@@ -86,24 +86,7 @@ static void cut(void)
     }
 }
 
-static void arrays(void)
-{
-    int64_t ints[4];
-    double doubles[4];
-    struct slice a = {(char *)"[1, -2,3 ]", 10}, b = {(char *)"[1, 2.5]", 8}, c = {(char *)"[\"1\"]", 5},
-                 d = {(char *)"[]", 2}, f = {(char *)"[1,2,3,4,5]", 11}, g = {(char *)"[true]", 6};
-    CHECK_EQ(list_ints(a, ints, 4), 3);
-    CHECK(ints[0] == 1 && ints[1] == -2 && ints[2] == 3);
-    CHECK_EQ(list_ints(b, ints, 4), -1);
-    CHECK_EQ(list_doubles(b, doubles, 4), 2);
-    CHECK(doubles[1] > 2.4 && doubles[1] < 2.6);
-    CHECK_EQ(list_ints(c, ints, 4), -1);
-    CHECK_EQ(list_ints(d, ints, 4), 0);
-    CHECK_EQ(list_ints(f, ints, 4), -1);
-    CHECK_EQ(list_doubles(g, doubles, 4), -1);
-}
-
 int main(int argc, char **argv)
 {
-    TESTS(T(names), T(wrong), T(deep), T(long_names), T(stopped), T(cut), T(arrays))
+    TESTS(T(names), T(wrong), T(deep), T(long_names), T(stopped), T(cut))
 }

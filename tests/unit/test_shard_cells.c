@@ -246,8 +246,32 @@ static void wrong_blocks_are_refused(void)
     }
 }
 
+/* Text is parsed where numbers are asked for. */
+static void text_as_numbers(void)
+{
+    struct mine m = make();
+    const stk_source_hooks h = hooks_of(&m);
+    const stk_options o = {.hooks = &h, .batch_size = ROWS, .threads = 1, .fields = "caption:float32(2)"};
+    stk_loader *l;
+    stk_error e;
+    stk_batch *b;
+    for (int i = 0; i < ROWS; i++)
+        snprintf(m.text[i], sizeof m.text[i], "%d 0.5", i);
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_next(l, &b, &e), STK_OK);
+    CHECK(((const float *)stk_field(b, "caption")->data)[2 * 7] == 7.0f);
+    CHECK(((const float *)stk_field(b, "caption")->data)[2 * 7 + 1] == 0.5f);
+    stk_release(b);
+    stk_close(l);
+    m = make();
+    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_next(l, &b, &e), STK_EDATA);
+    CHECK_SAYS(e.text, "caption is \"t0\"");
+    stk_close(l);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(columns_become_fields), T(fields_choose), T(failures_are_bad_samples), T(refused), T(blocks_stay_together),
-          T(states_of_other_windows_are_refused), T(wrong_blocks_are_refused))
+          T(states_of_other_windows_are_refused), T(wrong_blocks_are_refused), T(text_as_numbers))
 }
