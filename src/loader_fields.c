@@ -43,7 +43,7 @@ static int add_beside(struct field *fields, int *n, const struct field *of, cons
         return error_set(e, STK_EUSAGE, "open", "too many ragged fields; fields says which ones are wanted");
     struct field *f = &fields[(*n)++];
     *f = small_field("", STK_INT64);
-    const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 10, of->name, suffix);
+    const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 1, of->name, suffix);
     return length > 0 ? STK_OK : STK_EBUG;
 }
 

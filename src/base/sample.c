@@ -41,7 +41,7 @@ int field_of(struct field *f, const stk_array *a, stk_error *e)
     const char *name = a->name ? a->name : "";
     const stk_dtype type = a->dtype == STK_DTYPE_DEFAULT ? STK_FLOAT32 : a->dtype;
     const int length = snprintf(f->name, sizeof f->name, "%s", name);
-    if (length < 1 || (size_t)length >= sizeof f->name)
+    if (length < 1 || length >= FIELD_NAME)
         return error_set(e, STK_EUSAGE, "open", "the name of a field must have 1 to %d bytes", FIELD_NAME - 1);
     if (dtype_bytes(type) == 0 || a->ndim < 0 || a->ndim > FIELD_DIMS || (a->ndim > 0 && !a->shape))
         return error_set(e, STK_EUSAGE, "open", "the field %s needs a dtype and 0 to %d dimensions", name, FIELD_DIMS);

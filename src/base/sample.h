@@ -82,7 +82,8 @@ struct draw {
     uint64_t seed, epoch, sample, repeat, view;
 };
 
-enum { FIELD_MAX = 64, FIELD_DIMS = 8, FIELD_NAME = 64 };
+/* Bytes of names, with the 0 at their end: of a field, and of what a container calls a column. */
+enum { FIELD_MAX = 64, FIELD_DIMS = 8, FIELD_NAME = 64, COLUMN_NAME = 1024 };
 
 /* One field of a sample, as a source has it. */
 enum field_kind {
@@ -94,7 +95,7 @@ enum field_kind {
 };
 
 struct field {
-    char name[FIELD_NAME];
+    char name[FIELD_NAME + 8]; /* with room for ".offsets" */
     enum field_kind kind;
     stk_dtype dtype;
     int ndim;                  /* of one sample */

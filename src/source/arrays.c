@@ -96,7 +96,7 @@ int arrays_check(const stk_array *a, int n, stk_error *e)
 static int name_field(struct source *s, struct field *f, const char *name, int i, stk_error *e)
 {
     const size_t n = name ? strlen(name) : 1;
-    if (n == 0 || n >= sizeof f->name)
+    if (n == 0 || n >= FIELD_NAME)
         return error_set(e, STK_EUSAGE, "open", "the name of array %d must have 1 to %d bytes", i, FIELD_NAME - 1);
     if (name)
         columns_name(f->name, name);

@@ -155,7 +155,7 @@ void columns_name(char to[FIELD_NAME], const char *column)
     if (is_taken(column))
         snprintf(to, FIELD_NAME, "my_%.8s", column);
     else
-        snprintf(to, FIELD_NAME, "%s", column);
+        snprintf(to, FIELD_NAME, "%.*s", FIELD_NAME - 1, column);
 }
 
 static int resolve(const struct columns *c, const char *name, int *out, stk_error *e)
@@ -318,7 +318,8 @@ static int check_name(const struct source *s, const struct field *f, stk_error *
                          f->name, f->name, f->name);
     for (int i = 0; i < s->n_fields; i++)
         if (strcmp(s->fields[i].name, f->name) == 0)
-            return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
+            return error_set(e, STK_EUSAGE, "open", "two fields are called %s; give one another name (other=COLUMN)",
+                             f->name);
     return STK_OK;
 }
 
@@ -371,7 +372,7 @@ static int add_usual(struct source *s, const struct columns *c, int column, cons
     struct field_text t = {0};
     const int named = find_column(c, name);
     const char *own = column >= 0 ? c->of[column].name : name;
-    snprintf(t.name, sizeof t.name, "%s", named < 0 || named == column ? name : own);
+    snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, named < 0 || named == column ? name : own);
     snprintf(t.column, sizeof t.column, "%s", own);
     return add_field(s, c, &t, e);
 }

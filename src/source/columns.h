@@ -21,7 +21,7 @@
 struct source;
 
 struct column {
-    char name[FIELD_NAME];
+    char name[COLUMN_NAME];
     stk_kind kind;             /* INT, FLOAT: one number; TENSOR: of dtype and shape; the others are bytes */
     stk_dtype dtype;           /* of the numbers as stored */
     int ndim;                  /* of one sample */
@@ -41,7 +41,7 @@ struct columns {
     bool labels; /* the source knows labels without reading: the column that is the label, or none, stands for them */
 };
 
-/* 0, or -1: no memory. Names are cut at FIELD_NAME - 1 bytes. */
+/* 0, or -1: no memory. */
 int columns_add(struct columns *c, const struct column *one);
 /* The kind that bytes under this name are likely to be: by the name ("cls", "caption.txt") and by how they begin. */
 stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
@@ -49,7 +49,8 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
 void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n);
 void columns_done(struct columns *c);
 
-/* What a column is called as a field where nobody says: its own name, or "my_key" where every batch has a "key". */
+/* What a column is called as a field where nobody says: the first 63 bytes of its own name, or "my_key" where every
+ * batch has a "key". */
 void columns_name(char to[FIELD_NAME], const char *column);
 /* Adds columns that were not seen, where they are open and a field has a kind and a default for one. */
 int columns_expect(struct columns *c, const char *fields, stk_error *e);

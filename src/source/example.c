@@ -58,11 +58,9 @@ int example_next(struct example_walk *w, struct example_entry *out)
 
 /* ------------------------------------------------------------------ finding */
 
-/* A name as long as one can be stands for all that begin so: it was cut. */
 static bool is(const struct example_name *name, const struct example_entry *x)
 {
-    const bool fits = name->n == x->name_bytes || (name->n == FIELD_NAME - 1 && x->name_bytes > name->n);
-    return fits && memcmp(name->p, x->name, name->n) == 0;
+    return name->n == x->name_bytes && memcmp(name->p, x->name, name->n) == 0;
 }
 
 /* The wanted one that an entry is, `likely` first; n: it is none. */

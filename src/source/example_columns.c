@@ -16,7 +16,7 @@
 enum { FEATURES_MOST = 1024, ENTRIES_MOST = 16384 }; /* more are left out: hostile ones would take for ever */
 
 struct seen {
-    char name[FIELD_NAME];
+    char name[COLUMN_NAME];
     enum feature_kind kind;
     bool steps;
     bool mixed;           /* of several kinds */
@@ -30,7 +30,7 @@ struct seen {
 
 static struct seen *seen_of(struct example_look *l, const struct example_entry *x)
 {
-    const size_t n = x->name_bytes < FIELD_NAME ? x->name_bytes : FIELD_NAME - 1;
+    const size_t n = x->name_bytes;
     for (int i = 0; i < l->n; i++)
         if (memcmp(l->of[i].name, x->name, n) == 0 && l->of[i].name[n] == 0)
             return &l->of[i];
@@ -97,7 +97,8 @@ int example_see(struct example_look *l, const uint8_t *p, size_t n)
     l->examples += n > 0;
     example_begin(&w, p, n);
     for (int i = 0; i < ENTRIES_MOST && l->n < FEATURES_MOST && example_next(&w, &x) > 0; i++) {
-        if (memchr(x.name, 0, x.name_bytes) || !feature_measure(&x.feature) || x.feature.kind == FEATURE_NONE)
+        if (x.name_bytes >= COLUMN_NAME || memchr(x.name, 0, x.name_bytes) || !feature_measure(&x.feature) ||
+            x.feature.kind == FEATURE_NONE)
             continue;
         struct seen *s = seen_of(l, &x);
         if (!s)

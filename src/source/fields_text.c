@@ -143,9 +143,10 @@ static int read_field(struct reader *r, struct field_text *out)
     const size_t n = strlen(out->column);
     if (rc == STK_OK && !quoted && n > 4 && strcmp(out->column + n - 4, " pad") == 0)
         return fail(r, "a kind before pad (x:int64(*) pad=0)");
-    memcpy(out->name, out->column, sizeof out->name);
+    snprintf(out->name, sizeof out->name, "%.*s", FIELD_NAME - 1, out->column);
     if (rc == STK_OK && accept(r, '='))
-        rc = word(r, ":?,", out->column, sizeof out->column, "a column");
+        rc = n < FIELD_NAME ? word(r, ":?,", out->column, sizeof out->column, "a column")
+                            : fail(r, "a field's name of at most 63 bytes");
     if (rc == STK_OK && accept(r, ':'))
         rc = read_kind(r, out);
     if (rc == STK_OK && accept(r, '?')) {
@@ -256,9 +257,8 @@ int fields_text_of(const char *own, const char *fields, struct buf *out, stk_err
 int fields_text_add(struct buf *b, const struct field *f, const char *column)
 {
     struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
-    memcpy(t.name, f->name, sizeof t.name);
-    if (strchr(f->name, '"')) /* which cannot be written */
-        snprintf(t.name, sizeof t.name, "%s", column);
+    /* A quote cannot be written. */
+    snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, strchr(f->name, '"') ? column : f->name);
     snprintf(t.column, sizeof t.column, "%s", column);
     if (t.kind == STK_TENSOR) {
         t.dtype = f->dtype;

@@ -9,7 +9,7 @@
 #include "base/sample.h"
 
 struct field_text {
-    char name[FIELD_NAME], column[FIELD_NAME];
+    char name[FIELD_NAME], column[COLUMN_NAME];
     stk_kind kind;   /* DEFAULT: not said */
     stk_dtype dtype; /* 0: not said */
     bool shaped;     /* a shape is said */

@@ -31,7 +31,7 @@ static bool is_junk(const char *base, size_t n)
     return picture_junk(name);
 }
 
-bool group_split(const char *name, size_t n, size_t *n_key, char part[FIELD_NAME])
+bool group_split(const char *name, size_t n, size_t *n_key, char part[COLUMN_NAME])
 {
     const char *slash = memrchr(name, '/', n), *base = slash ? slash + 1 : name;
     const size_t n_base = n - (size_t)(base - name);
@@ -39,10 +39,9 @@ bool group_split(const char *name, size_t n, size_t *n_key, char part[FIELD_NAME
     if (!dot || is_junk(base, n_base) || is_left_over(name, n))
         return false;
     *n_key = (size_t)(dot - name);
-    size_t length = n - *n_key - 1;
-    if (length == 0)
+    const size_t length = n - *n_key - 1;
+    if (length == 0 || length >= COLUMN_NAME)
         return false;
-    length = length < FIELD_NAME ? length : FIELD_NAME - 1;
     for (size_t i = 0; i < length; i++) {
         const char c = dot[1 + i];
         part[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
@@ -63,7 +62,7 @@ static int begin(struct group *g, const char *key, size_t n)
 int group_add(struct group *g, const char *name, size_t n, struct part p, const struct part_extra *extra)
 {
     size_t n_key;
-    char part[FIELD_NAME];
+    char part[COLUMN_NAME];
     g->added = group_split(name, n, &n_key, part);
     if (!g->added)
         return 0;
@@ -73,7 +72,7 @@ int group_add(struct group *g, const char *name, size_t n, struct part p, const 
 bool group_wants_label(const char *name, size_t n, int64_t bytes)
 {
     size_t n_key;
-    char part[FIELD_NAME];
+    char part[COLUMN_NAME];
     return bytes > 0 && bytes <= GROUP_LABEL_MOST && group_split(name, n, &n_key, part) && strcmp(part, "cls") == 0;
 }
 
@@ -96,7 +95,7 @@ int group_label(struct group *g, const uint8_t *text, size_t n)
 int group_bad(struct group *g, const char *name, size_t n, int64_t at, const char *reason)
 {
     size_t n_key;
-    char part[FIELD_NAME], place[32];
+    char part[COLUMN_NAME], place[32];
     if (name && !group_split(name, n, &n_key, part))
         return 0;
     if (!name) {

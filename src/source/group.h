@@ -22,7 +22,7 @@ struct group {
 /* Whether the file is a part of a sample: not one that a system or a tool has left there (hidden, __name__), nor
  * one without a dot. *n_key bytes of its name are the key, and its part's name in lower case, cut where it is too
  * long, ended by 0, goes to part. */
-bool group_split(const char *name, size_t n, size_t *n_key, char part[FIELD_NAME]);
+bool group_split(const char *name, size_t n, size_t *n_key, char part[COLUMN_NAME]);
 
 /* Adds a file. 0, or -1: no memory. */
 int group_add(struct group *g, const char *name, size_t n, struct part p, const struct part_extra *extra);

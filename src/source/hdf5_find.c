@@ -332,7 +332,7 @@ static int take_named(struct hdf5_set *t, const char *query, stk_error *e)
         uint32_t number;
         if (is_option(key))
             continue;
-        snprintf(one.name, sizeof one.name, "%.*s", FIELD_NAME - 1, key);
+        snprintf(one.name, sizeof one.name, "%.*s", COLUMN_NAME - 1, key);
         const int added = names_add(&t->names, value, strlen(value), &number);
         if (added == 0)
             return error_set(e, STK_EUSAGE, "open", "the dataset %.100s is named twice", value);
@@ -351,7 +351,7 @@ static int name_columns(struct hdf5_set *t, stk_error *e)
                          t->names.n);
     for (uint32_t i = (uint32_t)t->columns.n; i < t->names.n; i++) {
         struct column one = {0};
-        snprintf(one.name, sizeof one.name, "%.*s", FIELD_NAME - 1, names_at(&t->names, i));
+        snprintf(one.name, sizeof one.name, "%.*s", COLUMN_NAME - 1, names_at(&t->names, i));
         if (columns_add(&t->columns, &one))
             return no_memory(e);
     }

@@ -239,7 +239,7 @@ static bool set_value(void *user, const struct list_value *v)
             continue;
         const char *name = row->f->columns.of[column].name;
         const size_t n = strlen(name);
-        if (n == (v->name_bytes < FIELD_NAME ? v->name_bytes : FIELD_NAME - 1) && memcmp(name, v->name, n) == 0)
+        if (n == v->name_bytes && memcmp(name, v->name, n) == 0)
             set_cell(row, f, v->kind, v->text);
     }
     return true;

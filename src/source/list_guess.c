@@ -18,7 +18,7 @@
 enum { COLUMNS_MOST = 1024 };
 
 struct guess {
-    char name[FIELD_NAME];
+    char name[COLUMN_NAME];
     int number;
     bool texts, floats, ints, arrays, others, float_arrays;
     int rows;            /* that have a value */
@@ -27,7 +27,7 @@ struct guess {
 
 static struct guess *guess_of(struct list_guess *g, int number, struct slice name)
 {
-    const size_t n = name.n < FIELD_NAME ? name.n : FIELD_NAME - 1;
+    const size_t n = name.n < COLUMN_NAME ? name.n : COLUMN_NAME - 1;
     for (int i = 0; i < g->n; i++)
         if (g->of[i].number == number && memcmp(g->of[i].name, name.p, n) == 0 && g->of[i].name[n] == 0)
             return &g->of[i];

@@ -5,9 +5,10 @@
 #ifndef LIST_VALUES_H
 #define LIST_VALUES_H
 
+#include "base/sample.h"
 #include "source/json.h"
 
-enum { VALUE_NAME = 1024 }; /* bytes of a joined name; what is called by a longer one is passed over */
+enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name; what is called by a longer one is passed over */
 
 struct list_value {
     const char *name; /* joined; lent for the call */

@@ -17,7 +17,7 @@
 
 static bool is_picture(const char *part)
 {
-    char name[FIELD_NAME + 1];
+    char name[COLUMN_NAME + 1];
     snprintf(name, sizeof name, ".%s", part);
     return !strchr(part, '.') && picture_suffix(name, strlen(name));
 }

@@ -42,6 +42,9 @@ static void names_and_columns(void)
     t = one("y=\"a, b: c\":int");
     CHECK_STR(t.column, "a, b: c");
     CHECK_EQ(t.kind, STK_INT);
+    t = one("a_column_may_have_a_name_of_more_than_sixty_three_bytes_of_which_a_field_has_the_first");
+    CHECK_STR(t.column, "a_column_may_have_a_name_of_more_than_sixty_three_bytes_of_which_a_field_has_the_first");
+    CHECK_STR(t.name, "a_column_may_have_a_name_of_more_than_sixty_three_bytes_of_whic");
 }
 
 static void types_and_shapes(void)
@@ -95,7 +98,7 @@ static void what_is_refused(void)
     fails("a:int64(*) pad=", "a number expected");
     fails("\"a", "closing quote");
     fails("a:int64(3) b", "\",\" expected");
-    fails("a_name_of_more_than_sixty_three_bytes_which_is_what_the_fields_have_room_for", "a shorter name");
+    fails("a_name_of_more_than_sixty_three_bytes_which_is_what_the_fields_have_room_for=x", "at most 63 bytes");
 }
 
 int main(int argc, char **argv)

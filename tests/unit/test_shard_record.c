@@ -414,10 +414,39 @@ static void sequences(void)
     buf_done(&b);
 }
 
+/* Names are told apart by all of their bytes. */
+static void long_names(void)
+{
+#define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
+    struct buf b = {0}, map = {0}, all = {0};
+    for (int i = 0; i < 2; i++) {
+        entry_ints(&map, i ? STEM "y" : STEM "x", &numbers[i], 1);
+        entry_ints(&map, i ? STEM "x" : STEM "y", &numbers[1 - i], 1);
+        proto_message(&all, 1, &map);
+        frame_add(&b, all.data, all.len);
+        all.len = 0;
+    }
+    write_file("l.tfrecord", b.data, b.len);
+    struct source *s = open_fields("l.tfrecord", "x=" STEM "x, y=" STEM "y");
+    struct reading r = {0};
+    CHECK(s != NULL);
+    for (int64_t i = 0; s && i < 2; i++) {
+        CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
+        CHECK(memcmp(r.cells[0].bytes, &numbers[0], 8) == 0);
+        CHECK(memcmp(r.cells[1].bytes, &numbers[1], 8) == 0);
+    }
+    done(&r, s);
+    CHECK(!open_fields("l.tfrecord", NULL));
+    CHECK_SAYS(error.text, "two fields are called");
+    buf_done(&b);
+    buf_done(&map);
+    buf_done(&all);
+}
+
 int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
     TESTS(T(other_records), T(cut_everywhere), T(flipped_everywhere), T(rubbish_between), T(no_records), T(too_large),
-          T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences))
+          T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences), T(long_names))
 }

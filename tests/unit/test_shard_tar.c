@@ -39,7 +39,7 @@ static void names_are_split(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t n_key = 0;
-        char part[FIELD_NAME] = "";
+        char part[COLUMN_NAME] = "";
         const bool is = group_split(cases[i].name, strlen(cases[i].name), &n_key, part);
         CHECK_EQ(is, cases[i].part != NULL);
         if (!is || !cases[i].part)
@@ -48,12 +48,13 @@ static void names_are_split(void)
         CHECK(strncmp(cases[i].name, cases[i].key, n_key) == 0);
         CHECK_STR(part, cases[i].part);
     }
-    char name[200], part[FIELD_NAME];
+    char name[COLUMN_NAME + 2], part[COLUMN_NAME];
     size_t n_key;
     memset(name, 'X', sizeof name);
     name[1] = '.';
-    CHECK(group_split(name, sizeof name, &n_key, part));
-    CHECK_EQ(strlen(part), FIELD_NAME - 1);
+    CHECK(group_split(name, sizeof name - 1, &n_key, part));
+    CHECK_EQ(strlen(part), COLUMN_NAME - 1);
+    CHECK(!group_split(name, sizeof name, &n_key, part));
 }
 
 static void groups(void)
@@ -74,6 +75,17 @@ static void groups(void)
               "a/1 [7] jpg=one text=a cat | a/2 [3] jpg=two | a/1 jpg=again | ");
     CHECK(strstr(shown("g.tar", "png"), "no column png"));
     CHECK(strstr(shown("g.tar?x=1", NULL), "!"));
+}
+
+/* Names of parts are told apart by all of their bytes. */
+static void long_names(void)
+{
+#define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
+    struct tars t = {0};
+    tars_text(&t, "1." STEM "x", "one");
+    tars_text(&t, "1." STEM "y", "two");
+    save("l.tar", &t);
+    CHECK_STR(shown("l.tar", "x=" STEM "x, y=" STEM "y"), "1 x=one y=two | ");
 }
 
 static void text_labels(void)
@@ -292,9 +304,9 @@ static void unpacked_counts(void)
 int main(int argc, char **argv)
 {
     temp_begin();
-    const struct test_case cases[] = {T(names_are_split), T(groups),         T(text_labels),        T(class_folders),
-                                      T(damage),          T(packed),         T(other_packed_files), T(beside_labels),
-                                      T(large_windows),   T(unpacked_counts)};
+    const struct test_case cases[] = {T(names_are_split), T(groups),        T(long_names),     T(text_labels),
+                                      T(class_folders),   T(damage),        T(packed),         T(other_packed_files),
+                                      T(beside_labels),   T(large_windows), T(unpacked_counts)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();
     return rc;
