@@ -105,17 +105,11 @@ static int not_a_picture(const uint8_t *bytes, size_t n, stk_error *e)
     if (n == 0)
         return error_set(e, STK_EDATA, stage, "is empty");
     const struct sniffed s = sniff(bytes, n);
-    if (s.is_text)
-        return error_set(e, STK_EDATA, stage, "is %s, not a picture", s.name);
     if (s.format && !codecs[s.format])
-        return error_set(e, STK_EBUILD, stage, "is a %s picture, and this build has no decoder for it", s.name);
-    if (s.format)
-        return error_set(e, STK_EDATA, stage, "broken %s: it begins like one and does not go on so", s.name);
-    char start[3 * 4 + 1] = "";
-    for (size_t i = 0; i < n && i < 4; i++)
-        snprintf(start + 3 * i, sizeof start - 3 * i, " %02x", bytes[i]);
-    return error_set(e, STK_EDATA, stage, "not a JPEG, PNG or WebP picture (starts with%s%s%s)", start,
-                     s.name ? ": " : "", s.name ? s.name : "");
+        return error_set(e, STK_EBUILD, stage, "is a %s image, and this build has no decoder for it", s.name);
+    char words[SNIFF_WORDS];
+    sniff_words(&s, bytes, n, words);
+    return error_set(e, STK_EDATA, stage, "%s", words);
 }
 
 static const struct codec *find(const uint8_t *bytes, size_t n)

@@ -4,6 +4,7 @@
  */
 #include "decode/sniff.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct magic {
@@ -103,4 +104,92 @@ struct sniffed sniff(const uint8_t *bytes, size_t n)
             return (struct sniffed){.name = m->name, .format = m->format};
     }
     return text(bytes, n);
+}
+
+/* ------------------------------------------------------------------ words */
+
+enum { SIGNATURE = 8 };
+
+static const struct {
+    const char *name;
+    size_t len, least; /* a file with so many right bytes, the second among them, is taken for a damaged one */
+    uint8_t bytes[SIGNATURE];
+} signatures[] = {
+    {"PNG", 8, 5, {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}},
+    {"JPEG", 3, 2, {0xff, 0xd8, 0xff}},
+    {"WebP", 4, 4, {'R', 'I', 'F', 'F'}},
+};
+enum { N_SIGNATURES = sizeof signatures / sizeof signatures[0] };
+
+/* " ff d8" */
+static const char *hex(char buf[3 * SIGNATURE + 1], const uint8_t *p, size_t n)
+{
+    buf[0] = 0;
+    for (size_t i = 0; i < n && i < SIGNATURE; i++)
+        snprintf(buf + 3 * i, 4, " %02x", p[i]);
+    return buf;
+}
+
+static size_t equal_bytes(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    size_t equal = 0;
+    for (size_t i = 0; i < n; i++)
+        equal += a[i] == b[i];
+    return equal;
+}
+
+static void damaged(int i, const uint8_t *bytes, const char *more, char *words)
+{
+    char is[3 * SIGNATURE + 1], right[3 * SIGNATURE + 1];
+    const size_t n = signatures[i].len;
+    snprintf(words, SNIFF_WORDS, "damaged %s: its first bytes are%s, not%s%s", signatures[i].name, hex(is, bytes, n),
+             hex(right, signatures[i].bytes, n), more);
+}
+
+static bool riff_words(const uint8_t *bytes, size_t n, char *words)
+{
+    enum { WEBP_SIGNATURE = 12, WEBP = 2 };
+    const bool riff = n >= 4 && memcmp(bytes, "RIFF", 4) == 0;
+    const bool webp = n >= WEBP_SIGNATURE && memcmp(bytes + 8, "WEBP", 4) == 0;
+    if (riff && n < WEBP_SIGNATURE)
+        snprintf(words, SNIFF_WORDS, "the file ends after %zu bytes, inside the signature of a WebP", n);
+    else if (riff)
+        snprintf(words, SNIFF_WORDS, "%s",
+                 webp ? "damaged WebP: its first chunk is neither VP8, VP8L nor VP8X"
+                      : "is a RIFF file, but not a WebP image");
+    else if (webp)
+        damaged(WEBP, bytes, "", words);
+    return riff || webp;
+}
+
+/* A signature that is cut off, or of which some bytes are wrong. */
+static bool signature_words(const uint8_t *bytes, size_t n, char *words)
+{
+    for (int i = 0; i < N_SIGNATURES; i++) {
+        const uint8_t *right = signatures[i].bytes;
+        const size_t len = signatures[i].len;
+        if (n >= 2 && n < len && memcmp(bytes, right, n) == 0) {
+            snprintf(words, SNIFF_WORDS, "the file ends after %zu bytes, inside the signature of a %s", n,
+                     signatures[i].name);
+            return true;
+        }
+        const bool text_mode = i == 0 && n >= len && memcmp(bytes, "\x89PNG\n\x1a\n", 7) == 0;
+        const bool near = n >= len && bytes[1] == right[1] && equal_bytes(bytes, right, len) >= signatures[i].least;
+        if (near || text_mode) {
+            damaged(i, bytes, text_mode ? "; line endings were changed, as by a transfer in text mode" : "", words);
+            return true;
+        }
+    }
+    return false;
+}
+
+void sniff_words(const struct sniffed *s, const uint8_t *bytes, size_t n, char words[SNIFF_WORDS])
+{
+    char start[3 * SIGNATURE + 1];
+    if (s->is_text)
+        snprintf(words, SNIFF_WORDS, "is %s, not an image", s->name);
+    else if (s->name && !s->format)
+        snprintf(words, SNIFF_WORDS, "its format is %s, not JPEG, PNG or WebP", s->name);
+    else if (!riff_words(bytes, n, words) && !signature_words(bytes, n, words))
+        snprintf(words, SNIFF_WORDS, "is not a JPEG, PNG or WebP image: it starts with%s", hex(start, bytes, n));
 }

@@ -19,4 +19,8 @@ struct sniffed {
 
 struct sniffed sniff(const uint8_t *bytes, size_t n);
 
+/* Why these bytes, which no decoder takes, are no image of ours. */
+enum { SNIFF_WORDS = 256 };
+void sniff_words(const struct sniffed *s, const uint8_t *bytes, size_t n, char words[SNIFF_WORDS]);
+
 #endif

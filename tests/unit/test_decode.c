@@ -39,15 +39,40 @@ static void no_pictures(void)
 {
     stk_error e;
     CHECK_STR(refusal("", 0, 0, STK_EDATA, &e), "is empty");
-    CHECK_STR(refusal("<!DOCTYPE html><p>404", 21, 0, STK_EDATA, &e), "is HTML, not a picture");
-    CHECK_STR(refusal("GIF89a....", 10, 0, STK_EDATA, &e),
-              "not a JPEG, PNG or WebP picture (starts with 47 49 46 38: GIF)");
-    CHECK_STR(refusal("ab", 2, 0, STK_EDATA, &e), "not a JPEG, PNG or WebP picture (starts with 61 62)");
-    CHECK_STR(refusal("%PDF-1.5", 8, 0, STK_EDATA, &e),
-              "not a JPEG, PNG or WebP picture (starts with 25 50 44 46: PDF)");
-    if (have(STK_WEBP))
-        CHECK_STR(refusal("RIFF\4\0\0\0WEBPALPH", 16, 0, STK_EDATA, &e),
-                  "broken WebP: it begins like one and does not go on so");
+    CHECK_STR(refusal("<!DOCTYPE html><p>404", 21, 0, STK_EDATA, &e), "is HTML, not an image");
+    CHECK_STR(refusal("GIF89a....", 10, 0, STK_EDATA, &e), "its format is GIF, not JPEG, PNG or WebP");
+    CHECK_STR(refusal("%PDF-1.5", 8, 0, STK_EDATA, &e), "its format is PDF, not JPEG, PNG or WebP");
+    CHECK_STR(refusal("ab", 2, 0, STK_EDATA, &e), "is not a JPEG, PNG or WebP image: it starts with 61 62");
+    CHECK_STR(refusal("\0\0\0\0\0\0\0\0\0\0", 10, 0, STK_EDATA, &e),
+              "is not a JPEG, PNG or WebP image: it starts with 00 00 00 00 00 00 00 00");
+}
+
+/* Whoever damages a file often spares a part of its signature. */
+static void damaged_signatures(void)
+{
+    static const struct {
+        const char *bytes, *words;
+        size_t n;
+    } cases[] = {
+        {"\x89PNG\n\x1a\n\0\0\0\rIHDR",
+         "damaged PNG: its first bytes are 89 50 4e 47 0a 1a 0a 00, not 89 50 4e 47 0d 0a 1a 0a; line endings were "
+         "changed, as by a transfer in text mode",
+         15},
+        {"\x09PNG\r\n\x1a\n\0\0\0\rIHDR",
+         "damaged PNG: its first bytes are 09 50 4e 47 0d 0a 1a 0a, not 89 50 4e 47 0d 0a 1a 0a", 16},
+        {"\x89PNG", "the file ends after 4 bytes, inside the signature of a PNG", 4},
+        {"\xff\xd8", "the file ends after 2 bytes, inside the signature of a JPEG", 2},
+        {"\xff\xd8\0\x10JFIF", "damaged JPEG: its first bytes are ff d8 00, not ff d8 ff", 8},
+        {"\0\xd8\xff\xe0\0\x10JFIF", "damaged JPEG: its first bytes are 00 d8 ff, not ff d8 ff", 10},
+        {"\xff\xff\xff\xff", "is not a JPEG, PNG or WebP image: it starts with ff ff ff ff", 4},
+        {"RIFF\4\0", "the file ends after 6 bytes, inside the signature of a WebP", 6},
+        {"RIFX\4\0\0\0WEBPVP8 ", "damaged WebP: its first bytes are 52 49 46 58, not 52 49 46 46", 16},
+        {"RIFF\4\0\0\0WEBPALPH", "damaged WebP: its first chunk is neither VP8, VP8L nor VP8X", 16},
+        {"RIFF\4\0\0\0WAVEfmt ", "is a RIFF file, but not a WebP image", 16},
+    };
+    stk_error e;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_STR(refusal(cases[i].bytes, cases[i].n, 0, STK_EDATA, &e), cases[i].words);
 }
 
 static void too_large(void)
@@ -272,6 +297,6 @@ static void encoding_errors(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(no_pictures), T(too_large), T(absent_codecs), T(crops_of_every_format), T(lossless_ones_come_back),
-          T(orientation), T(damage), T(absurd_crops), T(encoding_errors))
+    TESTS(T(no_pictures), T(damaged_signatures), T(too_large), T(absent_codecs), T(crops_of_every_format),
+          T(lossless_ones_come_back), T(orientation), T(damage), T(absurd_crops), T(encoding_errors))
 }
