@@ -210,6 +210,8 @@ static const struct args_option options[] = {
 static const char *const examples[] = {
     "stoker verify train/",
     "decode every picture wholly; one line `path: reason` per bad one",
+    "stoker verify photo.jpg",
+    "one image",
     "stoker verify train/ --quarantine bad.txt",
     "the paths of the bad ones also go into bad.txt",
     "xargs -d '\\n' cp --parents -t rejected -- < bad.txt && xargs -d '\\n' rm -- < bad.txt   "

@@ -22,7 +22,7 @@
 #include "source/stream.h"
 
 static const char READ_HERE[] =
-    "folders of pictures, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";
+    "images, folders of images, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";
 
 /* ------------------------------------------------------------------ containers */
 
@@ -313,10 +313,11 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return take_container(r, c, e);
     if (packed)
         return not_read("packed files of this kind", e);
+    if (picture_magic(first, n) || picture_suffix(r->path, strlen(r->path))) {
+        r->form = SOURCE_FILE;
+        return STK_OK;
+    }
     r->form = SOURCE_LIST;
-    if (picture_magic(first, n))
-        return error_set(e, STK_EUSAGE, "open",
-                         "is a single picture; give its folder, or a list (.txt .csv .tsv .jsonl) that names it");
     const bool list = looks_like_list((const char *)first, n);
     if (!list && looks_like_text(first, n) && ends_with(r->path, ".txt"))
         return take_container(r, by_prefix("text:"), e);
@@ -373,7 +374,7 @@ static int look_for_pattern(struct recognised *r, stk_error *e)
         return rc;
     if (r->form != SOURCE_CONTAINER)
         return error_set(e, STK_EUSAGE, "open",
-                         "only containers can be given as a pattern; give lists and folders one by one");
+                         "only containers can be given as a pattern; give images, lists and folders one by one");
     names_done(&r->paths);
     r->paths = (struct names){0};
     return pattern_files(r->path, &r->paths, e);

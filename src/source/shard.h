@@ -63,10 +63,12 @@ struct source {
     char *spare;    /* columns of a list that nobody asked for; NULL: none */
 };
 
-enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_LIST, SOURCE_CONTAINER };
+enum source_form { SOURCE_FOLDER, SOURCE_CLASSES, SOURCE_FILES, SOURCE_FILE, SOURCE_LIST, SOURCE_CONTAINER };
 
 int shard_dir_open(struct source *s, const struct source_options *o, const char *path, enum source_form form,
                    stk_error *e);
+/* One image file: a source of one sample. */
+int shard_file_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
 int shard_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e);
 /* A list whose lines are values and name no files. */
 int shard_rows_open(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shard_dir.c -- a folder of class folders, or of files: the latter too when more pictures lie beside
- * the folders in it than inside them.
+ * the folders in it than inside them; or a single image file.
  *
  * The order of samples is ImageFolder's: by class, then by the path of the folder as a string
  * (so that "a-b" stands between "a" and "a/c"), then by name; all in bytes.
@@ -376,5 +376,46 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
         rc = dir_npy_is(s) ? dir_npy_fields(s, o, e) : bind_fields(s, o->fields, e);
     if (rc != STK_OK)
         error_at(e, path, -1);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ a single file */
+
+static int make_one(struct index *x, const char *name, stk_error *e)
+{
+    /* The pool holds the folder's path, which is "", and the name. */
+    const size_t bytes = 1 + strlen(name) + 1;
+    const struct index_head head = {.kind = INDEX_FILES, .n = 1, .n_dirs = 1, .pool_bytes = bytes};
+    if (index_init(x, &head))
+        return error_nomem(e, "open", bytes);
+    x->dir_label[0] = -1;
+    x->name_at[0] = 1;
+    memcpy(x->pool + 1, name, bytes - 1);
+    return STK_OK;
+}
+
+int shard_file_open(struct source *s, const struct source_options *o, const char *path, stk_error *e)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = strndup(path, (size_t)(name - path));
+    if (!folder)
+        return error_nomem(e, "open", strlen(path));
+    const struct files_made made = {.began_ns = now_ns()};
+    const struct files_options options = {.path = path,
+                                          .folder = folder,
+                                          .cache_dir = o->cache_dir,
+                                          .kind = INDEX_FILES,
+                                          .list = -1,
+                                          .threads = o->threads};
+    int rc = files_open(s, &options, e);
+    if (rc == STK_OK && !files_found(s))
+        rc = make_one(files_index(s), name, e);
+    if (rc == STK_OK)
+        files_ready(s, "image file", &made);
+    if (rc == STK_OK)
+        rc = bind_fields(s, o->fields, e);
+    if (rc != STK_OK)
+        error_at(e, path, -1);
+    free(folder);
     return rc;
 }

@@ -75,6 +75,8 @@ static int open_recognised(struct source *s, const struct source_options *o, str
         return open_container(s, o, r, e);
     if (r->form == SOURCE_LIST)
         return shard_list_open(s, o, r->path, e);
+    if (r->form == SOURCE_FILE)
+        return shard_file_open(s, o, r->path, e);
     return shard_dir_open(s, o, r->path, r->form, e);
 }
 

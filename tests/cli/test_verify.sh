@@ -9,6 +9,12 @@ ends 0 "all good" "$stoker" verify photos
 says err '24 good, 0 bad, 0 with warnings' "the summary"
 
 set -- $(find photos -name '*.jpg' | sort | head -n 3)
+ends 0 "a good image" "$stoker" verify "$1"
+says err '1 good, 0 bad' "a good image"
+head -c 700 "$1" >cut.jpg
+ends 1 "a bad image" "$stoker" verify cut.jpg
+says out 'cut.jpg: the file ends after 700 bytes' "a bad image is named with its reason"
+rm cut.jpg
 head -c 700 "$1" >cut && mv cut "$1"
 : >"$2"
 printf '<html>not a picture</html>' >"$3"

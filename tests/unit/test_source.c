@@ -49,18 +49,22 @@ static void recognised(void)
     temp_file("listing", "flat/1.jpg 3\n");
     temp_file("odd.name", "flat/1\n");
     temp_file("flat/1", "x");
+    temp_file("one.jpg", "\xff\xd8\xff\xe0");
+    temp_file("broken.png", "PNG");
     kind_is("", "train", "folder of classes");
     kind_is("", "train/", "folder of classes");
     kind_is("folder:", "train", "folder of classes");
     kind_is("files:", "train", "folder of files");
     kind_is("", "flat", "folder of files");
     kind_is("", "l.txt", "list");
+    kind_is("", "one.jpg", "image file");
+    kind_is("", "broken.png", "image file");
     kind_is("list:", "l.txt", "list");
     kind_is("", "l.CSV", "list");
     kind_is("", "l.ndjson", "list");
     kind_is("", "listing", "list");
     kind_is("list:", "odd.name", "list");
-    fails("", "odd.name", STK_EUSAGE, "is not recognised; folders of pictures, lists");
+    fails("", "odd.name", STK_EUSAGE, "is not recognised; images, folders of images, lists");
 }
 
 static void what_is_not_read(void)
@@ -73,7 +77,6 @@ static void what_is_not_read(void)
     fails("", "a.parquet", STK_EUSAGE, "Parquet files are read in Python alone");
     fails("", "a.json?x=y", STK_ENOTFOUND, "needs a prefix");
     fails("", "a.json", STK_EUSAGE, "(.jsonl)");
-    fails("", "one.jpg", STK_EUSAGE, "a single picture");
     temp_file("x.array_record-00000-of-00001", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f");
     temp_file("model.pt", "PK\3\4");
     fails("", "x.array_record-00000-of-00001", STK_EUSAGE, "ArrayRecord");
