@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _stoker
+from . import _split, _stoker
 from ._arguments import check_types, sample_numbers
 from ._arrow import form_of, table_of
 from ._errors import UsageError, usage
@@ -51,6 +51,7 @@ class Source:
     _one: One | None  # reads samples one at a time
     _indices: Indices | None
     _mix: tuple[NDArray[np.float64], Indices] | None  # weights, and samples of each
+    _depth = 0  # how often it was divided
 
     def __init__(
         self,
@@ -160,6 +161,7 @@ class Source:
         part._paths, part._given, part._opened = self._paths, self._given, self._handle
         part._fields, part.table, part._one, part._read = self._fields, self.table, self._one, self._read
         part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
+        part._depth = self._depth
         return part
 
     def __len__(self) -> int:
@@ -191,7 +193,7 @@ class Source:
         return f"Source({names}): {self._handle.kind()}, {counted(len(self), 'sample')}{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields)
+        return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields, self._depth)
 
     @property
     def classes(self) -> list[str]:
@@ -243,31 +245,57 @@ class Source:
         """
         return [self._handle.key(int(i)) for i in self._numbers()]
 
-    def split(self, share: float, by: str | None = None, seed: int = 0) -> tuple[Source, Source]:
-        """Two parts, by a hash of each sample's key: a sample stays where it is when the set grows.
+    def _hashes(self, seed: int) -> NDArray[np.uint64]:
+        hashes = np.frombuffer(self._handle.key_hashes(), np.uint64)[self._numbers()]
+        return _split.mixed(hashes, seed, self._depth)
 
-        `by="class"` takes the share of each class exactly (then growth may move a sample at the boundary).
+    def _divided(self, chosen: NDArray[np.bool_]) -> Source:
+        part = self._part(self._numbers()[chosen])
+        part._depth = self._depth + 1
+        return part
+
+    def split(self, *shares: float, by: str | None = None, seed: int = 0) -> tuple[Source, ...]:
+        """Parts of these shares, by a hash of each sample's key: a sample stays where it is when the set grows.
+
+        What the shares leave over is one more part: `split(0.9)` gives two. `by="class"` takes the shares of each class
+        exactly (then growth may move a sample at the boundary).
 
         >>> train, val = stoker.Source(photos).split(0.5, by="class")
         >>> len(train), len(val)
         (6, 6)
+        >>> train, val, test = stoker.Source(photos).split(0.6, 0.2, 0.2)
+        >>> len(train) + len(val) + len(test)
+        12
         """
-        if not isinstance(share, (int, float)) or not 0 < share < 1:
-            raise usage(f"split: the share is {share}; it must be between 0 and 1")
-        if by not in (None, "class"):
-            raise usage(f"split: by is {by!r}; None and 'class' are possible")
-        numbers = self._numbers()
-        hashes = np.frombuffer(self._handle.key_hashes(), np.uint64)[numbers]
-        hashes = (hashes ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0x2545F4914F6CDD1D)
-        chosen = hashes.astype(np.float64) < share * 2.0**64
-        if by == "class":
-            chosen = np.zeros(len(numbers), bool)
-            labels = self.labels
-            for label in np.unique(labels):
-                members = np.flatnonzero(labels == label)
-                order = members[np.argsort(hashes[members], kind="stable")]
-                chosen[order[: round(share * len(order))]] = True
-        return self._part(numbers[chosen]), self._part(numbers[~chosen])
+        edges = _split.edges_of(shares)
+        if _split.is_by_class("split", by):
+            parts = _split.by_share_of_class(self._hashes(seed), self.labels, edges)
+        else:
+            parts = _split.by_share(self._hashes(seed), edges)
+        return tuple(self._divided(parts == i) for i in range(len(edges) + 1))
+
+    def kfold(self, k: int, by: str | None = None, seed: int = 0) -> list[tuple[Source, Source]]:
+        """k pairs (train, val) for cross-validation: every sample is in one `val`, and in `train` of the others.
+
+        By a hash of each sample's key, as with `split`. `by="class"` gives folds of equal size, with all classes alike
+        (then growth moves samples).
+
+        >>> for train, val in stoker.Source(photos).kfold(3, by="class"):
+        ...     print(len(train), len(val))
+        8 4
+        8 4
+        8 4
+        """
+        k = whole("kfold: k", k, 2, 2**31)
+        if k > len(self):
+            raise usage(
+                f"kfold: k is {k}, but there {'is' if len(self) == 1 else 'are'} {counted(len(self), 'sample')}"
+            )
+        if _split.is_by_class("kfold", by):
+            folds = _split.by_fold_of_class(self._hashes(seed), self.labels, k)
+        else:
+            folds = _split.by_fold(self._hashes(seed), k)
+        return [(self._divided(folds != i), self._divided(folds == i)) for i in range(k)]
 
     def subset(self, indices: Iterable[int]) -> Source:
         """These samples, in this order.
@@ -276,6 +304,8 @@ class Source:
         array([0, 0])
         """
         wanted = np.asarray(list(indices) if not isinstance(indices, np.ndarray) else indices)
+        if wanted.dtype == bool and len(wanted) != len(self):
+            raise usage(f"subset: a mask of {len(wanted)} for {len(self)} samples; one for each is needed")
         wanted = np.flatnonzero(wanted) if wanted.dtype == bool else sample_numbers("subset: indices", wanted)
         bad = wanted[(wanted < -len(self)) | (wanted >= len(self))] if wanted.size else wanted
         if bad.size:
@@ -346,6 +376,7 @@ class Source:
         if self._indices is not None or other._indices is not None:
             shift = self._handle.count()
             both._indices = np.concatenate([self._numbers(), other._numbers() + shift])
+        both._depth = max(self._depth, other._depth)
         return both
 
 
@@ -355,7 +386,8 @@ def _rebuild(
     indices: Indices | None,
     mix: Any = None,
     fields: list[str | None] | None = None,
+    depth: int = 0,
 ) -> Source:
     source = Source.__new__(Source)._set(paths, classes, fields or [None] * len(paths))
-    source._indices, source._mix = indices, mix
+    source._indices, source._mix, source._depth = indices, mix, depth
     return source

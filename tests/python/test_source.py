@@ -48,6 +48,86 @@ def test_split_is_stable_under_growth(make, tmp_path):
     assert set(a.keys).isdisjoint(b.keys)
 
 
+def counts(parts):
+    return [np.bincount(part.labels).tolist() for part in parts]
+
+
+def check_parts(whole, parts):
+    """Each sample is in one of them, in its old order."""
+    assert sorted(key for part in parts for key in part.keys) == sorted(whole.keys)
+    for part in parts:
+        assert part.keys == sorted(part.keys)
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "all.csv"
+    path.write_text("name,score\n" + "".join(f"n{i},{i}\n" for i in range(5000)))
+    return stoker.Source(path)
+
+
+def test_split_into_three(make):
+    before = stoker.Source(make(50))
+    parts = before.split(0.8, 0.1, 0.1)
+    check_parts(before, parts)
+    assert [part.keys for part in parts] == [part.keys for part in before.split(0.8, 0.1)]  # the rest is a part
+    assert parts[0].keys == before.split(0.8)[0].keys
+    after = stoker.Source(make(80)).split(0.8, 0.1, 0.1)
+    for one, grown in zip(parts, after, strict=True):
+        assert set(one.keys) <= set(grown.keys)
+    assert counts(before.split(0.8, 0.1, 0.1, by="class")) == [[40, 40], [5, 5], [5, 5]]
+    assert [part.keys for part in before.split(0.5, 0.3, 0.2, seed=1)] != [
+        part.keys for part in before.split(0.5, 0.3, 0.2, seed=2)
+    ]
+
+
+def test_shares_are_kept(lines):
+    """Also of a part of a part, which is divided by hashes of its own."""
+
+    def near(parts, *shares):
+        n = sum(len(part) for part in parts)
+        for part, share in zip(parts, shares, strict=True):
+            assert abs(len(part) - share * n) < 5 * (n * share * (1 - share)) ** 0.5
+
+    near(lines.split(0.8, 0.1, 0.1), 0.8, 0.1, 0.1)
+    train, rest = lines.split(0.8)
+    near((train, rest), 0.8, 0.2)
+    near(rest.split(0.5), 0.5, 0.5)
+    near(train.split(0.5), 0.5, 0.5)
+    near(train.take(2000).split(0.5)[1].split(0.5), 0.5, 0.5)
+    near(pickle.loads(pickle.dumps(rest)).split(0.5), 0.5, 0.5)
+    near((rest.take(500) + rest.subset(range(500, len(rest)))).split(0.5), 0.5, 0.5)
+    near([val for _, val in train.kfold(4)], *[0.25] * 4)
+    near(train.kfold(4)[3][0].split(0.5), 0.5, 0.5)
+
+
+def test_kfold(make):
+    before = stoker.Source(make(50))
+    pairs = before.kfold(5)
+    assert len(pairs) == 5
+    check_parts(before, [val for _, val in pairs])
+    for train, val in pairs:
+        check_parts(before, (train, val))
+    after = stoker.Source(make(80)).kfold(5)
+    for (train, val), (train2, val2) in zip(pairs, after, strict=True):
+        assert set(train.keys) <= set(train2.keys) and set(val.keys) <= set(val2.keys)
+    assert [val.keys for _, val in before.kfold(5, seed=3)] != [val.keys for _, val in pairs]
+
+
+def test_kfold_by_class(make, lines):
+    src = stoker.Source(make(10))
+    assert counts(val for _, val in src.kfold(5, by="class")) == [[2, 2]] * 5
+    assert [len(val) for _, val in src.kfold(3, by="class")] == [7, 7, 6]
+    few = src.subset([0, 1, 10, 11])  # two of each class
+    assert [len(val) for _, val in few.kfold(4, by="class")] == [1, 1, 1, 1]
+
+
+def test_masks(photos):
+    src = stoker.Source(photos)
+    with pytest.raises(stoker.UsageError, match="a mask of 6 for 12 samples"):
+        src.subset(np.ones(6, bool))
+
+
 def test_sum(photos, tmp_path):
     from conftest import make_photos
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which part of a source each sample belongs to.
+
+The part follows from a hash of the sample's key alone, so that a sample stays in its part when the set grows. By class
+the parts are exact instead: samples are sorted by their hashes and counted off.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import usage
+from ._types import whole
+
+Hashes = NDArray[np.uint64]
+Numbers = NDArray[np.int64]
+
+
+def edges_of(shares: tuple[Any, ...]) -> list[float]:
+    """Where one part ends and the next begins, between 0 and 1. What the shares leave over is one more part.
+
+    >>> edges_of((0.75,)), edges_of((0.5, 0.25, 0.25))
+    ([0.75], [0.5, 0.75])
+    """
+    if not shares:
+        raise usage("split() needs at least one share: split(0.9), split(0.8, 0.1, 0.1)")
+    for share in shares:
+        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
+            raise usage(f"split: a share is {share!r}; it must be between 0 and 1")
+    total = math.fsum(shares)
+    if total > 1 + 1e-9:
+        raise usage(f"split: the shares {', '.join(map(str, shares))} add up to {total:g}, which is more than 1")
+    ends = [math.fsum(shares[: i + 1]) for i in range(len(shares))]
+    return ends[:-1] if total > 1 - 1e-9 else ends
+
+
+def is_by_class(name: str, by: str | None) -> bool:
+    """
+    >>> is_by_class("split", "class")
+    True
+    """
+    if by not in (None, "class"):
+        raise usage(f"{name}: by is {by!r}; None and 'class' are possible")
+    return by == "class"
+
+
+def mixed(hashes: Hashes, seed: int, depth: int) -> Hashes:
+    """Other hashes for every seed; and for a part of a part, which would else be divided where it was cut out."""
+    key = (whole("seed", seed, 0, 2**64 - 1) + depth * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15
+    return (hashes ^ np.uint64(key % 2**64)) * np.uint64(0x2545F4914F6CDD1D)
+
+
+def by_share(hashes: Hashes, edges: list[float]) -> Numbers:
+    return np.searchsorted(edges, hashes.astype(np.float64) / 2.0**64, side="right")
+
+
+def by_share_of_class(hashes: Hashes, labels: Numbers, edges: list[float]) -> Numbers:
+    part = np.zeros(len(hashes), np.int64)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        order = members[np.argsort(hashes[members], kind="stable")]
+        for end in edges:
+            part[order[round(end * len(order)) :]] += 1
+    return part
+
+
+def by_fold(hashes: Hashes, k: int) -> Numbers:
+    fold = by_share(hashes, [i / k for i in range(1, k)])
+    empty = np.flatnonzero(np.bincount(fold, minlength=k) == 0)
+    if empty.size:
+        raise usage(
+            f"kfold: fold {empty[0]} of {k} is empty, as hashes divide {len(hashes)} samples; take fewer folds, "
+            "another seed, or by='class', which counts them off"
+        )
+    return fold
+
+
+def by_fold_of_class(hashes: Hashes, labels: Numbers, k: int) -> Numbers:
+    """Counted off through all classes, so that small classes do not all begin with the same fold."""
+    fold = np.zeros(len(hashes), np.int64)
+    fold[np.lexsort((hashes, labels))] = np.arange(len(hashes)) % k
+    return fold
