@@ -20,13 +20,11 @@
  *
  * Rules that hold everywhere:
  *   - A zeroed struct with a source in it is valid: zero is the default of every option.
- *   - Functions that can fail return a code of stk_code and fill *e, which may be NULL and is
- *     written only on failure. Nothing is printed, nothing aborts, no signal handler is set.
- *   - What comes out depends on (seed, epoch, position) alone: threads, ranks, caches and batch
- *     size change nothing.
- *   - After fork() the child sees closed loaders: every call on them fails with STK_EFORK, or, where it
- *     returns no code, with -1, 0, NULL or an empty text. Closing them is harmless, and does nothing. The
- *     child may open its own.
+ *   - Functions that can fail return a code of stk_code and fill *e, which may be NULL and is written only on failure.
+ *     Nothing is printed, nothing aborts, no signal handler is set.
+ *   - The result depends on (seed, epoch, position) alone: threads, ranks, caches and batch size change nothing.
+ *   - After fork() every call on an inherited loader fails: with STK_EFORK, or, where it returns no code, with -1, 0,
+ *     NULL or an empty text. Closing it does nothing. The child may open its own.
  */
 #ifndef STOKER_H
 #define STOKER_H
@@ -206,8 +204,7 @@ typedef struct stk_source_hooks {
  * may not call what waits for rows, since their own row is one of them: stk_next, stk_get, stk_set_epoch,
  * stk_state_set, stk_close. */
 
-/* Runs on every finished row, and may change it in place. With a result (dtype, ndim, shape) it makes
- * row->to, which is of that form, of row->image. */
+/* Runs on every finished row, and may change it. With a result (dtype, ndim, shape) it makes row->to of row->image. */
 typedef struct stk_op_hook {
     void *user;
     int (*run)(void *user, const stk_row *row, stk_error *e);
@@ -386,8 +383,7 @@ STK_API void stk_memory_release(stk_memory *m); /* also NULL */
 
 /* ------------------------------------------------------------------ state */
 
-/* Writes the state as JSON text, under 300 bytes with its 0; returns its length as snprintf does. It
- * counts what was delivered, not what was prefetched. */
+/* Writes the state as JSON text, under 300 bytes with its 0; returns its length. It counts what was delivered. */
 STK_API size_t stk_state_get(stk_loader *l, char *buf, size_t n);
 /* The next batch is the one that would have followed; also for another number of ranks. */
 STK_API int stk_state_set(stk_loader *l, const char *text, stk_error *e);
