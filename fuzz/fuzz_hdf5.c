@@ -9,7 +9,7 @@
 #include "source/hdf5_dataset.h"
 #include "source/hdf5_group.h"
 
-enum { ROW_MOST = 1 << 16, ROWS_MOST = 8, SETS_MOST = 16, GROUPS_MOST = 8 };
+enum { ROW_MOST = 1 << 16, ROWS_MOST = 8, SETS_MOST = 16, GROUPS_MOST = 8, MEMBERS_MOST = 8 };
 
 static void read_far(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row)
 {
@@ -36,16 +36,26 @@ static void read_rows(const struct hdf5_view *v, const struct hdf5_array *a)
     hdf5_rows_free(k);
 }
 
-static void describe(const struct hdf5_view *v, int64_t at)
+static void describe(const struct hdf5_view *v, int64_t at, const char *member)
 {
     for (int whole = 0; whole < 2; whole++) {
         struct hdf5_array a;
         struct hdf5_odd odd;
-        hdf5_describe(v, at, whole, &a, &odd);
+        hdf5_describe(v, at, member, whole, &a, &odd);
         if (!odd.why && a.ndim > 0)
             read_rows(v, &a);
         hdf5_array_done(&a);
     }
+}
+
+static void describe_all(const struct hdf5_view *v, int64_t at)
+{
+    struct names members = {0};
+    hdf5_dataset_members(v, at, &members);
+    describe(v, at, NULL);
+    for (uint32_t i = 0; i < members.n && i < MEMBERS_MOST; i++)
+        describe(v, at, names_at(&members, i));
+    names_done(&members);
 }
 
 static void list(const struct hdf5_view *v, int64_t group, struct hdf5_names *groups)
@@ -54,7 +64,7 @@ static void list(const struct hdf5_view *v, int64_t group, struct hdf5_names *gr
     int64_t others = 0, at;
     hdf5_list(v, group, &datasets, groups, &others);
     for (uint32_t i = 0; i < datasets.names.n && i < SETS_MOST; i++) {
-        describe(v, hdf5_names_at(&datasets, i));
+        describe_all(v, hdf5_names_at(&datasets, i));
         hdf5_find_path(v, group, names_at(&datasets.names, i), &at);
     }
     hdf5_names_done(&datasets);

@@ -37,7 +37,6 @@ missing() {
   python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
     2>/dev/null || echo python3-dev
   pkg-config --exists zlib 2>/dev/null || echo zlib1g-dev
-  pkg-config --exists hdf5-serial 2>/dev/null || pkg-config --exists hdf5 2>/dev/null || echo libhdf5-dev
   for library in libjpeg libpng libwebp liburing libzstd; do
     pkg-config --exists $library 2>/dev/null || echo $library-dev
   done
@@ -48,10 +47,10 @@ missing() {
 other_systems() {
   cat >&2 <<'MSG'
 setup: there is no apt-get here; please install these and try again:
-  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel liburing-devel zlib-devel libzstd-devel hdf5-devel python3
-  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp liburing zlib zstd hdf5 python
-  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev liburing-dev zlib-dev zstd-dev hdf5-dev python3 linux-headers
-  macOS    brew install meson pkg-config jpeg-turbo libpng webp zstd hdf5 python
+  Fedora   dnf install gcc meson ninja-build pkgconf libjpeg-turbo-devel libpng-devel libwebp-devel liburing-devel zlib-devel libzstd-devel python3
+  Arch     pacman -S base-devel meson libjpeg-turbo libpng libwebp liburing zlib zstd python
+  Alpine   apk add build-base meson pkgconf libjpeg-turbo-dev libpng-dev libwebp-dev liburing-dev zlib-dev zstd-dev python3 linux-headers
+  macOS    brew install meson pkg-config jpeg-turbo libpng webp zstd python
   (for fuzzing: clang with compiler-rt; for lint: clang-format 14)
 MSG
 }

@@ -13,11 +13,14 @@
 
 #include "base/bytes.h"
 #include "base/size.h"
+#include "source/hdf5_type.h"
 
 enum { FILL_MOST = 1 << 16 };
 
 struct told {
     const struct hdf5_view *v;
+    const char *member;     /* that is wanted; NULL: none */
+    struct names *members;  /* where those of a structure are listed; NULL: nowhere */
     struct hdf5_array type; /* what the type says, its own dimensions in shape */
     const char *type_odd;   /* why it is not read */
     bool has_type, has_space, has_layout, null, external, too_many;
@@ -65,16 +68,16 @@ static const char *take_filter(struct told *p, struct hdf5_message *m, bool old)
     if (id < 0 || n_name < 0 || flags < 0 || n < 0 || !hdf5_has(m, (size_t)(n_name + 4 * (n + (old && n % 2)))))
         return HDF5_DAMAGED;
     hdf5_skip(m, (size_t)n_name);
-    if (p->filters.n < HDF5_FILTERS) {
-        p->filters.of[p->filters.n].id = (int)id;
-        p->filters.of[p->filters.n++].item = n > 0 ? le32(m->p) : 0;
-    }
+    const char *why = hdf5_filters_add(&p->filters, (int)id, m->p, (size_t)n);
     hdf5_skip(m, 4 * (size_t)(n + (old && n % 2)));
-    if (!hdf5_filter_here((int)id) && !p->odd.why) {
-        p->odd.why = "is packed by a filter that is not known here";
-        p->odd.foreign = true;
+    if (why != HDF5_FILTER_UNKNOWN)
+        return why;
+    if (!p->odd.why) {
+        const char *known = hdf5_filter_name((int)id);
+        p->odd.why = why;
         p->odd.filter = (int)id;
-        snprintf(p->odd.name, sizeof p->odd.name, "%.*s", (int)(n_name < 47 ? n_name : 47), name);
+        snprintf(p->odd.name, sizeof p->odd.name, "%.*s", known ? 47 : (int)(n_name < 47 ? n_name : 47),
+                 known ? known : name);
     }
     return NULL;
 }
@@ -86,8 +89,6 @@ static const char *take_filters(struct told *p, struct hdf5_message *m)
         return HDF5_DAMAGED;
     if (version == 1)
         hdf5_skip(m, 6);
-    if (n > HDF5_FILTERS)
-        return "is packed by more filters than can be undone (8)";
     const char *why = NULL;
     for (int64_t i = 0; i < n && !why; i++)
         why = take_filter(p, m, version == 1);
@@ -130,15 +131,37 @@ static const char *take_shared(struct told *p, struct hdf5_message *m)
     if (version == 1)
         hdf5_skip(m, 6);
     if (m->type != HDF5_MESSAGE_TYPE || (version == 3 && kind != 2))
-        return "is described in a table that files share, which is not read";
+        return "has its description in a table of shared messages, which is not read";
     p->named_type = hdf5_take_address(p->v, m);
+    return NULL;
+}
+
+static const char *list_members(struct told *p, struct hdf5_message m)
+{
+    struct hdf5_head t;
+    struct hdf5_array dims = {0};
+    struct hdf5_members w;
+    struct hdf5_member f;
+    uint32_t number;
+    bool good = hdf5_head_take(&m, &t);
+    while (good && t.kind == HDF5_CLASS_ARRAY)
+        good = !hdf5_array_take(&t, &m, &dims) && hdf5_head_take(&m, &t);
+    if (!good || t.kind != HDF5_CLASS_COMPOUND)
+        return NULL;
+    hdf5_members_begin(&w, &t, &m);
+    while (hdf5_members_next(&w, &f) > 0)
+        if (names_add(p->members, f.name, strlen(f.name), &number) < 0)
+            return HDF5_NO_MEMORY;
     return NULL;
 }
 
 static const char *take_type(struct told *p, struct hdf5_message *m)
 {
+    if (p->members)
+        return list_members(p, *m);
     p->has_type = true;
-    p->type_odd = hdf5_type_parse(p->v, m, &p->type);
+    p->type = (struct hdf5_array){0};
+    p->type_odd = hdf5_type_parse(p->v, m, p->member, &p->type);
     return NULL;
 }
 
@@ -192,16 +215,19 @@ static const char *join_shape(struct told *p, struct hdf5_array *out)
     memcpy(out->shape, p->shape, (size_t)p->ndim * sizeof p->shape[0]);
     memcpy(out->shape + p->ndim, p->type.shape, (size_t)p->type.ndim * sizeof p->shape[0]);
     out->filters = p->filters;
+    p->filters = (struct hdf5_filters){0};
     out->edges_unfiltered = p->layout.edges_unfiltered;
     out->place = p->layout.place;
     out->at = p->layout.at;
-    size_t row = out->item;
-    for (int d = 1; d < out->ndim; d++)
-        row = size_mul(row, (size_t)out->shape[d]);
-    const size_t rows = out->ndim > 0 ? (size_t)out->shape[0] : 1;
-    if (row > SIZE_MAX / 4 || size_mul(row, rows ? rows : 1) > INT64_MAX / 2)
+    size_t row = out->element;
+    for (int d = 1; d < p->ndim; d++)
+        row = size_mul(row, (size_t)p->shape[d]);
+    const size_t rows = p->ndim > 0 ? (size_t)p->shape[0] : 1,
+                 number = out->form.odd ? dtype_bytes(out->dtype) : out->item;
+    if (row > SIZE_MAX / 16 || size_mul(row, rows ? rows : 1) > INT64_MAX / 2)
         return "is larger than files can be";
-    out->row_bytes = row;
+    out->stored_bytes = row;
+    out->row_bytes = row / out->stride * out->per * number;
     return NULL;
 }
 
@@ -212,59 +238,56 @@ static const char *join_chunks(struct told *p, struct hdf5_array *out)
     if (l->chunk_ndim != p->ndim)
         return HDF5_DAMAGED;
     c->ndim = p->ndim;
-    size_t bytes = out->item;
+    size_t bytes = out->element;
     for (int d = 0; d < p->ndim; d++) {
         c->shape[d] = p->shape[d];
         c->most[d] = p->most[d];
         c->chunk[d] = l->chunk[d];
         bytes = size_mul(bytes, (size_t)c->chunk[d]);
     }
-    for (int d = 0; d < p->type.ndim; d++)
-        bytes = size_mul(bytes, (size_t)p->type.shape[d]);
     if (bytes > UINT32_MAX)
         return "has chunks of more than 4 GiB";
     c->chunk_bytes = (uint32_t)bytes;
-    c->filtered = p->filters.n > 0;
+    c->filtered = out->filters.n > 0;
     const char *why = hdf5_chunks_init(c);
-    if (!why)
-        why = hdf5_chunks_read(p->v, l, c);
-    for (int d = c->ndim; d < out->ndim; d++) { /* those of elements are never cut */
-        c->chunk[d] = out->shape[d];
-        c->grid[d] = 1;
-    }
-    c->ndim = out->ndim;
-    return why;
+    return why ? why : hdf5_chunks_read(p->v, l, c);
 }
 
 static const char *join_bytes(struct told *p, struct hdf5_array *out)
 {
-    if (p->fill && p->fill_bytes == out->item && out->type != HDF5_VLEN && out->type != HDF5_VLEN_TEXT) {
+    if (p->fill && p->fill_bytes == out->element && out->type != HDF5_VLEN && out->type != HDF5_VLEN_TEXT) {
         out->fill = p->fill;
         p->fill = NULL;
     }
     if (out->place == HDF5_IN_CHUNKS)
         return join_chunks(p, out);
-    const int64_t rows = out->ndim > 0 ? out->shape[0] : 1;
-    if (out->place == HDF5_IN_ONE && out->row_bytes > 0 && p->layout.bytes / (int64_t)out->row_bytes < rows)
+    const int64_t rows = p->ndim > 0 ? p->shape[0] : 1;
+    if (out->place == HDF5_IN_ONE && out->stored_bytes > 0 && p->layout.bytes / (int64_t)out->stored_bytes < rows)
         return "is shorter than its shape says";
     return NULL;
 }
 
-/* All of it is one row: a dimension of 1 in front, in chunks too. */
-static const char *make_whole(struct hdf5_array *a)
+/* All of it is one row: a dimension of 1 in front, in chunks too. `ndim` is of the dataset, without its elements'. */
+static const char *make_whole(struct hdf5_array *a, int ndim)
 {
     struct hdf5_chunks *c = &a->chunks;
     if (a->ndim == HDF5_DIMS)
         return "has more dimensions than a sample can have (8)";
-    if (a->ndim > 0)
+    if (ndim > 0) {
+        a->stored_bytes *= (size_t)a->shape[0];
         a->row_bytes *= (size_t)a->shape[0];
+    }
     memmove(a->shape + 1, a->shape, (size_t)a->ndim * sizeof a->shape[0]);
-    memmove(c->chunk + 1, c->chunk, (size_t)a->ndim * sizeof c->chunk[0]);
-    memmove(c->grid + 1, c->grid, (size_t)a->ndim * sizeof c->grid[0]);
-    a->shape[0] = c->chunk[0] = c->grid[0] = 1;
-    c->ndim = ++a->ndim;
+    memmove(c->shape + 1, c->shape, (size_t)ndim * sizeof c->shape[0]);
+    memmove(c->chunk + 1, c->chunk, (size_t)ndim * sizeof c->chunk[0]);
+    memmove(c->grid + 1, c->grid, (size_t)ndim * sizeof c->grid[0]);
+    a->shape[0] = c->shape[0] = c->chunk[0] = c->grid[0] = 1;
+    c->ndim = ndim + 1;
+    a->ndim++;
     return NULL;
 }
+
+static const char ELSEWHERE[] = "has its values in other files; give those files instead";
 
 static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd *odd)
 {
@@ -273,27 +296,46 @@ static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd 
     const char *why = p->type_odd ? p->type_odd : join_shape(p, out);
     if (why)
         return why;
-    if (!p->odd.why && (p->external || p->layout.place == HDF5_ELSEWHERE || p->layout_odd)) {
-        p->odd.why = p->layout_odd ? p->layout_odd : "has its bytes in other files (external or virtual)";
-        p->odd.foreign = true;
-    }
+    if (!p->odd.why && (p->external || p->layout.place == HDF5_ELSEWHERE || p->layout_odd))
+        p->odd.why = p->layout_odd ? p->layout_odd : ELSEWHERE;
+    p->odd.shaped = p->odd.why;
     *odd = p->odd;
     return odd->why ? NULL : join_bytes(p, out);
 }
 
-void hdf5_describe(const struct hdf5_view *v, int64_t header, bool whole, struct hdf5_array *out, struct hdf5_odd *odd)
+/* All messages of the header, and of the type where that has a header of its own. */
+static const char *take_all(struct told *p, int64_t header)
 {
-    struct told p = {.v = v, .named_type = -1};
+    const char *why = hdf5_messages(p->v, header, take_message, p);
+    return why || p->named_type < 0 ? why : hdf5_messages(p->v, p->named_type, take_named_type, p);
+}
+
+static void told_done(struct told *p)
+{
+    free(p->fill);
+    hdf5_filters_done(&p->filters);
+}
+
+const char *hdf5_dataset_members(const struct hdf5_view *v, int64_t header, struct names *out)
+{
+    struct told p = {.v = v, .named_type = -1, .members = out};
+    const char *why = take_all(&p, header);
+    told_done(&p);
+    return why;
+}
+
+void hdf5_describe(const struct hdf5_view *v, int64_t header, const char *member, bool whole, struct hdf5_array *out,
+                   struct hdf5_odd *odd)
+{
+    struct told p = {.v = v, .named_type = -1, .member = member};
     *out = (struct hdf5_array){0};
     *odd = (struct hdf5_odd){0};
-    const char *why = hdf5_messages(v, header, take_message, &p);
-    if (!why && p.named_type >= 0)
-        why = hdf5_messages(v, p.named_type, take_named_type, &p);
+    const char *why = take_all(&p, header);
     if (!why)
         why = join(&p, out, odd);
     if (!why && whole)
-        why = make_whole(out);
-    free(p.fill);
+        why = make_whole(out, p.ndim);
+    told_done(&p);
     if (!why)
         return;
     hdf5_array_done(out);

@@ -11,7 +11,10 @@
 
 #include "base/bytes.h"
 #include "base/size.h"
+#include "source/hdf5_codec.h"
 #include "source/hdf5_view.h"
+
+enum { HEAD_MOST = 32 }; /* bytes that a filter may add to a chunk that it cannot make smaller */
 
 void hdf5_scratch_done(struct hdf5_scratch *w)
 {
@@ -20,18 +23,85 @@ void hdf5_scratch_done(struct hdf5_scratch *w)
     buf_done(&w->turn[1]);
     buf_done(&w->whole);
     buf_done(&w->block);
+    buf_done(&w->row);
     gunzip_free(w->gunzip);
     w->gunzip = NULL;
 }
 
 size_t hdf5_scratch_bytes(const struct hdf5_scratch *w)
 {
-    return w->in.cap + w->turn[0].cap + w->turn[1].cap + w->whole.cap + w->block.cap;
+    return w->in.cap + w->turn[0].cap + w->turn[1].cap + w->whole.cap + w->block.cap + w->row.cap;
 }
 
-bool hdf5_filter_here(int id)
+/* ------------------------------------------------------------------ which filters there are */
+
+const char HDF5_FILTER_UNKNOWN[] = "is compressed with a filter that Stoker does not read";
+
+/* Filters whose decoders need parameters. */
+static const struct codec {
+    int id;
+    bool (*known)(const uint32_t *values, size_t n);
+    hdf5_codec *decode;
+    const char *damaged;
+} codecs[] = {
+    {HDF5_SZIP, hdf5_szip_known, hdf5_szip, "its szip stream is damaged, or longer than the chunk"},
+    {HDF5_NBIT, hdf5_nbit_known, hdf5_nbit, "its nbit data is damaged, or longer than the chunk"},
+    {HDF5_SCALE_OFFSET, hdf5_scale_offset_known, hdf5_scale_offset,
+     "its scaleoffset data is damaged, or longer than the chunk"},
+};
+
+static const struct codec *codec_of(int id)
 {
-    return id == HDF5_SHUFFLE || id == HDF5_FLETCHER32 || id == HDF5_LZF || (id == HDF5_DEFLATE && gunzip_here());
+    for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++)
+        if (codecs[i].id == id)
+            return &codecs[i];
+    return NULL;
+}
+
+const char *hdf5_filter_name(int id)
+{
+    static const char *const names[] = {NULL, "gzip", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
+    return id >= 0 && id < (int)(sizeof names / sizeof names[0]) ? names[id] : id == HDF5_LZF ? "lzf" : NULL;
+}
+
+void hdf5_filters_done(struct hdf5_filters *f)
+{
+    buf_done(&f->values);
+    f->n = 0;
+}
+
+static const uint32_t *values_of(const struct hdf5_filters *f, int i)
+{
+    return (const uint32_t *)(const void *)f->values.data + f->of[i].first;
+}
+
+static const char *keep_values(struct hdf5_filters *f, int i, const uint8_t *values, size_t n)
+{
+    f->of[i].first = f->values.len / sizeof(uint32_t);
+    f->of[i].count = n;
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t x = le32(values + 4 * k);
+        if (buf_add(&f->values, &x, sizeof x))
+            return HDF5_NO_MEMORY;
+    }
+    return NULL;
+}
+
+const char *hdf5_filters_add(struct hdf5_filters *f, int id, const uint8_t *values, size_t n)
+{
+    const struct codec *codec = codec_of(id);
+    if (f->n == HDF5_FILTERS || n > HDF5_VALUES_MOST)
+        return "is compressed with more filters than Stoker reads (8)";
+    const int i = f->n++;
+    f->of[i].id = id;
+    f->of[i].item = n > 0 ? le32(values) : 0;
+    if (codec) {
+        const char *why = keep_values(f, i, values, n);
+        return why || codec->known(values_of(f, i), n) ? why : HDF5_FILTER_UNKNOWN;
+    }
+    const bool known =
+        id == HDF5_SHUFFLE || id == HDF5_FLETCHER32 || id == HDF5_LZF || (id == HDF5_DEFLATE && gunzip_here());
+    return known ? NULL : HDF5_FILTER_UNKNOWN;
 }
 
 /* ------------------------------------------------------------------ the filters */
@@ -174,6 +244,16 @@ static const char *unlzf_to(struct run *r, uint8_t *out, size_t room)
     return NULL;
 }
 
+static const char *decode_to(struct run *r, const struct hdf5_filters *f, int i, uint8_t *out, size_t room)
+{
+    const struct codec *codec = codec_of(f->of[i].id);
+    const int64_t made = codec->decode(values_of(f, i), f->of[i].count, r->p, r->n, out, room);
+    if (made < 0)
+        return codec->damaged;
+    r->n = (size_t)made;
+    return NULL;
+}
+
 static const char *unshuffle_to(struct run *r, size_t item, uint8_t *out, size_t room)
 {
     if (r->n > room)
@@ -190,7 +270,7 @@ static const char *check_sum(struct run *r)
     return NULL;
 }
 
-/* Undoes filter i; `last`: nothing is to be done after it. */
+/* Undoes filter i; `last`: no other is left. */
 static const char *undo(struct run *r, const struct hdf5_filters *f, int i, bool last)
 {
     if (f->of[i].id == HDF5_FLETCHER32)
@@ -199,14 +279,15 @@ static const char *undo(struct run *r, const struct hdf5_filters *f, int i, bool
     size_t room = r->bytes;
     if (!last) {
         struct buf *b = &r->w->turn[r->turn ^= 1];
-        room = size_add(r->bytes, 4 * HDF5_FILTERS); /* checksums may still be in it */
+        room = size_add(r->bytes, HEAD_MOST * HDF5_FILTERS); /* checksums and heads may still be in it */
         if (buf_reserve(b, room))
             return HDF5_NO_MEMORY;
         out = b->data;
     }
-    const char *why = f->of[i].id == HDF5_DEFLATE ? inflate_to(r, out, room)
-                      : f->of[i].id == HDF5_LZF   ? unlzf_to(r, out, room)
-                                                  : unshuffle_to(r, f->of[i].item, out, room);
+    const char *why = f->of[i].id == HDF5_DEFLATE   ? inflate_to(r, out, room)
+                      : f->of[i].id == HDF5_LZF     ? unlzf_to(r, out, room)
+                      : f->of[i].id == HDF5_SHUFFLE ? unshuffle_to(r, f->of[i].item, out, room)
+                                                    : decode_to(r, f, i, out, room);
     r->p = out;
     return why;
 }

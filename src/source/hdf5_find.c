@@ -2,8 +2,7 @@
 /*
  * hdf5_find.c -- which datasets of an HDF5 file are columns of which samples.
  *
- * Groups are listed one after the other, those inside of them later; none twice, so that links in a circle end. Samples
- * are groups where there is nothing else beside them, and the first and the last have the same datasets.
+ * Samples are groups where there is nothing else beside them, and the first and the last have the same datasets.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +10,19 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/nearest_list.h"
 #include "source/fields_text.h"
 #include "source/hdf5_set.h"
 #include "source/query.h"
 
-enum { DATASETS_MOST = 1 << 16, SPLITS_MOST = 4 };
+enum { SPLITS_MOST = 4 };
 
 /* ------------------------------------------------------------------ what a dataset is likely to be */
 
 static bool is_named(const char *name, const char *const *known)
 {
-    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    const char *last = name;
+    for (const char *p = name; *p; p++)
+        last = *p == '/' || *p == '.' ? p + 1 : last;
     for (; *known; known++)
         if (strcasecmp(last, *known) == 0)
             return true;
@@ -56,87 +56,9 @@ bool hdf5_may_be_encoded(const struct hdf5_array *a)
     return a->type != HDF5_VLEN || dtype_bytes(a->dtype) == 1;
 }
 
-/* ------------------------------------------------------------------ listing */
-
 static int no_memory(stk_error *e)
 {
     return error_nomem(e, "open", 0);
-}
-
-static int fails(const char *why, stk_error *e)
-{
-    return why == HDF5_NO_MEMORY ? no_memory(e)
-                                 : error_set(e, STK_EDATA, "open", "has a group that is damaged: %s", why);
-}
-
-/* Adds prefix/name for every name. */
-static int add_names(struct hdf5_names *to, const char *prefix, const struct hdf5_names *from, stk_error *e)
-{
-    struct buf path = {0};
-    int rc = STK_OK;
-    for (uint32_t i = 0; i < from->names.n && rc == STK_OK; i++) {
-        path.len = 0;
-        if (buf_printf(&path, "%s%s%s", prefix, prefix[0] ? "/" : "", names_at(&from->names, i)) ||
-            hdf5_names_add(to, (const char *)path.data, path.len, hdf5_names_at(from, i)))
-            rc = no_memory(e);
-        else if (to->names.n > DATASETS_MOST)
-            rc = error_set(e, STK_EUSAGE, "open", "has more than %d datasets; name those that are wanted (?image=...)",
-                           DATASETS_MOST);
-    }
-    buf_done(&path);
-    return rc;
-}
-
-/* 1: the group is new; 0: it is not, as one in a circle of links; -1: no memory. */
-static int is_new(struct names *seen, int64_t at)
-{
-    uint32_t number;
-    return names_add(seen, &at, sizeof at, &number);
-}
-
-/* All datasets below a group, by their names from there on. */
-static int list_all(const struct hdf5_view *v, int64_t group, struct hdf5_names *out, int64_t *others, stk_error *e)
-{
-    struct hdf5_names queue = {0};
-    struct names seen = {0};
-    int rc = hdf5_names_add(&queue, "", 0, group) ? no_memory(e) : STK_OK;
-    for (uint32_t i = 0; i < queue.names.n && rc == STK_OK; i++) {
-        struct hdf5_names datasets = {0}, groups = {0};
-        const int64_t at = hdf5_names_at(&queue, i);
-        char *here = strdup(names_at(&queue.names, i)); /* the queue may move */
-        const int new = here ? is_new(&seen, at) : -1;
-        if (new < 0)
-            rc = no_memory(e);
-        if (new > 0) {
-            const char *why = hdf5_list(v, at, &datasets, &groups, others);
-            rc = why ? fails(why, e) : STK_OK;
-        }
-        if (rc == STK_OK)
-            rc = add_names(out, here, &datasets, e);
-        if (rc == STK_OK)
-            rc = add_names(&queue, here, &groups, e);
-        free(here);
-        hdf5_names_done(&datasets);
-        hdf5_names_done(&groups);
-    }
-    hdf5_names_done(&queue);
-    names_done(&seen);
-    return rc;
-}
-
-int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_error *e)
-{
-    struct hdf5_names all = {0};
-    struct nearest_list list = {.like.word = name};
-    int64_t others = 0;
-    int rc = list_all(v, at, &all, &others, e);
-    for (uint32_t i = 0; i < all.names.n; i++)
-        nearest_list_add(&list, names_at(&all.names, i));
-    if (rc != STK_ENOMEM) /* of what is damaged, as much as can be seen */
-        rc = nearest_list_error(&list, "has no", "dataset", e);
-    buf_done(&list.all);
-    hdf5_names_done(&all);
-    return rc;
 }
 
 /* ------------------------------------------------------------------ samples that are groups */
@@ -150,14 +72,14 @@ static bool same_names(const struct names *a, const struct names *b)
 }
 
 /* Whether datasets look like columns of rows: as long as each other, and longer than one; -1: no memory. */
-static int look_like_rows(const struct hdf5_view *v, const struct hdf5_names *sets)
+static int look_like_rows(const struct hdf5_view *v, const struct hdf5_listed *sets)
 {
     int64_t rows = -1;
     bool same = true;
-    for (uint32_t i = 0; i < sets->names.n && same; i++) {
+    for (uint32_t i = 0; i < sets->names.names.n && same; i++) {
         struct hdf5_array a;
         struct hdf5_odd odd;
-        hdf5_describe(v, hdf5_names_at(sets, i), false, &a, &odd);
+        hdf5_describe(v, hdf5_names_at(&sets->names, i), hdf5_listed_member(sets, i), false, &a, &odd);
         same = !odd.why && a.ndim > 0 && a.shape[0] > 1 && (rows < 0 || a.shape[0] == rows);
         rows = same ? a.shape[0] : rows;
         hdf5_array_done(&a);
@@ -178,24 +100,25 @@ static int in_doubt(const struct names *groups, stk_error *e)
 /* Whether the groups are samples. */
 static int look_at_groups(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
 {
-    struct hdf5_names first = {0}, last = {0};
+    struct hdf5_listed first = {0}, last = {0};
     int64_t others = 0;
-    int rc = list_all(&f->view, hdf5_names_at(&f->groups, 0), &first, &others, e);
+    int rc = hdf5_listed_all(&f->view, hdf5_names_at(&f->groups, 0), &first, &others, e);
     if (rc == STK_OK)
-        rc = list_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
-    t->groups = rc == STK_OK && same_names(&first.names, &last.names);
+        rc = hdf5_listed_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
+    t->groups = rc == STK_OK && same_names(&first.names.names, &last.names.names);
     const int like = t->groups && f->groups.names.n <= SPLITS_MOST ? look_like_rows(&f->view, &first) : 0;
     if (like)
         rc = like < 0 ? no_memory(e) : in_doubt(&f->groups.names, e);
-    hdf5_names_done(&first);
-    hdf5_names_done(&last);
+    hdf5_listed_done(&first);
+    hdf5_listed_done(&last);
     return rc;
 }
 
 static bool is_there(const struct hdf5_file *f, int64_t group, const char *name)
 {
     int64_t at = -1;
-    return !hdf5_find_path(&f->view, group, name, &at) && at >= 0;
+    const char *member;
+    return !hdf5_find_dataset(&f->view, group, name, &at, &member) && at >= 0;
 }
 
 /* Whether samples are groups, where nobody said so: not where a dataset that was named is none of a group. */
@@ -226,19 +149,19 @@ static bool mentions(const char *fields, const char *name)
 
 struct candidate {
     int64_t rows; /* 0: cannot be rows */
-    const char *why;
+    struct hdf5_odd odd;
     bool mentioned, pixels, encoded, label;
 };
 
-static void look_at(const struct hdf5_view *v, const struct hdf5_names *all, uint32_t i, const char *fields,
+/* One that is stored in a way that is not read is a candidate all the same: opening it says why. */
+static void look_at(const struct hdf5_view *v, const struct hdf5_listed *all, uint32_t i, const char *fields,
                     struct candidate *out)
 {
-    const char *name = names_at(&all->names, i);
+    const char *name = names_at(&all->names.names, i);
     struct hdf5_array a;
-    struct hdf5_odd odd;
-    hdf5_describe(v, hdf5_names_at(all, i), false, &a, &odd);
-    *out = (struct candidate){.mentioned = mentions(fields, name), .why = odd.foreign ? NULL : odd.why};
-    if (!out->why) {
+    *out = (struct candidate){.mentioned = mentions(fields, name)};
+    hdf5_describe(v, hdf5_names_at(&all->names, i), hdf5_listed_member(all, i), false, &a, &out->odd);
+    if (!out->odd.why || out->odd.shaped) {
         const bool whole = a.ndim > 0 && (a.type == HDF5_NUMBERS || a.row_bytes == a.item);
         out->rows = whole && a.row_bytes > 0 ? a.shape[0] : 0;
         out->pixels = hdf5_is_pixels(&a, name);
@@ -282,36 +205,37 @@ static int64_t choose(const struct candidate *c, uint32_t n)
     return most_frequent(c, n);
 }
 
-/* What is asked for and cannot be rows is told; nothing else may be left. */
-static int refuse(const struct candidate *c, const struct hdf5_names *all, bool any, stk_error *e)
+/* Names a dataset that was asked for and cannot be rows, or, where there is no other, any that cannot be read. */
+static int refuse(const struct candidate *c, const struct names *names, bool any, stk_error *e)
 {
-    for (uint32_t i = 0; i < all->names.n; i++)
-        if (c[i].rows == 0 && (c[i].mentioned || (!any && c[i].why)))
-            return error_set(e, STK_EDATA, "open", "%.100s %s", names_at(&all->names, i),
-                             c[i].why ? c[i].why : "has no rows of one element or of numbers");
+    static const struct hdf5_odd no_rows = {.why = "has no rows of one element or of numbers"};
+    for (uint32_t i = 0; i < names->n; i++)
+        if (c[i].rows == 0 && (c[i].mentioned || (!any && c[i].odd.why)))
+            return hdf5_refuse(names_at(names, i), c[i].odd.why ? &c[i].odd : &no_rows, e);
     return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset of rows");
 }
 
-static int take_rows(struct hdf5_set *t, const struct hdf5_file *f, const struct hdf5_names *all, const char *fields,
+static int take_rows(struct hdf5_set *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
                      stk_error *e)
 {
-    const uint32_t n = all->names.n;
+    const struct names *names = &all->names.names;
+    const uint32_t n = names->n;
     struct candidate *c = calloc(n ? n : 1, sizeof *c);
     int rc = c ? STK_OK : no_memory(e);
     for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
         look_at(&f->view, all, i, fields, &c[i]);
-        rc = c[i].why == HDF5_NO_MEMORY ? no_memory(e) : STK_OK;
+        rc = c[i].odd.why == HDF5_NO_MEMORY ? no_memory(e) : STK_OK;
     }
     const int64_t rows = rc == STK_OK ? choose(c, n) : 0;
     for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
         uint32_t number;
         if (c[i].rows != rows || rows == 0)
             t->ignored++;
-        else if (names_add(&t->names, names_at(&all->names, i), names_length(&all->names, i), &number) < 0)
+        else if (names_add(&t->names, names_at(names, i), names_length(names, i), &number) < 0)
             rc = no_memory(e);
     }
     if (rc == STK_OK)
-        rc = refuse(c, all, t->names.n > 0, e);
+        rc = refuse(c, names, t->names.n > 0, e);
     free(c);
     return rc;
 }
@@ -377,19 +301,20 @@ static int take_options(struct hdf5_set *t, const char *query, bool *settled, st
 
 static int find_columns(struct hdf5_set *t, const struct hdf5_file *f, const char *fields, stk_error *e)
 {
-    struct hdf5_names all = {0};
+    struct hdf5_listed all = {0};
     int rc = STK_OK;
     if (t->named)
         return STK_OK;
-    rc = list_all(&f->view, t->groups ? hdf5_names_at(&f->groups, 0) : f->group, &all, &t->ignored, e);
-    for (uint32_t i = 0; t->groups && i < all.names.n && rc == STK_OK; i++) {
+    rc = hdf5_listed_all(&f->view, t->groups ? hdf5_names_at(&f->groups, 0) : f->group, &all, &t->ignored, e);
+    const struct names *names = &all.names.names;
+    for (uint32_t i = 0; t->groups && i < names->n && rc == STK_OK; i++) {
         uint32_t number;
-        if (names_add(&t->names, names_at(&all.names, i), names_length(&all.names, i), &number) < 0)
+        if (names_add(&t->names, names_at(names, i), names_length(names, i), &number) < 0)
             rc = no_memory(e);
     }
     if (rc == STK_OK && !t->groups)
         rc = take_rows(t, f, &all, fields, e);
-    hdf5_names_done(&all);
+    hdf5_listed_done(&all);
     return rc;
 }
 
@@ -403,7 +328,7 @@ static int open_group(const struct hdf5_set *t, struct hdf5_file *f, bool listed
         return error_set(e, STK_EUSAGE, "open", "has no group %.100s", t->group);
     if (!why && listed)
         why = hdf5_list(&f->view, f->group, datasets, &f->groups, &others);
-    return why ? fails(why, e) : STK_OK;
+    return why ? hdf5_fails(why, e) : STK_OK;
 }
 
 int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)

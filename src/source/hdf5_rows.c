@@ -91,6 +91,7 @@ void hdf5_rows_free(struct hdf5_rows *k)
 void hdf5_array_done(struct hdf5_array *a)
 {
     hdf5_chunks_done(&a->chunks);
+    hdf5_filters_done(&a->filters);
     free(a->fill);
     a->fill = NULL;
 }
@@ -142,7 +143,7 @@ static bool reaches_over(const struct hdf5_array *a, int64_t i)
 {
     const struct hdf5_chunks *c = &a->chunks;
     for (int d = c->ndim - 1; d >= 0; d--) {
-        if ((i % c->grid[d] + 1) * c->chunk[d] > a->shape[d])
+        if ((i % c->grid[d] + 1) * c->chunk[d] > c->shape[d])
             return true;
         i /= c->grid[d];
     }
@@ -258,8 +259,8 @@ static void fill(const struct hdf5_array *a, uint8_t *to, size_t bytes)
 {
     if (!a->fill)
         memset(to, 0, bytes);
-    for (size_t at = 0; a->fill && at < bytes; at += a->item)
-        memcpy(to + at, a->fill, a->item);
+    for (size_t at = 0; a->fill && at < bytes; at += a->element)
+        memcpy(to + at, a->fill, a->element);
 }
 
 /* Through the kept chunks; through memory of the thread's own where they have no room. */
@@ -307,19 +308,19 @@ static void place(const struct hdf5_array *a, int64_t k, const uint8_t *from, ui
 {
     const struct hdf5_chunks *c = &a->chunks;
     int64_t n[HDF5_DIMS], at[HDF5_DIMS] = {0};
-    size_t row_step[HDF5_DIMS], block_step[HDF5_DIMS], r = a->item, b = a->item;
-    for (int d = a->ndim - 1; d > 0; d--) {
+    size_t row_step[HDF5_DIMS], block_step[HDF5_DIMS], r = a->element, b = a->element;
+    for (int d = c->ndim - 1; d > 0; d--) {
         const int64_t first = k % c->grid[d] * c->chunk[d];
-        n[d] = c->chunk[d] < a->shape[d] - first ? c->chunk[d] : a->shape[d] - first;
+        n[d] = c->chunk[d] < c->shape[d] - first ? c->chunk[d] : c->shape[d] - first;
         k /= c->grid[d];
         row += (size_t)first * r;
         row_step[d] = r;
         block_step[d] = b;
-        r *= (size_t)a->shape[d];
+        r *= (size_t)c->shape[d];
         b *= (size_t)c->chunk[d];
     }
-    const int last = a->ndim - 1;
-    const size_t run = (size_t)n[last] * a->item;
+    const int last = c->ndim - 1;
+    const size_t run = (size_t)n[last] * a->element;
     for (;;) {
         memcpy(row, from, run);
         int d = last - 1;
@@ -337,10 +338,10 @@ static void place(const struct hdf5_array *a, int64_t k, const uint8_t *from, ui
     }
 }
 
-static bool as_wide_as_row(const struct hdf5_array *a)
+static bool as_wide_as_row(const struct hdf5_chunks *c)
 {
-    for (int d = 1; d < a->ndim; d++)
-        if (a->chunks.chunk[d] != a->shape[d])
+    for (int d = 1; d < c->ndim; d++)
+        if (c->chunk[d] != c->shape[d])
             return false;
     return true;
 }
@@ -359,25 +360,27 @@ static const char *put_together(const struct from *f, int64_t first, int64_t acr
     return why;
 }
 
-/* The chunk as it lies there and unpacked, and what filters leave to each other. */
+/* The chunk as it is in the file and unpacked, what filters hand to each other, and the row that values are picked
+ * from. */
 size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row)
 {
     const struct hdf5_chunks *c = &a->chunks;
-    if (a->foreign || a->place != HDF5_IN_CHUNKS || a->filters.n == 0 || c->n == 0)
-        return 0;
+    const size_t picked = hdf5_is_dense(a) ? 0 : a->stored_bytes;
+    if (a->place != HDF5_IN_CHUNKS || a->filters.n == 0 || c->n == 0)
+        return picked;
     const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across;
     size_t packed = 0;
     for (int64_t k = first; k < first + across; k++)
         packed = (size_t)c->of[k].bytes > packed ? (size_t)c->of[k].bytes : packed;
     const size_t copies = a->filters.n < 3 ? (size_t)a->filters.n : 3;
-    return size_add(packed, size_mul(c->chunk_bytes, copies));
+    return size_add(picked, size_add(packed, size_mul(c->chunk_bytes, copies)));
 }
 
 static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t *to)
 {
     const struct hdf5_chunks *c = &f->a->chunks;
     const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
-    const bool wide = as_wide_as_row(f->a);
+    const bool wide = as_wide_as_row(c);
     if (wide && (c->of[first].at == 0 || is_plain(f->a, first)))
         return block(f, first, r, to); /* nothing to work with is needed */
     f->may_unpack = hdf5_row_cost(f->a, row) <= allowed;
@@ -394,25 +397,42 @@ static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t 
 static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a,
                                  int64_t row, size_t allowed, uint8_t *to)
 {
-    if (a->row_bytes == 0)
+    if (a->stored_bytes == 0)
         return NULL;
-    if (a->foreign)
-        return a->foreign(a, row, to) ? NULL : "libhdf5 cannot read it";
     if (a->place == HDF5_ABSENT) {
-        fill(a, to, a->row_bytes);
+        fill(a, to, a->stored_bytes);
         return NULL;
     }
     if (a->place == HDF5_IN_ONE)
-        return hdf5_view_read(v, a->at + row * (int64_t)a->row_bytes, to, a->row_bytes) ? NULL : HDF5_CUT;
+        return hdf5_view_read(v, a->at + row * (int64_t)a->stored_bytes, to, a->stored_bytes) ? NULL : HDF5_CUT;
     struct from f = {.k = k, .v = v, .a = a};
     return chunked(&f, row, allowed, to);
+}
+
+/* The values of a row, in the file's order of bytes. */
+static const char *row_values(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                              size_t allowed, uint8_t *to)
+{
+    if (hdf5_is_dense(a))
+        return row_as_stored(k, v, a, row, allowed, to);
+    if (a->stored_bytes > allowed)
+        return HDF5_COSTS;
+    struct hdf5_scratch *w = scratch_take(k);
+    if (!w)
+        return HDF5_NO_MEMORY;
+    const char *why =
+        buf_reserve(&w->row, a->stored_bytes) ? HDF5_NO_MEMORY : row_as_stored(k, v, a, row, allowed, w->row.data);
+    if (!why)
+        hdf5_gather(a, w->row.data, to);
+    scratch_give(k, w);
+    return why;
 }
 
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
                      size_t allowed, void *to)
 {
-    const char *why = row_as_stored(k, v, a, row, allowed, to);
-    if (!why && a->type == HDF5_NUMBERS && a->swapped)
+    const char *why = row_values(k, v, a, row, allowed, to);
+    if (!why && a->type == HDF5_NUMBERS && a->swapped && !a->form.odd)
         npy_swap(to, a->row_bytes / a->item, a->item);
     return why;
 }
@@ -424,7 +444,7 @@ const char *hdf5_row_far(struct hdf5_rows *k, const struct hdf5_view *v, const s
     uint8_t at[4 + 8 + 4];
     if (a->row_bytes != a->item || a->item > sizeof at)
         return "it has several elements of variable length";
-    const char *why = row_as_stored(k, v, a, row, allowed, at);
+    const char *why = row_values(k, v, a, row, allowed, at);
     if (why)
         return why;
     out->bytes = size_mul(le32(at), dtype_bytes(a->dtype));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_rows.h -- rows of datasets in an HDF5 file, read by any thread, without libhdf5.
+ * hdf5_rows.h -- rows of datasets in an HDF5 file, read by any thread.
  *
  * Chunks that hold several rows and are packed are kept unpacked, the last ones used, so that rows in turn cost one
  * unpacking a chunk; rows at random cost one each where the chunks do not fit.
@@ -19,25 +19,36 @@ enum hdf5_type {
     HDF5_VLEN_TEXT
 };
 
-/* A dataset as rows: its first dimension, or all of it as the one row. */
+/* How a number is stored that the machine does not have. */
+struct hdf5_form {
+    bool odd; /* it has to be taken apart; else nothing of this counts */
+    bool big, real, negative;
+    uint8_t first, bits; /* of a whole number, or of the exponent */
+    uint8_t sign, fraction, fraction_bits;
+    uint32_t bias;
+};
+
+/* A dataset, or a member of its structures, as rows: its first dimension, or all of it as the one row. */
 struct hdf5_array {
     enum hdf5_type type;
     stk_dtype dtype;         /* of the numbers */
     bool swapped;            /* they are not in this machine's order of bytes */
     bool terminated, spaces; /* text ends with 0, or is padded with spaces */
-    size_t item;             /* bytes of an element in the file; of variable length: of what refers to it */
+    struct hdf5_form form;
+    size_t item; /* bytes of a number or text in the file; of variable length: of what refers to it */
+    /* A row in the file is elements, each of one or more structures of `stride` bytes, in which `per` items begin at
+     * `member`. Without structures, the stride is that of items. */
+    size_t element, stride, member, per;
+    size_t stored_bytes; /* of a row in the file */
+    size_t row_bytes;    /* of a row as it is given */
     int ndim;
     int64_t shape[HDF5_DIMS];
-    size_t row_bytes; /* in the file */
     enum hdf5_place place;
     int64_t at;                /* where all is in one place */
     struct hdf5_chunks chunks; /* where it is in chunks */
     struct hdf5_filters filters;
     bool edges_unfiltered;
     uint8_t *fill; /* an element that was never written; NULL: zeros */
-    /* Rows of what only libhdf5 can read, as they lie in the file, and its number of the dataset; NULL: read here. */
-    bool (*foreign)(const struct hdf5_array *a, int64_t row, void *to);
-    int64_t number;
 };
 void hdf5_array_done(struct hdf5_array *a);
 
@@ -58,6 +69,11 @@ extern const char HDF5_COSTS[]; /* it takes more than was allowed: nothing was r
  * that. */
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
                      size_t allowed, void *to);
+
+/* hdf5_convert.c: whether rows are given as they are stored, but for the order of bytes; if not, a row in the file's
+ * form is turned into row_bytes of values. */
+bool hdf5_is_dense(const struct hdf5_array *a);
+void hdf5_gather(const struct hdf5_array *a, const uint8_t *stored, uint8_t *to);
 
 /* Where an element of variable length lies, and its bytes. */
 struct hdf5_far {

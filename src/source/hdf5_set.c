@@ -18,6 +18,7 @@
 #include "base/npy.h"
 #include "base/picture.h"
 #include "base/size.h"
+#include "source/hdf5_type.h"
 #include "source/io.h"
 
 enum { KEPT_BYTES = 64 << 20, IDLE_BYTES = 64 << 20, SHARE = 8, GROUPS_MOST = 1 << 24 };
@@ -31,7 +32,6 @@ void hdf5_set_done(struct hdf5_set *t)
         free(f->arrays);
         free(f->path);
         hdf5_names_done(&f->groups);
-        hdf5_close(f->hdf5);
         if (f->view.fd >= 0)
             close(f->view.fd);
     }
@@ -140,7 +140,7 @@ const char *hdf5_set_picture(const struct hdf5_set *t, int64_t i, int c, const s
     const struct hdf5_view *v = &hdf5_set_file(t, i)->view;
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
     const size_t all = a ? a->row_bytes : 0;
-    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || a->foreign || all > (uint64_t)ask->max_bytes)
+    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || !hdf5_is_dense(a) || all > (uint64_t)ask->max_bytes)
         return hdf5_set_value(t, i, c, ask, b, p, n);
     *n = 0;
     for (size_t have = 0, want = BEGIN; *n == 0; have = want, want = all / 2 > want ? 2 * want : all) {
@@ -179,18 +179,23 @@ static const char *not_a_column(const struct hdf5_array *a)
     return a->row_bytes == 0 ? "has rows without elements" : NULL;
 }
 
-/* What is not read here, libhdf5 may. */
-static int let_libhdf5(struct hdf5_file *f, const char *dataset, struct hdf5_array *a, const struct hdf5_odd *odd,
-                       stk_error *e)
+/* Structures are read a member at a time: says which there are. */
+static int name_members(const struct hdf5_view *v, int64_t header, const char *path, stk_error *e)
 {
-    stk_error its = {0};
-    const int rc = hdf5_attach(&f->hdf5, f->path, dataset, a, &its);
-    if (rc == STK_OK || rc == STK_ENOMEM)
-        return rc == STK_OK ? rc : error_nomem(e, "open", 0);
-    if (odd->filter)
-        return error_set(e, STK_EDATA, "open", "%.100s is packed by filter %d (%s), which is not known here, %s",
-                         dataset, odd->filter, odd->name, its.reason);
-    return error_set(e, STK_EDATA, "open", "%.100s %s, %s", dataset, odd->why, its.reason);
+    struct names members = {0};
+    struct buf list = {0};
+    const char *why = hdf5_dataset_members(v, header, &members);
+    bool full = why == HDF5_NO_MEMORY;
+    for (uint32_t i = 0; i < members.n && !full; i++)
+        full = buf_printf(&list, "%s%s", i ? ", " : "", names_at(&members, i));
+    const int rc = full ? error_nomem(e, "open", 0)
+                        : error_set(e, STK_EDATA, "open",
+                                    "%.100s: has structures as elements; each member is a column (%.100s.NAME), of the "
+                                    "members %.200s",
+                                    path, path, list.len ? (const char *)list.data : "none");
+    names_done(&members);
+    buf_done(&list);
+    return rc;
 }
 
 /* Dataset `name` below the group at `at`, which is called `group`. STK_ENOTFOUND, without words, where there is none.
@@ -201,26 +206,22 @@ static int describe(const struct hdf5_set *t, struct hdf5_file *f, int64_t at, c
     struct hdf5_odd odd = {0};
     char path[PATH_MAX];
     int64_t header = -1;
+    const char *member;
     const int n = snprintf(path, sizeof path, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name);
     if (n < 0 || (size_t)n >= sizeof path)
         return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
-    odd.why = hdf5_find_path(&f->view, at, name, &header);
+    odd.why = hdf5_find_dataset(&f->view, at, name, &header, &member);
     if (!odd.why && header < 0)
         return STK_ENOTFOUND;
     if (!odd.why)
-        hdf5_describe(&f->view, header, t->groups, out, &odd);
-    int rc = STK_OK;
-    const char *why = odd.why && !odd.foreign ? odd.why : not_a_column(out);
-    if (why)
-        rc =
-            why == HDF5_NO_MEMORY ? error_nomem(e, "open", 0) : error_set(e, STK_EDATA, "open", "%.200s %s", path, why);
-    else if (odd.foreign)
-        rc = let_libhdf5(f, path, out, &odd, e);
-    if (rc == STK_OK)
+        hdf5_describe(&f->view, header, member, t->groups, out, &odd);
+    if (!odd.why)
+        odd.why = not_a_column(out);
+    if (!odd.why)
         return STK_OK;
     hdf5_array_done(out);
     *out = (struct hdf5_array){0};
-    return rc;
+    return odd.why == HDF5_STRUCTURE ? name_members(&f->view, header, path, e) : hdf5_refuse(path, &odd, e);
 }
 
 static int make_arrays(struct hdf5_file *f, size_t n, stk_error *e)

@@ -8,14 +8,14 @@
  *     group=train           only what is below it; names of columns begin there
  *     samples=groups        or rows, where that is in doubt
  *     image=photos&label=y  only these datasets, under these names
+ *
+ * A dataset of structures is a column a member: dataset.member.
  */
 #ifndef HDF5_SET_H
 #define HDF5_SET_H
 
 #include "source/columns.h"
-#include "source/hdf5.h"
-#include "source/hdf5_dataset.h"
-#include "source/hdf5_group.h"
+#include "source/hdf5_listed.h"
 #include "source/shard.h"
 
 enum { HDF5_COLUMNS = 256 };
@@ -24,7 +24,6 @@ enum { HDF5_COLUMNS = 256 };
 struct hdf5_file {
     char *path;
     struct hdf5_view view;
-    struct hdf5 *hdf5;        /* where libhdf5 is needed */
     int64_t group;            /* that is looked at */
     int64_t first, count;     /* samples */
     struct hdf5_names groups; /* that are the samples */
@@ -74,8 +73,6 @@ int64_t hdf5_set_bytes(const struct hdf5_set *t, int64_t i, int c, size_t unpack
 int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e);
 /* The group of another file, and the groups in it, that are its samples. */
 int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e);
-/* The error for a dataset that is not below the group at `at`: it tells those that are. */
-int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_error *e);
 /* What a dataset is likely to be, by its name and form. */
 bool hdf5_is_text(const struct hdf5_array *a);
 bool hdf5_is_label(const struct hdf5_array *a, const char *name);

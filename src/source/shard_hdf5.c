@@ -342,10 +342,10 @@ static bool read_at_once(const struct state *d, const struct hdf5_file *f, uint8
 {
     int64_t row;
     const struct hdf5_array *first = hdf5_set_array(&d->set, f->first, d->label, &row);
-    if (d->set.groups || !first || first->place != HDF5_IN_ONE || first->foreign)
+    if (d->set.groups || !first || first->place != HDF5_IN_ONE || !hdf5_is_dense(first))
         return false;
     struct hdf5_array all = *first;
-    all.row_bytes = (size_t)f->count * all.item;
+    all.row_bytes = all.stored_bytes = (size_t)f->count * all.item;
     return hdf5_row(d->set.rows, &f->view, &all, 0, 0, stored) == NULL;
 }
 

@@ -16,4 +16,9 @@ if command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null; then
   ends 0 "one CPU" taskset -c 0 "$stoker" info --json
   json out "one CPU" 'd["threads"] == 1'
 fi
+# libhdf5 is not safe with damaged files: the command reads HDF5 without it.
+if command -v ldd >/dev/null; then
+  ends 0 "libraries" ldd "$stoker"
+  ! grep -q libhdf5 out || fail "libhdf5 is among the libraries"
+fi
 finish

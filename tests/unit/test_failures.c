@@ -432,7 +432,7 @@ static void joined_sources(void)
 /* Files as h5py has written them: chunks, filters, elements of variable length, groups. */
 static void hdf5_files(void)
 {
-    static const char *const names[] = {"old", "new", "vlen", "samples"};
+    static const char *const names[] = {"old", "new", "vlen", "samples", "nbit", "structs_new"};
     const char *seeds = getenv("STOKER_SEEDS");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[4096];

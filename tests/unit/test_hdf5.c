@@ -160,6 +160,21 @@ static void refusals(void)
     refused("dense", "?x=n003", NULL, "is a single value");
 }
 
+/* All rows of a dataset, or of a member of its structures. */
+static void use_rows(const struct hdf5_view *v, int64_t at, const char *member)
+{
+    struct hdf5_rows *k = hdf5_rows_new(1 << 16, 1 << 16); /* arrays are known to it by their address */
+    struct hdf5_array a;
+    struct hdf5_odd odd;
+    uint8_t row[4096];
+    hdf5_describe(v, at, member, false, &a, &odd);
+    for (int64_t r = 0; !odd.why && a.ndim > 0 && r < a.shape[0] && r < 9 && a.row_bytes <= sizeof row; r++)
+        if (a.chunks.chunk_bytes < 1 << 20 && a.stored_bytes < 1 << 20)
+            hdf5_row(k, v, &a, r, SIZE_MAX, row);
+    hdf5_array_done(&a);
+    hdf5_rows_free(k);
+}
+
 /* Everything that can be done with a file in memory. */
 static void use(const uint8_t *p, size_t n)
 {
@@ -170,22 +185,20 @@ static void use(const uint8_t *p, size_t n)
         return;
     hdf5_list(&v, v.root, &datasets, &groups, &others);
     for (uint32_t i = 0; i < datasets.names.n; i++) {
-        struct hdf5_rows *k = hdf5_rows_new(1 << 16, 1 << 16); /* arrays are known to it by their address */
-        struct hdf5_array a;
-        struct hdf5_odd odd;
-        uint8_t row[4096];
-        hdf5_describe(&v, hdf5_names_at(&datasets, i), false, &a, &odd);
-        for (int64_t r = 0; !odd.why && a.ndim > 0 && r < a.shape[0] && r < 9 && a.row_bytes <= sizeof row; r++)
-            if (a.chunks.chunk_bytes < 1 << 20)
-                hdf5_row(k, &v, &a, r, SIZE_MAX, row);
-        hdf5_array_done(&a);
-        hdf5_rows_free(k);
+        const int64_t at = hdf5_names_at(&datasets, i);
+        struct names members = {0};
+        use_rows(&v, at, NULL);
+        hdf5_dataset_members(&v, at, &members);
+        for (uint32_t k = 0; k < members.n && k < 9; k++)
+            use_rows(&v, at, names_at(&members, k));
+        names_done(&members);
     }
     hdf5_names_done(&datasets);
     hdf5_names_done(&groups);
 }
 
-static const char *const all_seeds[] = {"old", "new", "dense", "vlen", "longext", "samples", "user"};
+static const char *const all_seeds[] = {"old",  "new",   "dense", "vlen",    "longext",     "samples", "user",
+                                        "szip", "scale", "nbit",  "structs", "structs_new", "odd"};
 
 static void cut_anywhere(void)
 {
