@@ -51,8 +51,10 @@ static void print_cpu(const stk_info *i)
 static void print_memory(const stk_info *i)
 {
     line("memory");
-    printf("%s for a loader, a quarter of what is free; the machine has %s", out_bytes(i->memory).s,
-           out_bytes(i->memory_total).s);
+    printf("%s for a loader, a quarter of what is free", out_bytes(i->memory).s);
+    if (i->local_ranks > 1)
+        printf(" shared by %d ranks", i->local_ranks);
+    printf("; the machine has %s", out_bytes(i->memory_total).s);
     if (i->memory_limit > 0)
         printf(", the cgroup allows %s", out_bytes(i->memory_limit).s);
     putchar('\n');
@@ -99,6 +101,7 @@ static void print_json(const stk_info *i)
     json_int(&j, "memory_bytes", i->memory);
     json_int(&j, "memory_total", i->memory_total);
     json_int(&j, "memory_limit", i->memory_limit);
+    json_int(&j, "local_ranks", i->local_ranks);
     json_open(&j, "codecs", '{');
     json_text(&j, "jpeg", i->jpeg);
     json_text(&j, "png", i->png);

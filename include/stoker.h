@@ -140,8 +140,9 @@ typedef struct stk_array {
     const int64_t *strides;
 } stk_array;
 
-/* One row, as a hook sees it in the worker's thread. Threads count from 0 to the number of threads: the
- * last one is whoever calls stk_get. */
+/* One row, as a hook sees it in the worker's thread. Threads count from 0 to the number of threads: the last one is
+ * whoever calls stk_get. A hook may ask its loader anything, but not call what waits for rows, such as its own:
+ * stk_next, stk_get, stk_set_epoch, stk_state_set, stk_close. */
 typedef struct stk_row {
     int thread;
     int64_t epoch, position, sample, label;
@@ -188,21 +189,15 @@ typedef struct stk_source_hooks {
     const stk_column *columns;
     int n_columns;
     int (*cells)(void *user, int thread, int64_t sample, const int *wanted, int n, stk_cell *cells, stk_error *e);
-    /* With cells, where they are known: what a sample is called in errors (as snprintf), what the source is called, and
-     * a number that is another one when the data are. */
+    /* With cells, if known: a sample's name in errors (as snprintf), the source's name, a hash of the data. */
     size_t (*key)(void *user, int64_t sample, char *buf, size_t n);
     const char *kind;
     uint64_t fingerprint;
-    /* With cells, where going to and fro is dear: the first samples of blocks that are had as a whole, from 0 on,
-     * copied. Blocks then come in shuffled order, and in the row of samples that this makes each `window` of them is
-     * shuffled for itself. 0: all samples are shuffled. */
+    /* With cells: the first samples of blocks that are read as a whole, from 0 on, copied. Blocks then come in shuffled
+     * order, and every `window` samples of that sequence are shuffled among themselves. 0: all are shuffled. */
     const int64_t *blocks;
     int64_t n_blocks, window;
 } stk_source_hooks;
-
-/* Hooks may ask their own loader for what it knows (stk_stats_get, stk_state_get, stk_explain, ...) at any time. They
- * may not call what waits for rows, since their own row is one of them: stk_next, stk_get, stk_set_epoch,
- * stk_state_set, stk_close. */
 
 /* Runs on every finished row, and may change it. With a result (dtype, ndim, shape) it makes row->to of row->image. */
 typedef struct stk_op_hook {
@@ -258,8 +253,8 @@ typedef struct stk_options {
     double max_bad; /* share of the samples of an epoch that may be bad under skip and replace; 0.01; negative: none */
 
     /* What it may use. */
-    int threads;           /* 0: what affinity and cgroup allow */
-    int64_t memory;        /* bytes for ring, scratch and caches; 0: a quarter of what there is */
+    int threads;    /* 0: what affinity and cgroup allow */
+    int64_t memory; /* bytes for ring, scratch and caches; 0: a quarter of what is free, divided by local ranks */
     const char *cache_dir; /* NULL: STOKER_CACHE_DIR, else the user's cache folder; "off": write nothing */
     stk_reader reader;     /* pread, or io_uring where files are cold; one of them, always */
     stk_cpu cpu;           /* the best this CPU has */
@@ -682,6 +677,7 @@ typedef struct stk_info {
     char cache_dir[1024];
     char no_uring[160];      /* why files cannot be read through io_uring here; "": they can */
     const char *zlib, *zstd; /* versions of what unpacks shards, NULL when not built in */
+    int local_ranks;         /* of this machine, which share threads and memory; 0: no launcher says */
 } stk_info;
 
 STK_API int stk_info_get_sized(stk_info *i, size_t size);

@@ -51,12 +51,14 @@ enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in it
 static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
 {
     const stk_options *o = &l->options;
+    const bool chosen = o->memory == machine_memory(&l->machine);
     least += l->unpacked_most;
     return error_set(e, STK_EUSAGE, "open",
-                     "memory of %lld MiB is less than the %llu MiB that batches of %lld rows and %d threads need; "
+                     "memory of %lld MiB%s is less than the %llu MiB that batches of %lld rows and %d threads need; "
                      "raise memory, or take a smaller batch_size or fewer threads",
-                     (long long)(o->memory >> 20), (unsigned long long)((least + (1 << 20) - 1) >> 20),
-                     (long long)o->batch_size, o->threads);
+                     (long long)(o->memory >> 20),
+                     chosen ? " (the default: a quarter of what is free, divided by the ranks here)" : "",
+                     (unsigned long long)((least + (1 << 20) - 1) >> 20), (long long)o->batch_size, o->threads);
 }
 
 enum { AHEAD_MOST = 32 << 20, AHEAD_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
@@ -134,6 +136,14 @@ static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
     keep_parts(user, epoch, p, out);
 }
 
+/* What is left for the page cache, which the ranks of a machine share, once each of them holds its memory. */
+static int64_t page_cache(const struct stk_loader *l)
+{
+    const int64_t ranks = l->machine.local_ranks > 1 ? l->machine.local_ranks : 1;
+    const int64_t left = l->machine.memory_available / ranks - l->options.memory;
+    return left > 0 ? left / 5 * 4 * ranks : 0;
+}
+
 /* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
@@ -145,7 +155,7 @@ static void open_ahead(struct stk_loader *l, int64_t memory)
         .memory = (size_t)memory,
         .max_bytes = l->options.max_bytes,
         .samples = l->order.samples,
-        .cache_bytes = (l->machine.memory_available - l->options.memory) / 5 * 4,
+        .cache_bytes = page_cache(l),
         .user = l,
         .pick = pick,
         .needless = needless,

@@ -140,7 +140,7 @@ static void fill_in(stk_options *o, const struct machine *m)
     if (o->threads == 0)
         o->threads = machine_threads(m);
     if (o->memory == 0)
-        o->memory = m->memory_available / 4;
+        o->memory = machine_memory(m);
 }
 
 void options_close(const stk_options *o)
@@ -368,7 +368,8 @@ int stk_info_get_sized(stk_info *out, size_t size)
         .threads = machine_threads(&m),
         .memory_total = m.memory_total,
         .memory_limit = m.memory_limit,
-        .memory = m.memory_available / 4,
+        .memory = machine_memory(&m),
+        .local_ranks = m.local_ranks,
     };
     stk_cpu best = STK_CPU_C;
     cpu_choose(STK_CPU_DEFAULT, &best, NULL);

@@ -4,7 +4,7 @@
  *
  * The number of CPUs that sysconf gives is often a lie: a container sees all of the host's and may
  * use two. So: affinity mask, then the quota of every cgroup on the way up (v2 cpu.max, v1
- * cpu.cfs_quota_us), likewise for memory.
+ * cpu.cfs_quota_us), likewise for memory, of which what the cgroup already holds is taken off.
  */
 #include "base/cpu.h"
 
@@ -48,10 +48,52 @@ static int64_t read_number(const char *path)
     return strtoll(line, NULL, 10);
 }
 
-static void lower(int64_t *limit, int64_t found, int64_t ceiling)
+/* The number behind a name at the start of a line; 0: there is none. */
+static int64_t read_named(const char *path, const char *name)
 {
-    if (found > 0 && found < ceiling && (*limit == 0 || found < *limit))
-        *limit = found;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    const size_t n = strlen(name);
+    char line[128];
+    int64_t found = 0;
+    while (found == 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, name, n) == 0)
+            found = strtoll(line + n, NULL, 10);
+    fclose(f);
+    return found;
+}
+
+/* How memory is told in a version of cgroups. */
+struct memory_files {
+    const char *limits[2], *usage, *inactive, *active;
+};
+
+/* The page cache is the first to go when memory is short: it counts as free, as in MemAvailable. */
+static int64_t held(const char *dir, const struct memory_files *f)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, f->usage);
+    const int64_t used = read_number(path);
+    snprintf(path, sizeof path, "%s/memory.stat", dir);
+    const int64_t kept = used - read_named(path, f->inactive) - read_named(path, f->active);
+    return kept > 0 ? kept : 0;
+}
+
+static void look_memory(struct machine *m, const char *dir, const struct memory_files *f)
+{
+    for (int i = 0; i < 2 && f->limits[i]; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", dir, f->limits[i]);
+        const int64_t limit = read_number(path);
+        if (limit <= 0 || limit >= m->memory_total)
+            continue;
+        if (m->memory_limit == 0 || limit < m->memory_limit)
+            m->memory_limit = limit;
+        const int64_t used = held(dir, f), room = limit > used ? limit - used : 0;
+        if (room < m->memory_available)
+            m->memory_available = room;
+    }
 }
 
 static void lower_quota(double *quota, double found)
@@ -70,18 +112,22 @@ static void look_v2(struct machine *m, const char *dir)
         if (period > 0)
             lower_quota(&m->cpus_quota, quota / period);
     }
-    snprintf(path, sizeof path, "%s/memory.max", dir);
-    lower(&m->memory_limit, read_number(path), m->memory_total);
-    snprintf(path, sizeof path, "%s/memory.high", dir);
-    lower(&m->memory_limit, read_number(path), m->memory_total);
+    look_memory(m, dir,
+                &(struct memory_files){.limits = {"memory.max", "memory.high"},
+                                       .usage = "memory.current",
+                                       .inactive = "inactive_file ",
+                                       .active = "active_file "});
 }
 
 static void look_v1(struct machine *m, const char *controllers, const char *dir)
 {
     char path[PATH_MAX];
     if (strstr(controllers, "memory")) {
-        snprintf(path, sizeof path, "%s/memory.limit_in_bytes", dir);
-        lower(&m->memory_limit, read_number(path), m->memory_total);
+        look_memory(m, dir,
+                    &(struct memory_files){.limits = {"memory.limit_in_bytes"},
+                                           .usage = "memory.usage_in_bytes",
+                                           .inactive = "total_inactive_file ",
+                                           .active = "total_active_file "});
     } else if (strstr(controllers, "cpu")) {
         snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
         const int64_t period = read_number(path);
@@ -112,12 +158,13 @@ static void look_up(struct machine *m, const char *mount, const char *controller
 }
 
 /* Lines of /proc/self/cgroup are "0::/group" (v2) or "4:cpu,cpuacct:/group" (v1). */
-static void look_cgroups(struct machine *m)
+static void look_cgroups(struct machine *m, const char *root)
 {
-    FILE *f = fopen("/proc/self/cgroup", "re");
+    char mount[PATH_MAX / 4], line[1024];
+    snprintf(mount, sizeof mount, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(mount, "re");
     if (!f)
         return;
-    char line[1024];
     while (fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
         char *controllers = strchr(line, ':');
@@ -126,26 +173,23 @@ static void look_cgroups(struct machine *m)
             continue;
         *controllers++ = 0;
         *group++ = 0;
-        char mount[256] = "/sys/fs/cgroup";
-        if (controllers[0])
-            snprintf(mount, sizeof mount, "/sys/fs/cgroup/%s", strstr(controllers, "memory") ? "memory" : controllers);
+        snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%s", root, controllers[0] ? "/" : "",
+                 strstr(controllers, "memory") ? "memory" : controllers);
         look_up(m, mount, controllers, group);
     }
     fclose(f);
 }
 
-static int64_t memory_available(void)
+static void look_total(struct machine *m, const char *root)
 {
-    FILE *f = fopen("/proc/meminfo", "re");
-    if (!f)
-        return 0;
-    char line[128];
-    int64_t kib = 0;
-    while (kib == 0 && fgets(line, sizeof line, f))
-        if (strncmp(line, "MemAvailable:", 13) == 0)
-            kib = strtoll(line + 13, NULL, 10);
-    fclose(f);
-    return kib * 1024;
+    char path[PATH_MAX / 4];
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    m->memory_total = 1024 * read_named(path, "MemTotal:");
+    if (m->memory_total == 0)
+        m->memory_total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    m->memory_available = 1024 * read_named(path, "MemAvailable:");
+    if (m->memory_available == 0)
+        m->memory_available = m->memory_total;
 }
 
 static int count_affinity(void)
@@ -225,22 +269,22 @@ static int count_local_ranks(void)
     return n > 0 && n < 1 << 16 ? (int)n : 0;
 }
 
-void machine_look(struct machine *m)
+void machine_look_under(struct machine *m, const char *root)
 {
     *m = (struct machine){0};
     m->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
     m->cpus_affinity = count_affinity();
     if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t can name */
         m->cpus_affinity = m->cpus_online;
-    m->memory_total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     m->local_ranks = count_local_ranks();
-    look_cgroups(m);
-    m->memory_available = memory_available();
-    if (m->memory_available == 0)
-        m->memory_available = m->memory_total;
-    if (m->memory_limit && m->memory_limit < m->memory_available)
-        m->memory_available = m->memory_limit;
+    look_total(m, root);
+    look_cgroups(m, root);
     look_features(m);
+}
+
+void machine_look(struct machine *m)
+{
+    machine_look_under(m, "");
 }
 
 int machine_threads(const struct machine *m)
@@ -252,6 +296,11 @@ int machine_threads(const struct machine *m)
     if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
         n /= m->local_ranks;
     return n < 1 ? 1 : n;
+}
+
+int64_t machine_memory(const struct machine *m)
+{
+    return m->memory_available / 4 / (m->local_ranks > 1 ? m->local_ranks : 1);
 }
 
 const char *cpu_name(stk_cpu c)

@@ -21,7 +21,8 @@ enum { IO_SLACK = 64 }; /* zero bytes behind the content: decoders may read past
 /* O_NONBLOCK lets the open of a FIFO return; regular files do not care. */
 enum { IO_OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
-/* Opens a file with these flags; a signal (a profiler's) that interrupts a slow file system is no failure. -1: errno. */
+/* Opens a file with these flags; a signal (a profiler's) that interrupts a slow file system is no failure. -1: errno.
+ */
 int io_open(int dir, const char *path);
 
 /* The whole file into out (its memory is reused), out->len bytes long and followed by IO_SLACK

@@ -12,6 +12,8 @@ says out 'HDF5' "all of them"
 says out "cache +.*cache" "the cache folder"
 ends 0 "info --json" "$stoker" info --json
 json out "info" 'd["threads"] >= 1 and d["memory_bytes"] > 0 and set(d["codecs"]) == {"jpeg", "png", "webp"} and d["cpu"]["in_use"] in d["cpu"]["has"]'
+LOCAL_WORLD_SIZE=8 ends 0 "eight ranks" "$stoker" info
+says out 'memory .* shared by 8 ranks' "memory is shared by the ranks of a machine"
 if command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null; then
   ends 0 "one CPU" taskset -c 0 "$stoker" info --json
   json out "one CPU" 'd["threads"] == 1'

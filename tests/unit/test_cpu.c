@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include "base/cpu.h"
+#include "temp_tree.h"
 #include "test.h"
 
 static void sees_a_machine(void)
@@ -57,6 +58,63 @@ static void shares_with_local_ranks(void)
     unsetenv("LOCAL_WORLD_SIZE");
 }
 
+static void ranks_share_memory(void)
+{
+    const int64_t gib = (int64_t)1 << 30;
+    struct machine m = {.memory_total = 24 * gib, .memory_available = 24 * gib};
+    CHECK_EQ(machine_memory(&m), 6 * gib);
+    m.local_ranks = 8;
+    CHECK_EQ(machine_memory(&m), 6 * gib / 8);
+    m.local_ranks = 1;
+    CHECK_EQ(machine_memory(&m), 6 * gib);
+}
+
+/* A machine of 64 GiB, of which 40 are free; what the cgroups say of it is below. */
+static void see(struct machine *m, const char *cgroups)
+{
+    temp_file("proc/meminfo", "MemTotal:       67108864 kB\nMemFree:  1 kB\nMemAvailable:   41943040 kB\n");
+    temp_file("proc/self/cgroup", cgroups);
+    machine_look_under(m, temp_root);
+    CHECK_EQ(m->memory_total >> 30, 64);
+}
+
+/* What a cgroup holds is not free, but the page cache is: of the group itself, and of those above it. */
+static void cgroups_hold_memory(void)
+{
+    struct machine m;
+    temp_begin();
+    see(&m, "0::/job/task\n");
+    CHECK_EQ(m.memory_limit, 0);
+    CHECK_EQ(m.memory_available >> 30, 40);
+
+    temp_file("sys/fs/cgroup/job/task/memory.max", "8589934592\n"); /* 8 GiB */
+    temp_file("sys/fs/cgroup/job/task/memory.current", "6442450944\n");
+    temp_file("sys/fs/cgroup/job/task/memory.stat",
+              "anon 1\nfile 3221225472\nshmem 1\ninactive_file 1073741824\nactive_file 2147483648\n");
+    see(&m, "0::/job/task\n");
+    CHECK_EQ(m.memory_limit >> 30, 8);
+    CHECK_EQ(m.memory_available >> 30, 5);
+
+    temp_file("sys/fs/cgroup/job/memory.max", "max\n");
+    temp_file("sys/fs/cgroup/job/memory.high", "17179869184\n"); /* 16 GiB for all tasks, of which they hold 14 */
+    temp_file("sys/fs/cgroup/job/memory.current", "15032385536\n");
+    see(&m, "0::/job/task\n");
+    CHECK_EQ(m.memory_limit >> 30, 8);
+    CHECK_EQ(m.memory_available >> 30, 2);
+
+    temp_file("sys/fs/cgroup/job/memory.current", "99999999999\n");
+    see(&m, "0::/job/task\n");
+    CHECK_EQ(m.memory_available, 0);
+
+    temp_file("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "4294967296\n");
+    temp_file("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "3221225472\n");
+    temp_file("sys/fs/cgroup/memory/box/memory.stat", "inactive_file 7\ntotal_inactive_file 1073741824\n");
+    see(&m, "4:memory:/box\n");
+    CHECK_EQ(m.memory_limit >> 30, 4);
+    CHECK_EQ(m.memory_available >> 30, 2);
+    temp_end();
+}
+
 static void chooses_kernels(void)
 {
     stk_cpu c;
@@ -76,6 +134,6 @@ static void time_goes_forward(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(sees_a_machine), T(respects_affinity), T(respects_quota), T(shares_with_local_ranks), T(chooses_kernels),
-          T(time_goes_forward))
+    TESTS(T(sees_a_machine), T(respects_affinity), T(respects_quota), T(shares_with_local_ranks), T(ranks_share_memory),
+          T(cgroups_hold_memory), T(chooses_kernels), T(time_goes_forward))
 }

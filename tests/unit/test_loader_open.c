@@ -117,6 +117,25 @@ static void too_little_memory_names_the_minimum(void)
     CHECK(strstr(e.text, "batch_size"));
 }
 
+/* Eight ranks of one machine together ask for as much as one alone; what is free may change a little meanwhile. */
+static void ranks_divide_the_default(void)
+{
+    stk_info one, eight;
+    stk_stats s;
+    setenv("LOCAL_WORLD_SIZE", "1", 1);
+    stk_info_get(&one);
+    setenv("LOCAL_WORLD_SIZE", "8", 1);
+    stk_info_get(&eight);
+    CHECK(eight.memory < one.memory / 4);
+    stk_options o = base_options();
+    o.threads = 1;
+    stk_loader *l = open_loader(&o);
+    unsetenv("LOCAL_WORLD_SIZE");
+    stk_stats_get(l, &s);
+    CHECK(s.memory_limit < one.memory / 4);
+    stk_close(l);
+}
+
 static void absurd_options(void)
 {
     stk_loader *l;
@@ -204,6 +223,7 @@ int main(int argc, char **argv)
         T(an_allocator_of_ones_own),
         T(kept_batches_are_never_overwritten),
         T(too_little_memory_names_the_minimum),
+        T(ranks_divide_the_default),
         T(absurd_options),
         T(options_may_grow),
         T(hooks_are_closed_once),
