@@ -21,23 +21,22 @@
 #include "cache/cache.h"
 #include "cache/segment.h"
 
-enum { NAME_FILE = 0600, FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static const int64_t SPARE_LEAST = (int64_t)2 << 30;
 
 /* ------------------------------------------------------------------ a data set's own */
 
-/* For people; that it is missing or cut short does no harm. */
-static void write_source(int dir, const char *source)
+/* For people: nothing breaks when it is missing. A pipe or a link of that name is replaced, and never opened. */
+static void write_source(int dir, const char *folder, const char *source)
 {
+    char path[PATH_MAX];
     struct stat st;
-    if (fstatat(dir, "source", &st, 0) == 0 && st.st_size == (off_t)strlen(source))
-        return;
-    const int fd = openat(dir, "source", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, NAME_FILE);
-    if (fd < 0)
-        return;
-    file_write_at(fd, source, strlen(source), 0);
-    close(fd);
+    const int n = snprintf(path, sizeof path, "%s/source", folder);
+    const bool there = fstatat(dir, "source", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+                       st.st_size == (off_t)strlen(source);
+    if (!there && n > 0 && (size_t)n < sizeof path)
+        file_replace(path, source, strlen(source));
 }
 
 int folder_open(const char *cache_dir, const char *source, int *why)
@@ -52,7 +51,7 @@ int folder_open(const char *cache_dir, const char *source, int *why)
     if (dir < 0)
         *why = errno;
     else
-        write_source(dir, source);
+        write_source(dir, path, source);
     return dir;
 }
 

@@ -16,18 +16,14 @@
 #include "source/records_index.h"
 #include "source/source.h"
 
-enum { HEX = 16 };
+enum { HEX = 16, FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW };
 
 void index_name(const char *file, const char *place)
 {
     char name[PATH_MAX];
     const int n = snprintf(name, sizeof name, "%s.source", file);
-    const int fd =
-        n > 0 && (size_t)n < sizeof name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    if (fd < 0)
-        return;
-    file_write_at(fd, place, strlen(place), 0);
-    close(fd);
+    if (n > 0 && (size_t)n < sizeof name)
+        file_replace(name, place, strlen(place));
 }
 
 static DIR *open_list(const char *cache_dir)
@@ -46,7 +42,7 @@ static void read_place(int dir, const char *file, char *buf, size_t n)
 {
     char name[HEX + 16];
     snprintf(name, sizeof name, "%s.source", file);
-    const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    const int fd = openat(dir, name, FLAGS);
     const ssize_t got = fd < 0 ? -1 : pread(fd, buf, n - 1, 0);
     buf[got > 0 ? got : 0] = 0;
     if (fd >= 0)
@@ -61,7 +57,7 @@ static int64_t samples_in(int dir, const char *file)
         struct index_head files;
         struct records_head records;
     } h;
-    const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    const int fd = openat(dir, file, FLAGS);
     const ssize_t got = fd < 0 ? -1 : pread(fd, &h, sizeof h, 0);
     if (fd >= 0)
         close(fd);
@@ -80,7 +76,7 @@ int source_cached(const char *cache_dir, int (*each)(void *user, const stk_cache
     for (const struct dirent *f; d && !stop && (f = readdir(d));) {
         char place[PATH_MAX];
         struct stat st;
-        if (!is_index(f->d_name) || fstatat(dirfd(d), f->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        if (!is_index(f->d_name) || fstatat(dirfd(d), f->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
         read_place(dirfd(d), f->d_name, place, sizeof place);
         const stk_cached c = {.source = place,

@@ -445,6 +445,23 @@ static void foreign_files(void)
     temp_end();
 }
 
+/* A pipe called `source` is replaced; opening it for writing would wait for a reader. */
+static void pipe_as_source(void)
+{
+    temp_begin();
+    static struct damaged d;
+    make_few(&d);
+    char source[PATH_MAX];
+    path_of_part("source", source, sizeof source);
+    CHECK(unlink(source) == 0 && mkfifo(source, 0600) == 0);
+    alarm(60); /* ends the test where it hangs */
+    CHECK_EQ(check_damaged(&d), FEW);
+    alarm(0);
+    uint8_t text[16];
+    CHECK_EQ(slurp(source, text, sizeof text), strlen("/set"));
+    temp_end();
+}
+
 static void deleted_meanwhile(void)
 {
     temp_begin();
@@ -603,6 +620,6 @@ int main(int argc, char **argv)
           T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_segment),
           T(disk_keeps_to_its_limit), T(what_nobody_finds_makes_way), T(tables_keep_to_their_limit),
           T(both_shelf_and_folder), T(every_byte_flipped), T(every_length_truncated), T(foreign_files),
-          T(deleted_meanwhile), T(no_folder), T(files_of_limited_size), T(two_processes_fill_one_folder),
-          T(killed_at_any_moment), T(many_threads))
+          T(pipe_as_source), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),
+          T(two_processes_fill_one_folder), T(killed_at_any_moment), T(many_threads))
 }

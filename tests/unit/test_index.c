@@ -208,6 +208,19 @@ static void no_place_no_cache(void)
     index_done(&x);
 }
 
+/* A pipe where the source's place is written is replaced; opening it for writing would wait for a reader. */
+static void pipe_as_name(void)
+{
+    struct stat st;
+    temp_dir("pipe");
+    const char *name = temp_path("pipe/1.source");
+    CHECK_EQ(mkfifo(name, 0600), 0);
+    alarm(60); /* ends the test where it hangs */
+    index_name(temp_path("pipe/1"), "/data/photos");
+    alarm(0);
+    CHECK(stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 12);
+}
+
 static void where_caches_are(void)
 {
     char dir[256];
@@ -268,5 +281,5 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(samples), T(absurd_numbers), T(back_from_a_file), T(every_byte_counts), T(wrong_offsets), T(measures),
-          T(no_place_no_cache), T(where_caches_are), T(just_changed_is_not_trusted))
+          T(no_place_no_cache), T(pipe_as_name), T(where_caches_are), T(just_changed_is_not_trusted))
 }
