@@ -70,7 +70,12 @@ def sample_numbers(what: str, samples: Iterable[Any]) -> NDArray[np.int64]:
 
     def numbers() -> Iterator[int]:
         for value in samples:
+            if type(value) is int:
+                yield value
+                continue
             try:
+                if "bool" in str(getattr(value, "dtype", type(value))):  # a mask
+                    raise TypeError
                 yield value.__index__()
             except (AttributeError, TypeError):
                 raise usage(f"{what} gave {value!r}; whole numbers are needed, which count the samples") from None
@@ -84,6 +89,9 @@ def weights_of(value: Any) -> NDArray[np.float64]:
     array([1., 2.])
     """
     try:
-        return np.ascontiguousarray(np.asarray(value).ravel(), dtype=np.float64)
+        array = np.asarray(value)
+        if np.ma.is_masked(value) or array.dtype.kind not in "biuf":
+            raise TypeError
+        return np.ascontiguousarray(array.ravel(), dtype=np.float64)
     except (TypeError, ValueError):
         raise usage(f"weights is {value!r}; it must be numbers, one for each sample") from None

@@ -7,7 +7,7 @@ import collections
 import json
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from . import _output, _stoker
 from ._errors import DataError, usage
+from ._exact import converted
 from ._fields import CASTS, COMPUTED, Wanted
 from ._nearest import hint
 from ._ragged import Padded, Ragged, row_of, rows_in
@@ -43,6 +44,7 @@ class Column:
     computed: Callable[[int], str] | None
     objects: bool  # values of Python's, which wait elsewhere
     last: bool  # to be seen as channels_last
+    pad: float  # of Padded
     convert: _output.Convert
     convert_beside: _output.Convert
 
@@ -72,7 +74,7 @@ def _object(text: bytes) -> Any:
         raise DataError(f"this is no JSON: {text[:60]!r}: {error}", stage="read") from error
 
 
-def _joined(columns: list[Any]) -> Any:
+def _joined(columns: list[Any], pad: float) -> Any:
     """Rows of several Ragged or Padded of NumPy, one after the other."""
     if isinstance(columns[0], Ragged):
         starts = np.cumsum([0, *(len(c.values) for c in columns)])
@@ -81,7 +83,12 @@ def _joined(columns: list[Any]) -> Any:
         return Ragged(np.concatenate([c.values for c in columns]), np.concatenate(offsets), shapes)
     longest = max(c.values.shape[1] for c in columns)
     grown = [
-        np.pad(c.values, [(0, 0), (0, longest - c.values.shape[1]), *[(0, 0)] * (c.values.ndim - 2)]) for c in columns
+        np.pad(
+            c.values,
+            [(0, 0), (0, longest - c.values.shape[1]), *[(0, 0)] * (c.values.ndim - 2)],
+            constant_values=pad,
+        )
+        for c in columns
     ]
     return Padded(np.concatenate(grown), np.concatenate([c.lengths for c in columns]))
 
@@ -111,6 +118,7 @@ class Form:
         fill: Fill | None,
         collate: Callable[[list[Any]], Any] | None,
         batch_fn: Callable[[Any], Any] | None,
+        pads: Mapping[str, float] | None = None,
     ) -> None:
         """order: where each field of the engine comes, if the source has an order of its own."""
         self._about = {
@@ -124,6 +132,7 @@ class Form:
         self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
         self.names = tuple(w.name for w in wanted)
         self._fill, self._collate, self._batch_fn, self._output = fill, collate, batch_fn, output
+        self._pads = pads or {}
         self.columns: list[Column] = []
         for w in wanted:
             self._add(*self._named(w, columns, bound), w.column, layout)
@@ -183,8 +192,9 @@ class Form:
                 computed=computed,
                 objects=bool(fill and number < len(fill.kinds) and fill.kinds[number] == "object"),
                 last=layout == "channels_last" and len(shape) == 3 and (kind == "image" or name == "image"),
-                convert=_output.converter(self._output, dtype),
-                convert_beside=_output.converter(self._output, "int64"),
+                pad=self._pads.get(name, self._pads.get(called, 0)),
+                convert=_output.converter(self._output, dtype, called),
+                convert_beside=_output.converter(self._output, "int64", called),
             )
         )
 
@@ -208,7 +218,7 @@ class Form:
         if special is not None:
             return special
         if c.cast:
-            return _output.from_numpy(self._output, np.asarray(raw[c.at]).astype(c.cast))
+            return _output.from_numpy(self._output, converted(c.called, self._plain(c, raw), c.cast))
         arrays = [c.convert(raw[c.at]), *(c.convert_beside(m) for m in raw[c.at + 1 : c.at + len(c.arrays)])]
         if copy:
             arrays = [_output.copy(self._output, a) for a in arrays]
@@ -257,7 +267,7 @@ class Form:
 
     def _several(self, c: Column, pieces: list[Raw]) -> Any:
         if c.beside and self._special(c, pieces[0]) is None:
-            whole = _joined([self._plain(c, raw) for raw in pieces])
+            whole = _joined([self._plain(c, raw) for raw in pieces], c.pad)
             kind = Ragged if isinstance(whole, Ragged) else Padded
             arrays = (whole.values, whole.offsets, whole.shapes) if isinstance(whole, Ragged) else tuple(whole)
             return kind(*(None if a is None else _output.from_numpy(self._output, a) for a in arrays))

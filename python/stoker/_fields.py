@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,6 +133,16 @@ def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | Non
             what = f"{w.column!r} is a field" if w.own else f"{w.column}:str is made"
             raise usage(f"fields of a source: {what} of the loader's; give it to the loader")
     return texts(wanted)
+
+
+def pads_of(texts: Iterable[str | None]) -> dict[str, float]:
+    """What fields are padded with, by the texts that the engine has.
+
+    >>> pads_of(['"ids"="tokens":int64(*) pad=-1, "x"="x":float32(*,2) pad', None])
+    {'ids': -1, 'x': 0}
+    """
+    found = [re.findall(r'"([^"]*)"="[^"]*":[^"]*?\bpad\s*=?\s*([^,?\s"]*)', text) for text in texts if text]
+    return {name: float(value) if "." in value or "e" in value else int(value or 0) for f in found for name, value in f}
 
 
 # ---------------------------------------------------------------- tf.io's way of saying it

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from . import _explain, _get, _output, _ranks, _stoker
 from ._batch import Form, Raw
 from ._errors import DataError, Error, make, usage
-from ._fields import from_features, texts, wanted_of
+from ._fields import from_features, pads_of, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
 from ._mix import mixed, mixture
@@ -193,6 +193,7 @@ class Loader:
             fill,
             a["collate_fn"],
             a["batch_fn"],
+            pads_of([self._options.get("fields"), *self._options.get("source_fields", ())]),
         )
 
     def _open(self, options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import usage
+from ._exact import converted
 from ._stoker import Memory
 from ._types import choice
 
@@ -58,12 +59,12 @@ def _torch() -> Convert:
     return from_dlpack
 
 
-def _jax() -> Convert:
+def _jax(name: str) -> Convert:
     jax, jnp = framework("jax"), framework("jax.numpy")
 
     def convert(m: Memory) -> Any:
         if m.dtype in ("int64", "uint64", "float64") and not jax.config.jax_enable_x64:
-            return jnp.asarray(np.asarray(m).astype(m.dtype.replace("64", "32")))
+            return jnp.asarray(converted(name, np.asarray(m), m.dtype.replace("64", "32")))
         if m.dtype == "bool":
             return jnp.asarray(np.asarray(m))
         return jnp.from_dlpack(m)
@@ -82,11 +83,13 @@ def _tensorflow() -> Convert:
     return convert
 
 
-def converter(output: str, dtype: str) -> Convert:
-    """The function that makes an array of a Memory."""
+def converter(output: str, dtype: str, name: str) -> Convert:
+    """The function that makes an array of a Memory; name: of the field, for errors."""
     if output == "numpy":
         return _numpy(dtype == "bfloat16")
-    return {"torch": _torch, "jax": _jax, "tensorflow": _tensorflow}[output]()
+    if output == "jax":
+        return _jax(name)
+    return _torch() if output == "torch" else _tensorflow()
 
 
 def as_channels_last(output: str, array: Any) -> Any:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import DataError, usage
+from ._exact import converted
 from ._output import numpy_bfloat16
 from ._types import NUMBERS
 
@@ -142,6 +143,8 @@ def _is_bfloat16(value: Any) -> bool:
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """A value of the user's as an array, however it came; bfloat16, which NumPy has not, as its bits."""
+    if np.ma.is_masked(value):
+        raise ValueError("has masked values; fill them first: filled(value)")
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if _is_bfloat16(value) else value)
@@ -159,7 +162,7 @@ def dtype_of(value: Any) -> str:
         return "object"
     try:
         name = as_array(value).dtype.name
-    except (TypeError, ValueError):  # lists within lists, of several lengths
+    except (TypeError, ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
         return "object"
     return name if name in NUMBERS else "object"
 
@@ -273,6 +276,18 @@ def _array_over(view: memoryview, kind: str, shape: tuple[int, ...]) -> np.ndarr
     return np.frombuffer(view, "uint16" if kind == "bfloat16" else kind).reshape(shape)
 
 
+def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[Any, Any]) -> None:
+    """Copies a value, as an array, into a row of this kind, if its numbers stay the same."""
+    to = _array_over(view, kind, array.shape)
+    is_half = _is_bfloat16(value)
+    if is_half != (kind == "bfloat16") or not np.can_cast(array.dtype, to.dtype, "same_kind"):
+        raise TypeError(
+            f"{name} is of type {'bfloat16' if is_half else array.dtype}, the first sample had {kind}; "
+            "make them one type, or give a collate_fn"
+        )
+    to[...] = converted(name, array, to.dtype)
+
+
 def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
     """
     >>> print(failed_first([Caller(abs, False)], TypeError("no number")))
@@ -337,7 +352,7 @@ class Fill:
                     f"{name} has the shape {array.shape}, the first sample had {shape}; "
                     "resize or pad in the data set, or give a collate_fn"
                 )
-            np.copyto(_array_over(view, kind, shape), array, casting="same_kind")
+            _put(view, kind, name, value, array)
         for value, view in objects:  # once nothing can fail any more
             np.frombuffer(view, np.int64)[0] = self.objects.put(place, value)
 
@@ -456,7 +471,7 @@ class RowOp:
             array = as_array(result)
             if array.shape != self.out_shape:
                 raise ValueError(f"gave the shape {array.shape}, and {self.out_shape} for the first sample")
-            np.copyto(_array_over(views[1], self.out_dtype, self.out_shape), array, casting="same_kind")
+            _put(views[1], self.out_dtype, "the result", result, array)
         except BaseException as error:
             return self.callers[0].failed(about[3], error)
         return None
