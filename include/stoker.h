@@ -292,6 +292,7 @@ typedef struct stk_options {
     /* As `fields`, of `source` alone, or one for each of `sources` (NULL: as it is): what its columns are called, so
      * that sources of other names go together. `fields` then chooses of these. */
     const char *const *source_fields;
+    int keep_empty; /* skip: with one rank, too, deliver a batch whose samples were all bad, as one without rows */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -335,7 +336,7 @@ STK_API int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *pos
 STK_API int stk_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
                       stk_error *e);
 
-STK_API int64_t stk_length(const stk_loader *l); /* batches in a full epoch, on this rank; 0 when sampled */
+STK_API int64_t stk_length(const stk_loader *l); /* batches in an epoch without bad samples, here; 0 when sampled */
 STK_API int64_t stk_count(const stk_loader *l);  /* samples */
 STK_API int64_t stk_epoch(stk_loader *l);        /* the epoch of the next batch */
 STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current one: no change */

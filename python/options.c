@@ -43,6 +43,7 @@ static const struct {
     {"cache_size", I64, AT(cache_size)},
     {"steps_per_epoch", I64, AT(steps_per_epoch)},
     {"sampled", INT, AT(sampled)},
+    {"keep_empty", INT, AT(keep_empty)},
 };
 
 /* str or os.PathLike to bytes that live as long as the options. */

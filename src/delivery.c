@@ -109,6 +109,13 @@ static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t r
             batch_copy_row(b, good < rows ? good : -1, row, l->valid);
 }
 
+/* Whether a batch has no good sample and nobody needs it. Several ranks do, so that their steps stay equal. */
+static bool is_left_out(const struct stk_loader *l, const struct stk_batch *b, int64_t rows)
+{
+    const bool alone = l->options.world_size == 1 && !l->options.keep_empty;
+    return alone && rows > 0 && !memchr(batch_row(b, l->valid, 0), 1, (size_t)rows);
+}
+
 static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
 {
     char path[1024];
@@ -116,7 +123,7 @@ static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
     return error_of(b, path, e);
 }
 
-/* Applies the policy on errors to a whole batch. */
+/* Applies the policy on errors to a whole batch. STK_AGAIN: it is left out. */
 static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
     const stk_on_error policy = l->options.on_error;
@@ -125,14 +132,15 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     for (const struct bad *x = bads; x && !fatal; x = x->next)
         if (x->machine || policy == STK_RAISE || (policy == STK_REPLACE && !x->replaced))
             fatal = x;
+    const bool skips = !fatal && bads && policy == STK_SKIP, left_out = skips && is_left_out(l, b, rows);
     batch_set_rows(b, rows);
-    if (!fatal && bads && policy == STK_SKIP)
+    if (skips)
         skip_rows(l, b, rows);
     stk_error unjoined;
     const int joined = fatal ? STK_OK : batch_join(b, &unjoined);
     pthread_mutex_lock(&l->lock);
     count_bads(l, b->epoch, bads);
-    if (!fatal) {
+    if (!fatal && !left_out) {
         l->batches++;
         l->samples += stk_samples(b);
     }
@@ -149,22 +157,19 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
         for (const struct bad *x = bads; x; x = x->next)
             log_bad(l, x);
     bads_free(bads);
-    return rc;
+    return rc == STK_OK && left_out ? STK_AGAIN : rc;
 }
 
 /* ------------------------------------------------------------------ in order */
 
-int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
+/* The next batch of the ring; *left_out: nobody shall see it, and the one after it is due. */
+static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left_out, stk_error *e)
 {
-    *out = NULL;
-    int rc = loader_check(l, e);
-    if (rc != STK_OK)
-        return rc;
     int64_t rows = 0;
     struct bad *bads = NULL;
     struct stk_batch *b = NULL;
     const uint64_t began = now_ns();
-    rc = ring_deliver(&l->ring, ms, &b, &rows, &bads);
+    int rc = ring_deliver(&l->ring, ms, &b, &rows, &bads);
     pthread_mutex_lock(&l->lock);
     l->waited_ns += now_ns() - began;
     pthread_mutex_unlock(&l->lock);
@@ -176,10 +181,28 @@ int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
     if (rc != STK_OK)
         return rc;
     rc = finish(l, b, rows, bads, e);
+    *left_out = rc == STK_AGAIN;
     if (rc == STK_OK)
         *out = b;
     else
         stk_release(b);
+    return rc;
+}
+
+int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e)
+{
+    *out = NULL;
+    int rc = loader_check(l, e);
+    if (rc != STK_OK)
+        return rc;
+    const uint64_t began = now_ns();
+    int left = ms;
+    bool left_out = false;
+    while ((rc = take(l, out, left, &left_out, e)) == STK_AGAIN && left_out) {
+        const uint64_t passed = (now_ns() - began) / 1000000;
+        left = ms < 0 ? ms : passed < (uint64_t)ms ? ms - (int)passed : 0;
+        left_out = false;
+    }
     return rc;
 }
 

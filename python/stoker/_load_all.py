@@ -48,7 +48,7 @@ def options_for(loader: Any, fill: Fill | None, memory: int | str | None) -> dic
         options["fill"] = (fill, n, fill.fields)
     threads = options["threads"] or int(_stoker.info()["threads"])
     # What is not touched is no memory: the ring has room for a second batch, which never comes.
-    return {**options, "sampled": 1, "batch_size": n, "memory": 5 * need + 4 * SCRATCH * threads}
+    return {**options, "sampled": 1, "keep_empty": 1, "batch_size": n, "memory": 5 * need + 4 * SCRATCH * threads}
 
 
 def whole(handle: _stoker.Loader, n: int) -> Any:

@@ -109,7 +109,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
     if isinstance(given.fill, IterableFill):
         if a["shuffle"] or sampled or a["weights"] is not None:
             raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
-        options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0)
+        options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0, keep_empty=1)  # an empty batch is its end
     return options
 
 

@@ -254,3 +254,39 @@ def test_iterable_that_raises():
     with pytest.raises(stoker.DataError, match="gone") as caught:
         list(loader(samples()))
     assert isinstance(caught.value.__cause__, OSError)
+
+
+class BadBatch:
+    """Samples 4 to 7 cannot be read: with batches of 4, all of the second one."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        if i // 4 == 1:
+            raise OSError("no such row")
+        return np.float32(i)
+
+
+def test_skip_leaves_out_a_batch_without_good_samples():
+    loader = stoker.Loader(BadBatch(), batch_size=4, on_error="skip", max_bad=1.0, output="numpy")
+    assert len(loader) == 3  # as laid out
+    it = iter(loader)
+    first, position = next(it), loader.state_dict()["position"]
+    state = loader.state_dict()
+    assert first[0].tolist() == [0, 1, 2, 3] and position == 4
+    assert next(it)[0].tolist() == [8, 9] and loader.state_dict()["position"] == 10
+    with pytest.warns(RuntimeWarning, match="4 bad samples were left out"), pytest.raises(StopIteration):
+        next(it)
+    assert (loader.stats().batches, loader.stats().samples, loader.stats().bad) == (2, 6, 4)
+    again = stoker.Loader(BadBatch(), batch_size=4, on_error="skip", max_bad=1.0, output="numpy")
+    again.load_state_dict(state)
+    assert again.peek()[0].tolist() == [8, 9] and again.state_dict() == state
+
+
+def test_ranks_get_a_batch_without_good_samples_empty():
+    options = {"batch_size": 2, "on_error": "skip", "max_bad": 1.0, "output": "numpy", "world_size": 2}
+    for rank in range(2):
+        loader = stoker.Loader(BadBatch(), rank=rank, **options)
+        with pytest.warns(RuntimeWarning):
+            assert [len(batch[0]) for batch in loader] == [2, 0, 2 if rank == 0 else 0]

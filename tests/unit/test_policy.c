@@ -7,6 +7,15 @@
 
 #include "made_source.h"
 
+static int read_all_but_two_batches(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
+                                    stk_error *e)
+{
+    const int rc = read_picture(user, thread, i, bytes, n, label, e);
+    if (i / 8 == 1 || i / 8 == 12)
+        *n = 20;
+    return rc;
+}
+
 static void raise_fails_one_batch(void)
 {
     first_bad = 10;
@@ -60,6 +69,101 @@ static void skip_shortens_one_batch(void)
     CHECK_EQ(((const uint8_t *)stk_field(b, "valid")->data)[2], 0);
     CHECK_EQ(value_at(b, "index", 2), 8);
     stk_release(b);
+    stk_close(l);
+    first_bad = MANY;
+}
+
+static int64_t position_of(stk_loader *l)
+{
+    char state[300];
+    stk_state_get(l, state, sizeof state);
+    const char *at = strstr(state, "\"position\":");
+    return at ? strtoll(at + strlen("\"position\":"), NULL, 10) : -1;
+}
+
+/* Batches 1 and 12, the last one, of samples that are all bad. */
+static stk_options two_bad_batches(stk_source_hooks *h)
+{
+    *h = hooks;
+    h->read = read_all_but_two_batches;
+    stk_options o = base_options();
+    o.hooks = h;
+    o.on_error = STK_SKIP;
+    o.max_bad = 1;
+    return o;
+}
+
+/* A batch without a single good sample is left out: it is in the length and the position, not in the batches. */
+static void skip_leaves_a_bad_batch_out(void)
+{
+    stk_source_hooks h;
+    stk_options o = two_bad_batches(&h);
+    for (int pad = 0; pad < 2; pad++) {
+        o.pad_last = pad;
+        stk_loader *l = open_loader(&o);
+        int64_t samples[2 * MANY];
+        int rc;
+        CHECK_EQ(stk_length(l), 13);
+        CHECK_EQ(read_some(l, 1, samples, &rc), 8);
+        CHECK_EQ(position_of(l), 8);
+        char state[300];
+        stk_state_get(l, state, sizeof state);
+        CHECK_EQ(read_some(l, 1, samples, &rc), 8);
+        CHECK_EQ(samples[0], 16);
+        CHECK_EQ(position_of(l), 24);
+        CHECK_EQ(read_some(l, 100, samples, &rc), 72);
+        CHECK_EQ(rc, STK_END);
+        CHECK_EQ(stk_epoch(l), 1);
+        stk_stats s;
+        stk_stats_get(l, &s);
+        CHECK_EQ(s.batches, 11);
+        CHECK_EQ(s.samples, 88);
+        CHECK_EQ(s.bad, 12);
+        CHECK_EQ(stk_state_set(l, state, NULL), STK_OK);
+        CHECK_EQ(read_some(l, 100, samples, &rc), 80);
+        CHECK_EQ(samples[0], 16);
+        stk_close(l);
+    }
+}
+
+/* With several ranks steps must stay equal; and who counts on the batches may say so. */
+static void empty_batches_are_kept(void)
+{
+    stk_source_hooks h;
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        stk_options o = two_bad_batches(&h);
+        o.batch_size = 8 / ranks;
+        o.world_size = ranks;
+        o.keep_empty = ranks == 1;
+        stk_loader *l = open_loader(&o);
+        stk_batch *b;
+        for (int i = 0; i < 13; i++) {
+            CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+            CHECK_EQ(stk_samples(b), i == 1 || i == 12 ? 0 : 8 / ranks);
+            stk_release(b);
+        }
+        CHECK_EQ(stk_next(l, &b, NULL), STK_END);
+        stk_stats s;
+        stk_stats_get(l, &s);
+        CHECK_EQ(s.batches, 13);
+        stk_close(l);
+    }
+}
+
+/* An epoch of nothing but bad samples ends at once. */
+static void an_epoch_may_be_all_bad(void)
+{
+    first_bad = 0;
+    n_bad = MANY;
+    stk_options o = base_options();
+    o.on_error = STK_SKIP;
+    o.max_bad = 1;
+    stk_loader *l = open_loader(&o);
+    stk_batch *b;
+    CHECK_EQ(stk_next(l, &b, NULL), STK_END);
+    CHECK(b == NULL);
+    CHECK_EQ(stk_next(l, &b, NULL), STK_END);
+    CHECK_EQ(stk_epoch(l), 2);
     stk_close(l);
     first_bad = MANY;
 }
@@ -237,7 +341,8 @@ int main(int argc, char **argv)
 {
     made_begin();
     const struct test_case cases[] = {
-        T(raise_fails_one_batch),     T(skip_shortens_one_batch), T(replace_takes_the_next_good_one),
+        T(raise_fails_one_batch),     T(skip_shortens_one_batch), T(skip_leaves_a_bad_batch_out),
+        T(empty_batches_are_kept),    T(an_epoch_may_be_all_bad), T(replace_takes_the_next_good_one),
         T(a_rotten_set_ends_the_run), T(none_may_be_bad),         T(the_list_names_each_once),
         T(rows_know_their_position),  T(a_machine_that_runs_out), T(closes_in_the_middle_of_a_search),
     };
