@@ -248,7 +248,8 @@ static int take_subset(struct stk_loader *l, stk_error *e)
         l->subset_hash = hash_mix(l->subset_hash, (uint64_t)o->take);
     }
     if (l->order.samples < 1)
-        return error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+        return error_set(e, STK_EUSAGE, "open", "no samples: the %s is empty",
+                         o->subset ? "part that was chosen" : "source");
     return STK_OK;
 }
 
