@@ -154,8 +154,9 @@ static int from_text(const struct field *f, const struct cell *c, uint8_t *to, i
 
 static int missing(const struct field *f, stk_error *e)
 {
-    return error_set(e, STK_EDATA, "read", "there is no %s; fields may say what stands in its place (%s ? 0)", f->name,
-                     f->name);
+    return error_set(e, STK_EDATA, "read",
+                     "the sample has no %s; give it a default (%s ? %s), or leave it out of fields", f->name, f->name,
+                     f->kind == FIELD_RAGGED ? "\"\"" : "0");
 }
 
 static void fill(const struct field *f, uint8_t *to, size_t bytes)

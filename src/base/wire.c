@@ -24,46 +24,35 @@ static size_t varint(const uint8_t *p, size_t n, uint64_t *out)
     return 0;
 }
 
-static bool take(struct wire *w, uint64_t *out)
+bool wire_head(const uint8_t *p, size_t n, struct wire_head *h)
 {
-    const size_t n = varint(w->p, (size_t)(w->end - w->p), out);
-    w->p += n;
-    return n > 0;
+    uint64_t tag;
+    const size_t first = varint(p, n, &tag);
+    if (first == 0 || tag >> 3 == 0 || tag >> 32 != 0)
+        return false;
+    *h = (struct wire_head){.number = (uint32_t)(tag >> 3), .type = (enum wire_type)(tag & 7), .bytes = first};
+    uint64_t value = 0;
+    const bool number = h->type == WIRE_VARINT, bytes = h->type == WIRE_BYTES;
+    const size_t second = number || bytes ? varint(p + first, n - first, &value) : 0;
+    if (bytes) {
+        h->bytes += second;
+        h->n = value;
+        return second > 0;
+    }
+    h->n = number ? second : h->type == WIRE_FIXED64 ? 8 : 4;
+    return number ? second > 0 : h->type == WIRE_FIXED64 || h->type == WIRE_FIXED32;
 }
 
 int wire_next(struct wire *w, struct wire_field *f)
 {
-    if (w->p == w->end)
+    const size_t left = (size_t)(w->end - w->p);
+    struct wire_head h;
+    if (left == 0)
         return 0;
-    uint64_t tag, n = 0;
-    if (!take(w, &tag) || tag >> 3 == 0 || tag >> 32 != 0)
+    if (!wire_head(w->p, left, &h) || h.n > left - h.bytes)
         return -1;
-    f->number = (uint32_t)(tag >> 3);
-    f->type = (enum wire_type)(tag & 7);
-    const uint8_t *begin = w->p;
-    switch (f->type) {
-    case WIRE_VARINT:
-        if (!take(w, &n))
-            return -1;
-        n = (uint64_t)(w->p - begin);
-        break;
-    case WIRE_BYTES:
-        if (!take(w, &n))
-            return -1;
-        begin = w->p;
-        break;
-    case WIRE_FIXED64:
-    case WIRE_FIXED32:
-        n = f->type == WIRE_FIXED64 ? 8 : 4;
-        break;
-    default:
-        return -1;
-    }
-    if (n > (uint64_t)(w->end - begin))
-        return -1;
-    f->p = begin;
-    f->n = (size_t)n;
-    w->p = begin + n;
+    *f = (struct wire_field){.number = h.number, .type = h.type, .p = w->p + h.bytes, .n = (size_t)h.n};
+    w->p = f->p + f->n;
     return 1;
 }
 

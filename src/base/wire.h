@@ -27,6 +27,17 @@ struct wire_field {
     size_t n;
 };
 
+/* What stands before the payload of a field, which need not be there. */
+enum { WIRE_HEAD_MOST = 20 };
+struct wire_head {
+    uint32_t number;
+    enum wire_type type;
+    size_t bytes; /* of the head */
+    uint64_t n;   /* bytes of the payload */
+};
+/* false: no field begins with these n bytes, or its head does not end within them. */
+bool wire_head(const uint8_t *p, size_t n, struct wire_head *h);
+
 /* 1 and a field; 0 at the end; -1: what is there is no field. Groups, which nobody writes any more, are none. */
 int wire_next(struct wire *w, struct wire_field *f);
 

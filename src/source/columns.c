@@ -235,7 +235,7 @@ static int make_image(struct source *s, struct field *f, const struct column *c,
     return STK_OK;
 }
 
-static bool holds_numbers(const struct column *c)
+bool columns_hold_numbers(const struct column *c)
 {
     return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
@@ -268,7 +268,7 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->name, c->refused);
     switch (kind) {
     case STK_IMAGE:
-        return holds_numbers(c) && !holds_pixels(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
+        return columns_hold_numbers(c) && !holds_pixels(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
     case STK_INT:
         make_scalar(f, STK_INT64);
         return STK_OK;
@@ -278,12 +278,13 @@ static int form(struct source *s, struct field *f, const struct column *c, const
     case STK_TENSOR:
         if (t->shaped)
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
-        if (holds_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers, too */
+        if (columns_hold_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers, too */
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
         make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
         return STK_OK;
     default:
-        if (holds_numbers(c) && !(c->dtype == STK_UINT8 && c->ndim == 1)) /* of which text and bytes are made, too */
+        if (columns_hold_numbers(c) &&
+            !(c->dtype == STK_UINT8 && c->ndim == 1)) /* of which text and bytes are made, too */
             return refuse_kind(f, c, "numbers", e);
         make_run(f);
         return STK_OK;
@@ -403,7 +404,7 @@ static int expect(struct columns *c, const struct field_text *t, stk_error *e)
     int column;
     if (!t->kind || !t->has_default || resolve(c, t->column, &column, NULL) == STK_OK)
         return STK_OK;
-    struct column one = {.kind = t->kind, .dtype = t->dtype, .optional = true};
+    struct column one = {.kind = t->kind, .dtype = t->dtype};
     memcpy(one.name, t->column, sizeof one.name);
     if (t->kind == STK_TENSOR) {
         one.ndim = 1;

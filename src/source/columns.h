@@ -28,7 +28,6 @@ struct column {
     int64_t shape[FIELD_DIMS]; /* -1: differs from sample to sample */
     bool text;                 /* all values are written as text, whatever their kind */
     bool label;                /* is what the container calls its label */
-    bool optional;             /* some samples were seen to have none: bytes and text are then empty */
     bool implied;              /* told by another column: only where it is asked for */
     bool whole;                /* all of a sample's bytes: the container has no columns */
     const char *refused;       /* why it can only be had as numbers of a type that is said; NULL: it is like others */
@@ -49,6 +48,8 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n);
 void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n);
 void columns_done(struct columns *c);
 
+/* Whether values are stored as numbers. */
+bool columns_hold_numbers(const struct column *c);
 /* What a column is called as a field where nobody says: the first 63 bytes of its own name, or "my_key" where every
  * batch has a "key". */
 void columns_name(char to[FIELD_NAME], const char *column);

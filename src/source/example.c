@@ -14,11 +14,11 @@ void example_begin(struct example_walk *w, const uint8_t *p, size_t n)
     *w = (struct example_walk){.example = {p, p + n}};
 }
 
-/* An entry without a key has the empty one, one without a value an empty one. */
-static bool entry(const struct wire_field *f, bool steps, struct example_entry *out)
+/* Without a key or without a value, that is empty. */
+bool example_entry(const uint8_t *p, size_t n, bool steps, struct example_entry *out)
 {
-    *out = (struct example_entry){.name = f->p, .feature = {.p = f->p, .steps = steps}};
-    struct wire w = {f->p, f->p + f->n};
+    *out = (struct example_entry){.name = p, .feature = {.p = p, .steps = steps}};
+    struct wire w = {p, p + n};
     struct wire_field part;
     int rc;
     while ((rc = wire_next(&w, &part)) > 0) {
@@ -43,7 +43,7 @@ int example_next(struct example_walk *w, struct example_entry *out)
         if (rc > 0) {
             if (f.number != 1)
                 continue;
-            return f.type == WIRE_BYTES && entry(&f, w->steps, out) ? 1 : -1;
+            return f.type == WIRE_BYTES && example_entry(f.p, f.n, w->steps, out) ? 1 : -1;
         }
         if (rc < 0 || (rc = wire_next(&w->example, &f)) <= 0)
             return rc;

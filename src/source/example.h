@@ -30,6 +30,9 @@ void example_begin(struct example_walk *w, const uint8_t *p, size_t n);
 /* 1 and a feature; 0 at the end; -1: it is no example. */
 int example_next(struct example_walk *w, struct example_entry *out);
 
+/* One entry of a map; false: it is none. */
+bool example_entry(const uint8_t *p, size_t n, bool steps, struct example_entry *out);
+
 /* The features that are wanted. Best in the order in which they come: the next one is tried first. */
 struct example_names {
     struct example_name {

@@ -103,17 +103,6 @@ static int make(const struct example_wanted *w, struct making *m, struct reading
 
 /* ------------------------------------------------------------------ cells */
 
-/* What stands for a feature without values: nothing, which is an error or the caller's default; but an empty one where
- * the number of values differs, or where some samples were seen to have none. */
-static struct cell empty(const struct column *c, bool json)
-{
-    const bool ragged = c->ndim > 0 && c->shape[0] < 0;
-    const bool bytes = c->kind == STK_TEXT || c->kind == STK_BYTES || c->kind == STK_JSON;
-    if (!ragged && !(bytes && c->optional))
-        return (struct cell){0};
-    return (struct cell){.bytes = (const uint8_t *)"[]", .n = json ? 2 : 0};
-}
-
 static struct cell numbers(const struct feature *f, const struct column *c)
 {
     struct cell cell = {.dtype = f->kind == FEATURE_INTS ? STK_INT64 : STK_FLOAT32, .ndim = 1};
@@ -126,20 +115,35 @@ static struct cell numbers(const struct feature *f, const struct column *c)
     return cell;
 }
 
+static int refuse(const struct column *c, const char *why, stk_error *e)
+{
+    return error_set(e, STK_EDATA, "read", "the feature %s %s", c->name, why);
+}
+
 /* Several byte strings in a row can be taken for binary numbers, and for nothing else. */
 static int check(const struct feature *f, const struct column *c, bool json, const struct field *field, stk_error *e)
 {
-    const bool tensor = field->what == STK_TENSOR;
-    if (f->kind == FEATURE_BYTES)
-        return f->count < 2 || json || (tensor && !field->text)
-                   ? STK_OK
-                   : error_set(e, STK_EDATA, "read", "%s holds %zu byte strings, of which one was expected", c->name,
-                               f->count);
-    if (!tensor && field->what != STK_INT && field->what != STK_FLOAT)
-        return error_set(e, STK_EDATA, "read", "%s holds numbers, where bytes were expected", c->name);
-    if (f->steps && f->each < 0)
-        return error_set(e, STK_EDATA, "read", "the steps of %s have different numbers of values", c->name);
+    const bool tensor = field->what == STK_TENSOR,
+               numbers = tensor || field->what == STK_INT || field->what == STK_FLOAT;
+    const bool binary = tensor && !field->text;
+    if (f->kind != FEATURE_BYTES && !numbers)
+        return refuse(c, "holds numbers in this example, not bytes", e);
+    if (f->kind != FEATURE_BYTES)
+        return f->steps && f->each < 0 ? refuse(c, "has different numbers of values in its steps", e) : STK_OK;
+    if (binary && columns_hold_numbers(c))
+        return refuse(c, "holds bytes in this example, not numbers", e);
+    if (f->count > 1 && !json && !binary)
+        return error_set(e, STK_EDATA, "read", "the feature %s holds %zu byte strings in this example, not one",
+                         c->name, f->count);
     return STK_OK;
+}
+
+/* A list of numbers may be empty where their count is open; else there must be a value. */
+static bool has_none(const struct feature *f, const struct field *field)
+{
+    if (!f->p || f->kind == FEATURE_NONE)
+        return true;
+    return f->count == 0 && (f->kind == FEATURE_BYTES || field->kind != FIELD_RAGGED);
 }
 
 static int cell_of(const struct example_wanted *w, const struct making *m, int i, const struct field *field,
@@ -147,9 +151,13 @@ static int cell_of(const struct example_wanted *w, const struct making *m, int i
 {
     const struct feature *f = &m->of[i];
     const struct column *c = &w->of[i];
-    if (!f->p || (f->count == 0 && !m->made[i])) {
-        *cell = field->kind == FIELD_RAGGED ? empty(c, w->json[i]) : (struct cell){0}; /* a default may stand for it */
+    if (!m->made[i] && has_none(f, field)) {
+        *cell = (struct cell){0}; /* a default may stand for it */
         return STK_OK;
+    }
+    if (f->count == 0 && !m->made[i]) {
+        *cell = (struct cell){.bytes = (const uint8_t *)""};
+        return check(f, c, w->json[i], field, e);
     }
     *cell = f->kind == FEATURE_BYTES ? (struct cell){.text = field->text} : numbers(f, c);
     cell->bytes = m->made[i] ? r->made.data + m->at[i] : f->whole;

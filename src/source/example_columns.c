@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_columns.c -- what columns a set of tf.train.Examples has, by looking at some.
+ * example_columns.c -- which columns a set of tf.train.Examples has.
  *
- * An example says of a feature only whether it has byte strings, floats or integers. How many, and whether as many
- * everywhere, and what the bytes are, is seen.
+ * An example says of a feature only whether it has byte strings, floats or integers. How many there are, and what the
+ * bytes are, is seen in all examples of the set, so that no later one can disagree: a feature of one number everywhere
+ * is a number, of integers and floats a float, of counts that differ ragged. Where some examples have bytes and others
+ * numbers, the majority decides, and the others are bad samples. Examples without the feature have no say.
  */
 #include "source/example_columns.h"
 
@@ -13,105 +15,201 @@
 #include "base/picture.h"
 #include "base/text.h"
 
-enum { FEATURES_MOST = 1024, ENTRIES_MOST = 16384 }; /* more are left out: hostile ones would take for ever */
+enum { FEATURES_MOST = 1024 }; /* more are left out: hostile ones would take for ever */
 
+/* Written to the index as it is. */
 struct seen {
-    char name[COLUMN_NAME];
-    enum feature_kind kind;
-    bool steps;
-    bool mixed;           /* of several kinds */
-    bool pictures, texts; /* all byte strings were */
-    int samples;          /* that had it */
-    int64_t least, most;  /* values; of steps: values of each, -1: they differ */
-    bool several;         /* byte strings in one sample */
+    int64_t of[FEATURE_INTS + 1]; /* samples, by enum feature_kind */
+    int64_t strings, pictures;
+    int64_t least, most; /* values, where they are numbers; of steps: values of each, -1: they differ */
+    uint32_t steps, single, several, none, no_text; /* 1: some samples were so; none: an empty list of byte strings */
+    uint32_t name_bytes;
+    char *name; /* ended by 0 */
 };
+enum { SEEN_BYTES = offsetof(struct seen, name) };
 
-/* ------------------------------------------------------------------ seeing */
+/* ------------------------------------------------------------------ one feature */
 
-static struct seen *seen_of(struct example_look *l, const struct example_entry *x)
+static size_t whole_characters(const uint8_t *p, size_t n)
 {
-    const size_t n = x->name_bytes;
-    for (int i = 0; i < l->n; i++)
-        if (memcmp(l->of[i].name, x->name, n) == 0 && l->of[i].name[n] == 0)
-            return &l->of[i];
+    size_t back = 0;
+    while (back < 3 && back < n && (p[n - 1 - back] & 0xc0) == 0x80)
+        back++;
+    return back < n && p[n - 1 - back] >= 0xc0 ? n - 1 - back : n;
+}
+
+bool example_is_text(const uint8_t *p, size_t n, bool whole)
+{
+    return text_is(p, whole ? n : whole_characters(p, n));
+}
+
+void example_glance(const struct feature *f, struct example_glance *out)
+{
+    struct feature_walk w;
+    struct feature_run run;
+    *out = (struct example_glance){.kind = f->kind,
+                                   .steps = f->steps,
+                                   .empty = f->steps && f->n_steps == 0,
+                                   .count = f->steps ? f->each : (int64_t)f->count,
+                                   .several = f->kind == FEATURE_BYTES && f->count > 1,
+                                   .texts = true};
+    if (f->kind != FEATURE_BYTES)
+        return;
+    feature_begin(&w, f);
+    while (feature_next(&w, &run) > 0) {
+        out->strings += run.n > 0;
+        out->pictures += picture_magic(run.p, run.n);
+        out->texts = out->texts && text_is(run.p, run.n);
+    }
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static bool is(const struct seen *s, const uint8_t *name, size_t n)
+{
+    return s->name_bytes == n && memcmp(s->name, name, n) == 0;
+}
+
+/* Features mostly come in the same order. */
+static struct seen *find(const struct example_look *l, const uint8_t *name, size_t n)
+{
+    int i = l->next;
+    if (i >= l->n || !is(&l->of[i], name, n))
+        for (i = 0; i < l->n && !is(&l->of[i], name, n); i++)
+            ;
+    return i < l->n ? &l->of[i] : NULL;
+}
+
+static struct seen *add(struct example_look *l, const uint8_t *name, size_t n)
+{
     if (l->n == l->room) {
-        const int room = l->room ? 2 * l->room : 32;
+        const int room = l->room ? 2 * l->room : 16;
         struct seen *more = realloc(l->of, (size_t)room * sizeof *more);
         if (!more)
             return NULL;
         l->of = more;
         l->room = room;
     }
-    struct seen *s = &l->of[l->n++];
-    *s = (struct seen){.steps = x->feature.steps, .pictures = true, .texts = true, .least = INT64_MAX};
-    memcpy(s->name, x->name, n);
-    return s;
+    char *own = malloc(n + 1);
+    if (!own)
+        return NULL;
+    memcpy(own, name, n);
+    own[n] = 0;
+    l->of[l->n] = (struct seen){.least = INT64_MAX, .most = INT64_MIN, .name = own, .name_bytes = (uint32_t)n};
+    return &l->of[l->n++];
 }
 
-static void see_strings(struct seen *s, const struct feature *f)
+static bool is_left_out(const struct example_look *l, const struct seen *s, const uint8_t *name, size_t n)
 {
-    struct feature_walk w;
-    struct feature_run run;
-    feature_begin(&w, f);
-    while ((s->pictures || s->texts) && feature_next(&w, &run) > 0) {
-        s->pictures = s->pictures && picture_magic(run.p, run.n);
-        s->texts = s->texts && text_is(run.p, run.n);
-    }
-    s->several |= f->count > 1;
+    return (!s && l->n >= FEATURES_MOST) || n >= COLUMN_NAME || memchr(name, 0, n);
 }
 
-static void see(struct seen *s, const struct feature *f)
+bool example_is_news(const struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g)
 {
-    const int64_t count = f->steps ? f->each : (int64_t)f->count;
-    s->mixed |= s->steps != f->steps || (s->kind != FEATURE_NONE && s->kind != f->kind);
-    s->kind = f->kind;
-    s->samples++;
-    if (f->kind == FEATURE_BYTES)
-        see_strings(s, f);
-    if (f->steps && f->n_steps == 0)
-        return; /* no step tells how many values one has */
-    s->least = count < s->least ? count : s->least;
-    s->most = count > s->most ? count : s->most;
+    const struct seen *s = find(l, name, n);
+    if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
+        return false;
+    if (!s || s->of[g->kind] == 0 || !(g->steps ? s->steps : s->single))
+        return true;
+    if (g->kind == FEATURE_BYTES)
+        return (g->several && !s->several) || (g->count == 0 && !s->none) || (!g->texts && !s->no_text);
+    return !g->empty && (g->count < s->least || g->count > s->most);
 }
 
-/* The whole of it is an example, down to the values. */
-static bool is_example(const uint8_t *p, size_t n)
+int example_see(struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g)
 {
-    struct example_walk w;
-    struct example_entry x;
-    int rc, features = 0;
-    example_begin(&w, p, n);
-    while ((rc = example_next(&w, &x)) > 0 && feature_measure(&x.feature))
-        features++;
-    return rc == 0 && (features > 0 || n == 0);
-}
-
-int example_see(struct example_look *l, const uint8_t *p, size_t n)
-{
-    struct example_walk w;
-    struct example_entry x;
-    if (!is_example(p, n)) {
-        l->others++;
+    struct seen *s = find(l, name, n);
+    if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
         return 0;
-    }
-    l->examples += n > 0;
-    example_begin(&w, p, n);
-    for (int i = 0; i < ENTRIES_MOST && l->n < FEATURES_MOST && example_next(&w, &x) > 0; i++) {
-        if (x.name_bytes >= COLUMN_NAME || memchr(x.name, 0, x.name_bytes) || !feature_measure(&x.feature) ||
-            x.feature.kind == FEATURE_NONE)
-            continue;
-        struct seen *s = seen_of(l, &x);
-        if (!s)
-            return -1;
-        see(s, &x.feature);
-    }
+    if (!s)
+        s = add(l, name, n);
+    if (!s)
+        return -1;
+    l->next = (int)(s - l->of) + 1;
+    s->of[g->kind]++;
+    s->steps |= g->steps;
+    s->single |= !g->steps;
+    s->several |= g->several;
+    s->none |= g->kind == FEATURE_BYTES && g->count == 0;
+    s->no_text |= !g->texts;
+    s->strings += g->strings;
+    s->pictures += g->pictures;
+    if (g->kind == FEATURE_BYTES || g->empty)
+        return 0;
+    s->least = g->count < s->least ? g->count : s->least;
+    s->most = g->count > s->most ? g->count : s->most;
     return 0;
 }
 
 void example_look_done(struct example_look *l)
 {
+    for (int i = 0; i < l->n; i++)
+        free(l->of[i].name);
     free(l->of);
     *l = (struct example_look){0};
+}
+
+/* ------------------------------------------------------------------ as bytes */
+
+int example_look_write(const struct example_look *l, struct buf *to)
+{
+    const int64_t counts[] = {l->examples, l->others};
+    int rc = buf_add(to, counts, sizeof counts);
+    for (int i = 0; i < l->n; i++)
+        rc |= buf_add(to, &l->of[i], SEEN_BYTES) | buf_add(to, l->of[i].name, l->of[i].name_bytes);
+    return rc ? -1 : 0;
+}
+
+static void join(struct seen *to, const struct seen *from)
+{
+    for (int k = 0; k <= FEATURE_INTS; k++)
+        to->of[k] += from->of[k];
+    to->strings += from->strings;
+    to->pictures += from->pictures;
+    to->least = from->least < to->least ? from->least : to->least;
+    to->most = from->most > to->most ? from->most : to->most;
+    to->steps |= from->steps;
+    to->single |= from->single;
+    to->several |= from->several;
+    to->none |= from->none;
+    to->no_text |= from->no_text;
+}
+
+/* Counts that no file can have would overflow. */
+static bool is_sound(const struct seen *s)
+{
+    const int64_t most = INT64_C(1) << 48;
+    bool sound = s->strings >= 0 && s->strings <= most && s->pictures >= 0 && s->pictures <= most && s->least >= -1;
+    for (int k = 0; k <= FEATURE_INTS; k++)
+        sound &= s->of[k] >= 0 && s->of[k] <= most;
+    return sound;
+}
+
+int example_look_add(struct example_look *l, const uint8_t *p, size_t n)
+{
+    int64_t counts[2];
+    if (n < sizeof counts)
+        return 1;
+    memcpy(counts, p, sizeof counts);
+    l->examples += counts[0];
+    l->others += counts[1];
+    for (size_t at = sizeof counts; at < n;) {
+        struct seen one;
+        if (n - at < SEEN_BYTES)
+            return 1;
+        memcpy(&one, p + at, SEEN_BYTES);
+        at += SEEN_BYTES;
+        if (one.name_bytes > n - at || one.name_bytes >= COLUMN_NAME || memchr(p + at, 0, one.name_bytes) ||
+            !is_sound(&one))
+            return 1;
+        struct seen *s = find(l, p + at, one.name_bytes);
+        if (!s && l->n < FEATURES_MOST && !(s = add(l, p + at, one.name_bytes)))
+            return -1;
+        if (s)
+            join(s, &one);
+        at += one.name_bytes;
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ judging */
@@ -127,10 +225,10 @@ static bool is_label(const char *name)
     return false;
 }
 
-static void numbers(const struct seen *s, bool everywhere, struct column *c)
+static void numbers(const struct seen *s, struct column *c)
 {
-    const bool same = s->least == s->most && everywhere;
-    c->dtype = s->kind == FEATURE_INTS ? STK_INT64 : STK_FLOAT32;
+    const bool ints = s->of[FEATURE_FLOATS] == 0, same = s->least == s->most;
+    c->dtype = ints ? STK_INT64 : STK_FLOAT32;
     c->kind = STK_TENSOR;
     c->ndim = 1;
     c->shape[0] = -1;
@@ -138,37 +236,42 @@ static void numbers(const struct seen *s, bool everywhere, struct column *c)
         c->ndim = 2;
         c->shape[1] = s->most;
     } else if (!s->steps && same && s->most == 1) {
-        c->kind = s->kind == FEATURE_INTS ? STK_INT : STK_FLOAT;
+        c->kind = ints ? STK_INT : STK_FLOAT;
         c->ndim = 0;
-    } else if (!s->steps && same) {
+    } else if (!s->steps && same && s->most > 0) {
         c->shape[0] = s->most;
     }
 }
 
+static bool holds_bytes(const struct seen *s)
+{
+    return s->of[FEATURE_BYTES] > s->of[FEATURE_FLOATS] + s->of[FEATURE_INTS];
+}
+
 static const char *refused(const struct seen *s)
 {
-    if (s->mixed)
-        return "it is of several kinds";
-    if (s->kind == FEATURE_BYTES)
-        return s->several && !s->texts ? "it holds lists of byte strings that are no text; name a type to have them as "
-                                         "numbers"
-                                       : NULL;
+    if (s->steps && s->single)
+        return "it is a feature in some examples and a list of features in others";
+    if (holds_bytes(s))
+        return s->several && s->no_text ? "it holds lists of byte strings that are no text; name a type to have them "
+                                          "as numbers"
+                                        : NULL;
     return s->steps && (s->least != s->most || s->most < 1) ? "its steps have different numbers of values" : NULL;
 }
 
-static void judge(const struct seen *s, int examples, struct column *c)
+static void judge(const struct seen *s, struct column *c)
 {
     *c = (struct column){.kind = STK_BYTES, .refused = refused(s)};
-    memcpy(c->name, s->name, sizeof c->name);
-    if (s->kind != FEATURE_BYTES) {
-        numbers(s, s->samples == examples, c);
-    } else if (s->steps || s->several) {
-        c->kind = s->texts ? STK_JSON : STK_BYTES;
-    } else if (s->most > 0) {
-        c->kind = s->pictures && !c->refused ? STK_IMAGE : s->texts ? STK_TEXT : STK_BYTES;
-    }
-    c->optional = s->samples < examples || (s->kind == FEATURE_BYTES && s->least < 1);
-    c->label = c->kind == STK_INT && !c->refused && is_label(s->name);
+    memcpy(c->name, s->name, s->name_bytes + 1);
+    if (!holds_bytes(s))
+        numbers(s, c);
+    else if (s->steps || s->several)
+        c->kind = s->no_text ? STK_BYTES : STK_JSON;
+    else if (s->pictures > s->strings / 2 && !c->refused)
+        c->kind = STK_IMAGE;
+    else
+        c->kind = s->no_text ? STK_BYTES : s->none ? STK_JSON : STK_TEXT;
+    c->label = c->kind == STK_INT && !c->refused && is_label(c->name);
 }
 
 int example_columns(const struct example_look *l, struct columns *c)
@@ -176,7 +279,7 @@ int example_columns(const struct example_look *l, struct columns *c)
     bool labelled = false;
     for (int i = 0; i < l->n; i++) {
         struct column one;
-        judge(&l->of[i], l->examples, &one);
+        judge(&l->of[i], &one);
         one.label = one.label && !labelled;
         labelled |= one.label;
         if (columns_add(c, &one))

@@ -2,8 +2,8 @@
 /*
  * list_fields.c -- the columns of a list, read from its own lines.
  *
- * Where the lines lie is found by going over the list once at open, and kept: 16 bytes a line. The text stays in the
- * file; a line is read when its sample is.
+ * Where the lines are, and what their values are, is found at open by going over the list. 16 bytes a line are kept.
+ * The text stays in the file; a line is read when its sample is.
  */
 #include "source/list_fields.h"
 
@@ -19,7 +19,7 @@
 #include "source/list_guess.h"
 #include "source/list_values.h"
 
-enum { ROWS_LOOKED_AT = 64, VALUES_LOOKED_AT = 4096 }; /* of a row */
+enum { VALUES_LOOKED_AT = 4096 }; /* of a row */
 
 /* ------------------------------------------------------------------ places */
 
@@ -91,15 +91,14 @@ static int read_names(struct list *l, struct buf *held, struct slice *names, stk
     return list_cells((struct slice){(char *)held->data, held->len}, l->delimiter, names);
 }
 
-static int look_at_rows(struct list *l, struct looking *k, stk_error *e)
+static int look_at_rows(struct list *l, struct looking *k, int64_t most, stk_error *e)
 {
     struct buf held = {0};
     struct slice names[LIST_COLUMNS], record;
     const int n_names = read_names(l, &held, names, e);
     int rc = n_names < 0 ? -1 : 1;
     list_rewind(l);
-    while (rc > 0 && !k->failed && k->guess.rows < ROWS_LOOKED_AT && (rc = list_record(l, &record, e)) > 0) {
-        k->guess.rows++;
+    for (int64_t i = 0; rc > 0 && !k->failed && i < most && (rc = list_record(l, &record, e)) > 0; i++) {
         k->values = 0;
         if (l->format == LIST_TABLE)
             see_cells(k, record, l->delimiter, names, n_names);
@@ -147,11 +146,11 @@ static void mark_columns(struct list_fields *f, const struct list *l)
         path->implied = true;
 }
 
-int list_fields_look(struct list_fields *f, struct list *l, stk_error *e)
+int list_fields_look(struct list_fields *f, struct list *l, int64_t most, stk_error *e)
 {
     struct looking k = {0};
     const struct column picture = {.name = "image", .kind = STK_IMAGE};
-    int rc = look_at_rows(l, &k, e);
+    int rc = look_at_rows(l, &k, most, e);
     if (rc == STK_OK && ((f->paths && columns_add(&f->columns, &picture)) ||
                          list_guess_columns(&k.guess, l->format == LIST_TABLE, &f->columns)))
         rc = error_nomem(e, "open", sizeof picture);
@@ -170,7 +169,7 @@ static int fill(struct list_fields *f, struct list *l, stk_error *e)
         return error_os(e, errno, "open", "cannot be opened");
     f->format = l->format;
     f->delimiter = l->delimiter;
-    const int rc = list_fields_look(f, l, e);
+    const int rc = list_fields_look(f, l, INT64_MAX, e);
     return rc == STK_OK ? find_places(f, l, e) : rc;
 }
 
@@ -256,17 +255,12 @@ static void set_cells(struct row *row, struct slice line)
     }
 }
 
-/* What a text without a value is: nothing, or empty where some were seen to have none. */
+/* Until a value is found there is none. */
 static void clear_cells(const struct list_fields *f, const struct source *s, struct reading *r)
 {
-    for (int k = 0; k < s->n_fields; k++) {
-        const int column = s->fields[k].column;
-        if (column < f->paths)
-            continue;
-        const struct column *c = &f->columns.of[column];
-        const bool empty = c->optional && (takes_text(&s->fields[k]) || s->fields[k].kind == FIELD_RAGGED);
-        r->cells[k] = (struct cell){.bytes = empty ? (const uint8_t *)"" : NULL};
-    }
+    for (int k = 0; k < s->n_fields; k++)
+        if (s->fields[k].column >= f->paths)
+            r->cells[k] = (struct cell){0};
 }
 
 int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e)

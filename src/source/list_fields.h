@@ -30,8 +30,8 @@ struct list_fields {
 
 /* On failure *out is NULL. paths: lines name files, which are the pictures. */
 int list_fields_open(struct list_fields **out, struct list *l, bool paths, stk_error *e);
-/* Columns alone, of one that is {.fd = -1}; list_fields_done gives back what it left. */
-int list_fields_look(struct list_fields *f, struct list *l, stk_error *e);
+/* Columns alone, by the first `most` lines, of one that is {.fd = -1}; list_fields_done frees what it left. */
+int list_fields_look(struct list_fields *f, struct list *l, int64_t most, stk_error *e);
 void list_fields_done(struct list_fields *f);
 void list_fields_free(struct list_fields *f); /* also NULL */
 /* Cells of all fields with a column but the picture, which lie in r->made. */

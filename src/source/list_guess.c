@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_guess.c -- what the columns of a list are, by looking at its first rows.
+ * list_guess.c -- what the columns of a list are, by looking at its rows.
  *
- * A column holds whole numbers when all of its cells are some, numbers when all are, and else text. Arrays of numbers
- * are tensors; other arrays stay JSON.
+ * A column holds whole numbers when all of its values are, numbers when all are, and else text. Arrays of numbers
+ * are tensors; other arrays stay JSON. Rows without a value have no say.
  */
 #include "source/list_guess.h"
 
@@ -21,16 +21,23 @@ struct guess {
     char name[COLUMN_NAME];
     int number;
     bool texts, floats, ints, arrays, others, float_arrays;
-    int rows;            /* that have a value */
     int64_t least, most; /* numbers of an array */
 };
+
+static bool is(const struct guess *g, int number, const char *name, size_t n)
+{
+    return g->number == number && memcmp(g->name, name, n) == 0 && g->name[n] == 0;
+}
 
 static struct guess *guess_of(struct list_guess *g, int number, struct slice name)
 {
     const size_t n = name.n < COLUMN_NAME ? name.n : COLUMN_NAME - 1;
-    for (int i = 0; i < g->n; i++)
-        if (g->of[i].number == number && memcmp(g->of[i].name, name.p, n) == 0 && g->of[i].name[n] == 0)
-            return &g->of[i];
+    int i = g->next < g->n && is(&g->of[g->next], number, name.p, n) ? g->next : 0;
+    while (i < g->n && !is(&g->of[i], number, name.p, n))
+        i++;
+    g->next = i + 1;
+    if (i < g->n)
+        return &g->of[i];
     if (g->n == g->room) {
         const int room = g->room ? 2 * g->room : 16;
         struct guess *more = realloc(g->of, (size_t)room * sizeof *more);
@@ -91,7 +98,6 @@ int list_guess_see(struct list_guess *g, int number, struct slice name, enum jso
     const bool is_bool = kind == JSON_PLAIN && text.n > 0 && (text.p[0] == 't' || text.p[0] == 'f');
     if (kind == JSON_NULL || (kind == JSON_STRING && number >= 0 && text.n == 0))
         return 0;
-    x->rows++;
     if (kind == JSON_NESTED)
         see_array(x, text);
     else if (is_bool)
@@ -111,19 +117,18 @@ void list_guess_done(struct list_guess *g)
 
 /* ------------------------------------------------------------------ judging */
 
-static void judge(const struct guess *g, int rows, struct column *c)
+static void judge(const struct guess *g, struct column *c)
 {
     const bool scalars = g->texts || g->floats || g->ints;
     memcpy(c->name, g->name, sizeof c->name);
     c->text = true;
-    c->optional = g->rows < rows;
     if (g->others || (g->arrays && scalars)) {
         c->kind = STK_JSON;
     } else if (g->arrays) {
         c->kind = STK_TENSOR;
         c->dtype = g->float_arrays ? STK_FLOAT32 : STK_INT64;
         c->ndim = 1;
-        c->shape[0] = g->least == g->most && g->most > 0 && !c->optional ? g->most : -1;
+        c->shape[0] = g->least == g->most && g->most > 0 ? g->most : -1;
     } else {
         c->kind = g->texts || !scalars ? STK_TEXT : g->floats ? STK_FLOAT : STK_INT;
     }
@@ -133,7 +138,7 @@ int list_guess_columns(const struct list_guess *g, bool table, struct columns *c
 {
     for (int i = 0; i < g->n; i++) {
         struct column one = {0};
-        judge(&g->of[i], g->rows, &one);
+        judge(&g->of[i], &one);
         if (table && one.name[0] == 0) /* a cell without a name is called by its place, from 1 on */
             snprintf(one.name, sizeof one.name, "%d", g->of[i].number + 1);
         if (columns_add(c, &one))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_guess.h -- what the columns of a list are, by looking at its first rows.
+ * list_guess.h -- what the columns of a list are, by looking at its rows.
  */
 #ifndef LIST_GUESS_H
 #define LIST_GUESS_H
@@ -11,7 +11,7 @@
 struct list_guess {
     struct guess *of;
     int n, room;
-    int rows; /* that were seen; the caller counts them */
+    int next; /* the one that is likely to come next */
 };
 
 /* A cell of a row under a name; of columns of one name, which tables may have, the number tells. What a table has is a

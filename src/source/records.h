@@ -10,7 +10,7 @@
  * TFRecord (""). The index of all samples is one block of memory, and its file is that block:
  *
  *     head | shards[n_shards] | parts[n * n_parts] | extra[n * n_parts]? | label[n]? | key_at[n + 1]?
- *          | part_name_at[n_parts] | class_at[n_classes] | pool
+ *          | part_name_at[n_parts] | class_at[n_classes] | notes | pool
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -46,7 +46,7 @@ struct record_scan {
 /* n bytes from `at`, lent until the next call; fewer only at the end of the shard, or after an error, which
  * record_failed tells. In a compressed stream going back by more than what the last call lent is slow; one that is
  * damaged ends there, which becomes a bad sample behind the others. What lies between is not read where it need not
- * be. n is at most RECORD_PEEK. */
+ * be. n should be at most RECORD_PEEK: so much memory is taken. */
 enum { RECORD_PEEK = 1 << 20 };
 const uint8_t *record_peek(struct record_scan *sc, int64_t at, size_t n, size_t *got);
 bool record_failed(const struct record_scan *sc, stk_error *e);
@@ -60,6 +60,8 @@ int record_part(struct record_scan *sc, const char *name, size_t n, struct part 
 /* The label of the sample that was begun last, where scanning tells it: a whole number as text, or the name of a class.
  */
 int record_label(struct record_scan *sc, const char *text, size_t n);
+/* What the format wants to know of the shard when columns are looked for. */
+int record_note(struct record_scan *sc, const void *p, size_t n);
 /* The sample that was begun last is bad: whoever reads it is told why. What is broken between samples is such a sample,
  * too, so that nothing is passed over in silence. */
 int record_bad(struct record_scan *sc, int64_t at, const char *reason);
@@ -88,7 +90,10 @@ struct record_format {
     /* Adds the samples of one shard. What is wrong inside of it is a bad sample; an error is a shard that cannot be
      * read at all. */
     int (*scan)(struct record_scan *sc, stk_error *e);
-    /* Adds the columns, by looking at some samples (records_read). NULL: every part is a column, known by its name. */
+    /* Joins the notes of another shard to those of the shards before it; 0, or -1: no memory. NULL: there are none. */
+    int (*join)(struct buf *all, const uint8_t *one, size_t n);
+    /* Adds the columns, from the notes or by looking at some samples (records_read). NULL: every part is a column,
+     * known by its name. */
     int (*look)(const struct source *s, struct columns *c, stk_error *e);
     /* Once the fields are bound: makes what parse needs beside the sample, from malloc. NULL: nothing. */
     int (*ready)(const struct source *s, const struct columns *c, void **state, stk_error *e);
@@ -107,6 +112,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
 int records_read(const struct source *s, struct reading *r, int64_t i, struct record *out, stk_error *e);
 const void *records_state(const struct source *s); /* what ready made */
 int records_n_parts(const struct source *s);
+const uint8_t *records_notes(const struct source *s, size_t *n);
 const char *records_part_name(const struct source *s, int p);
 
 #endif

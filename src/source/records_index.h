@@ -9,14 +9,14 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3630726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3730726b74736472) /* in this machine's byte order; the digits are the version */
 
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS = 8 };
 
 struct records_head {
     uint64_t magic, bytes, checksum;
     uint64_t format, has; /* number of the format; RECORDS_* */
-    uint64_t n, n_shards, n_parts, n_classes, pool_bytes;
+    uint64_t n, n_shards, n_parts, n_classes, note_bytes, pool_bytes;
 };
 
 struct record_shard {
@@ -36,10 +36,11 @@ struct records_index {
     int64_t *label;           /* LABEL_NONE: it has none; NULL: labels are not known from scanning */
     uint64_t *key_at;         /* n; NULL: samples are called by their number */
     uint64_t *part_name_at, *class_at;
-    char *pool; /* strings, each ended by 0; the names of the shards are the last */
+    uint8_t *notes; /* of the format, joined */
+    char *pool;     /* strings, each ended by 0; the names of the shards are the last */
 };
 
-/* A zeroed block for what head says (format, has, n, n_shards, n_parts, n_classes, pool_bytes); 0, or -1. */
+/* A zeroed block for what head says (format, has, and all counts); 0, or -1. */
 int records_init(struct records_index *x, const struct records_head *head);
 /* Makes an index of a block from malloc; 0, and it belongs to x; or -1 when it is not what records_seal left. */
 int records_adopt(struct records_index *x, void *block, size_t bytes);
@@ -77,6 +78,7 @@ struct record_list {
     struct buf keys;    /* each ended by 0; of all samples or of none */
     struct buf labels;  /* uint32_t: number in label_names + 1, 0: none; of all samples */
     struct buf reasons; /* each ended by 0 */
+    struct buf notes;   /* of the format */
     int64_t n;
     bool keyed;
     struct watch watch;

@@ -46,13 +46,14 @@ static bool holds(const struct record_window *w, int64_t at, size_t n)
     return at >= w->at && at - w->at <= (int64_t)w->buf.len && n <= w->buf.len - (size_t)(at - w->at);
 }
 
-/* A look that follows closely asks for more at a time; one that skips more than it would have read, for less. */
+/* A look that follows closely asks for more at a time; one that skips a good part of what it would have read, for less.
+ */
 static void adapt(struct record_window *w, int64_t at)
 {
     const int64_t end = w->at + (int64_t)w->buf.len;
     if (at <= end)
         w->want = w->want * 4 < WANT_MOST ? w->want * 4 : WANT_MOST;
-    else if (at - end > (int64_t)w->want)
+    else if (at - end > (int64_t)w->want / 4)
         w->want = WANT_LEAST;
 }
 

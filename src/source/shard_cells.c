@@ -152,10 +152,16 @@ static const struct source_ops ops = {
 static int take_column(struct columns *to, const stk_column *from, stk_error *e)
 {
     struct column c = {.kind = from->kind, .dtype = from->dtype, .ndim = from->ndim, .label = from->label != 0};
-    if (!from->name || !from->name[0] || from->ndim < 0 || from->ndim > FIELD_DIMS || (from->ndim > 0 && !from->shape))
-        return error_set(e, STK_EUSAGE, "open", "column %d needs a name, and a shape of at most %d dimensions", to->n,
-                         FIELD_DIMS);
-    snprintf(c.name, sizeof c.name, "%s", from->name);
+    const size_t n = from->name ? strlen(from->name) : 0;
+    if (n == 0)
+        return error_set(e, STK_EUSAGE, "open", "column %d of the source has no name; give it one", to->n);
+    if (n >= sizeof c.name)
+        return error_set(e, STK_EUSAGE, "open", "column %d of the source has a name of %zu bytes; at most %zu are read",
+                         to->n, n, sizeof c.name - 1);
+    if (from->ndim < 0 || from->ndim > FIELD_DIMS || (from->ndim > 0 && !from->shape))
+        return error_set(e, STK_EUSAGE, "open", "the column %s has %d dimensions%s; a field has 0 to %d", from->name,
+                         from->ndim, from->ndim > 0 && !from->shape ? " and no shape" : "", FIELD_DIMS);
+    memcpy(c.name, from->name, n + 1);
     for (int d = 0; d < from->ndim; d++)
         c.shape[d] = from->shape[d];
     return columns_add(to, &c) ? error_nomem(e, "open", sizeof c) : STK_OK;

@@ -178,7 +178,8 @@ static int tell_spare(struct source *s, const char *name, int fd, stk_error *e)
     struct list_fields f = {.fd = -1, .paths = true};
     if (!list_has_columns(&l))
         return STK_OK;
-    int rc = list_look(&l, e) == 0 ? list_fields_look(&f, &l, e) : e->code;
+    enum { LINES = 64 }; /* tell the names of columns */
+    int rc = list_look(&l, e) == 0 ? list_fields_look(&f, &l, LINES, e) : e->code;
     if (rc == STK_OK)
         rc = name_spare(s, &l, &f.columns, e);
     list_fields_done(&f);

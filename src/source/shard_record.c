@@ -2,16 +2,16 @@
 /*
  * shard_record.c -- TFRecord files: of tf.train.Examples, or of anything else, which is then one column of bytes.
  *
- * Scanning looks at heads only: 12 bytes say how long a record is, and prove it. Where they do not, the record is bad,
- * and the next place that proves itself is searched for. A record's data is proved when it is read; it is the
- * sample's one part, together with the checksum behind it.
+ * 12 bytes say how long a record is, and prove it. Where they do not, the record is bad, and the next place that proves
+ * itself is searched for. What features there are is seen in all records while the file is scanned (example_scan.c). A
+ * record's data is proved when it is read; it is the sample's one part, together with the checksum behind it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "source/example_cells.h"
-#include "source/example_columns.h"
+#include "source/example_scan.h"
 #include "source/frame.h"
 #include "source/records.h"
 
@@ -60,7 +60,7 @@ static int whole_record(struct record_scan *sc, int64_t at, int64_t length)
 }
 
 /* One record at *at, which moves on; -1 when nothing follows that could be read. 0, or -1: no memory. */
-static int one_record(struct record_scan *sc, const struct crc32c *crc, int64_t *at)
+static int one_record(struct record_scan *sc, const struct crc32c *crc, struct example_look *l, int64_t *at)
 {
     size_t got;
     uint64_t length;
@@ -78,6 +78,8 @@ static int one_record(struct record_scan *sc, const struct crc32c *crc, int64_t 
     if (!is_whole(sc, from, length))
         return bad(sc, from, "the file ends within the record");
     *at = from + FRAME_HEAD + (int64_t)length + FRAME_FOOT;
+    if (example_scan(l, sc, crc, from + FRAME_HEAD, (int64_t)length))
+        return -1;
     return whole_record(sc, from, (int64_t)length);
 }
 
@@ -89,15 +91,32 @@ static int scan(struct record_scan *sc, stk_error *e)
     const uint8_t *p = record_peek(sc, 0, FRAME_HEAD, &got);
     if (got == FRAME_HEAD && !frame_head(crc, p, &length) && next_head(sc, crc, 0) < 0 && !record_failed(sc, NULL))
         return error_set(e, STK_EUSAGE, "open", "is no TFRecord file: nowhere in it a record begins");
+    struct example_look l = {0};
+    struct buf notes = {0};
     int rc = 0;
     for (int64_t at = 0; at >= 0 && rc == 0;)
-        rc = one_record(sc, crc, &at);
+        rc = one_record(sc, crc, &l, &at);
+    if (rc == 0)
+        rc = example_look_write(&l, &notes) || record_note(sc, notes.data, notes.len);
+    example_look_done(&l);
+    buf_done(&notes);
     return rc ? error_nomem(e, "open", 0) : STK_OK;
 }
 
-/* ------------------------------------------------------------------ columns */
+static int join(struct buf *all, const uint8_t *one, size_t n)
+{
+    struct example_look l = {0};
+    int rc = all->len > 0 ? example_look_add(&l, all->data, all->len) : 0;
+    if (rc == 0)
+        rc = example_look_add(&l, one, n);
+    all->len = 0;
+    if (rc == 0)
+        rc = example_look_write(&l, all);
+    example_look_done(&l);
+    return rc ? -1 : 0;
+}
 
-enum { LOOKS = 32 };
+/* ------------------------------------------------------------------ columns */
 
 static const char DATA[] = "data"; /* what records are that are no examples */
 
@@ -116,31 +135,18 @@ static const uint8_t *proved(const struct crc32c *crc, const struct record *rec,
     return p;
 }
 
-static int look_at_some(const struct source *s, struct example_look *l, stk_error *e)
-{
-    const struct crc32c *crc = crc32c_choose(STK_CPU_DEFAULT);
-    const int64_t looks = s->count < LOOKS ? s->count : LOOKS;
-    struct reading r = {0};
-    struct record rec;
-    int rc = 0;
-    for (int64_t k = 0; k < looks && rc == 0; k++) {
-        const int64_t i = looks > 1 ? k * ((s->count - 1) / (looks - 1)) : 0;
-        size_t n;
-        const uint8_t *p = records_read(s, &r, i, &rec, NULL) == STK_OK ? proved(crc, &rec, &n) : NULL;
-        if (p)
-            rc = example_see(l, p, n);
-    }
-    reading_done(&r);
-    return rc ? error_nomem(e, "open", 0) : STK_OK;
-}
-
 /* Records are examples when more of them are than are not. */
 static int look(const struct source *s, struct columns *c, stk_error *e)
 {
     struct example_look l = {0};
     struct column data = {.kind = STK_BYTES, .whole = true};
     memcpy(data.name, DATA, sizeof DATA);
-    int rc = look_at_some(s, &l, e);
+    size_t n;
+    const uint8_t *notes = records_notes(s, &n);
+    const int added = example_look_add(&l, notes, n);
+    int rc = added < 0   ? error_nomem(e, "open", n)
+             : added > 0 ? error_set(e, STK_EDATA, "open", "its index is damaged; `stoker index` makes it again")
+                         : STK_OK;
     const bool examples = l.n > 0 && l.examples > l.others;
     if (rc == STK_OK && (examples ? example_columns(&l, c) : columns_add(c, &data)))
         rc = error_nomem(e, "open", 0);
@@ -206,9 +212,10 @@ int shard_record_open(struct source *s, const struct source_options *o, const st
                       stk_error *e)
 {
     static const struct record_format format = {.kind = "TFRecord files",
-                                                .number = 0x54460001,
+                                                .number = 0x54460002,
                                                 .packed = packed,
                                                 .scan = scan,
+                                                .join = join,
                                                 .look = look,
                                                 .ready = ready,
                                                 .parse = parse};

@@ -83,6 +83,13 @@ int records_n_parts(const struct source *s)
     return (int)shards_of(s)->index.head->n_parts;
 }
 
+const uint8_t *records_notes(const struct source *s, size_t *n)
+{
+    const struct records_index *x = &shards_of(s)->index;
+    *n = (size_t)x->head->note_bytes;
+    return x->notes;
+}
+
 const char *records_part_name(const struct source *s, int p)
 {
     const struct records_index *x = &shards_of(s)->index;

@@ -84,12 +84,36 @@ def test_as_parse_single_example(tmp_path, compression):
 
 def test_found_by_looking(tmp_path):
     path = write(tmp_path / "a.tfrecord", (example(i) for i in range(EXAMPLES)))
-    for i, row in enumerate(rows(path)):
+    for i, row in enumerate(rows(path, 'x, label=y, ids, name, raw, sometimes:float32(*) ? ""')):
         feature = example(i).features.feature
         assert row["x"].tolist() == list(feature["x"].float_list.value) and row["label"] == i - 3
         assert row["ids"].tolist() == list(feature["ids"].int64_list.value)
         assert row["name"] == f"täg {i}" and row["raw"] == feature["raw"].bytes_list.value[0]
         assert row["sometimes"].tolist() == list(feature["sometimes"].float_list.value)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_missing_is_bad(tmp_path):
+    """In every kind of field, unless there is a default."""
+    features = [{"n": ints(i), "t": strings(b"t"), "ids": ints(1), "x": floats(1)} for i in range(100)]
+    for name in ("t", "ids", "x"):
+        del features[70][name]
+    path = write(tmp_path / "a.tfrecord", [Example(features=Features(feature=f)) for f in features])
+    for name, default in (("t", '""'), ("x", "0"), ("ids:int64(*)", '""')):
+        short = name.split(":")[0]
+        loader = stoker.Loader(path, fields=f"n, {name}", output="numpy", on_error="skip", max_bad=1)
+        assert sum(len(batch.n) for batch in loader) == 99
+        [bad] = loader.bad_samples()
+        assert bad.sample == 70 and f"has no {short}; give it a default ({short} ? {default})" in bad.reason
+        assert len(rows(path, f"n, {name} ? {default}")) == 100
+
+
+def test_kinds_of_all_examples(tmp_path):
+    """Of 10,000 examples one has more values than all the others."""
+    features = [{"ids": ints(*range(3 if i == 7777 else 1)), "t": strings(b"a dog")} for i in range(10000)]
+    path = write(tmp_path / "a.tfrecord", [Example(features=Features(feature=f)) for f in features])
+    everything = stoker.Loader(path, output="numpy").load_all()
+    assert [len(ids) for ids in everything.ids.to_list()] == [3 if i == 7777 else 1 for i in range(10000)]
 
 
 def test_padded(tmp_path):

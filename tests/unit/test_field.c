@@ -122,7 +122,7 @@ static void what_is_missing(void)
     const struct cell none = {0};
     int32_t out[2] = {0};
     CHECK_EQ(field_store(&f, &none, out, &error), STK_EDATA);
-    CHECK(strstr(error.text, "there is no x") != NULL);
+    CHECK(strstr(error.text, "the sample has no x") != NULL);
     f.has_fill = true;
     CHECK_EQ(field_number("-3", 2, STK_INT32, f.fill), 0);
     CHECK_EQ(field_store(&f, &none, out, &error), STK_OK);

@@ -149,7 +149,7 @@ static void failures_are_bad_samples(void)
     CHECK_EQ(stk_next(l, &b, &e), STK_EDATA);
     CHECK(strstr(e.text, "table row 3: row 3 is gone"));
     CHECK_EQ(stk_next(l, &b, &e), STK_EDATA);
-    CHECK(strstr(e.text, "there is no caption"));
+    CHECK(strstr(e.text, "the sample has no caption"));
     CHECK_EQ(stk_next(l, &b, &e), STK_OK);
     stk_release(b);
     stk_close(l);
@@ -168,6 +168,14 @@ static void refused(void)
     h.n_columns = 0;
     CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
     CHECK_EQ(m.closed, 2);
+    static const stk_column wrong[] = {{.name = ""}, {.name = "deep", .ndim = 9, .shape = two}};
+    static const char *const words[] = {"column 0 of the source has no name", "the column deep has 9 dimensions"};
+    for (int i = 0; i < 2; i++) {
+        h.columns = &wrong[i];
+        h.n_columns = 1;
+        CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+        CHECK_SAYS(e.text, words[i]);
+    }
 }
 
 static void order_of(const stk_options *o, int64_t *to, char *state, size_t n)

@@ -5,8 +5,10 @@
  */
 #include "source/source.h"
 
+#include "base/field.h"
 #include "frames.h"
 #include "protos.h"
+#include "source/frame.h"
 #include "temp_tree.h"
 #include "test.h"
 
@@ -300,8 +302,8 @@ static void values(void)
         field(s, "ids", &f);
         CHECK(r.cells[f].bytes && r.cells[f].n == (size_t)(i % 4) * 8);
         CHECK(memcmp(r.cells[f].bytes, numbers, r.cells[f].n) == 0);
-        field(s, "note", &f);
-        CHECK(r.cells[f].bytes && r.cells[f].n == (i % 2 ? 9 : 0));
+        field(s, "note", &f); /* text that is missing is not an empty text */
+        CHECK(i % 2 ? r.cells[f].n == 9 : !r.cells[f].bytes);
         field(s, "words", &f);
         static const char json[] = "[\"a\",\"b\\\"c\",\"d\"]";
         CHECK(r.cells[f].n >= 5 && memcmp(r.cells[f].bytes, json, 4) == 0);
@@ -414,6 +416,165 @@ static void sequences(void)
     buf_done(&b);
 }
 
+/* ------------------------------------------------------------------ what all examples say */
+
+enum { MANY = 500, ODD = 333 }; /* of MANY examples, ODD is unlike the others */
+
+static void add_example(struct buf *out, struct buf *map)
+{
+    struct buf all = {0};
+    proto_message(&all, 1, map);
+    frame_add(out, all.data, all.len);
+    buf_done(&all);
+}
+
+static void many_examples(struct buf *out, int odd, size_t photo)
+{
+    char *big = malloc(photo + 1);
+    const char *const pictures[] = {big};
+    memset(big, 'x', photo);
+    big[photo] = 0;
+    memcpy(big, picture[0], photo < 4 ? photo : 4);
+    for (int i = 0; i < MANY; i++) {
+        struct buf map = {0};
+        const bool is_odd = i == odd;
+        if (photo > 0)
+            entry_strings(&map, "photo", pictures, 1);
+        entry_ints(&map, "counts", numbers, is_odd ? 3 : 1);
+        if (is_odd)
+            entry_floats(&map, "number", floats, 1);
+        else
+            entry_ints(&map, "number", numbers, 1);
+        entry_strings(&map, "text", is_odd ? rough : caption, 1);
+        entry_strings(&map, "texts", words, is_odd ? 2 : 1);
+        entry_strings(&map, "list", words, is_odd ? 0 : 1);
+        if (is_odd)
+            entry_strings(&map, "bytes", caption, 1);
+        else
+            entry_floats(&map, "bytes", floats, 4);
+        if (!is_odd)
+            entry_strings(&map, "missing", caption, 1);
+        add_example(out, &map);
+        buf_done(&map);
+    }
+    free(big);
+}
+
+static void check_many(struct source *s)
+{
+    struct reading r = {0};
+    struct piece p = {0};
+    int f;
+    float number;
+    CHECK_EQ(field(s, "counts", &f)->kind, FIELD_RAGGED);
+    CHECK_EQ(field(s, "text", &f)->what, STK_BYTES);
+    CHECK_EQ(field(s, "texts", &f)->what, STK_JSON);
+    CHECK_EQ(field(s, "list", &f)->what, STK_JSON);
+    CHECK_EQ(field(s, "number", &f)->what, STK_FLOAT);
+    CHECK_EQ(field(s, "bytes", &f)->shape[0], 4);
+    CHECK_EQ(field(s, "missing", &f)->what, STK_TEXT);
+    CHECK_EQ(source_read(s, &r, ODD - 1, &error), STK_OK);
+    field(s, "number", &f);
+    CHECK_EQ(field_store(source_field(s, f), &r.cells[f], &number, &error), STK_OK);
+    CHECK(number == 1.0f);
+    field(s, "counts", &f);
+    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
+    CHECK_EQ(p.n, 8);
+    piece_done(&p);
+    CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA); /* no numbers can be made of these bytes */
+    CHECK_SAYS(error.text, "the feature bytes holds bytes in this example");
+    done(&r, s);
+}
+
+/* A column is what all examples make it, wherever the one is that is unlike the others. */
+static void kinds_of_all(void)
+{
+    static const size_t photos[] = {0, 100, 20000, 100000};
+    for (size_t i = 0; i < sizeof photos / sizeof photos[0]; i++) {
+        struct buf b = {0};
+        many_examples(&b, ODD, photos[i]);
+        write_file("k.tfrecord", b.data, b.len);
+        struct source *s = open_fields("k.tfrecord", NULL);
+        CHECK(s && (photos[i] == 0 || source_field(s, 0)->kind == FIELD_ENCODED));
+        if (s)
+            check_many(s);
+        buf_done(&b);
+    }
+}
+
+/* Text without a value is missing, as a number is, unless there is a default. */
+static void missing_values(void)
+{
+    struct buf b = {0};
+    struct reading r = {0};
+    struct piece p = {0};
+    many_examples(&b, ODD, 0);
+    write_file("k.tfrecord", b.data, b.len);
+    struct source *s = open_fields("k.tfrecord", "missing");
+    CHECK_EQ(source_read(s, &r, ODD, &error), STK_OK);
+    CHECK_EQ(field_piece(source_field(s, 0), &r.cells[0], &p, &error), STK_EDATA);
+    CHECK_SAYS(error.text, "has no missing");
+    CHECK_SAYS(error.text, "missing ? \"\"");
+    source_close(s);
+    s = open_fields("k.tfrecord", "missing ? \"\"");
+    CHECK_EQ(source_read(s, &r, ODD, &error), STK_OK);
+    CHECK_EQ(field_piece(source_field(s, 0), &r.cells[0], &p, &error), STK_OK);
+    CHECK_EQ(p.n, 0);
+    done(&r, s);
+    buf_done(&b);
+}
+
+/* A damaged record decides nothing, in a small record and in a large one. */
+static void damage_has_no_say(void)
+{
+    static const size_t photos[] = {0, 100000};
+    for (size_t i = 0; i < sizeof photos / sizeof photos[0]; i++) {
+        struct buf b = {0};
+        struct reading r = {0};
+        int f;
+        many_examples(&b, ODD, photos[i]);
+        size_t at = 0;
+        for (int k = 0; k < ODD; k++)
+            at += FRAME_HEAD + (size_t)le64(b.data + at) + FRAME_FOOT;
+        b.data[at + FRAME_HEAD + (size_t)le64(b.data + at)] ^= 1; /* of the checksum */
+        write_file("k.tfrecord", b.data, b.len);
+        struct source *s = open_fields("k.tfrecord", NULL);
+        CHECK_EQ(field(s, "counts", &f)->what, STK_INT);
+        CHECK_EQ(field(s, "text", &f)->what, STK_TEXT);
+        CHECK_EQ(field(s, "number", &f)->what, STK_INT);
+        CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA);
+        CHECK_SAYS(error.text, "checksum");
+        done(&r, s);
+        buf_done(&b);
+    }
+}
+
+/* The index keeps what was seen. */
+static void seen_again(void)
+{
+    struct buf b = {0};
+    char path[PATH_MAX], cache[PATH_MAX];
+    many_examples(&b, ODD, 0);
+    write_file("k1.tfrecord", b.data, b.len);
+    b.len = 0;
+    many_examples(&b, -1, 0);
+    write_file("k2.tfrecord", b.data, b.len);
+    const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}}; /* young files are not cached */
+    CHECK_EQ(utimensat(AT_FDCWD, temp_path("k1.tfrecord"), old, 0), 0);
+    CHECK_EQ(utimensat(AT_FDCWD, temp_path("k2.tfrecord"), old, 0), 0);
+    snprintf(path, sizeof path, "%.4000s", temp_path("k[12].tfrecord"));
+    snprintf(cache, sizeof cache, "%.4000s", temp_path("cache"));
+    const struct source_options o = {.path = path, .cache_dir = cache, .threads = 2, .max_bytes = 1 << 20};
+    for (int i = 0; i < 2; i++) {
+        struct source *s = NULL;
+        CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+        CHECK_EQ(source_tally(s)->index_cached, i);
+        CHECK_EQ(source_count(s), 2 * MANY);
+        check_many(s);
+    }
+    buf_done(&b);
+}
+
 /* Names are told apart by all of their bytes. */
 static void long_names(void)
 {
@@ -448,5 +609,6 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(other_records), T(cut_everywhere), T(flipped_everywhere), T(rubbish_between), T(no_records), T(too_large),
-          T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences), T(long_names))
+          T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences), T(kinds_of_all),
+          T(missing_values), T(damage_has_no_say), T(seen_again), T(long_names))
 }
