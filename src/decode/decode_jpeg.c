@@ -50,10 +50,17 @@ static void *jpeg_open(stk_cpu cpu)
     return s;
 }
 
+static bool is_lossless(const struct head *h)
+{
+    return h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC);
+}
+
 /* One after the other, in the same memory. */
 static size_t jpeg_scratch(const struct head *h, const struct rect *crop, bool whole)
 {
     (void)whole;
+    if (is_lossless(h))
+        return jpeg_lossless_scratch(h, crop);
     const size_t turbo = jpeg_turbo_scratch(h, crop), own = jpeg_baseline_scratch(crop);
     return turbo > own ? turbo : own;
 }
@@ -96,7 +103,7 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
         return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
-    if (h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC) && h->channels == 1)
+    if (is_lossless(h))
         return jpeg_lossless(job, out, e);
     s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
     if (s->own || jpeg_note_pixels(s->baseline, job, jpeg_pack, s, &s->note, out))

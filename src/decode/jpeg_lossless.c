@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_lossless.c -- lossless JPEG (ITU T.81, annex H) of one component and 8 bits.
+ * jpeg_lossless.c -- lossless JPEG (ITU T.81, annex H) of 8 bits, with Huffman codes.
  *
- * A sample is its prediction from the neighbours to the left, above and above left, plus a difference that is
- * Huffman-coded as DC differences are. Every bit is needed to get to the next, so that a crop saves only the rows
- * below it.
+ * A sample is its prediction from the neighbours to the left, above and above left, plus a difference that is coded as
+ * DC differences are. Differences of a row of MCUs are decoded first, then added up, component by component:
+ *
+ *     codes --decode_row--> diff --add_up--> plane of each component --store--> pixels of the crop
+ *
+ * Every bit is needed to get to the next, so that a crop saves only the rows below it, and nothing where components
+ * come in scans of their own. Components with fewer samples are repeated, not interpolated; colours are not converted:
+ * as in libjpeg-turbo 3, which refuses YCbCr and YCCK here.
  */
 #include "decode/jpeg_lossless.h"
 
@@ -12,129 +17,311 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "decode/cmyk.h"
 
 static const char stage[] = "decode";
 
+enum { COMPONENTS = 4, FACTOR_MAX = 4, MCU_MAX = 10, SIDE_MAX = 65500, CODE_MAX = 16 };
+
+enum marker {
+    TEM = 0x01,
+    SOF3 = 0xc3,
+    DHT = 0xc4,
+    RST0 = 0xd0,
+    SOI = 0xd8,
+    EOI = 0xd9,
+    SOS = 0xda,
+    DQT = 0xdb,
+    DNL = 0xdc,
+    DRI = 0xdd,
+    APP0 = 0xe0,
+    APP14 = 0xee,
+    APP15 = 0xef,
+    COM = 0xfe
+};
+
 struct table {
     bool there;
-    int32_t first[17], count[17], at[17]; /* by length of code: first code, how many, where their values begin */
+    int32_t first[CODE_MAX + 1], at[CODE_MAX + 1]; /* by length of code: the first one, where their values begin */
+    uint32_t limit[CODE_MAX + 1];                  /* codes of this length are below it, as the first of 16 bits */
     uint8_t values[256];
 };
 
-struct stream {
+struct component {
+    uint8_t id, table;
+    int32_t h, v;      /* sampling factors */
+    int32_t w, rows;   /* samples */
+    int32_t across;    /* w, rounded up to MCUs */
+    int32_t *diff;     /* v rows */
+    uint16_t *above;   /* the last row, before it is shifted */
+    uint8_t *plane;    /* w x rows */
+    bool fresh, there; /* its next row has none above; a scan has brought it */
+};
+
+struct bits {
     const uint8_t *p, *end;
-    uint32_t bits;
-    int n_bits;
-    bool dry; /* a marker or the end of the file came where bits were needed */
+    uint64_t next;  /* at the top */
+    int n, made_up; /* bits, and those of them that are not in the file */
 };
 
-struct scan {
+struct lossless {
+    const uint8_t *bytes;
+    size_t size, at;
     struct table tables[4];
-    int table, predictor, shift;
-    int64_t restart; /* samples between restarts; 0: none */
-    struct stream s;
+    struct component of[COMPONENTS], *scan[COMPONENTS];
+    int n, n_scan;
+    int32_t w, h, most_h, most_v;
+    int32_t predictor, shift, restart;
+    bool jfif, adobe, several; /* scans */
+    int transform;
+    struct bits in;
+    const char *wrong; /* words; NULL: nothing so far */
 };
 
-/* ------------------------------------------------------------------ headers */
-
-static bool read_tables(struct scan *c, const uint8_t *p, size_t n)
+static bool fail(struct lossless *c, const char *words)
 {
-    while (n >= 17) {
-        struct table *t = &c->tables[p[0] & 3];
-        int32_t code = 0, at = 0;
-        for (int k = 1; k <= 16; k++) {
-            t->first[k] = code;
-            t->count[k] = p[k];
-            t->at[k] = at;
-            at += p[k];
-            code = (code + p[k]) << 1;
-        }
-        if (at > 256 || (size_t)at > n - 17)
-            return false;
-        memcpy(t->values, p + 17, (size_t)at);
-        t->there = true;
-        p += 17 + at;
-        n -= 17 + (size_t)at;
+    c->wrong = words;
+    return false;
+}
+
+/* ------------------------------------------------------------------ markers */
+
+/* Codes of each length follow those of the one before. */
+static void make_table(struct table *t, const uint8_t *counts)
+{
+    int32_t code = 0, at = 0;
+    t->there = true;
+    for (int k = 1; k <= CODE_MAX; k++) {
+        t->first[k] = code;
+        t->at[k] = at;
+        code += counts[k - 1];
+        at += counts[k - 1];
+        t->there &= code <= 1 << k;
+        t->limit[k] = (uint32_t)code << (CODE_MAX - k);
+        code <<= 1;
     }
-    return n == 0;
+    for (int i = 0; i < at; i++)
+        t->there &= t->values[i] <= CODE_MAX;
 }
 
-static bool read_scan(struct scan *c, const uint8_t *p, size_t n)
+static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
 {
-    if (n < 6 || p[0] != 1)
-        return false;
-    c->table = p[2] >> 4 & 3;
-    c->predictor = p[3];
-    c->shift = p[5] & 15;
-    return c->tables[c->table].there && c->predictor >= 1 && c->predictor <= 7 && c->shift < 8;
+    while (n > CODE_MAX) {
+        size_t count = 0;
+        for (int k = 1; k <= CODE_MAX; k++)
+            count += p[k];
+        if (count > 256 || count > n - 1 - CODE_MAX || p[0] & ~0x13)
+            return fail(c, "a Huffman table is damaged");
+        if (p[0] < 4) { /* the others are for coefficients */
+            struct table *t = &c->tables[p[0]];
+            memcpy(t->values, p + 1 + CODE_MAX, count);
+            make_table(t, p + 1);
+        }
+        p += 1 + CODE_MAX + count;
+        n -= 1 + CODE_MAX + count;
+    }
+    return n == 0 || fail(c, "a Huffman table is damaged");
 }
 
-/* Walks along the markers to the scan; the head was read before, so the beginning is sound. */
-static bool find_scan(struct scan *c, const uint8_t *p, size_t n)
+static bool read_frame(struct lossless *c, const uint8_t *p, size_t n)
 {
-    for (size_t i = 2; n - i >= 4 && i < n;) {
-        const uint8_t *m = p + i;
-        const size_t length = be16(m + 2);
-        if (m[0] != 0xff) {
-            i++;
+    if (c->n || n < 6 || n != 6 + 3 * (size_t)p[5] || p[0] != 8 || p[5] > COMPONENTS)
+        return fail(c, "its frame header is damaged, or there are two");
+    c->h = be16(p + 1);
+    c->w = be16(p + 3);
+    c->n = p[5];
+    c->most_h = c->most_v = 1;
+    for (int i = 0; i < c->n; i++) {
+        struct component *k = &c->of[i];
+        const uint8_t *s = p + 6 + 3 * i;
+        *k = (struct component){.id = s[0], .h = s[1] >> 4, .v = s[1] & 15};
+        if (k->h < 1 || k->h > FACTOR_MAX || k->v < 1 || k->v > FACTOR_MAX)
+            return fail(c, "a sampling factor is not within 1 to 4");
+        c->most_h = k->h > c->most_h ? k->h : c->most_h;
+        c->most_v = k->v > c->most_v ? k->v : c->most_v;
+    }
+    return c->w <= SIDE_MAX && c->h <= SIDE_MAX ? true : fail(c, "a side is longer than 65500 pixels");
+}
+
+static struct component *find_component(struct lossless *c, uint8_t id)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->of[i].id == id)
+            return &c->of[i];
+    return NULL;
+}
+
+static bool read_scan(struct lossless *c, const uint8_t *p, size_t n)
+{
+    if (n < 1 || p[0] < 1 || p[0] > COMPONENTS || n != 4 + 2 * (size_t)p[0])
+        return fail(c, "a scan header is damaged");
+    int samples = 0;
+    c->n_scan = p[0];
+    for (int i = 0; i < c->n_scan; i++) {
+        struct component *k = find_component(c, p[1 + 2 * i]);
+        for (int j = 0; j < i; j++)
+            k = k == c->scan[j] ? NULL : k;
+        if (!k || p[2 + 2 * i] >> 4 > 3 || !c->tables[p[2 + 2 * i] >> 4].there)
+            return fail(c, "a scan has no such component, or no Huffman table");
+        c->scan[i] = k;
+        k->table = p[2 + 2 * i] >> 4;
+        samples += k->h * k->v;
+    }
+    const uint8_t *how = p + 1 + 2 * c->n_scan;
+    c->predictor = how[0];
+    c->shift = how[2];
+    if (how[0] < 1 || how[0] > 7 || how[1] != 0 || how[2] > 7)
+        return fail(c, "a scan has an unknown predictor or point transform");
+    return c->n_scan == 1 || samples <= MCU_MAX ? true : fail(c, "its MCUs are too large");
+}
+
+static bool read_segment(struct lossless *c, int marker, const uint8_t *p, size_t n)
+{
+    switch (marker) {
+    case DHT:
+        return read_tables(c, p, n);
+    case SOF3:
+        return read_frame(c, p, n);
+    case SOS:
+        return c->n ? read_scan(c, p, n) : fail(c, "a scan comes before the frame header");
+    case DRI:
+        c->restart = n == 2 ? be16(p) : 0;
+        return n == 2 || fail(c, "a restart interval is damaged");
+    case APP0:
+        c->jfif |= n >= 14 && memcmp(p, "JFIF", 5) == 0;
+        return true;
+    case APP14:
+        if (n >= 12 && memcmp(p, "Adobe", 5) == 0) {
+            c->adobe = true;
+            c->transform = p[11];
+        }
+        return true;
+    default:
+        return (marker >= APP0 && marker <= APP15) || marker == COM || marker == DQT || marker == DNL
+                   ? true
+                   : fail(c, "it has an unknown marker");
+    }
+}
+
+/* The next marker, past it, whatever lies before it; EOI where there is none. */
+static int next_marker(struct lossless *c)
+{
+    for (; c->size - c->at >= 2; c->at++)
+        if (c->bytes[c->at] == 0xff && c->bytes[c->at + 1] != 0 && c->bytes[c->at + 1] != 0xff) {
+            c->at += 2;
+            return c->bytes[c->at - 1];
+        }
+    c->at = c->size;
+    if (c->several) /* their last row may come last */
+        fail(c, "the file ends before its last scan");
+    return EOI;
+}
+
+/* To the data of the next scan; false: there is none, or something is wrong. */
+static bool next_scan(struct lossless *c)
+{
+    for (int marker; (marker = next_marker(c)) != EOI;) {
+        if (marker == TEM || (marker >= RST0 && marker < SOI)) /* these stand alone */
             continue;
-        }
-        if (m[1] == 0xff || m[1] == 0 || (m[1] >= 0xd0 && m[1] <= 0xd8)) {
-            i += m[1] == 0xff ? 1 : 2;
-            continue;
-        }
-        if (length < 2 || length > n - i - 2)
+        const size_t left = c->size - c->at, length = left >= 2 ? be16(c->bytes + c->at) : 0;
+        const bool skipped = length < 2 && (marker >= APP0 || marker == DNL);
+        if (length > left || (length < 2 && !skipped))
+            return fail(c, "a marker is cut off, or has a wrong length");
+        const size_t n = skipped ? 0 : length - 2;
+        if (!read_segment(c, marker, c->bytes + c->at + 2, n))
             return false;
-        if (m[1] == 0xc4 && !read_tables(c, m + 4, length - 2))
-            return false;
-        if (m[1] == 0xdd && length >= 4)
-            c->restart = be16(m + 4);
-        i += 2 + length;
-        if (m[1] == 0xda) {
-            c->s = (struct stream){.p = p + i, .end = p + n};
-            return read_scan(c, m + 4, length - 2);
-        }
+        c->at += 2 + n;
+        if (marker == SOS)
+            return true;
     }
     return false;
 }
 
+/* Colours that libjpeg does not convert: it takes the others for YCbCr or YCCK. */
+static bool plain_colours(const struct lossless *c)
+{
+    if (c->n == 1)
+        return true;
+    return (c->n == 3 || c->n == 4) && !(c->n == 3 && c->jfif) && !(c->adobe && c->transform != 0);
+}
+
+/* ------------------------------------------------------------------ differences */
+
+static void refill(struct bits *b)
+{
+    while (b->n <= 56) {
+        uint64_t byte = 0;
+        if (b->end - b->p > (b->p < b->end && b->p[0] == 0xff) && (b->p[0] != 0xff || b->p[1] == 0)) {
+            byte = b->p[0];
+            b->p += byte == 0xff ? 2 : 1; /* a zero is stuffed behind */
+        } else
+            b->made_up += 8;
+        b->next |= byte << (56 - b->n);
+        b->n += 8;
+    }
+}
+
+static void drop(struct bits *b, int n)
+{
+    b->next <<= n;
+    b->n -= n;
+}
+
+/* 0 for what is no code, which then shows in the bits that are left. */
+static int32_t difference(struct bits *b, const struct table *t)
+{
+    refill(b);
+    const uint32_t code = (uint32_t)(b->next >> (64 - CODE_MAX));
+    int k = 1;
+    while (k <= CODE_MAX && code >= t->limit[k])
+        k++;
+    if (k > CODE_MAX) {
+        b->n = b->made_up - 1;
+        return 0;
+    }
+    const int size = t->values[t->at[k] + (int32_t)(code >> (CODE_MAX - k)) - t->first[k]];
+    drop(b, k);
+    if (size == 0)
+        return 0;
+    if (size == 16)
+        return 32768;
+    const int32_t v = (int32_t)(b->next >> (64 - size));
+    drop(b, size);
+    return v < 1 << (size - 1) ? v - (1 << size) + 1 : v;
+}
+
+/* One row of MCUs; y is which row of a component by itself, of those that belong together. */
+static bool decode_row(struct lossless *c, int32_t y, int32_t mcus)
+{
+    for (int32_t x = 0; x < mcus; x++) {
+        for (int i = 0; i < c->n_scan; i++) {
+            const struct component *k = c->scan[i];
+            const struct table *t = &c->tables[k->table];
+            const int32_t h = c->n_scan == 1 ? 1 : k->h, v = c->n_scan == 1 ? 1 : k->v;
+            for (int32_t j = 0; j < v; j++)
+                for (int32_t s = 0; s < h; s++)
+                    k->diff[(y + j) * k->across + x * h + s] = difference(&c->in, t);
+        }
+        if (c->in.n < c->in.made_up)
+            return fail(c, "its data end or are damaged");
+    }
+    return true;
+}
+
+static bool skip_restart(struct lossless *c, int number)
+{
+    struct bits *b = &c->in;
+    if (b->end - b->p < 2 || b->p[0] != 0xff || b->p[1] != RST0 + number % 8)
+        return fail(c, "a restart marker is missing");
+    *b = (struct bits){.p = b->p + 2, .end = b->end};
+    for (int i = 0; i < c->n; i++)
+        c->of[i].fresh = true;
+    return true;
+}
+
 /* ------------------------------------------------------------------ samples */
 
-static uint32_t take_bit(struct stream *s)
-{
-    if (s->n_bits == 0) {
-        if (s->p == s->end || (s->p[0] == 0xff && (s->end - s->p < 2 || s->p[1] != 0))) {
-            s->dry = true;
-            return 0;
-        }
-        s->bits = *s->p;
-        s->p += s->bits == 0xff ? 2 : 1; /* a zero is stuffed behind */
-        s->n_bits = 8;
-    }
-    return s->bits >> --s->n_bits & 1;
-}
-
-static int32_t difference(struct scan *c)
-{
-    const struct table *t = &c->tables[c->table];
-    int32_t code = 0;
-    for (int k = 1; k <= 16; k++) {
-        code = code << 1 | (int32_t)take_bit(&c->s);
-        if (code - t->first[k] >= t->count[k])
-            continue;
-        const int size = t->values[t->at[k] + code - t->first[k]];
-        if (size >= 16)
-            return 32768;
-        int32_t v = 0;
-        for (int i = 0; i < size; i++)
-            v = v << 1 | (int32_t)take_bit(&c->s);
-        return size && v < 1 << (size - 1) ? v - (1 << size) + 1 : v;
-    }
-    c->s.dry = true; /* no such code */
-    return 0;
-}
-
-static int32_t predict(int predictor, int32_t left, int32_t above, int32_t corner)
+static int32_t predict(int32_t predictor, int32_t left, int32_t above, int32_t corner)
 {
     switch (predictor) {
     case 1:
@@ -154,58 +341,155 @@ static int32_t predict(int predictor, int32_t left, int32_t above, int32_t corne
     }
 }
 
-/* The first row, and the first after a restart, is predicted from the left; the first column from above. */
-static void read_row(struct scan *c, uint16_t *row, const uint16_t *above, int32_t w, bool first)
+/* A row from its differences. The first row, and the first after a restart, is predicted from the left; the first
+ * column from above. */
+static void add_up(const struct lossless *c, struct component *k, const int32_t *diff, uint8_t *to)
 {
-    for (int32_t x = 0; x < w; x++) {
-        int32_t guess = 1 << (7 - c->shift);
-        if (first && x > 0)
-            guess = row[x - 1];
-        else if (!first)
-            guess = x == 0 ? above[0] : predict(c->predictor, row[x - 1], above[x], above[x - 1]);
-        row[x] = (uint16_t)(guess + difference(c));
+    int32_t left = k->fresh ? 1 << (7 - c->shift) : k->above[0], corner = left;
+    for (int32_t x = 0; x < k->w; x++) {
+        const int32_t above = k->above[x];
+        const int32_t guess = k->fresh || x == 0 ? left : predict(c->predictor, left, above, corner);
+        left = (guess + diff[x]) & 0xffff;
+        corner = above;
+        k->above[x] = (uint16_t)left;
+        to[x] = (uint8_t)(left << c->shift);
     }
+    k->fresh = false;
 }
 
-static void skip_restart(struct stream *s)
+static int32_t least(int32_t a, int32_t b)
 {
-    s->n_bits = 0;
-    if (s->end - s->p >= 2 && s->p[0] == 0xff && s->p[1] >= 0xd0 && s->p[1] <= 0xd7)
-        s->p += 2;
-    else
-        s->dry = true;
+    return a < b ? a : b;
 }
 
-static void store_row(uint8_t *px, const uint16_t *row, int32_t w, int shift)
+/* Rows of MCUs that hold the same pixels in all components: several where a component comes by itself. As libjpeg
+ * does, all of them are decoded before one is added up, though a restart may come in between. */
+static bool decode_rows(struct lossless *c, int32_t group, int32_t *row, int32_t mcus)
 {
-    for (int32_t x = 0; x < w; x++)
-        memset(px + 3 * (size_t)x, (uint8_t)(row[x] << shift), 3);
+    const bool alone = c->n_scan == 1;
+    const int32_t rows = alone ? least(c->scan[0]->v, c->scan[0]->rows - *row) : 1;
+    for (int32_t y = 0; y < rows; y++, ++*row) {
+        const int32_t every = c->restart / mcus;
+        if (every && *row > 0 && *row % every == 0 && !skip_restart(c, *row / every - 1))
+            return false;
+        if (!decode_row(c, y, mcus))
+            return false;
+    }
+    for (int i = 0; i < c->n_scan; i++) {
+        struct component *k = c->scan[i];
+        const int32_t first = group * k->v, end = least(first + k->v, k->rows);
+        for (int32_t y = first; y < end; y++)
+            add_up(c, k, k->diff + (size_t)(y - first) * (size_t)k->across, k->plane + (size_t)y * (size_t)k->w);
+    }
+    return true;
+}
+
+/* Down to the row `end` of the picture. */
+static bool decode_scan(struct lossless *c, int32_t end)
+{
+    const int32_t mcus = c->n_scan == 1 ? c->scan[0]->w : (c->w + c->most_h - 1) / c->most_h;
+    if (c->restart % mcus != 0)
+        return fail(c, "restarts do not come at the start of a row");
+    for (int i = 0; i < c->n; i++)
+        c->of[i].fresh = true;
+    for (int i = 0; i < c->n_scan; i++)
+        c->scan[i]->there = true;
+    c->in = (struct bits){.p = c->bytes + c->at, .end = c->bytes + c->size};
+    int32_t row = 0;
+    for (int32_t group = 0; group * c->most_v < end; group++)
+        if (!decode_rows(c, group, &row, mcus))
+            return false;
+    c->at = (size_t)(c->in.p - c->bytes);
+    return true;
+}
+
+static bool decode_scans(struct lossless *c, const struct picture_job *job)
+{
+    const bool whole = job->whole || c->several;
+    if (!decode_scan(c, whole ? c->h : job->crop.y + job->crop.h))
+        return false;
+    while (whole && next_scan(c))
+        if (!c->several || !decode_scan(c, c->h))
+            return c->several ? false : fail(c, "it has a scan too many");
+    for (int i = 0; i < c->n; i++)
+        if (!c->of[i].there)
+            return fail(c, "a component has no scan");
+    return c->wrong == NULL;
+}
+
+/* ------------------------------------------------------------------ pixels */
+
+/* A row of a component, in the pixels of the crop. */
+static void spread(const struct lossless *c, const struct component *k, const struct rect *crop, int32_t y, uint8_t *to,
+                   size_t apart)
+{
+    const int32_t wide = c->most_h / k->h;
+    const uint8_t *from = k->plane + (size_t)(y / (c->most_v / k->v)) * (size_t)k->w;
+    for (int32_t x = crop->x; x < crop->x + crop->w; x++, to += apart)
+        *to = from[x / wide];
+}
+
+static void store(const struct lossless *c, const struct rect *crop, int32_t y, uint8_t *inks, uint8_t *px)
+{
+    for (int i = 0; i < c->n; i++)
+        spread(c, &c->of[i], crop, y, c->n == 4 ? inks + i : px + i, (size_t)(c->n == 4 ? 4 : 3));
+    if (c->n == 4)
+        cmyk_to_rgb(inks, px, (size_t)crop->w);
+    for (int32_t x = 0; c->n == 1 && x < crop->w; x++)
+        memset(px + 3 * (size_t)x, px[3 * (size_t)x], 3);
+}
+
+size_t jpeg_lossless_scratch(const struct head *h, const struct rect *crop)
+{
+    const size_t across = (size_t)h->w + FACTOR_MAX;
+    const size_t one =
+        size_add(arena_cost(size_mul((size_t)h->w, (size_t)h->h)),
+                 arena_cost(across * FACTOR_MAX * sizeof(int32_t)) + arena_cost(across * sizeof(uint16_t)));
+    return size_add(size_mul(one, COMPONENTS),
+                    size_add(arena_cost(rgb_bytes(crop->w, crop->h)), arena_cost((size_t)crop->w * 4)));
+}
+
+/* Sizes of the components, and memory for them. */
+static bool lay_out(struct lossless *c, struct arena *a)
+{
+    for (int i = 0; i < c->n; i++) {
+        struct component *k = &c->of[i];
+        if (c->most_h % k->h || c->most_v % k->v)
+            return fail(c, "its sampling factors do not divide each other");
+        k->w = (c->w * k->h + c->most_h - 1) / c->most_h;
+        k->rows = (c->h * k->v + c->most_v - 1) / c->most_v;
+        k->across = (k->w + k->h - 1) / k->h * k->h;
+        k->plane = arena_alloc(a, (size_t)k->w * (size_t)k->rows);
+        k->diff = arena_alloc(a, (size_t)k->across * (size_t)k->v * sizeof *k->diff);
+        k->above = arena_alloc(a, (size_t)k->across * sizeof *k->above);
+        if (!k->plane || !k->diff || !k->above)
+            return false;
+        memset(k->above, 0, (size_t)k->across * sizeof *k->above);
+    }
+    return true;
 }
 
 int jpeg_lossless(const struct picture_job *job, struct image *out, stk_error *e)
 {
     const struct rect *crop = &job->crop;
-    const int32_t w = job->head->w, end = job->whole ? job->head->h : crop->y + crop->h;
+    const struct head *h = job->head;
     const size_t stride = (size_t)crop->w * 3;
-    struct scan c = {0};
-    if (!find_scan(&c, job->bytes, job->n) || c.restart % w != 0)
-        return error_set(e, STK_EDATA, stage, "lossless JPEG with a scan that is broken or not supported");
+    struct lossless c = {.bytes = job->bytes, .size = job->n, .at = 2};
+    bool good = next_scan(&c);
+    if (good && (c.w != h->w || c.h != h->h || c.n != h->channels))
+        good = fail(&c, "it has two frame headers that differ");
+    if (good && !plain_colours(&c))
+        good = fail(&c, "its colours are YCbCr or YCCK; only grey, RGB and CMYK are read");
+    c.several = c.n_scan < c.n;
     uint8_t *px = arena_alloc(job->arena, stride * (size_t)crop->h);
-    uint16_t *rows = arena_alloc(job->arena, (size_t)w * 2 * sizeof *rows);
-    if (!px || !rows)
+    uint8_t *inks = arena_alloc(job->arena, (size_t)crop->w * 4);
+    good = good && lay_out(&c, job->arena);
+    if (!px || !inks || (!good && !c.wrong && c.n_scan))
         return codec_no_arena(e);
-    for (int32_t y = 0; y < end; y++) {
-        uint16_t *row = rows + (size_t)(y & 1) * (size_t)w;
-        const bool fresh = c.restart && y > 0 && (int64_t)y * w % c.restart == 0;
-        if (fresh)
-            skip_restart(&c.s);
-        read_row(&c, row, rows + (size_t)(~y & 1) * (size_t)w, w, y == 0 || fresh);
-        if (c.s.dry)
-            return error_set(e, STK_EDATA, stage, "lossless JPEG whose data ends or breaks in row %d of %d", y,
-                             job->head->h);
-        if (y >= crop->y && y < crop->y + crop->h)
-            store_row(px + (size_t)(y - crop->y) * stride, row + crop->x, crop->w, c.shift);
-    }
+    if (!good || !decode_scans(&c, job))
+        return error_set(e, STK_EDATA, stage, "lossless JPEG: %s", c.wrong ? c.wrong : "it has no scan");
+    for (int32_t y = 0; y < crop->h; y++)
+        store(&c, crop, crop->y + y, inks, px + (size_t)y * stride);
     *out = (struct image){.px = px, .stride = stride, .w = crop->w, .h = crop->h, .channels = 3};
     return STK_OK;
 }
