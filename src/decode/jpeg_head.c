@@ -16,7 +16,6 @@
 #include "decode/exif.h"
 
 enum marker {
-    TEM = 0x01,
     SOF0 = 0xc0,
     DHT = 0xc4,
     JPG = 0xc8,
@@ -26,6 +25,8 @@ enum marker {
     RST0 = 0xd0,
     EOI = 0xd9,
     SOS = 0xda,
+    DNL = 0xdc,
+    APP0 = 0xe0,
     APP1 = 0xe1,
     APP2 = 0xe2
 };
@@ -55,7 +56,13 @@ static int next_marker(struct walk *w)
 
 static bool stands_alone(int marker)
 {
-    return marker == TEM || (marker >= RST0 && marker <= EOI);
+    return marker >= RST0 && marker <= EOI;
+}
+
+/* libjpeg reads past the length of these, however small it is. */
+static bool may_be_short(int marker)
+{
+    return marker == DNL || marker >= APP0;
 }
 
 static bool is_frame(int marker)
@@ -128,7 +135,11 @@ int jpeg_head(const uint8_t *bytes, size_t n, struct head *h, stk_error *e)
     for (int marker; (marker = next_marker(&w)) >= 0;) {
         if (stands_alone(marker))
             continue;
-        const size_t len = n - w.at >= 2 ? be16(bytes + w.at) : 2;
+        if (marker < SOF0) /* libjpeg passes over ff 01, Pillow does not */
+            return error_set(e, STK_EDATA, "decode", "has an unknown marker (ff %02x) in its header", (unsigned)marker);
+        size_t len = n - w.at >= 2 ? be16(bytes + w.at) : 2;
+        if (len < 2 && may_be_short(marker))
+            len = 2;
         if (len < 2)
             return error_set(e, STK_EDATA, "decode", "has a marker (ff %02x) of length %zu", (unsigned)marker, len);
         if (n - w.at < len)

@@ -183,6 +183,17 @@ def test_png_and_webp_agree(damaged_others):
     assert {e.sample for e in stoker.verify(damaged_others.names)} == damaged_others.bad
 
 
+def test_segments_with_a_wrong_length(tmp_path):
+    """libjpeg skips comments and application data whose length is less than its own two bytes."""
+    whole = encoded(photo(40, 30, "RGB"))
+    kinds = [0xFE, 0xE1, 0xE5, 0xEE, 0xEF, 0xDC, 0x01, 0x02, 0xDB, 0xC4, 0xDD]
+    for i, (kind, length) in enumerate((k, n) for k in kinds for n in (0, 1)):
+        (tmp_path / f"{i:04}.jpg").write_bytes(whole[:2] + bytes([0xFF, kind, 0, length]) + whole[2:])
+    bad = {e.sample for e in stoker.verify(tmp_path)}
+    assert bad == {i for i in range(2 * len(kinds)) if refuses(tmp_path / f"{i:04}.jpg")}
+    assert 0 not in bad and 2 * len(kinds) - 1 in bad
+
+
 # ---------------------------------------------------------------- crops
 
 
