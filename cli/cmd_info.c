@@ -3,6 +3,7 @@
  * cmd_info.c -- stoker info: what this build can do, and what it would choose on this machine.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "args.h"
 #include "json.h"
@@ -32,6 +33,16 @@ static void print_codec(const char *name, const char *version)
         printf("%s\n", version);
     else
         puts("not in this build");
+}
+
+/* Versions before 3 smooth blocks otherwise where the scans of a progressive JPEG are not all there. */
+static void print_jpeg(const char *version)
+{
+    print_codec("JPEG", version);
+    if (!version || strncmp(version, "libjpeg-turbo 3", strlen("libjpeg-turbo 3")) == 0)
+        return;
+    line("");
+    puts("progressive images with missing scans can differ from Pillow 13; libjpeg-turbo 3 has the same pixels");
 }
 
 static void print_cpu(const stk_info *i)
@@ -67,7 +78,7 @@ static void print_text(const stk_info *i)
     out_paint(stdout, PAINT_PLAIN);
     print_cpu(i);
     print_memory(i);
-    print_codec("JPEG", i->jpeg);
+    print_jpeg(i->jpeg);
     print_codec("PNG", i->png);
     print_codec("WebP", i->webp);
     print_codec("zlib", i->zlib);

@@ -599,9 +599,17 @@ bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct picture_job *job, str
 #define TEXT(x)   #x
 #define QUOTED(x) TEXT(x)
 
+/* The library that was loaded may be of another version than the headers, with the same ABI. It does not say which, but
+ * 3.0 has a message more than 2.1. */
 const char *jpeg_turbo_version(void)
 {
-    return "libjpeg-turbo " QUOTED(LIBJPEG_TURBO_VERSION);
+    enum { LAST_MESSAGE_OF_2 = 128, FIRST_NUMBER_OF_3 = 2001090 };
+    struct jpeg_error_mgr err;
+    jpeg_std_error(&err);
+    const bool is_3 = err.last_jpeg_message > LAST_MESSAGE_OF_2;
+    if (is_3 == (LIBJPEG_TURBO_VERSION_NUMBER >= FIRST_NUMBER_OF_3))
+        return "libjpeg-turbo " QUOTED(LIBJPEG_TURBO_VERSION);
+    return is_3 ? "libjpeg-turbo 3" : "libjpeg-turbo 2";
 }
 
 #endif

@@ -8,6 +8,11 @@ says out '^stoker [0-9]' "the version"
 says out 'threads +[0-9]+, because ' "the threads, and why"
 says out 'JPEG|PNG|WebP' "the codecs"
 says out 'TFRecord' "the sources"
+if grep -q 'libjpeg-turbo 2' out; then
+  says out 'progressive images with missing scans can differ from Pillow 13' "what an old libjpeg-turbo does otherwise"
+else
+  ! grep -q 'Pillow' out || fail "a difference from Pillow that is none"
+fi
 says out 'HDF5' "all of them"
 says out "cache +.*cache" "the cache folder"
 ends 0 "info --json" "$stoker" info --json

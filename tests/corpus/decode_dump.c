@@ -7,7 +7,8 @@
  *     ok WIDTH HEIGHT WARNINGS
  *     bad REASON
  *
- * For tests that compare with other decoders (decode_parity.py).
+ * decode_dump --version prints the version of libjpeg-turbo. For tests that compare with other decoders
+ * (decode_parity.py).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +69,13 @@ static void dump(struct decoder *d, const char *path, struct buf *b, struct aren
         fwrite(im.px + (size_t)y * im.stride, 3, (size_t)im.w, stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        const char *version = decode_version(STK_JPEG);
+        puts(version ? version : "none");
+        return 0;
+    }
     struct decoder *d;
     if (decoder_new(&d, STK_CPU_DEFAULT, NULL) != STK_OK)
         return 1;

@@ -105,6 +105,13 @@ def load(path: str) -> c.CDLL:
     return lib
 
 
+def jpeg_version(lib: c.CDLL) -> str:
+    """The first member of stk_info; an older caller's struct may end there."""
+    name = c.c_char_p()
+    lib.stk_info_get_sized(c.byref(name), c.c_size_t(c.sizeof(name)))
+    return (name.value or b"").decode()
+
+
 class Loader:
     """A loader; options are those of stk_options, `subset` a list of samples."""
 
