@@ -169,6 +169,7 @@ typedef struct stk_cell {
     stk_dtype dtype;
     int ndim;
     int64_t shape[8];
+    const char *file; /* from cells(), instead of bytes: the path of the file that holds them, n bytes long */
 } stk_cell;
 
 /* A source of the caller's own, in one of three ways; all are called from many threads at once, and return
@@ -189,8 +190,10 @@ typedef struct stk_source_hooks {
     const stk_column *columns;
     int n_columns;
     int (*cells)(void *user, int thread, int64_t sample, const int *wanted, int n, stk_cell *cells, stk_error *e);
-    /* With cells, if known: a sample's name in errors (as snprintf), the source's name, a hash of the data. */
+    /* With cells, if known: a sample's key and its name in errors (both as snprintf; no path: the key), the source's
+     * name, a hash of the data. */
     size_t (*key)(void *user, int64_t sample, char *buf, size_t n);
+    size_t (*path)(void *user, int64_t sample, char *buf, size_t n);
     const char *kind;
     uint64_t fingerprint;
     /* With cells: the first samples of blocks that are read as a whole, from 0 on, copied. Blocks then come in shuffled

@@ -3,11 +3,15 @@
  * shard_cells.c -- samples of named columns that the caller's own function gives: tables in foreign memory.
  *
  * cells() lends what it has until its next call from the same thread; numbers, text and bytes go from there into their
- * rows. An encoded picture is copied into the thread's buffer first: decoders may read past its end.
+ * rows. An encoded picture is copied into the thread's buffer first: decoders may read past its end. A cell may name a
+ * file instead, which is read as the files of a folder are.
  */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/field.h"
@@ -43,6 +47,12 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     return c->hooks.key ? c->hooks.key(c->hooks.user, i, buf, n) : shard_path(s, i, buf, n);
 }
 
+static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
+{
+    const struct cells *c = s->state;
+    return c->hooks.path ? c->hooks.path(c->hooks.user, i, buf, n) : key(s, i, buf, n);
+}
+
 static int64_t unknown(const struct source *s, int64_t i)
 {
     (void)s, (void)i;
@@ -70,9 +80,64 @@ static int too_large(const struct source *s, const char *name, size_t n, stk_err
                      (long long)s->max_bytes);
 }
 
-static int keep_picture(const struct source *s, struct reading *r, const stk_cell *c, stk_error *e)
+static int path_of(const stk_cell *c, char to[PATH_MAX])
 {
-    const char *name = s->fields[((const struct cells *)s->state)->picture].name;
+    if (c->n == 0 || c->n >= PATH_MAX || memchr(c->file, 0, c->n))
+        return -1;
+    memcpy(to, c->file, c->n);
+    to[c->n] = 0;
+    return 0;
+}
+
+/* Memory is asked for before it is taken. What is wrong with the file io_read() reports. */
+static int allow_file(const struct source *s, const struct reading *r, const char *file, stk_error *e)
+{
+    struct stat st;
+    if (!r->allow || stat(file, &st) != 0 || !S_ISREG(st.st_mode) || (int64_t)st.st_size > s->max_bytes)
+        return STK_OK;
+    return r->allow(r->user, r->made.len + (size_t)st.st_size + IO_SLACK, e);
+}
+
+static int load_file(const struct source *s, struct reading *r, int f, const stk_cell *c, struct buf *out, stk_error *e)
+{
+    char file[PATH_MAX];
+    stk_error why;
+    int64_t size;
+    if (path_of(c, file))
+        return error_set(e, STK_EDATA, "read", "%s: no file has the path %.*s", s->fields[f].name,
+                         c->n < PATH_MAX ? (int)c->n : PATH_MAX, c->file);
+    int rc = allow_file(s, r, file, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = io_read(AT_FDCWD, file, s->max_bytes, out, &size, NULL, &why);
+    if (rc != STK_OK)
+        error_set(e, rc, "read", "%s: %s %s", s->fields[f].name, file, why.reason);
+    if (rc != STK_OK && e)
+        e->os_error = why.os_error;
+    return rc;
+}
+
+static int load_picture(const struct source *s, struct reading *r, int f, const stk_cell *c, stk_error *e)
+{
+    const int rc = load_file(s, r, f, c, &r->file, e);
+    r->bytes = r->file.data;
+    r->n_bytes = rc == STK_OK ? r->file.len : 0;
+    return rc;
+}
+
+/* Appends the file to r->made; how long it is goes to *n. */
+static int add_file(const struct source *s, struct reading *r, int f, const stk_cell *c, size_t *n, stk_error *e)
+{
+    const int rc = load_file(s, r, f, c, &r->aside[0], e);
+    *n = rc == STK_OK ? r->aside[0].len : 0;
+    return rc == STK_OK && buf_add(&r->made, r->aside[0].data, *n) ? error_nomem(e, "read", *n) : rc;
+}
+
+static int keep_picture(const struct source *s, struct reading *r, int f, const stk_cell *c, stk_error *e)
+{
+    const char *name = s->fields[f].name;
+    if (c->file)
+        return load_picture(s, r, f, c, e);
     if (!c->bytes || c->n == 0)
         return error_set(e, STK_EDATA, "read", "there is no %s", name);
     if (c->n > (size_t)s->max_bytes)
@@ -91,24 +156,51 @@ static int keep_picture(const struct source *s, struct reading *r, const stk_cel
     return STK_OK;
 }
 
+static bool is_encoded(const struct source *s, int f)
+{
+    return f == ((const struct cells *)s->state)->picture && s->fields[f].kind == FIELD_ENCODED;
+}
+
+static int take_cell(const struct source *s, struct reading *r, int f, const stk_cell *c, stk_error *e)
+{
+    r->cells[f] = cell_of(&s->fields[f], c);
+    if (is_encoded(s, f))
+        return keep_picture(s, r, f, c, e);
+    if (c->file)
+        return add_file(s, r, f, c, &r->cells[f].n, e);
+    return c->n > (size_t)s->max_bytes ? too_large(s, s->fields[f].name, c->n, e) : STK_OK;
+}
+
+/* Bytes of files are in r->made one after the other, and stay where they are once all of them are there. */
+static void point_into_made(const struct source *s, struct reading *r, const bool *filed)
+{
+    const uint8_t *at = r->made.data;
+    for (int f = 0; f < s->n_fields; f++)
+        if (filed[f]) {
+            r->cells[f].bytes = at;
+            at += r->cells[f].n;
+        }
+}
+
 static int read_cells(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct cells *c = s->state;
     const bool rest = r->rest && c->picture >= 0;
     stk_cell got[FIELD_MAX];
+    bool filed[FIELD_MAX] = {false};
     r->label = -1;
     r->n_bytes = 0;
+    r->made.len = 0;
     int rc = call(c, r->thread, i, rest ? c->others : c->wanted, rest ? c->n_others : s->n_fields, got, e);
     for (int f = 0, k = 0; rc == STK_OK && f < s->n_fields; f++) {
         if (rest && f == c->picture)
             continue;
         const stk_cell *one = &got[k++];
-        r->cells[f] = cell_of(&s->fields[f], one);
-        if (f == c->picture && s->fields[f].kind == FIELD_ENCODED)
-            rc = keep_picture(s, r, one, e);
-        else if (one->n > (size_t)s->max_bytes)
-            rc = too_large(s, s->fields[f].name, one->n, e);
+        rc = take_cell(s, r, f, one, e);
+        filed[f] = one->file && !is_encoded(s, f);
     }
+    if (rc == STK_OK)
+        point_into_made(s, r, filed);
     return rc;
 }
 
@@ -135,7 +227,7 @@ static const struct blocks *blocks(const struct source *s)
 
 static const struct source_ops ops = {
     .close = close_cells,
-    .path = key,
+    .path = path,
     .key = key,
     .label = unknown,
     .bytes = unknown,

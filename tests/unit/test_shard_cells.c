@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_shard_cells.c -- tables of the caller's own: columns, fields made of them, and a loader over them. */
 #include "stoker.h"
+#include "temp_tree.h"
 #include "test.h"
 
 enum { ROWS = 20 };
@@ -278,8 +279,85 @@ static void text_as_numbers(void)
     stk_close(l);
 }
 
+/* ------------------------------------------------------------------ cells in files */
+
+struct files {
+    const char *a, *b;
+};
+
+static int64_t one(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static int named_cells(void *user, int thread, int64_t i, const int *wanted, int n, stk_cell *to, stk_error *e)
+{
+    const struct files *f = user;
+    (void)thread, (void)i, (void)e;
+    for (int k = 0; k < n; k++) {
+        const char *file = wanted[k] == 0 ? f->a : f->b;
+        to[k] = (stk_cell){.file = file, .n = strlen(file)};
+    }
+    return STK_OK;
+}
+
+static int next_of(struct files *f, const char *fields, stk_batch **b, stk_error *e)
+{
+    static const stk_column two_files[] = {{.name = "a", .kind = STK_BYTES}, {.name = "b", .kind = STK_IMAGE}};
+    const stk_source_hooks h = {.user = f, .count = one, .cells = named_cells, .columns = two_files, .n_columns = 2};
+    const stk_options o = {.hooks = &h, .batch_size = 1, .threads = 1, .max_bytes = 100, .fields = fields};
+    stk_loader *l;
+    CHECK_EQ(stk_open(&l, &o, e), STK_OK);
+    const int rc = stk_next(l, b, e);
+    stk_close(l);
+    return rc;
+}
+
+static void cells_in_files(void)
+{
+    temp_begin();
+    struct files f = {.a = temp_path("a"), .b = temp_path("b")};
+    stk_batch *b;
+    stk_error e;
+    temp_file("a", "first");
+    temp_file("b", "and the second, which is longer");
+    CHECK_EQ(next_of(&f, "a, b:bytes", &b, &e), STK_OK);
+    CHECK_EQ(((const int64_t *)stk_field(b, "b.offsets")->data)[1], 31);
+    CHECK(memcmp(stk_field(b, "a")->data, "first", 5) == 0);
+    CHECK(memcmp(stk_field(b, "b")->data, "and the second", 14) == 0);
+    stk_release(b);
+    temp_end();
+}
+
+/* As in folders: regular files only, whose size is looked at before they are read. */
+static void files_that_are_refused(void)
+{
+    temp_begin();
+    struct files f = {.a = temp_path("pipe"), .b = temp_path("large")};
+    stk_batch *b;
+    stk_error e;
+    CHECK_EQ(mkfifo(f.a, 0600), 0);
+    alarm(60); /* ends the test where it hangs */
+    CHECK_EQ(next_of(&f, "a", &b, &e), STK_EDATA);
+    alarm(0);
+    CHECK(strstr(e.text, "a: ") && strstr(e.text, "/pipe is a pipe, not a file"));
+    temp_file("large", "");
+    CHECK_EQ(truncate(f.b, (off_t)1 << 40), 0);
+    CHECK_EQ(next_of(&f, "b:bytes", &b, &e), STK_EDATA);
+    CHECK(strstr(e.text, "b: ") && strstr(e.text, "/large has 1099511627776 bytes, more than the 100"));
+    f.a = "";
+    CHECK_EQ(next_of(&f, "a", &b, &e), STK_EDATA);
+    CHECK(strstr(e.text, "a: no file has the path"));
+    f.a = temp_path("none");
+    CHECK(next_of(&f, "a", &b, &e) != STK_OK);
+    CHECK(strstr(e.text, "/none cannot be opened: No such file"));
+    temp_end();
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(columns_become_fields), T(fields_choose), T(failures_are_bad_samples), T(refused), T(blocks_stay_together),
-          T(states_of_other_windows_are_refused), T(wrong_blocks_are_refused), T(text_as_numbers))
+          T(states_of_other_windows_are_refused), T(wrong_blocks_are_refused), T(text_as_numbers), T(cells_in_files),
+          T(files_that_are_refused))
 }
