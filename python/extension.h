@@ -26,6 +26,8 @@ struct state {
 /* module.c */
 /* Sets the exception for *e; returns NULL. */
 PyObject *module_raise(const struct state *s, const stk_error *e);
+/* As PyUnicode_FSConverter, with an error of ours for a text that no text of C's can be. */
+int module_path(PyObject *value, void *bytes);
 /* A path or name as bytes to str, as os.fsdecode does. */
 PyObject *module_text(const char *bytes);
 /* Words, which may have been cut in the middle of a letter. */

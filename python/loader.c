@@ -339,7 +339,7 @@ static PyObject *select_fields(PyObject *self, PyObject *args)
         return PyErr_NoMemory();
     for (; o->n_wanted < n; o->n_wanted++) {
         PyObject *bytes = NULL;
-        if (!PyUnicode_FSConverter(PyTuple_GetItem(names, o->n_wanted), &bytes))
+        if (!module_path(PyTuple_GetItem(names, o->n_wanted), &bytes))
             return NULL;
         o->wanted[o->n_wanted] = strdup(PyBytes_AsString(bytes));
         Py_DECREF(bytes);

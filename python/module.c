@@ -6,6 +6,26 @@
 
 #include <string.h>
 
+int module_path(PyObject *value, void *bytes)
+{
+    const int rc = PyUnicode_FSConverter(value, bytes);
+    if (rc || !PyErr_ExceptionMatches(PyExc_ValueError))
+        return rc;
+    PyObject *type, *why, *trace;
+    PyErr_Fetch(&type, &why, &trace);
+    PyErr_NormalizeException(&type, &why, &trace);
+    PyObject *errors = PyImport_ImportModule("stoker._errors");
+    PyObject *error = errors ? PyObject_CallMethod(errors, "unusable", "OO", value, why) : NULL;
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(errors);
+    Py_XDECREF(type);
+    Py_XDECREF(why);
+    Py_XDECREF(trace);
+    return 0;
+}
+
 PyObject *module_text(const char *bytes)
 {
     return PyUnicode_DecodeFSDefault(bytes);

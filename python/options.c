@@ -50,7 +50,7 @@ static const struct {
 static const char *keep_text(struct options *to, PyObject *value)
 {
     PyObject *bytes = NULL;
-    if (!PyUnicode_FSConverter(value, &bytes))
+    if (!module_path(value, &bytes))
         return NULL;
     const int rc = PyList_Append(to->kept, bytes);
     Py_DECREF(bytes);

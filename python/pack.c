@@ -62,9 +62,9 @@ PyObject *pack_source(PyObject *module, PyObject *args)
     stk_pack_options how = {.begin = begin, .progress = progress, .user = &p};
     int to, as;
     long long shard_size;
-    if (!PyArg_ParseTuple(args, "O!O&iiiLiippOO", &PyDict_Type, &dict, PyUnicode_FSConverter, &out, &to, &as,
-                          &how.quality, &shard_size, &how.resize_short, &how.resize_long, &how.baseline, &how.force,
-                          &p.begin, &p.progress))
+    if (!PyArg_ParseTuple(args, "O!O&iiiLiippOO", &PyDict_Type, &dict, module_path, &out, &to, &as, &how.quality,
+                          &shard_size, &how.resize_short, &how.resize_long, &how.baseline, &how.force, &p.begin,
+                          &p.progress))
         return NULL;
     how.out = PyBytes_AsString(out);
     how.to = (stk_to)to;
@@ -94,8 +94,7 @@ PyObject *pack_undo(PyObject *module, PyObject *args)
 {
     PyObject *source, *out;
     stk_unpack_options o = {0};
-    if (!PyArg_ParseTuple(args, "O&O&pi", PyUnicode_FSConverter, &source, PyUnicode_FSConverter, &out, &o.force,
-                          &o.threads))
+    if (!PyArg_ParseTuple(args, "O&O&pi", module_path, &source, module_path, &out, &o.force, &o.threads))
         return NULL;
     stk_error e;
     stk_pack_report r;

@@ -96,5 +96,16 @@ def usage(reason: str) -> UsageError:
     return UsageError(reason, stage="open")
 
 
+def unusable(text: Any, why: ValueError) -> UsageError:
+    """For a text with a null byte in it, or with letters that no path has.
+
+    >>> print(unusable("a\\0b", ValueError("embedded null byte")))
+    'a\\x00b' cannot be used: embedded null byte
+    """
+    error = usage(f"{text!r} cannot be used: {why}")
+    error.__cause__ = why
+    return error
+
+
 for _class in (Error, DataError, UsageError, NotFoundError):
     _class.__module__ = "stoker"  # where users find them
