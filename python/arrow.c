@@ -12,14 +12,10 @@
  */
 #include "arrow.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* By the specification of the interface. */
 struct ArrowArray {
@@ -45,7 +41,7 @@ struct arrow_column {
 
 struct chunk {
     int64_t first, rows;
-    const char *name;
+    const char *name, *key;  /* with the path as the user typed it; below the folder that was given */
     struct ArrowArray array; /* release NULL: not loaded */
     bool loading;
     int pins;
@@ -71,8 +67,6 @@ struct arrow {
 
 struct arrow_slot {
     struct chunk *at; /* pinned; NULL: none */
-    uint8_t *file;    /* a picture that lies in a file of its own */
-    size_t room;
 };
 
 /* ------------------------------------------------------------------ cells */
@@ -147,64 +141,26 @@ static int numbers_cell(const struct arrow_column *c, const stk_column *about, c
     return STK_OK;
 }
 
-static int read_whole(int fd, struct arrow_slot *s, stk_cell *to)
-{
-    struct stat st;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-        return -1;
-    const size_t n = (size_t)st.st_size;
-    if (n > s->room) {
-        uint8_t *file = realloc(s->file, n);
-        if (!file)
-            return -1;
-        s->file = file;
-        s->room = n;
-    }
-    size_t got = 0;
-    for (ssize_t k = 1; got < n && k > 0; got += k > 0 ? (size_t)k : 0)
-        k = pread(fd, s->file + got, n - got, (off_t)got);
-    *to = (stk_cell){.bytes = s->file, .n = got};
-    return got == n ? 0 : -1;
-}
-
-/* A picture that is not in the table but in a file that it names. */
-static int file_cell(const stk_cell *name, struct arrow_slot *s, stk_cell *to, stk_error *e)
-{
-    char path[4096];
-    if (name->n == 0 || name->n >= sizeof path)
-        return bad(e, "a picture has neither bytes nor a path");
-    memcpy(path, name->bytes, name->n);
-    path[name->n] = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const int rc = fd < 0 ? -1 : read_whole(fd, s, to);
-    if (rc)
-        snprintf(e->reason, sizeof e->reason, "%.400s cannot be read: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return rc ? STK_EDATA : STK_OK;
-}
-
-static int picture_cell(const struct arrow_column *c, const struct ArrowArray *a, int64_t at, struct arrow_slot *s,
-                        stk_cell *to, stk_error *e)
+/* {"bytes", "path"}: where there are no bytes, the engine reads the file. */
+static void picture_cell(const struct arrow_column *c, const struct ArrowArray *a, int64_t at, stk_cell *to)
 {
     const struct ArrowArray *bytes = a->children[0], *path = a->n_children > 1 ? a->children[1] : NULL;
     if (valid(bytes, at + bytes->offset)) {
         bytes_cell(bytes, at + bytes->offset, c->item, to);
-        return STK_OK;
+    } else if (path && valid(path, at + path->offset)) {
+        bytes_cell(path, at + path->offset, c->wide_path, to);
+        to->file = to->bytes;
+        to->bytes = NULL;
     }
-    if (!path || !valid(path, at + path->offset))
-        return STK_OK;
-    stk_cell name;
-    bytes_cell(path, at + path->offset, c->wide_path, &name);
-    return file_cell(&name, s, to, e);
 }
 
-static int cell_of(const struct arrow *t, int column, int64_t row, struct arrow_slot *s, stk_cell *to, stk_error *e)
+static int cell_of(const struct arrow *t, int column, int64_t row, const struct chunk *chunk, stk_cell *to,
+                   stk_error *e)
 {
     static const uint8_t no_and_yes[] = {0, 1};
     const struct arrow_column *c = &t->columns[column];
-    const struct ArrowArray *a = s->at->array.children[column];
-    const int64_t at = row + s->at->array.offset + a->offset;
+    const struct ArrowArray *a = chunk->array.children[column];
+    const int64_t at = row + chunk->array.offset + a->offset;
     if (!valid(a, at))
         return STK_OK;
     switch (c->storage) {
@@ -220,7 +176,8 @@ static int cell_of(const struct arrow *t, int column, int64_t row, struct arrow_
         *to = (stk_cell){.bytes = (const uint8_t *)somewhere(a->buffers[1]) + at * c->item, .n = (size_t)c->item};
         return STK_OK;
     case PICTURE:
-        return picture_cell(c, a, at, s, to, e);
+        picture_cell(c, a, at, to);
+        return STK_OK;
     default:
         return numbers_cell(c, &t->about[column], a, at, to, e);
     }
@@ -398,7 +355,7 @@ static int cells(void *user, int thread, int64_t sample, const int *wanted, int 
     struct chunk *c = chunk_of(t, sample);
     int rc = go_to(h, thread, c, e);
     for (int k = 0; k < n && rc == STK_OK; k++) {
-        rc = cell_of(t, wanted[k], sample - c->first, &h->arrow.slots[thread], &to[k], e);
+        rc = cell_of(t, wanted[k], sample - c->first, c, &to[k], e);
         if (rc != STK_OK) {
             char words[600];
             snprintf(words, sizeof words, "%s: %.500s", t->about[wanted[k]].name, e->reason);
@@ -408,12 +365,23 @@ static int cells(void *user, int thread, int64_t sample, const int *wanted, int 
     return rc;
 }
 
+static size_t named(const char *chunk, int64_t row, char *buf, size_t n)
+{
+    const int length = snprintf(buf, n, "%s%srow %lld", chunk, chunk[0] ? " " : "", (long long)row);
+    return length > 0 ? (size_t)length : 0;
+}
+
+/* A table in memory has no names, and its chunks mean nothing: rows are counted from its first. */
 static size_t key(void *user, int64_t sample, char *buf, size_t n)
 {
     const struct chunk *c = chunk_of(((const struct hooks *)user)->arrow.table, sample);
-    const int length = c->name[0] ? snprintf(buf, n, "%s row %lld", c->name, (long long)(sample - c->first))
-                                  : snprintf(buf, n, "row %lld", (long long)sample);
-    return length > 0 ? (size_t)length : 0;
+    return named(c->key, c->key[0] ? sample - c->first : sample, buf, n);
+}
+
+static size_t path(void *user, int64_t sample, char *buf, size_t n)
+{
+    const struct chunk *c = chunk_of(((const struct hooks *)user)->arrow.table, sample);
+    return named(c->name, c->name[0] ? sample - c->first : sample, buf, n);
 }
 
 void arrow_hooks(struct hooks *h, stk_source_hooks *to)
@@ -425,6 +393,7 @@ void arrow_hooks(struct hooks *h, stk_source_hooks *to)
                              .columns = t->about,
                              .n_columns = t->n_columns,
                              .key = key,
+                             .path = path,
                              .kind = t->kind,
                              .fingerprint = t->fingerprint,
                              .blocks = t->starts,
@@ -452,8 +421,6 @@ void arrow_reader_done(struct arrow_reader *r)
         if (r->slots[i].at && r->table->load)
             r->slots[i].at->pins--;
     pthread_mutex_unlock(&r->table->lock);
-    for (int i = 0; i < SLOTS; i++)
-        free(r->slots[i].file);
     free(r->slots);
     Py_DECREF((PyObject *)r->table);
     *r = (struct arrow_reader){0};
@@ -465,7 +432,7 @@ void arrow_reader_done(struct arrow_reader *r)
 static const char *keep(struct arrow *t, PyObject *text)
 {
     PyObject *bytes = NULL;
-    if (!PyUnicode_FSConverter(text, &bytes))
+    if (!module_path(text, &bytes))
         return NULL;
     const int rc = PyList_Append(t->kept, bytes);
     Py_DECREF(bytes);
@@ -500,19 +467,20 @@ static int take_column(struct arrow *t, int i, PyObject *spec)
     return about->name && !PyErr_Occurred() ? 0 : -1;
 }
 
-/* (name, rows, array or None) */
+/* (name, key, rows, array or None) */
 static int take_chunk(struct arrow *t, int64_t i, PyObject *spec)
 {
     struct chunk *c = &t->chunks[i];
-    PyObject *name, *array;
+    PyObject *name, *key_of, *array;
     long long rows;
-    if (!PyArg_ParseTuple(spec, "OLO", &name, &rows, &array))
+    if (!PyArg_ParseTuple(spec, "OOLO", &name, &key_of, &rows, &array))
         return -1;
     c->first = t->starts[i] = t->count;
     c->rows = rows;
     c->name = keep(t, name);
+    c->key = c->name ? keep(t, key_of) : NULL;
     t->count += rows;
-    if (!c->name || (array != Py_None && take_array(t, array, rows, &c->array)))
+    if (!c->key || (array != Py_None && take_array(t, array, rows, &c->array)))
         return -1;
     return 0;
 }

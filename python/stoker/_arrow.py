@@ -2,170 +2,93 @@
 """Parquet files, Arrow tables and data sets of Hugging Face, as tables that the engine reads without the GIL.
 
 pyarrow reads; the engine takes pointers into its buffers by the Arrow C data interface. Columns are brought into a few
-plain forms first (`_arrow_types.py`). Files are read by row groups, when a row of one is asked for.
+plain forms first (`_arrow_types.py`). Files are read by row groups, when a row of one is asked for (`_arrow_files.py`).
 """
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import hashlib
+import itertools
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _stoker
+from ._arrow_files import (
+    Chunk,
+    File,
+    Part,
+    files_of,
+    foreign,
+    form_of_path,
+    of_arrow,
+    of_parquet,
+    of_table,
+    reading,
+    saved_in,
+    words_of,
+)
 from ._arrow_types import Plan, plan_of
-from ._errors import DataError, NotFoundError, UsageError, usage
+from ._errors import Error, UsageError, usage
 from ._fields import Wanted
 from ._nearest import hint
 from ._output import framework
 
-SUFFIXES = {".parquet": "parquet", ".parq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 LABELS = ("label", "labels", "target", "class", "cls", "y")
-LOOKED_AT = 64  # entries of a folder, to tell what it holds
+LOOKED_AT = 64  # rows, to see what a column is; rows or chunks, to see whether the data are the same
 HELD = 1 << 29  # bytes of row groups, unless `memory` says otherwise
+KINDS = {
+    "parquet": "Parquet files",
+    "arrow": "Arrow files",
+    "saved": "data set of Hugging Face",
+    "dataset": "data set of Hugging Face",
+    "table": "Arrow table",
+}
+Item = TypeVar("Item")
 
 
 def form_of(source: Any) -> str:
-    """What of Arrow's it is: "parquet", "arrow", "table", "dataset"; "": nothing.
+    """What of Arrow's it is: "parquet", "arrow", "saved", "table", "dataset"; "": nothing.
 
     >>> form_of("train.parquet"), form_of("photos/"), form_of("parquet:x")
     ('parquet', '', 'parquet')
     """
     if isinstance(source, (str, bytes, os.PathLike)):
-        return _form_of_path(os.fsdecode(source))
+        return form_of_path(os.fsdecode(source))
     if hasattr(source, "_data") and type(source).__module__.startswith("datasets."):
         return "dataset"
     return "table" if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__") else ""
 
 
-def _form_of_path(path: str) -> str:
-    for prefix in ("parquet", "arrow"):
-        if path.startswith(f"{prefix}:"):
-            return prefix
-    if (kind := SUFFIXES.get(os.path.splitext(path)[1].lower())) and not os.path.isdir(path):
-        return kind
-    if not os.path.isdir(path):
-        return ""
-    with os.scandir(path) as entries:
-        names = [entry.name for _, entry in zip(range(LOOKED_AT), entries, strict=False)]
-    return "parquet" if any(name.lower().endswith(".parquet") for name in names) else ""
-
-
-def _braces(pattern: str) -> list[str]:
-    """
-    >>> _braces("x-{08..10}.parquet")
-    ['x-08.parquet', 'x-09.parquet', 'x-10.parquet']
-    """
-    match = re.search(r"\{(\d+)\.\.(\d+)\}", pattern)
-    if match is None:
-        return [pattern]
-    first, last = match.groups()
-    numbers = [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]
-    return [name for n in numbers for name in _braces(pattern[: match.start()] + n + pattern[match.end() :])]
-
-
-def files_of(name: str) -> list[str]:
-    path = re.sub(r"^(parquet|arrow):", "", name)
-    if os.path.isdir(path):
-        found = sorted(glob.glob(os.path.join(glob.escape(path), "**", "*.parquet"), recursive=True), key=os.fsencode)
-    else:
-        found = []
-        for one in _braces(path):
-            found += sorted(glob.glob(one), key=os.fsencode) if glob.has_magic(one) else [one]
-    missing = [p for p in found if not os.path.exists(p)]
-    if not found or missing:
-        raise NotFoundError("no such file or folder", path=missing[0] if missing else path, stage="open")
-    return found
-
-
-# ---------------------------------------------------------------- where rows come from
-
-
-@dataclass
-class Chunk:
-    """Rows that are loaded together."""
-
-    name: str
-    rows: int
-    load: Callable[[list[str]], Any]  # a pyarrow.Table of these columns
-    size: Callable[[list[str]], int] = lambda _: 0  # bytes that they take in memory, about
-
-
-def _of_parquet(path: str) -> tuple[Any, Iterator[Chunk]]:
-    pq = framework("pyarrow.parquet")
-    file = pq.ParquetFile(path)
-    about, schema = file.metadata, file.schema_arrow
-    file.close()
-
-    paths = [about.schema.column(i).path for i in range(about.num_columns)]
-
-    def size(group: int, names: list[str]) -> int:
-        mine = [i for i, p in enumerate(paths) if any(p == n or p.startswith(f"{n}.") for n in names)]
-        return sum(about.row_group(group).column(i).total_uncompressed_size for i in mine)
-
-    def load(group: int, names: list[str]) -> Any:
-        with pq.ParquetFile(path, metadata=about) as reader:  # one for each call: threads share none
-            whole = reader.read_row_group(group, columns=names, use_threads=False)
-        return whole.select(names)
-
-    def chunks() -> Iterator[Chunk]:
-        for g in range(about.num_row_groups):
-            if rows := about.row_group(g).num_rows:
-                yield Chunk(f"{path} row group {g}", rows, partial(load, g), partial(size, g))
-
-    return schema, chunks()
-
-
-def _of_ipc(path: str) -> tuple[Any, Iterator[Chunk]]:
-    pa = framework("pyarrow")
-    with open(path, "rb") as file:
-        stream = file.read(6) != b"ARROW1"
-    if stream:  # cannot be entered in the middle
-        with pa.OSFile(path) as data, pa.ipc.open_stream(data) as reader:
-            return _of_table(reader.read_all(), path)
-    with pa.OSFile(path) as data:
-        reader = pa.ipc.open_file(data)
-        schema, n = reader.schema, reader.num_record_batches
-
-    def load(i: int, names: list[str]) -> Any:
-        with pa.OSFile(path) as data:
-            return pa.Table.from_batches([pa.ipc.open_file(data).get_batch(i)]).select(names)
-
-    def chunks() -> Iterator[Chunk]:
-        with pa.OSFile(path) as data:
-            reader = pa.ipc.open_file(data)
-            counts = [reader.get_batch(i).num_rows for i in range(n)]
-        for i, rows in enumerate(counts):
-            if rows:
-                yield Chunk(f"{path} batch {i}", rows, partial(load, i), lambda _: os.path.getsize(path) // n)
-
-    return schema, chunks()
-
-
-def _of_table(table: Any, name: str = "") -> tuple[Any, Iterator[Chunk]]:
-    pa = framework("pyarrow")
-    batches = (pa.Table.from_batches([b]) for b in table.to_batches() if b.num_rows)
-    return table.schema, (Chunk(name, t.num_rows, t.select) for t in batches)
-
-
-def _parts_of(source: Any, form: str) -> list[tuple[Any, Iterator[Chunk]]]:
+def _parts_of(source: Any, form: str) -> list[Part]:
     if form == "table":
-        return [_of_table(framework("pyarrow").table(source))]
+        try:
+            return [of_table(framework("pyarrow").table(source))]
+        except Exception as error:  # the user's object may raise anything
+            raise usage(f"the rows of the {type(source).__name__} cannot be had: {words_of(error)}") from error
     if form == "dataset":
-        return [_of_table(source.data.table)]
-    files = files_of(os.fsdecode(source))
-    try:
-        return [_of_parquet(path) if form == "parquet" else _of_ipc(path) for path in files]
-    except (OSError, ValueError, framework("pyarrow").ArrowException) as error:
-        raise DataError(f"{form} cannot be read: {error}", path=files[0], stage="open") from error
+        part = of_table(source.data.table)
+        part.features = source.features.to_dict()
+        return [part]
+    path = os.fsdecode(source)
+    if form != "saved":
+        return [_part_of(file, form) for file in files_of(path, form)]
+    saved = saved_in(path)
+    parts = [_part_of(file, "arrow") for file in saved.files]
+    for part in parts:
+        part.features, part.identity = saved.features, (saved.identity, part.identity)
+    return parts
+
+
+def _part_of(file: File, form: str) -> Part:
+    with reading(file.path):
+        return of_parquet(file) if form == "parquet" else of_arrow(file)
 
 
 # ---------------------------------------------------------------- tables
@@ -192,9 +115,12 @@ class Table:
         """Of every sample; -1 where it has none."""
         if self.label is None or self.plans[self.label].refused:
             return np.full(len(self), -1, np.int64)
-        columns = [c.load([self.label]).column(0) for c in self.chunks]
-        parts = [c.fill_null(-1).to_numpy() for c in columns]
-        return np.concatenate(parts).astype(np.int64)
+        return np.concatenate([self.labels_of(c) for c in self.chunks])
+
+    def labels_of(self, chunk: Chunk) -> NDArray[np.int64]:
+        with reading(chunk.name, f"{self.label}: "):
+            column = chunk.load([str(self.label)]).column(0)
+            return np.asarray(column.fill_null(-1).to_numpy()).astype(np.int64)
 
     def check(self, wanted: Iterable[Wanted]) -> None:
         """A name that is no column is said here, where all of them are known."""
@@ -218,6 +144,11 @@ class Table:
     def readable(self) -> list[str]:
         return [name for name, plan in self.plans.items() if not plan.refused]
 
+    @property
+    def refused(self) -> list[str]:
+        """Columns that no field is made of, with the reasons."""
+        return [f"{name}: {plan.refused}" for name, plan in self.plans.items() if plan.refused]
+
     def _picture(self) -> str | None:
         return next((name for name, plan in self.plans.items() if plan.kind == "image"), None)
 
@@ -226,11 +157,12 @@ class Table:
         if reasons := [f"{n}: {self.plans[n].refused}" for n in names if self.plans[n].refused]:
             raise usage(f"a column cannot be read: {reasons[0]}")
         if not names:
-            reasons = [f"{n}: {p.refused}" for n, p in self.plans.items() if p.refused]
-            raise usage(f"there is no column that can be read{'; ' if reasons else ''}{'; '.join(reasons)}")
+            raise usage("there is no column that can be read" + "".join(f"; {words}" for words in self.refused))
         columns = tuple(self.plans[n].spec(n, n == self.label) for n in names)
         reader = Reader(self.chunks, [(n, self.plans[n]) for n in names])
-        rows = [(c.name, c.rows, reader.array(i) if self.in_memory else None) for i, c in enumerate(self.chunks)]
+        with reading(None):
+            arrays = [reader.array(i) if self.in_memory else None for i in range(len(self.chunks))]
+        rows = [(c.name, c.key, c.rows, a) for c, a in zip(self.chunks, arrays, strict=True)]
         load = None if self.in_memory else reader
         limit = limit or HELD
         kind, window = self.kind, self._window(names, limit)
@@ -254,9 +186,21 @@ class Reader:
 
     def _batch(self, i: int) -> Any:
         pa = framework("pyarrow")
-        table = self._chunks[i].load(self._names)
-        columns = [plan.brought(table.column(k)) for k, (_, plan) in enumerate(self._plans)]
+        try:
+            table = self._chunks[i].load(self._names)
+            columns = [plan.brought(table.column(k)) for k, (_, plan) in enumerate(self._plans)]
+        except foreign() as error:
+            raise ValueError(f"{self._damaged(i)}{words_of(error)}") from error
         return pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
+
+    def _damaged(self, i: int) -> str:
+        """The first column that cannot be read by itself."""
+        for name, plan in self._plans:
+            try:
+                plan.brought(self._chunks[i].load([name]).column(0))
+            except foreign():
+                return f"{name}: "
+        return ""
 
     def array(self, i: int) -> Any:
         return self._batch(i).__arrow_c_array__()[1]
@@ -266,10 +210,12 @@ class Reader:
         return batch.__arrow_c_array__()[1], batch.get_total_buffer_size()
 
 
-def _features(schema: Any) -> dict[str, Any]:
+def _features(part: Part) -> dict[str, Any]:
     """What Hugging Face notes about the columns."""
+    if part.features is not None:
+        return part.features
     try:
-        noted = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        noted = json.loads((part.schema.metadata or {}).get(b"huggingface", b"{}"))
         features = noted["info"]["features"]
         return features if isinstance(features, dict) else {}
     except (ValueError, KeyError, TypeError):
@@ -287,52 +233,95 @@ def _label_of(schema: Any, features: dict[str, Any]) -> tuple[str | None, list[s
     return None, None
 
 
-def _fingerprint(parts: Sequence[Any]) -> int:
-    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "little")
+def _spread(items: Sequence[Item]) -> Sequence[Item]:
+    """LOOKED_AT of them at the most, from the first to near the last."""
+    return items[:: len(items) // LOOKED_AT + 1]
+
+
+def _feed(seen: Any, value: Any) -> None:
+    """Values, however they are stored."""
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    if isinstance(value, (list, tuple)):
+        seen.update(b"%d items" % len(value))
+        for part in value:
+            _feed(seen, part)
+    else:
+        seen.update(value if isinstance(value, bytes) else repr(value).encode())
+
+
+def _feed_rows(seen: Any, table: Table) -> None:
+    """Some rows of a table in memory."""
+    wanted, first = list(_spread(range(len(table)))), 0
+    for chunk in table.chunks:
+        rows = [row - first for row in wanted if first <= row < first + chunk.rows]
+        columns = chunk.load(table.readable).columns if rows else ()
+        for row, column in itertools.product(rows, columns):
+            with contextlib.suppress(ArithmeticError, *foreign()):  # a time that Python's have no room for
+                _feed(seen, column[row].as_py())
+        first += chunk.rows
+
+
+def _fingerprint(table: Table, parts: Sequence[Part]) -> int:
+    """Of files path, size and labels; of what is in memory labels and some rows.
+
+    A data set of Hugging Face has a fingerprint of its own. That is another one after set_format(), and a random one
+    where a function cannot be hashed: a job that is started again would not resume.
+    """
+    seen = hashlib.blake2b(repr([str(table.schema), len(table), [p.identity for p in parts]]).encode(), digest_size=8)
+    if table.in_memory:
+        _feed_rows(seen, table)
+    if table.label is not None and not table.plans[table.label].refused:
+        chunks = table.chunks if table.in_memory else _spread([c for c in table.chunks if c.apart])
+        for chunk in chunks:
+            with contextlib.suppress(Error):  # what cannot be read is reported when it is read
+                seen.update(table.labels_of(chunk).tobytes())
+    return int.from_bytes(seen.digest(), "little")
 
 
 def _looked_at(chunks: list[Chunk], name: str) -> Any:
     """A column of the first rows, to see what its bytes are; None: it cannot be read, as whoever reads it will hear."""
     try:
         return chunks[0].load([name]).column(0).slice(0, LOOKED_AT)
-    except (OSError, ValueError, framework("pyarrow").ArrowException):
+    except foreign():
         return None
+
+
+def _plan(table: Table, name: str, features: dict[str, Any]) -> Plan:
+    if table.schema.names.count(name) > 1:
+        return Plan(refused="there are two columns of this name")
+    if not name or "\0" in name:
+        return Plan(refused="a field cannot have its name")
+    return plan_of(table.schema.field(name).type, features.get(name), lambda: _looked_at(table.chunks, name))
 
 
 def table_of(sources: Sequence[Any]) -> Table:
     """One table of one or several sources, all of Arrow's and of one schema."""
     forms = [form_of(s) for s in sources]
-    parts = [part for s, form in zip(sources, forms, strict=True) for part in _parts_of(s, form)]
-    schema = parts[0][0]
-    for n, (other, _) in enumerate(parts):
-        if not other.equals(schema, check_metadata=False):
-            raise usage(f"part {n} has other columns than the first: {_difference(schema, other)}")
-        _check_classes(n, schema, other)
-    table = Table(schema, [c for _, chunks in parts for c in chunks], all(f in ("table", "dataset") for f in forms))
-    table.kind = {"parquet": "Parquet files", "arrow": "Arrow files", "dataset": "data set of Hugging Face"}.get(
-        forms[0], "Arrow table"
-    )
-    if not table.chunks:
-        raise usage("there are no samples in it")
-    features = _features(schema)
-    table.label, table.classes = _label_of(schema, features)
-    for name in schema.names:
-        if schema.names.count(name) == 1:
-            look = lambda name=name: _looked_at(table.chunks, name)  # noqa: E731
-            table.plans[name] = plan_of(schema.field(name).type, features.get(name), look)
-        else:
-            table.plans[name] = Plan(refused="there are two columns of this name")
-    seen = [str(schema), *((c.name, c.rows) for c in table.chunks)]
-    if forms == ["dataset"]:
-        table.subset = _indices(sources[0])
-        seen.append(sources[0]._fingerprint)
-    table.fingerprint = _fingerprint(seen)
+    of_each = [_parts_of(s, form) for s, form in zip(sources, forms, strict=True)]
+    parts = [part for some in of_each for part in some]
+    if not parts:
+        raise UsageError("there are no samples in it", path=os.fsdecode(sources[0]), stage="open")
+    for n, part in enumerate(parts):
+        if not part.schema.equals(parts[0].schema, check_metadata=False):
+            difference = _difference(parts[0].schema, part.schema)
+            raise usage(f"{part.path or f'part {n}'} has other columns than the first: {difference}")
+        _check_classes(n, parts[0], part)
+    chunks = [c for part in parts for c in part.chunks]
+    table = Table(parts[0].schema, chunks, all(f in ("table", "dataset") for f in forms), kind=KINDS[forms[0]])
+    if not chunks:
+        raise UsageError("there are no samples in it", path=parts[0].path or None, stage="open")
+    features = _features(parts[0])
+    table.label, table.classes = _label_of(table.schema, features)
+    table.plans = {name: _plan(table, name, features) for name in table.schema.names}
+    table.subset = _subset(sources, of_each)
+    table.fingerprint = _fingerprint(table, parts)
     return table
 
 
-def _check_classes(n: int, first: Any, other: Any) -> None:
+def _check_classes(n: int, first: Part, other: Part) -> None:
     """Labels of tables are numbers: they mean the same in all parts, or are not joined."""
-    (_, a), (_, b) = _label_of(first, _features(first)), _label_of(other, _features(other))
+    (_, a), (_, b) = _label_of(first.schema, _features(first)), _label_of(other.schema, _features(other))
     if a and b and a != b:
         raise usage(f"part {n} has other classes than the first, {', '.join(b)} and not {', '.join(a)}")
 
@@ -346,11 +335,18 @@ def _difference(a: Any, b: Any) -> str:
     return f"it has {', '.join(b.names)}"
 
 
-def _indices(dataset: Any) -> NDArray[np.int64] | None:
-    """Which rows, in which order, after select() or shuffle()."""
-    if dataset._indices is None:
+def _subset(sources: Sequence[Any], of_each: list[list[Part]]) -> NDArray[np.int64] | None:
+    """Which rows, in which order, after select(), shuffle() or filter() of a data set; None: all."""
+    if all(getattr(s, "_indices", None) is None for s in sources):
         return None
-    return np.ascontiguousarray(dataset._indices.table.column(0).to_numpy(), np.int64)
+    chosen, first = [], 0
+    for source, parts in zip(sources, of_each, strict=True):
+        rows = sum(c.rows for part in parts for c in part.chunks)
+        indices = getattr(source, "_indices", None)
+        own = np.arange(rows) if indices is None else indices.table.column(0).to_numpy()
+        chosen.append(own.astype(np.int64) + first)
+        first += rows
+    return np.concatenate(chosen)
 
 
 def is_plain(dataset: Any) -> bool:

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ._output import framework
 from ._types import NUMBERS
 
 NUMBER_KINDS = {"image": 1, "int": 2, "float": 3, "tensor": 4, "bytes": 5, "text": 6, "json": 7}
 STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "picture": 5}
 MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
-MOST_NAME, MOST_LEVELS = 63, 8
+PICTURES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".ppm", ".pgm", ".tif", ".tiff")
+MOST_LEVELS = 8
 
 
 @dataclass
@@ -42,24 +45,36 @@ class Plan:
     def brought(self, column: Any) -> Any:
         """One array of the form that is read."""
         pa = framework("pyarrow")
-        if isinstance(column.type, pa.BaseExtensionType):
-            column = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+        chunks = [_plain(c) for c in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])]
+        array = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
         if self.make is not None:
-            column = self.make(column)
-        elif self.cast is not None:
-            column = column.cast(self.cast)
-        if not isinstance(column, pa.ChunkedArray):
-            return column
-        return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+            return self.make(array)
+        return array if self.cast is None else array.cast(self.cast)
+
+
+def _plain(array: Any) -> Any:
+    """The values of an array that is encoded: of an extension, a dictionary, or runs."""
+    pa = framework("pyarrow")
+    while True:
+        if isinstance(array.type, pa.BaseExtensionType):
+            array = array.storage
+        elif pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        elif pa.types.is_run_end_encoded(array.type):
+            rows = np.arange(array.offset, array.offset + len(array))
+            array = array.values.take(pa.array(np.searchsorted(array.run_ends.to_numpy(), rows, side="right")))
+        else:
+            return array
 
 
 def _is_picture(first: Any) -> bool:
-    """Whether the bytes of the first rows are pictures."""
+    """Whether the first rows are pictures: by their bytes, or by the path of a file that has them."""
     for value in first.to_pylist() if first is not None else ():
-        if isinstance(value, dict):
-            value = value.get("bytes")
-        if value:
-            return bytes(value[:16]).startswith(MAGIC)
+        stored, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
+        if stored:
+            return bytes(stored[:16]).startswith(MAGIC)
+        if path:
+            return str(path).lower().endswith(PICTURES)
     return False
 
 
@@ -81,14 +96,13 @@ def _as_text(column: Any) -> Any:
     return pa.array((None if v is None else str(v) for v in column.to_pylist()), pa.large_string())
 
 
-def _as_picture(column: Any) -> Any:
-    """{"bytes", "path"} with these two in this order, whatever else there is."""
+def _as_picture(array: Any) -> Any:
+    """{"bytes", "path"} of plain types with these two in this order, whatever else there is."""
     pa, pc = framework("pyarrow"), framework("pyarrow.compute")
-    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    names = [f.name for f in column.type if f.name in ("bytes", "path")]
-    parts = [pc.struct_field(column, name) for name in sorted(names)]
-    fields = [pa.field(name, part.type) for name, part in zip(sorted(names), parts, strict=True)]
-    return pa.StructArray.from_arrays(parts, fields=fields, mask=pc.is_null(column))
+    types = {"bytes": pa.large_binary(), "path": pa.large_string()}
+    names = [name for name in types if name in [f.name for f in array.type]]
+    parts = [pc.struct_field(array, name).cast(types[name]) for name in names]
+    return pa.StructArray.from_arrays(parts, fields=[pa.field(n, types[n]) for n in names], mask=pc.is_null(array))
 
 
 def _number(t: Any) -> tuple[str, int] | None:
@@ -146,32 +160,36 @@ def _list_plan(t: Any, shape: tuple[int, ...] | None) -> Plan:
     return Plan("tensor", number[0], found, "numbers", number[1], tuple(levels), cast=cast)
 
 
-def _struct_plan(t: Any, look: Callable[[], Any]) -> Plan:
-    fields = {f.name: f.type for f in t}
-    path = fields.get("path")
-    if not _is_bytes(fields.get("bytes", t)) or (path is not None and not _is_text(path)) or not _is_picture(look()):
-        return Plan("json", storage="bytes64", make=_as_json)
+def _struct_plan(t: Any, is_picture: Callable[[], bool]) -> Plan:
     types = framework("pyarrow").types
-    if types.is_binary_view(fields["bytes"]) or (path is not None and types.is_string_view(path)):
-        return Plan(refused="it is a struct of views, which are not read")
-    widths = [64 if "large" in str(one) else 32 for one in (fields["bytes"], path)]
-    make = None if list(fields) in (["bytes", "path"], ["bytes"]) else _as_picture
-    return Plan("image", storage="picture", item=widths[0], wide_path=widths[1], make=make)
+    fields = {f.name: f.type for f in t}
+    stored, path = fields.get("bytes", t), fields.get("path")
+    has_path = path is not None and _is_text(path)
+    if not (_is_bytes(stored) or (types.is_null(stored) and has_path)) or not (path is None or has_path):
+        return Plan("json", storage="bytes64", make=_as_json)
+    if not is_picture():
+        return Plan("json", storage="bytes64", make=_as_json)
+    wide = {"binary": 32, "string": 32, "large_binary": 64, "large_string": 64}
+    if list(fields) in (["bytes", "path"], ["bytes"]) and all(str(one) in wide for one in fields.values()):
+        return Plan("image", storage="picture", item=wide[str(stored)], wide_path=wide.get(str(path), 0))
+    return Plan("image", storage="picture", item=64, wide_path=64, make=_as_picture)
 
 
 def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
     """feature: what Hugging Face notes on the column; look: gives its first rows."""
     pa, types = framework("pyarrow"), framework("pyarrow").types
     shape = None
+
+    def is_picture() -> bool:
+        return (isinstance(feature, dict) and feature.get("_type") == "Image") or _is_picture(look())
+
     if isinstance(t, pa.BaseExtensionType):
         shape = tuple(int(n) for n in t.shape if n is not None) if hasattr(t, "shape") else None
         t = t.storage_type
     if isinstance(feature, dict) and isinstance(feature.get("shape"), list) and None not in feature["shape"]:
         shape = tuple(int(n) for n in feature["shape"])
     if types.is_dictionary(t) or types.is_run_end_encoded(t):
-        inner = plan_of(t.value_type, feature, look)
-        inner.cast = inner.cast or t.value_type
-        return inner if inner.make is None else Plan(refused=f"{t} is not read")
+        return plan_of(t.value_type, feature, look)
     if types.is_null(t):
         return Plan(refused="it has no values")
     if types.is_boolean(t):
@@ -181,13 +199,15 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
     if _is_text(t):
         return _text_plan(t, "text")
     if _is_bytes(t):
-        return _text_plan(t, "image" if _is_picture(look()) else "bytes")
+        return _text_plan(t, "image" if is_picture() else "bytes")
     if types.is_fixed_size_binary(t):
         return Plan("bytes", storage="fixed", item=t.byte_width)
     if types.is_list(t) or types.is_large_list(t) or types.is_fixed_size_list(t):
         return _list_plan(t, shape)
     if types.is_struct(t):
-        return _struct_plan(t, look)
+        return _struct_plan(t, is_picture)
+    if types.is_interval(t):  # months, days and nanoseconds
+        return Plan("json", storage="bytes64", make=_as_json)
     if types.is_decimal(t):
         return Plan("text", storage="bytes64", make=_as_text)
     if types.is_map(t) or types.is_union(t) or types.is_nested(t):

@@ -69,9 +69,15 @@ def _ranks(loader: Any) -> str:
     return line("ranks", f"{loader._ranks.rank} of {loader._ranks.world_size}: {loader._ranks.why}")
 
 
+def _left_out(loader: Any) -> str:
+    """Columns of a table that nobody asked for, and that cannot be fields."""
+    table = loader._given.table
+    return line("left out", "; ".join(table.refused)) if table and table.refused and not loader._wanted else ""
+
+
 def explain(loader: Any) -> str:
     output = f"{loader._output}, {', '.join(loader._form.names)}"
-    return _engine(loader) + _ranks(loader) + line("output", output) + _python(loader)
+    return _engine(loader) + _ranks(loader) + line("output", output) + _left_out(loader) + _python(loader)
 
 
 def _place(loader: Any) -> str:

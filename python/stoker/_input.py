@@ -202,7 +202,11 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     if isinstance(source, tuple) and any(_is_array(a) for a in source):
         names = ["x", "y"] if len(source) <= 2 else [f"array{i}" for i in range(len(source))]
         return _from_arrays(dict(zip(names, source, strict=False)))
-    if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) == "table" for p in source):
+    if source:
+        check_split(source[0])
+    if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) for p in source):
+        if not all(is_plain(p) for p in source if form_of(p) == "dataset"):
+            raise usage("a data set with a transform of its own cannot be joined with others")
         joined = Source.joined(source)
         return Given(joined.options(), table=joined.table)
     return None

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of Hugging Face as people have them: over local files, saved, joined, chosen from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stoker
+
+pytest.importorskip("pyarrow")
+os.environ["HF_HUB_OFFLINE"] = "1"
+datasets = pytest.importorskip("datasets")
+
+N = 12
+SIZE = "CenterCrop(8)"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+@pytest.fixture
+def paths(photos):
+    return stoker.Source(photos).paths
+
+
+@pytest.fixture
+def over_files(paths):
+    """Pictures by their paths, as cast_column() leaves them: without bytes."""
+    rows = {"image": paths, "n": list(range(N)), "label": [i % 2 for i in range(N)]}
+    dataset = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
+    dataset = dataset.cast_column("label", datasets.ClassLabel(names=["cat", "dog"]))
+    assert dataset.data.table.column("image")[0].as_py()["bytes"] is None
+    return dataset
+
+
+@pytest.fixture
+def pixels(photos):
+    return next(iter(stoker.Loader(photos, SIZE, batch_size=N, output="numpy"))).image
+
+
+def whole(source, **options):
+    options = {"batch_size": 64, "output": "numpy", **options}
+    (batch,) = stoker.Loader(source, SIZE, **options)
+    return batch
+
+
+def test_pictures_that_are_paths(over_files, pixels):
+    batch = whole(over_files)
+    np.testing.assert_array_equal(batch.image, pixels)
+    assert batch.n.tolist() == list(range(N))
+    assert stoker.Loader(over_files, SIZE).classes == ["cat", "dog"]
+
+
+def test_imagefolder(photos, tmp_path, pixels):
+    shutil.copytree(photos, tmp_path / "photos")
+    dataset = datasets.load_dataset("imagefolder", data_dir=str(tmp_path / "photos"), split="train")
+    batch = whole(dataset)
+    np.testing.assert_array_equal(batch.image, pixels)
+    assert batch.label.tolist() == [0] * 6 + [1] * 6
+    assert stoker.Loader(dataset, SIZE).classes == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+def test_to_parquet(over_files, pixels, tmp_path, embedded):
+    if embedded:
+        over_files.to_parquet(tmp_path / "a.parquet")
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(over_files.data.table, tmp_path / "a.parquet")
+    np.testing.assert_array_equal(whole(str(tmp_path / "a.parquet")).image, pixels)
+
+
+def test_the_feature_image_is_a_picture_whatever_the_first_rows_are(paths, tmp_path):
+    (tmp_path / "1.gif").write_bytes(b"GIF89a")
+    rows = {"image": [str(tmp_path / "1.gif"), None, *paths]}
+    dataset = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
+    loader = stoker.Loader(dataset, SIZE, batch_size=64, on_error="skip", max_bad=1, output="numpy")
+    with pytest.warns(RuntimeWarning, match="2 bad samples"):
+        (batch,) = loader
+    assert len(batch.image) == N
+
+
+def test_two_pictures_a_row(paths, pixels):
+    rows = {"image": paths, "mask": paths[::-1]}
+    dataset = datasets.Dataset.from_dict(rows, features=datasets.Features(dict.fromkeys(rows, datasets.Image())))
+    batch = whole(dataset)
+    np.testing.assert_array_equal(batch.image, pixels)
+    assert batch.mask == [Path(p).read_bytes() for p in paths[::-1]]
+
+
+def chosen(dataset):
+    return [
+        dataset.select([7, 2, 2, 11]),
+        dataset.shuffle(seed=5),
+        dataset.filter(lambda row: row["n"] % 3 == 0),
+        dataset.select(range(3, 9)),
+        dataset.shuffle(seed=1).select([4, 0]).sort("n"),
+        datasets.concatenate_datasets([dataset.select([3, 1]), dataset]),
+    ]
+
+
+def test_rows_that_were_chosen(over_files, pixels):
+    for part in chosen(over_files):
+        rows = [row["n"] for row in part]
+        batch = whole(part)
+        assert batch.n.tolist() == rows
+        np.testing.assert_array_equal(batch.image, pixels[rows])
+        assert [s["n"].item() for s in stoker.Source(part)] == rows
+
+
+def test_a_list_of_data_sets(over_files, pixels):
+    parts = chosen(over_files)
+    rows = [row["n"] for part in parts for row in part]
+    for source in (parts, tuple(parts), stoker.Source(*parts)):
+        batch = whole(source)
+        assert batch.n.tolist() == rows
+        np.testing.assert_array_equal(batch.image, pixels[rows])
+    with pytest.raises(stoker.UsageError, match="transform of its own"):
+        stoker.Loader([over_files, over_files.with_transform(lambda rows: rows)])
+    with pytest.raises(stoker.UsageError, match="choose one"):
+        stoker.Loader([datasets.DatasetDict({"train": over_files})])
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_saved_folders(over_files, pixels, tmp_path, shards):
+    part = over_files.shuffle(seed=3)
+    part.save_to_disk(tmp_path / "saved", num_shards=shards)
+    rows = [row["n"] for row in part]
+    for path in (tmp_path / "saved", f"{tmp_path}/saved/"):
+        batch = whole(path)
+        assert batch.n.tolist() == rows
+        np.testing.assert_array_equal(batch.image, pixels[rows])
+    loader = stoker.Loader(tmp_path / "saved", SIZE)
+    assert loader.classes == ["cat", "dog"]
+    assert "data set of Hugging Face" in loader.explain()
+    assert f"data-00000-of-0000{shards}.arrow batch 0 row 0" in stoker.Source(tmp_path / "saved").paths[0]
+    assert len(stoker.Source(tmp_path / "saved", tmp_path / "saved")) == 2 * N
+
+
+def test_saved_folders_of_several_splits(over_files, tmp_path):
+    datasets.DatasetDict({"train": over_files, "test": over_files.select([1])}).save_to_disk(tmp_path / "saved")
+    with pytest.raises(stoker.UsageError, match=f"choose one: {tmp_path}/saved/train, {tmp_path}/saved/test"):
+        stoker.Loader(tmp_path / "saved")
+    assert len(stoker.Source(tmp_path / "saved" / "train")) == N
+    assert len(stoker.Source(tmp_path / "saved" / "test")) == 1
+
+
+def test_saved_folders_that_are_damaged(over_files, tmp_path):
+    folder = tmp_path / "saved"
+    over_files.save_to_disk(folder, num_shards=2)
+    state = (folder / "state.json").read_text()
+    for text in ("", "[]", "{}", '{"_data_files": [{"filename": "../x.arrow"}]}'):
+        (folder / "state.json").write_text(text)
+        with pytest.raises(stoker.DataError, match="state.json: cannot be read"):
+            stoker.Source(folder)
+    (folder / "state.json").write_text(state)
+    (folder / "data-00001-of-00002.arrow").unlink()
+    with pytest.raises(stoker.Error, match="data-00001-of-00002.arrow"):
+        stoker.Source(folder)
+
+
+def test_resuming(over_files, paths, tmp_path):
+    def state_of(source):
+        loader = stoker.Loader(source, SIZE, batch_size=4, shuffle=True)
+        next(iter(loader))
+        return loader.state_dict()
+
+    def resumes(source, state):
+        try:
+            stoker.Loader(source, SIZE, batch_size=4, shuffle=True).load_state_dict(state)
+        except stoker.UsageError as error:
+            assert "the data set changed" in str(error)
+            return False
+        return True
+
+    state = state_of(over_files)
+    assert resumes(over_files.with_format("numpy"), state)
+    assert not resumes(over_files.map(lambda row: {"n": -row["n"]}), state)
+    assert not resumes(over_files.select(range(N - 1, -1, -1)), state)
+    over_files.save_to_disk(tmp_path / "a" / "saved")
+    state = state_of(tmp_path / "a" / "saved")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    assert resumes(tmp_path / "b" / "saved", state)
+    over_files.select(range(N - 1, -1, -1)).save_to_disk(tmp_path / "c")
+    assert not resumes(tmp_path / "c", state)
