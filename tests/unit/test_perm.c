@@ -44,17 +44,11 @@ static void seed_and_epoch_count(void)
     CHECK(same_b < 10 && same_c < 10);
 }
 
-/* How far the pairs at places a and b are from all being equally likely: 0 is the mean, the unit one sigma. */
-static double pair_bias(uint64_t n, uint64_t a, uint64_t b, uint64_t epochs)
+enum { PAIRS = 4, MOST = 40 };
+
+/* How far the pairs at two places are from all being equally likely: 0 is the mean, the unit one sigma. */
+static double bias(int count[MOST][MOST], uint64_t n, uint64_t epochs)
 {
-    enum { MOST = 40 };
-    static int count[MOST][MOST];
-    memset(count, 0, sizeof count);
-    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
-        struct perm p;
-        perm_init(&p, n, 42, epoch);
-        count[perm_at(&p, a)][perm_at(&p, b)]++;
-    }
     const double expected = (double)epochs / (double)(n * (n - 1)), df = (double)(n * (n - 1) - 1);
     double chi2 = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -64,32 +58,40 @@ static double pair_bias(uint64_t n, uint64_t a, uint64_t b, uint64_t epochs)
     return (chi2 - df) / sqrt(2 * df);
 }
 
-static void check_pair(uint64_t n, uint64_t a, uint64_t b, uint64_t epochs)
+static void check_pairs(uint64_t n, uint64_t places[PAIRS][2], uint64_t epochs)
 {
-    const double bias = a == b ? 0 : pair_bias(n, a, b, epochs);
-    if (bias > 5)
-        printf("n = %d: places %d and %d are biased: %.1f sigma\n", (int)n, (int)a, (int)b, bias);
-    CHECK(bias <= 5);
+    static int count[PAIRS][MOST][MOST];
+    memset(count, 0, sizeof count);
+    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
+        struct perm p;
+        perm_init(&p, n, 42, epoch);
+        for (int k = 0; k < PAIRS; k++)
+            count[k][perm_at(&p, places[k][0])][perm_at(&p, places[k][1])]++;
+    }
+    for (int k = 0; k < PAIRS; k++) {
+        const double b = bias(count[k], n, epochs);
+        if (b > 5)
+            printf("n = %d: places %d and %d are biased: %.1f sigma\n", (int)n, (int)places[k][0], (int)places[k][1],
+                   b);
+        CHECK(b <= 5);
+    }
 }
 
 static void pairs_are_fair(void)
 {
-    enum { EPOCHS = 20000 };
-    for (uint64_t n = 2; n <= 40; n++) {
-        check_pair(n, 0, 1, EPOCHS);
-        check_pair(n, 0, n - 1, EPOCHS);
-        check_pair(n, 0, n / 2, EPOCHS);
-        check_pair(n, n - 2, n - 1, EPOCHS);
+    for (uint64_t n = 2; n <= MOST; n++) {
+        uint64_t places[PAIRS][2] = {{0, 1}, {0, n - 1}, {0, n / 2}, {n - 2, n - 1}};
+        check_pairs(n, places, 20000);
     }
 }
 
 /* Places that differ in one half of their bits alone are the ones a small cipher mixes worst. */
 static void near_pairs_are_fair(void)
 {
-    static const uint64_t sizes[] = {9, 13, 16, 20, 24, 28, 32, 33, 40};
+    static const uint64_t sizes[] = {13, 16, 24, 32, 33};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        check_pair(sizes[i], 0, 4, 500000);
-        check_pair(sizes[i], 0, 8, 500000);
+        uint64_t places[PAIRS][2] = {{0, 4}, {0, 8}, {1, 5}, {1, 9}};
+        check_pairs(sizes[i], places, 300000);
     }
 }
 
