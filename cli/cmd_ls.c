@@ -14,7 +14,7 @@
 #include "stop.h"
 #include "table.h"
 
-enum { N_FORMATS = STK_WEBP + 1, BADS_KEPT = 20 };
+enum { N_FORMATS = STK_WEBP + 1, BADS_KEPT = 20, VALUES_KEPT = 1 << 22 };
 
 static const char *const format_names[N_FORMATS] = {"not a picture", "JPEG", "PNG", "WebP"};
 static const char *const oddities[STK_N_ODDITIES] = {
@@ -28,7 +28,13 @@ struct bad {
     int64_t sample;
 };
 
-/* What was seen, one number a sample where a median is wanted. */
+/* Values of all samples, for a median: of more than VALUES_KEPT every second, fourth, ... is kept. */
+struct values {
+    int64_t *of, n, room;
+    int64_t step, skip; /* one of `step` is kept; the next after `skip` others */
+    int64_t min, max;
+};
+
 struct listing {
     const struct args *a;
     struct progress progress;
@@ -39,9 +45,8 @@ struct listing {
     int64_t *class_counts;
     int64_t samples, seen, unlabelled, n_bad;
     int64_t formats[N_FORMATS], odd[STK_N_ODDITIES];
-    int64_t *bytes;
-    int32_t *widths, *heights;
-    int64_t n_sizes, n_bytes, total_bytes;
+    struct values bytes, widths, heights;
+    int64_t total_bytes;
     struct bad bads[BADS_KEPT];
     int no_memory;
 };
@@ -58,18 +63,52 @@ static void begin(void *user, const stk_overview *o, const char *const *class_na
     snprintf(l->left_out, sizeof l->left_out, "%s", o->left_out ? o->left_out : "");
     const int64_t take = l->a->o.take;
     l->samples = take > 0 && take < o->samples ? take : o->samples;
-    const size_t n = (size_t)l->samples, k = (size_t)o->n_classes;
+    const size_t k = (size_t)o->n_classes;
     l->classes = calloc(k + 1, sizeof *l->classes);
     l->class_counts = calloc(k + 1, sizeof *l->class_counts);
-    l->bytes = malloc((n + 1) * sizeof *l->bytes);
-    l->widths = malloc((n + 1) * sizeof *l->widths);
-    l->heights = malloc((n + 1) * sizeof *l->heights);
-    l->no_memory = !l->classes || !l->class_counts || !l->bytes || !l->widths || !l->heights;
+    l->no_memory = !l->classes || !l->class_counts;
     for (size_t i = 0; i < k && !l->no_memory; i++) {
         l->classes[i] = strdup(class_names[i]);
         l->no_memory = !l->classes[i];
     }
     progress_begin(&l->progress, "ls", l->samples);
+}
+
+static int make_room(struct values *v)
+{
+    if (v->n < v->room)
+        return 0;
+    if (v->n < VALUES_KEPT) {
+        const int64_t room = v->room ? 2 * v->room : 1024;
+        int64_t *grown = realloc(v->of, (size_t)room * sizeof *grown);
+        if (!grown)
+            return -1;
+        v->of = grown;
+        v->room = room;
+        return 0;
+    }
+    v->n /= 2;
+    for (int64_t i = 0; i < v->n; i++)
+        v->of[i] = v->of[2 * i];
+    v->step *= 2;
+    return 0;
+}
+
+/* The same value of `run` samples. 0, or -1: no memory. */
+static int add_value(struct values *v, int64_t x, int64_t run)
+{
+    v->min = v->step == 0 || x < v->min ? x : v->min;
+    v->max = v->step == 0 || x > v->max ? x : v->max;
+    v->step = v->step ? v->step : 1;
+    while (run > v->skip) {
+        if (make_room(v))
+            return -1;
+        run -= v->skip + 1;
+        v->of[v->n++] = x;
+        v->skip = v->step - 1;
+    }
+    v->skip -= run;
+    return 0;
 }
 
 static void add_bad(struct listing *l, const stk_finding *f)
@@ -90,21 +129,20 @@ static int each(void *user, const stk_finding *f)
     struct listing *l = user;
     if (l->no_memory || l->seen >= l->samples)
         return 1;
-    l->seen++;
+    l->seen += f->run;
     if (f->label >= 0 && f->label < l->o.n_classes)
-        l->class_counts[f->label]++;
+        l->class_counts[f->label] += f->run;
     else if (f->label < 0)
-        l->unlabelled++;
+        l->unlabelled += f->run;
     if (f->bytes >= 0) {
-        l->bytes[l->n_bytes++] = f->bytes;
-        l->total_bytes += f->bytes;
+        l->no_memory |= add_value(&l->bytes, f->bytes, f->run) != 0;
+        l->total_bytes += f->bytes * f->run;
     }
     if (f->code != STK_OK) {
         add_bad(l, f);
     } else if (f->width > 0) {
         l->formats[(int)f->format < N_FORMATS ? f->format : 0]++;
-        l->widths[l->n_sizes] = f->width;
-        l->heights[l->n_sizes++] = f->height;
+        l->no_memory |= add_value(&l->widths, f->width, 1) || add_value(&l->heights, f->height, 1);
         for (int i = 0; i < STK_N_ODDITIES; i++)
             l->odd[i] += (f->odd >> i) & 1;
     }
@@ -122,9 +160,9 @@ static void done(struct listing *l)
     }
     free(l->classes);
     free(l->class_counts);
-    free(l->bytes);
-    free(l->widths);
-    free(l->heights);
+    free(l->bytes.of);
+    free(l->widths.of);
+    free(l->heights.of);
 }
 
 /* ------------------------------------------------------------------ minimum, median, maximum */
@@ -133,32 +171,18 @@ struct spread {
     int64_t min, median, max;
 };
 
-static int by_int32(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_int64(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-static struct spread spread32(int32_t *v, int64_t n)
+static struct spread spread_of(const struct values *v)
 {
-    if (n == 0)
+    if (v->n == 0)
         return (struct spread){0};
-    qsort(v, (size_t)n, sizeof *v, by_int32);
-    return (struct spread){v[0], v[n / 2], v[n - 1]};
-}
-
-static struct spread spread64(int64_t *v, int64_t n)
-{
-    if (n == 0)
-        return (struct spread){0};
-    qsort(v, (size_t)n, sizeof *v, by_int64);
-    return (struct spread){v[0], v[n / 2], v[n - 1]};
+    qsort(v->of, (size_t)v->n, sizeof *v->of, by_int64);
+    return (struct spread){v->min, v->of[v->n / 2], v->max};
 }
 
 /* ------------------------------------------------------------------ text */
@@ -213,7 +237,7 @@ static void print_head(const struct listing *l)
 static void print_formats(const struct listing *l)
 {
     const char *between = "";
-    if (l->n_sizes == 0 && l->n_bad == 0)
+    if (l->widths.n == 0 && l->n_bad == 0)
         return;
     line("formats");
     for (int i = 1; i < N_FORMATS; i++) {
@@ -276,16 +300,16 @@ static void print_ignored(const struct listing *l)
 
 static void print_sizes(struct listing *l)
 {
-    const struct spread w = spread32(l->widths, l->n_sizes), h = spread32(l->heights, l->n_sizes);
-    const struct spread b = spread64(l->bytes, l->n_bytes);
+    const struct spread w = spread_of(&l->widths), h = spread_of(&l->heights);
+    const struct spread b = spread_of(&l->bytes);
     struct table t = {0};
     putchar('\n');
     table_head(&t, "<size", ">smallest", ">median", ">largest", NULL);
-    if (l->n_sizes > 0) {
+    if (l->widths.n > 0) {
         table_row(&t, "width", out_count(w.min).s, out_count(w.median).s, out_count(w.max).s, NULL);
         table_row(&t, "height", out_count(h.min).s, out_count(h.median).s, out_count(h.max).s, NULL);
     }
-    table_row(&t, l->n_sizes > 0 ? "file" : "sample", out_bytes(b.min).s, out_bytes(b.median).s, out_bytes(b.max).s,
+    table_row(&t, l->widths.n > 0 ? "file" : "sample", out_bytes(b.min).s, out_bytes(b.median).s, out_bytes(b.max).s,
               NULL);
     table_print(&t, stdout);
 }
@@ -337,7 +361,7 @@ static void print_text(struct listing *l)
     print_formats(l);
     print_oddities(l);
     print_ignored(l);
-    if (l->n_bytes)
+    if (l->bytes.n)
         print_sizes(l);
     print_classes(l);
     print_bads(l);
@@ -410,9 +434,9 @@ static void print_json(struct listing *l)
     json_int(&j, "bytes", l->total_bytes);
     json_int(&j, "n_classes", l->o.n_classes);
     json_hex(&j, "fingerprint", l->o.fingerprint);
-    json_spread(&j, "width", spread32(l->widths, l->n_sizes));
-    json_spread(&j, "height", spread32(l->heights, l->n_sizes));
-    json_spread(&j, "file_bytes", spread64(l->bytes, l->n_bytes));
+    json_spread(&j, "width", spread_of(&l->widths));
+    json_spread(&j, "height", spread_of(&l->heights));
+    json_spread(&j, "file_bytes", spread_of(&l->bytes));
     json_int(&j, "bad", l->n_bad);
     json_tallies(&j, l);
     json_open(&j, "index", '{');
@@ -432,7 +456,7 @@ static int run(struct args *a)
 {
     struct listing l = {.a = a};
     stk_error e = {.sample = -1};
-    const stk_scan_options s = {.begin = begin, .each = each, .user = &l};
+    const stk_scan_options s = {.begin = begin, .each = each, .user = &l, .runs = 1};
     int rc = stk_scan(&a->o, &s, &e);
     progress_end(&l.progress);
     if (rc == STK_OK && l.no_memory) {

@@ -65,8 +65,8 @@ static void list(struct verify *v, const stk_finding *f)
 static int each(void *user, const stk_finding *f)
 {
     struct verify *v = user;
-    v->seen++;
-    v->with_warnings += f->code == STK_OK && f->warnings > 0;
+    v->seen += f->run;
+    v->with_warnings += f->code == STK_OK && f->warnings > 0 ? f->run : 0;
     if (f->code != STK_OK) {
         v->bad++;
         tell(v, f);
@@ -146,7 +146,7 @@ static int check_files(struct verify *v, stk_error *e)
 
 static int scan(struct verify *v, stk_error *e)
 {
-    const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v};
+    const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v, .runs = 1};
     const double began = out_clock();
     int rc = check_files(v, e);
     if (rc == STK_OK)

@@ -463,6 +463,7 @@ typedef struct stk_finding {
     int code;           /* STK_OK, or why it is bad */
     const char *reason; /* words, when it is bad */
     int needs_memory;   /* it is bad for want of memory alone: with more it may be good */
+    int64_t run;        /* samples, from this one on, that it is about; 1 unless `runs` */
 } stk_finding;
 
 #define STK_ODDITIES(X)                                                                                                \
@@ -504,11 +505,11 @@ typedef struct stk_overview {
 
 typedef struct stk_scan_options {
     int decode; /* decode every picture wholly; else only look at the headers */
-    /* Called once, before the first sample; may be NULL. */
-    void (*begin)(void *user, const stk_overview *v, const char *const *class_names);
+    void (*begin)(void *user, const stk_overview *v, const char *const *class_names); /* once, first; may be NULL */
     /* Called for every sample in their order, one at a time; return non-zero to stop. */
     int (*each)(void *user, const stk_finding *f);
     void *user;
+    int runs; /* one call for several good samples of which nothing was ever stored, as in HDF5 */
 } stk_scan_options;
 
 /* Goes over all samples of o->source with o->threads threads; ops are not run. */

@@ -227,14 +227,14 @@ static int each(void *user, const stk_finding *f)
 PyObject *source_scan(PyObject *module, PyObject *args)
 {
     PyObject *dict;
-    int decode;
-    if (!PyArg_ParseTuple(args, "O!p", &PyDict_Type, &dict, &decode))
+    int decode, runs;
+    if (!PyArg_ParseTuple(args, "O!pp", &PyDict_Type, &dict, &decode, &runs))
         return NULL;
     struct options options;
     struct scan s = {0};
     PyObject *result = NULL;
     if (options_read(&options, dict) == 0 && (s.found = PyList_New(0))) {
-        const stk_scan_options o = {.decode = decode, .begin = begin, .each = each, .user = &s};
+        const stk_scan_options o = {.decode = decode, .begin = begin, .each = each, .user = &s, .runs = runs};
         stk_error e;
         s.thread = PyEval_SaveThread();
         const int rc = stk_scan(&options.o, &o, &e);

@@ -2,12 +2,14 @@
 /*
  * scan.c -- goes over all samples, without batches: looks at headers, or decodes everything.
  *
- * Threads take samples in order and put what they find into a window of results; the caller's
- * thread hands them out in order. A thread waits when its sample is a whole window ahead.
+ * Threads take runs of samples in order and put what they find into a window of results; the caller's thread hands
+ * them out in order. A run is one sample, or several of which nothing was ever stored: what is found of the first holds
+ * for all of them. A thread waits when its run is a whole window ahead.
  *
  * Invariants, under lock:
- *   (1) done <= next <= done + WINDOW; results[i % WINDOW] belongs to sample i from when it is taken until it is done.
- *   (2) results[i % WINDOW].ready is set by the thread, cleared by the caller.
+ *   (1) done <= next <= done + WINDOW; results[k % WINDOW] belongs to run k from when it is taken until it is done.
+ *   (2) results[k % WINDOW].ready is set by the thread, cleared by the caller.
+ *   (3) the runs before `next` have `taken` samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@ struct scan {
     struct result *results;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
-    int64_t next, done;
+    int64_t next, done, taken;
     bool stopped;
 };
 
@@ -172,22 +174,31 @@ static void find(const struct scan *s, struct desk *d, int64_t i, struct result 
     desk_clear(d);
 }
 
+/* How long the run is that begins with sample i. */
+static int64_t run_length(const struct scan *s, int64_t i)
+{
+    const int64_t n = s->options.subset ? 1 : source_alike(s->source, i);
+    return n < s->n - i ? n : s->n - i;
+}
+
 static void run(void *user, int thread)
 {
     struct scan *s = user;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        while (!s->stopped && s->next < s->n && s->next >= s->done + WINDOW)
+        while (!s->stopped && s->taken < s->n && s->next >= s->done + WINDOW)
             pthread_cond_wait(&s->room, &s->lock);
-        if (s->stopped || s->next >= s->n)
+        if (s->stopped || s->taken >= s->n)
             break;
-        const int64_t i = s->next++;
-        struct result *r = &s->results[i % WINDOW];
+        const int64_t k = s->next++, i = s->taken, n = run_length(s, i);
+        struct result *r = &s->results[k % WINDOW];
+        s->taken += n;
         pthread_mutex_unlock(&s->lock);
         find(s, &s->desks[thread], s->options.subset ? s->options.subset[i] : i, r);
+        r->finding.run = n;
         pthread_mutex_lock(&s->lock);
         r->ready = true;
-        if (i == s->done)
+        if (k == s->done)
             pthread_cond_signal(&s->ready);
     }
     pthread_mutex_unlock(&s->lock);
@@ -212,17 +223,36 @@ static int machine_failed(const struct result *r, stk_error *e)
     return r->finding.code;
 }
 
+/* Tells the caller of a run: at once where it asked for that and all is well, else of each sample. */
+static int report(const struct scan *s, const stk_scan_options *o, struct result *r)
+{
+    stk_finding *f = &r->finding;
+    const int64_t n = f->run, first = f->sample;
+    int enough = 0;
+    if (!o->each || (o->runs && f->code == STK_OK))
+        return o->each ? o->each(o->user, f) : 0;
+    f->run = 1;
+    for (int64_t i = 0; i < n && !enough; i++) {
+        if (i > 0)
+            source_path(s->source, first + i, r->path, sizeof r->path);
+        f->sample = first + i;
+        enough = o->each(o->user, f);
+    }
+    return enough;
+}
+
 static int hand_out(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
-    for (int64_t i = 0; i < s->n; i++) {
-        struct result *r = &s->results[i % WINDOW];
+    for (int64_t k = 0, told = 0; told < s->n; k++) {
+        struct result *r = &s->results[k % WINDOW];
         pthread_mutex_lock(&s->lock);
         while (!r->ready)
             pthread_cond_wait(&s->ready, &s->lock);
         pthread_mutex_unlock(&s->lock);
         if (r->machine)
             return machine_failed(r, e);
-        const int enough = o->each ? o->each(o->user, &r->finding) : 0;
+        told += r->finding.run;
+        const int enough = report(s, o, r);
         pthread_mutex_lock(&s->lock);
         r->ready = false;
         s->done++;

@@ -87,7 +87,7 @@ def _scan(
         options["threads"] = whole("threads", threads, 1, 1024)
     if memory is not None:
         options["memory"] = memory_bytes("memory", memory)
-    return _stoker.scan(options, decode)
+    return _stoker.scan(options, decode, True)
 
 
 def _bad(findings: list[Any]) -> list[DataError]:

@@ -222,7 +222,7 @@ class Source:
     def _labels_of_records(self) -> Indices:
         """Labels that only the samples themselves tell (TFRecord): all are read; -1 where there is none."""
         try:
-            _, found = _stoker.scan({**self._options(), "fields": "label"}, False)
+            _, found = _stoker.scan({**self._options(), "fields": "label"}, False, False)
         except UsageError:  # nothing is called so
             return np.full(self._handle.count(), -1, np.int64)
         return np.array([one[5] for one in found], np.int64)

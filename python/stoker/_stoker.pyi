@@ -69,7 +69,7 @@ def sheet(
     pixels: Any, width: int, height: int, channels: int, columns: int, title: str, under: str, captions: list[str], /
 ) -> tuple[bytes, int, int]: ...
 def scan(
-    options: dict[str, Any], decode: bool, /
+    options: dict[str, Any], decode: bool, runs: bool, /
 ) -> tuple[dict[str, Any], list[tuple[int, str, str, int, int, int, int, int, int, str, int]]]: ...
 def pack(
     options: dict[str, Any],

@@ -394,6 +394,23 @@ static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t 
 
 /* ------------------------------------------------------------------ rows */
 
+/* Looks at so many chunks at a time; the caller asks again for what follows. */
+int64_t hdf5_rows_unwritten(const struct hdf5_array *a, int64_t row)
+{
+    enum { LOOKS = 1 << 16 };
+    const struct hdf5_chunks *c = &a->chunks;
+    if (a->place == HDF5_ABSENT)
+        return a->shape[0] - row;
+    if (a->place != HDF5_IN_CHUNKS || c->n == 0)
+        return 0;
+    const int64_t across = c->n / c->grid[0], begin = row / c->chunk[0] * across;
+    int64_t k = begin;
+    while (k < c->n && k - begin < LOOKS && c->of[k].at == 0)
+        k++;
+    const int64_t end = k / across * c->chunk[0];
+    return end <= row ? 0 : (end < a->shape[0] ? end : a->shape[0]) - row;
+}
+
 static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a,
                                  int64_t row, size_t allowed, uint8_t *to)
 {

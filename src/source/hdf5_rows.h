@@ -70,6 +70,9 @@ extern const char HDF5_COSTS[]; /* it takes more than was allowed: nothing was r
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
                      size_t allowed, void *to);
 
+/* Rows from this one on of which nothing was ever written; 0: of this one something was. */
+int64_t hdf5_rows_unwritten(const struct hdf5_array *a, int64_t row);
+
 /* hdf5_convert.c: whether rows are given as they are stored, but for the order of bytes; if not, a row in the file's
  * form is turned into row_bytes of values. */
 bool hdf5_is_dense(const struct hdf5_array *a);

@@ -39,6 +39,7 @@ struct source_ops {
     const struct source_tally *(*tally)(const struct source *s);
     void (*memory)(const struct source *s, size_t *held, size_t *most); /* NULL: none */
     const char *(*class_name)(const struct source *s, int i);
+    int64_t (*alike)(const struct source *s, int64_t i);    /* NULL: 1 */
     const struct blocks *(*blocks)(const struct source *s); /* NULL: samples may be had in any order */
 };
 

@@ -260,6 +260,24 @@ static int64_t bytes(const struct source *s, int64_t i)
     return sum;
 }
 
+/* Rows that have labels differ in them. */
+static int64_t alike(const struct source *s, int64_t i)
+{
+    const struct state *d = s->state;
+    const struct hdf5_file *f = hdf5_set_file(&d->set, i);
+    int64_t least = f->first + f->count - i;
+    if (d->set.groups || d->label >= 0)
+        return 1;
+    for (int k = 0; k < s->n_fields && least > 1; k++) {
+        int64_t row;
+        const int c = d->column[k];
+        const struct hdf5_array *a = c >= 0 ? hdf5_set_array(&d->set, i, c, &row) : NULL;
+        const int64_t n = a ? hdf5_rows_unwritten(a, row) : 0;
+        least = n < least ? n : least;
+    }
+    return least > 1 ? least : 1;
+}
+
 /* ------------------------------------------------------------------ which state of which sample */
 
 static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
@@ -333,6 +351,7 @@ static const struct source_ops ops = {
     .tally = tally,
     .memory = memory,
     .class_name = shard_class,
+    .alike = alike,
 };
 
 /* ------------------------------------------------------------------ opening */

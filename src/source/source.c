@@ -482,6 +482,11 @@ const char *source_place(const struct source *s)
     return s->place;
 }
 
+int64_t source_alike(const struct source *s, int64_t i)
+{
+    return s->ops->alike ? s->ops->alike(s, i) : 1;
+}
+
 void source_near(const struct source *s, int64_t i)
 {
     if (s->ops->near)

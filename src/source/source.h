@@ -98,6 +98,8 @@ bool source_keyed(const struct source *s);
 bool source_named(const struct source *s);
 bool source_packed(const struct source *s);
 int64_t source_label(const struct source *s, int64_t i); /* -1: none, or not known before reading */
+/* Samples from i on that are the same in all but name, because none of their values was ever stored; 1 or more. */
+int64_t source_alike(const struct source *s, int64_t i);
 int64_t source_bytes(const struct source *s, int64_t i); /* looked up when not known yet; -1: missing, or no file */
 
 /* One thread's means of reading. */

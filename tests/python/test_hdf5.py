@@ -343,6 +343,14 @@ def test_damaged_descriptions_are_explained(tmp_path: Path) -> None:
         stoker.Loader(str(path))
 
 
+def test_unwritten_rows_are_skipped(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.h5")
+    with h5py.File(path, "w") as h:
+        h.create_dataset("x", (2**31, 4), "u1", chunks=(65536, 4), compression=9)[70000] = 1
+    assert stoker.verify(path) == []
+    assert stoker.ls(path).samples == 2**31
+
+
 @pytest.mark.parametrize("how", ["external", "virtual"])
 def test_values_in_other_files_are_refused(tmp_path: Path, how: str) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as h:

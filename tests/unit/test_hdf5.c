@@ -255,6 +255,50 @@ static void shrinks(void)
     free(p);
 }
 
+struct tally {
+    int64_t calls, samples;
+    bool in_order, named;
+};
+
+static int count_run(void *user, const stk_finding *f)
+{
+    struct tally *t = user;
+    char name[64];
+    snprintf(name, sizeof name, " row %lld", (long long)f->sample);
+    const size_t n = strlen(f->path), m = strlen(name);
+    t->calls++;
+    t->in_order &= f->sample == t->samples && f->code == STK_OK;
+    t->named &= n > m && strcmp(f->path + n - m, name) == 0;
+    t->samples += f->run;
+    return 0;
+}
+
+/* 2^31 rows in chunks of 65,536, of which the second and the last were written. */
+static void unwritten_rows_are_one_run(void)
+{
+    enum { CHUNK = 65536 };
+    struct source *s = open_seed("sparse", "", NULL);
+    CHECK(s != NULL);
+    CHECK_EQ(source_alike(s, 0), CHUNK);
+    CHECK_EQ(source_alike(s, 100), CHUNK - 100);
+    CHECK_EQ(source_alike(s, CHUNK), 1);
+    CHECK_EQ(source_alike(s, 2 * CHUNK - 1), 1);
+    CHECK_EQ(source_alike(s, 2 * CHUNK), (INT64_C(1) << 31) - 3 * CHUNK);
+    CHECK_EQ(source_alike(s, (INT64_C(1) << 31) - 1), 1);
+    source_close(s);
+    char path[5000];
+    snprintf(path, sizeof path, "hdf5:%s", seed("sparse"));
+    for (int runs = 0; runs < 2; runs++) {
+        struct tally t = {.in_order = true, .named = true};
+        const stk_options o = {.source = path, .threads = 3, .take = 2 * CHUNK + 5000, .cache_dir = "off"};
+        const stk_scan_options how = {.decode = 1, .each = count_run, .user = &t, .runs = runs};
+        CHECK_EQ(stk_scan(&o, &how, &error), STK_OK);
+        CHECK_EQ(t.samples, 2 * CHUNK + 5000);
+        CHECK_EQ(t.calls, runs ? CHUNK + 2 : t.samples);
+        CHECK(t.in_order && t.named);
+    }
+}
+
 static struct source *shared;
 static atomic_int wrong;
 
@@ -346,5 +390,5 @@ static void chunks_count(void)
 int main(int argc, char **argv)
 {
     TESTS(T(rows_of_old_files), T(rows_of_new_files), T(samples_that_are_groups), T(text_and_sequences), T(refusals),
-          T(cut_anywhere), T(bits_flipped), T(shrinks), T(many_threads), T(chunks_count))
+          T(cut_anywhere), T(bits_flipped), T(shrinks), T(unwritten_rows_are_one_run), T(many_threads), T(chunks_count))
 }
