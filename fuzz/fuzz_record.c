@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_record.c -- TFRecord files. The first byte is how the rest becomes one: as it lies; or cut into records, by
- * lengths that are in it, with the right checksums, so that what is behind these is reached. All samples are read.
+ * lengths that are in it, with the right checksums, so that what is behind these is reached; and whether it is a pack.
+ * All samples are read.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "source/source.h"
+#include "source/shard.h"
 #include "unit/frames.h"
 
 static void make_file(struct buf *b, const uint8_t *p, size_t n, bool framed)
@@ -41,6 +43,21 @@ static void read_all(const struct source *s)
     buf_done(&r.made);
 }
 
+/* As of a pack, whose records are called by their first feature. */
+static int open_packed(struct source **out, const struct source_options *o, stk_error *e)
+{
+    struct names paths = {0};
+    uint32_t number;
+    struct source *s = *out = calloc(1, sizeof *s);
+    const char *path = o->path + sizeof "tfrecord:" - 1;
+    require(s && names_add(&paths, path, strlen(path), &number) == 1);
+    s->packed = true;
+    s->max_bytes = o->max_bytes;
+    const int rc = shard_record_open(s, o, &paths, NULL, e);
+    names_done(&paths);
+    return rc;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf b = {0};
@@ -54,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     snprintf(path, sizeof path, "tfrecord:/proc/self/fd/%d", fd);
     const struct source_options o = {.path = path, .cache_dir = "off", .threads = 1, .max_bytes = 1 << 20};
-    if (source_open(&s, &o, &e) == STK_OK)
+    if ((data[0] & 2 ? open_packed(&s, &o, &e) : source_open(&s, &o, &e)) == STK_OK)
         read_all(s);
     else
         require(e.code != STK_OK && e.text[0]);

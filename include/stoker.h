@@ -660,8 +660,8 @@ static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_
     return stk_unpack_sized(pack, o, sizeof *o, r, sizeof *r, e);
 }
 
-/* Reads every file of a pack and compares its checksum with that in stoker.json: each() gets its name, its bytes and
- * what is wrong (NULL: nothing); non-zero stops. *files: how many there are, 0: it is no pack. */
+/* Compares checksums and the number of samples with stoker.json. each() gets a file's name, its bytes and what is wrong
+ * (NULL: nothing); non-zero stops. *files: how many there are; 0 for a folder pack, and for what is no pack. */
 STK_API int stk_pack_check(const char *pack,
                            int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
                            int64_t *files, stk_error *e);

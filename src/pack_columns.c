@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/picture.h"
 #include "packer.h"
+#include "source/columns.h"
 #include "source/fields_text.h"
 
 bool packer_into_arrays(const struct packer *p)
@@ -19,9 +21,30 @@ bool packer_into_arrays(const struct packer *p)
     return p->how.to == STK_TO_HDF5 || p->how.to == STK_TO_NPY;
 }
 
+static bool into_files(const struct packer *p)
+{
+    return p->how.to == STK_TO_TAR || p->how.to == STK_TO_FOLDER;
+}
+
 static bool is_picture(const struct field *f)
 {
     return f->kind == FIELD_ENCODED || f->kind == FIELD_PIXELS;
+}
+
+bool packer_labels(const struct packer *p)
+{
+    for (int i = 0; i < source_n_fields(p->source); i++)
+        if (source_is_label(source_field(p->source, i)))
+            return true;
+    return false;
+}
+
+static bool has_picture(const struct packer *p)
+{
+    for (int i = 0; i < source_n_fields(p->source); i++)
+        if (is_picture(source_field(p->source, i)))
+            return true;
+    return false;
 }
 
 /* ------------------------------------------------------------------ names */
@@ -43,7 +66,12 @@ static bool is_taken(const char *name, const char *names, size_t step, int n)
     return false;
 }
 
-/* Where samples have keys, names are what stands behind them already; and some have their suffix. */
+bool packer_stays(const struct packer *p, const struct field *f)
+{
+    return source_keyed(p->source) && (f->what == STK_BYTES || columns_guess(f->name, NULL, 0) == f->what);
+}
+
+/* What says of a field what it is; some names say it already. */
 static const char *suffix_for(const struct packer *p, const struct field *f)
 {
     const char *suffix = f->what == STK_TEXT    ? ".txt"
@@ -51,33 +79,49 @@ static const char *suffix_for(const struct packer *p, const struct field *f)
                          : f->what == STK_BYTES ? ""
                                                 : ".npy";
     const char *dot = strrchr(f->name, '.'), *last = dot ? dot + 1 : f->name;
-    return source_keyed(p->source) || (suffix[0] && strcmp(last, suffix + 1) == 0) ? "" : suffix;
+    return packer_stays(p, f) || (suffix[0] && strcmp(last, suffix + 1) == 0) ? "" : suffix;
 }
 
-/* What a picture may be called, and the label. */
+/* What a picture may be called, and the label. Samples that have keys keep the names of their files. */
 static bool is_own(const struct packer *p, const char *name)
 {
-    static const char *const made[] = {[STK_AS_JPEG] = "jpg",
-                                       [STK_AS_WEBP] = "webp",
-                                       [STK_AS_PNG] = "png",
-                                       [STK_AS_RAW] = "npy",
-                                       [STK_AS_DCT] = "dct"};
-    const char *own = p->how.as == STK_AS_KEEP ? NULL : made[p->how.as];
-    return strcmp(name, "cls") == 0 || (own && strcmp(name, own) == 0);
+    char file[PACKED_NAME + 1];
+    snprintf(file, sizeof file, ".%s", name);
+    const bool picture = !strchr(name, '.') && picture_suffix(file, strlen(file));
+    return strcmp(name, "cls") == 0 || (strcmp(name, "image") == 0 && has_picture(p)) ||
+           (strcmp(name, "label") == 0 && packer_labels(p)) || (strcmp(name, "dct") == 0 && p->how.as == STK_AS_DCT) ||
+           (p->suffix && strcmp(name, p->suffix) == 0) || (picture && !source_keyed(p->source));
 }
 
+/* Readers of a tar lower the case of fields; WebDataset's own begin with "__". */
+static void make_field_plain(char *name)
+{
+    make_plain(name, "");
+    for (char *c = name; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c | 0x20);
+    if (name[0] == '.' || (name[0] == '_' && name[1] == '_'))
+        name[0] = name[0] == '.' ? '_' : 'x';
+}
+
+/* Names of fields behind a key, of which a reader takes FIELD_NAME - 1 bytes. In a folder none is a picture's. */
 static void name_files(struct packer *p)
 {
     for (int i = 0; i < source_n_fields(p->source); i++) {
         const struct field *f = source_field(p->source, i);
-        char *name = p->plain[i], base[FIELD_NAME];
+        char *name = p->plain[i], base[FIELD_NAME], end[24];
+        const bool hide = p->how.to == STK_TO_FOLDER && picture_suffix(f->name, strlen(f->name));
+        const char *suffix = hide ? ".bin" : suffix_for(p, f);
         memcpy(base, f->name, sizeof base);
-        make_plain(base, "");
-        snprintf(name, PACKED_NAME, "%s%s", base, suffix_for(p, f));
-        if (is_picture(f) || source_is_label(f))
-            continue;
-        for (int k = 2; is_taken(name, p->plain[0], PACKED_NAME, i) || is_own(p, name); k++)
-            snprintf(name, PACKED_NAME, "%.50s_%d%s", base, k, suffix_for(p, f));
+        make_field_plain(base);
+        snprintf(end, sizeof end, "%s", suffix);
+        for (int k = 2;; k++) {
+            snprintf(name, PACKED_NAME, "%.*s%s", (int)(FIELD_NAME - 1 - strlen(end)), base, end);
+            if (is_picture(f) || source_is_label(f) ||
+                !(is_taken(name, p->plain[0], PACKED_NAME, i) || is_own(p, name)))
+                break;
+            snprintf(end, sizeof end, "_%d%s", k, suffix);
+        }
     }
 }
 
@@ -160,16 +204,22 @@ static const char *written_name(const struct packer *p, int i)
     const struct field *f = source_field(p->source, i);
     if (packer_into_arrays(p))
         return p->columns[i].name;
+    if (p->how.to == STK_TO_FOLDER && source_is_label(f) && source_n_classes(p->source) == 0)
+        return "cls";
+    if (into_files(p))
+        return is_picture(f) ? "image" : source_is_label(f) ? "label" : p->plain[i];
     return is_picture(f) ? "image/encoded" : source_is_label(f) ? "image/class/label" : f->name;
 }
 
-/* What an Example has as bytes has a shape, since a single number as bytes would be text. */
+/* What an Example has as bytes has a shape, since a single number as bytes would be text; in a file it is an npy. */
 static struct field read_back(const struct packer *p, const struct field *f)
 {
     struct field back = *f;
     const bool as_bytes = f->dtype == STK_FLOAT64 || f->dtype == STK_FLOAT16 || f->dtype == STK_BFLOAT16;
     if (is_picture(f))
         back.what = STK_IMAGE;
+    if (into_files(p) && (f->what == STK_INT || f->what == STK_FLOAT) && !source_is_label(f) && !packer_stays(p, f))
+        back.what = STK_TENSOR;
     if (p->how.to == STK_TO_TFRECORD && as_bytes && f->ndim == 0) {
         back.ndim = 1;
         back.shape[0] = 1;
@@ -190,8 +240,10 @@ static int tell_fields(struct packer *p, stk_error *e)
 int packer_columns(struct packer *p, stk_error *e)
 {
     name_files(p);
-    if (p->how.to == STK_TO_TAR || p->how.to == STK_TO_FOLDER)
-        return STK_OK;
+    if (p->how.to == STK_TO_FOLDER && !has_picture(p))
+        return error_set(e, STK_EUSAGE, "pack", "a folder consists of pictures, and the source has none: pack to tar");
+    if (into_files(p))
+        return tell_fields(p, e);
     for (int i = 0; i < source_n_fields(p->source); i++)
         if (source_field(p->source, i)->kind == FIELD_RAGGED && field_is_flat(source_field(p->source, i)))
             return refuse_flat(p, source_field(p->source, i), e);

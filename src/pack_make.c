@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/field.h"
-#include "base/picture.h"
 #include "base/size.h"
 #include "pack/numpy.h"
 #include "packer.h"
@@ -104,21 +103,18 @@ static bool is_number(stk_kind k)
     return k == STK_INT || k == STK_FLOAT || k == STK_TENSOR;
 }
 
-/* A field that was read into a cell; one that the sample has not is left out, unless something stands for it. Where
- * samples have keys, their files stay as they are. */
+/* A field that was read into a cell; one that the sample has not is left out, unless something stands for it. */
 static int add_cell(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
-    const bool numbers = is_number(of->what) && of->kind == FIELD_TENSOR;
+    const bool fixed = of->kind == FIELD_TENSOR;
     out->bytes_in += (int64_t)c->n;
     if (!c->bytes)
-        return numbers && of->has_fill ? add_stored(p, c, f, out, e) : STK_OK;
-    if (c->dtype && of->kind == FIELD_RAGGED && c->ndim != of->ndim)
-        return add_run(p, c, f, out, e);
-    if (c->dtype)
+        return is_number(of->what) && fixed && of->has_fill ? add_stored(p, c, f, out, e) : STK_OK;
+    if (c->dtype == of->dtype && c->ndim == of->ndim)
         return add_numbers(out, p->plain[f], c->dtype, c->ndim, c->shape, c->bytes, c->n) ? STK_OK : no_memory(c->n, e);
-    if (numbers && !source_keyed(p->source))
-        return add_stored(p, c, f, out, e);
+    if (c->dtype || (is_number(of->what) && !packer_stays(p, of)))
+        return fixed ? add_stored(p, c, f, out, e) : add_run(p, c, f, out, e);
     struct packed_field *to = packer_field(out, p->plain[f], c->bytes, c->n);
     if (!to)
         return no_memory(c->n, e);
@@ -194,6 +190,18 @@ static void name_picture(struct packed *out)
     }
 }
 
+/* Readers take the first of several pictures, and unpacking the first file of a key. Columns of arrays have their
+ * order. */
+static void picture_first(struct packed *out)
+{
+    if (out->picture < 1)
+        return;
+    const struct packed_field picture = out->fields[out->picture];
+    memmove(out->fields + 1, out->fields, (size_t)out->picture * sizeof *out->fields);
+    out->fields[0] = picture;
+    out->picture = 0;
+}
+
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e)
 {
     const struct packed fresh = {.bytes = out->bytes, .key = out->key, .picture = -1, .sample = sample};
@@ -211,39 +219,8 @@ int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed 
             before = out->n_fields;
         }
     name_picture(out);
+    if (!packer_into_arrays(p))
+        picture_first(out);
     desk_clear(d);
     return rc;
-}
-
-/* ------------------------------------------------------------------ keys */
-
-/* Where the suffix of a picture begins in a name; 0: it has none. */
-static size_t suffix_at(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot && picture_suffix(name, strlen(name)) ? (size_t)(dot - name) + 1 : 0;
-}
-
-bool packer_has_keys(const struct packer *p)
-{
-    return p->names || source_keyed(p->source) || source_named(p->source);
-}
-
-int packer_key(struct packer *p, struct packed *s, stk_error *e)
-{
-    char name[4096] = "";
-    s->key.len = 0;
-    const size_t n = packer_has_keys(p) ? source_key(p->source, s->sample, name, sizeof name) : 0;
-    if (n >= sizeof name)
-        return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes", sizeof name);
-    const bool keyed = source_keyed(p->source);
-    int rc;
-    keys_tidy(name);
-    if (!name[0])
-        rc = buf_printf(&s->key, "%09" PRId64, s->sample);
-    else if (source_packed(p->source) && (keyed || source_named(p->source)))
-        rc = keys_take(&p->keys, name, s->sample, &s->key);
-    else
-        rc = keys_make(&p->keys, name, keyed ? strlen(name) + 1 : suffix_at(name), s->sample, &s->key);
-    return rc ? no_memory(sizeof name, e) : STK_OK;
 }

@@ -171,6 +171,18 @@ int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position)
     return p->options.subset ? p->options.subset[i] : i;
 }
 
+/* The suffix that the form of pictures decides; NULL: they keep their own. Arrays have no files. */
+static const char *suffix_of(const struct packer *p)
+{
+    static const char *const made[] = {[STK_AS_JPEG] = "jpg", [STK_AS_WEBP] = "webp", [STK_AS_PNG] = "png"};
+    bool pixels = p->how.as == STK_AS_RAW;
+    for (int f = 0; f < source_n_fields(p->source) && p->how.as == STK_AS_KEEP; f++)
+        pixels |= source_field(p->source, f)->kind == FIELD_PIXELS;
+    if (pixels)
+        return p->how.to == STK_TO_TAR ? "npy" : packer_into_arrays(p) ? NULL : "png";
+    return p->how.as <= STK_AS_PNG ? made[p->how.as] : NULL;
+}
+
 static int open_source(struct packer *p, stk_error *e)
 {
     const stk_options *o = &p->options;
@@ -196,13 +208,15 @@ static int open_source(struct packer *p, stk_error *e)
                               .resumed_epoch = -1};
     char path[4096];
     int dir;
-    p->names = source_file(p->source, 0, &dir, path, sizeof path);
+    p->names = source_file(p->source, 0, &dir, path, sizeof path) || source_files(p->source);
+    p->suffix = suffix_of(p);
     return packer_columns(p, e);
 }
 
 static int open_target(struct packer *p, stk_error *e)
 {
-    const int n = source_n_classes(p->source);
+    const bool by_folder = p->how.to == STK_TO_FOLDER; /* which is for a label alone */
+    const int n = by_folder && !packer_labels(p) ? 0 : source_n_classes(p->source);
     p->classes = calloc((size_t)n + 1, sizeof *p->classes);
     if (!p->classes)
         return error_nomem(e, "pack", (size_t)n * sizeof *p->classes);
@@ -223,7 +237,8 @@ static int open_target(struct packer *p, stk_error *e)
                                      .fingerprint = print,
                                      .columns = p->columns,
                                      .n_columns = p->n_columns,
-                                     .fields = (const char *)p->fields.data};
+                                     .fields = (const char *)p->fields.data,
+                                     .files = p->names};
     return target_open(&p->target, &o, e);
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/picture.h"
 #include "base/size.h"
 #include "loader.h"
 #include "pack/numpy.h"
@@ -36,17 +35,6 @@ static void is_picture(struct packed *out, struct packed_field *f, stk_format fo
 
 /* ------------------------------------------------------------------ bytes as they are */
 
-/* The suffix that the file has, where it is one of pictures. */
-static const char *own_suffix(const struct packer *p, int64_t sample, char *buf, size_t n)
-{
-    char name[4096];
-    if (!p->names || source_key(p->source, sample, name, sizeof name) >= sizeof name ||
-        !picture_suffix(name, strlen(name)))
-        return NULL;
-    snprintf(buf, n, "%s", strrchr(name, '.') + 1);
-    return buf;
-}
-
 /* The reading's memory changes hands where it can. */
 static struct packed_field *take_bytes(struct desk *d, const char *name, struct packed *out)
 {
@@ -65,7 +53,7 @@ static int bytes_as_they_are(const struct packer *p, struct desk *d, const struc
                              stk_error *e)
 {
     char own[16];
-    const char *suffix = own_suffix(p, out->sample, own, sizeof own);
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
     struct packed_field *f = take_bytes(d, suffix ? suffix : suffixes[h->format], out);
     if (!f)
         return no_memory(d->reading.n_bytes, e);
@@ -133,7 +121,9 @@ static int encode(const struct packer *p, stk_format format, const struct image 
     const int rc = encode_pixels(im, &o, &bytes, &n, e);
     if (rc != STK_OK)
         return rc;
-    struct packed_field *f = packer_field(out, suffixes[format], bytes, n);
+    char own[16];
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
+    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[format], bytes, n);
     free(bytes);
     if (!f)
         return no_memory(n, e);
@@ -221,7 +211,7 @@ static bool in_one_scan(const struct packer *p, struct desk *d, const struct hea
     if (!made || !decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
         return false;
     char own[16];
-    const char *suffix = own_suffix(p, out->sample, own, sizeof own);
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
     struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[STK_JPEG], made->data, made->len);
     if (f)
         is_picture(out, f, STK_JPEG, head_width(h), head_height(h));

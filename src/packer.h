@@ -27,8 +27,9 @@ struct packer {
     stk_pack_options how;
     struct source *source;
     struct order order;
-    int64_t n;  /* positions */
-    bool names; /* samples are called by the names of their files */
+    int64_t n;          /* positions */
+    bool names;         /* samples are called by the names of files */
+    const char *suffix; /* that all pictures get; NULL: their own */
     struct budget budget;
     struct pack_bench *benches;
     struct target target;
@@ -68,12 +69,17 @@ int packer_trial(struct packer *p, struct packed *s, stk_error *e);
 /* pack_columns.c: names and forms of what is written; what has no place in the target is refused. */
 int packer_columns(struct packer *p, stk_error *e);
 bool packer_into_arrays(const struct packer *p);
+bool packer_labels(const struct packer *p); /* whether the label is among the fields */
+/* Whether a field stays the file that it is behind a key: its name says what is in it. */
+bool packer_stays(const struct packer *p, const struct field *f);
 bool packer_has_keys(const struct packer *p);
 
 /* pack_make.c: from the sample to its fields. Of out, the bytes' memory is used again. */
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e);
-/* The key under which it is written, in order. */
+/* pack_names.c: the name under which it is written, in order. */
 int packer_key(struct packer *p, struct packed *s, stk_error *e);
+/* The suffix of its own that a sample's picture keeps, in buf; NULL: none. */
+const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, size_t n);
 /* pack_picture.c: the picture at d->reading as a field of out. */
 int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e);
 /* The same for pixels in memory, of the source's field f. */

@@ -157,6 +157,20 @@ int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out)
     return added == 1 ? end(out) : -1;
 }
 
+int keys_unique(struct keys *k, const char *name, int64_t number, struct buf *out)
+{
+    const size_t start = out->len, n = strlen(name);
+    const size_t cut = picture_suffix(name, n) ? (size_t)(strrchr(name, '.') - name) : n;
+    int added = buf_add(out, name, n) ? -1 : add_from(k, start, out);
+    for (int64_t i = number; added == 0; i++) {
+        out->len = start;
+        added = buf_add(out, name, cut) || buf_printf(out, "-%lld%s", (long long)i, name + cut)
+                    ? -1
+                    : add_from(k, start, out);
+    }
+    return added == 1 ? end(out) : -1;
+}
+
 void keys_done(struct keys *k)
 {
     free(k->slots);

@@ -33,6 +33,8 @@ void keys_tidy(char *name);
 int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, struct buf *out);
 /* The same for a key that is one already. */
 int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out);
+/* The same for the name of a file, as it is: one that comes again gets the number before its suffix. */
+int keys_unique(struct keys *k, const char *name, int64_t number, struct buf *out);
 void keys_done(struct keys *k); /* also zeroed */
 
 bool keys_is_whole(const char *key);

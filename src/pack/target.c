@@ -78,6 +78,7 @@ static int write_note(struct target *t, stk_error *e)
     tell_options(&n, t->o.recipe);
     if (t->o.fields)
         note_text(&n, "fields", t->o.fields);
+    note_text(&n, "names", t->o.files ? "files" : "keys");
     note_open(&n, "classes", '[');
     for (int i = 0; i < t->o.n_classes; i++)
         note_text(&n, NULL, t->o.classes[i]);
@@ -282,7 +283,8 @@ static int begin(struct target *t, stk_error *e)
 {
     bool others = false;
     int rc = look_around(t, t->o.force, &others, e);
-    const bool begun = faccessat(t->dir, journal_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool begun = faccessat(t->dir, journal_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+                       faccessat(t->dir, target_note, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
                        "has other files in it: give a new folder, or --force to write beside them");
@@ -375,7 +377,7 @@ int target_end(struct target *t, stk_error *e)
         rc = t->format->end(t, e);
     else if (t->in_shard > 0)
         rc = end_shard(t, e);
-    if (rc == STK_OK && t->o.to != STK_TO_FOLDER)
+    if (rc == STK_OK)
         rc = write_note(t, e);
     t->shards = t->journal.n;
     if (rc == STK_OK)

@@ -54,6 +54,7 @@ struct target_options {
     const struct target_column *columns; /* for arrays */
     int n_columns;
     const char *fields; /* as a source of them names them: stk_options.fields; NULL: they are found by looking */
+    bool files;         /* samples are called by the names of files */
 };
 
 struct target {

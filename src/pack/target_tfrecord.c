@@ -155,12 +155,12 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
 {
     static const uint8_t blank[BEFORE];
     struct example_out *x = t->state;
+    if (!has_column(p, "image/filename")) /* first, where shard_record.c looks for it */
+        example_out_bytes(x, "image/filename", p->key.data, p->key.len);
     if (p->picture >= 0)
         add_picture(x, p);
     if (has_label(p))
         add_label(x, t, p->label);
-    if (!has_column(p, "image/filename"))
-        example_out_bytes(x, "image/filename", p->key.data, p->key.len);
     int rc = add_others(x, p, e);
     t->made.len = 0;
     if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made)))

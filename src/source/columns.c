@@ -402,7 +402,7 @@ static int bind_all(struct source *s, const struct columns *c, stk_error *e)
 static int expect(struct columns *c, const struct field_text *t, stk_error *e)
 {
     int column;
-    if (!t->kind || !t->has_default || resolve(c, t->column, &column, NULL) == STK_OK)
+    if (!t->kind || !(t->has_default || c->told) || resolve(c, t->column, &column, NULL) == STK_OK)
         return STK_OK;
     struct column one = {.kind = t->kind, .dtype = t->dtype};
     memcpy(one.name, t->column, sizeof one.name);
@@ -416,7 +416,7 @@ static int expect(struct columns *c, const struct field_text *t, stk_error *e)
 int columns_expect(struct columns *c, const char *fields, stk_error *e)
 {
     int rc = STK_OK;
-    for (const char *at = c->open ? fields : NULL; rc == STK_OK && at && at[0];) {
+    for (const char *at = c->open || c->told ? fields : NULL; rc == STK_OK && at && at[0];) {
         struct field_text t;
         rc = fields_text_next(fields, &at, &t, e);
         if (rc == STK_OK)

@@ -37,6 +37,7 @@ struct columns {
     struct column *of;
     int n, room;
     bool open;   /* samples may have more columns than were seen */
+    bool told;   /* a pack says which fields there are, also where no sample has a value */
     bool labels; /* the source knows labels without reading: the column that is the label, or none, stands for them */
 };
 
@@ -53,7 +54,7 @@ bool columns_hold_numbers(const struct column *c);
 /* What a column is called as a field where nobody says: the first 63 bytes of its own name, or "my_key" where every
  * batch has a "key". */
 void columns_name(char to[FIELD_NAME], const char *column);
-/* Adds columns that were not seen, where they are open and a field has a kind and a default for one. */
+/* Adds columns that were not seen: where they are open and a field has a kind and a default for one, or are told. */
 int columns_expect(struct columns *c, const char *fields, stk_error *e);
 /* Makes the fields of s: as `fields` says; NULL: all columns. Every field's `column` is the number of its column. */
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e);

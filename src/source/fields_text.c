@@ -257,6 +257,7 @@ int fields_text_of(const char *own, const char *fields, struct buf *out, stk_err
 int fields_text_add(struct buf *b, const struct field *f, const char *column)
 {
     struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
+    t.has_default = f->has_fill && f->kind == FIELD_RAGGED; /* numbers are there in any case */
     /* A quote cannot be written. */
     snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, strchr(f->name, '"') ? column : f->name);
     snprintf(t.column, sizeof t.column, "%s", column);

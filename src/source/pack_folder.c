@@ -130,7 +130,7 @@ static int take_files(struct recognised *r, struct note_value list, struct buf *
 /* What the note says of the files and fields; query and fields become r's. */
 static int take_note(struct recognised *r, struct note_value v, struct buf *format, stk_error *e)
 {
-    struct buf query = {0}, fields = {0};
+    struct buf query = {0}, fields = {0}, names = {0};
     int64_t version = 0;
     if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
         !note_get_text(note_find(v, "format"), format) || buf_printf(format, ":"))
@@ -142,10 +142,16 @@ static int take_note(struct recognised *r, struct note_value v, struct buf *form
         buf_done(&fields);
     r->query = (char *)query.data;
     r->fields = (char *)fields.data;
+    r->files = note_get_text(note_find(v, "names"), &names) && strcmp((const char *)names.data, "files") == 0;
+    buf_done(&names);
     if (rc != STK_OK)
         return rc;
-    r->form = SOURCE_CONTAINER;
     r->packed = true;
+    if (strcmp((const char *)format->data, "folder:") == 0) {
+        r->form = r->classes.n > 0 ? SOURCE_CLASSES : SOURCE_FILES;
+        return STK_OK;
+    }
+    r->form = SOURCE_CONTAINER;
     r->container = container_of((const char *)format->data);
     if (!r->container || r->paths.n == 0)
         return damaged(e);

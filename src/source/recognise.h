@@ -32,7 +32,7 @@ struct recognised {
     const struct container *container; /* where form is SOURCE_CONTAINER */
     struct names paths;                /* its files */
     struct names classes;              /* of a pack: their names */
-    bool packed;                       /* it is one */
+    bool packed, files;                /* it is one; its samples are called by the names of files */
     char *fields;                      /* of a pack: as they were; NULL: as they are found */
     char *query, *own;                 /* what stood behind the ?; the path where it had one */
 };

@@ -55,7 +55,7 @@ struct source {
     char *place;          /* NULL: nowhere */
     bool keyed, packed;   /* samples have keys of their own, as groups of files have; that packing gave them */
     bool pictured;        /* has a picture, also where fields leave it out */
-    bool named;           /* keys are a column of the pack */
+    bool named, files;    /* keys are a column of the pack; they are names of files */
     bool gaps;            /* nothing is read but labels, which some samples lack: reading says so */
     void *state;          /* of the kind */
     const int64_t *parts; /* first samples of those joined, and the end; NULL: none */

@@ -16,6 +16,7 @@
 #include "base/picture.h"
 #include "base/pool.h"
 #include "source/columns.h"
+#include "source/dir_beside.h"
 #include "source/dir_npy.h"
 #include "source/files.h"
 #include "source/tree.h"
@@ -373,7 +374,9 @@ int shard_dir_open(struct source *s, const struct source_options *o, const char 
     if (rc == STK_OK)
         files_ready(s, files_index(s)->head->kind == INDEX_CLASSES ? "folder of classes" : "folder of files", &made);
     if (rc == STK_OK)
-        rc = dir_npy_is(s) ? dir_npy_fields(s, o, e) : bind_fields(s, o->fields, e);
+        rc = o->beside       ? dir_beside_fields(s, o, e)
+             : dir_npy_is(s) ? dir_npy_fields(s, o, e)
+                             : bind_fields(s, o->fields, e);
     if (rc != STK_OK)
         error_at(e, path, -1);
     return rc;

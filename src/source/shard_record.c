@@ -6,10 +6,12 @@
  * itself is searched for. What features there are is seen in all records while the file is scanned (example_scan.c). A
  * record's data is proved when it is read; it is the sample's one part, together with the checksum behind it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/wire.h"
 #include "source/example_cells.h"
 #include "source/example_scan.h"
 #include "source/frame.h"
@@ -19,9 +21,49 @@
 
 enum { STEP = 64 << 10, LENGTH_UNKNOWN_MOST = 1 << 30 };
 
-static int bad(struct record_scan *sc, int64_t at, const char *reason)
+/* Begins a record that has no name; among those of a pack, which have names, it is called by its place. */
+static int begin_nameless(struct record_scan *sc, bool named, int64_t at)
 {
-    return record_begin(sc, NULL, 0) || record_bad(sc, at, reason) ? -1 : 0;
+    char place[32];
+    const int n = snprintf(place, sizeof place, "@%lld", (long long)at);
+    return named ? record_begin(sc, place, (size_t)n) : record_begin(sc, NULL, 0);
+}
+
+static int bad(struct record_scan *sc, bool named, int64_t at, const char *reason)
+{
+    return begin_nameless(sc, named, at) || record_bad(sc, at, reason) ? -1 : 0;
+}
+
+/* Steps into the part of this number that begins here, and may end behind what there is; its bytes, -1: none begins. */
+static int64_t step_into(struct wire *w, int number)
+{
+    enum { LENGTH_BITS = 35 };
+    int64_t n = 0;
+    if (w->p == w->end || *w->p++ != (number << 3 | WIRE_BYTES))
+        return -1;
+    for (int shift = 0; shift < LENGTH_BITS && w->p < w->end; shift += 7) {
+        n |= (int64_t)(*w->p & 127) << shift;
+        if (*w->p++ < 128)
+            return n;
+    }
+    return -1;
+}
+
+/* The file name that packing puts before the other features of an example; *n is 0 where there is none. */
+static const char *first_name(const uint8_t *p, size_t bytes, size_t *n)
+{
+    static const char feature[] = "image/filename";
+    enum { LENGTH = sizeof feature - 1 };
+    struct wire w = {p, p + bytes};
+    *n = 0;
+    if (step_into(&w, 1) < 0 || step_into(&w, 1) < 0 || step_into(&w, 1) != LENGTH || w.end - w.p < LENGTH ||
+        memcmp(w.p, feature, LENGTH) != 0)
+        return NULL;
+    w.p += LENGTH;
+    const int64_t length = step_into(&w, 2) < 0 || step_into(&w, 1) < 0 ? -1 : step_into(&w, 1);
+    if (length > 0 && length <= w.end - w.p && !memchr(w.p, 0, (size_t)length))
+        *n = (size_t)length;
+    return (const char *)w.p;
 }
 
 /* The next head behind `at`; -1: there is none. */
@@ -53,14 +95,22 @@ static bool is_whole(struct record_scan *sc, int64_t at, uint64_t length)
     return got == FRAME_FOOT;
 }
 
-static int whole_record(struct record_scan *sc, int64_t at, int64_t length)
+static int whole_record(struct record_scan *sc, bool named, int64_t at, int64_t length)
 {
+    enum { NAME_MOST = 4200 }; /* with what stands before it */
     const struct part p = {at + FRAME_HEAD, length + FRAME_FOOT};
-    return record_begin(sc, NULL, 0) || record_part(sc, "", 0, p, NULL) ? -1 : 0;
+    size_t n = 0, got = 0;
+    const char *name = NULL;
+    if (named) {
+        const uint8_t *first = record_peek(sc, p.at, length < NAME_MOST ? (size_t)length : NAME_MOST, &got);
+        name = first_name(first, got, &n);
+    }
+    return (n > 0 ? record_begin(sc, name, n) : begin_nameless(sc, named, at)) || record_part(sc, "", 0, p, NULL) ? -1
+                                                                                                                  : 0;
 }
 
 /* One record at *at, which moves on; -1 when nothing follows that could be read. 0, or -1: no memory. */
-static int one_record(struct record_scan *sc, const struct crc32c *crc, struct example_look *l, int64_t *at)
+static int one_record(struct record_scan *sc, bool named, const struct crc32c *crc, struct example_look *l, int64_t *at)
 {
     size_t got;
     uint64_t length;
@@ -70,20 +120,20 @@ static int one_record(struct record_scan *sc, const struct crc32c *crc, struct e
     if (got == 0)
         return 0;
     if (got < FRAME_HEAD)
-        return bad(sc, from, "the file ends within the head of a record");
+        return bad(sc, named, from, "the file ends within the head of a record");
     if (!frame_head(crc, p, &length)) {
         *at = next_head(sc, crc, from);
-        return bad(sc, from, "the checksum of the record's length is wrong");
+        return bad(sc, named, from, "the checksum of the record's length is wrong");
     }
     if (!is_whole(sc, from, length))
-        return bad(sc, from, "the file ends within the record");
+        return bad(sc, named, from, "the file ends within the record");
     *at = from + FRAME_HEAD + (int64_t)length + FRAME_FOOT;
-    if (example_scan(l, sc, crc, from + FRAME_HEAD, (int64_t)length))
+    if (whole_record(sc, named, from, (int64_t)length))
         return -1;
-    return whole_record(sc, from, (int64_t)length);
+    return example_scan(l, sc, crc, from + FRAME_HEAD, (int64_t)length);
 }
 
-static int scan(struct record_scan *sc, stk_error *e)
+static int scan_as(struct record_scan *sc, bool named, stk_error *e)
 {
     const struct crc32c *crc = crc32c_choose(STK_CPU_DEFAULT);
     size_t got;
@@ -95,12 +145,22 @@ static int scan(struct record_scan *sc, stk_error *e)
     struct buf notes = {0};
     int rc = 0;
     for (int64_t at = 0; at >= 0 && rc == 0;)
-        rc = one_record(sc, crc, &l, &at);
+        rc = one_record(sc, named, crc, &l, &at);
     if (rc == 0)
         rc = example_look_write(&l, &notes) || record_note(sc, notes.data, notes.len);
     example_look_done(&l);
     buf_done(&notes);
     return rc ? error_nomem(e, "open", 0) : STK_OK;
+}
+
+static int scan(struct record_scan *sc, stk_error *e)
+{
+    return scan_as(sc, false, e);
+}
+
+static int scan_pack(struct record_scan *sc, stk_error *e)
+{
+    return scan_as(sc, true, e);
 }
 
 static int join(struct buf *all, const uint8_t *one, size_t n)
@@ -211,15 +271,23 @@ static enum stream_form packed(const uint8_t *first, size_t n)
 int shard_record_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                       stk_error *e)
 {
-    static const struct record_format format = {.kind = "TFRecord files",
-                                                .number = 0x54460002,
-                                                .packed = packed,
-                                                .scan = scan,
-                                                .join = join,
-                                                .look = look,
-                                                .ready = ready,
-                                                .parse = parse};
+    static const struct record_format formats[] = {{.kind = "TFRecord files",
+                                                    .number = 0x54460002,
+                                                    .packed = packed,
+                                                    .scan = scan,
+                                                    .join = join,
+                                                    .look = look,
+                                                    .ready = ready,
+                                                    .parse = parse},
+                                                   {.kind = "TFRecord files",
+                                                    .number = 0x54460003,
+                                                    .packed = packed,
+                                                    .scan = scan_pack,
+                                                    .join = join,
+                                                    .look = look,
+                                                    .ready = ready,
+                                                    .parse = parse}};
     if (query)
         return error_set(e, STK_EUSAGE, "open", "nothing can be said behind a ? for TFRecord files");
-    return shard_records_open(s, o, &format, paths, e);
+    return shard_records_open(s, o, &formats[s->packed], paths, e);
 }

@@ -115,10 +115,14 @@ int records_read(const struct source *s, struct reading *r, int64_t i, struct re
 static void parse_parts(const struct source *s, struct reading *r, const struct record *rec)
 {
     for (int f = 0; f < s->n_fields; f++) {
-        const int part = s->fields[f].column;
-        if (part >= 0)
-            r->cells[f] =
-                (struct cell){.bytes = rec->parts[part].bytes, .n = rec->parts[part].n, .text = s->fields[f].text};
+        const int p = s->fields[f].column;
+        if (p < 0)
+            continue;
+        r->cells[f] = (struct cell){.text = s->fields[f].text};
+        if (p < records_n_parts(s)) { /* else no sample has it */
+            r->cells[f].bytes = rec->parts[p].bytes;
+            r->cells[f].n = rec->parts[p].n;
+        }
     }
 }
 
@@ -395,7 +399,7 @@ static bool has_gaps(const struct source *s)
 static int make_fields(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct shards *d = s->state;
-    struct columns c = {.labels = d->index.label != NULL};
+    struct columns c = {.labels = d->index.label != NULL, .told = s->packed};
     int rc = d->format->look ? d->format->look(s, &c, e) : look_at_parts(s, &c, e);
     if (d->format->groups)
         find_pixels(&c);
@@ -419,7 +423,8 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
             s->fields[f].column = -1;
             continue;
         }
-        d->wanted |= UINT64_C(1) << s->fields[f].column;
+        if (s->fields[f].column < records_n_parts(s)) /* else no sample has it */
+            d->wanted |= UINT64_C(1) << s->fields[f].column;
         if (s->fields[f].kind == FIELD_ENCODED)
             d->picture = s->fields[f].column;
     }
@@ -442,6 +447,7 @@ int shard_records_open(struct source *s, const struct source_options *o, const s
     if (rc != STK_OK)
         return rc;
     s->keyed = f->groups && d->index.key_at;
+    s->named = s->packed && !f->groups && d->index.key_at;
     s->count = (int64_t)d->index.head->n;
     if (s->count == 0)
         return error_set(e, STK_EUSAGE, "open", "there are no samples in it%s",

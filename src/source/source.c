@@ -49,35 +49,38 @@ static void take_found_classes(struct source *s, struct recognised *r)
     r->classes = (struct names){0};
 }
 
-/* A pack knows what its fields were: they are what is asked for, unless it is columns of the files. */
-static int open_container(struct source *s, const struct source_options *o, struct recognised *r, stk_error *e)
+static int open_form(struct source *s, const struct source_options *o, struct recognised *r, stk_error *e)
 {
-    struct source_options own = *o;
-    struct buf text = {0};
-    take_found_classes(s, r);
-    s->packed = r->packed;
-    int rc = r->fields ? fields_text_of(r->fields, o->fields, &text, e) : STK_OK;
-    if (r->fields && rc == STK_OK)
-        own.fields = (const char *)text.data;
-    if (rc != STK_OK && rc != STK_ENOMEM && e)
-        *e = (stk_error){.sample = -1}; /* they are columns of the files, or the opening says what is wrong */
-    if (rc != STK_ENOMEM)
-        rc = r->container->open(s, &own, &r->paths, r->query, e);
-    if (rc != STK_OK && !e->path[0])
-        error_at(e, r->path, -1);
-    buf_done(&text);
-    return rc;
-}
-
-static int open_recognised(struct source *s, const struct source_options *o, struct recognised *r, stk_error *e)
-{
-    if (r->form == SOURCE_CONTAINER)
-        return open_container(s, o, r, e);
     if (r->form == SOURCE_LIST)
         return shard_list_open(s, o, r->path, e);
     if (r->form == SOURCE_FILE)
         return shard_file_open(s, o, r->path, e);
-    return shard_dir_open(s, o, r->path, r->form, e);
+    if (r->form != SOURCE_CONTAINER)
+        return shard_dir_open(s, o, r->path, r->form, e);
+    const int rc = r->container->open(s, o, &r->paths, r->query, e);
+    if (rc != STK_OK && !e->path[0])
+        error_at(e, r->path, -1);
+    return rc;
+}
+
+/* A pack knows what its fields were: they are what is asked for, unless it is columns of the files. */
+static int open_recognised(struct source *s, const struct source_options *o, struct recognised *r, stk_error *e)
+{
+    struct source_options own = *o;
+    struct buf text = {0};
+    take_found_classes(s, r);
+    s->packed = r->packed && r->form == SOURCE_CONTAINER;
+    s->files = r->files;
+    int rc = r->fields ? fields_text_of(r->fields, o->fields, &text, e) : STK_OK;
+    if (r->fields && rc == STK_OK)
+        own.fields = (const char *)text.data;
+    own.beside = r->packed && r->form != SOURCE_CONTAINER ? r->fields : NULL;
+    if (rc != STK_OK && rc != STK_ENOMEM && e)
+        *e = (stk_error){.sample = -1}; /* they are columns of the files, or the opening says what is wrong */
+    if (rc != STK_ENOMEM)
+        rc = open_form(s, &own, r, e);
+    buf_done(&text);
+    return rc;
 }
 
 /* What is chosen of the source's own fields. */
@@ -379,6 +382,11 @@ bool source_keyed(const struct source *s)
 bool source_named(const struct source *s)
 {
     return s->named;
+}
+
+bool source_files(const struct source *s)
+{
+    return s->named && s->files;
 }
 
 bool source_packed(const struct source *s)

@@ -35,6 +35,7 @@ struct source_options {
     const char *const *own; /* of path, or of each of paths: its own fields, of which `fields` choose; NULL: none */
     bool all_columns;       /* also of a list of files, of which it is else the picture and the label */
     bool index_beside;      /* as in stk_options */
+    const char *beside;     /* of a folder that was packed: its fields, which lie in files beside the pictures */
     int64_t max_bytes;      /* of one file; a larger one is a bad sample; 0: no limit */
     int64_t memory;         /* of which a share may be held for what is packed; 0: no limit */
 };
@@ -97,6 +98,7 @@ size_t source_key(const struct source *s, int64_t i, char *buf, size_t n);
 bool source_keyed(const struct source *s);
 bool source_named(const struct source *s);
 bool source_packed(const struct source *s);
+bool source_files(const struct source *s);               /* a pack whose samples are called by the names of files */
 int64_t source_label(const struct source *s, int64_t i); /* -1: none, or not known before reading */
 /* Samples from i on that are the same in all but name, because none of their values was ever stored; 1 or more. */
 int64_t source_alike(const struct source *s, int64_t i);

@@ -247,11 +247,11 @@ static void keys_of_arrays(void)
         CHECK_EQ(pack_to("out", &(stk_pack_options){.to = to[i], .as = STK_AS_RAW, .force = 1}, NULL, &e), STK_OK);
         snprintf(out, sizeof out, "%s", temp_path("out"));
         CHECK_EQ(stk_source_open(&s, &(stk_options){.source = out, .cache_dir = "off"}, &e), STK_OK);
-        CHECK_EQ(stk_source_key(s, 1, NULL, 0), 7);
-        CHECK_EQ(stk_source_key(s, 1, key, 4), 7);
+        CHECK_EQ(stk_source_key(s, 1, NULL, 0), 9);
+        CHECK_EQ(stk_source_key(s, 1, key, 4), 9);
         CHECK_STR(key, "a/p");
-        CHECK_EQ(stk_source_key(s, 1, key, sizeof key), 7);
-        CHECK_STR(key, "a/p%2E3");
+        CHECK_EQ(stk_source_key(s, 1, key, sizeof key), 9);
+        CHECK_STR(key, "a/p.3.png");
         stk_source_close(s);
     }
     temp_end();
