@@ -28,9 +28,10 @@ static bool row_of_pack(struct stk_loader *l, struct worker *w, const struct dra
     if (decode_pack_pixels(w->desk.decoder, pack, n, &h, &job.want, &w->desk.arena, &image, NULL) != STK_OK)
         return false;
     keep_lap(&w->count.decode_ns, &clock);
-    const int rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, NULL);
+    const bool done = loader_row(l, w, &job, &row, NULL) == STK_OK &&
+                      plan_run(l->plan, &job, &image, &w->desk.arena, row, NULL) == STK_OK;
     keep_lap(&w->count.transform_ns, &clock);
-    return rc == STK_OK;
+    return done;
 }
 
 bool keep_row_pack(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row)

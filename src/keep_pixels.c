@@ -57,9 +57,10 @@ bool keep_row_pixels(struct stk_loader *l, struct worker *w, const struct draw *
     if (scratch == 0 || desk_reserve(&w->desk, scratch, 0, NULL) != STK_OK)
         return false;
     const struct image part = part_of(&im, job.want.crop);
-    const int rc = plan_run(l->plan, &job, &part, &w->desk.arena, row, NULL);
+    const bool done = loader_row(l, w, &job, &row, NULL) == STK_OK &&
+                      plan_run(l->plan, &job, &part, &w->desk.arena, row, NULL) == STK_OK;
     keep_lap(&w->count.transform_ns, &clock);
-    return rc == STK_OK;
+    return done;
 }
 
 /* Both halves of the ops, drawn before anything is decoded, and what they take. */
@@ -111,7 +112,8 @@ bool keep_fill_pixels(struct stk_loader *l, struct worker *w, const struct draw 
         return false;
     cache_put(l->keep.cache, (int64_t)d->sample, keep_read_identity(l, w, (int64_t)d->sample), bytes, v.bytes);
     const struct image part = part_of(&kept, v.rest.want.crop);
-    const int rc = plan_run(l->plan, &v.rest, &part, a, row, NULL);
+    const bool done =
+        loader_row(l, w, &v.rest, &row, NULL) == STK_OK && plan_run(l->plan, &v.rest, &part, a, row, NULL) == STK_OK;
     keep_lap(&w->count.transform_ns, &clock);
-    return rc == STK_OK;
+    return done;
 }

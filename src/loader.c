@@ -40,6 +40,15 @@ static int reserve(struct stk_loader *l, struct worker *w, const struct head *h,
     return desk_reserve(&w->desk, decode + transform, decode_foreign(h, &j->want), e);
 }
 
+int loader_row(struct stk_loader *l, struct worker *w, const struct job *j, uint8_t **row, stk_error *e)
+{
+    int64_t shape[3];
+    if (*row)
+        return STK_OK;
+    const size_t bytes = plan_job_shape(l->plan, j, shape);
+    return batch_open_row(w->to, l->picture, shape, bytes, row, e);
+}
+
 /* The path of a sample. */
 static int make_picture(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
@@ -89,7 +98,9 @@ static int make_picture(struct stk_loader *l, struct worker *w, const struct dra
         keep_notes(l, w, (int64_t)d->sample);
     }
 
-    rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
+    rc = loader_row(l, w, &job, &row, e);
+    if (rc == STK_OK)
+        rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
     lap(&w->count.transform_ns, clock);
     return rc;
 }
@@ -138,7 +149,9 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
     const size_t stride = (size_t)wide * 3;
     const struct image image = {
         .px = px + (size_t)c.y * stride + (size_t)c.x * 3, .stride = stride, .w = c.w, .h = c.h, .channels = 3};
-    rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
+    rc = loader_row(l, w, &job, &row, e);
+    if (rc == STK_OK)
+        rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
     lap(&w->count.transform_ns, clock);
     return rc;
 }
@@ -247,7 +260,8 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
         return rc;
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->picture >= 0) {
-        uint8_t *to = w->made ? w->made : batch_row(b, l->picture, row);
+        w->to = b;
+        uint8_t *to = w->made ? w->made : plan_is_open(l->plan) ? NULL : batch_row(b, l->picture, row);
         const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->picture)->kind == FIELD_ENCODED;
         rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
     }

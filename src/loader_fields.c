@@ -22,6 +22,10 @@ static void picture_field(const struct plan *p, const stk_options *o, struct fie
     f->ndim = 3;
     plan_shape(p, f->shape);
     f->bytes = plan_row_bytes(p);
+    if (!plan_is_open(p))
+        return;
+    f->kind = FIELD_OPEN;
+    f->bytes = dtype_bytes(o->dtype);
 }
 
 /* An op that makes another shape or type: its result is the field, and the picture is made apart. */
@@ -29,6 +33,10 @@ static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
 {
     if (!l->op.run || !l->op.result)
         return STK_OK;
+    if (f->kind == FIELD_OPEN)
+        return error_set(e, STK_EUSAGE, "open",
+                         "an op with a result needs images of one size: end ops with CenterCrop(224), or give Resize "
+                         "both sides, Resize((224, 224))");
     l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
     memcpy(l->made_shape, f->shape, sizeof l->made_shape);
     l->made_bytes = f->bytes;
@@ -96,6 +104,7 @@ static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
         p.fixed_h = (int32_t)f->shape[0];
         p.fixed_w = (int32_t)f->shape[1];
     }
+    p.open = f->kind == FIELD_ENCODED && o->batch_size == 1;
     const int rc = plan_new(&l->plan, &p, e);
     if (rc != STK_OK)
         return rc;

@@ -76,7 +76,7 @@ static bool is_ragged(const struct field *fields, int n)
 {
     bool any = false;
     for (int i = 0; i < n; i++)
-        any |= fields[i].kind == FIELD_RAGGED;
+        any |= fields[i].kind == FIELD_RAGGED || fields[i].kind == FIELD_OPEN;
     return any;
 }
 

@@ -36,8 +36,10 @@ static void add_worker(stk_stats *s, struct counters *c)
 static void add_memory(stk_loader *l, stk_stats *s)
 {
     pthread_mutex_lock(&l->ring.lock);
-    const int64_t in_ring = (l->ring.tail - l->ring.head) * (int64_t)l->batch_bytes;
+    int64_t in_ring = (l->ring.tail - l->ring.head) * (int64_t)l->batch_bytes;
     pthread_mutex_unlock(&l->ring.lock);
+    if (l->plan && plan_is_open(l->plan))
+        in_ring += atomic_load_explicit(&l->depot->ragged, memory_order_relaxed);
     size_t unpacked, most;
     source_memory(l->source, &unpacked, &most);
     const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);

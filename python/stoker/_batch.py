@@ -124,6 +124,7 @@ class Form:
         self._about = {
             name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()
         }
+        self.is_open = any(0 in shape for _, shape, _, beside in self._about.values() if not beside)
         columns = list(self._about)
         own = columns[: -len(OWN)]
         if wanted is None:

@@ -116,7 +116,8 @@ def _type(dtype: str, kind: str, beside: list[str]) -> str:
 
 def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:
     dtype, shape = about.get(name, ("", ()))
-    return " ".join(str(word) for word in (name, dtype, shape) if word)
+    sides = f"({', '.join(str(n) if n else '?' for n in shape)})" if 0 in shape else str(shape)
+    return " ".join(word for word in (name, dtype, sides if shape else "") if word)
 
 
 def table(loader: Any) -> str:

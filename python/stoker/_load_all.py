@@ -21,6 +21,8 @@ MIB = 1 << 20
 def _row_bytes(handle: _stoker.Loader) -> tuple[int, bool]:
     """Of what is of one size in every row; and whether there is more."""
     about = handle.fields()
+    if any(0 in shape for _, _, shape, _, beside in about if not beside):
+        raise usage("load_all() needs images of one size: end the ops with CenterCrop(224), or Resize((224, 224))")
     sizes = {"bfloat16": 2}
     fixed = [
         math.prod(shape) * (sizes.get(dtype) or np.dtype(dtype).itemsize) for _, dtype, shape, _, b in about if not b

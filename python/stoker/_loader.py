@@ -484,6 +484,8 @@ class Loader:
         [{'op': 'RandomCrop', 'padding': [0, 0, 0, 0], 'top': 2, 'left': 6, 'height': 8, 'width': 8}]
         """
         chosen = _get.which(indices, positions, self._given.fill)
+        if self._form.is_open and max(len(c) for c in chosen if c is not None) > 1:
+            raise usage("get(): the ops leave the size of images open; get them one at a time")
         at = self._epoch_of(epoch)
         with self._apart():
             try:

@@ -131,6 +131,10 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
 def _row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
     """Functions of the user's on rows, and the form of what they make."""
     dtype, shape, picture = _first_picture(options)
+    if 0 in shape:
+        raise usage(
+            "a function of your own needs images of one size: let CenterCrop(224) or Resize((224, 224)) come before it"
+        )
     op = RowOp(transform.functions, dtype, shape, output == "torch")
     try:
         return op, op.probe(picture)

@@ -26,7 +26,7 @@ def _elements(batch: Any) -> Any:
     return tuple(map(_element, batch)) if isinstance(batch, tuple) else _element(batch)
 
 
-def _spec(tf: Any, value: Any, rows: int | None) -> Any:
+def _spec(tf: Any, value: Any, rows: int | None, is_open: bool = False) -> Any:
     if isinstance(value, list) and all(isinstance(v, (str, bytes)) for v in value):
         return tf.TensorSpec((rows,), tf.string)
     if isinstance(value, Ragged) and value.shapes is None:
@@ -37,15 +37,16 @@ def _spec(tf: Any, value: Any, rows: int | None) -> Any:
         return tf.TensorSpec(shape, dtype_name(value.values.dtype)), _spec(tf, value.lengths, rows)
     if not hasattr(value, "dtype"):
         raise usage(f"TensorFlow has no tensor of a {type(value).__name__}; leave that field out with fields=")
-    return tf.TensorSpec((rows, *value.shape[1:]), dtype_name(value.dtype))
+    sides = [None] * 3 if is_open and value.ndim == 4 else value.shape[1:]
+    return tf.TensorSpec((rows, *sides), dtype_name(value.dtype))
 
 
-def _specs(tf: Any, batch: Any, rows: int | None) -> Any:
+def _specs(tf: Any, batch: Any, rows: int | None, is_open: bool) -> Any:
     if isinstance(batch, dict):
-        return {name: _specs(tf, value, rows) for name, value in batch.items()}
+        return {name: _specs(tf, value, rows, is_open) for name, value in batch.items()}
     if isinstance(batch, tuple) and not isinstance(batch, Padded):
-        return tuple(_specs(tf, value, rows) for value in batch)
-    return _spec(tf, batch, rows)
+        return tuple(_specs(tf, value, rows, is_open) for value in batch)
+    return _spec(tf, batch, rows, is_open)
 
 
 def _rows(loader: Any) -> int | None:
@@ -78,7 +79,7 @@ def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
 
 def tf_dataset(loader: Any) -> Any:
     tf = framework("tensorflow")
-    specs = _specs(tf, loader.peek(), _rows(loader))
+    specs = _specs(tf, loader.peek(), _rows(loader), loader._form.is_open)
     if isinstance(loader._given.fill, IterableFill):
         data = tf.data.Dataset.from_generator(lambda: map(_elements, loader), output_signature=specs)
     else:

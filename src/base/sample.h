@@ -91,7 +91,8 @@ enum field_kind {
     FIELD_PIXELS,  /* uint8 rows x columns x channels, to be transformed */
     FIELD_TENSOR,  /* of a fixed shape */
     FIELD_RAGGED,  /* as many elements as the sample has: numbers, text, bytes */
-    FIELD_OFFSETS  /* of a batch alone: where the rows of a ragged field begin, and where the last one ends */
+    FIELD_OFFSETS, /* of a batch alone: where the rows of a ragged field begin, and where the last one ends */
+    FIELD_OPEN     /* of a batch of one row alone: pixels, in a shape that is known when they are made */
 };
 
 struct field {
@@ -100,7 +101,7 @@ struct field {
     stk_dtype dtype;
     int ndim;                  /* of one sample */
     int64_t shape[FIELD_DIMS]; /* of one sample; rows, columns, channels for pixels */
-    size_t bytes;              /* of one sample; 0 for encoded; of one element for ragged */
+    size_t bytes;              /* of one sample; 0 for encoded; of one element for ragged, of one pixel for open */
     stk_kind what;             /* to the caller: ragged uint8 may be text, bytes or JSON */
     int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
     bool label;      /* is the label that the source knows */

@@ -301,9 +301,9 @@ struct stk_batch *depot_take(struct depot *d)
         return NULL;
     ragged_begin(b);
     for (int i = 0; i < d->n_fields; i++) {
-        const bool ragged = d->fields[i].kind == FIELD_RAGGED;
-        b->memory[i] = ragged ? NULL : depot_memory(d, i, memory_bytes(&d->fields[i], d->rows));
-        if (!b->memory[i] && !ragged) {
+        const bool later = d->fields[i].kind == FIELD_RAGGED || d->fields[i].kind == FIELD_OPEN;
+        b->memory[i] = later ? NULL : depot_memory(d, i, memory_bytes(&d->fields[i], d->rows));
+        if (!b->memory[i] && !later) {
             for (int k = 0; k < i; k++)
                 stk_memory_release(b->memory[k]);
             ragged_end(b);
@@ -364,7 +364,8 @@ static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field
 {
     for (int i = 0; i < b->depot->n_fields; i++) {
         const size_t bytes = b->depot->fields[i].bytes;
-        if (i == but_field || b->depot->fields[i].kind == FIELD_OFFSETS)
+        const enum field_kind kind = b->depot->fields[i].kind;
+        if (i == but_field || kind == FIELD_OFFSETS || kind == FIELD_OPEN)
             continue;
         if (b->pieces[i])
             put(b, i, from, to);

@@ -37,7 +37,7 @@ struct stk_batch {
     int64_t epoch, first, rows; /* as laid out; rows that were skipped are gone from the arrays */
     stk_array arrays[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
-    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged, and not joined */
+    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged and not joined, or open and not made */
     struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; else NULL */
     _Atomic int64_t ragged;               /* bytes of those */
     atomic_bool too_large;                /* they have more than the depot allows: the rest was left out */
@@ -88,6 +88,8 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
 struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
 /* Puts it together. */
 int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
+/* Memory for the row of an open field, in place of what it had. */
+int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t bytes, uint8_t **row, stk_error *e);
 /* Puts the rows of ragged fields one after the other, when all are there; or STK_ENOMEM with words. */
 int batch_join(struct stk_batch *b, stk_error *e);
 /* Whether no batch should be begun before others are taken: ragged rows have all that one batch may have. */

@@ -102,6 +102,24 @@ static struct stk_memory *join_memory(struct stk_batch *b, int i, uint64_t bytes
     return b->memory[i];
 }
 
+int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t bytes, uint8_t **row, stk_error *e)
+{
+    const struct depot *d = b->depot;
+    const int64_t had = b->memory[field] ? (int64_t)b->memory[field]->bytes : 0, mib = 1 << 20;
+    if (exceeds(d, (int64_t)bytes))
+        return error_set(e, STK_EDATA, "batch",
+                         "takes %lld MiB in a batch, more than the %lld MiB that memory leaves for one image; raise "
+                         "memory",
+                         ((long long)bytes + mib - 1) / mib, (long long)d->ragged_most / mib);
+    count(b, -had);
+    if (!join_memory(b, field, bytes))
+        return error_nomem(e, "batch", bytes);
+    count(b, (int64_t)b->memory[field]->bytes);
+    memcpy(&b->shapes[field][1], shape, (size_t)d->fields[field].ndim * sizeof *shape);
+    *row = b->memory[field]->data;
+    return STK_OK;
+}
+
 static int64_t elements(const struct field *f, const struct piece *p)
 {
     return field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
@@ -184,6 +202,8 @@ int batch_join(struct stk_batch *b, stk_error *e)
     const struct depot *d = b->depot;
     for (int i = 0; i < d->n_fields; i++) {
         const struct field *f = &d->fields[i];
+        if (f->kind == FIELD_OPEN && !b->memory[i] && !join_memory(b, i, 0)) /* there is no row */
+            return fails(b, i, e);
         if (f->kind != FIELD_RAGGED)
             continue;
         if (atomic_load_explicit(&b->too_large, memory_order_relaxed) ||

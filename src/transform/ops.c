@@ -193,7 +193,8 @@ static int read_pipeline(struct reader *r, struct ops *ops)
 
 int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e)
 {
-    *out = (struct ops){.normalize = -1, .w = w, .h = h, .channels = 3};
+    const bool open = w == OPS_OPEN;
+    *out = (struct ops){.normalize = -1, .w = open ? 0 : w, .h = open ? 0 : h, .channels = 3};
     const char *const start = text ? text : "";
     const size_t n = strnlen(start, OPS_TEXT);
     if (n == OPS_TEXT)
@@ -201,9 +202,9 @@ int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int3
     const bool none = n == strspn(start, " \t\n\v\f\r");
     if (none && w == 0)
         return error_set(e, STK_EUSAGE, "ops",
-                         "ops: none are given, so pictures keep their own sizes and make no batch; "
-                         "say for example Resize(256) | CenterCrop(224)");
+                         "ops: none are given, so images keep their own sizes, and a batch needs one size: say for "
+                         "example Resize(256) | CenterCrop(224), or take batch_size 1");
     struct reader r = {.text = {.start = start, .at = start, .e = e}};
     const int rc = none ? STK_OK : read_pipeline(&r, out);
-    return rc ? rc : ops_check(out, &r.text, dtype);
+    return rc ? rc : ops_check(out, &r.text, dtype, open);
 }

@@ -77,7 +77,10 @@ struct ops {
     int normalize; /* which op it is; -1: none */
 };
 
-/* dtype is that of the result; w and h are those of every picture, or 0 when they differ from one to the next. */
+/* Pictures differ in size, and so may results: w and h of the ops are then 0, unless the ops settle them. */
+enum { OPS_OPEN = -1 };
+/* dtype is that of the result; w and h are those of every picture, 0 when they differ from one to the next but results
+ * must not, or OPS_OPEN. */
 int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e);
 /* The ops with all defaults filled in, in one text form that ops_read reads to the same; n is at least OPS_TEXT. */
 void ops_write(const struct ops *ops, char *buf, size_t n);

@@ -171,7 +171,7 @@ static int check_op(struct flow *f, const struct op *o)
     }
 }
 
-int ops_check(struct ops *ops, struct text *t, stk_dtype dtype)
+int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open)
 {
     struct flow f = {.ops = ops, .text = t, .dtype = dtype, .w = ops->w, .h = ops->h, .channels = 3};
     for (int i = 0; i < ops->n; i++) {
@@ -181,11 +181,10 @@ int ops_check(struct ops *ops, struct text *t, stk_dtype dtype)
     }
     if (f.bytes && !f.floats && ops->normalize < 0 && dtype != STK_UINT8)
         return disagree(&f, f.bytes);
-    if (f.w == 0)
-        return error_set(
-            t->e, STK_EUSAGE, "ops",
-            "ops: they leave the size of the result open, and pictures of different sizes make no batch: end "
-            "with CenterCrop(224), or give Resize both sides, Resize((224, 224))");
+    if (f.w == 0 && !open)
+        return error_set(t->e, STK_EUSAGE, "ops",
+                         "ops: they leave the size of the result open, and a batch needs one size: end with "
+                         "CenterCrop(224), give Resize both sides, Resize((224, 224)), or take batch_size 1");
     if (f.w > OPS_SIDE || f.h > OPS_SIDE)
         return error_set(t->e, STK_EUSAGE, "ops", "ops: the pictures have %d x %d pixels, and a side over %d", (int)f.w,
                          (int)f.h, OPS_SIDE);

@@ -10,6 +10,6 @@
 
 /* Fills in what the ops come to: size, channels, how bytes become floats. The size that is in *ops before is that of
  * every picture, 0 when they differ. */
-int ops_check(struct ops *ops, struct text *t, stk_dtype dtype);
+int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open);
 
 #endif

@@ -51,7 +51,7 @@ static void choose_store(struct plan *p, stk_dtype dtype)
         return;
     }
     p->store = p->kernels.store[s][d];
-    if (p->row_bytes >= STREAM_BYTES && p->pitch % STREAM_ALIGN == 0)
+    if (p->row_bytes >= STREAM_BYTES && plan_pitch(p, p->ops.w) % STREAM_ALIGN == 0)
         p->stream = p->kernels.stream[s][d];
 }
 
@@ -89,7 +89,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
         return error_nomem(e, "ops", sizeof *p);
-    rc = ops_read(&p->ops, o->ops, o->dtype, o->fixed_w, o->fixed_h, e);
+    rc = ops_read(&p->ops, o->ops, o->dtype, o->open ? OPS_OPEN : o->fixed_w, o->fixed_h, e);
     if (rc) {
         plan_free(p);
         return rc;
@@ -98,9 +98,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
     p->draft = o->fidelity == STK_DRAFT;
     p->head = head_of(&p->ops);
     p->element = dtype_bytes(o->dtype);
-    p->plane = (size_t)p->ops.w * (size_t)p->ops.h;
-    p->pitch = (size_t)p->ops.w * p->element * (o->layout == STK_NHWC ? (size_t)p->ops.channels : 1);
-    p->row_bytes = p->plane * (size_t)p->ops.channels * p->element;
+    p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);
     choose_store(p, o->dtype);
     ops_write(&p->ops, p->text, sizeof p->text);
@@ -113,12 +111,28 @@ void plan_free(struct plan *p)
     free(p);
 }
 
-void plan_shape(const struct plan *p, int64_t shape[3])
+static void put_shape(const struct plan *p, int32_t w, int32_t h, int64_t shape[3])
 {
     const bool last = p->layout == STK_NHWC;
     shape[last ? 2 : 0] = p->ops.channels;
-    shape[last ? 0 : 1] = p->ops.h;
-    shape[last ? 1 : 2] = p->ops.w;
+    shape[last ? 0 : 1] = h;
+    shape[last ? 1 : 2] = w;
+}
+
+void plan_shape(const struct plan *p, int64_t shape[3])
+{
+    put_shape(p, p->ops.w, p->ops.h, shape);
+}
+
+bool plan_is_open(const struct plan *p)
+{
+    return p->ops.w == 0;
+}
+
+size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3])
+{
+    put_shape(p, j->w, j->h, shape);
+    return (size_t)j->w * (size_t)j->h * (size_t)p->ops.channels * p->element;
 }
 
 size_t plan_row_bytes(const struct plan *p)

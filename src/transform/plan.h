@@ -25,6 +25,7 @@ struct plan_options {
     stk_fidelity fidelity;
     stk_cpu cpu;              /* which kernels; never DEFAULT here */
     int32_t fixed_w, fixed_h; /* the size of all pictures, where ops may leave it open; 0: they differ */
+    bool open;                /* they differ, and rows may differ, too */
 };
 
 enum { JOB_STEPS = 32 };
@@ -62,9 +63,12 @@ struct job {
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e);
 void plan_free(struct plan *p); /* also NULL */
 
-/* Shape of a row: C,H,W or H,W,C by layout. Always known: ops that leave the size open are refused. */
+/* Shape of a row: C,H,W or H,W,C by layout. H and W are 0, and so are the bytes, where rows differ (open). */
 void plan_shape(const struct plan *p, int64_t shape[3]);
 size_t plan_row_bytes(const struct plan *p);
+bool plan_is_open(const struct plan *p);
+/* The shape of the row that a job makes, and its bytes. */
+size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3]);
 /* The ops in their one text form, all defaults filled in, for explain. Lives with the plan. */
 const char *plan_text(const struct plan *p);
 

@@ -255,7 +255,7 @@ static int draw_ops(const struct plan *p, const struct draw *d, int first, int e
     out->h = g.h;
     out->in = in.channels;
     out->channels = g.channels;
-    if (end == p->ops.n && (g.w != p->ops.w || g.h != p->ops.h)) /* another size than all were said to have */
+    if (end == p->ops.n && !plan_is_open(p) && (g.w != p->ops.w || g.h != p->ops.h)) /* not the size that all have */
         return error_set(e, STK_EBUG, "transform", "%d x %d pixels become %d x %d, not %d x %d", (int)in.w, (int)in.h,
                          (int)g.w, (int)g.h, (int)p->ops.w, (int)p->ops.h);
     return STK_OK;

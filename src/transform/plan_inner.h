@@ -15,13 +15,18 @@ struct plan {
     struct levels levels;
     store_fn *store, *stream; /* stream: NULL where it does not pay or does not fit */
     size_t element;           /* bytes of one value */
-    size_t plane;             /* values from plane to plane */
-    size_t pitch, row_bytes;  /* bytes of one line of pixels, of the whole row of the batch */
+    size_t row_bytes;         /* of the whole row of the batch; 0: rows differ */
     stk_layout layout;
     bool draft;
     int head; /* how many ops come before the first that draws */
     char text[OPS_TEXT];
 };
+
+/* Bytes of one line of w pixels of a row. */
+static inline size_t plan_pitch(const struct plan *p, int32_t w)
+{
+    return (size_t)w * p->element * (p->layout == STK_NHWC ? (size_t)p->ops.channels : 1);
+}
 
 /* What was drawn for one op; which of it means something depends on its kind. */
 struct drawn {

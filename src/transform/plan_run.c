@@ -320,11 +320,12 @@ static struct image do_lines(struct run *r, const struct image *in, int32_t y, i
 static void put_line(const struct run *r, store_fn *store, uint8_t *row, int32_t y, const uint8_t *line)
 {
     const struct plan *p = r->p;
-    const size_t bytes = (size_t)r->j->w * (size_t)r->j->channels;
-    if (r->j->plain)
+    const struct job *j = r->j;
+    const size_t bytes = (size_t)j->w * (size_t)j->channels;
+    if (j->plain)
         memcpy(row + (size_t)y * bytes, line, bytes);
     else
-        store(row + (size_t)y * p->pitch, p->plane, line, p->ops.w, &p->levels);
+        store(row + (size_t)y * plan_pitch(p, j->w), (size_t)j->w * (size_t)j->h, line, j->w, &p->levels);
 }
 
 static void do_tail(struct run *r, const struct image *in, uint8_t *row)

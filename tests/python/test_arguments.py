@@ -18,7 +18,7 @@ Y = np.arange(100)
         ({"batch_size": 10**9 * 5}, "at most"),
         ({"batch_size": 10**9}, "memory"),
         ({"batch_size": "8"}, "whole number"),
-        ({"transform": "Resize(256)"}, "CenterCrop"),
+        ({"transform": "Resize(256)", "batch_size": 2}, "CenterCrop"),
         ({"transform": "CentreCrop(8)"}, "did you mean CenterCrop"),
         ({"transform": 7}, "int"),
         ({"transform": [lambda x: x, stoker.CenterCrop(8)]}, "come first"),

@@ -169,6 +169,82 @@ static void absurd_options(void)
     CHECK_EQ(stk_open(&l, NULL, &e), STK_EUSAGE);
 }
 
+/* ------------------------------------------------------------------ rows of any size */
+
+enum { SIZES = 5 };
+
+static struct {
+    void *bytes;
+    size_t n;
+} sized[SIZES];
+
+static int64_t count_sized(void *user)
+{
+    (void)user;
+    return SIZES;
+}
+
+static int read_sized(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    (void)user, (void)thread, (void)e;
+    *bytes = sized[i].bytes;
+    *n = sized[i].n;
+    *label = i;
+    return STK_OK;
+}
+
+static int invert(void *user, const stk_row *row, stk_error *e)
+{
+    (void)user, (void)e;
+    const stk_array *a = row->image;
+    for (int64_t k = 0; k < a->shape[0] * a->shape[1] * a->shape[2]; k++)
+        ((uint8_t *)a->data)[k] ^= 255;
+    return STK_OK;
+}
+
+/* Image i has i + 2 rows of 3i + 1 pixels. */
+static void make_sized(void)
+{
+    for (int i = 0; i < SIZES; i++) {
+        uint8_t px[(SIZES + 1) * 3 * SIZES * 3];
+        memset(px, i + 1, sizeof px);
+        const stk_encode_options png = {.format = STK_PNG};
+        CHECK_EQ(stk_encode(px, 3 * i + 1, i + 2, 3, (size_t)(3 * i + 1) * 3, &png, &sized[i].bytes, &sized[i].n, NULL),
+                 STK_OK);
+    }
+}
+
+static void one_image_a_batch_may_have_any_size(void)
+{
+    const stk_source_hooks any = {.count = count_sized, .read = read_sized};
+    const stk_op_hook op = {.run = invert};
+    stk_options o = {.hooks = &any, .dtype = STK_UINT8, .op = &op};
+    make_sized();
+    stk_loader *l = open_loader(&o);
+    for (int epoch = 0; epoch < 3; epoch++)
+        for (int i = 0; i < SIZES; i++) {
+            stk_batch *b;
+            CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+            const stk_array *x = stk_field(b, "image");
+            CHECK(x->ndim == 4 && x->shape[0] == 1 && x->shape[1] == 3 && x->shape[2] == i + 2 &&
+                  x->shape[3] == 3 * i + 1);
+            CHECK_EQ(((uint8_t *)x->data)[3 * (i + 2) * (3 * i + 1) - 1], (i + 1) ^ 255);
+            stk_release(b);
+            if (i == SIZES - 1)
+                CHECK_EQ(stk_next(l, &b, NULL), STK_END);
+        }
+    stk_stats s;
+    CHECK_EQ(stk_stats_get(l, &s), STK_OK);
+    CHECK_EQ(s.kept_bytes, 0);
+    stk_close(l);
+    stk_error e;
+    o.batch_size = 2;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK(strstr(e.text, "CenterCrop") && strstr(e.text, "batch_size"));
+    for (int i = 0; i < SIZES; i++)
+        stk_free(sized[i].bytes);
+}
+
 /* A program built for a later header is served as long as it does not use what is unknown here. */
 static void options_may_grow(void)
 {
@@ -225,6 +301,7 @@ int main(int argc, char **argv)
         T(too_little_memory_names_the_minimum),
         T(ranks_divide_the_default),
         T(absurd_options),
+        T(one_image_a_batch_may_have_any_size),
         T(options_may_grow),
         T(hooks_are_closed_once),
     };
