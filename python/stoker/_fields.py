@@ -16,7 +16,7 @@ COMPUTED = ("path", "key")  # from the number of the sample, unless the source h
 # What a field may be made of in Python: "label:float". str is the name of a label's class.
 CASTS = {"int": "int64", "float": "float32", "": "", "str": "str"}
 CASTS |= {name: name for name in DTYPES if name != "bfloat16"}
-KINDS = ("image", "int", "float", "tensor", "bytes", "text", "json", *DTYPES)
+KINDS = ("image", "int", "float", "class", "tensor", "bytes", "text", "json", *DTYPES)
 _KIND = re.compile(rf"({'|'.join(KINDS)})\s*(\(.*\))?(\s+pad.*)?(\s*\?.*)?", re.DOTALL)
 
 

@@ -106,6 +106,7 @@ struct field {
     int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
     bool label;      /* is the label that the source knows */
     bool named;      /* numbers of classes */
+    bool words;      /* words, which the source turns into numbers of classes */
     bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
     int beside;      /* of a batch: the number of its offsets or lengths, and behind them of its shapes */
     bool text;       /* numbers that the source has as text: its cells are marked so */

@@ -260,6 +260,21 @@ static bool is_text(const struct column *c, stk_dtype as)
     return c->text || number || c->kind == STK_JSON || (c->kind == STK_TEXT && as != STK_UINT8);
 }
 
+/* Whole numbers stay as they are. */
+static int make_classes(const struct source *s, struct field *f, const struct column *c, stk_error *e)
+{
+    f->words = c->kind != STK_INT;
+    if (f->words && !c->text)
+        return error_set(e, STK_EUSAGE, "open",
+                         "%s:class takes a column of a list (csv, tsv, jsonl) or whole numbers; here %s is neither",
+                         f->name, c->name);
+    for (int i = 0; i < s->n_fields && f->words; i++)
+        if (s->fields[i].words)
+            return error_set(e, STK_EUSAGE, "open", "the fields %s and %s are both classes; one of them can be",
+                             s->fields[i].name, f->name);
+    return STK_OK;
+}
+
 static int form(struct source *s, struct field *f, const struct column *c, const struct field_text *t, stk_error *e)
 {
     const stk_kind kind = t->kind ? t->kind : c->kind ? c->kind : STK_BYTES;
@@ -271,7 +286,7 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         return columns_hold_numbers(c) && !holds_pixels(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
     case STK_INT:
         make_scalar(f, STK_INT64);
-        return STK_OK;
+        return t->words ? make_classes(s, f, c, e) : STK_OK;
     case STK_FLOAT:
         make_scalar(f, STK_FLOAT32);
         return STK_OK;
@@ -359,7 +374,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
             return error_set(e, STK_EUSAGE, "open", "labels are numbers (%s:int, %s:float)", f->name, f->name);
         rc = form(s, f, &c->of[column], t, e);
         f->text = is_text(&c->of[column], f->dtype);
-        f->named = c->of[column].label && f->kind == FIELD_TENSOR && f->ndim == 0;
+        f->named = f->words || (c->of[column].label && f->kind == FIELD_TENSOR && f->ndim == 0);
     }
     if (rc == STK_OK)
         rc = add_default(f, t, e);

@@ -63,8 +63,10 @@ static int word(struct reader *r, const char *stops, char *to, size_t room, cons
 static const struct {
     const char *name;
     stk_kind kind;
-} kinds[] = {{"image", STK_IMAGE}, {"int", STK_INT},   {"float", STK_FLOAT}, {"tensor", STK_TENSOR},
-             {"bytes", STK_BYTES}, {"text", STK_TEXT}, {"json", STK_JSON}};
+    bool words;
+} kinds[] = {{"image", STK_IMAGE, false},   {"int", STK_INT, false},     {"float", STK_FLOAT, false},
+             {"tensor", STK_TENSOR, false}, {"bytes", STK_BYTES, false}, {"text", STK_TEXT, false},
+             {"json", STK_JSON, false},     {"class", STK_INT, true}};
 
 static int read_shape(struct reader *r, struct field_text *out)
 {
@@ -106,11 +108,11 @@ static int unknown_kind(struct reader *r, const char *name)
         nearest_try(&like, kinds[i].name, strlen(kinds[i].name));
     for (int t = STK_FLOAT32; t <= STK_BOOL; t++)
         nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
-    return error_set(r->e, STK_EUSAGE, "open",
-                     "fields: %.32s is no kind%s%.32s%s: image, int, float, text, bytes, json, tensor, or a type like "
-                     "float32(3,4), in \"%.200s\"",
-                     name, like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "",
-                     r->text);
+    return error_set(
+        r->e, STK_EUSAGE, "open",
+        "fields: %.32s is no kind%s%.32s%s: image, int, float, class, text, bytes, json, tensor, or a type like "
+        "float32(3,4), in \"%.200s\"",
+        name, like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "", r->text);
 }
 
 static int read_kind(struct reader *r, struct field_text *out)
@@ -120,8 +122,10 @@ static int read_kind(struct reader *r, struct field_text *out)
     if (rc != STK_OK)
         return rc;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(name, kinds[i].name) == 0)
+        if (strcmp(name, kinds[i].name) == 0) {
             out->kind = kinds[i].kind;
+            out->words = kinds[i].words;
+        }
     for (int t = STK_FLOAT32; t <= STK_BOOL && out->kind == STK_KIND_DEFAULT; t++)
         if (strcmp(name, dtype_name((stk_dtype)t)) == 0) {
             out->kind = STK_TENSOR;
@@ -206,7 +210,7 @@ static int write_field(const struct field_text *t, struct buf *b)
 {
     int rc = buf_printf(b, "%s\"%s\"=\"%s\"", b->len ? ", " : "", t->name, t->column);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (t->kind == kinds[i].kind)
+        if (t->kind == kinds[i].kind && t->words == kinds[i].words)
             rc |= buf_printf(b, ":%s", t->dtype ? dtype_name(t->dtype) : kinds[i].name);
     if (t->shaped)
         rc |= write_shape(t, b);
@@ -223,6 +227,7 @@ static void put_over(struct field_text *own, const struct field_text *t)
     memcpy(own->name, t->name, sizeof own->name);
     if (t->kind) {
         own->kind = t->kind;
+        own->words = t->words;
         own->dtype = t->dtype;
         own->shaped = t->shaped;
         own->ndim = t->ndim;

@@ -11,6 +11,7 @@
 struct field_text {
     char name[FIELD_NAME], column[COLUMN_NAME];
     stk_kind kind;   /* DEFAULT: not said */
+    bool words;      /* "class": an int, and words become numbers of classes */
     stk_dtype dtype; /* 0: not said */
     bool shaped;     /* a shape is said */
     int ndim;

@@ -80,7 +80,7 @@ static int64_t bytes(const struct source *s, int64_t i)
 static const char *class_name(const struct source *s, int i)
 {
     const struct files *f = s->state;
-    return index_class(&f->index, i);
+    return s->classes.n > 0 ? shard_class(s, i) : index_class(&f->index, i);
 }
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)

@@ -160,6 +160,79 @@ int list_fields_look(struct list_fields *f, struct list *l, int64_t most, stk_er
     return rc;
 }
 
+/* ------------------------------------------------------------------ classes */
+
+struct collecting {
+    const struct column *column;
+    struct names *words;
+    bool failed;
+};
+
+static void collect(struct collecting *k, struct slice word)
+{
+    uint32_t ignored;
+    if (word.n > 0 && !memchr(word.p, 0, word.n))
+        k->failed |= names_add(k->words, word.p, word.n, &ignored) < 0;
+}
+
+static bool collect_value(void *user, const struct list_value *v)
+{
+    struct collecting *k = user;
+    if (v->kind != JSON_NULL && strlen(k->column->name) == v->name_bytes &&
+        memcmp(k->column->name, v->name, v->name_bytes) == 0)
+        collect(k, v->text);
+    return !k->failed;
+}
+
+static int collect_all(struct list_fields *f, struct list *l, int column, stk_error *e)
+{
+    struct collecting k = {.column = &f->columns.of[column], .words = &f->words.names};
+    struct slice record, cells[LIST_COLUMNS];
+    int rc = 1;
+    list_rewind(l);
+    while (!k.failed && (rc = list_record(l, &record, e)) > 0) {
+        if (l->format == LIST_JSON)
+            list_values(record, collect_value, &k);
+        else if (column - f->paths < list_cells(record, l->delimiter, cells))
+            collect(&k, cells[column - f->paths]);
+    }
+    if (k.failed)
+        return error_nomem(e, "open", f->words.names.pool.len);
+    return rc < 0 ? e->code : STK_OK;
+}
+
+static int take_classes(struct source *s, const struct labels *words, stk_error *e)
+{
+    for (int i = 0; i < s->n_fields; i++)
+        if (s->fields[i].label && s->n_classes > 0)
+            return error_set(
+                e, STK_EUSAGE, "open",
+                "the labels have classes of their own, so no other field can be of kind class; leave one of "
+                "the two out, or give classes that hold for both");
+    s->n_classes = 0;
+    for (uint32_t i = 0; i < words->names.n; i++) {
+        uint32_t ignored;
+        const uint32_t k = words->rank[i];
+        if (names_add(&s->classes, names_at(&words->names, k), names_length(&words->names, k), &ignored) < 0)
+            return error_nomem(e, "open", words->names.pool.len);
+    }
+    s->n_classes = (int)s->classes.n;
+    return STK_OK;
+}
+
+int list_fields_classes(struct list_fields *f, struct list *l, struct source *s, stk_error *e)
+{
+    int field = s->n_fields - 1;
+    while (field >= 0 && !s->fields[field].words)
+        field--;
+    if (field < 0)
+        return STK_OK;
+    int rc = collect_all(f, l, s->fields[field].column, e);
+    if (rc == STK_OK)
+        rc = labels_settle(&f->words, &s->classes, e);
+    return rc == STK_OK && f->words.rank ? take_classes(s, &f->words, e) : rc;
+}
+
 /* ------------------------------------------------------------------ life */
 
 static int fill(struct list_fields *f, struct list *l, stk_error *e)
@@ -194,6 +267,7 @@ void list_fields_done(struct list_fields *f)
     if (f->fd >= 0)
         close(f->fd);
     columns_done(&f->columns);
+    labels_done(&f->words);
     free(f->lines);
 }
 
@@ -218,12 +292,27 @@ static bool takes_text(const struct field *f)
     return f->what == STK_TEXT || f->what == STK_BYTES || f->what == STK_JSON;
 }
 
+/* A word that is none of the classes, since the list was changed, stays a word, which is no number. */
+static void set_class(struct row *row, int f, struct slice word)
+{
+    struct cell *cell = &row->r->cells[f];
+    uint32_t i;
+    *cell = (struct cell){.bytes = (const uint8_t *)word.p, .n = word.n, .text = true};
+    if (names_find(&row->f->words.names, word.p, word.n, &i))
+        *cell =
+            (struct cell){.bytes = (const uint8_t *)&row->f->words.value[i], .n = sizeof(int64_t), .dtype = STK_INT64};
+}
+
 static void set_cell(struct row *row, int f, enum json_kind kind, struct slice text)
 {
     const struct field *field = &row->s->fields[f];
     const bool is_bool = kind == JSON_PLAIN && (text.p[0] == 't' || text.p[0] == 'f');
     if (kind == JSON_NULL || (text.n == 0 && !takes_text(field)))
         return;
+    if (field->words) {
+        set_class(row, f, text);
+        return;
+    }
     if (is_bool && !takes_text(field))
         text = (struct slice){text.p[0] == 't' ? "1" : "0", 1};
     row->r->cells[f] = (struct cell){.bytes = (const uint8_t *)text.p, .n = text.n, .text = true};

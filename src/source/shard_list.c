@@ -124,13 +124,15 @@ static int choose_fields(struct source *s, const struct source_options *o, const
     struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
     struct list_fields *f = NULL;
     int rc = list_look(&l, e) == 0 ? list_fields_open(&f, &l, true, e) : e->code;
-    list_done(&l);
     if (rc == STK_OK && f->n != s->count)
         rc = error_set(e, STK_EUSAGE, "open", "the list changed while it was read");
     if (rc == STK_OK) {
         f->columns.labels = files_index(s)->head->has_labels;
         rc = columns_bind(s, &f->columns, o->fields, e);
     }
+    if (rc == STK_OK)
+        rc = list_fields_classes(f, &l, s, e);
+    list_done(&l);
     if (rc == STK_OK)
         files_add(s, &(struct files_beside){.read = read_beside, .done = free_beside, .state = f});
     else

@@ -113,12 +113,16 @@ int shard_rows_open(struct source *s, const struct source_options *o, const char
     if (!x->path)
         return error_nomem(e, "open", strlen(name));
     int rc = list_look(&l, e) < 0 || list_names_files(&l, e) < 0 ? e->code : list_fields_open(&x->list, &l, false, e);
+    if (rc == STK_OK && x->list->n == 0)
+        rc = error_set(e, STK_EUSAGE, "open", "the list has no rows");
+    if (rc == STK_OK)
+        rc = columns_bind(s, &x->list->columns, o->fields, e);
+    if (rc == STK_OK)
+        rc = list_fields_classes(x->list, &l, s, e);
     list_done(&l);
-    if (rc != STK_OK)
-        return rc;
-    s->count = x->list->n;
-    x->tally.bytes = fstat(fd, &st) == 0 ? (int64_t)st.st_size : 0;
-    if (s->count == 0)
-        return error_set(e, STK_EUSAGE, "open", "the list has no rows");
-    return columns_bind(s, &x->list->columns, o->fields, e);
+    if (rc == STK_OK) {
+        s->count = x->list->n;
+        x->tally.bytes = fstat(fd, &st) == 0 ? (int64_t)st.st_size : 0;
+    }
+    return rc;
 }

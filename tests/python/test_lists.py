@@ -81,3 +81,16 @@ def test_bad_line(tmp_path):
     with pytest.warns(RuntimeWarning, match="2 bad samples"):
         assert [int(batch.n[0]) for batch in loader if len(batch.n)] == [1, 2]
     assert [bad.sample for bad in loader.bad_samples()] == [2, 3]
+
+
+def test_words_as_classes(tmp_path):
+    (tmp_path / "x.csv").write_text("x,breed\n1,pug\n2,corgi\n3,pug\n")
+    loader = stoker.Loader(tmp_path / "x.csv", fields="x, breed:class", batch_size=3, output="numpy")
+    assert loader.classes == ["corgi", "pug"]
+    [batch] = loader
+    assert batch.breed.tolist() == [1, 0, 1] and batch.breed.dtype == np.int64
+    loader = stoker.Loader(
+        tmp_path / "x.csv", fields={"y": "breed:class"}, classes=["pug", "corgi"], batch_size=3, output="numpy"
+    )
+    assert next(iter(loader)).y.tolist() == [0, 1, 0]
+    assert next(iter(stoker.Loader(tmp_path / "x.csv", fields="breed", output="numpy"))).breed == ["pug"]

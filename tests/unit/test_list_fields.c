@@ -303,10 +303,85 @@ static void long_names(void)
     done(&r, s);
 }
 
+static int64_t number_of(const struct source *s, int64_t i, int f)
+{
+    struct reading r = {0};
+    int64_t number = -99;
+    CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
+    field_store(source_field(s, f), &r.cells[f], &number, &error);
+    reading_done(&r);
+    return number;
+}
+
+/* A column of words as numbers of classes, where that is asked for. */
+static void words_as_classes(void)
+{
+    struct source *s = open_list("w.csv", "x,cls\n1,dog\n2,cat\n3,\n4,dog\n", "x, cls:class ? -1");
+    CHECK(s != NULL);
+    if (!s)
+        return;
+    CHECK_EQ(source_field(s, 1)->what, STK_INT);
+    CHECK_EQ(source_n_classes(s), 2);
+    CHECK_STR(source_class(s, 0), "cat");
+    CHECK_STR(source_class(s, 1), "dog");
+    CHECK_EQ(number_of(s, 0, 1), 1);
+    CHECK_EQ(number_of(s, 1, 1), 0);
+    CHECK_EQ(number_of(s, 2, 1), -1);
+    CHECK_EQ(number_of(s, 3, 1), 1);
+    source_close(s);
+    s = open_list("w.jsonl",
+                  "{\"path\": \"img/a.jpg\", \"breed\": \"pug\"}\n{\"path\": \"img/b.jpg\", \"breed\": \"corgi\"}\n",
+                  "image, breed:class");
+    CHECK_EQ(source_n_classes(s), 2);
+    CHECK_STR(source_class(s, 0), "corgi");
+    CHECK_EQ(number_of(s, 0, 1), 1);
+    CHECK_EQ(number_of(s, 1, 1), 0);
+    source_close(s);
+    s = open_list("l.csv", table, "caption:class, label:text"); /* the label's own classes are not asked for */
+    CHECK_EQ(source_n_classes(s), 2);
+    source_close(s);
+    s = open_list("l.csv", table, "age:class ? 0"); /* whole numbers stay as they are */
+    CHECK_EQ(number_of(s, 0, 0), 3);
+    source_close(s);
+    s = open_list("l.csv", table, "label:class");
+    CHECK_STR(source_class(s, 1), "dog");
+    source_close(s);
+    CHECK(!open_list("l.csv", table, "label, caption:class"));
+    CHECK_SAYS(error.text, "classes of their own");
+    CHECK(!open_list("v.csv", "a,b\nx,y\nz,w\n", "a:class, b:class"));
+    CHECK_SAYS(error.text, "a and b are both classes");
+}
+
+/* Given classes keep their numbers; another word is refused. */
+static void words_among_given_classes(void)
+{
+    static const char *const classes[] = {"dog", "cat", "emu"};
+    char path[PATH_MAX];
+    struct source *s = NULL;
+    temp_file("w.csv", "x,cls\n1,dog\n2,cat\n");
+    snprintf(path, sizeof path, "%.4000s", temp_path("w.csv"));
+    struct source_options o = {.path = path,
+                               .fields = "cls:class",
+                               .cache_dir = "off",
+                               .threads = 1,
+                               .max_bytes = 1 << 20,
+                               .classes = classes,
+                               .n_classes = 3};
+    CHECK_EQ(source_open(&s, &o, &error), STK_OK);
+    CHECK_EQ(source_n_classes(s), 3);
+    CHECK_EQ(number_of(s, 0, 0), 0);
+    CHECK_EQ(number_of(s, 1, 0), 1);
+    source_close(s);
+    o.n_classes = 1;
+    CHECK_EQ(source_open(&s, &o, &error), STK_EUSAGE);
+    CHECK_SAYS(error.text, "cat is not among");
+}
+
 int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
     TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(rows_alone), T(files_all_the_same),
-          T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names))
+          T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names),
+          T(words_as_classes), T(words_among_given_classes))
 }
