@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,6 +194,19 @@ def test_segments_with_a_wrong_length(tmp_path):
     bad = {e.sample for e in stoker.verify(tmp_path)}
     assert bad == {i for i in range(2 * len(kinds)) if refuses(tmp_path / f"{i:04}.jpg")}
     assert 0 not in bad and 2 * len(kinds) - 1 in bad
+
+
+def test_verify_and_reading_agree_on_the_corpus(tmp_path):
+    """Every image of other projects' tests, good or bad."""
+    corpus = Path(os.environ.get("STOKER_TEST_DATA") or "/nonexistent", "corpus")
+    suffixes = {".jpg", ".jpeg", ".png", ".webp", ".crash", ""}
+    paths = [p for p in sorted(corpus.rglob("*")) if p.suffix.lower() in suffixes and p.is_file()]
+    if not paths:
+        pytest.skip("STOKER_TEST_DATA has no corpus")
+    names = tmp_path / "all.jsonl"
+    names.write_text("".join(json.dumps({"path": str(p)}) + "\n" for p in paths))
+    loader = loader_of(names, "Resize((8, 8))", memory="2GiB")
+    assert bad_of(loader, len(paths)) == {e.sample for e in stoker.verify(names, memory="2GiB")}
 
 
 # ---------------------------------------------------------------- crops
