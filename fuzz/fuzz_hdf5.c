@@ -27,7 +27,7 @@ static void read_rows(const struct hdf5_view *v, const struct hdf5_array *a)
     uint8_t row[ROW_MOST];
     struct hdf5_rows *k = hdf5_rows_new(1 << 20, 1 << 20);
     const int64_t step = a->shape[0] / ROWS_MOST + 1;
-    const bool near = a->row_bytes <= sizeof row && a->chunks.chunk_bytes <= 1 << 22;
+    const bool near = a->row_bytes <= sizeof row && a->stored_bytes <= 1 << 22 && a->chunks.chunk_bytes <= 1 << 22;
     for (int64_t i = 0; k && near && i < a->shape[0]; i += step) {
         hdf5_row(k, v, a, i, hdf5_row_cost(a, i), row);
         if (a->type == HDF5_VLEN || a->type == HDF5_VLEN_TEXT)

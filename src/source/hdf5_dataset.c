@@ -224,7 +224,8 @@ static const char *join_shape(struct told *p, struct hdf5_array *out)
         row = size_mul(row, (size_t)p->shape[d]);
     const size_t rows = p->ndim > 0 ? (size_t)p->shape[0] : 1,
                  number = out->form.odd ? dtype_bytes(out->dtype) : out->item;
-    if (row > SIZE_MAX / 16 || size_mul(row, rows ? rows : 1) > INT64_MAX / 2)
+    if (row > SIZE_MAX / 16 ||
+        size_mul(row, rows ? rows : 1) > INT64_MAX / 16) /* numbers may grow when they are converted */
         return "is larger than files can be";
     out->stored_bytes = row;
     out->row_bytes = row / out->stride * out->per * number;

@@ -95,7 +95,7 @@ const char *hdf5_filters_add(struct hdf5_filters *f, int id, const uint8_t *valu
     const int i = f->n++;
     f->of[i].id = id;
     f->of[i].item = n > 0 ? le32(values) : 0;
-    if (codec) {
+    if (codec && n > 0) {
         const char *why = keep_values(f, i, values, n);
         return why || codec->known(values_of(f, i), n) ? why : HDF5_FILTER_UNKNOWN;
     }

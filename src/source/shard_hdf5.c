@@ -93,12 +93,13 @@ static int allow(const struct source *s, struct reading *r, int64_t i, int c, st
     const struct hdf5_set *t = set_of(s);
     int64_t row;
     const struct hdf5_array *a = hdf5_set_array(t, i, c, &row);
-    const size_t chunk = a->chunks.chunk_bytes,
-                 cost = size_add(hdf5_row_cost(a, row), size_add(r->file.len, r->made.len));
+    const size_t stored = hdf5_is_dense(a) ? 0 : a->stored_bytes;
+    const size_t chunk = stored > a->chunks.chunk_bytes ? stored : a->chunks.chunk_bytes;
+    const size_t cost = size_add(hdf5_row_cost(a, row), size_add(r->file.len, r->made.len));
     char words[256];
     if (chunk > (uint64_t)s->max_bytes)
         return error_set(e, STK_EDATA, "read",
-                         "%s: its chunks have %zu bytes, more than the %lld that max_bytes allows",
+                         "%s: a chunk or row of it has %zu bytes, more than the %lld that max_bytes allows",
                          names_at(&t->names, (uint32_t)c), chunk, (long long)s->max_bytes);
     int rc = r->allow ? r->allow(r->user, size_add(cost, a->row_bytes), e) : STK_OK;
     if (rc == STK_OK && r->allow) { /* how long it is may only be known now */
