@@ -17,7 +17,7 @@
 #include "source/frame.h"
 
 enum {
-    SMALL = 64 << 10,      /* bytes that are read at once, of a record or a feature */
+    SMALL = 32 << 10,      /* bytes that are read at once, of a record or a feature */
     BEGINNING = 1 << 10,   /* of a large feature */
     WHOLE_MOST = 64 << 20, /* more are never read at once: of such features only the beginning counts */
     ENTRIES_MOST = 16384   /* of a record; more are left out: hostile ones would take for ever */
