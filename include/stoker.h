@@ -279,9 +279,8 @@ typedef struct stk_options {
     int64_t cache_size; /* bytes that cache_dir may hold; 0: half of what its disk can spare */
 
     /* Which fields a sample has, where the source has columns: "[name =] column [: kind] [? default], ..." with the
-     * kinds image, int, float, class, text, bytes, json, tensor, or a type with a shape: "x:float32(28,28)",
-     * "ids:int64(*) pad=-1". NULL: the picture as "image", the label as "label", and all other columns under their own
-     * names. */
+     * kinds image, int, float, class, text, bytes, json, tensor, or a type with a shape: "x:float32(28,28)". NULL: the
+     * picture as "image", the label as "label", and all other columns under their own names. */
     const char *fields;
 
     /* One weight for each of `sources`: every position of an epoch is of one of them, by weight. Each goes through its
