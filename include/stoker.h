@@ -506,8 +506,7 @@ typedef struct stk_overview {
 typedef struct stk_scan_options {
     int decode; /* decode every picture wholly; else only look at the headers */
     void (*begin)(void *user, const stk_overview *v, const char *const *class_names); /* once, first; may be NULL */
-    /* Called for every sample in their order, one at a time; return non-zero to stop. */
-    int (*each)(void *user, const stk_finding *f);
+    int (*each)(void *user, const stk_finding *f); /* every sample, in order, one at a time; non-zero stops */
     void *user;
     int runs; /* one call for several good samples of which nothing was ever stored, as in HDF5 */
 } stk_scan_options;
