@@ -25,7 +25,7 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 #include "base/strip.h"
-#include "source/fetch.h"
+#include "read/fetch.h"
 
 enum { MEMORY = 32 << 20, ROWS = 64 };
 

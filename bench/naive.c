@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
-#include "base/perm.h"
+#include "order/perm.h"
 #include "plain.h"
 
 struct options {

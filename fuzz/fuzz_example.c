@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "format/example.h"
 #include "fuzz.h"
-#include "source/example.h"
 
 static void make(struct feature *f)
 {

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "format/hdf5_dataset.h"
+#include "format/hdf5_group.h"
 #include "fuzz.h"
-#include "source/hdf5_dataset.h"
-#include "source/hdf5_group.h"
 
 enum { ROW_MOST = 1 << 16, ROWS_MOST = 8, SETS_MOST = 16, GROUPS_MOST = 8, MEMBERS_MOST = 8 };
 

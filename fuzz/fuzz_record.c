@@ -12,7 +12,7 @@
 
 #include "fuzz.h"
 #include "source/shard.h"
-#include "unit/frames.h"
+#include "support/frames.h"
 
 static void make_file(struct buf *b, const uint8_t *p, size_t n, bool framed)
 {

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "format/stream.h"
 #include "fuzz.h"
-#include "source/stream.h"
 
 enum { MOST = 3 << 20 }; /* a few bytes may unpack to gigabytes */
 

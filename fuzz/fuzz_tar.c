@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/tar.h"
 #include "fuzz.h"
-#include "source/tar.h"
 
 struct memory {
     const uint8_t *p;

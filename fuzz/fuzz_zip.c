@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
+#include "format/gunzip.h"
+#include "format/zip.h"
 #include "fuzz.h"
-#include "source/gunzip.h"
-#include "source/zip.h"
 
 struct memory {
     const uint8_t *p;

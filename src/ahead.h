@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "batch/ring.h"
-#include "source/order.h"
+#include "order/order.h"
 #include "source/source.h"
 
 struct ahead;

@@ -11,7 +11,7 @@
 #include "ahead.h"
 #include "base/pool.h"
 #include "base/strip.h"
-#include "source/depth.h"
+#include "read/depth.h"
 
 enum {
     WINDOW = 1024,           /* rows ahead */

@@ -14,7 +14,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "source/fetch.h"
+#include "read/fetch.h"
 
 /* ------------------------------------------------------------------ what comes */
 

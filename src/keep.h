@@ -9,7 +9,7 @@
 
 #include "cache/cache.h"
 #include "decode/decode.h"
-#include "source/order.h"
+#include "order/order.h"
 #include "transform/plan.h"
 
 struct stk_loader;

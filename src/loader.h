@@ -15,7 +15,7 @@
 #include "batch/ring.h"
 #include "desk.h"
 #include "keep.h"
-#include "source/order.h"
+#include "order/order.h"
 #include "transform/plan.h"
 
 /* Work and waiting of one thread, in nanoseconds; written by it, read by anyone. */

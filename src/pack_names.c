@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/picture.h"
-#include "packer.h"
+#include "pack/packer.h"
 
 enum { NAME_BYTES = 4096 };
 

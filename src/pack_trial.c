@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "loader.h"
-#include "packer.h"
+#include "pack/packer.h"
 
 /* The field that is the picture; -1: there is none. */
 static int picture_of(const struct source *s)

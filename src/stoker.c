@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "format/unzstd.h"
 #include "loader.h"
-#include "source/io_uring.h"
-#include "source/unzstd.h"
+#include "read/io_uring.h"
 
 #define STRING_OF(x)        #x
 #define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)

@@ -8,7 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-STAGES = ("source", "decode", "transform", "batch", "cache", "deliver", "pack")
+STAGES = ("order", "format", "source", "read", "decode", "transform", "batch", "cache")
+ALSO = {"source": ("format/",), "batch": ("order/",)}  # what a stage may include besides base/ and itself
 CLI_BASE = ("base/nearest.h",)  # parts of the engine that the command links by itself
 FUNCTION_LINES, FILE_LINES = 100, 700  # longer is an error
 FUNCTION_MUCH, FILE_MUCH = 60, 450  # longer is a warning
@@ -64,9 +65,9 @@ def may_include(path: Path, name: str) -> bool:
     if top in ("cli", "python", "examples"):
         return "/" not in name and ((path.parent / name).exists() or Path("sheet", name).exists())
     folder = path.parts[1] if len(path.parts) > 2 else ""
-    if folder == "":
+    if folder in ("", "pack"):
         return True
-    return name.startswith("base/") or (folder in STAGES and name.startswith(folder + "/"))
+    return name.startswith(("base/", *ALSO.get(folder, ()))) or (folder in STAGES and name.startswith(folder + "/"))
 
 
 def is_foreign(name: str) -> bool:

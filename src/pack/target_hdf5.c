@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "pack/hdf5_out.h"
+#include "format/hdf5_out.h"
 #include "pack/target_arrays.h"
 
 static const char name[] = "data.h5", temp[] = ".data.h5.part";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "pack/tar_out.h"
+#include "format/tar_out.h"
 #include "pack/target.h"
 
 /* t->made: the heads of all members, each behind the next. */

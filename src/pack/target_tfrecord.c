@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "pack/example_out.h"
+#include "format/example_out.h"
 #include "pack/target.h"
 
 static int begin(struct target *t, stk_error *e)

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "source/columns.h"
 #include "source/fields_text.h"
 #include "source/files.h"
-#include "source/io.h"
 
 struct dir_beside {
     struct columns columns; /* the picture, and the suffixes */

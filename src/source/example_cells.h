@@ -5,8 +5,8 @@
 #ifndef EXAMPLE_CELLS_H
 #define EXAMPLE_CELLS_H
 
+#include "format/example.h"
 #include "source/columns.h"
-#include "source/example.h"
 #include "source/shard.h"
 
 /* What is wanted of every example, and for whom. */

@@ -13,8 +13,8 @@
 #ifndef EXAMPLE_COLUMNS_H
 #define EXAMPLE_COLUMNS_H
 
+#include "format/example.h"
 #include "source/columns.h"
-#include "source/example.h"
 
 struct example_look {
     struct seen *of; /* features, in the order in which they came */

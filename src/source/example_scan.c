@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/picture.h"
-#include "source/frame.h"
+#include "format/tfrecord.h"
 
 enum {
     SMALL = 32 << 10,      /* bytes that are read at once, of a record or a feature */
@@ -62,8 +62,8 @@ static bool is_proved(struct scanning *s)
     const size_t n = (size_t)(s->end - s->at);
     if (s->state != UNKNOWN || n > WHOLE_MOST)
         return s->state != DAMAGED;
-    const uint8_t *p = peek(s, s->at, s->end + FRAME_FOOT);
-    s->state = p && frame_data(s->crc, p, n) && is_example(p, n) ? PROVED : DAMAGED;
+    const uint8_t *p = peek(s, s->at, s->end + TFRECORD_FOOT);
+    s->state = p && tfrecord_data(s->crc, p, n) && is_example(p, n) ? PROVED : DAMAGED;
     return s->state == PROVED;
 }
 
@@ -220,7 +220,8 @@ static bool see_parts(struct scanning *s)
 int example_scan(struct example_look *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes)
 {
     struct scanning s = {.look = l, .sc = sc, .crc = crc, .at = at, .end = at + bytes};
-    const uint8_t *p = bytes <= (sc->bytes == INT64_MAX ? WHOLE_MOST : SMALL) ? peek(&s, at, s.end + FRAME_FOOT) : NULL;
+    const uint8_t *p =
+        bytes <= (sc->bytes == INT64_MAX ? WHOLE_MOST : SMALL) ? peek(&s, at, s.end + TFRECORD_FOOT) : NULL;
     l->next = 0;
     const bool good = p ? see_whole(&s, p) : see_parts(&s);
     if (s.state != DAMAGED) {

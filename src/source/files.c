@@ -20,7 +20,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "source/io.h"
+#include "base/io.h"
 
 enum { CACHE_FROM = 1000 }; /* samples; fewer are found as fast as a cache is read */
 

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/npy.h"
 #include "base/picture.h"
 #include "base/size.h"
-#include "source/hdf5_type.h"
-#include "source/io.h"
+#include "format/hdf5_type.h"
 
 enum { KEPT_BYTES = 64 << 20, IDLE_BYTES = 64 << 20, SHARE = 8, GROUPS_MOST = 1 << 24 };
 

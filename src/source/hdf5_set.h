@@ -14,8 +14,8 @@
 #ifndef HDF5_SET_H
 #define HDF5_SET_H
 
+#include "format/hdf5_listed.h"
 #include "source/columns.h"
-#include "source/hdf5_listed.h"
 #include "source/shard.h"
 
 enum { HDF5_COLUMNS = 256 };

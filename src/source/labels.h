@@ -10,7 +10,7 @@
 #ifndef LABELS_H
 #define LABELS_H
 
-#include "source/names.h"
+#include "base/names.h"
 #include "stoker.h"
 
 struct labels {

@@ -11,9 +11,9 @@
 #define LIST_H
 
 #include "base/error.h"
+#include "base/names.h"
+#include "format/lines.h"
 #include "source/index.h"
-#include "source/lines.h"
-#include "source/names.h"
 
 enum list_format {
     LIST_LINES, /* a path per line, perhaps with a label behind the last space */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "source/io.h"
+#include "base/io.h"
 #include "source/list_guess.h"
 #include "source/list_values.h"
 

@@ -5,8 +5,8 @@
 #ifndef LIST_GUESS_H
 #define LIST_GUESS_H
 
+#include "format/json.h"
 #include "source/columns.h"
-#include "source/json.h"
 
 struct list_guess {
     struct guess *of;

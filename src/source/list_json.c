@@ -2,7 +2,7 @@
 /*
  * list_json.c -- path and label of one JSON object.
  */
-#include "source/json.h"
+#include "format/json.h"
 #include "source/list.h"
 
 const char LIST_NO_PATH[] = "no path: one of the names path, file_name, filename, file, image must have a string";

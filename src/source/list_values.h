@@ -6,7 +6,7 @@
 #define LIST_VALUES_H
 
 #include "base/sample.h"
-#include "source/json.h"
+#include "format/json.h"
 
 enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name; what is called by a longer one is passed over */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/names.h"
+#include "base/names.h"
 
 /* One pair, and what follows it; NULL: the last one was before it. */
 static const char *pair(const char *text, size_t *key, size_t *all)

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/picture.h"
-#include "source/io.h"
+#include "format/stream.h"
 #include "source/recognise.h"
-#include "source/stream.h"
 
 static const char READ_HERE[] =
     "images, folders of images, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";

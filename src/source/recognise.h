@@ -9,7 +9,7 @@
 #ifndef RECOGNISE_H
 #define RECOGNISE_H
 
-#include "source/names.h"
+#include "base/names.h"
 #include "source/shard.h"
 
 /* A kind of container: how it is known, and who opens it. */

@@ -15,9 +15,9 @@
 #ifndef RECORDS_H
 #define RECORDS_H
 
+#include "format/stream.h"
 #include "source/columns.h"
 #include "source/shard.h"
-#include "source/stream.h"
 
 enum { RECORD_PARTS = 64 };
 

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/search.h"
-#include "source/stream.h"
+#include "format/stream.h"
 
 enum { SECTIONS = 10 };
 

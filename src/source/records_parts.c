@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/io.h"
+#include "base/io.h"
 
 enum { GAP_MOST = 64 << 10 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/io.h"
+#include "base/io.h"
 
 enum { WANT_LEAST = 4 << 10, WANT_MOST = 1 << 20 };
 

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/npy.h"
 #include "base/search.h"
 #include "source/arrays.h"
-#include "source/io.h"
 
 enum { HELD_OPEN = 256 };
 

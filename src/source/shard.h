@@ -8,7 +8,7 @@
 #ifndef SHARD_H
 #define SHARD_H
 
-#include "source/names.h"
+#include "base/names.h"
 #include "source/source.h"
 
 /* What is known of bytes that were read: their number, and when they were not yet. */

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "base/field.h"
 #include "base/hash.h"
-#include "source/blocks.h"
+#include "base/io.h"
 #include "source/columns.h"
-#include "source/io.h"
 #include "source/shard.h"
 
 struct cells {

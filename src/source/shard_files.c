@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "source/io.h"
+#include "base/io.h"
 
 enum { OPEN_MOST = 1024 };
 

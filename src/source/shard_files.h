@@ -6,9 +6,9 @@
 #ifndef SHARD_FILES_H
 #define SHARD_FILES_H
 
-#include "source/blocks.h"
+#include "base/blocks.h"
+#include "format/stream.h"
 #include "source/records_index.h"
-#include "source/stream.h"
 
 /* Of what packed shards unpack to, so much is kept, or an eighth of memory; samples are shuffled within windows of so
  * many bytes, of which two have room there. The window does not depend on the machine, since the order of samples

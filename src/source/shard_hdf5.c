@@ -12,11 +12,11 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/io.h"
 #include "base/size.h"
 #include "source/arrays.h"
 #include "source/hdf5_set.h"
 #include "source/index.h"
-#include "source/io.h"
 #include "source/labels.h"
 
 enum { ROWS_HASHED = 64 };

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "source/io.h"
+#include "base/io.h"
 #include "source/shard.h"
 
 static void close_hooks(struct source *s)

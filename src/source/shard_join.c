@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "base/field.h"
 #include "base/hash.h"
 #include "base/search.h"
-#include "source/blocks.h"
 #include "source/join_match.h"
 
 struct join {

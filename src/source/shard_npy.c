@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/npy.h"
-#include "source/io.h"
 #include "source/query.h"
 #include "source/rows.h"
 #include "source/shard_npy.h"

@@ -17,11 +17,11 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
-#include "source/gunzip.h"
-#include "source/io.h"
+#include "base/io.h"
+#include "format/gunzip.h"
+#include "format/zip.h"
 #include "source/query.h"
 #include "source/shard_npy.h"
-#include "source/zip.h"
 
 enum { PIECE = 65536 };
 

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "source/io.h"
+#include "base/io.h"
 #include "source/list_fields.h"
 
 struct rows {

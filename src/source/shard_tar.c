@@ -3,8 +3,8 @@
  * shard_tar.c -- tar archives as shards, also packed by gzip or zstd as a whole.
  */
 #include "base/error.h"
+#include "format/tar.h"
 #include "source/group.h"
-#include "source/tar.h"
 
 static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/io.h"
+#include "base/io.h"
 #include "source/query.h"
 #include "source/shard_npy.h"
 

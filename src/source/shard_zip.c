@@ -9,11 +9,11 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/io.h"
 #include "base/size.h"
+#include "format/gunzip.h"
+#include "format/zip.h"
 #include "source/group.h"
-#include "source/gunzip.h"
-#include "source/io.h"
-#include "source/zip.h"
 
 static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
 {

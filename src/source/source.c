@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "source/blocks.h"
+#include "base/io.h"
+#include "format/gunzip.h"
 #include "source/fields_text.h"
-#include "source/gunzip.h"
 #include "source/index.h"
-#include "source/io.h"
 #include "source/recognise.h"
 
 /* ------------------------------------------------------------------ opening */

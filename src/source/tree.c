@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/picture.h"
 #include "base/pool.h"
-#include "source/io.h"
 
 /* ------------------------------------------------------------------ one folder */
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/names.h"
 #include "source/index.h"
-#include "source/names.h"
 #include "stoker.h"
 
 enum { TREE_ROOT = 0, TREE_DEPTH = 100, TREE_REPEATS = 4096 };

@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 
 #include "base/pool.h"
-#include "source/fetch.h"
-#include "tars.h"
-#include "temp_tree.h"
+#include "read/fetch.h"
+#include "support/tars.h"
+#include "support/temp_tree.h"
 #include "test.h"
 
 enum { FILES = 200, ROWS = 8, BATCHES = FILES / ROWS, SHARDS = 20 };

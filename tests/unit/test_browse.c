@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_browse.c -- a source alone, and sources joined. */
 #include "stoker.h"
-#include "temp_tree.h"
+#include "support/temp_tree.h"
 #include "test.h"
 
 static void make_tree(void)

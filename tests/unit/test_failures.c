@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "failing.h"
-#include "frames.h"
-#include "gzips.h"
-#include "protos.h"
 #include "stoker.h"
-#include "tars.h"
+#include "support/failing.h"
+#include "support/frames.h"
+#include "support/gzips.h"
+#include "support/protos.h"
+#include "support/tars.h"
+#include "support/zips.h"
 #include "test.h"
-#include "zips.h"
 
 WRAP("memory", void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at),
      MAP_FAILED, ENOMEM)

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "stoker.h"
-#include "temp_tree.h"
+#include "support/temp_tree.h"
 #include "test.h"
 
 enum { FILES = 24, SIDE = 24 };

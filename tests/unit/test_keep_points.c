@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "stoker.h"
-#include "temp_tree.h"
+#include "support/temp_tree.h"
 #include "test.h"
 
 enum { FILES = 12, W = 360, H = 280, HISTORY = 12, LATER = 50 };

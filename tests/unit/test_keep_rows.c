@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_keep_rows.c -- rows that need no decoding are the same from a cache: pixels, fields and labels; and which are
  * not kept. */
-#include "npy_files.h"
 #include "stoker.h"
-#include "tars.h"
+#include "support/npy_files.h"
+#include "support/tars.h"
 
 enum { ROWS = 24 };
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
-#include "made_source.h"
+#include "support/made_source.h"
 
 static void an_epoch_has_every_sample_once(void)
 {

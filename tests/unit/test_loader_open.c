@@ -2,7 +2,7 @@
 /*
  * test_loader_open.c -- options, and what memory is divided into. Covers stoker.c too.
  */
-#include "made_source.h"
+#include "support/made_source.h"
 
 static uint8_t *large;
 

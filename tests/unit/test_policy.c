@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "made_source.h"
+#include "support/made_source.h"
 
 static int read_all_but_two_batches(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
                                     stk_error *e)

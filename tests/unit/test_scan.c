@@ -2,7 +2,7 @@
 /*
  * test_scan.c -- findings come in order, bad ones with a reason, and the caller may stop.
  */
-#include "made_source.h"
+#include "support/made_source.h"
 
 static int64_t seen, bad, stop_at;
 static const int64_t *expected;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "loader.h"
-#include "made_source.h"
+#include "support/made_source.h"
 
 static void resumes_exactly(void)
 {

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hdf5_rows.c -- rows of datasets in an HDF5 file.
+ *
+ * A row is cut across by chunks: all those with the same first index. In each of them it is one block, since the first
+ * index counts slowest. Where a chunk is as wide as the row that block is the row, and is read straight to where
+ * it is wanted; otherwise the row is put together from blocks.
+ *
+ * Kept chunks, under lock:
+ *   (1) a slot is empty, being filled by one thread, or ready; whoever wants one that is being filled waits.
+ *   (2) what is in use (users > 0) stays: its bytes are read without the lock.
+ *   (3) the bytes of all slots are at most `most`; a chunk that has more is unpacked for every row.
+ */
+#include "format/hdf5_rows.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/npy.h"
+#include "base/size.h"
+
+enum { SLOTS = 128 };
+
+const char HDF5_COSTS[] = "its chunk takes more memory to be unpacked than is allowed";
+
+struct slot {
+    enum { EMPTY, FILLING, READY } state;
+    const struct hdf5_array *array;
+    int64_t chunk;
+    uint8_t *data;
+    size_t bytes;
+    int users;
+    uint64_t used; /* when last */
+};
+
+struct hdf5_rows {
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    struct slot slots[SLOTS];
+    size_t bytes, most;
+    uint64_t clock;
+    struct hdf5_scratch *idle;
+    size_t idle_bytes, idle_most;
+};
+
+struct hdf5_rows *hdf5_rows_new(size_t kept, size_t idle)
+{
+    struct hdf5_rows *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->filled, NULL);
+    k->most = kept;
+    k->idle_most = idle;
+    return k;
+}
+
+void hdf5_rows_limit(struct hdf5_rows *k, size_t kept, size_t idle)
+{
+    k->most = kept;
+    k->idle_most = idle;
+}
+
+void hdf5_rows_memory(struct hdf5_rows *k, size_t *held, size_t *most)
+{
+    pthread_mutex_lock(&k->lock);
+    *held = k->bytes + k->idle_bytes;
+    *most = k->most + k->idle_most;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void hdf5_rows_free(struct hdf5_rows *k)
+{
+    if (!k)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        free(k->slots[i].data);
+    while (k->idle) {
+        struct hdf5_scratch *w = k->idle;
+        k->idle = w->next;
+        hdf5_scratch_done(w);
+        free(w);
+    }
+    pthread_mutex_destroy(&k->lock);
+    pthread_cond_destroy(&k->filled);
+    free(k);
+}
+
+void hdf5_array_done(struct hdf5_array *a)
+{
+    hdf5_chunks_done(&a->chunks);
+    hdf5_filters_done(&a->filters);
+    free(a->fill);
+    a->fill = NULL;
+}
+
+/* ------------------------------------------------------------------ scratch */
+
+static struct hdf5_scratch *scratch_take(struct hdf5_rows *k)
+{
+    pthread_mutex_lock(&k->lock);
+    struct hdf5_scratch *w = k->idle;
+    if (w) {
+        k->idle = w->next;
+        k->idle_bytes -= hdf5_scratch_bytes(w);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return w ? w : calloc(1, sizeof *w);
+}
+
+/* What was large goes: the next one to need it asks for it. */
+static void scratch_give(struct hdf5_rows *k, struct hdf5_scratch *w)
+{
+    const size_t bytes = hdf5_scratch_bytes(w);
+    pthread_mutex_lock(&k->lock);
+    const bool stays = k->idle_bytes <= k->idle_most && bytes <= k->idle_most - k->idle_bytes;
+    if (stays) {
+        w->next = k->idle;
+        k->idle = w;
+        k->idle_bytes += bytes;
+    }
+    pthread_mutex_unlock(&k->lock);
+    if (stays)
+        return;
+    hdf5_scratch_done(w);
+    free(w);
+}
+
+/* ------------------------------------------------------------------ one chunk */
+
+/* One array, and what it is read with. */
+struct from {
+    struct hdf5_rows *k;
+    const struct hdf5_view *v;
+    const struct hdf5_array *a;
+    struct hdf5_scratch *w;
+    bool may_unpack;
+};
+
+static bool reaches_over(const struct hdf5_array *a, int64_t i)
+{
+    const struct hdf5_chunks *c = &a->chunks;
+    for (int d = c->ndim - 1; d >= 0; d--) {
+        if ((i % c->grid[d] + 1) * c->chunk[d] > c->shape[d])
+            return true;
+        i /= c->grid[d];
+    }
+    return false;
+}
+
+/* Whether chunk i lies in the file as it is. */
+static bool is_plain(const struct hdf5_array *a, int64_t i)
+{
+    const uint32_t all = a->filters.n ? UINT32_MAX >> (32 - a->filters.n) : 0;
+    return (a->chunks.of[i].mask & all) == all || (a->edges_unfiltered && reaches_over(a, i));
+}
+
+static const char *unpack(const struct from *f, int64_t i, uint8_t *to)
+{
+    const struct hdf5_chunk *c = &f->a->chunks.of[i];
+    if (buf_reserve(&f->w->in, (size_t)c->bytes + 1))
+        return HDF5_NO_MEMORY;
+    if (!hdf5_view_read(f->v, c->at, f->w->in.data, c->bytes))
+        return HDF5_CUT;
+    return hdf5_unfilter(&f->a->filters, c->mask, f->w, c->bytes, to, f->a->chunks.chunk_bytes);
+}
+
+/* ------------------------------------------------------------------ kept chunks */
+
+static struct slot *find(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk)
+{
+    for (int i = 0; i < SLOTS; i++)
+        if (k->slots[i].state != EMPTY && k->slots[i].array == a && k->slots[i].chunk == chunk)
+            return &k->slots[i];
+    return NULL;
+}
+
+static void empty(struct hdf5_rows *k, struct slot *s)
+{
+    k->bytes -= s->bytes;
+    free(s->data);
+    *s = (struct slot){0};
+}
+
+/* A slot with room for so many bytes; NULL: all are in use, or there is no memory. */
+static struct slot *make_room(struct hdf5_rows *k, size_t bytes)
+{
+    for (;;) {
+        struct slot *free_slot = NULL, *oldest = NULL;
+        for (int i = 0; i < SLOTS; i++) {
+            struct slot *s = &k->slots[i];
+            if (s->state == EMPTY)
+                free_slot = s;
+            else if (s->state == READY && s->users == 0 && (!oldest || s->used < oldest->used))
+                oldest = s;
+        }
+        if (bytes > k->most)
+            return NULL;
+        if (free_slot && k->bytes <= k->most - bytes) {
+            free_slot->data = malloc(bytes);
+            return free_slot->data ? free_slot : NULL;
+        }
+        if (!oldest)
+            return NULL;
+        empty(k, oldest);
+    }
+}
+
+/* A kept chunk, for use; *mine: the caller has to fill it. NULL: it cannot be kept, or is not and nobody may fill it.
+ */
+static struct slot *slot_take(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk, bool may_fill, bool *mine)
+{
+    *mine = false;
+    pthread_mutex_lock(&k->lock);
+    struct slot *s = find(k, a, chunk);
+    while (s && s->state == FILLING) {
+        pthread_cond_wait(&k->filled, &k->lock);
+        s = find(k, a, chunk);
+    }
+    if (!s && may_fill && (s = make_room(k, a->chunks.chunk_bytes)) != NULL) {
+        s->state = FILLING;
+        s->array = a;
+        s->chunk = chunk;
+        s->bytes = a->chunks.chunk_bytes;
+        k->bytes += s->bytes;
+        *mine = true;
+    }
+    if (s) {
+        s->users++;
+        s->used = ++k->clock;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return s;
+}
+
+static void slot_give(struct hdf5_rows *k, struct slot *s, bool mine, bool good)
+{
+    pthread_mutex_lock(&k->lock);
+    s->users--;
+    if (mine && good)
+        s->state = READY;
+    else if (mine)
+        empty(k, s);
+    if (mine)
+        pthread_cond_broadcast(&k->filled);
+    pthread_mutex_unlock(&k->lock);
+}
+
+/* ------------------------------------------------------------------ the block of a row in a chunk */
+
+static size_t block_bytes(const struct hdf5_array *a)
+{
+    return a->chunks.chunk_bytes / (size_t)a->chunks.chunk[0];
+}
+
+static void fill(const struct hdf5_array *a, uint8_t *to, size_t bytes)
+{
+    if (!a->fill)
+        memset(to, 0, bytes);
+    for (size_t at = 0; a->fill && at < bytes; at += a->element)
+        memcpy(to + at, a->fill, a->element);
+}
+
+/* Through the kept chunks; through memory of the thread's own where they have no room. */
+static const char *kept_block(const struct from *f, int64_t i, size_t at, uint8_t *to)
+{
+    bool mine;
+    struct slot *s = slot_take(f->k, f->a, i, f->may_unpack, &mine);
+    if (!s && !f->may_unpack)
+        return HDF5_COSTS;
+    if (!s && buf_reserve(&f->w->whole, f->a->chunks.chunk_bytes))
+        return HDF5_NO_MEMORY;
+    uint8_t *data = s ? s->data : f->w->whole.data;
+    const char *why = !s || mine ? unpack(f, i, data) : NULL;
+    if (!why)
+        memcpy(to, data + at, block_bytes(f->a));
+    if (s)
+        slot_give(f->k, s, mine, !why);
+    return why;
+}
+
+/* Row r of chunk i. */
+static const char *block(const struct from *f, int64_t i, int64_t r, uint8_t *to)
+{
+    const struct hdf5_chunk *c = &f->a->chunks.of[i];
+    const size_t bytes = block_bytes(f->a), at = (size_t)r * bytes;
+    if (c->at == 0) {
+        fill(f->a, to, bytes);
+        return NULL;
+    }
+    if (is_plain(f->a, i)) {
+        if (c->bytes != f->a->chunks.chunk_bytes)
+            return "it has another length than chunks have";
+        return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : HDF5_CUT;
+    }
+    if (f->a->chunks.chunk[0] > 1)
+        return kept_block(f, i, at, to);
+    return f->may_unpack ? unpack(f, i, to) : HDF5_COSTS;
+}
+
+/* ------------------------------------------------------------------ a row of several chunks */
+
+/* Copies the block of the k-th chunk across to its place in the row: runs along the last dimension, counted above it.
+ */
+static void place(const struct hdf5_array *a, int64_t k, const uint8_t *from, uint8_t *row)
+{
+    const struct hdf5_chunks *c = &a->chunks;
+    int64_t n[HDF5_DIMS], at[HDF5_DIMS] = {0};
+    size_t row_step[HDF5_DIMS], block_step[HDF5_DIMS], r = a->element, b = a->element;
+    for (int d = c->ndim - 1; d > 0; d--) {
+        const int64_t first = k % c->grid[d] * c->chunk[d];
+        n[d] = c->chunk[d] < c->shape[d] - first ? c->chunk[d] : c->shape[d] - first;
+        k /= c->grid[d];
+        row += (size_t)first * r;
+        row_step[d] = r;
+        block_step[d] = b;
+        r *= (size_t)c->shape[d];
+        b *= (size_t)c->chunk[d];
+    }
+    const int last = c->ndim - 1;
+    const size_t run = (size_t)n[last] * a->element;
+    for (;;) {
+        memcpy(row, from, run);
+        int d = last - 1;
+        for (; d > 0; d--) {
+            row += row_step[d];
+            from += block_step[d];
+            if (++at[d] < n[d])
+                break;
+            row -= row_step[d] * (size_t)n[d];
+            from -= block_step[d] * (size_t)n[d];
+            at[d] = 0;
+        }
+        if (d <= 0)
+            return;
+    }
+}
+
+static bool as_wide_as_row(const struct hdf5_chunks *c)
+{
+    for (int d = 1; d < c->ndim; d++)
+        if (c->chunk[d] != c->shape[d])
+            return false;
+    return true;
+}
+
+/* The row as it is in all chunks across it, which are numbered from `first` on. */
+static const char *put_together(const struct from *f, int64_t first, int64_t across, int64_t r, uint8_t *to)
+{
+    if (buf_reserve(&f->w->block, block_bytes(f->a)))
+        return HDF5_NO_MEMORY;
+    const char *why = NULL;
+    for (int64_t k = 0; k < across && !why; k++) {
+        why = block(f, first + k, r, f->w->block.data);
+        if (!why)
+            place(f->a, k, f->w->block.data, to);
+    }
+    return why;
+}
+
+/* The chunk as it is in the file and unpacked, what filters hand to each other, and the row that values are picked
+ * from. */
+size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row)
+{
+    const struct hdf5_chunks *c = &a->chunks;
+    const size_t picked = hdf5_is_dense(a) ? 0 : a->stored_bytes;
+    if (a->place != HDF5_IN_CHUNKS || a->filters.n == 0 || c->n == 0)
+        return picked;
+    const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across;
+    size_t packed = 0;
+    for (int64_t k = first; k < first + across; k++)
+        packed = (size_t)c->of[k].bytes > packed ? (size_t)c->of[k].bytes : packed;
+    const size_t copies = a->filters.n < 3 ? (size_t)a->filters.n : 3;
+    return size_add(picked, size_add(packed, size_mul(c->chunk_bytes, copies)));
+}
+
+static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t *to)
+{
+    const struct hdf5_chunks *c = &f->a->chunks;
+    const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
+    const bool wide = as_wide_as_row(c);
+    if (wide && (c->of[first].at == 0 || is_plain(f->a, first)))
+        return block(f, first, r, to); /* nothing to work with is needed */
+    f->may_unpack = hdf5_row_cost(f->a, row) <= allowed;
+    f->w = scratch_take(f->k);
+    if (!f->w)
+        return HDF5_NO_MEMORY;
+    const char *why = wide ? block(f, first, r, to) : put_together(f, first, across, r, to);
+    scratch_give(f->k, f->w);
+    return why;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+/* Looks at so many chunks at a time; the caller asks again for what follows. */
+int64_t hdf5_rows_unwritten(const struct hdf5_array *a, int64_t row)
+{
+    enum { LOOKS = 1 << 16 };
+    const struct hdf5_chunks *c = &a->chunks;
+    if (a->place == HDF5_ABSENT)
+        return a->shape[0] - row;
+    if (a->place != HDF5_IN_CHUNKS || c->n == 0)
+        return 0;
+    const int64_t across = c->n / c->grid[0], begin = row / c->chunk[0] * across;
+    int64_t k = begin;
+    while (k < c->n && k - begin < LOOKS && c->of[k].at == 0)
+        k++;
+    const int64_t end = k / across * c->chunk[0];
+    return end <= row ? 0 : (end < a->shape[0] ? end : a->shape[0]) - row;
+}
+
+static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a,
+                                 int64_t row, size_t allowed, uint8_t *to)
+{
+    if (a->stored_bytes == 0)
+        return NULL;
+    if (a->place == HDF5_ABSENT) {
+        fill(a, to, a->stored_bytes);
+        return NULL;
+    }
+    if (a->place == HDF5_IN_ONE)
+        return hdf5_view_read(v, a->at + row * (int64_t)a->stored_bytes, to, a->stored_bytes) ? NULL : HDF5_CUT;
+    struct from f = {.k = k, .v = v, .a = a};
+    return chunked(&f, row, allowed, to);
+}
+
+/* The values of a row, in the file's order of bytes. */
+static const char *row_values(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                              size_t allowed, uint8_t *to)
+{
+    if (hdf5_is_dense(a))
+        return row_as_stored(k, v, a, row, allowed, to);
+    if (a->stored_bytes > allowed)
+        return HDF5_COSTS;
+    struct hdf5_scratch *w = scratch_take(k);
+    if (!w)
+        return HDF5_NO_MEMORY;
+    const char *why =
+        buf_reserve(&w->row, a->stored_bytes) ? HDF5_NO_MEMORY : row_as_stored(k, v, a, row, allowed, w->row.data);
+    if (!why)
+        hdf5_gather(a, w->row.data, to);
+    scratch_give(k, w);
+    return why;
+}
+
+const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                     size_t allowed, void *to)
+{
+    const char *why = row_values(k, v, a, row, allowed, to);
+    if (!why && a->type == HDF5_NUMBERS && a->swapped && !a->form.odd)
+        npy_swap(to, a->row_bytes / a->item, a->item);
+    return why;
+}
+
+/* Elements (4), heap, object (4). */
+const char *hdf5_row_far(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
+                         size_t allowed, struct hdf5_far *out)
+{
+    uint8_t at[4 + 8 + 4];
+    if (a->row_bytes != a->item || a->item > sizeof at)
+        return "it has several elements of variable length";
+    const char *why = row_values(k, v, a, row, allowed, at);
+    if (why)
+        return why;
+    out->bytes = size_mul(le32(at), dtype_bytes(a->dtype));
+    out->heap = hdf5_address(v, at + 4);
+    out->object = le32(at + 4 + v->offset_bytes);
+    return NULL;
+}

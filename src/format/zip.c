@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zip.c -- the central directory of zip archives.
+ *
+ *     [program]  header name extra bytes [sizes]  ...  |  entry name extra comment  ...  |  [end64 locator]  end
+ * comment
+ *
+ * Only the entries are believed: sizes in the headers before the bytes may be missing. Offsets count from the start
+ * of the archive, which need not be that of the file: the directory ends where `end` begins, and that tells the
+ * difference.
+ */
+#include "format/zip.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+enum {
+    END_BYTES = 22,
+    END64_BYTES = 56,
+    LOCATOR_BYTES = 20,
+    ENTRY_BYTES = 46,
+    HEADER_BYTES = 30,
+    COMMENT_MAX = 65535,
+    STORED = 0,
+    DEFLATED = 8,
+    DEFLATE_RATIO = 1032 /* the most that deflate makes of a byte */
+};
+
+static bool is(const uint8_t *p, const char *signature)
+{
+    return memcmp(p, signature, 4) == 0;
+}
+
+/* n bytes, all of them, or NULL. */
+static const uint8_t *need(struct zip *z, int64_t at, size_t n)
+{
+    size_t got = 0;
+    const uint8_t *p = at >= 0 && at <= z->bytes ? z->peek(z->user, at, n, &got) : NULL;
+    return got == n ? p : NULL;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+struct end {
+    int64_t at;
+    uint64_t bytes, offset; /* of the directory */
+    bool volumes;
+};
+
+/* The last signature there is with room behind it: a comment may follow. */
+static int64_t find_end(struct zip *z)
+{
+    const int64_t most = END_BYTES + COMMENT_MAX, n = z->bytes < most ? z->bytes : most;
+    const uint8_t *p = n >= END_BYTES ? need(z, z->bytes - n, (size_t)n) : NULL;
+    for (int64_t i = n - END_BYTES; p && i >= 0; i--)
+        if (is(p + i, "PK\5\6"))
+            return z->bytes - n + i;
+    return -1;
+}
+
+/* Where the file is preceded by something, the locator is wrong by that much; then `end64` lies where it usually does.
+ */
+static const uint8_t *find_end64(struct zip *z, int64_t locator, int64_t *at)
+{
+    const uint8_t *p = need(z, locator, LOCATOR_BYTES);
+    if (!p || !is(p, "PK\6\7"))
+        return NULL;
+    const uint64_t told = le64(p + 8);
+    *at = told <= INT64_MAX ? (int64_t)told : -1;
+    p = need(z, *at, END64_BYTES);
+    if (p && is(p, "PK\6\6"))
+        return p;
+    *at = locator - END64_BYTES;
+    p = need(z, *at, END64_BYTES);
+    return p && is(p, "PK\6\6") ? p : NULL;
+}
+
+static bool read_end(struct zip *z, struct end *end)
+{
+    const int64_t at = find_end(z);
+    const uint8_t *p = at >= 0 ? need(z, at, END_BYTES) : NULL;
+    if (!p)
+        return false;
+    *end = (struct end){.at = at, .bytes = le32(p + 12), .offset = le32(p + 16)};
+    end->volumes = le16(p + 4) != 0 && le16(p + 4) != 0xffff;
+    int64_t at64;
+    p = find_end64(z, at - LOCATOR_BYTES, &at64);
+    if (p)
+        *end = (struct end){.at = at64, .bytes = le64(p + 40), .offset = le64(p + 48)};
+    return true;
+}
+
+const char *zip_begin(struct zip *z)
+{
+    struct end end;
+    if (!read_end(z, &end))
+        return "is no zip archive, or was cut short: there is no central directory at its end";
+    if (end.volumes)
+        return "is one of several volumes of a zip archive, which are not read";
+    if (end.bytes > (uint64_t)end.at || end.offset > (uint64_t)end.at - end.bytes)
+        return "the central directory is said to lie outside of the file";
+    z->at = end.at - (int64_t)end.bytes;
+    z->end = end.at;
+    z->shift = z->at - (int64_t)end.offset;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ entries */
+
+struct sizes {
+    uint64_t raw, bytes, header;
+};
+
+/* What did not fit into 32 bits is in an extra field, in this order. */
+static bool take_64(const uint8_t *p, size_t n, struct sizes *s)
+{
+    uint64_t *const wide[] = {&s->raw, &s->bytes, &s->header};
+    for (int i = 0; i < 3; i++) {
+        if (*wide[i] != UINT32_MAX)
+            continue;
+        if (n < 8)
+            return false;
+        *wide[i] = le64(p);
+        p += 8;
+        n -= 8;
+    }
+    return true;
+}
+
+static bool widen(const uint8_t *p, size_t n, struct sizes *s)
+{
+    while (n >= 4) {
+        const size_t length = le16(p + 2);
+        if (length > n - 4)
+            break; /* fields that are no fields are other people's */
+        if (le16(p) == 1)
+            return take_64(p + 4, length, s);
+        p += 4 + length;
+        n -= 4 + length;
+    }
+    return true;
+}
+
+static const char *refuse(const struct zip *z, const struct zip_member *m, int flags, int method, const struct sizes *s)
+{
+    if (flags & 1)
+        return "is encrypted";
+    if (method != STORED && method != DEFLATED)
+        return method == 9    ? "is packed by deflate64; stored and deflated files are read"
+               : method == 12 ? "is packed by bzip2; stored and deflated files are read"
+               : method == 14 ? "is packed by LZMA; stored and deflated files are read"
+               : method == 93 ? "is packed by zstd; stored and deflated files are read"
+                              : "is packed by a method that is not read; stored and deflated files are";
+    if (s->header > INT64_MAX / 2 || s->bytes > INT64_MAX / 2 || (int64_t)(s->header + s->bytes) > z->bytes - z->shift)
+        return "is said to lie outside of the archive";
+    if (method == STORED && s->raw != s->bytes)
+        return "is stored, but has two sizes";
+    if (method == DEFLATED && s->raw / DEFLATE_RATIO > s->bytes)
+        return "is said to have more bytes than can be packed into so few";
+    return memchr(m->name, 0, m->n_name) ? "has a zero byte in its name" : NULL;
+}
+
+/* An entry with all that belongs to it, at p. */
+static void take_entry(const struct zip *z, const uint8_t *p, struct zip_member *m)
+{
+    const int flags = le16(p + 8), method = le16(p + 10);
+    struct sizes s = {.bytes = le32(p + 20), .raw = le32(p + 24), .header = le32(p + 42)};
+    m->name = (const char *)p + ENTRY_BYTES;
+    m->n_name = le16(p + 28);
+    const bool wide = widen(p + ENTRY_BYTES + m->n_name, le16(p + 30), &s);
+    m->reason = wide ? refuse(z, m, flags, method, &s) : "its sizes are damaged";
+    const void *zero = memchr(m->name, 0, m->n_name);
+    m->n_name = zero ? (size_t)((const char *)zero - m->name) : m->n_name;
+    m->crc = le32(p + 16);
+    m->deflated = method == DEFLATED;
+    if (m->reason)
+        return;
+    m->bytes = (int64_t)s.bytes;
+    m->raw = (int64_t)s.raw;
+    m->header = (int64_t)s.header + z->shift;
+}
+
+static bool damaged(struct zip *z, struct zip_member *m)
+{
+    z->at = z->end;
+    m->reason = "the central directory is damaged; what follows is not read";
+    return true;
+}
+
+static bool is_folder(const struct zip_member *m)
+{
+    return m->n_name > 0 && m->name[m->n_name - 1] == '/';
+}
+
+bool zip_next(struct zip *z, struct zip_member *m)
+{
+    do {
+        *m = (struct zip_member){.entry = z->at};
+        if (z->at >= z->end)
+            return false;
+        const uint8_t *p = need(z, z->at, ENTRY_BYTES);
+        if (!p || !is(p, "PK\1\2"))
+            return damaged(z, m);
+        const size_t n = ENTRY_BYTES + (size_t)le16(p + 28) + le16(p + 30) + le16(p + 32);
+        p = (int64_t)n <= z->end - z->at ? need(z, z->at, n) : NULL;
+        if (!p)
+            return damaged(z, m);
+        z->at += (int64_t)n;
+        take_entry(z, p, m);
+    } while (is_folder(m));
+    return true;
+}
+
+void zip_locate(struct zip *z, struct zip_member *m)
+{
+    const uint8_t *p = need(z, m->header, HEADER_BYTES);
+    if (!p || !is(p, "PK\3\4")) {
+        m->reason = "there is no header where the central directory says";
+        return;
+    }
+    m->at = m->header + HEADER_BYTES + le16(p + 26) + le16(p + 28);
+    if (m->at > z->bytes - m->bytes)
+        m->reason = "the archive ends inside of it";
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack_picture.c -- what becomes of the picture of a sample: its bytes as they are, the same coefficients in another
+ * order, or new pixels, encoded.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "format/npy_out.h"
+#include "loader.h"
+#include "pack/packer.h"
+
+enum { SUBSAMPLED = 95 }; /* qualities below it have chroma of half the size, as everyday photos have */
+
+static const char *const suffixes[] = {
+    [STK_FORMAT_UNKNOWN] = "bin", [STK_JPEG] = "jpg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
+
+static int no_memory(size_t n, stk_error *e)
+{
+    return error_nomem(e, "pack", n);
+}
+
+static void is_picture(struct packed *out, struct packed_field *f, stk_format format, int32_t w, int32_t h)
+{
+    out->picture = (int)(f - out->fields);
+    out->format = format;
+    out->w = w;
+    out->h = h;
+    out->channels = 3;
+    f->kind = STK_IMAGE;
+}
+
+/* ------------------------------------------------------------------ bytes as they are */
+
+/* The reading's memory changes hands where it can. */
+static struct packed_field *take_bytes(struct desk *d, const char *name, struct packed *out)
+{
+    struct reading *r = &d->reading;
+    if (out->bytes.len > 0 || d->lent || r->bytes != r->file.data)
+        return packer_field(out, name, r->bytes, r->n_bytes);
+    const struct buf file = r->file;
+    r->file = out->bytes;
+    r->file.len = 0;
+    out->bytes = file;
+    out->bytes.len = 0;
+    return packer_field(out, name, NULL, r->n_bytes);
+}
+
+static int bytes_as_they_are(const struct packer *p, struct desk *d, const struct head *h, struct packed *out,
+                             stk_error *e)
+{
+    char own[16];
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
+    struct packed_field *f = take_bytes(d, suffix ? suffix : suffixes[h->format], out);
+    if (!f)
+        return no_memory(d->reading.n_bytes, e);
+    is_picture(out, f, h->format, head_width(h), head_height(h));
+    return STK_OK;
+}
+
+/* ------------------------------------------------------------------ pixels */
+
+/* The size that `resize` gives a picture; false: it stays as it is. */
+static bool resized(const stk_pack_options *how, int32_t w, int32_t h, int32_t *to_w, int32_t *to_h)
+{
+    const int32_t few = w < h ? w : h, many = w < h ? h : w;
+    const int32_t from = how->resize_short ? few : many, to = how->resize_short ? how->resize_short : how->resize_long;
+    if (to == 0 || from <= to)
+        return false;
+    const int64_t other = (int64_t)to * (how->resize_short ? many : few) / from; /* as torchvision rounds */
+    const int32_t side = other < 1 ? 1 : (int32_t)other;
+    const bool wide = (how->resize_short != 0) == (w < h); /* whether `to` is the width */
+    *to_w = wide ? to : side;
+    *to_h = wide ? side : to;
+    return true;
+}
+
+/* The plan for a picture of this size: resize, then the ops. */
+static int plan_for(const struct packer *p, int32_t w, int32_t h, struct plan **out, stk_error *e)
+{
+    char first[128] = "";
+    int32_t to_w, to_h;
+    struct buf text = {0};
+    const char *ops = p->options.ops ? p->options.ops : "";
+    const bool more = ops[strspn(ops, " \t\n")] != 0;
+    if (resized(&p->how, w, h, &to_w, &to_h))
+        snprintf(first, sizeof first, "Resize((%d, %d))%s", (int)to_h, (int)to_w, more ? " | " : "");
+    if (buf_printf(&text, "%s%s", first, more ? ops : ""))
+        return no_memory(strlen(ops), e);
+    const struct plan_options o = {.ops = (const char *)text.data,
+                                   .dtype = STK_UINT8,
+                                   .layout = STK_NHWC,
+                                   .fidelity = STK_EXACT,
+                                   .cpu = p->options.cpu,
+                                   .fixed_w = w,
+                                   .fixed_h = h};
+    const int rc = plan_new(out, &o, e);
+    buf_done(&text);
+    return rc;
+}
+
+static bool changes(const struct job *j, int32_t w, int32_t h)
+{
+    const struct rect c = j->want.crop;
+    return j->n_steps > 0 || j->flip_x || j->flip_y || j->channels != 3 || c.x || c.y || c.w != w || c.h != h ||
+           j->w != w || j->h != h;
+}
+
+static int encode(const struct packer *p, stk_format format, const struct image *im, struct packed *out, stk_error *e)
+{
+    const int quality = p->how.quality ? p->how.quality : 90;
+    const stk_encode_options o = {.format = format,
+                                  .quality = quality,
+                                  .subsample = quality < SUBSAMPLED,
+                                  .lossless = format == STK_WEBP && quality == 100};
+    void *bytes = NULL;
+    size_t n = 0;
+    const int rc = encode_pixels(im, &o, &bytes, &n, e);
+    if (rc != STK_OK)
+        return rc;
+    char own[16];
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
+    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[format], bytes, n);
+    free(bytes);
+    if (!f)
+        return no_memory(n, e);
+    is_picture(out, f, format, im->w, im->h);
+    out->channels = im->channels;
+    return STK_OK;
+}
+
+static int add_raw(const struct image *im, struct packed *out, stk_error *e)
+{
+    const size_t row = (size_t)im->w * (size_t)im->channels, n = size_mul(row, (size_t)im->h);
+    const int64_t shape[3] = {im->h, im->w, im->channels};
+    struct buf head = {0};
+    struct packed_field *f = NULL;
+    if (npy_out_head(&head, STK_UINT8, 3, shape) == 0)
+        f = packer_field(out, "npy", NULL, size_add(head.len, n));
+    if (f) {
+        uint8_t *to = out->bytes.data + f->at;
+        memcpy(to, head.data, head.len);
+        for (int32_t y = 0; y < im->h; y++)
+            memcpy(to + head.len + (size_t)y * row, im->px + (size_t)y * im->stride, row);
+        is_picture(out, f, STK_FORMAT_UNKNOWN, im->w, im->h);
+        out->channels = im->channels;
+        f->dtype = STK_UINT8;
+        f->ndim = 3;
+        memcpy(f->shape, shape, sizeof shape);
+        f->numbers = head.len;
+    }
+    buf_done(&head);
+    return f ? STK_OK : no_memory(n, e);
+}
+
+/* The format that a picture of this format gets; unknown: bytes of pixels. */
+static stk_format format_for(const struct packer *p, stk_format from)
+{
+    static const stk_format formats[] = {
+        [STK_AS_JPEG] = STK_JPEG, [STK_AS_WEBP] = STK_WEBP, [STK_AS_PNG] = STK_PNG, [STK_AS_RAW] = STK_FORMAT_UNKNOWN};
+    return p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT ? from : formats[p->how.as];
+}
+
+static int add_image(const struct packer *p, stk_format from, const struct image *im, struct packed *out, stk_error *e)
+{
+    const stk_format format = format_for(p, from);
+    return format == STK_FORMAT_UNKNOWN ? add_raw(im, out, e) : encode(p, format, im, out, e);
+}
+
+/* Decodes what the job wants, does it, and encodes that. */
+static int make_pixels(const struct packer *p, struct desk *d, const struct head *h, const struct plan *plan,
+                       const struct job *j, struct packed *out, stk_error *e)
+{
+    const struct reading *r = &d->reading;
+    const size_t n = size_mul(size_mul((size_t)j->w, (size_t)j->h), (size_t)j->channels);
+    const size_t decode = decode_scratch(h, &j->want), run = plan_scratch(plan, j);
+    if (decode == 0 || run == 0 || n == SIZE_MAX)
+        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
+    int rc = desk_reserve(d, size_add(size_add(decode, run), arena_cost(n)), decode_foreign(h, &j->want), e);
+    struct image in;
+    int warnings = 0;
+    if (rc == STK_OK)
+        rc = decode_pixels(d->decoder, r->bytes, r->n_bytes, h, &j->want, &d->arena, &in, &warnings, e);
+    if (rc != STK_OK)
+        return rc;
+    uint8_t *px = arena_alloc(&d->arena, n);
+    if (!px)
+        return error_set(e, STK_EBUG, "pack", "less scratch than was reckoned");
+    rc = plan_run(plan, j, &in, &d->arena, px, e);
+    const struct image made = {
+        .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
+    return rc == STK_OK ? add_image(p, h->format, &made, out, e) : rc;
+}
+
+static bool wants_pixels(const struct packer *p)
+{
+    const char *ops = p->options.ops;
+    return p->how.resize_short || p->how.resize_long || (ops && ops[strspn(ops, " \t\n")]);
+}
+
+/* The same coefficients in one scan; false: the picture stays as it is. */
+static bool in_one_scan(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
+{
+    if (!(p->how.baseline || p->how.as == STK_AS_JPEG) || !(h->odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC)))
+        return false;
+    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    struct buf *made = desk_spare(d, size_add(2 * d->reading.n_bytes, 1 << 20), size_mul(decode_foreign(h, &want), 2));
+    if (!made || !decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
+        return false;
+    char own[16];
+    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
+    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[STK_JPEG], made->data, made->len);
+    if (f)
+        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+    return f != NULL;
+}
+
+/* The coefficients of a JPEG without their codes; false: the picture stays as it is. */
+static bool as_dct(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
+{
+    if (p->how.as != STK_AS_DCT || h->format != STK_JPEG)
+        return false;
+    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    struct buf *made = desk_spare(d, size_add(size_mul(d->reading.n_bytes, 4), 64 << 10), decode_foreign(h, &want));
+    if (!made || !decode_pack_file(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
+        return false;
+    struct packed_field *f = packer_field(out, "dct", made->data, made->len);
+    if (f)
+        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+    return f != NULL;
+}
+
+/* A picture that keeps its pixels and its format keeps its bytes, or at least its coefficients. */
+static int keep_format(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
+{
+    return as_dct(p, d, h, out) || in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
+}
+
+/* The plan of a picture of this size, and its job. */
+static int draw_for(const struct packer *p, int32_t w, int32_t h, struct plan **plan, struct job *j, stk_error *e)
+{
+    static const struct draw none; /* no op listens to it */
+    const int rc = plan_for(p, w, h, plan, e);
+    return rc == STK_OK ? plan_draw(*plan, &none, w, h, j, e) : rc;
+}
+
+int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
+{
+    struct plan *plan = NULL;
+    struct job j;
+    const int rc = draw_for(p, *w, *h, &plan, &j, e);
+    if (rc == STK_OK) {
+        *w = j.w;
+        *h = j.h;
+    }
+    plan_free(plan);
+    return rc;
+}
+
+int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
+{
+    const struct decode_limits limits = options_limits(&p->options);
+    struct head h = {0};
+    out->bytes_in += (int64_t)d->reading.n_bytes;
+    int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
+    if (rc == STK_OK && h.packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
+        return error_set(e, STK_EUSAGE, "pack",
+                         "holds the coefficients of a JPEG (as dct), which only Stoker reads: keep them in a tar, or "
+                         "make JPEG of them (--as jpeg)");
+    const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
+    if (same && !wants_pixels(p)) /* also what is no picture to us */
+        return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);
+    struct plan *plan = NULL;
+    struct job j;
+    if (rc == STK_OK)
+        rc = draw_for(p, head_width(&h), head_height(&h), &plan, &j, e);
+    const bool own = format_for(p, h.format) == h.format && (same || !h.packed); /* a pack is no JPEG to others */
+    if (rc == STK_OK && own && !changes(&j, head_width(&h), head_height(&h)))
+        rc = keep_format(p, d, &h, out, e);
+    else if (rc == STK_OK)
+        rc = make_pixels(p, d, &h, plan, &j, out, e);
+    plan_free(plan);
+    return rc;
+}
+
+/* Pixels in memory, as 3 channels, in the arena. */
+static int copy_pixels(struct packer *p, struct desk *d, int f, int64_t sample, uint8_t *px, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, sample, f);
+    const int rc = source_copy(p->source, &d->reading, sample, f, px, e);
+    if (rc == STK_OK && of->shape[2] == 1)
+        for (size_t i = of->bytes; i-- > 0;)
+            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
+    return rc;
+}
+
+static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan *plan, const struct job *j,
+                      struct packed *out, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    const size_t stride = (size_t)of->shape[1] * 3, n = size_mul(stride, (size_t)of->shape[0]);
+    const size_t made = size_mul(size_mul((size_t)j->w, (size_t)j->h), 3), run = plan_scratch(plan, j);
+    int rc = desk_reserve(d, size_add(size_add(arena_cost(n), arena_cost(made)), run), 0, e);
+    if (rc != STK_OK)
+        return rc;
+    uint8_t *px = arena_alloc(&d->arena, n), *to = arena_alloc(&d->arena, made);
+    const struct rect c = j->want.crop;
+    const struct image in = {
+        .px = px + (size_t)c.y * stride + (size_t)c.x * 3, .stride = stride, .w = c.w, .h = c.h, .channels = 3};
+    rc = copy_pixels(p, d, f, out->sample, px, e);
+    if (rc == STK_OK)
+        rc = plan_run(plan, j, &in, &d->arena, to, e);
+    const struct image im = {
+        .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
+    /* A pack has its pictures in one form: pixels stay so unless others of the source are encoded, or the target
+     * takes encoded ones alone. */
+    const bool raw =
+        source_field(p->source, f)->kind == FIELD_PIXELS && p->how.to != STK_TO_TFRECORD && p->how.to != STK_TO_FOLDER;
+    return rc == STK_OK ? add_image(p, raw ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
+}
+
+int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
+{
+    const struct field *of = source_field_at(p->source, out->sample, f);
+    struct plan *plan = NULL;
+    struct job j;
+    int rc = draw_for(p, (int32_t)of->shape[1], (int32_t)of->shape[0], &plan, &j, e);
+    if (rc == STK_OK)
+        rc = run_pixels(p, d, f, plan, &j, out, e);
+    out->bytes_in += (int64_t)of->bytes;
+    plan_free(plan);
+    return rc;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_jpeg_points.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them against libjpeg. Covers
+ * jpeg_walk.c as well.
+ */
+#include "support/pictures.h"
+
+#ifdef HAVE_JPEG
+
+#include "base/hash.h"
+#include "decode/jpeg_points.h"
+#include "support/jpegs.h"
+
+static const struct rect everything = {0};
+
+static unsigned char *some_file(uint32_t number, struct jpeg_spec *s, size_t *n)
+{
+    uint32_t seed = number * 2654435761u + 1;
+    *s = jpeg_spec_random(&seed, 250);
+    s->w += 8; /* all are ours */
+    return jpeg_made(s, n);
+}
+
+/* ------------------------------------------------------------------ crops */
+
+/* Crops in turn, each with the points that those before have left. */
+static void growing(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    for (uint32_t i = 0; i < 400; i++) {
+        struct jpeg_spec s;
+        struct buf notes = {0}, at_once = {0};
+        size_t n, last = 0;
+        uint32_t seed = i;
+        unsigned char *bytes = some_file(i, &s, &n);
+        j.notes = &notes;
+        for (int k = 0; k < 6; k++) {
+            const struct rect crop = picture_crop(s.w, s.h, &seed);
+            CHECK(jpegs_compare(&j, bytes, n, &crop, false, "growing"));
+            CHECK(notes.len >= last);
+            last = notes.len;
+        }
+        CHECK(jpegs_compare(&j, bytes, n, &everything, false, "growing"));
+        j.notes = &at_once;
+        CHECK(jpegs_compare(&j, bytes, n, &everything, true, "at once"));
+        CHECK(notes.len == at_once.len && memcmp(notes.data, at_once.data, notes.len) == 0);
+        buf_done(&notes);
+        buf_done(&at_once);
+        free(bytes);
+    }
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+}
+
+static struct buf points_of(struct jpegs *j, const uint8_t *bytes, size_t n)
+{
+    struct buf notes = {0};
+    j->notes = &notes;
+    CHECK(jpegs_compare(j, bytes, n, &everything, true, "all"));
+    j->notes = NULL;
+    return notes;
+}
+
+/* Damage where nobody looks any more is not seen; where somebody does, libjpeg judges it. */
+static void later_damage(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    for (uint32_t i = 0; i < 100; i++) {
+        uint32_t seed = i + 50;
+        unsigned char *bytes = some_file(i, &s, &n);
+        struct buf notes = points_of(&j, bytes, n);
+        const size_t at = n - 2 - noise(&seed) % (n / 3 + 1);
+        bytes[at] ^= (uint8_t)(1 + noise(&seed) % 255);
+        j.notes = &notes;
+        /* All of it is looked at: the damage lies on the way. */
+        const struct rect bottom = {0, 0, s.w, s.h};
+        jpegs_compare(&j, bytes, n, &bottom, false, "later damage");
+        buf_done(&notes);
+        free(bytes);
+    }
+    CHECK_EQ(j.different, 0);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+/* However large a picture is, its points are not too many. */
+static void measures(void)
+{
+    static const int32_t sides[] = {1, 8, 500, 4000, 12000, 65500};
+    for (size_t i = 0; i < 6; i++)
+        for (size_t k = 0; k < 6; k++) {
+            struct jpeg_frame f = {.w = sides[i], .h = sides[k], .sampling = JPEG_444, .n_components = 3};
+            struct jpeg_points p = {0};
+            CHECK(jpeg_frame_measure(&f));
+            jpeg_points_reset(&p, &f);
+            CHECK(p.every % POINTS_EVERY == 0 && p.every * p.across >= f.mcus_x);
+            CHECK((int64_t)p.across * f.mcus_y < POINTS_MAX);
+            CHECK(p.every == POINTS_EVERY || (int64_t)f.mcus_x * f.mcus_y > POINTS_MAX);
+        }
+}
+
+static void refused(struct jpegs *j, const uint8_t *blob, size_t size, const uint8_t *bytes, size_t n)
+{
+    struct jpeg_frame f;
+    struct jpeg_points p = {0};
+    CHECK(jpeg_frame_read(&f, bytes, n));
+    CHECK(!jpeg_points_read(&p, blob, size, &f, bytes, n));
+    CHECK_EQ(p.n, 0);
+    jpeg_points_done(&p);
+    struct buf notes = {0};
+    buf_add(&notes, blob, size);
+    j->notes = &notes;
+    const struct rect crop = {1, 1, 5, 5};
+    CHECK(jpegs_compare(j, bytes, n, &crop, false, "refused"));
+    buf_done(&notes);
+    j->notes = NULL;
+}
+
+static void damaged_bytes(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n, other_n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    const struct jpeg_spec large = {150, 120, 2, 2, 90, 0, true, 3, false};
+    unsigned char *bytes = jpeg_made(&large, &n), *other = some_file(9, &s, &other_n);
+    struct buf notes = points_of(&j, bytes, n);
+    CHECK(notes.len > 100);
+    for (size_t i = 0; i < notes.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            notes.data[i] ^= (uint8_t)(1 << bit);
+            refused(&j, notes.data, notes.len, bytes, n);
+            notes.data[i] ^= (uint8_t)(1 << bit);
+        }
+    for (size_t keep = 0; keep < notes.len; keep++)
+        refused(&j, notes.data, keep, bytes, n);
+    refused(&j, notes.data, notes.len, other, other_n);
+    CHECK_EQ(j.different, 0);
+    buf_done(&notes);
+    free(bytes);
+    free(other);
+    jpegs_done(&j);
+}
+
+/* A crop with these notes, by our decoder alone; the head of the picture on the way. */
+static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *h, const struct rect *crop,
+                  const struct buf *notes, struct image *out)
+{
+    CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, h, NULL), STK_OK);
+    CHECK_EQ(arena_reserve(&j->ours, jpeg_baseline_scratch(crop)), 0);
+    const struct picture_job job = {.bytes = bytes,
+                                    .n = n,
+                                    .head = h,
+                                    .crop = *crop,
+                                    .notes = notes->data,
+                                    .n_notes = notes->len,
+                                    .notes_wanted = true,
+                                    .arena = &j->ours};
+    CHECK(jpeg_baseline_pixels(j->own, &job, out));
+}
+
+/* Made up, with a right checksum: whatever they say, it ends well. */
+static void made_up(void)
+{
+    struct jpegs j;
+    struct jpeg_spec s;
+    size_t n;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    unsigned char *bytes = some_file(8, &s, &n);
+    struct buf right = points_of(&j, bytes, n), notes = {0};
+    for (uint32_t i = 0; i < 3000; i++) {
+        uint32_t seed = i;
+        notes.len = 0;
+        buf_add(&notes, right.data, right.len);
+        for (uint32_t flips = 1 + noise(&seed) % 3; flips > 0; flips--)
+            notes.data[noise(&seed) % (notes.len - 8)] = (uint8_t)noise(&seed);
+        const uint64_t sum = hash_bytes(notes.data, notes.len - 8, 0);
+        for (int k = 0; k < 8; k++)
+            notes.data[notes.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
+        struct parts parts;
+        const struct rect crop = picture_crop(s.w, s.h, &seed);
+        jpeg_points_parts(notes.data, notes.len, &crop, 1, 0, &parts);
+        struct head h;
+        struct image im;
+        by_us(&j, bytes, n, &h, &crop, &notes, &im);
+    }
+    buf_done(&right);
+    buf_done(&notes);
+    free(bytes);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ parts */
+
+/* The parts of a file, and rubbish between them. */
+static uint8_t *only(const struct parts *p, const uint8_t *bytes, size_t n, uint8_t rubbish)
+{
+    uint8_t *part = malloc(n);
+    memset(part, rubbish, n);
+    for (int k = 0; k < p->n; k++) {
+        CHECK(p->at[k].from < p->at[k].to && p->at[k].to <= n && (k == 0 || p->at[k].from > p->at[k - 1].to));
+        memcpy(part + p->at[k].from, bytes + p->at[k].from, (size_t)(p->at[k].to - p->at[k].from));
+    }
+    return part;
+}
+
+/* A want of a file that is there in parts; the image is in j->ours. */
+static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                      const struct buf *notes, struct image *out)
+{
+    int warnings;
+    CHECK_EQ(arena_reserve(&j->ours, decode_scratch(h, w)), 0);
+    decoder_lend_notes(j->decoder, notes->data, notes->len);
+    const int rc = decode_pixels(j->decoder, bytes, n, h, w, &j->ours, out, &warnings, NULL);
+    CHECK_EQ(warnings, 0);
+    return rc;
+}
+
+/* Whatever lies between the parts, the pixels are the file's; less than the parts is refused. */
+static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct parts *p,
+                        const struct want *want, const struct buf *notes)
+{
+    static const uint8_t rubbish[] = {0, 0xff, 0xee, 0xd0};
+    struct want w = *want;
+    struct image ours, theirs;
+    int warnings;
+    w.reference = true;
+    CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(h, &w)), 0);
+    CHECK_EQ(decode_pixels(j->decoder, bytes, n, h, &w, &j->theirs, &theirs, &warnings, NULL), STK_OK);
+    w.reference = false;
+    w.parts = p;
+    for (int i = 0; i < 4; i++) {
+        uint8_t *part = only(p, bytes, n, rubbish[i]);
+        CHECK_EQ(from_parts(j, part, n, h, &w, notes, &ours), STK_OK);
+        CHECK(same_pixels(&ours, &theirs));
+        free(part);
+    }
+    struct parts less = *p;
+    less.at[less.n - 1].to--;
+    w.parts = &less;
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+    less.at[less.n - 1].to++;
+    less.at[0].from++;
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+}
+
+/* Crops of all kinds are decoded from the parts that they take, shrunk ones, too. */
+static void parts(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    const struct decode_limits limits = {0};
+    int64_t all = 0, taken = 0, several = 0;
+    for (uint32_t i = 0; i < 400; i++) {
+        struct jpeg_spec s;
+        size_t n;
+        uint32_t seed = i;
+        unsigned char *bytes = some_file(i, &s, &n);
+        struct buf notes = points_of(&j, bytes, n);
+        struct head h, noted;
+        CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
+        CHECK(decode_noted_head(notes.data, notes.len, &limits, &noted));
+        CHECK(noted.w == h.w && noted.h == h.h && noted.orientation == h.orientation && noted.format == h.format);
+        const int shrink = i % 4 == 0 ? 1 << i / 4 % 4 : 1;
+        const struct want w = {.shrink = shrink,
+                               .crop = picture_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
+        struct parts p;
+        if (decode_noted_parts(notes.data, notes.len, &noted, &w, i % 3 * 100, &p)) {
+            check_parts(&j, bytes, n, &h, &p, &w, &notes);
+            several += p.n > 2;
+            for (int k = 0; k < p.n; k++)
+                taken += (int64_t)(p.at[k].to - p.at[k].from);
+            all += (int64_t)n;
+        }
+        CHECK(!decode_noted_parts(notes.data, notes.len - 1, &noted, &w, 0, &p));
+        free(bytes);
+        buf_done(&notes);
+    }
+    printf("%.1f MB of %.1f MB, %d of 400 in several places\n", (double)taken / 1e6, (double)all / 1e6, (int)several);
+    CHECK(all > 0 && taken < all * 3 / 4 && several > 30);
+    jpegs_done(&j);
+}
+
+/* Another file, or one that was changed, is not decoded from parts: nobody is told anything of it. */
+static void parts_of_others(void)
+{
+    struct jpegs j;
+    CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
+    const struct jpeg_spec spec = {240, 220, 2, 2, 90, 0, true, 3, false};
+    size_t n;
+    unsigned char *bytes = jpeg_made(&spec, &n);
+    struct buf notes = points_of(&j, bytes, n);
+    const struct decode_limits limits = {0};
+    struct head h;
+    struct parts p;
+    struct image im;
+    CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
+    struct want w = {.crop = {150, 80, 60, 60}};
+    CHECK(decode_noted_parts(notes.data, notes.len, &h, &w, 0, &p) && p.n > 2);
+    w.parts = &p;
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_OK);
+    CHECK_EQ(from_parts(&j, bytes, n - 1, &h, &w, &notes, &im), STK_EDATA); /* another size */
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &(struct buf){0}, &im), STK_EDATA);
+    for (size_t at = 2; at < (size_t)p.at[0].to - 32; at++) { /* another head */
+        bytes[at] ^= 1;
+        CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+        bytes[at] ^= 1;
+    }
+    memset(bytes + p.at[1].from + 40, 0x55, 20); /* another content: it does not arrive */
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    h.format = STK_PNG;
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    free(bytes);
+    buf_done(&notes);
+    jpegs_done(&j);
+}
+
+/* ------------------------------------------------------------------ photos */
+
+struct visit {
+    struct jpegs j;
+    int files;
+    int64_t file_bytes, note_bytes;
+};
+
+static void visit_photo(const char *path, struct buf *b, void *user)
+{
+    struct visit *v = user;
+    const struct decode_limits limits = {.no_exif = true};
+    struct head h;
+    if (v->files++ % 8 != 0 || decode_head(b->data, b->len, &limits, &h, NULL) != STK_OK)
+        return;
+    struct buf notes = {0};
+    uint32_t seed = (uint32_t)v->files;
+    v->j.notes = &notes;
+    for (int i = 0; i < 4; i++) {
+        const struct rect crop = picture_crop(h.w, h.h, &seed);
+        jpegs_compare(&v->j, b->data, b->len, &crop, false, path);
+    }
+    jpegs_compare(&v->j, b->data, b->len, &everything, false, path);
+    if (notes.len) {
+        v->file_bytes += (int64_t)b->len;
+        v->note_bytes += (int64_t)notes.len;
+    }
+    buf_done(&notes);
+}
+
+static void photos(void)
+{
+    const char *data = getenv("STOKER_TEST_DATA");
+    if (!data)
+        SKIP("STOKER_TEST_DATA is not set");
+    struct visit v = {0};
+    char folder[4096];
+    CHECK(jpegs_init(&v.j, STK_CPU_DEFAULT));
+    snprintf(folder, sizeof folder, "%s/photos", data);
+    each_file(folder, 2, visit_photo, &v);
+    CHECK_EQ(v.j.different, 0);
+    CHECK(v.file_bytes > 0);
+    printf("points take %.2f %% of the photos' bytes\n", 100. * (double)v.note_bytes / (double)v.file_bytes);
+    CHECK(v.note_bytes < v.file_bytes * 24 / 1000);
+    jpegs_done(&v.j);
+}
+
+int main(int argc, char **argv)
+{
+    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(parts), T(parts_of_others),
+          T(photos))
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: no JPEG in this build\n");
+    return 77;
+}
+
+#endif
