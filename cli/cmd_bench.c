@@ -416,22 +416,22 @@ static void defaults(struct args *a)
 
 static const char *const examples[] = {
     "stoker bench train/",
-    "three epochs as an ImageNet training reads them: images/s, the time of every stage, what limits it",
+    "read three epochs as ImageNet training would: images/s, the time of every stage, what limits it",
     "stoker bench val/ --ops \"Resize(256) | CenterCrop(224) | Normalize\" --no-shuffle --epochs 1",
-    "as validation reads them",
+    "read one epoch as validation would",
     "stoker bench train/ --threads 1 --cpu c",
-    "one thread without vector instructions, to compare",
+    "use one thread and no vector instructions, for comparison",
     "stoker bench train/ --take 5000 --memory 256M --json > bench.json",
-    "the first 5,000 samples within a limit of memory, for programs",
+    "for programs: read the first 5,000 samples within a memory limit",
     NULL,
 };
 
 const struct command cmd_bench = {
     .name = "bench",
     .operand = "SRC",
-    .summary = "read epochs as training would: images/s, the time of every stage",
-    .about = "Reads epochs as training would, and throws the batches away: what is measured is how fast batches can be "
-             "had. Stage times are summed over the threads; the first epoch begins with the opening of the source.",
+    .summary = "read epochs as training would; print images/s and the time of every stage",
+    .about = "Reads epochs as training would, and discards the batches. This measures how fast batches can be loaded. "
+             "The time of a stage is the sum over all threads. The first epoch includes opening the source.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_JSON,
     .examples = examples,

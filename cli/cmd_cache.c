@@ -185,24 +185,26 @@ static int run(struct args *a)
 #define AT(member) offsetof(struct args, member)
 
 static const struct args_option options[] = {
-    {"kind", 0, ARGS_TEXT, 0, AT(kind), 0, 0, NULL, "KIND", "only these: index, points, bytes, dct or pixels", "all"},
-    {"all", 0, ARGS_ON, 0, AT(all), 0, 0, NULL, NULL, "everything, of every data set", NULL},
-    {"cache-dir", 0, ARGS_TEXT, 0, AT(o.cache_dir), 0, 0, NULL, "DIR", "another folder", "as `stoker info` says"},
+    {"kind", 0, ARGS_TEXT, 0, AT(kind), 0, 0, NULL, "KIND", "only this kind: index, points, bytes, dct or pixels",
+     "all"},
+    {"all", 0, ARGS_ON, 0, AT(all), 0, 0, NULL, NULL, "everything, of every dataset", NULL},
+    {"cache-dir", 0, ARGS_TEXT, 0, AT(o.cache_dir), 0, 0, NULL, "DIR", "use another cache folder",
+     "`stoker info` shows it"},
     {"json", 0, ARGS_ON, 0, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker cache ls",
-    "what is kept of which data set, how large it is, and when it was last used",
+    "list what is kept of each dataset, its size, and when it was last used",
     "stoker cache ls --cache-dir /nvme/cache",
-    "the same for the folder that --cache-dir named in training",
+    "list the folder that training was given as --cache-dir",
     "stoker cache clear train/",
-    "forget all that is kept of this data set; the data itself is never touched",
+    "delete all that is kept of this dataset; the data itself is never touched",
     "stoker cache clear --kind pixels",
-    "forget the pixels of every data set, and keep all else",
+    "delete the pixels of every dataset, and keep all else",
     "stoker cache clear --all",
-    "forget everything: the next run begins as the first one did",
+    "delete everything: the next run starts like the first one",
     NULL,
 };
 
@@ -210,11 +212,11 @@ const struct command cmd_cache = {
     .name = "cache",
     .operand = "ls|clear",
     .second = "SRC",
-    .summary = "what is kept of data sets on disk, and deleting it",
-    .about =
-        "Lists what the cache folder holds, by data set and kind (index: the names of the samples; points: where crops "
-        "of JPEG files begin; bytes, dct, pixels: what --cache keeps with --cache-dir), or deletes some of it. That is "
-        "safe at any time: what runs meanwhile goes on with what it has open, and what is missing is made again.",
+    .summary = "list or delete what is kept of datasets on disk",
+    .about = "Lists what the cache folder holds, by dataset and kind, or deletes some of it. The kinds are index (the "
+             "names of the samples), points (the checkpoints of JPEG files, from which crops are decoded), and bytes, "
+             "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: a running program "
+             "continues with the files it has open, and what is missing is made again.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -243,18 +243,19 @@ static int run(struct args *a)
 
 static const struct args_option options[] = {
     {"field", 0, ARGS_TEXT, 0, offsetof(struct args, pack.field), 0, 0, NULL, "NAME",
-     "the bytes of this field, as they are stored, to stdout", "a table of all"},
-    {"output", 'o', ARGS_TEXT, 0, offsetof(struct args, output), 0, 0, NULL, "FILE", "write them there", "stdout"},
+     "print the bytes of this field, as they are stored", "a table of all fields"},
+    {"output", 'o', ARGS_TEXT, 0, offsetof(struct args, output), 0, 0, NULL, "FILE", "write the bytes to FILE",
+     "stdout"},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker cat packed 17",
-    "what is stored of sample 17: its fields, their kinds and sizes",
+    "show what is stored of sample 17: its fields, their kinds and sizes",
     "stoker cat packed n01443537_goldfish/n01443537_10025",
-    "the same by key, as `stoker ls` and errors name it",
-    "stoker cat shards.tar 17 --field image -o picture.jpg",
-    "the picture's own bytes, into a file",
+    "show a sample by its key, as `stoker ls` and error messages print it",
+    "stoker cat shards.tar 17 --field image -o x.jpg",
+    "write the stored bytes of the image to a file",
     NULL,
 };
 
@@ -263,10 +264,9 @@ const struct command cmd_cat = {
     .operand = "SRC",
     .second = "SAMPLE",
     .both = 1,
-    .summary = "one sample: what is stored of it",
-    .about =
-        "Shows the fields of one sample as the source has them, before any decoding; SAMPLE is its number, from 0, "
-        "or its key. With --field the bytes of one of them, as they are.",
+    .summary = "show what is stored of one sample",
+    .about = "Shows the fields of one sample as they are stored, before any decoding. SAMPLE is its index, from 0, or "
+             "its key. With --field, it prints the bytes of one field.",
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,
     .examples = examples,

@@ -287,24 +287,24 @@ static void defaults(struct args *a)
 
 static const char *const examples[] = {
     "stoker checksum train/ --ops \"Resize(256) | CenterCrop(224)\"",
-    "one line `epoch N  HASH`; two machines with the same lines have the same bits",
+    "print one line `epoch N  HASH`; two machines that print the same line have the same bits",
     "stoker checksum train/ --ops \"RandomResizedCrop(224)\" --shuffle --seed 7 --epochs 2 --threads 16",
-    "the same lines for any number of threads and any batch size",
+    "print the same lines for any number of threads and any batch size",
     "stoker checksum train/ --ops \"CenterCrop(224)\" --state s.json --stop-after 300",
-    "stop in the middle; the same with --state s.json alone goes on from there and prints the lines that are due",
+    "stop in the middle; `stoker checksum train/ --state s.json` continues from there and prints the remaining lines",
     "for r in 0 1; do stoker checksum train/ --ops \"CenterCrop(224)\" --batch-size 32 --rank $r --world-size 2 "
     "--each-sample; done | sort -n -k1,1 -k2,2",
-    "the ranks together, sorted by epoch and position, are the lines of one rank with --batch-size 64",
+    "the lines of both ranks, sorted by epoch and position, are those of one rank with --batch-size 64",
     NULL,
 };
 
 const struct command cmd_checksum = {
     .name = "checksum",
     .operand = "SRC",
-    .summary = "per epoch one hash over every bit and label, in order",
-    .about = "Prints a line `epoch N  HASH` per epoch, over every bit of every image and every label, in the order of "
-             "delivery: independent of threads, batch size and stops. With --each-sample it prints a line "
-             "`epoch position sample HASH` per sample instead; positions count over all ranks.",
+    .summary = "print one hash per epoch, over every bit and label in order",
+    .about = "Prints a line `epoch N  HASH` per epoch. The hash covers every bit of every image and every label, in "
+             "the order of delivery. It does not depend on threads, batch size or stops. With --each-sample, it prints "
+             "a line `epoch position sample HASH` for every sample instead; positions count over all ranks.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_EACH | FOR_JSON,
     .examples = examples,

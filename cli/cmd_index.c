@@ -76,29 +76,28 @@ static int run(struct args *a)
 
 static const struct args_option options[] = {
     {"beside", 0, ARGS_ON, 0, offsetof(struct args, o.index_beside), 0, 0, NULL, NULL,
-     "write it into the folder of the shards, too, so that it goes with them", NULL},
+     "also write the index to the folder of the shards, so that copies of the folder have it", NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker index 'train-{0000..1023}.tar'",
-    "go through the shards once, by all threads; later runs open them in a fraction of a second",
+    "read through the shards once, with all threads; later runs open them in a fraction of a second",
     "stoker index big.tfrecord --cache-dir /nvme/cache",
-    "keep the index there; the same --cache-dir finds it again",
+    "store the index there; later commands with the same --cache-dir find it",
     "stoker index '/data/train-*.tar' --beside",
-    "a file .stoker-….index beside the shards: whoever reads or copies them (cp -p, rsync -a) has it",
+    "also write .stoker-….index beside the shards, for all who read or copy them (cp -p, rsync -a)",
     NULL,
 };
 
 const struct command cmd_index = {
     .name = "index",
     .operand = "SRC",
-    .summary = "find out where samples lie, once, for all later runs",
-    .about =
-        "Opens a source, which makes its index unless there is one already, and says what was found and how fast. "
-        "The index is kept in the cache folder (`stoker info` tells where) and checked against change whenever it "
-        "is used; `stoker cache clear SRC --kind index` forgets it. With --beside it also lies in the folder of the "
-        "shards, and goes where they go.",
+    .summary = "find the position of every sample, once, for all later runs",
+    .about = "Opens a source, and makes its index unless there is one already. Prints what it found, and how fast. The "
+             "index is stored in the cache folder (`stoker info` shows where). Every use of the index checks that the "
+             "source has not changed. `stoker cache clear SRC --kind index` deletes it. With --beside, the index is "
+             "also written to the folder of the shards.",
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,
     .examples = examples,

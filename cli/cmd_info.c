@@ -155,18 +155,18 @@ static const struct args_option options[] = {
 
 static const char *const examples[] = {
     "stoker info",
-    "the version, the CPU features in use, the codecs, the limits it would choose",
+    "print the version, the CPU features in use, the codecs, and the limits it would choose",
     "taskset -c 0 stoker info",
-    "the same with one CPU: the threads follow what the process may use",
+    "the same with one CPU: the number of threads follows what the process may use",
     "STOKER_CACHE_DIR=/scratch stoker info",
-    "see where the index of a data set would be kept",
+    "see where the index of a dataset would be stored",
     NULL,
 };
 
 const struct command cmd_info = {
     .name = "info",
-    .summary = "version, CPU features, codecs, sources, and what it would choose here",
-    .about = "Says what this build can do, and what a loader would choose on this machine, and why.",
+    .summary = "print the version, CPU features, codecs, and what Stoker would choose here",
+    .about = "Prints what this build can do, what a loader would choose on this machine, and why.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -475,29 +475,29 @@ static int run(struct args *a)
 }
 
 static const struct args_option options[] = {
-    {"all", 0, ARGS_ON, 0, offsetof(struct args, all), 0, 0, NULL, NULL, "show all classes, not only a screenful",
+    {"all", 0, ARGS_ON, 0, offsetof(struct args, all), 0, 0, NULL, NULL, "list all classes, not only a screenful",
      NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker ls train/",
-    "samples, classes, formats, sizes, what is odd, the fingerprint",
+    "list samples, classes, formats, sizes, oddities and the fingerprint",
     "stoker ls train/ --all",
-    "with every class and its count",
+    "also list every class and its count",
     "stoker ls val.csv --classes @classes.txt",
-    "a list, with the labels of the training set",
+    "read a list, with the classes of the training set",
     "stoker ls train/ --json | jq .odd",
-    "for programs: rotated, grey or CMYK pictures, counted",
+    "for programs: count rotated, grey, CMYK and other odd images",
     NULL,
 };
 
 const struct command cmd_ls = {
     .name = "ls",
     .operand = "SRC",
-    .summary = "samples, classes, formats, sizes, what is odd, the fingerprint",
-    .about = "Lists what is in a data set, from its index and the header of every picture; nothing is decoded. Two "
-             "sets with the same fingerprint have the same paths, sizes and labels.",
+    .summary = "list samples, classes, formats, sizes, oddities and the fingerprint",
+    .about = "Lists what a dataset contains, from its index and the header of every image. Nothing is decoded. Two "
+             "datasets with the same fingerprint have the same paths, sizes and labels.",
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,
     .examples = examples,

@@ -167,34 +167,36 @@ static const struct args_word forms[] = {{"keep", STK_AS_KEEP},
 #define AT(member) offsetof(struct args, pack.member)
 static const struct args_option options[] = {
     {"to", 0, ARGS_WORD, 0, AT(to), 0, 0, targets, "FORM", "tar, tfrecord, hdf5, npy or folder", "tar"},
-    {"as", 0, ARGS_WORD, 0, AT(as), 0, 0, forms, "FORM", "what pictures become: keep, jpeg, webp, png, raw or dct",
+    {"as", 0, ARGS_WORD, 0, AT(as), 0, 0, forms, "FORM", "the format of the images: keep, jpeg, webp, png, raw or dct",
      "keep"},
     {"resize", 0, ARGS_TEXT, 0, AT(resize), 0, 0, NULL, "SIDE",
-     "short=256 or long=500: larger pictures become so small, none become larger", "as they are"},
+     "short=256 or long=500: shrink larger images to that size; never enlarge", "as they are"},
     {"quality", 0, ARGS_INT, 0, AT(quality), 1, 100, NULL, "N",
-     "of JPEG and WebP that have to be encoded; WebP of 100 is without loss", "90"},
-    {"shard-size", 0, ARGS_SIZE, 0, AT(shard_size), 0, 0, NULL, "SIZE", "of a tar or tfrecord file, at most", "256M"},
+     "for images that are encoded as JPEG or WebP; WebP with 100 is lossless", "90"},
+    {"shard-size", 0, ARGS_SIZE, 0, AT(shard_size), 0, 0, NULL, "SIZE", "the largest size of a tar or tfrecord file",
+     "256M"},
     {"baseline", 0, ARGS_ON, 0, AT(baseline), 0, 0, NULL, NULL,
-     "JPEG of several scans (progressive) in one, without loss: larger by some percent, decoded sooner", NULL},
+     "rewrite progressive JPEGs in one scan, without loss: some percent larger, faster to decode", NULL},
     {"force", 0, ARGS_ON, 0, AT(force), 0, 0, NULL, NULL,
-     "begin anew where a pack with other options is, and write beside other files", NULL},
+     "start again if OUT has a pack with other options; also write beside other files", NULL},
     {"measure", 0, ARGS_ON, 0, AT(measure), 0, 0, NULL, NULL,
-     "at the end read source and pack for a second each, and say images/s; a terminal is told so unasked", NULL},
-    {"dry-run", 0, ARGS_ON, 0, AT(dry_run), 0, 0, NULL, NULL, "say what it would take, and write nothing", NULL},
+     "at the end, read the source and the pack for a second each, and print images/s; the default on a terminal", NULL},
+    {"dry-run", 0, ARGS_ON, 0, AT(dry_run), 0, 0, NULL, NULL, "print the expected size and time, and write nothing",
+     NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker pack train/ packed",
-    "every file as it is, in tar shards of 256 MiB: what was a million files is a few hundred",
+    "write every file as it is, to tar shards of 256 MiB: a million files become a few hundred",
     "stoker pack train/ small --resize short=256 --as jpeg --quality 92",
-    "what training would shrink in every epoch is shrunk once",
+    "shrink images once, and not in every epoch",
     "stoker pack train/ raw --ops \"Resize(256) | CenterCrop(256)\" --as raw",
-    "pixels, ready to be cropped: no decoding at all in training, at many times the size",
-    "stoker pack train/ sure --shuffle --seed 7",
-    "shuffled for tools that read shards from front to back",
+    "write pixels, ready to be cropped: no decoding at all in training, but many times the size",
+    "stoker pack train/ shuffled --shuffle --seed 7",
+    "shuffle, for tools that read shards from front to back",
     "stoker pack train/ records --to tfrecord",
-    "tf.train.Example with image/encoded, image/class/label, image/class/text",
+    "write tf.train.Example with image/encoded, image/class/label, image/class/text",
     NULL,
 };
 
@@ -203,13 +205,13 @@ const struct command cmd_pack = {
     .operand = "SRC",
     .second = "OUT",
     .both = 1,
-    .summary = "do the work of every epoch once, into files any tool reads",
-    .about =
-        "Writes the samples of a source into a folder: tar shards as WebDataset has them (KEY.jpg, KEY.cls, ...) and "
-        "stoker.json with the names of the classes and a checksum of every shard. Labels, keys and other fields "
-        "survive. Pictures keep their very bytes unless an option changes their pixels or their format. It says first "
-        "what it will take, and does not begin what the disk has no room for. Stopped in any way, the same command "
-        "goes on behind the last whole shard and ends with the same bytes. OUT is a source like any other.",
+    .summary = "write samples to tar, TFRecord, HDF5, npy or a folder, as they are or resized",
+    .about = "Writes the samples of a source to a folder: tar shards in the layout of WebDataset (KEY.jpg, KEY.cls, "
+             "...), and stoker.json with the class names and a checksum of every shard. Labels, keys and other fields "
+             "are kept. Images keep their exact bytes unless an option changes their pixels or their format. It first "
+             "prints the expected size and time, and does not start if the disk has too little space. If it is stopped "
+             "in any way, the same command continues after the last whole shard and ends with the same bytes. OUT is a "
+             "source like any other.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,

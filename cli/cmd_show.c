@@ -272,31 +272,32 @@ static void defaults(struct args *a)
 
 #define AT(member) offsetof(struct args, member)
 static const struct args_option options[] = {
-    {"output", 'o', ARGS_TEXT, 0, AT(output), 0, 0, NULL, "FILE", "the sheet: .png, .jpg or .webp", NULL},
+    {"output", 'o', ARGS_TEXT, 0, AT(output), 0, 0, NULL, "FILE", "write the sheet to FILE: .png, .jpg or .webp", NULL},
     {"grid", 0, ARGS_GRID, 0, AT(columns), 0, 0, NULL, "CxR", "columns and rows", NULL},
     {"index", 0, ARGS_INT64, 0, AT(index), 0, INT64_MAX, NULL, "I",
-     "one sample: as it is stored, and as training sees it in some epochs", NULL},
-    {"epoch", 0, ARGS_INT64, 0, AT(epoch), 0, INT32_MAX, NULL, "N", "which epoch; with --index the first of some", "0"},
+     "show one sample: as it is stored, and as training sees it in several epochs", NULL},
+    {"epoch", 0, ARGS_INT64, 0, AT(epoch), 0, INT32_MAX, NULL, "N", "which epoch; with --index, the first of several",
+     "0"},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker show train/ -o sheet.png",
-    "the first 40 pictures of an epoch, cropped and flipped as training sees them, with their classes",
+    "show the first 40 images of an epoch, cropped and flipped as training sees them, with their classes",
     "stoker show train/ -o sheet.png --ops \"Resize(256) | CenterCrop(224)\" --no-shuffle --grid 10x4",
-    "the first 40 of the source, as validation sees them",
+    "show the first 40 images of the source, as validation sees them",
     "stoker show train/ -o one.png --index 17 --epoch 3",
-    "sample 17 as it is stored, beside what training draws from it in epoch 3 and the following",
+    "show sample 17 as it is stored, and as training sees it in epoch 3 and the next five",
     NULL,
 };
 
 const struct command cmd_show = {
     .name = "show",
     .operand = "SRC",
-    .summary = "a contact sheet of what training sees, after the ops, with labels",
-    .about =
-        "Writes a contact sheet of what training sees: the very pixels of an epoch's first samples, after the ops, "
-        "with their classes. Normalize, ToTensor and ToDtype are left out, since floats are no colours.",
+    .summary = "draw a contact sheet of what training sees, after the ops, with labels",
+    .about = "Writes a contact sheet of what training sees: the exact pixels of the first samples of an epoch, after "
+             "the ops, with their classes. Normalize, ToTensor and ToDtype are left out, because floats cannot be "
+             "shown as colours.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,

@@ -194,38 +194,39 @@ static const struct args_word formats[] = {
 
 #define AT(member) offsetof(struct args, member)
 static const struct args_option options[] = {
-    {"samples", 0, ARGS_INT64, 0, AT(synth.samples), 1, 100000000, NULL, "N", "how many pictures", NULL},
-    {"classes", 0, ARGS_INT, 0, AT(synth.classes), 1, SYNTH_MAX_CLASSES, NULL, "N", "of how many classes", NULL},
-    {"size", 0, ARGS_INT, 0, AT(synth.size), 32, 4096, NULL, "N", "pixels of the long side of most of them", NULL},
+    {"samples", 0, ARGS_INT64, 0, AT(synth.samples), 1, 100000000, NULL, "N", "how many images", NULL},
+    {"classes", 0, ARGS_INT, 0, AT(synth.classes), 1, SYNTH_MAX_CLASSES, NULL, "N", "how many classes", NULL},
+    {"size", 0, ARGS_INT, 0, AT(synth.size), 32, 4096, NULL, "N", "pixels of the long side of most images", NULL},
     {"format", 0, ARGS_WORD, 0, AT(synth.format), 0, 0, formats, "NAME", "jpeg, png, webp or mixed", "jpeg"},
-    {"quality", 0, ARGS_INT, 0, AT(synth.quality), 1, 100, NULL, "N", "one quality for all", "75 to 96"},
-    {"seed", 0, ARGS_UINT64, 0, AT(synth.seed), 0, 0, NULL, "N", "other pictures for another one", "0"},
-    {"threads", 0, ARGS_INT, 0, AT(synth.threads), 0, 256, NULL, "N", "that paint", "all this process may use"},
+    {"quality", 0, ARGS_INT, 0, AT(synth.quality), 1, 100, NULL, "N", "one quality for all images", "75 to 96"},
+    {"seed", 0, ARGS_UINT64, 0, AT(synth.seed), 0, 0, NULL, "N", "another seed gives other images", "0"},
+    {"threads", 0, ARGS_INT, 0, AT(synth.threads), 0, 256, NULL, "N", "use at most N threads",
+     "all CPUs that this process may use"},
     {"force", 0, ARGS_ON, 0, AT(synth.force), 0, 0, NULL, NULL,
-     "write into a folder with other files, and everything anew", NULL},
+     "write everything again, also into a folder with other files or with images made with other options", NULL},
     {"json", 0, ARGS_ON, 0, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker synth photos",
-    "2,000 pictures of 10 classes, with sizes and JPEG qualities as ImageNet has them",
+    "make 2,000 images in 10 classes, with sizes and JPEG qualities like those of ImageNet",
     "stoker synth big --samples 100000 --classes 1000",
-    "a large set; stopped in the middle, the same command goes on",
+    "make a large dataset; if interrupted, the same command continues",
     "stoker synth small --samples 500 --size 64 --format png",
-    "small pictures without loss",
+    "make small lossless images",
     "stoker synth mixed --format mixed --seed 7",
-    "JPEG, PNG and WebP side by side; the same seed gives the same pictures anywhere",
+    "make JPEG, PNG and WebP images; the same seed gives the same images on every machine",
     NULL,
 };
 
 const struct command cmd_synth = {
     .name = "synth",
     .operand = "OUT",
-    .summary = "make a photo-like data set to try things on",
-    .about = "Makes a folder of class folders with photo-like pictures: things of a colour and a shape, which are "
-             "the class, in scenes of fractal noise that are not. A small network can learn them, but not from the "
-             "colour alone. The pictures depend on the options alone, not on the number of threads.",
+    .summary = "make a dataset of photo-like images to try things on",
+    .about = "Makes photo-like images, in one folder per class. The colour and shape of an object are the class; the "
+             "scene around it, made of fractal noise, is not. A small network can learn the classes, but not from the "
+             "colour alone. The images depend only on the options, not on the number of threads.",
     .options = options,
     .examples = examples,
     .defaults = defaults,

@@ -78,9 +78,9 @@ static int run(struct args *a)
 
 static const struct args_option options[] = {
     {"force", 0, ARGS_ON, 0, offsetof(struct args, pack.force), 0, 0, NULL, NULL,
-     "write over files that are there with other bytes", NULL},
-    {"threads", 0, ARGS_INT, 0, offsetof(struct args, o.threads), 0, INT32_MAX, NULL, "N", "one archive each",
-     "all this process may use"},
+     "overwrite existing files that have other bytes", NULL},
+    {"threads", 0, ARGS_INT, 0, offsetof(struct args, o.threads), 0, INT32_MAX, NULL, "N",
+     "use at most N threads, one per archive", "all CPUs that this process may use"},
     {"json", 0, ARGS_ON, 0, offsetof(struct args, json), 0, 0, NULL, NULL, "print one JSON document and nothing else",
      NULL},
     {0},
@@ -88,9 +88,9 @@ static const struct args_option options[] = {
 
 static const char *const examples[] = {
     "stoker unpack packed photos",
-    "the files that `stoker pack` was given, under their names, byte for byte where it kept them",
+    "extract the files that `stoker pack` was given, under their names, byte for byte if it kept them",
     "stoker unpack 'shards/train-{0000..0127}.tar' train",
-    "the members of any tar archives; none is written outside of train/",
+    "extract the members of any tar archives; no file is written outside train/",
     NULL,
 };
 
@@ -99,11 +99,11 @@ const struct command cmd_unpack = {
     .operand = "SRC",
     .second = "OUT",
     .both = 1,
-    .summary = "the files that tar shards hold",
-    .about = "Writes the members of tar archives as files into a folder. Of a pack they get the names back that they "
-             "had. Names that would lead outside of the folder, and links on the way, are refused and told. Files that "
-             "are there already with the same bytes stay: the same command goes on where it was stopped. Other targets "
-             "than tar are turned into files by `stoker pack SRC OUT --to folder`.",
+    .summary = "extract the files of a pack, or of any tar shards",
+    .about = "Extracts the members of tar archives as files into a folder. The files of a pack get the names that they "
+             "had. Names that lead outside the folder, or through a link, are refused and reported. Existing files "
+             "with the same bytes stay, so that the same command continues where it was stopped. For targets other "
+             "than tar, `stoker pack SRC OUT --to folder` writes files.",
     .may_be_bad = 1,
     .options = options,
     .examples = examples,

@@ -203,33 +203,33 @@ static int run(struct args *a)
 
 static const struct args_option options[] = {
     {"quarantine", 0, ARGS_TEXT, 0, offsetof(struct args, quarantine), 0, 0, NULL, "FILE",
-     "write the paths of the bad samples there, one a line, byte for byte", NULL},
+     "write the paths of the bad samples to FILE, one per line, byte for byte", NULL},
     {0},
 };
 
 static const char *const examples[] = {
     "stoker verify train/",
-    "decode every picture wholly; one line `path: reason` per bad one",
+    "decode every image completely; print one line `path: reason` per bad one",
     "stoker verify photo.jpg",
-    "one image",
+    "check one image",
     "stoker verify train/ --quarantine bad.txt",
-    "the paths of the bad ones also go into bad.txt",
+    "also write the paths of the bad samples to bad.txt",
     "xargs -d '\\n' cp --parents -t rejected -- < bad.txt && xargs -d '\\n' rm -- < bad.txt   "
     "# after stoker verify --quarantine bad.txt and mkdir rejected",
-    "takes them out of the set, and keeps them below rejected/ in their folders",
+    "move them out of the dataset into rejected/, and keep their folders",
     "stoker verify big.csv --memory 1G --threads 4",
-    "within a limit of memory; a picture that needs more is named as bad, but not in the quarantine",
+    "stay within a memory limit; an image that needs more is listed as bad, but never quarantined",
     NULL,
 };
 
 const struct command cmd_verify = {
     .name = "verify",
     .operand = "SRC",
-    .summary = "decode everything; one line `path: reason` per bad sample",
-    .about = "Decodes every sample to its last row. Bad ones are listed on stdout in the order of the source, as "
-             "`path: reason`; control characters in a name are written as \\xNN. Of a pack, it first checks the "
-             "checksum of every file and the number of samples. Ends with 0 when all are good and "
-             "with 1 when some are bad.",
+    .summary = "decode everything; print one line `path: reason` per bad sample",
+    .about =
+        "Decodes every sample completely. For each bad sample it prints a line `path: reason` on stdout, in the order "
+        "of the source. Control characters in a name are printed as \\xNN. For a pack, it first checks the checksum of "
+        "every file and the number of samples. The exit status is 0 if all samples are good, and 1 if some are bad.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,

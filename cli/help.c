@@ -129,8 +129,8 @@ void help_command(const struct command *c, FILE *f)
     putc('\n', f);
     char ends[160];
     snprintf(ends, sizeof ends,
-             "Ends with 0;%s 2 when called wrongly; 3 when the machine fails (cannot read, no memory); 130 when "
-             "interrupted.",
+             "Exit status: 0 on success;%s 2 if called wrongly; 3 if the machine failed (cannot read, no memory); 130 "
+             "if interrupted.",
              c->may_be_bad ? " 1 for bad samples;" : "");
     wrapped(f, ends, 0, 0, width);
 }
@@ -144,15 +144,16 @@ void help_overview(const struct command *const *commands, FILE *f)
     heading(f, "Start with");
     for (int i = 0; commands[i]; i++) {
         if (i == 3)
-            heading(f, "And then");
+            heading(f, "Then");
         char line[64];
         const struct command *c = commands[i];
         snprintf(line, sizeof line, "stoker %s%s%s%s%s", c->name, c->operand ? " " : "", c->operand ? c->operand : "",
                  c->both ? " " : "", c->both ? c->second : "");
         fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
     }
-    fputs("\nSRC is a folder of class folders, a folder of pictures, a list (.csv .tsv .jsonl .txt), or containers:\n"
-          "tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens; 'train-{000..127}.tar', 'train-*.tfrecord'.\n"
-          "`stoker help COMMAND` has examples. No data at hand? `stoker synth photos` makes some.\n",
+    fputs("\nSRC is a folder with one folder per class, a folder of images, a list (.csv .tsv .jsonl .txt), or\n"
+          "containers: tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens. For several files, write\n"
+          "'train-{000..127}.tar' or 'train-*.tfrecord'.\n"
+          "`stoker help COMMAND` shows examples. No data at hand? `stoker synth photos` makes some.\n",
           f);
 }
