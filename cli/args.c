@@ -180,7 +180,7 @@ static void say_wanted(const struct args_option *o, const char *typed)
         say_words(o, typed);
         break;
     case ARGS_WEIGHTS:
-        fputs("  it takes numbers, 0 or more, with commas: 0.7,0.3\n", stderr);
+        fputs("  it takes numbers, 0 or more, separated by commas: 0.7,0.3\n", stderr);
         break;
     case ARGS_GRID:
         fputs("  it takes columns x rows, such as 8x5\n", stderr);
@@ -197,7 +197,7 @@ int args_set(struct args *a, const struct args_option *o, const char *text)
         return END_GOOD;
     if (rc == END_MACHINE)
         return END_MACHINE;
-    out_say(a->command->name, "--%s does not understand '%s'", o->name, text);
+    out_say(a->command->name, "'%s' is not a valid --%s", text, o->name);
     say_wanted(o, text);
     return END_USAGE;
 }
@@ -324,7 +324,7 @@ static int wants_value(const struct args_option *o)
 static int set_nowhere(const struct command *c, const struct args_option *o, const char *value)
 {
     struct args nowhere = {.command = c};
-    out_say(c->name, "--%s has no effect here", o->name);
+    out_say(c->name, "--%s has no effect on this command", o->name);
     const int end = args_set(&nowhere, o, value);
     args_done(&nowhere);
     return end;
@@ -369,7 +369,7 @@ static int take_option(struct args *a, int argc, char **argv, int *at)
 static int take_operand(struct args *a, const char *word)
 {
     if (!a->command->operand) {
-        out_say(a->command->name, "takes no '%s'", word);
+        out_say(a->command->name, "unexpected argument '%s'", word);
         return END_USAGE;
     }
     if (a->operand && a->command->second && !a->second) {
@@ -379,7 +379,7 @@ static int take_operand(struct args *a, const char *word)
     if (strcmp(a->command->operand, "SRC") == 0 && !a->command->second)
         a->sources[a->n_sources++] = word;
     else if (a->operand) {
-        out_say(a->command->name, "takes one %s, and there are two: '%s' and '%s'", a->command->operand, a->operand,
+        out_say(a->command->name, "takes one %s, but two are given: '%s' and '%s'", a->command->operand, a->operand,
                 word);
         return END_USAGE;
     }
@@ -412,9 +412,8 @@ static int take_fields(struct args *a)
         return END_GOOD;
     if (a->n_fields != a->n_sources) {
         out_say(a->command->name,
-                "--fields is given %d times, and there %s %d source%s; once is for all, else it is "
-                "once for each, in their order",
-                a->n_fields, a->n_sources == 1 ? "is" : "are", a->n_sources, a->n_sources == 1 ? "" : "s");
+                "--fields is given %d times for %s; give it once for all sources, or once for each, in order",
+                a->n_fields, out_some(a->n_sources, "source", "sources").s);
         return END_USAGE;
     }
     a->o.fields = NULL;
@@ -422,27 +421,16 @@ static int take_fields(struct args *a)
     return END_GOOD;
 }
 
-/* Of a command that needs both. */
-static int check_second(const struct args *a)
+static int check_operands(const struct args *a)
 {
     const struct command *c = a->command;
-    if (!c->both || (a->second && a->second[0]))
+    const char *missing = c->operand && !(a->operand && a->operand[0]) ? c->operand
+                          : c->both && !(a->second && a->second[0])    ? c->second
+                                                                       : NULL;
+    if (!missing)
         return END_GOOD;
-    out_say(c->name, "which %s?  stoker %s %s %s; `stoker %s --help` has examples", c->second, c->name, c->operand,
-            c->second, c->name);
-    return END_USAGE;
-}
-
-static int check_operand(const struct args *a)
-{
-    if (!a->command->operand || (a->operand && a->operand[0]))
-        return check_second(a);
-    const char *operand = a->command->operand;
-    out_say(a->command->name, "what %s?  stoker %s %s; `stoker %s --help` has examples",
-            strcmp(operand, "OUT") == 0   ? "folder to write to"
-            : strcmp(operand, "SRC") == 0 ? "source to read"
-                                          : "is to be done",
-            a->command->name, operand, a->command->name);
+    out_say(c->name, "%s is missing: stoker %s %s%s%s; `stoker %s --help` shows examples", missing, c->name, c->operand,
+            c->both ? " " : "", c->both ? c->second : "", c->name);
     return END_USAGE;
 }
 
@@ -482,7 +470,7 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
         return END_USAGE;
     if (a->o.max_bad <= 0 && args_given(a, "max-bad"))
         a->o.max_bad = -1; /* none; zero would be the default */
-    return check_operand(a);
+    return check_operands(a);
 }
 
 void args_done(struct args *a)

@@ -61,7 +61,7 @@ static int open_loader(struct bench *b, stk_error *e)
         rc = stk_open(&b->loader, o, e);
     }
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
-        out_say("bench", "%s cannot fill a batch of %s%s, so the short one is kept",
+        out_say("bench", "%s cannot fill a batch of %s%s; the short batch is kept",
                 out_some(stk_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,
                 o->world_size > 1 ? " on every rank" : "");
         stk_close(b->loader);
@@ -116,7 +116,7 @@ static int run_epochs(struct bench *b, stk_error *e)
     const int64_t first = stk_epoch(b->loader), n = b->r.first + b->r.epochs - first;
     const int64_t world = b->a->o.world_size > 0 ? b->a->o.world_size : 1;
     if (n <= 0)
-        out_say("bench", "%s is at the end; --epochs %" PRId64 " would go on", b->a->state, b->r.epochs + 1);
+        out_say("bench", "the run in %s is complete; --epochs %" PRId64 " continues it", b->a->state, b->r.epochs + 1);
     b->epochs = calloc((size_t)(n > 0 ? n : 1), sizeof *b->epochs);
     if (!b->epochs) {
         snprintf(e->text, sizeof e->text, "no memory for %s epochs", out_count(n).s);
@@ -182,7 +182,7 @@ static void print_stages(const struct bench *b)
 {
     const stk_stats *s = &b->stats;
     char note[128];
-    snprintf(note, sizeof note, "%s, %s/s a thread", out_bytes(s->read_bytes).s,
+    snprintf(note, sizeof note, "%s, %s/s per thread", out_bytes(s->read_bytes).s,
              out_bytes(s->read_s > 0 ? (int64_t)((double)s->read_bytes / s->read_s) : 0).s);
     struct table t = {0};
     table_head(&t, "<stage", ">seconds", ">share", ">µs/image", "<", NULL);
@@ -202,11 +202,11 @@ static void print_advice(const struct bench *b)
     stk_info i;
     stk_info_get(&i);
     if (work_s(s) <= 0) {
-        puts("Rows are copied and nothing is decoded, so that stages are not told apart.");
+        puts("Rows are copied and nothing is decoded, so there are no stages to report.");
         return;
     }
     if (strcmp(b->limit, "consumer") == 0) {
-        puts("The threads mostly waited, and the caller hardly did: loading is no bottleneck here.");
+        puts("The threads mostly waited and the caller hardly did: loading is not the bottleneck.");
         return;
     }
     const char *doing = strcmp(b->limit, "read") == 0        ? "reading"
@@ -219,13 +219,13 @@ static void print_advice(const struct bench *b)
                                                              : s->op_s;
     printf("Limited by %s, %s of the work: ", doing, out_share(part, work_s(s)).s);
     if (s->threads < i.threads)
-        printf("%d of %d CPUs work, so --threads %d comes first.\n", s->threads, i.threads, i.threads);
+        printf("only %d of %d CPUs are used; try --threads %d first.\n", s->threads, i.threads, i.threads);
     else if (strcmp(b->limit, "read") == 0)
-        puts("a faster disk helps, or memory enough to keep the files between epochs.");
+        puts("a faster disk helps, or enough memory to keep the files between epochs.");
     else if (strcmp(b->limit, "decode") == 0)
-        puts("all CPUs work; smaller pictures (shrunk once, ahead of training) help most.");
+        puts("all CPUs are busy; smaller images help most (`stoker pack --resize` shrinks them once).");
     else
-        puts("all CPUs work; smaller outputs or dtype uint8 help most.");
+        puts("all CPUs are busy; smaller outputs or --dtype uint8 help most.");
 }
 
 /* Threads that compute but get little CPU time share their CPUs with somebody. */
@@ -240,9 +240,10 @@ static int is_crowded(const struct bench *b)
 static void print_doubts(const struct bench *b)
 {
     if (!b->complete)
-        puts("Stopped in the middle: these are the figures until then.");
+        puts("Stopped in the middle: the figures cover the run up to that point.");
     if (is_crowded(b))
-        printf("Other work uses these CPUs: %s of CPU time in %s of computing, so alone it would be faster.\n",
+        printf("Other programs use these CPUs: the threads got %s of CPU time in %s of work. Alone, this would be "
+               "faster.\n",
                out_seconds(b->cpu_s).s, out_seconds(b->stats.decode_s + b->stats.transform_s + b->stats.op_s).s);
 }
 
@@ -260,18 +261,18 @@ static void print_text(const struct bench *b)
         print_stages(b);
     else if (b->stats.read_bytes > 0)
         printf("\n  read     %s", out_bytes(b->stats.read_bytes).s);
-    printf("\n  memory   %s reserved, at most %s; %s in use at the peak of the process\n",
-           out_bytes(b->stats.memory_bytes).s, out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
+    printf("\n  memory   %s reserved, limit %s; the process used %s at its peak\n", out_bytes(b->stats.memory_bytes).s,
+           out_bytes(b->stats.memory_limit).s, out_bytes(peak_rss()).s);
     if (b->stats.cache_entries)
-        printf("  cache    %s in %s, found %s times\n", out_some(b->stats.cache_entries, "sample", "samples").s,
+        printf("  cache    %s in %s, %s\n", out_some(b->stats.cache_entries, "sample", "samples").s,
                out_bytes(b->stats.cache_disk_bytes ? b->stats.cache_disk_bytes : b->stats.cache_bytes).s,
-               out_count(b->stats.cache_hits).s);
+               out_some(b->stats.cache_hits, "hit", "hits").s);
     stk_mixed m;
     for (int i = 0; stk_mixed_get(b->loader, i, &m); i++)
         printf("  %-8s source %d: %s, %s of the positions\n", i ? "" : "mix", i,
                out_some(m.came, "sample", "samples").s, out_share(m.share, 1).s);
     if (b->stats.warnings)
-        printf("  warnings %s pictures decoded with complaints of the codec\n", out_count(b->stats.warnings).s);
+        printf("  warnings the codec warned about %s\n", out_some(b->stats.warnings, "image", "images").s);
     out_paint(stdout, PAINT_BOLD);
     printf("\n%s %s/s", out_real(b->seconds > 0 ? (double)b->images / b->seconds : 0, 0).s, b->what);
     out_paint(stdout, PAINT_PLAIN);

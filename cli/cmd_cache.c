@@ -92,7 +92,7 @@ static void print_text(const struct listing *l, const char *folder)
         char when[32] = "";
         if (localtime_r(&used, &tm))
             strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-        table_row(&t, r->source[0] ? r->source : "(not known)", r->kind, out_count(r->entries).s, out_bytes(r->bytes).s,
+        table_row(&t, r->source[0] ? r->source : "(unknown)", r->kind, out_count(r->entries).s, out_bytes(r->bytes).s,
                   when, NULL);
     }
     table_print(&t, stdout);
@@ -148,8 +148,7 @@ static int clear(const struct args *a)
     int64_t bytes = 0;
     const char *source = a->second, *kind = a->kind;
     if (!source && !kind && !a->all) {
-        out_say("cache",
-                "clear what?  stoker cache clear SRC, --kind KIND, or --all; `stoker cache ls` shows what there is");
+        out_say("cache", "clear needs SRC, --kind KIND or --all; `stoker cache ls` lists what is kept");
         return END_USAGE;
     }
     const int rc = stk_cache_clear(a->o.cache_dir, kind, source, &bytes, &e);
@@ -162,7 +161,7 @@ static int clear(const struct args *a)
         json_close(&j, '}');
     } else {
         printf("deleted %s%s\n", out_bytes(bytes).s,
-               bytes ? "" : "; `stoker cache ls` shows what there is, and of what");
+               bytes ? "" : "; `stoker cache ls` lists what is kept, and of which source");
     }
     return END_GOOD;
 }
@@ -171,12 +170,12 @@ static int run(struct args *a)
 {
     const int lists = strcmp(a->operand, "ls") == 0;
     if (!lists && strcmp(a->operand, "clear") != 0) {
-        out_say("cache", "there is `stoker cache ls` and `stoker cache clear`, and no '%s'", a->operand);
+        out_say("cache", "there is no '%s'; use `stoker cache ls` or `stoker cache clear`", a->operand);
         return END_USAGE;
     }
     if (lists && (a->second || a->kind || a->all)) {
         out_say("cache",
-                "ls shows everything in the cache folder, or with --cache-dir DIR in DIR; the rest is for clear");
+                "ls lists the whole cache folder, or that of --cache-dir; SRC, --kind and --all are for clear");
         return END_USAGE;
     }
     return lists ? list(a) : clear(a);

@@ -127,8 +127,7 @@ static int give(struct printing *p, const stk_cell *c)
 {
     stk_error e;
     if (!p->a->output && isatty(STDOUT_FILENO) && !is_plain(c)) {
-        out_say("cat", "%s is no text, which a terminal takes; -o FILE writes it to a file, and | hands it on",
-                p->a->pack.field);
+        out_say("cat", "%s is not text, so it is not printed on a terminal; use -o FILE, or a pipe", p->a->pack.field);
         return END_USAGE;
     }
     if (p->a->output) {
@@ -149,7 +148,7 @@ static int each(void *user, const char *name, stk_kind kind, const stk_cell *c)
         if (c->bytes)
             p->end = give(p, c);
         else
-            out_say("cat", "this sample has no %s", name);
+            out_say("cat", "this sample has no value of field %s", name);
         return 1;
     }
     glance(kind, c, seen, sizeof seen);
@@ -222,11 +221,11 @@ static int run(struct args *a)
         return out_fail("cat", rc, &e);
     const int64_t sample = find(s, a->second);
     if (sample < 0 || sample >= stk_source_count(s)) {
-        out_say("cat", "there is no sample '%s'; there are %s, by number from 0 or by key", a->second,
-                out_count(stk_source_count(s)).s);
+        out_say("cat", "there is no sample '%s'; the source has %s; give an index, from 0, or a key", a->second,
+                out_some(stk_source_count(s), "sample", "samples").s);
         p.end = END_USAGE;
     } else if (a->output && !a->pack.field) {
-        out_say("cat", "-o takes one field: --field image, say");
+        out_say("cat", "-o writes one field; name it with --field, for example --field image");
         p.end = END_USAGE;
     } else {
         p.end = print(&p, s, sample);
@@ -234,7 +233,7 @@ static int run(struct args *a)
     if (a->pack.field && p.end == END_GOOD && !p.found) {
         char fields[2048];
         stk_source_fields(s, fields, sizeof fields);
-        out_say("cat", "there is no field %s; there are %s", a->pack.field, fields);
+        out_say("cat", "there is no field %s; the fields are %s", a->pack.field, fields);
         p.end = END_USAGE;
     }
     stk_source_close(s);

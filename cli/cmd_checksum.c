@@ -238,7 +238,8 @@ static int run_open(struct checksum *c)
     if (!c->r.found)
         c->r.first = stk_epoch(c->loader);
     else if (rows_due(c) == 0)
-        out_say("checksum", "%s is at the end; --epochs %" PRId64 " would go on", c->a->state, c->r.epochs + 1);
+        out_say("checksum", "the run in %s is complete; --epochs %" PRId64 " continues it", c->a->state,
+                c->r.epochs + 1);
     progress_begin(&c->progress, "checksum", rows_due(c));
     if (c->a->json)
         json_head(c);

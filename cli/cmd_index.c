@@ -48,13 +48,13 @@ static void tell(const struct args *a, const stk_overview *v, const char *fields
     if (fields[0])
         printf("  fields  %s\n", fields);
     if (v->index_bytes == 0) {
-        puts("  index   none: where a row lies follows from its number");
+        puts("  index   none: the position of a row follows from its number");
         return;
     }
-    printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "found again in " : "made in ",
+    printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "loaded in " : "made in ",
            out_seconds(v->index_s).s);
     if (!v->index_cached && v->index_s > 0)
-        printf(" (%s a second)", pace_of(v).s);
+        printf(" (%s per second)", pace_of(v).s);
     putchar('\n');
 }
 

@@ -42,7 +42,7 @@ static void print_jpeg(const char *version)
     if (!version || strncmp(version, "libjpeg-turbo 3", strlen("libjpeg-turbo 3")) == 0)
         return;
     line("");
-    puts("progressive images with missing scans can differ from Pillow 13; libjpeg-turbo 3 has the same pixels");
+    puts("progressive images with missing scans can differ from Pillow 13; with libjpeg-turbo 3 they do not");
 }
 
 static void print_cpu(const stk_info *i)
@@ -52,17 +52,17 @@ static void print_cpu(const stk_info *i)
     line("threads");
     printf("%d, because ", i->threads);
     if (i->cpus_quota > 0 && i->cpus_quota < i->cpus_affinity)
-        printf("the cgroup grants %.2f of %d CPUs\n", i->cpus_quota, i->cpus_online);
+        printf("the cgroup allows %.2f of %d CPUs\n", i->cpus_quota, i->cpus_online);
     else if (i->cpus_affinity < i->cpus_online)
         printf("this process may use %d of %d CPUs\n", i->cpus_affinity, i->cpus_online);
     else
-        printf("there are %d CPUs and no limit on them\n", i->cpus_online);
+        printf("there are %d CPUs and no limit\n", i->cpus_online);
 }
 
 static void print_memory(const stk_info *i)
 {
     line("memory");
-    printf("%s for a loader, a quarter of what is free", out_bytes(i->memory).s);
+    printf("%s for a loader: a quarter of what is free", out_bytes(i->memory).s);
     if (i->local_ranks > 1)
         printf(" shared by %d ranks", i->local_ranks);
     printf("; the machine has %s", out_bytes(i->memory_total).s);
@@ -88,7 +88,7 @@ static void print_text(const stk_info *i)
         puts(sources[k]);
     }
     line("reader");
-    printf("pread; io_uring where files are cold%s%s\n", i->no_uring[0] ? ", but: " : "", i->no_uring);
+    printf("pread; io_uring if files are not in the page cache%s%s\n", i->no_uring[0] ? ", but: " : "", i->no_uring);
     line("GPU");
     puts("none in this build; batches are in host memory");
     line("cache");

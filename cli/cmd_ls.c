@@ -16,7 +16,7 @@
 
 enum { N_FORMATS = STK_WEBP + 1, BADS_KEPT = 20, VALUES_KEPT = 1 << 22 };
 
-static const char *const format_names[N_FORMATS] = {"not a picture", "JPEG", "PNG", "WebP"};
+static const char *const format_names[N_FORMATS] = {"not an image", "JPEG", "PNG", "WebP"};
 static const char *const oddities[STK_N_ODDITIES] = {
 #define ODD_WORDS(name, bit, words) [bit] = words,
     STK_ODDITIES(ODD_WORDS)
@@ -215,15 +215,15 @@ static void print_head(const struct listing *l)
         printf(" (of %s)", out_count(l->o.samples).s);
     putchar('\n');
     print_names("fields", "", l->fields);
-    print_names("columns", "also there for --fields: ", l->columns);
-    print_names("left out", "since not all sources have it: ", l->left_out);
+    print_names("columns", "available with --fields: ", l->columns);
+    print_names("left out", "not in every source: ", l->left_out);
     line("classes");
     if (l->o.n_classes)
         printf("%s", out_count(l->o.n_classes).s);
     else
-        fputs(strstr(l->fields, "label:int") ? "labels are numbers without names" : "none", stdout);
+        fputs(strstr(l->fields, "label:int") ? "none; labels are integers without names" : "none", stdout);
     if (l->o.n_classes && l->unlabelled)
-        printf(", %s without one", out_some(l->unlabelled, "sample", "samples").s);
+        printf(", %s without a class", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
     printf("%016" PRIx64 "\n", l->o.fingerprint);
@@ -274,10 +274,10 @@ static void print_ignored(const struct listing *l)
         int64_t n;
     } kinds[] = {
         {"hidden", o->ignored_hidden},
-        {datasets ? "datasets of another length or of no type that is read" : "no pictures by name",
+        {datasets ? "datasets of another length or an unsupported type" : "not images by name",
          o->ignored_other - o->beside},
-        {"pictures beside the class folders (files:SRC takes all)", o->beside},
-        {"links in a circle", o->ignored_loops},
+        {"images beside the class folders (files:SRC reads all)", o->beside},
+        {"symlink loops", o->ignored_loops},
         {"unreadable", o->unreadable},
         {"empty classes", o->empty_classes},
     };
@@ -286,7 +286,7 @@ static void print_ignored(const struct listing *l)
         if (!kinds[i].n)
             continue;
         if (!between[0])
-            line("passed over");
+            line("skipped");
         printf("%s%s %s", between, kinds[i].words, out_count(kinds[i].n).s);
         between = ", ";
     }
@@ -294,7 +294,7 @@ static void print_ignored(const struct listing *l)
         putchar('\n');
     if (o->missing) {
         line("missing");
-        printf("%s, which will be bad samples\n", out_some(o->missing, "file", "files").s);
+        printf("%s; a missing file is a bad sample\n", out_some(o->missing, "file", "files").s);
     }
 }
 
@@ -331,7 +331,7 @@ static void print_classes(const struct listing *l)
     }
     table_print(&t, stdout);
     if (shown < n)
-        printf("  … and %s more (--all shows them)\n", out_count(n - shown).s);
+        printf("  … and %s more (--all lists them)\n", out_count(n - shown).s);
 }
 
 static void print_bads(const struct listing *l)
@@ -340,9 +340,9 @@ static void print_bads(const struct listing *l)
         return;
     putchar('\n');
     out_paint(stdout, PAINT_BAD);
-    printf("  %s bad at first sight", out_count(l->n_bad).s);
+    printf("  %s found without decoding", out_some(l->n_bad, "bad sample", "bad samples").s);
     out_paint(stdout, PAINT_PLAIN);
-    puts(" (`stoker verify` decodes them all)");
+    puts(" (`stoker verify` decodes every sample)");
     for (int64_t i = 0; i < l->n_bad && i < BADS_KEPT; i++) {
         const struct bad *b = &l->bads[i];
         fputs("  ", stdout);

@@ -28,10 +28,10 @@ static int begin(void *user, const stk_pack_report *r)
         fprintf(stderr, "%s, about %s to write", out_some(r->total, "sample", "samples").s,
                 out_bytes(r->expected_bytes).s);
         if (r->expected_seconds >= 1)
-            fprintf(stderr, ", %s of work", out_seconds(r->expected_seconds).s);
+            fprintf(stderr, ", in about %s", out_seconds(r->expected_seconds).s);
         fprintf(stderr, "; %s free\n", out_bytes(r->free_bytes).s);
         if (r->resumed)
-            fprintf(stderr, "%s there already: going on behind them\n",
+            fprintf(stderr, "%s already written; continuing after them\n",
                     out_some(r->resumed, "sample is", "samples are").s);
     }
     progress_begin(&p->progress, "pack", r->total);
@@ -59,7 +59,7 @@ static int read_resize(const char *text, stk_pack_options *p)
         p->resize_long = (int)v;
         return END_GOOD;
     }
-    out_say("pack", "--resize does not understand '%s'; it takes short=256 or long=500", text);
+    out_say("pack", "'%s' is not a valid --resize; it takes short=256 or long=500", text);
     return END_USAGE;
 }
 
@@ -91,7 +91,8 @@ static void tell_gain(const struct packing *p)
     fflush(stdout);
     const struct gain g = gain_measure(&p->a->o, p->a->second);
     if (g.before > 0 && g.after > 0)
-        printf("read with RandomResizedCrop(224) | RandomHorizontalFlip: %s images/s, and %s before: %s times\n",
+        printf("with RandomResizedCrop(224) | RandomHorizontalFlip: the pack reads %s images/s, the source %s: %s "
+               "times as fast\n",
                out_count((int64_t)g.after).s, out_count((int64_t)g.before).s, out_real(g.after / g.before, 2).s);
 }
 
@@ -99,7 +100,7 @@ static void tell(const struct packing *p, const stk_pack_report *r)
 {
     out_name(stdout, p->a->second);
     if (r->resumed == r->samples) {
-        printf(": %s, all there already\n", out_some(r->samples, "sample", "samples").s);
+        printf(": %s, all written already\n", out_some(r->samples, "sample", "samples").s);
         return;
     }
     printf(": %s", out_some(r->samples, "sample", "samples").s);
@@ -107,7 +108,7 @@ static void tell(const struct packing *p, const stk_pack_report *r)
         printf(" in %s", out_some(r->shards, "file", "files").s);
     printf(", %s", out_bytes(r->bytes_out).s);
     if (r->bytes_in > 0)
-        printf(" (%s of the %s before)", out_share((double)r->bytes_out, (double)r->bytes_in).s,
+        printf(" (%s of the source's %s)", out_share((double)r->bytes_out, (double)r->bytes_in).s,
                out_bytes(r->bytes_in).s);
     printf(", packed in %s\n", out_seconds(r->seconds).s);
     if (r->bad)
@@ -145,7 +146,7 @@ static int run(struct args *a)
     else if (rc != STK_OK)
         end = out_fail("pack", rc, &e);
     if (end == END_INTERRUPTED)
-        out_say("pack", "stopped at %s of %s samples; the same command goes on from the last whole file",
+        out_say("pack", "stopped after %s of %s samples; the same command continues after the last whole file",
                 out_count(r.samples + r.bad).s, out_count(r.total).s);
     if (a->json && (end == END_GOOD || end == END_INTERRUPTED))
         tell_json(&p, &r, rc == STK_OK);

@@ -215,7 +215,7 @@ static void print_json(const struct args *a, const stk_loader *l, const struct s
 static void print_text(const struct args *a, const struct show_view *v, const struct sheet *s, size_t bytes)
 {
     out_name(stdout, a->output);
-    printf(": %s on %d x %d pixels, %s\n", out_some(v->n, "sample", "samples").s, s->w, s->h,
+    printf(": %s, %d x %d pixels, %s\n", out_some(v->n, "sample", "samples").s, s->w, s->h,
            out_bytes((int64_t)bytes).s);
 }
 
@@ -247,7 +247,7 @@ static int run(struct args *a)
     struct out_log log;
     a->o.log = out_log_init(&log, "show");
     if (format_of(a->output) == STK_FORMAT_UNKNOWN) {
-        out_say("show", "-o takes a file whose name ends in .png, .jpg or .webp, and not '%s'", a->output);
+        out_say("show", "-o needs a file name that ends in .png, .jpg or .webp, not '%s'", a->output);
         return END_USAGE;
     }
     if (args_given(a, "index"))

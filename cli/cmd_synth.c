@@ -74,7 +74,7 @@ static void *work(void *user)
     stk_error e = {.sample = -1};
     char path[SYNTH_PATH];
     struct synth_painter *p = synth_painter_new(j->a->synth.size);
-    int rc = p ? STK_OK : file_error(&e, j->a->operand, "cannot paint", ENOMEM);
+    int rc = p ? STK_OK : file_error(&e, j->a->operand, "cannot make images", ENOMEM);
     while (rc == STK_OK && !atomic_load(&j->failed) && !stop_asked()) {
         const int64_t i = atomic_fetch_add(&j->next, 1);
         if (i >= j->a->synth.samples)
@@ -152,10 +152,10 @@ static void tell(const struct job *j, int complete, double seconds)
     }
     out_name(stdout, j->a->operand);
     if (made == 0)
-        printf(": %s in %s, all there already\n", out_some(s->samples, "picture", "pictures").s,
+        printf(": %s in %s, all written already\n", out_some(s->samples, "image", "images").s,
                out_some(classes, "class", "classes").s);
     else
-        printf(": %s of %s in %s, %s, made in %s\n", out_count(made).s, out_some(s->samples, "picture", "pictures").s,
+        printf(": %s of %s in %s, %s, made in %s\n", out_count(made).s, out_some(s->samples, "image", "images").s,
                out_some(classes, "class", "classes").s, out_bytes(bytes).s, out_seconds(seconds).s);
 }
 
@@ -171,7 +171,7 @@ static int run(struct args *a)
     if (rc != STK_OK)
         return out_fail("synth", rc, &j.error);
     if (stop_asked()) {
-        out_say("synth", "stopped at %s of %s pictures; the same command goes on from there",
+        out_say("synth", "stopped after %s of %s images; the same command continues from there",
                 out_count(atomic_load(&j.done)).s, out_count(a->synth.samples).s);
         if (a->json)
             tell(&j, 0, out_clock() - began);

@@ -48,7 +48,7 @@ static void tell(const struct args *a, const stk_pack_report *r, int complete)
         return;
     }
     out_name(stdout, a->second);
-    printf(": %s of %s, %s, in %s\n", out_some(r->samples, "file", "files").s,
+    printf(": %s from %s, %s, in %s\n", out_some(r->samples, "file", "files").s,
            out_some(r->shards, "archive", "archives").s, out_bytes(r->bytes_out).s, out_seconds(r->seconds).s);
 }
 

@@ -93,11 +93,11 @@ static void summary(const struct verify *v, double seconds)
 static void say_left_out(const struct verify *v)
 {
     if (v->needs_memory)
-        out_say("verify", "%s of the bad need more --memory, and may be good%s", out_count(v->needs_memory).s,
-                v->list ? "; the quarantine leaves them out" : "");
+        out_say("verify", "%s failed for lack of memory; try more --memory%s",
+                out_some(v->needs_memory, "sample", "samples").s, v->list ? "; not quarantined" : "");
     if (v->unlisted && v->list)
-        out_say("verify", "%s of the bad have a newline in their name; the quarantine leaves them out",
-                out_count(v->unlisted).s);
+        out_say("verify", "%s with a newline in the name; not quarantined",
+                out_some(v->unlisted, "bad sample", "bad samples").s);
 }
 
 static void json_head(struct verify *v)
@@ -140,7 +140,8 @@ static int check_files(struct verify *v, stk_error *e)
     int64_t files = 0;
     const int rc = v->a->o.source ? stk_pack_check(v->a->o.source, each_file, v, &files, e) : STK_OK;
     if (files > 0)
-        fprintf(stderr, "%s of %s as written\n", out_count(files - v->bad_files).s, out_some(files, "file", "files").s);
+        fprintf(stderr, "checksums match: %s of %s\n", out_count(files - v->bad_files).s,
+                out_some(files, "file", "files").s);
     return rc == STK_STOPPED ? STK_OK : rc;
 }
 

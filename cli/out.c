@@ -239,7 +239,7 @@ int out_fail(const char *command, int code, const stk_error *e)
     putc('\n', stderr);
     const int end = end_of(code, e);
     if (end == END_BAD && code != STK_EROTTEN && e->sample >= 0 && is_of_sample(e))
-        fprintf(stderr, "  `stoker verify` lists every bad sample; --on-error skip%s goes on without them\n",
+        fprintf(stderr, "  `stoker verify` lists every bad sample; --on-error skip%s continues without them\n",
                 strcmp(command, "pack") == 0 ? "" : " or replace");
     return end;
 }
@@ -314,7 +314,7 @@ static void log_line(void *user, const char *text)
     if (is_repeated(l, text) || ++l->n > LINES + 1)
         return;
     fprintf(stderr, "stoker %s: ", l->command);
-    out_name(stderr, l->n > LINES ? "and so on; the rest is only counted" : text);
+    out_name(stderr, l->n > LINES ? "more messages follow; they are only counted" : text);
     putc('\n', stderr);
 }
 

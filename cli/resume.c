@@ -48,7 +48,7 @@ static int was_typed(const struct args *a, const struct args_option *o)
 
 static int bad_file(const struct args *a, const char *what)
 {
-    out_say(a->command->name, "%s: %s; delete it to begin anew", a->state, what);
+    out_say(a->command->name, "%s: %s; delete it to start again", a->state, what);
     return END_USAGE;
 }
 
@@ -75,13 +75,14 @@ static int load_option(struct resume *r, struct args *a, const struct args_optio
 {
     char then[4096], now[4096];
     if (json_get_text(options, o->name, then, sizeof then))
-        return bad_file(a, "is no state of this version");
+        return bad_file(a, "it is not a state of this version");
     if (!was_typed(a, o))
         return set_kept(r, a, o, then);
     args_show(a, o, now, sizeof now);
     if (!decides_bits(o) || strcmp(then, now) == 0)
         return END_GOOD;
-    out_say(a->command->name, "%s was saved with --%s %s, and now it is %s", a->state, o->name, then, now);
+    out_say(a->command->name, "%s was saved with --%s %s, but now it is %s; use the same value, or delete the file",
+            a->state, o->name, then, now);
     return END_USAGE;
 }
 
@@ -90,7 +91,7 @@ static int load_options(struct resume *r, struct args *a, const char *text)
     const char *options = json_find(text, "options");
     const struct args_option *o;
     if (!options || *options != '{')
-        return bad_file(a, "is no state of this version");
+        return bad_file(a, "it is not a state of this version");
     for (int i = 0; (o = args_option_at(a->command, i)); i++) {
         const int end = is_kept(o) ? load_option(r, a, o, options) : END_GOOD;
         if (end != END_GOOD)
@@ -103,19 +104,19 @@ static int load_numbers(struct resume *r, struct args *a, const char *text)
 {
     char command[32];
     if (json_get_text(text, "stoker_run", command, sizeof command))
-        return bad_file(a, "is no state of a run of stoker");
+        return bad_file(a, "it is not a state of stoker");
     if (strcmp(command, a->command->name) != 0)
-        return bad_file(a, "is the state of another command");
+        return bad_file(a, "it is the state of another command");
     const char *loader = json_find(text, "loader");
     const char *end = loader ? json_end(loader) : NULL;
     if (!end || (size_t)(end - loader) >= sizeof r->loader)
-        return bad_file(a, "has no state of a loader in it");
+        return bad_file(a, "it has no state of a loader");
     memcpy(r->loader, loader, (size_t)(end - loader));
     r->loader[end - loader] = 0;
     if (json_get_int(text, "first", &r->first) || json_get_int(text, "epochs", &r->epochs) ||
         json_get_int(text, "position", &r->position) || json_get_int(text, "samples", &r->samples) ||
         json_get_hex(text, "hash", &r->hash))
-        return bad_file(a, "is damaged");
+        return bad_file(a, "it is damaged");
     return END_GOOD;
 }
 

@@ -182,7 +182,7 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     grid_head(s, o->path, under);
     const int top = GRID_MARGIN + GRID_HEAD;
     sheet_picture(s, GRID_MARGIN, top, left->w, left->h, left, grid_paper);
-    grid_caption(s, GRID_MARGIN, top + left->h, left->w, "the whole picture");
+    grid_caption(s, GRID_MARGIN, top + left->h, left->w, "the whole image");
     draw_draws(o, s, x, w, h);
     return STK_OK;
 }
@@ -191,7 +191,7 @@ static void tell(const struct one *o, const struct sheet *s, size_t bytes)
 {
     if (!o->a->json) {
         out_name(stdout, o->a->output);
-        printf(": sample %" PRId64 " on %d x %d pixels, %s\n", o->a->index, s->w, s->h, out_bytes((int64_t)bytes).s);
+        printf(": sample %" PRId64 ", %d x %d pixels, %s\n", o->a->index, s->w, s->h, out_bytes((int64_t)bytes).s);
         return;
     }
     struct json j = {.f = stdout};

@@ -101,7 +101,7 @@ int synth_folder_note(const struct args *a, int complete, stk_error *e)
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f || note_path(a->operand, path, sizeof path))
-        return file_error(e, a->operand, "cannot write its note", f ? ENAMETOOLONG : ENOMEM);
+        return file_error(e, a->operand, "cannot write the settings into it", f ? ENAMETOOLONG : ENOMEM);
     struct json j = {.f = f};
     json_open(&j, NULL, '{');
     json_int(&j, "stoker_synth", 1);
@@ -138,7 +138,7 @@ static int make_folders(const char *path, stk_error *e)
     char part[SYNTH_PATH];
     const size_t n = strlen(path);
     if (n >= sizeof part)
-        return file_error(e, path, "cannot make it", ENAMETOOLONG);
+        return file_error(e, path, "cannot create it", ENAMETOOLONG);
     memcpy(part, path, n + 1);
     for (size_t i = 1; i <= n; i++) {
         if (part[i] != '/' && part[i] != 0)
@@ -146,12 +146,12 @@ static int make_folders(const char *path, stk_error *e)
         const char kept = part[i];
         part[i] = 0;
         if (mkdir(part, 0777) && errno != EEXIST)
-            return file_error(e, part, "cannot make this folder", errno);
+            return file_error(e, part, "cannot create this folder", errno);
         part[i] = kept;
     }
     struct stat st;
     if (stat(path, &st))
-        return file_error(e, path, "cannot look at it", errno);
+        return file_error(e, path, "cannot access it", errno);
     return S_ISDIR(st.st_mode) ? STK_OK : file_error(e, path, "cannot write into it", ENOTDIR);
 }
 
@@ -178,7 +178,7 @@ static int check_space(const struct args *a, stk_error *e)
     if (room >= least)
         return STK_OK;
     *e = (stk_error){.code = STK_EIO, .os_error = ENOSPC, .sample = -1};
-    snprintf(e->text, sizeof e->text, "%.900s: %s are free, and %s pictures need %s and more", a->operand,
+    snprintf(e->text, sizeof e->text, "%.900s: %s free, but %s images need at least %s", a->operand,
              out_bytes((int64_t)room).s, out_count(s->samples).s, out_bytes((int64_t)least).s);
     return STK_EIO;
 }
@@ -190,7 +190,7 @@ static int make_classes(const struct args *a, stk_error *e)
     int rc = STK_OK;
     for (int k = 0; k < n && rc == STK_OK; k++) {
         if (class_path(a->operand, &a->synth, k, path, sizeof path))
-            rc = file_error(e, a->operand, "cannot make folders in it", ENAMETOOLONG);
+            rc = file_error(e, a->operand, "cannot create folders in it", ENAMETOOLONG);
         else
             rc = make_folders(path, e);
     }
@@ -206,12 +206,12 @@ int synth_folder_open(const struct args *a, int *keep)
         return out_fail("synth", rc, &e);
     const int noted = read_note(a->operand, &old);
     if (!noted && !a->synth.force && !is_empty(a->operand)) {
-        out_say("synth", "%s is not empty, and synth did not make it; --force writes into it all the same", a->operand);
+        out_say("synth", "%s is not empty and was not made by synth; --force writes into it anyway", a->operand);
         return END_USAGE;
     }
     if (noted && !same(&old, &a->synth) && !a->synth.force) {
-        out_say("synth", "%s has %s that other options made; --force replaces them", a->operand,
-                out_some(old.samples, "picture", "pictures").s);
+        out_say("synth", "%s has %s made with other options; --force replaces them", a->operand,
+                out_some(old.samples, "image", "images").s);
         return END_USAGE;
     }
     *keep = noted && same(&old, &a->synth) && !a->synth.force;

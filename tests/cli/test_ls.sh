@@ -25,7 +25,7 @@ json out "ls --take" 'd["samples"] == 5'
 { echo path,label,caption,score && sed 's/$/,0,a photo,0.5/' list.txt; } >columns.csv
 ends 0 "ls of a table" "$stoker" ls columns.csv
 says out 'fields +image:image, label:int$' "its fields"
-says out 'columns +also there for --fields: caption, score$' "columns that nobody asked for"
+says out 'columns +available with --fields: caption, score$' "columns that nobody asked for"
 ends 0 "ls of a column" "$stoker" ls columns.csv --fields caption
 grep -q '^  columns' out && fail "who asks is told what he asked for"
 sed 's/.*/{"image": "&", "caption": "a photo", "by": {"name": "x"}, "label": 0}/' list.txt >columns.jsonl
@@ -33,7 +33,7 @@ ends 0 "ls of JSON" "$stoker" ls columns.jsonl --json
 json out "ls of JSON" 'd["columns"] == "caption, by.name" and d["left_out"] == ""'
 mkdir plain && cp photos/*/*_000000.jpg plain
 ends 0 "joined sources" "$stoker" ls photos files:plain
-says out 'left out +since not all sources have it: label \(not in files:plain\)' "what was left out"
+says out 'left out +not in every source: label \(not in files:plain\)' "what was left out"
 
 # Rows that are copied straight into the batch have bytes, too.
 ends 0 "arrays" "$stoker" pack photos arrays --to hdf5 --as raw --ops 'Resize(32) | CenterCrop(32)'
@@ -49,7 +49,7 @@ says out 'tar shards, packed$' "one window is a shuffle of all"
 if "${STOKER_PYTHON:-python3}" -c 'import h5py' 2>/dev/null; then
   "${STOKER_PYTHON:-python3}" -c 'import h5py; h = h5py.File("odd.h5", "w"); h["x"] = [1.0] * 9; h["y"] = [2.0] * 9; h["z"] = [3.0]'
   ends 0 "ls of datasets" "$stoker" ls odd.h5
-  says out 'passed over +datasets of another length.* 1$' "a dataset that is no field"
+  says out 'skipped +datasets of another length.* 1$' "a dataset that is no field"
 fi
 
 # Bad ones are shown, names of any bytes are survived, and ls still ends with 0.
@@ -58,7 +58,7 @@ printf '<html>' >"photos/$first/page.jpg"
 odd=$(printf 'a\377b\nc.jpg')
 cp "$(find photos -name '*_000000.jpg')" "photos/$first/$odd"
 ends 0 "ls with bad ones" "$stoker" ls photos
-says out '1 bad at first sight' "a bad one is counted"
+says out '1 bad sample found without decoding' "a bad one is counted"
 says out 'page\.jpg: ' "a bad one is named"
 ends 0 "ls --json with bad ones" "$stoker" ls photos --json
 json out "bad ones" 'd["bad"] == 1 and d["samples"] == 26 and d["bad_samples"][0]["path"].endswith("page.jpg")'
@@ -69,8 +69,8 @@ json out "a class of odd bytes" 'd["classes"][-1]["name"].encode("utf-8", "surro
 
 { cat list.txt && echo photos/gone.jpg; } >more.txt
 ends 0 "a file that is missing" "$stoker" ls more.txt
-says out 'missing +1 file, which will be bad' "a file that is missing"
-grep -q 'passed over.*missing' out && fail "a missing file is not passed over"
+says out 'missing +1 file; a missing file is a bad sample' "a file that is missing"
+grep -q 'skipped.*missing' out && fail "a missing file is not skipped"
 ends 0 "a file that is missing, in JSON" "$stoker" ls more.txt --json
 json out "a file that is missing" 'd["missing"] == 1 and d["samples"] == 25 and d["complete"] and d["error"] is None'
 
@@ -89,7 +89,7 @@ says out 'fields +image:image' "what was asked for"
 ends 0 "fields of each" "$stoker" ls photos part.tar --fields pixels=image --fields pixels=jpg
 says out 'fields +pixels:image' "their common name"
 ends 2 "fields for one source too many" "$stoker" ls photos --fields image --fields image
-says err 'given 2 times, and there is 1 source' "how often it may be given"
+says err 'given 2 times for 1 source;' "how often it may be given"
 
 mkdir shards && cp part.tar shards
 ends 2 "a folder of shards" "$stoker" ls shards

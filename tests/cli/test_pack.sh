@@ -21,9 +21,9 @@ json kept/stoker.json "the note" 'd["format"] == "tar" and d["samples"] == 24 an
 ! find kept -name '.*' -type f | grep -qvx 'kept/\.stoker-[0-9a-f]*\.index' || fail "nothing but an index is left beside the shards"
 
 ends 0 "measured" "$stoker" pack photos measured --resize short=64 --measure
-says out 'images/s, and .* before' "what was gained is told"
+says out 'the pack reads .* images/s, the source ' "what was gained is printed"
 ends 0 "again" "$stoker" pack photos kept
-says out 'all there already' "nothing to do"
+says out 'all written already' "nothing to do"
 ends 2 "other options" "$stoker" pack photos kept --as png
 says err 'was begun with as=keep, and this is as=png' "which option differs is said"
 ends 0 "force" "$stoker" pack photos kept --as png --force
@@ -146,7 +146,7 @@ ends 2 "floats" "$stoker" pack photos x --ops Normalize
 ends 2 "resize" "$stoker" pack photos x --resize 256
 says err 'short=256 or long=500' "how resize is typed"
 ends 2 "no target" "$stoker" pack photos
-says err 'which OUT' "the target is asked for"
+says err 'OUT is missing: stoker pack SRC OUT;' "the target is asked for"
 ends 3 "no source" "$stoker" pack nowhere x
 [ ! -e x ] || fail "what is refused leaves nothing"
 ends 0 "dry run" "$stoker" pack photos dry --dry-run
@@ -157,7 +157,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 : >"$(find photos -name '*.jpg' | sort | head -n 1)"
 ends 1 "a bad sample" "$stoker" pack photos bad
-says err 'lists every bad sample; --on-error skip goes on' "a bad sample: what to do"
+says err 'lists every bad sample; --on-error skip continues' "a bad sample: what to do"
 printf 'path,label,v\n%s,0,1\n' "$(find photos -name '*.jpg' -size +0 | head -n 1)" >large.csv
 printf '%s,0,18446744073709551615\n' "$(find photos -name '*.jpg' -size +0 | head -n 1)" >>large.csv
 ends 1 "a number that has no place" "$stoker" pack large.csv large --to tfrecord --fields 'image, v:uint64'

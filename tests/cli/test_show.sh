@@ -10,7 +10,7 @@ if grep -q 'not in this build' err; then
   echo "skipped: $(cat err)"
   exit 77
 fi
-says out '^sheet\.png: 18 samples on [0-9]+ x [0-9]+ pixels' "where it is"
+says out '^sheet\.png: 18 samples, [0-9]+ x [0-9]+ pixels' "where it is"
 [ "$(head -c 4 sheet.png | tail -c 3)" = PNG ] || fail "a PNG"
 ends 0 "show --json" "$stoker" show photos -o again.png --ops "$ops | Normalize" --grid 6x3 --json
 json out "show" 'd["output"] == "again.png" and len(d["samples"]) == 18 and all(s["caption"] for s in d["samples"])'

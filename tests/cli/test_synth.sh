@@ -20,15 +20,15 @@ cmp -s first again && fail "another seed gives other pictures"
 ends 0 "verify" "$stoker" verify photos
 
 ends 0 "again" "$stoker" synth photos --samples 24 --classes 4 --size 96 --seed 3
-says out '24 pictures in 4 classes, all there already' "nothing is made twice"
+says out '24 images in 4 classes, all written already' "nothing is made twice"
 rm "$(find photos -name '*_000007.jpg')"
 ends 0 "what is missing" "$stoker" synth photos --samples 24 --classes 4 --size 96 --seed 3
-says out ': 1 of 24 pictures in 4 classes' "only what is missing is made"
+says out ': 1 of 24 images in 4 classes' "only what is missing is made"
 bytes photos >again
 same first again "what was missing is the same"
 
 ends 2 "other options" "$stoker" synth photos --samples 6 --classes 2 --size 64
-says err '24 pictures that other options made' "other options"
+says err '24 images made with other options' "other options"
 bytes photos >again
 same first again "other options touch nothing"
 ends 0 "fewer" "$stoker" synth photos --samples 6 --classes 2 --size 64 --force
@@ -41,7 +41,7 @@ json out "synth" 'd["made"] == 4 and d["output"] == "mine"'
 [ -f mine/file ] || fail "other files are left alone"
 
 ends 0 "fewer samples than classes" "$stoker" synth five --samples 5 --classes 10 --size 32
-says out '5 of 5 pictures in 5 classes' "fewer samples than classes"
+says out '5 of 5 images in 5 classes' "fewer samples than classes"
 ends 3 "a file in the way" "$stoker" synth mine/file/deep
 ends 2 "too many classes" "$stoker" synth many --classes 5000
 ends 2 "no samples" "$stoker" synth none --samples 0

@@ -53,7 +53,7 @@ says err '32 MiB' "the least memory is named"
 [ ! -e few.txt ] || fail "too little memory: a list was written"
 "$stoker" synth large --samples 1 --classes 1 --size 2400 >/dev/null
 ends 1 "a picture that lacks memory" "$stoker" verify large --memory 16M --threads 1 --quarantine few.txt
-says err 'need more --memory' "a picture that lacks memory"
+says err '1 sample failed for lack of memory; try more --memory; not quarantined' "a picture that lacks memory"
 [ ! -s few.txt ] || fail "a picture that lacks memory is in the quarantine"
 # The recipe of the help, with equal names in two classes and a name that holds a newline.
 mkdir -p twins/a twins/b rejected
@@ -61,7 +61,7 @@ for f in "twins/a/same name.jpg" "twins/b/same name.jpg" "twins/b/two
 lines.jpg"; do printf 'junk' >"$f"; done
 cp "$(find photos -name '*_000020.jpg')" twins/a/good.jpg
 ends 1 "twins" "$stoker" verify twins --quarantine bad.txt
-says err '1 of the bad have a newline' "a name with a newline is told"
+says err '1 bad sample with a newline in the name' "a name with a newline is told"
 "$stoker" verify --help | sed -n 's/^  \(xargs .*bad\.txt\)  *#.*/\1/p' >recipe
 [ -s recipe ] || fail "the help has a recipe for the quarantine"
 sh recipe || fail "the recipe of the help"
