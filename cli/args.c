@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args.c -- what was typed, by the tables of options, into struct args.
+ * args.c -- parses the command line into struct args, by the tables of options.
  */
 #include "args.h"
 
@@ -23,7 +23,7 @@ static const struct args_word *find_word(const struct args_word *words, const ch
     return NULL;
 }
 
-/* Names between commas, or the lines of a file; empty ones do not count. */
+/* Names separated by commas, or the lines of a file. Skips empty names. */
 static int parse_classes(struct args *a, const char *s)
 {
     stk_error e;
@@ -129,7 +129,7 @@ static int assign(struct args *a, const struct args_option *o, const char *text)
     return -1;
 }
 
-/* What other programs call the same. */
+/* Names of data types in other programs. */
 static const char *same_word(const char *typed)
 {
     static const char *const names[][2] = {
@@ -320,7 +320,7 @@ static int wants_value(const struct args_option *o)
     return o->kind != ARGS_ON && o->kind != ARGS_OFF;
 }
 
-/* The value is looked at, since a mistake in it is one everywhere, and forgotten. */
+/* Checks the value, because a wrong value is an error for every command, and discards it. */
 static int set_nowhere(const struct command *c, const struct args_option *o, const char *value)
 {
     struct args nowhere = {.command = c};
@@ -340,7 +340,7 @@ static int set_given(struct args *a, int i, const char *value)
     return args_set(a, o, value);
 }
 
-/* "--name value", "--name=value", "-o value"; *at moves past a value that stands alone. */
+/* "--name value", "--name=value", "-o value". Moves *at past a value that is a word of its own. */
 static int take_option(struct args *a, int argc, char **argv, int *at)
 {
     const char *word = argv[*at];
@@ -387,7 +387,7 @@ static int take_operand(struct args *a, const char *word)
     return END_GOOD;
 }
 
-/* One source, or several that are joined, under a name for all. */
+/* One source, or several that are joined; `operand` then has the names of all. */
 static int take_sources(struct args *a)
 {
     size_t n = 1, at = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args.h -- commands, their options, and what was typed.
+ * args.h -- commands, their options, and the parsed command line.
  *
- * An option is a row in a table: its name, what kind of value it takes and where in struct args the
- * value goes. A command has a table of its own and takes the common one as well; where both have a
- * name, its own counts. The common options without a use for a command are taken with a warning, so
- * that one set of options may stand before every command of a script.
+ * An option is a row in a table: its name, the kind of its value, and where in struct args the value
+ * goes. A command has its own table and also accepts the common one; its own row wins if both have a
+ * name. Common options that do not apply to a command are accepted with a warning, so that a script
+ * can pass one set of options to every command.
  */
 #ifndef ARGS_H
 #define ARGS_H
@@ -33,11 +33,11 @@ struct args_pack {
     const char *field; /* of cat */
 };
 
-/* Everything that can be typed; zero is the default unless the command says otherwise. */
+/* Every option and operand. Zero is the default unless the command sets another. */
 struct args {
     const struct command *command;
     const char *operand; /* SRC or OUT */
-    const char *second;  /* of commands that take two */
+    const char *second;  /* of commands with two operands */
     const char *kind;
     stk_options o;
     int64_t epochs, stop_after;
@@ -48,15 +48,15 @@ struct args {
     int64_t index, epoch;
     struct args_synth synth;
     struct args_pack pack;
-    char *class_text; /* what o.classes points into */
+    char *class_text; /* o.classes points into it */
     const char **class_names;
-    const char **sources; /* all operands, when they are SRC */
+    const char **sources; /* all operands, if they are SRC */
     int n_sources;
-    const char **fields; /* as often as they were given */
+    const char **fields; /* one for each --fields */
     int n_fields;
-    char *joined; /* their names in one text, when there are several: `operand` then */
+    char *joined; /* the names of several sources in one string, which `operand` points to */
     double *mix;
-    unsigned char given[96]; /* the option's row in the table was typed */
+    unsigned char given[96]; /* 1 for each row of the table that was typed */
 };
 
 enum args_kind {
@@ -68,7 +68,7 @@ enum args_kind {
     ARGS_SIZE,    /* int64_t of bytes: 512M, 2GiB */
     ARGS_SHARE,   /* double: 0.05 or 5% */
     ARGS_TEXT,    /* const char * */
-    ARGS_FIELDS,  /* the same; as often as there are sources: one for each */
+    ARGS_FIELDS,  /* the same; may be repeated, once for each source */
     ARGS_WORD,    /* one of words: int or an enum */
     ARGS_GRID,    /* 8x5: int columns, int rows */
     ARGS_CLASSES, /* a,b,c or @FILE */
@@ -80,15 +80,15 @@ struct args_word {
     int value;
 };
 
-/* What an option is for; a command names the groups that it has a use for. */
+/* Groups of options. A command names the groups that apply to it. */
 enum {
-    FOR_SOURCE = 1, /* which samples, with what means */
-    FOR_PIXELS = 2, /* what happens to them: decides the bits that come out */
+    FOR_SOURCE = 1, /* which samples, and with which resources */
+    FOR_PIXELS = 2, /* what happens to them: changes the output bits */
     FOR_LOADER = 4, /* batches, epochs, ranks */
     FOR_STATE = 8,
     FOR_EACH = 16,
     FOR_JSON = 32,
-    FOR_FORM = 64, /* type and layout: decide the bits, too */
+    FOR_FORM = 64, /* type and layout: change the output bits, too */
     FOR_ERRORS = 128
 };
 
@@ -100,21 +100,21 @@ struct args_option {
     size_t at; /* offset in struct args */
     int64_t min, max;
     const struct args_word *words;
-    const char *value; /* what the help calls it */
+    const char *value; /* its name in the help */
     const char *help;
-    const char *standard; /* the default in words, where zero is not it */
+    const char *standard; /* the default as text, where zero does not show it */
 };
 
 struct command {
     const char *name, *operand;
-    const char *second;  /* another operand, which may be missing; NULL: none */
-    int both;            /* it may not */
+    const char *second;  /* a second operand, optional unless `both`; NULL: none */
+    int both;            /* the second operand is required */
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
-    int may_be_bad;      /* ends with 1 for bad samples */
+    int may_be_bad;      /* exit status 1 for bad samples */
     unsigned groups;
-    const struct args_option *options; /* its own; ended by a name of NULL */
-    const char *const *examples;       /* line, words, line, words, ..., NULL */
+    const struct args_option *options; /* its own; the last has the name NULL */
+    const char *const *examples;       /* command, explanation, command, explanation, ..., NULL */
     void (*defaults)(struct args *a);  /* NULL: zeros */
     int (*run)(struct args *a);
 };
@@ -123,17 +123,17 @@ extern const struct args_option args_common[];
 extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache,
     cmd_pack, cmd_unpack, cmd_cat, cmd_index;
 
-/* Fills *a from what was typed after the command; END_GOOD, END_USAGE with words on stderr, or -1
- * when the help was asked for. args_done gives back what it holds in any case. */
+/* Fills *a from the words after the command. Returns END_GOOD, END_USAGE after a message on stderr,
+ * END_MACHINE, or -1 if help was requested. The caller calls args_done() in every case. */
 int args_parse(struct args *a, const struct command *c, int argc, char **argv);
 void args_done(struct args *a);
 
 /* The i-th option of a command, its own first, then the common ones; NULL: no more. */
 const struct args_option *args_option_at(const struct command *c, int i);
 int args_given(const struct args *a, const char *name);
-/* The value of an option as it would be typed; also for defaults. */
+/* The value of an option as one would type it; also for defaults. */
 void args_show(const struct args *a, const struct args_option *o, char *buf, size_t n);
-/* Sets an option from text, as if typed, but not as given; END_GOOD or END_USAGE. */
+/* Sets an option from text, but does not mark it as given. Returns an END_*. */
 int args_set(struct args *a, const struct args_option *o, const char *text);
 
 /* help.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_bench.c -- stoker bench: reads epochs as training would, and says what limits it.
+ * cmd_bench.c -- stoker bench: reads epochs as training would, and reports what limits it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,13 +34,12 @@ struct bench {
     int complete;
     stk_stats stats;
     const char *limit;
-    const char *what; /* "images", or "samples" where there are none */
+    const char *what; /* "images", or "samples" if there are no images */
 };
 
 /* ------------------------------------------------------------------ running */
 
-/* A set that is smaller than a batch still has something to measure. */
-static int has_pictures(const stk_options *o)
+static int has_images(const stk_options *o)
 {
     char fields[2048] = "";
     stk_source *s;
@@ -56,11 +55,11 @@ static int open_loader(struct bench *b, stk_error *e)
     stk_options *o = &b->a->o;
     b->began = out_clock();
     int rc = stk_open(&b->loader, o, e);
-    if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_pictures(o)) {
+    if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_images(o)) {
         o->ops = NULL;
         rc = stk_open(&b->loader, o, e);
     }
-    if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) {
+    if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) { /* smaller than a batch: measure it anyway */
         out_say("bench", "%s cannot fill a batch of %s%s; the short batch is kept",
                 out_some(stk_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,
                 o->world_size > 1 ? " on every rank" : "");
@@ -82,11 +81,11 @@ static int enough(const struct bench *b)
     return b->a->stop_after && b->batches >= b->a->stop_after;
 }
 
-/* Goes to the end of the epoch, or to where it is to stop. */
+/* Reads to the end of the epoch, or to where it should stop. */
 static int run_epoch(struct bench *b, struct epoch *to, stk_error *e)
 {
     stk_stats before = b->stats;
-    /* The threads work from the opening on, so that the first epoch begins there. */
+    /* The threads start working when the loader is opened, so the first epoch starts there. */
     const double began = b->n_epochs == 1 ? b->began : out_clock();
     const int64_t step = b->a->o.batch_size * (b->a->o.world_size > 0 ? b->a->o.world_size : 1);
     to->epoch = stk_epoch(b->loader);
@@ -228,7 +227,7 @@ static void print_advice(const struct bench *b)
         puts("all CPUs are busy; smaller outputs or --dtype uint8 help most.");
 }
 
-/* Threads that compute but get little CPU time share their CPUs with somebody. */
+/* Threads that compute but get little CPU time share their CPUs with other programs. */
 static int is_crowded(const struct bench *b)
 {
     const double computing = b->stats.decode_s + b->stats.transform_s + b->stats.op_s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_cache.c -- stoker cache: what lies in the cache folder, and deleting it.
+ * cmd_cache.c -- stoker cache: lists the cache folder, and deletes from it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void done(struct listing *l)
     free(l->rows);
 }
 
-/* Kinds of one source side by side, sources by name. */
+/* Sorts by source, then by kind. */
 static int by_source(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
@@ -64,7 +64,7 @@ static int by_source(const void *a, const void *b)
 
 /* ------------------------------------------------------------------ ls */
 
-/* The folder that the options mean; "" when nothing is kept anywhere. */
+/* The folder that the options select; "" if the cache folder is off. */
 static const char *folder_of(const struct args *a, stk_info *i)
 {
     stk_info_get(i);

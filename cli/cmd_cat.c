@@ -48,7 +48,7 @@ static void shape_text(const stk_cell *c, char *buf, size_t n)
         snprintf(buf + at, n - at, ")");
 }
 
-/* Numbers of the types that most sets have; -1: of another. */
+/* Prints a number and returns its size; -1 for a type that it cannot print. */
 static int number(stk_dtype t, const void *at, char *buf, size_t n)
 {
     switch (t) {
@@ -95,7 +95,7 @@ static void glance_at_numbers(const stk_cell *c, char *buf, size_t n)
         snprintf(buf + at, n - at, " …");
 }
 
-/* The first of it, on a line. */
+/* The start of the value, on one line. */
 static void glance(stk_kind kind, const stk_cell *c, char *buf, size_t n)
 {
     buf[0] = 0;
@@ -112,7 +112,7 @@ static void glance(stk_kind kind, const stk_cell *c, char *buf, size_t n)
     }
 }
 
-/* Whether bytes would do something else to a terminal than show text. */
+/* Whether the bytes contain no control characters, which a terminal would interpret. */
 static int is_plain(const stk_cell *c)
 {
     const unsigned char *p = c->bytes;
@@ -122,7 +122,7 @@ static int is_plain(const stk_cell *c)
     return 1;
 }
 
-/* Bytes as they are: to a file, or to stdout; to a terminal only text. */
+/* Writes the bytes as they are to a file or to stdout; to a terminal only text. */
 static int give(struct printing *p, const stk_cell *c)
 {
     stk_error e;
@@ -168,7 +168,7 @@ static int each(void *user, const char *name, stk_kind kind, const stk_cell *c)
     return 0;
 }
 
-/* By number, where it is one that there is, and else by key; digits that begin with 0 are a key's (000017) first. */
+/* An index if there is such a sample, else a key. Digits that start with 0 (000017) are tried as a key first. */
 static int64_t find(const stk_source *s, const char *word)
 {
     int64_t i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_checksum.c -- stoker checksum: one number for every bit that comes out.
+ * cmd_checksum.c -- stoker checksum: one hash of every output bit.
  *
- * A sample's hash is over its label and the bytes of its row; an epoch's hash chains the hashes of its
- * samples in order. So batches, threads and a stop in the middle leave no trace in it.
+ * The hash of a sample covers its label and the bytes of its row. The hash of an epoch chains the hashes
+ * of its samples in order. So it does not depend on batches, threads or a stop in the middle.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct checksum {
     struct resume r;
     struct json json;
     struct progress progress;
-    int64_t step; /* positions a batch takes, over all ranks */
+    int64_t step; /* positions per batch, over all ranks */
     int64_t batches, delivered;
 };
 
@@ -38,7 +38,7 @@ static size_t row_bytes(const stk_array *x)
     return n;
 }
 
-/* The same on machines of either byte order, as far as the pixels are. */
+/* Hashes in little-endian order, so that labels hash the same on every machine. */
 static uint64_t hash_number(uint64_t v, uint64_t seed)
 {
     unsigned char bytes[8];
@@ -47,7 +47,7 @@ static uint64_t hash_number(uint64_t v, uint64_t seed)
     return stk_hash(bytes, sizeof bytes, seed);
 }
 
-/* Where a row of a field begins, and its bytes; those of a ragged field are told by what lies beside it. */
+/* The start of a row of a field, and its size in bytes. A ragged field has its offsets in another field. */
 static const char *row_of(const stk_batch *b, const stk_array *x, int64_t row, size_t *n)
 {
     char beside[128];
@@ -62,7 +62,7 @@ static const char *row_of(const stk_batch *b, const stk_array *x, int64_t row, s
     return p;
 }
 
-/* The lengths or shapes that belong to a field. */
+/* Adds the lengths or shapes that belong to a field. */
 static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row, uint64_t h)
 {
     static const char *const suffixes[] = {"lengths", "shapes"};
@@ -76,7 +76,7 @@ static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row,
     return h;
 }
 
-/* All fields that the batch brings by itself, but those that number the samples. */
+/* Hashes all fields of the batch, except those that number the samples. */
 static uint64_t hash_row(const stk_batch *b, int64_t row)
 {
     uint64_t h = 0;
@@ -95,7 +95,7 @@ static uint64_t hash_row(const stk_batch *b, int64_t row)
     return h;
 }
 
-/* Of a field that numbers the rows. */
+/* The value of a field that numbers the rows. */
 static int64_t number_of(const stk_batch *b, const char *name, int64_t row)
 {
     const stk_array *x = stk_field(b, name);
@@ -110,7 +110,7 @@ static int is_valid(const stk_batch *b, int64_t row)
 
 /* ------------------------------------------------------------------ printing */
 
-static void tell_sample(struct checksum *c, int64_t epoch, int64_t position, int64_t sample, uint64_t hash)
+static void report_sample(struct checksum *c, int64_t epoch, int64_t position, int64_t sample, uint64_t hash)
 {
     if (!c->a->each_sample)
         return;
@@ -126,7 +126,7 @@ static void tell_sample(struct checksum *c, int64_t epoch, int64_t position, int
     json_close(&c->json, '}');
 }
 
-static void tell_epoch(struct checksum *c, int64_t epoch)
+static void report_epoch(struct checksum *c, int64_t epoch)
 {
     if (c->a->each_sample)
         return;
@@ -157,7 +157,7 @@ static void json_head(struct checksum *c)
     json_open(&c->json, c->a->each_sample ? "samples" : "epochs", '[');
 }
 
-/* A failure leaves a whole document, too, with what was found before it. */
+/* After a failure, too, the document is complete, with what was found before it. */
 static void json_tail(struct checksum *c, int complete)
 {
     json_close(&c->json, ']');
@@ -177,7 +177,7 @@ static void take_batch(struct checksum *c, const stk_batch *b)
         const uint64_t h = hash_row(b, row);
         c->r.hash = hash_number(h, c->r.hash);
         c->r.samples++;
-        tell_sample(c, epoch, number_of(b, "position", row), number_of(b, "index", row), h);
+        report_sample(c, epoch, number_of(b, "position", row), number_of(b, "index", row), h);
     }
     c->r.position += c->step;
     c->batches++;
@@ -186,13 +186,13 @@ static void take_batch(struct checksum *c, const stk_batch *b)
 
 static void end_epoch(struct checksum *c, int64_t epoch)
 {
-    tell_epoch(c, epoch);
+    report_epoch(c, epoch);
     c->r.position = 0;
     c->r.samples = 0;
     c->r.hash = 0;
 }
 
-/* A stop at the very end of an epoch waits for the end, so that its line is printed here. */
+/* Does not stop right before the end of an epoch, so that its line is still printed in this run. */
 static int may_stop(const struct checksum *c)
 {
     const int64_t left = stk_count(c->loader) - c->r.position;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_index.c -- stoker index: finds out where samples lie, once.
+ * cmd_index.c -- stoker index: finds the position of every sample, once.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "json.h"
 #include "out.h"
 
-static void tell_json(const struct args *a, const stk_overview *v, const char *fields)
+static void report_json(const struct args *a, const stk_overview *v, const char *fields)
 {
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
@@ -27,7 +27,7 @@ static void tell_json(const struct args *a, const stk_overview *v, const char *f
     json_close(&j, '}');
 }
 
-/* What was gone through: the names of a folder, the lines of a list, else the bytes of shards. */
+/* What was read per second: the files of a folder, the lines of a list, else the bytes of shards. */
 static struct out_text pace_of(const stk_overview *v)
 {
     const int64_t samples = (int64_t)((double)v->samples / v->index_s);
@@ -38,7 +38,7 @@ static struct out_text pace_of(const stk_overview *v)
     return out_bytes((int64_t)((double)v->bytes / v->index_s));
 }
 
-static void tell(const struct args *a, const stk_overview *v, const char *fields)
+static void report(const struct args *a, const stk_overview *v, const char *fields)
 {
     out_name(stdout, a->operand);
     printf(": %s, %s", v->kind, out_some(v->samples, "sample", "samples").s);
@@ -69,7 +69,7 @@ static int run(struct args *a)
         return out_fail("index", rc, &e);
     stk_source_overview(s, &v);
     stk_source_fields(s, fields, sizeof fields);
-    (a->json ? tell_json : tell)(a, &v, fields);
+    (a->json ? report_json : report)(a, &v, fields);
     stk_source_close(s);
     return END_GOOD;
 }

@@ -35,7 +35,7 @@ static void print_codec(const char *name, const char *version)
         puts("not in this build");
 }
 
-/* Versions before 3 smooth blocks otherwise where the scans of a progressive JPEG are not all there. */
+/* Versions before 3 smooth blocks differently if scans of a progressive JPEG are missing. */
 static void print_jpeg(const char *version)
 {
     print_codec("JPEG", version);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_ls.c -- stoker ls: what is in a data set.
+ * cmd_ls.c -- stoker ls: lists what a dataset contains.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,10 +28,10 @@ struct bad {
     int64_t sample;
 };
 
-/* Values of all samples, for a median: of more than VALUES_KEPT every second, fourth, ... is kept. */
+/* Values of all samples, for the median. Beyond VALUES_KEPT, it keeps every second, fourth, ... value. */
 struct values {
     int64_t *of, n, room;
-    int64_t step, skip; /* one of `step` is kept; the next after `skip` others */
+    int64_t step, skip; /* keeps one of `step`; skips `skip` more before the next */
     int64_t min, max;
 };
 
@@ -56,7 +56,7 @@ struct listing {
 static void begin(void *user, const stk_overview *o, const char *const *class_names)
 {
     struct listing *l = user;
-    l->o = *o; /* but for its words, which live as long as this call */
+    l->o = *o; /* except its strings, which are valid only during this call */
     snprintf(l->kind, sizeof l->kind, "%s", o->kind);
     snprintf(l->fields, sizeof l->fields, "%s", o->fields ? o->fields : "");
     snprintf(l->columns, sizeof l->columns, "%s", o->columns ? o->columns : "");
@@ -94,7 +94,7 @@ static int make_room(struct values *v)
     return 0;
 }
 
-/* The same value of `run` samples. 0, or -1: no memory. */
+/* Adds the same value for `run` samples. Returns 0, or -1: no memory. */
 static int add_value(struct values *v, int64_t x, int64_t run)
 {
     v->min = v->step == 0 || x < v->min ? x : v->min;
@@ -192,7 +192,7 @@ static void line(const char *name)
     printf("  %-13s", name);
 }
 
-/* A line, where there is something to tell. */
+/* Prints a line, unless `names` is empty. */
 static void print_names(const char *name, const char *words, const char *names)
 {
     if (!names[0])
@@ -228,7 +228,7 @@ static void print_head(const struct listing *l)
     line("fingerprint");
     printf("%016" PRIx64 "\n", l->o.fingerprint);
     if (l->o.index_bytes == 0)
-        return; /* rows need none */
+        return; /* rows of arrays need no index */
     line("index");
     printf("%s, %s%s\n", out_seconds(l->o.index_s).s, out_bytes(l->o.index_bytes).s,
            l->o.index_cached ? ", from the cache" : "");
@@ -264,7 +264,7 @@ static void print_oddities(const struct listing *l)
     puts(between[0] ? "" : "nothing");
 }
 
-/* Files, or datasets, that are there and are no samples. */
+/* Files, or datasets of an HDF5 file, that are not samples. */
 static void print_ignored(const struct listing *l)
 {
     const stk_overview *o = &l->o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_pack.c -- stoker pack: the work of every epoch done once, into files that any tool reads.
+ * cmd_pack.c -- stoker pack: does the work of every epoch once, and writes files.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 struct packing {
     const struct args *a;
     struct progress progress;
-    stk_pack_report before; /* what it will take */
+    stk_pack_report before; /* the estimate */
 };
 
-/* Said before anything is written. */
+/* Prints the estimate before anything is written. */
 static int begin(void *user, const stk_pack_report *r)
 {
     struct packing *p = user;
@@ -63,7 +63,7 @@ static int read_resize(const char *text, stk_pack_options *p)
     return END_USAGE;
 }
 
-static void tell_json(const struct packing *p, const stk_pack_report *r, int complete)
+static void report_json(const struct packing *p, const stk_pack_report *r, int complete)
 {
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
@@ -85,8 +85,8 @@ static void tell_json(const struct packing *p, const stk_pack_report *r, int com
     json_close(&j, '}');
 }
 
-/* What an epoch gains; where somebody looks on, or wants it. */
-static void tell_gain(const struct packing *p)
+/* Measures and prints how much faster the pack is. */
+static void report_gain(const struct packing *p)
 {
     fflush(stdout);
     const struct gain g = gain_measure(&p->a->o, p->a->second);
@@ -96,7 +96,7 @@ static void tell_gain(const struct packing *p)
                out_count((int64_t)g.after).s, out_count((int64_t)g.before).s, out_real(g.after / g.before, 2).s);
 }
 
-static void tell(const struct packing *p, const stk_pack_report *r)
+static void report(const struct packing *p, const stk_pack_report *r)
 {
     out_name(stdout, p->a->second);
     if (r->resumed == r->samples) {
@@ -114,7 +114,7 @@ static void tell(const struct packing *p, const stk_pack_report *r)
     if (r->bad)
         printf("%s left out\n", out_some(r->bad, "bad sample", "bad samples").s);
     if (p->a->pack.measure || out_is_terminal(stdout))
-        tell_gain(p);
+        report_gain(p);
 }
 
 static int run(struct args *a)
@@ -149,9 +149,9 @@ static int run(struct args *a)
         out_say("pack", "stopped after %s of %s samples; the same command continues after the last whole file",
                 out_count(r.samples + r.bad).s, out_count(r.total).s);
     if (a->json && (end == END_GOOD || end == END_INTERRUPTED))
-        tell_json(&p, &r, rc == STK_OK);
+        report_json(&p, &r, rc == STK_OK);
     else if (!a->json && rc == STK_OK)
-        tell(&p, &r);
+        report(&p, &r);
     return end;
 }
 

@@ -26,7 +26,7 @@ int show_no_memory(stk_error *e, const char *what)
 
 /* ------------------------------------------------------------------ pixels to look at */
 
-/* Up to the next bar that stands outside of brackets. */
+/* The length up to the next bar outside brackets. */
 static size_t op_length(const char *op)
 {
     int depth = 0;
@@ -48,8 +48,8 @@ static int makes_floats(const char *op)
     return 0;
 }
 
-/* Floats are no pixels to look at. What makes them changes values, never places, so without it the pixels are
- * those that it would have got. Blanks take its place: columns in messages stay those that were typed. */
+/* Blanks out ops that produce floats, which cannot be shown. Such ops change values, never positions, so the pixels
+ * are those that the op would have received. Blanks keep the columns in error messages as typed. */
 static void blank_floats(char *ops)
 {
     char *bar = NULL; /* the last one that stays */
@@ -66,7 +66,7 @@ static void blank_floats(char *ops)
     }
 }
 
-/* What training would refuse is refused here, in the same words. */
+/* Fails with the same error as training would. */
 static int check_ops(stk_options o, stk_error *e)
 {
     stk_loader *l = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_synth.c -- stoker synth: a data set of photo-like pictures.
+ * cmd_synth.c -- stoker synth: makes a dataset of photo-like images.
  *
- * Threads take the next index each; a picture depends on its index alone, so that their number
+ * Each thread takes the next index. An image depends only on its index, so the number of threads
  * changes nothing.
  */
 #include <errno.h>
@@ -45,7 +45,7 @@ static void fail(struct job *j, int rc, const stk_error *e)
     atomic_store(&j->failed, 1);
 }
 
-static int make_picture(struct job *j, struct synth_painter *p, int64_t index, const char *path, stk_error *e)
+static int make_image(struct job *j, struct synth_painter *p, int64_t index, const char *path, stk_error *e)
 {
     const struct args_synth *s = &j->a->synth;
     const struct synth_spec spec = {.seed = s->seed, .index = index, .n_classes = s->classes, .size = s->size};
@@ -82,7 +82,7 @@ static void *work(void *user)
         if (synth_path(j->a->operand, &j->a->synth, i, path, sizeof path))
             rc = file_error(&e, j->a->operand, "cannot write into it", ENAMETOOLONG);
         else if (!j->keep || access(path, F_OK) != 0)
-            rc = make_picture(j, p, i, path, &e);
+            rc = make_image(j, p, i, path, &e);
         atomic_fetch_add(&j->done, 1);
     }
     if (rc != STK_OK)
@@ -131,10 +131,10 @@ static int run_threads(struct job *j)
 
 /* ------------------------------------------------------------------ the command */
 
-static void tell(const struct job *j, int complete, double seconds)
+static void report(const struct job *j, int complete, double seconds)
 {
     const struct args_synth *s = &j->a->synth;
-    const int classes = s->samples < s->classes ? (int)s->samples : s->classes; /* those that have a picture */
+    const int classes = s->samples < s->classes ? (int)s->samples : s->classes; /* those with an image */
     const int64_t made = atomic_load(&j->made), bytes = atomic_load(&j->bytes);
     if (j->a->json) {
         struct json w = {.f = stdout};
@@ -174,13 +174,13 @@ static int run(struct args *a)
         out_say("synth", "stopped after %s of %s images; the same command continues from there",
                 out_count(atomic_load(&j.done)).s, out_count(a->synth.samples).s);
         if (a->json)
-            tell(&j, 0, out_clock() - began);
+            report(&j, 0, out_clock() - began);
         return END_INTERRUPTED;
     }
     rc = synth_folder_note(a, 1, &e);
     if (rc != STK_OK)
         return out_fail("synth", rc, &e);
-    tell(&j, 1, out_clock() - began);
+    report(&j, 1, out_clock() - began);
     return END_GOOD;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_unpack.c -- stoker unpack: the files of tar shards.
+ * cmd_unpack.c -- stoker unpack: extracts the files of tar shards.
  */
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ static int each(void *user, const char *name, const char *reason, int64_t bytes)
     return stop_asked();
 }
 
-static void tell(const struct args *a, const stk_pack_report *r, int complete)
+static void report(const struct args *a, const stk_pack_report *r, int complete)
 {
     if (a->json) {
         struct json j = {.f = stdout};
@@ -72,7 +72,7 @@ static int run(struct args *a)
     if (end == END_BAD)
         out_say("unpack", "%s left out", out_some(r.bad, "file was", "files were").s);
     if (end == END_GOOD || end == END_BAD || (a->json && end == END_INTERRUPTED))
-        tell(a, &r, rc == STK_OK);
+        report(a, &r, rc == STK_OK);
     return end;
 }
 

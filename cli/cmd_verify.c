@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_verify.c -- stoker verify: decodes everything, names what is bad.
+ * cmd_verify.c -- stoker verify: decodes everything, and lists the bad samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct verify {
     struct progress progress;
     struct json json;
     int64_t samples, seen, bad, with_warnings;
-    int64_t needs_memory, unlisted; /* of the bad ones */
+    int64_t needs_memory, unlisted; /* of the bad samples */
     int64_t bad_files;              /* of a pack */
     FILE *list;                     /* the bad paths, in memory */
 };
@@ -32,7 +32,7 @@ static void begin(void *user, const stk_overview *o, const char *const *class_na
     progress_begin(&v->progress, "verify", v->samples);
 }
 
-static void tell(struct verify *v, const stk_finding *f)
+static void report(struct verify *v, const stk_finding *f)
 {
     char reason[800];
     out_typed(reason, sizeof reason, f->reason ? f->reason : stk_code_words(f->code));
@@ -52,7 +52,8 @@ static void tell(struct verify *v, const stk_finding *f)
     putchar('\n');
 }
 
-/* What lacks only memory is not for removal, and a name with a newline would read as two. */
+/* Leaves out samples that failed for lack of memory, which may be good, and names with a newline, which would read as
+ * two. */
 static void list(struct verify *v, const stk_finding *f)
 {
     const int fits = !strchr(f->path, '\n');
@@ -69,7 +70,7 @@ static int each(void *user, const stk_finding *f)
     v->with_warnings += f->code == STK_OK && f->warnings > 0 ? f->run : 0;
     if (f->code != STK_OK) {
         v->bad++;
-        tell(v, f);
+        report(v, f);
         list(v, f);
     }
     progress_at(&v->progress, v->seen);
@@ -121,7 +122,7 @@ static void json_tail(struct verify *v, int good, double seconds)
     json_close(&v->json, '}');
 }
 
-/* A file of a pack that is not as it was written counts as bad, beside the samples that are. */
+/* Damaged files of a pack are counted apart from bad samples. */
 static int each_file(void *user, const char *name, const char *reason, int64_t bytes)
 {
     struct verify *v = user;
@@ -130,7 +131,7 @@ static int each_file(void *user, const char *name, const char *reason, int64_t b
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", v->a->operand, name);
         v->bad_files++;
-        tell(v, &(stk_finding){.sample = -1, .path = path, .reason = reason});
+        report(v, &(stk_finding){.sample = -1, .path = path, .reason = reason});
     }
     return stop_asked();
 }
@@ -168,7 +169,7 @@ static int no_memory(stk_error *e, const char *what)
     return STK_ENOMEM;
 }
 
-/* The list is whole or not there: it is collected in memory. */
+/* Collects the list in memory, so that the file is either complete or not written. */
 static int scan_and_list(struct verify *v, stk_error *e)
 {
     char *text = NULL;

@@ -39,7 +39,7 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* Something that is no plain file, such as /dev/null or a pipe, cannot be replaced by a rename. */
+/* For /dev/null, pipes and the like, which a rename must not replace. */
 static int write_in_place(const char *path, const void *bytes, size_t n, stk_error *e)
 {
     const int fd = open(path, O_WRONLY | O_CLOEXEC);

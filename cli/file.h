@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h -- whole files: written by a temporary name and a rename, so that nobody ever sees half of one.
+ * file.h -- reads and writes whole files. Writing uses a temporary name and a rename, so no reader sees half a file.
  */
 #ifndef FILE_H
 #define FILE_H
@@ -9,9 +9,9 @@
 
 #include "stoker.h"
 
-/* STK_OK, or STK_EIO / STK_ENOMEM with words. */
+/* Returns STK_OK, or an error with *e filled. */
 int file_write(const char *path, const void *bytes, size_t n, stk_error *e);
-/* Reads at most max bytes and a 0 after them; free() gives them back. */
+/* Reads a file of at most about max bytes, and appends a 0. The caller frees *out. */
 int file_read(const char *path, size_t max, char **out, size_t *n, stk_error *e);
 int file_error(stk_error *e, const char *path, const char *what, int os_error);
 

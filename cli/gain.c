@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gain.c -- what packing has gained.
+ * gain.c -- measures how much faster a pack is than its source.
  *
- * Both sources are read in turns, so that whatever else the machine does slows both. The first batches, which come from
- * cold files and threads, count for neither.
+ * Reads both in turns, so that other load slows both. The first batches are not counted, because files and threads are
+ * still cold.
  */
 #include "gain.h"
 
@@ -43,7 +43,7 @@ static int open_meter(struct meter *m, const stk_options *from, const char *pack
     return stk_open(&m->loader, &o, &e);
 }
 
-/* Reads for so long; an epoch that ends is followed by the next. Non-zero: nothing comes. */
+/* Reads for `seconds`, over as many epochs as it takes. Returns non-zero on an error or a stop. */
 static int run(struct meter *m, double seconds, int counts)
 {
     const double began = out_clock();

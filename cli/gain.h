@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gain.h -- what packing has gained: images a second of a source, and of what became of it.
+ * gain.h -- images per second of a source, and of the pack made from it.
  */
 #ifndef GAIN_H
 #define GAIN_H
 
 #include "stoker.h"
 
-/* Both of them, with the ops of an everyday training, in turns and for about two seconds; 0: it cannot be told. */
+/* Images per second of the source and of the pack, with common training ops. Takes about two seconds. 0: unknown. */
 struct gain {
     double before, after;
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * help.c -- teaches by example, and lists the options with their defaults.
+ * help.c -- prints the help: examples first, then the options with their defaults.
  */
 #include <string.h>
 
 #include "args.h"
 #include "out.h"
 
-enum { NAMES = 24 }; /* columns that option names take */
+enum { NAMES = 24 }; /* columns for option names */
 
 static void heading(FILE *f, const char *words)
 {
@@ -16,7 +16,7 @@ static void heading(FILE *f, const char *words)
     out_paint(f, PAINT_PLAIN);
 }
 
-/* Text broken into lines of at most `width`, each after `indent` spaces; starts at column `at`. */
+/* Prints text in lines of at most `width` columns, indented by `indent`. The first line starts at column `at`. */
 static void wrapped(FILE *f, const char *text, int at, int indent, int width)
 {
     while (*text) {
@@ -78,7 +78,7 @@ static void print_option(const struct args *a, const struct args_option *o, FILE
     wrapped(f, text, NAMES, NAMES, width);
 }
 
-/* A common option that the command has a table row of its own for is not shown twice. */
+/* Whether the command has its own row for a common option, which is then not shown twice. */
 static int is_overridden(const struct command *c, const struct args_option *o)
 {
     for (const struct args_option *own = c->options; own && own->name; own++)

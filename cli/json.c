@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json.c -- JSON written as it comes.
+ * json.c -- writes JSON without building a tree.
  */
 #include "json.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Length of the UTF-8 character at s, 0 when it is none: overlong forms and surrogates are none. */
+/* Length of the UTF-8 character at s; 0 if it is invalid, as overlong forms and surrogates are. */
 static size_t utf8_length(const unsigned char *s)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -46,7 +46,7 @@ static void write_string(FILE *f, const char *text)
     putc('"', f);
 }
 
-/* The comma, the line and the key before a value. */
+/* Writes the comma, the line break and the key before a value. */
 static void begin(struct json *j, const char *key)
 {
     const uint32_t bit = UINT32_C(1) << j->depth;
@@ -61,7 +61,7 @@ static void begin(struct json *j, const char *key)
     }
 }
 
-/* The document and the arrays in it have a line for each of their values, smaller things stay on one. */
+/* The document and its top-level arrays have one value per line; everything deeper is on one line. */
 void json_open(struct json *j, const char *key, char bracket)
 {
     begin(j, key);
@@ -207,7 +207,7 @@ static int hex_value(const char *p, int n, uint64_t *out)
     return 0;
 }
 
-/* One character after a backslash, as we write them: control characters and raw bytes. */
+/* Reads one escape as write_string() writes it: control characters and raw bytes. */
 static const char *unescape(const char *p, char *c)
 {
     uint64_t code = 0;

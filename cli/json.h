@@ -7,9 +7,9 @@
  *     json_text(&j, "source", path);
  *     json_close(&j, '}');
  *
- * A key is NULL inside arrays and for the document itself. Text that is UTF-8 stays as it is; a byte
- * that is not is written as \udcXX, as Python's surrogateescape does, so that
- * os.fsencode(json.loads(...)) gives the very bytes of a path.
+ * A key is NULL inside arrays and for the document itself. UTF-8 text is written unchanged. A byte that
+ * is not UTF-8 is written as \udcXX, like Python's surrogateescape, so that
+ * os.fsencode(json.loads(...)) returns the exact bytes of a path.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -21,8 +21,8 @@
 struct json {
     FILE *f;
     int depth;
-    uint32_t used; /* bit d: something stands at depth d already */
-    uint32_t rows; /* bit d: what stands there has a line each */
+    uint32_t used; /* bit d: depth d has a value already */
+    uint32_t rows; /* bit d: values at depth d have a line each */
 };
 
 void json_open(struct json *j, const char *key, char bracket);
@@ -34,9 +34,9 @@ void json_bool(struct json *j, const char *key, int value);
 void json_hex(struct json *j, const char *key, uint64_t value); /* 16 digits in quotes */
 void json_raw(struct json *j, const char *key, const char *json);
 
-/* Where the value of a key of the object at `text` starts; NULL: not there, or no JSON. */
+/* The start of the value of a key of the object at `text`; NULL: no such key, or invalid JSON. */
 const char *json_find(const char *text, const char *key);
-/* One past the value that starts here; NULL: no JSON. */
+/* One past the value that starts here; NULL: invalid JSON. */
 const char *json_end(const char *value);
 int json_get_text(const char *text, const char *key, char *buf, size_t n); /* 0, or -1 */
 int json_get_int(const char *text, const char *key, int64_t *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c -- the command `stoker`: finds what was asked for, and runs it.
+ * main.c -- the command `stoker`: finds the subcommand and runs it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "out.h"
 #include "stop.h"
 
-/* The three most useful ones first, as the overview shows them. */
+/* In the order of the overview, the three most useful ones first. */
 static const struct command *const commands[] = {&cmd_ls,   &cmd_bench,  &cmd_show, &cmd_verify, &cmd_checksum,
                                                  &cmd_pack, &cmd_unpack, &cmd_cat,  &cmd_index,  &cmd_synth,
                                                  &cmd_info, &cmd_cache,  NULL};
@@ -47,7 +47,7 @@ static int help(const char *name)
     return END_GOOD;
 }
 
-/* Looked for ahead of all else, since what is typed before it may be wrong. */
+/* Searches before parsing, because parsing may fail at an earlier option. */
 static int wants_json(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c -- the options that the commands have in common, one row each.
+ * options.c -- the options that several commands share, one row each.
  */
 #include "args.h"
 

@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ numbers */
 
-/* Puts a comma before every third of the digits that follow the sign. */
+/* Separates groups of three digits by commas. */
 static void group(char *to, size_t n, const char *digits)
 {
     const char *p = digits;
@@ -141,10 +141,10 @@ void out_name(FILE *f, const char *name)
 
 /* ------------------------------------------------------------------ messages and ends */
 
-/* For the document of --json: what was said last, and what failed. */
+/* The last message and the failure, for the document of --json. */
 static struct {
     char said[1024];
-    int code, told;
+    int code, printed;
     stk_error error;
 } last;
 
@@ -157,15 +157,15 @@ void out_say(const char *command, const char *format, ...)
     fprintf(stderr, "stoker%s%s: %s\n", command ? " " : "", command ? command : "", last.said);
 }
 
-/* One file of a set that cannot be read is a bad sample; the set itself is a matter of the machine, and so are
- * descriptors and memory that have run out. */
+/* A sample that cannot be read is a bad sample. A source that cannot be read is a failure of the machine, and so is a
+ * lack of descriptors or memory. */
 static int end_of_reading(const stk_error *e)
 {
     const int ran_out = e && (e->os_error == EMFILE || e->os_error == ENFILE || e->os_error == ENOMEM);
     return e && e->sample >= 0 && !ran_out ? END_BAD : END_MACHINE;
 }
 
-/* The one place that maps codes to ends. */
+/* The only place that maps error codes to exit statuses. */
 static int end_of(int code, const stk_error *e)
 {
     switch (code) {
@@ -210,7 +210,7 @@ void out_typed(char *to, size_t n, const char *words)
     to[len] = 0;
 }
 
-/* Names of files, which the text begins with, stay as they are. */
+/* Changes only the reason; the file name before it stays as it is. */
 static void type_error(stk_error *e)
 {
     char words[sizeof e->text];
@@ -221,7 +221,7 @@ static void type_error(stk_error *e)
     snprintf(e->text + n - reason, sizeof e->text - (n - reason), "%s", words);
 }
 
-/* Whether the sample is to blame, and not what was to be made of it. */
+/* Whether the sample itself is bad; if not, a later stage failed. */
 static int is_of_sample(const stk_error *e)
 {
     return strcmp(e->stage, "read") == 0 || strcmp(e->stage, "decode") == 0;
@@ -272,7 +272,7 @@ static void json_error(struct json *j, const char *code, const char *text, const
 
 void out_json_error(struct json *j)
 {
-    last.told = 1;
+    last.printed = 1;
     if (last.code)
         json_error(j, code_name(last.code), last.error.text, &last.error);
     else
@@ -282,7 +282,7 @@ void out_json_error(struct json *j)
 void out_json_failure(int end)
 {
     struct json j = {.f = stdout};
-    if (last.told || end == END_GOOD)
+    if (last.printed || end == END_GOOD)
         return;
     json_open(&j, NULL, '{');
     if (last.code)
@@ -294,7 +294,7 @@ void out_json_failure(int end)
     json_close(&j, '}');
 }
 
-/* Whether it was told already; remembers the first few. */
+/* Whether the line was printed before. Remembers the first few lines. */
 static int is_repeated(struct out_log *l, const char *text)
 {
     const int64_t kept = sizeof l->seen / sizeof l->seen[0];
@@ -329,7 +329,7 @@ int out_close(const char *command, int end)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return end;
-    /* Whoever closed the pipe has what he wanted, and hears no more of it. */
+    /* The reader closed the pipe on purpose: no message. */
     if (errno != EPIPE)
         out_say(command, "cannot write the result: %s", errno ? strerror(errno) : "an earlier write failed");
     return END_MACHINE;

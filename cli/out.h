@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * out.h -- what every command says and how it ends: numbers for people, messages, exit codes.
+ * out.h -- output of every command: readable numbers, messages, exit statuses.
  *
  * Results go to stdout; messages, warnings and progress go to stderr.
  */
@@ -13,7 +13,7 @@
 #include "json.h"
 #include "stoker.h"
 
-/* What a command ends with. */
+/* Exit statuses. */
 enum {
     END_GOOD = 0,
     END_BAD = 1,     /* bad samples */
@@ -34,34 +34,34 @@ struct out_text out_seconds(double s);                                  /* 0.61 
 struct out_text out_real(double v, int decimals);                       /* 1,574.2 */
 struct out_text out_share(double part, double whole);                   /* 73 % */
 
-/* Bytes as they are, but control characters as \xNN, so that a name stays on its line. */
+/* Prints a name on one line: control characters as \xNN, all else unchanged. */
 void out_name(FILE *f, const char *name);
 
 enum out_paint { PAINT_PLAIN, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_BAD };
-/* Switches the colour of what follows; nothing when f is no terminal or NO_COLOR is set. */
+/* Sets the colour of the following text. Does nothing if f is not a terminal or NO_COLOR is set. */
 void out_paint(FILE *f, enum out_paint p);
 int out_is_terminal(FILE *f);
-int out_width(FILE *f);  /* columns of the terminal; 100 when it is none */
-int out_height(FILE *f); /* lines; 0 when it is no terminal */
+int out_width(FILE *f);  /* columns of the terminal; 100 if it is not a terminal */
+int out_height(FILE *f); /* lines; 0 if it is not a terminal */
 
-/* "stoker ls: words" to stderr. */
+/* Prints "stoker ls: message" on stderr. */
 void out_say(const char *command, const char *format, ...);
-/* Words of the library, which speak of its options, with the options as they are typed here. */
+/* Copies a message of the library, with the names of its options as one types them here. */
 void out_typed(char *to, size_t n, const char *words);
-/* Says what failed, with advice, and returns what to end with. */
+/* Prints what failed, with advice, and returns the exit status. */
 int out_fail(const char *command, int code, const stk_error *e);
-/* The member "error" of a command's own document: what out_fail said, null when nothing failed. */
+/* Writes the member "error" of a command's own document: the error of out_fail(), or null. */
 void out_json_error(struct json *j);
-/* With --json a failure is a document, too: prints one unless out_json_error has done so. */
+/* With --json, a failure also needs a document: prints one unless out_json_error() did. */
 void out_json_failure(int end);
-/* Flushes stdout; a result that could not be written ends with 3. */
+/* Flushes stdout. Returns the exit status: `end`, or END_MACHINE if the result could not be written. */
 int out_close(const char *command, int end);
 
-/* What the library has to say while it runs, on stderr: the first few lines of it. */
+/* Prints the first few log lines of the library on stderr. */
 struct out_log {
     const char *command;
     int64_t n;
-    uint64_t seen[10]; /* hashes of the lines: a sample that is bad in every epoch is told once */
+    uint64_t seen[10]; /* hashes of the lines: a sample that is bad in every epoch is reported once */
     stk_log_hook hook;
 };
 const stk_log_hook *out_log_init(struct out_log *l, const char *command);

@@ -26,7 +26,7 @@ static int decides_bits(const struct args_option *o)
 static int is_kept(const struct args_option *o)
 {
     static const char *const others[] = {"batch-size", "drop-last", "pad-last", "on-error"};
-    if (o->kind == ARGS_OFF) /* the flag that switches it on stands for both */
+    if (o->kind == ARGS_OFF) /* the flag that sets it is stored for both */
         return 0;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(o->name, others[i]) == 0)
@@ -34,7 +34,7 @@ static int is_kept(const struct args_option *o)
     return decides_bits(o);
 }
 
-/* Typed, or its opposite typed. */
+/* Whether the option or its opposite was typed. */
 static int was_typed(const struct args *a, const struct args_option *o)
 {
     const struct args_option *other;

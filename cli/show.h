@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.h -- what the two kinds of sheets share: a loader of viewable pixels, the file.
+ * show.h -- what the two kinds of sheets share: loading pixels to show, and writing the file.
  */
 #ifndef SHOW_H
 #define SHOW_H
@@ -9,24 +9,24 @@
 #include "grid.h"
 #include "stoker.h"
 
-/* The pictures of a batch: uint8, NHWC. */
+/* The images of a batch: uint8, NHWC. */
 struct show_view {
     stk_batch *batch;
-    struct sheet_image first; /* the others follow, of the same size */
+    struct sheet_image first; /* the others follow in memory, with the same size */
     int64_t n;
-    const int64_t *labels, *samples; /* labels: NULL where there are none */
+    const int64_t *labels, *samples; /* labels: NULL if there are none */
 };
 
-/* Pixels to look at: the options of the command, but uint8, NHWC and without the ops that make floats. */
+/* Opens a loader with the options of the command, but uint8, NHWC and without ops that produce floats. */
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e);
 int show_next(stk_loader *l, struct show_view *v, stk_error *e);
 
-/* What stands under a picture: its class, its label, or its file's name. */
+/* The caption of an image: its class, its label, or its file name. */
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n);
 int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_error *e);
 int show_no_memory(stk_error *e, const char *what);
 
-/* show_one.c: one sample, as it is stored and as training sees it. An END_*. */
+/* show_one.c: one sample, as it is stored and as training sees it. Returns an END_*. */
 int show_one(struct args *a);
 
 #endif

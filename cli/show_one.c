@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show_one.c -- one sample on a sheet: as it is stored, and as training sees it in some epochs.
+ * show_one.c -- one sample on a sheet: as it is stored, and as training sees it in several epochs.
  *
- * Both come from the source itself, as a subset of one sample. The original is measured first, because its size
- * must be known before it can be asked for as a whole.
+ * Both are loaded from the source, as a subset of one sample. The original is measured first, because its size
+ * determines the Resize that shows it as a whole.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct one {
     stk_loader *loader; /* of the one sample */
     char path[1024], name[256];
     stk_finding finding;
-    int width, height; /* of the whole picture */
+    int width, height; /* of the whole image */
     struct show_view original, draws[DRAWS];
     char drawn[DRAWS][STK_DRAWN_BYTES];
     int n_draws;
@@ -43,13 +43,13 @@ static stk_options only_this(const struct one *o)
     p.n_subset = 1;
     p.take = 0;
     p.batch_size = 1;
-    p.on_error = STK_RAISE; /* there is no other sample to go on with */
+    p.on_error = STK_RAISE; /* there is no other sample to continue with */
     p.rank = 0;
     p.world_size = 1;
     return p;
 }
 
-/* Sides as seen: EXIF may have it stand on its side. */
+/* Width and height after rotation by EXIF. */
 static void upright(struct one *o)
 {
     const int turned = o->finding.orientation >= 5 && !o->a->o.no_exif;
@@ -57,7 +57,7 @@ static void upright(struct one *o)
     o->height = turned ? o->finding.width : o->finding.height;
 }
 
-/* Pixels that lie in an array have no header, but one size, and need no ops. */
+/* Pixels in an array have no header, but all have one size and need no ops. */
 static int measure_array(struct one *o, stk_options p, stk_error *e)
 {
     struct show_view v = {0};
@@ -105,7 +105,7 @@ static int load_original(struct one *o, stk_error *e)
 
 /* ------------------------------------------------------------------ the draws */
 
-/* The library would speak of a subset, which nobody typed. */
+/* Checks the index here, because the library's error would mention a subset, which the user did not type. */
 static int check_index(const struct args *a, stk_error *e)
 {
     stk_source *s;
@@ -187,7 +187,7 @@ static int draw(const struct one *o, struct sheet *s, stk_error *e)
     return STK_OK;
 }
 
-static void tell(const struct one *o, const struct sheet *s, size_t bytes)
+static void report(const struct one *o, const struct sheet *s, size_t bytes)
 {
     if (!o->a->json) {
         out_name(stdout, o->a->output);
@@ -229,7 +229,7 @@ int show_one(struct args *a)
     if (rc == STK_OK)
         rc = show_write(a, &s, &bytes, &e);
     if (rc == STK_OK)
-        tell(o, &s, bytes);
+        report(o, &s, bytes);
     sheet_done(&s);
     for (int i = 0; i < o->n_draws; i++)
         stk_release(o->draws[i].batch);

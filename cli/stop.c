@@ -12,9 +12,10 @@
 #include "out.h"
 
 static volatile sig_atomic_t asked;
-static atomic_bool looked; /* somebody asks: until then, as while a source is opened, there is nothing to end cleanly */
+static atomic_bool
+    looked; /* stop_asked() was called; before, as while opening a source, there is nothing to end cleanly */
 
-/* A terminal and a wrapper may both send one, so a second changes nothing. */
+/* A terminal and a wrapper may both send a signal, so the second one changes nothing. */
 static void on_signal(int number)
 {
     if (!atomic_load(&looked))

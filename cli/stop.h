@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.h -- Ctrl-C: the first one asks to stop cleanly, the third ends at once; so does one that comes before anybody
- * has looked for it.
+ * stop.h -- Ctrl-C: the first one asks for a clean stop, the third ends the process at once. So does any Ctrl-C before
+ * the first call of stop_asked().
  */
 #ifndef STOP_H
 #define STOP_H
@@ -10,7 +10,7 @@
 
 void stop_watch(void);
 int stop_asked(void);
-/* stk_next, but STK_STOPPED as soon as a stop is asked for. */
+/* Like stk_next(), but returns STK_STOPPED as soon as a stop is requested. */
 int stop_next(stk_loader *l, stk_batch **b, stk_error *e);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth.h -- photo-like pictures made by arithmetic: what the synth_*.c files share.
+ * synth.h -- photo-like images made by arithmetic: what the synth_*.c files share.
  *
- * A picture is a function of (seed, index, n_classes, size) and of nothing else: only the basic
- * operations of IEEE floats are used, in a fixed order, so that every machine and any number of
- * threads gives the same bytes.
+ * An image is a function of (seed, index, n_classes, size) only. It uses only the basic operations of
+ * IEEE floats, in a fixed order, so that every machine and any number of threads give the same bytes.
  */
 #ifndef SYNTH_H
 #define SYNTH_H
@@ -24,8 +23,8 @@ float synth_uniform(struct synth_rng *r, float lo, float hi);
 int synth_pick(struct synth_rng *r, int n); /* 0 .. n-1 */
 int synth_chance(struct synth_rng *r, int percent);
 
-/* Fractal noise of about -1..1 in w x h floats. rough: how much an octave has of the one above it
- * (0.5 clouds, 0.8 gravel); the finest `smooth` octaves are left out. tmp has w x h floats, too. */
+/* Fills w x h floats with fractal noise of about -1..1. rough is the amplitude of an octave relative to the
+ * next coarser one (0.5 clouds, 0.8 gravel). The finest `smooth` octaves are left out. tmp has w x h floats, too. */
 void synth_fractal(struct synth_rng *r, float *dst, float *tmp, int w, int h, float rough, int smooth);
 
 /* ------------------------------------------------------------------ canvas */
@@ -99,7 +98,7 @@ struct synth_colour synth_class_colour(struct synth_class c);
 /* ------------------------------------------------------------------ synth_scene.c, synth_object.c */
 
 void synth_scene(struct synth_canvas *c, struct synth_rng *r);
-/* The thing of the class, with its shadow, among things of no class. tmp has w x h floats. */
+/* Draws the object of the class with its shadow, among objects of no class. tmp has w x h floats. */
 void synth_objects(struct synth_canvas *c, struct synth_rng *r, struct synth_class class, float *tmp);
 /* An ellipse with light on it: a leaf, a pebble, a lamp out of focus. */
 struct synth_blob {
@@ -122,7 +121,7 @@ struct synth_spec {
 
 struct synth_picture {
     int width, height, channels;
-    uint8_t *pixels; /* lent by the painter until its next picture */
+    uint8_t *pixels; /* owned by the painter; valid until its next image */
     int quality, subsample, progressive;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth_class.c -- the classes of synthetic pictures: a colour, a shape, a pattern.
+ * synth_class.c -- the classes of synthetic images: a colour, a shape, a pattern.
  *
- * Few classes share colours and shapes as a square does its sides, so that neither the colour nor
- * the shape alone tells the class: what a network learns from them is both.
+ * Classes fill a square of colours and shapes. So neither colour nor shape alone determines the class,
+ * and a network has to learn both.
  */
 #include "synth.h"
 
@@ -27,7 +27,7 @@ static const char *const shapes[SYNTH_SHAPES] = {"disc",    "ring",   "star", "c
 
 static const char *const patterns[SYNTH_PATTERNS] = {"", "striped_", "dotted_", "checked_"};
 
-/* The smallest side whose square holds n, as far as there are colours. */
+/* The smallest side whose square is at least n, limited by the number of colours. */
 static int side_of(int n)
 {
     int side = 1;

@@ -2,8 +2,8 @@
 /*
  * synth_folder.c -- the folder that `stoker synth` writes.
  *
- * A hidden note in it holds the settings. By it a later call tells a folder of its own from anybody else's, goes on
- * where an earlier one was stopped, and removes exactly the files of other settings.
+ * A hidden file in it stores the settings. With it, a later call recognises its own folders, continues where an earlier
+ * call was stopped, and removes exactly the files that were made with other settings.
  */
 #include "synth_folder.h"
 
@@ -59,7 +59,7 @@ static int note_path(const char *out, char *buf, size_t n)
     return (size_t)snprintf(buf, n, "%s/%s", out, note_name) < n ? 0 : -1;
 }
 
-/* ------------------------------------------------------------------ the note */
+/* ------------------------------------------------------------------ the settings */
 
 static int same(const struct args_synth *a, const struct args_synth *b)
 {
@@ -67,7 +67,7 @@ static int same(const struct args_synth *a, const struct args_synth *b)
            a->format == b->format && a->seed == b->seed;
 }
 
-/* 1 when there is a note, and its settings. */
+/* Returns 1 and the settings if there is a settings file. */
 static int read_note(const char *out, struct args_synth *s)
 {
     char path[SYNTH_PATH], *text;
@@ -132,7 +132,7 @@ static int is_empty(const char *path)
     return entries == 0;
 }
 
-/* Every folder on the way; those that are there are fine. */
+/* Creates the folder and its parents, unless they exist. */
 static int make_folders(const char *path, stk_error *e)
 {
     char part[SYNTH_PATH];
@@ -163,10 +163,10 @@ static void remove_made(const char *out, const struct args_synth *old)
             unlink(path);
     for (int k = 0; k < old->classes; k++)
         if (class_path(out, old, k, path, sizeof path) == 0)
-            rmdir(path); /* stays where somebody has put something else into it */
+            rmdir(path); /* fails if it contains other files, which stay */
 }
 
-/* A disk that has not even the least these pictures take is not begun to be filled. */
+/* Fails early if the disk has less space than the images need at least. */
 static int check_space(const struct args *a, stk_error *e)
 {
     const struct args_synth *s = &a->synth;

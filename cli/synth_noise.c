@@ -2,9 +2,9 @@
 /*
  * synth_noise.c -- random numbers and fractal noise.
  *
- * Noise is made coarse to fine: a few random values are doubled in size by the subdivision of a
- * quadratic spline (weights 3/4 and 1/4, which leave no trace of the lattice), a finer and weaker
- * noise is added, and so on. The cost is 4/3 of the last doubling, whatever the number of octaves.
+ * Noise is made from coarse to fine. Each step doubles the size by subdividing a quadratic spline
+ * (weights 3/4 and 1/4, which leave no visible lattice), and adds finer and weaker noise. The cost is
+ * 4/3 of the last doubling, for any number of octaves.
  */
 #include "synth.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth_object.c -- things with a shape, lit, with a shadow; and plain ellipses.
+ * synth_object.c -- objects with a shape, light and a shadow; and plain ellipses.
  *
- * A shape is its signed distance d(x, y) in a plane where the thing has the radius 1 and y points
- * down: negative inside. The distance gives the soft edge, and its slope the way the surface bends
- * near the edge, hence the light.
+ * A shape is a signed distance d(x, y), negative inside, in a plane where the object has radius 1 and y
+ * points down. The distance gives the soft edge. Its slope gives the curvature of the surface near the
+ * edge, and so the light.
  */
 #include "synth.h"
 
@@ -294,12 +294,12 @@ static void paint_shadow(struct synth_canvas *c, const struct thing *t, float de
     synth_blob(c, &shadow);
 }
 
-/* A thing somewhere in the picture, of a radius between two shares of its short side. */
+/* An object at a random place in the image. Its radius is between two shares of the short side. */
 static struct thing place(const struct synth_canvas *c, struct synth_rng *r, float least, float most)
 {
     const float side = (float)(c->w < c->h ? c->w : c->h);
     struct thing t = {.radius = side * synth_uniform(r, least, most)};
-    t.pitch = synth_uniform(r, 3, 6); /* one draw a statement: the order within one is the compiler's */
+    t.pitch = synth_uniform(r, 3, 6); /* one draw per statement: within one, the compiler chooses the order */
     t.x = (float)c->w * synth_uniform(r, 0.2f, 0.8f);
     t.y = (float)c->h * synth_uniform(r, 0.3f, 0.75f);
     t.sin_a = synth_uniform(r, -0.45f, 0.45f);

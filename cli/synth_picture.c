@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth_picture.c -- one synthetic picture: its size, its scene, its things, the camera.
+ * synth_picture.c -- one synthetic image: its size, its scene, its objects, the camera.
  *
  * Sizes, qualities and chroma follow what is seen in ImageNet: most long sides are `size` itself at
  * 4:3 or 3:2, some are anything; seven in eight are 4:4:4, most qualities are high, a few are

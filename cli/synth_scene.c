@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth_scene.c -- the places where the things stand: meadow, sea, table, leaves, pebbles, lamps, town.
+ * synth_scene.c -- the scenes around the objects: meadow, sea, table, leaves, pebbles, lamps, town.
  *
- * The scene says nothing of the class. All detail comes from the canvas's three fields of noise
+ * The scene is independent of the class. All detail comes from the canvas's three fields of noise
  * (rough, soft, fine), read in different ways, so that a scene costs little more than its pixels.
  */
 #include "synth.h"

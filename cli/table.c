@@ -52,7 +52,7 @@ void table_row(struct table *t, const char *first, ...)
     va_end(args);
 }
 
-/* Columns that a text takes: bytes that only continue a character take none. */
+/* Columns that a text takes. Continuation bytes of UTF-8 take none. */
 static int width_of(const char *s)
 {
     int n = 0;
@@ -61,7 +61,7 @@ static int width_of(const char *s)
     return n;
 }
 
-/* Cells up to the last that is not empty: no spaces at the end of a line. */
+/* The number of cells up to the last that is not empty, so that no line ends in spaces. */
 static int filled(const struct table *t, size_t row)
 {
     int n = t->columns;

@@ -3,9 +3,9 @@
  * table.h -- an aligned table on stdout.
  *
  *     struct table t = {0};
- *     table_head(&t, "<stage", ">seconds", NULL);    '<' to the left, '>' to the right
+ *     table_head(&t, "<stage", ">seconds", NULL);    '<' aligns left, '>' aligns right
  *     table_row(&t, "decode", "0.81", NULL);
- *     table_print(&t, stdout);                       prints, and forgets
+ *     table_print(&t, stdout);                       prints, and clears
  */
 #ifndef TABLE_H
 #define TABLE_H
@@ -17,9 +17,9 @@ enum { TABLE_COLUMNS = 8 };
 struct table {
     char right[TABLE_COLUMNS];
     int columns;
-    char **cells; /* rows of `columns`, the first is the head */
+    char **cells; /* rows of `columns` cells; the first row is the head */
     size_t n, cap;
-    int broken; /* no memory: what did not fit is missing */
+    int broken; /* no memory: some cells are missing */
 };
 
 void table_head(struct table *t, const char *first, ...);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c -- numbers as people type them, the same in every locale.
+ * value.c -- parses numbers as people type them, independent of the locale.
  */
 #include "value.h"
 
@@ -31,7 +31,7 @@ int value_int64(const char *s, int64_t min, int64_t max, int64_t *out)
     return *out < min || *out > max ? -1 : 0;
 }
 
-/* Digits with at most one point among them; *end is what follows. */
+/* Parses digits with at most one decimal point; *end is what follows. */
 static int decimal(const char *s, double *out, const char **end)
 {
     double v = 0, unit = 1;

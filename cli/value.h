@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.h -- numbers as people type them. 0, or -1 when it is none, or out of its range.
+ * value.h -- parses numbers as people type them. Returns 0, or -1 if the text is not a number or is out of range.
  */
 #ifndef VALUE_H
 #define VALUE_H

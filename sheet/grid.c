@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grid.c -- the look of contact sheets.
+ * grid.c -- the layout of contact sheets.
  */
 #include "grid.h"
 
@@ -37,7 +37,7 @@ void grid_fit(int w, int h, int *to_w, int *to_h)
         *to_h = (int)((int64_t)h * GRID_SIDE / longer);
     } else {
         const int times =
-            longer * 2 <= GRID_SIDE ? GRID_SIDE / longer : 1; /* whole times, so that pixels stay square */
+            longer * 2 <= GRID_SIDE ? GRID_SIDE / longer : 1; /* an integer factor, so that pixels stay square */
         *to_w = w * times;
         *to_h = h * times;
     }

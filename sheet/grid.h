@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grid.h -- the look of contact sheets: a head, and pictures with a line under each.
+ * grid.h -- the layout of contact sheets: a head, and images with captions.
  */
 #ifndef GRID_H
 #define GRID_H
@@ -11,7 +11,7 @@ enum { GRID_MARGIN = 36, GRID_GAP = 14, GRID_CAPTION = 26, GRID_HEAD = 66, GRID_
 
 extern const struct sheet_colour grid_paper;
 
-/* Pictures of one size, one after the other in memory. */
+/* Images of one size, one after the other in memory. */
 struct grid {
     const char *title, *under;
     struct sheet_image first;
@@ -19,12 +19,12 @@ struct grid {
     const char *const *captions;
 };
 
-int grid_draw(struct sheet *s, const struct grid *g); /* sheet_init included; 0, or -1: no memory */
+int grid_draw(struct sheet *s, const struct grid *g); /* calls sheet_init(); returns 0, or -1: no memory */
 
-/* The parts, for sheets that are laid out otherwise. */
+/* The parts, for sheets with another layout. */
 void grid_head(struct sheet *s, const char *title, const char *under);
 void grid_caption(struct sheet *s, int x, int y, int width, const char *text);
-/* The size to show a picture at, so that it has about GRID_SIDE pixels. */
+/* The size at which to show an image: its longer side has about GRID_SIDE pixels. */
 void grid_fit(int w, int h, int *to_w, int *to_h);
 
 #endif

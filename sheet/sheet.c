@@ -49,7 +49,7 @@ void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover
     p[2] = toward(p[2], c.b, cover);
 }
 
-/* The mean of the source pixels under one pixel of the result; the nearest one when it grows. */
+/* The mean of the source pixels under one pixel of the result; the nearest one if the image is enlarged. */
 static struct sheet_colour mean_under(const struct sheet_image *image, int x0, int x1, int y0, int y1)
 {
     const size_t step = (size_t)image->channels, green = step == 3 ? 1 : 0, blue = step == 3 ? 2 : 0;
@@ -67,7 +67,7 @@ static struct sheet_colour mean_under(const struct sheet_image *image, int x0, i
                                  (uint8_t)((sum[2] + n / 2) / n)};
 }
 
-/* Where the i-th of n parts of a length starts. */
+/* The start of the i-th of n parts of a length. */
 static int part(int i, int n, int length)
 {
     return (int)((int64_t)i * length / n);
@@ -94,7 +94,7 @@ static void round_corners(struct sheet *s, int x, int y, int w, int h, struct sh
     }
 }
 
-/* A hairline, so that white pictures end somewhere on white paper. */
+/* Draws a hairline, so that the edge of a white image is visible on white paper. */
 static void hairline(struct sheet *s, int x, int y, int w, int h)
 {
     const struct sheet_colour grey = {120, 122, 126};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sheet.h -- a raster to put pictures and words on.
+ * sheet.h -- a raster to draw images and text on.
  */
 #ifndef SHEET_H
 #define SHEET_H
@@ -17,7 +17,7 @@ struct sheet {
     uint8_t *px; /* RGB */
 };
 
-/* Pixels to put on it. */
+/* An image to draw. */
 struct sheet_image {
     const uint8_t *px;
     int w, h, channels; /* 1: grey, 3: RGB */
@@ -25,9 +25,9 @@ struct sheet_image {
 
 int sheet_init(struct sheet *s, int w, int h, struct sheet_colour paper); /* 0, or -1: no memory */
 void sheet_done(struct sheet *s);
-/* One pixel, covered by the share `cover` of 0 to 1; outside of the sheet: nothing. */
+/* Blends one pixel with a colour by `cover`, from 0 to 1. Ignores pixels outside the sheet. */
 void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover);
-/* A picture, resized to w x h, with round corners of the paper's colour. */
+/* Draws an image, resized to w x h, with round corners in the colour of the paper. */
 void sheet_picture(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image,
                    struct sheet_colour paper);
 
