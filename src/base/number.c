@@ -16,15 +16,18 @@
 
 /* ------------------------------------------------------------------ reading */
 
-/* More digits than these cannot change the nearest double; a last one says whether any of the rest was not 0. */
-enum { DIGITS_MOST = 768, EXPONENT_MOST = 100000 };
+/* More digits than these cannot change the nearest double. If a dropped digit is not 0, a final 1 is appended. */
+enum { DIGITS_MOST = 768 };
+
+/* Written exponents stop growing here: far above the digits of any text, far below overflow. */
+#define EXPONENT_MOST INT64_C(1000000000000000)
 
 struct decimal {
     const char *at, *end;
     const char *digits; /* from the first that is not 0, with the point inside */
-    int n;              /* significant digits */
+    int64_t n;          /* significant digits */
     uint64_t value;     /* of the first 19 of them */
-    int exponent;       /* of ten, by which value times ten^(n - 19) is multiplied */
+    int64_t exponent;   /* of ten, by which value times ten^(n - 19) is multiplied */
     bool any;
 };
 
@@ -37,14 +40,14 @@ static void take_digits(struct decimal *d, bool fraction)
 {
     for (; d->at < d->end && is_digit(*d->at); d->at++) {
         d->any = true;
-        d->exponent -= fraction && d->exponent > -EXPONENT_MOST;
+        d->exponent -= fraction;
         if (d->n == 0 && *d->at == '0')
             continue;
         if (d->n == 0)
             d->digits = d->at;
         if (d->n < 19)
             d->value = d->value * 10 + (uint64_t)(*d->at - '0');
-        d->n += d->n < INT32_MAX;
+        d->n++;
     }
 }
 
@@ -58,7 +61,7 @@ static bool take_exponent(struct decimal *d)
     p += p < d->end && (*p == '-' || *p == '+');
     if (p == d->end || !is_digit(*p))
         return false;
-    int e = 0;
+    int64_t e = 0;
     for (; p < d->end && is_digit(*p); p++)
         e = e < EXPONENT_MOST ? 10 * e + (*p - '0') : e;
     d->at = p;
@@ -70,7 +73,8 @@ static bool take_exponent(struct decimal *d)
 static double by_strtod(const struct decimal *d)
 {
     char text[DIGITS_MOST + 32];
-    int n = 0, left = d->n;
+    int n = 0;
+    int64_t left = d->n;
     bool rest = false;
     for (const char *p = d->digits; left > 0; p++) {
         if (!is_digit(*p))
@@ -83,7 +87,7 @@ static double by_strtod(const struct decimal *d)
     }
     if (rest)
         text[n++] = '1';
-    snprintf(text + n, sizeof text - (size_t)n, "e%d", d->exponent + d->n - n);
+    snprintf(text + n, sizeof text - (size_t)n, "e%lld", (long long)(d->exponent + d->n - n));
     return strtod(text, NULL);
 }
 

@@ -77,6 +77,31 @@ static void exact(void)
     CHECK(reads(half, 9007199254740994.0));
 }
 
+/* Digits and exponent are counted alike, however many there are. */
+static void long_texts(void)
+{
+    enum { N = 2000000 };
+    char *text = malloc(N + 32);
+    CHECK(text != NULL);
+    memset(text, '0', N + 32);
+    memcpy(text, "1.", 2);
+    text[200000] = 0;
+    CHECK(reads(text, 1));
+    text[200000] = '0';
+    text[N] = 0;
+    CHECK(reads(text, 1));
+    memcpy(text, "0.", 2);
+    memcpy(text + N, "1e1999999", 10); /* N - 2 zeros, then the 1 */
+    CHECK(reads(text, 1));
+    memset(text, '0', N);
+    text[0] = '1';
+    memcpy(text + N, "e-1999999", 10);
+    CHECK(reads(text, 1));
+    memcpy(text + N, "e-99999999999999999999", 23);
+    CHECK(reads(text, 0));
+    free(text);
+}
+
 static void comma_locale(void)
 {
     char text[NUMBER_BYTES];
@@ -107,5 +132,5 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(forms), T(whole_numbers), T(exact), T(comma_locale), T(writes))
+    TESTS(T(forms), T(whole_numbers), T(exact), T(long_texts), T(comma_locale), T(writes))
 }
