@@ -4,6 +4,7 @@
  * in this way can be read back.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,14 +141,18 @@ int packer_one_size(struct packer *p, stk_error *e)
 
 /* ------------------------------------------------------------------ one sample */
 
-static void remove_folder(const char *path)
+/* Removes a folder of dir and the files in it. A link in its place stays. */
+static void remove_folder(int dir, const char *name)
 {
-    DIR *d = opendir(path);
+    const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (const struct dirent *entry; d && (entry = readdir(d));)
-        unlinkat(dirfd(d), entry->d_name, 0);
+        unlinkat(fd, entry->d_name, 0);
     if (d)
         closedir(d);
-    rmdir(path);
+    else if (fd >= 0)
+        close(fd);
+    unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 /* A sample that lacks a field, or has an empty one, says nothing about the others. */
@@ -228,14 +233,18 @@ int packer_trial(struct packer *p, struct packed *s, stk_error *e)
     stk_error why = {.sample = -1};
     if (p->how.to == STK_TO_FOLDER || !is_full(p, s))
         return STK_OK;
-    if (snprintf(out, sizeof out, "%s/.stoker-trial", p->how.out) >= (int)sizeof out)
+    if (snprintf(out, sizeof out, "%s/.stoker-trial-XXXXXX", p->how.out) >= (int)sizeof out)
         return STK_OK;
-    remove_folder(out);
+    if (!mkdtemp(out)) { /* a new folder: whatever is in it, the trial wrote */
+        const int rc = error_os(e, errno, "write", "cannot make a folder in it");
+        error_at(e, p->how.out, -1);
+        return rc;
+    }
     int rc = write_trial(p, out, s, e);
     if (rc == STK_OK && read_trial(p, out, s, &why) != STK_OK) {
         rc = error_set(e, STK_EUSAGE, "pack", "could not be read back from this pack: %s", why.reason);
         packer_blame(p, s->sample, e);
     }
-    remove_folder(out);
+    remove_folder(p->target.dir, strrchr(out, '/') + 1);
     return rc;
 }

@@ -149,6 +149,30 @@ static void the_index_comes_with_it(void)
     temp_end();
 }
 
+/* What is in the target already under the name of a trial is not the pack's to remove. */
+static void links_are_not_followed(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    stk_pack_report r;
+    const stk_pack_options how = {.shard_size = 4096};
+    char victim[4096];
+    temp_file("victim/mine", "x");
+    temp_dir("out");
+    snprintf(victim, sizeof victim, "%s", temp_path("victim"));
+    CHECK_EQ(symlink(victim, temp_path("out/.stoker-trial")), 0);
+    CHECK_EQ(pack_to("out", &how, &r, &e), STK_OK);
+    CHECK(access(temp_path("victim/mine"), F_OK) == 0);
+    CHECK_EQ(unlink(temp_path("out/.stoker-trial")), 0);
+    CHECK_EQ(pack_to("other", &how, &r, &e), STK_OK);
+    CHECK(same_files("out", "other"));
+    char command[5000];
+    snprintf(command, sizeof command, "! ls -A %s | grep -q trial", temp_path("out"));
+    CHECK_EQ(system(command), 0); /* its own folder is gone */
+    temp_end();
+}
+
 static void refuses(void)
 {
     temp_begin();
@@ -516,7 +540,7 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(refuses), T(arrays), T(large_integers),
-          T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names), T(keys), T(reserved_names),
-          T(counts_are_compared), T(tar_heads), T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(links_are_not_followed), T(refuses),
+          T(arrays), T(large_integers), T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names),
+          T(keys), T(reserved_names), T(counts_are_compared), T(tar_heads), T(journals))
 }
