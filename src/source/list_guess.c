@@ -12,10 +12,9 @@
 #include <string.h>
 
 #include "base/field.h"
+#include "base/hash.h"
 #include "base/number_list.h"
 #include "source/list.h"
-
-enum { COLUMNS_MOST = 1024 };
 
 struct guess {
     char name[COLUMN_NAME];
@@ -24,20 +23,33 @@ struct guess {
     int64_t least, most; /* numbers of an array */
 };
 
-static bool is(const struct guess *g, int number, const char *name, size_t n)
+static uint64_t hash_of(int number, struct slice name)
 {
-    return g->number == number && memcmp(g->name, name, n) == 0 && g->name[n] == 0;
+    return hash_bytes(name.p, name.n, (uint64_t)number);
 }
 
-static struct guess *guess_of(struct list_guess *g, int number, struct slice name)
+static bool is(const struct guess *g, int number, struct slice name)
 {
-    const size_t n = name.n < COLUMN_NAME ? name.n : COLUMN_NAME - 1;
-    int i = g->next < g->n && is(&g->of[g->next], number, name.p, n) ? g->next : 0;
-    while (i < g->n && !is(&g->of[i], number, name.p, n))
-        i++;
+    return g->number == number && memcmp(g->name, name.p, name.n) == 0 && g->name[name.n] == 0;
+}
+
+/* Columns mostly come in the same order. */
+static struct guess *find(struct list_guess *g, int number, struct slice name)
+{
+    int i = g->next;
+    if (i >= g->n || !is(&g->of[i], number, name)) {
+        const uint64_t hash = hash_of(number, name);
+        for (i = 0; i < g->n && (g->hash[i] != hash || !is(&g->of[i], number, name)); i++)
+            ;
+    }
+    if (i == g->n)
+        return NULL;
     g->next = i + 1;
-    if (i < g->n)
-        return &g->of[i];
+    return &g->of[i];
+}
+
+static struct guess *add(struct list_guess *g, int number, struct slice name)
+{
     if (g->n == g->room) {
         const int room = g->room ? 2 * g->room : 16;
         struct guess *more = realloc(g->of, (size_t)room * sizeof *more);
@@ -46,9 +58,11 @@ static struct guess *guess_of(struct list_guess *g, int number, struct slice nam
         g->of = more;
         g->room = room;
     }
+    g->hash[g->n] = hash_of(number, name);
     struct guess *x = &g->of[g->n++];
     *x = (struct guess){.number = number, .least = INT64_MAX};
-    memcpy(x->name, name.p, n);
+    memcpy(x->name, name.p, name.n);
+    g->next = g->n;
     return x;
 }
 
@@ -90,10 +104,13 @@ static void see_array(struct guess *g, struct slice s)
 
 int list_guess_see(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
 {
-    if (g->n >= COLUMNS_MOST || (name.n > 0 && memchr(name.p, 0, name.n)))
+    if (name.n > 0 && memchr(name.p, 0, name.n))
         return 0;
-    struct guess *x = guess_of(g, number, name);
-    if (!x)
+    name.n = name.n < COLUMN_NAME ? name.n : COLUMN_NAME - 1;
+    struct guess *x = find(g, number, name);
+    if (!x && g->n >= LIST_GUESSES)
+        return 0;
+    if (!x && !(x = add(g, number, name)))
         return -1;
     const bool is_bool = kind == JSON_PLAIN && text.n > 0 && (text.p[0] == 't' || text.p[0] == 'f');
     if (kind == JSON_NULL || (kind == JSON_STRING && number >= 0 && text.n == 0))

@@ -8,8 +8,11 @@
 #include "format/json.h"
 #include "source/columns.h"
 
+enum { LIST_GUESSES = 1024 }; /* columns; later ones are left out */
+
 struct list_guess {
     struct guess *of;
+    uint64_t hash[LIST_GUESSES]; /* of their names: rows may have any number of names that are left out */
     int n, room;
     int next; /* the one that is likely to come next */
 };

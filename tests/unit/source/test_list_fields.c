@@ -125,6 +125,26 @@ static void nested_names(void)
     done(&r, s);
 }
 
+/* No more columns are found than a limit, but all rows decide what the known ones are. */
+static void many_columns(void)
+{
+    enum { N = 1024 };
+    static char text[32 * N];
+    size_t n = 0;
+    for (int i = 0; i < N; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%c\"c%d\": %d", i ? ',' : '{', i, i);
+    snprintf(text + n, sizeof text - n, "}\n{\"more\": 1, \"c7\": \"word\", \"c9\": 0.5}\n");
+    struct source *s = open_list("v.jsonl", text, "c7, c8, c9");
+    struct reading r = {0};
+    CHECK_EQ(source_field(s, 0)->what, STK_TEXT);
+    CHECK_EQ(source_field(s, 1)->what, STK_INT);
+    CHECK_EQ(source_field(s, 2)->what, STK_FLOAT);
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    is(&r, 0, "word");
+    done(&r, s);
+    CHECK(!open_list("v.jsonl", NULL, "more"));
+}
+
 static void rows_alone(void)
 {
     struct source *s = open_list("v.csv", "age,weight,name,label\n3,0.5,Anna,1\n4,,Bert,0\n", NULL);
@@ -381,7 +401,7 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(rows_alone), T(files_all_the_same),
-          T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names),
-          T(words_as_classes), T(words_among_given_classes))
+    TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(many_columns), T(rows_alone),
+          T(files_all_the_same), T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape),
+          T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))
 }
