@@ -176,12 +176,16 @@ static void join(struct seen *to, const struct seen *from)
 }
 
 /* Counts that no file can have would overflow. */
+static bool is_count(int64_t n)
+{
+    return n >= 0 && n <= INT64_C(1) << 48;
+}
+
 static bool is_sound(const struct seen *s)
 {
-    const int64_t most = INT64_C(1) << 48;
-    bool sound = s->strings >= 0 && s->strings <= most && s->pictures >= 0 && s->pictures <= most && s->least >= -1;
+    bool sound = is_count(s->strings) && is_count(s->pictures) && s->least >= -1;
     for (int k = 0; k <= FEATURE_INTS; k++)
-        sound &= s->of[k] >= 0 && s->of[k] <= most;
+        sound &= is_count(s->of[k]);
     return sound;
 }
 
@@ -191,6 +195,8 @@ int example_look_add(struct example_look *l, const uint8_t *p, size_t n)
     if (n < sizeof counts)
         return 1;
     memcpy(counts, p, sizeof counts);
+    if (!is_count(counts[0]) || !is_count(counts[1]))
+        return 1;
     l->examples += counts[0];
     l->others += counts[1];
     for (size_t at = sizeof counts; at < n;) {

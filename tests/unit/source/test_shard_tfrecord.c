@@ -7,6 +7,7 @@
 
 #include "base/field.h"
 #include "format/tfrecord.h"
+#include "source/example_columns.h"
 #include "support/frames.h"
 #include "support/protos.h"
 #include "support/temp_tree.h"
@@ -604,11 +605,26 @@ static void long_names(void)
     buf_done(&all);
 }
 
+/* Counts of an index that no file can have are not added up. */
+static void counts_of_an_index(void)
+{
+    static const struct {
+        int64_t counts[2];
+        int rc;
+    } of[] = {{{3, 4}, 0}, {{INT64_MAX, 0}, 1}, {{0, INT64_MAX}, 1}, {{-1, 0}, 1}, {{0, INT64_MIN}, 1}};
+    struct example_look l = {.examples = 1, .others = 1};
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        CHECK_EQ(example_look_add(&l, (const uint8_t *)of[i].counts, sizeof of[i].counts), of[i].rc);
+    CHECK_EQ(l.examples, 4);
+    CHECK_EQ(l.others, 5);
+    example_look_done(&l);
+}
+
 int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
     TESTS(T(other_records), T(cut_everywhere), T(flipped_everywhere), T(rubbish_between), T(no_records), T(too_large),
           T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences), T(kinds_of_all),
-          T(missing_values), T(damage_has_no_say), T(seen_again), T(long_names))
+          T(missing_values), T(damage_has_no_say), T(seen_again), T(long_names), T(counts_of_an_index))
 }
