@@ -7,12 +7,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -120,18 +121,23 @@ static int copy(int fd, const struct content *c)
     return why;
 }
 
-/* A file is written at the root under a name that no other living thread uses, and then renamed. */
+/* A file is written at the root under a random name, and then renamed. Writers may run on other machines or in other
+ * containers, so neither a process nor a thread number would tell them apart. */
 static const char temp_before[] = ".stoker-", temp_after[] = ".part";
 
 static int open_temp(int root, char temp[40])
 {
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    snprintf(temp, 40, "%s%ld%s", temp_before, (long)syscall(SYS_gettid), temp_after);
-    const int fd = openat(root, temp, flags, 0666);
-    if (fd >= 0 || errno != EEXIST)
-        return fd;
-    unlinkat(root, temp, 0); /* left by a thread that had this number before */
-    return openat(root, temp, flags, 0666);
+    enum { TRIES = 100 };
+    int fd = -1;
+    errno = EEXIST;
+    for (int i = 0; i < TRIES && fd < 0 && errno == EEXIST; i++) {
+        uint64_t number;
+        if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+            return -1;
+        snprintf(temp, 40, "%s%016" PRIx64 "%s", temp_before, number, temp_after);
+        fd = openat(root, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    return fd;
 }
 
 static int write_new(int root, int dir, const char *last, const struct content *c)
@@ -150,16 +156,18 @@ static int write_new(int root, int dir, const char *last, const struct content *
     return why;
 }
 
-/* Whether a name is that of a file which a thread that has ended was writing. */
-static bool is_left(const char *name)
+/* Whether a file has the name of a temporary file, and nobody has written to it for a day. */
+static bool is_left(int root, const char *name)
 {
+    enum { DAY_S = 24 * 60 * 60 };
     const size_t before = sizeof temp_before - 1;
     if (strncmp(name, temp_before, before) != 0)
         return false;
-    char *end;
-    const long thread = strtol(name + before, &end, 10);
-    return end > name + before && strcmp(end, temp_after) == 0 && thread > 0 && kill((pid_t)thread, 0) &&
-           errno == ESRCH;
+    const size_t digits = strspn(name + before, "0123456789abcdef");
+    struct stat st;
+    return digits > 0 && strcmp(name + before + digits, temp_after) == 0 &&
+           fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           time(NULL) - st.st_mtime > DAY_S;
 }
 
 void place_sweep(int root)
@@ -167,7 +175,7 @@ void place_sweep(int root)
     const int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (const struct dirent *entry; d && (entry = readdir(d));)
-        if (is_left(entry->d_name))
+        if (is_left(root, entry->d_name))
             unlinkat(root, entry->d_name, 0);
     if (d)
         closedir(d);

@@ -21,7 +21,7 @@ struct content {
     int64_t at, n;
 };
 
-/* Removes what killed processes have left half written. */
+/* Removes half-written files that killed processes left more than a day ago. */
 void place_sweep(int root);
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
 

@@ -4,11 +4,11 @@
  */
 #include "pack/place.h"
 
-#include <inttypes.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
-#include "base/hash.h"
 #include "support/temp_tree.h"
 #include "test.h"
 
@@ -72,42 +72,52 @@ static void writers_of_one_name(void)
     temp_end();
 }
 
-/* What another process has begun to write under this name stays its own. */
+/* A writer in another container may have this thread's number: what it has begun to write stays its own. */
 static void half_written_files(void)
 {
     temp_begin();
-    char other[128];
+    char other[64];
     const struct content c = {.bytes = (const uint8_t *)"x", .n = 1};
     stk_error e = {0};
     const int root = open_out();
-    snprintf(other, sizeof other, "out/a/.stoker-%016" PRIx64 ".part", hash_bytes("1.jpg", 5, 0));
+    snprintf(other, sizeof other, "out/.stoker-%ld.part", (long)syscall(SYS_gettid));
     temp_file(other, "half");
     CHECK_EQ(place_file(root, "a/1.jpg", &c, false, &e), STK_OK);
     CHECK(access(temp_path(other), F_OK) == 0);
+    CHECK_EQ(n_files("out"), 2);
     close(root);
     temp_end();
 }
 
-/* Of the files that killed processes have left, and those alone. */
+static void put_aged(const char *name, int hours)
+{
+    const time_t then = time(NULL) - (time_t)hours * 3600;
+    const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+    temp_file(name, "x");
+    CHECK_EQ(utimensat(AT_FDCWD, temp_path(name), times, 0), 0);
+}
+
+/* Files of writers that ended long ago are removed, and those alone: a number says nothing about who still runs. */
 static void leftovers_are_swept(void)
 {
     temp_begin();
-    char dead[64], alive[64];
+    char young[64];
     const int root = open_out();
     const pid_t child = fork();
     if (child == 0)
         _exit(0);
     CHECK_EQ(waitpid(child, NULL, 0), child);
-    snprintf(dead, sizeof dead, "out/.stoker-%ld.part", (long)child);
-    snprintf(alive, sizeof alive, "out/.stoker-%ld.part", (long)getpid());
-    temp_file(dead, "x");
-    temp_file(alive, "x");
-    temp_file("out/.stoker-x.part", "x");
-    temp_file("out/mine", "x");
+    snprintf(young, sizeof young, "out/.stoker-%ld.part", (long)child);
+    put_aged(young, 0);
+    put_aged("out/.stoker-0123456789abcde0.part", 23);
+    put_aged("out/.stoker-0123456789abcdef.part", 25);
+    put_aged("out/.stoker-x.part", 25);
+    put_aged("out/mine", 25);
     place_sweep(root);
-    CHECK(access(temp_path(dead), F_OK) != 0);
-    CHECK(access(temp_path(alive), F_OK) == 0);
-    CHECK_EQ(n_files("out"), 3);
+    CHECK(access(temp_path(young), F_OK) == 0);
+    CHECK(access(temp_path("out/.stoker-0123456789abcde0.part"), F_OK) == 0);
+    CHECK(access(temp_path("out/.stoker-0123456789abcdef.part"), F_OK) != 0);
+    CHECK_EQ(n_files("out"), 4);
     close(root);
     temp_end();
 }
