@@ -71,6 +71,12 @@ static const char *take_integer(const struct hdf5_head *t, struct hdf5_message *
     return NULL;
 }
 
+static bool fits_float32(const struct hdf5_form *f)
+{
+    const int64_t largest = (INT64_C(1) << f->bits) - 2 - f->bias;
+    return f->bits <= 8 && f->fraction_bits <= 23 && f->bias <= 127 && largest <= 127;
+}
+
 /* Numbers that the machine has are copied; others whose parts a float64 can hold are taken apart. */
 static const char *take_odd_float(const struct hdf5_head *t, const uint8_t *p, struct hdf5_array *out)
 {
@@ -89,7 +95,7 @@ static const char *take_odd_float(const struct hdf5_head *t, const uint8_t *p, s
         f.fraction_bits > 52 || f.first + (uint32_t)f.bits > all || f.fraction + (uint32_t)f.fraction_bits > all ||
         f.bias > 1023)
         return ODD_NUMBERS;
-    out->dtype = t->size <= 4 && f.bits <= 8 && f.fraction_bits <= 23 && f.bias <= 127 ? STK_FLOAT32 : STK_FLOAT64;
+    out->dtype = t->size <= 4 && fits_float32(&f) ? STK_FLOAT32 : STK_FLOAT64;
     out->item = t->size;
     out->form = f;
     return NULL;

@@ -487,6 +487,21 @@ def test_filters_and_types(tmp_path: Path, version: str, fill: Any) -> None:
             assert all(same(a, b) for a, b in zip(ours, theirs, strict=True)), name
 
 
+def test_floats_beyond_float32(tmp_path: Path) -> None:
+    """With a small bias, the exponents of 32 bits go beyond those of float32."""
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_ebias(27)
+    x = np.array([[1, 2], [1e38, -1e60], [4, 1e-6]])
+    with h5py.File(tmp_path / "x.h5", "w") as h:
+        create(h, "x", x, kind, lambda p: None)
+    with h5py.File(tmp_path / "x.h5") as h:
+        theirs = np.empty(x.shape)
+        h["x"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, theirs)
+    ours = np.stack(rows(f"hdf5:{tmp_path}/x.h5?samples=rows&x=x"))
+    assert ours.dtype == np.float64
+    np.testing.assert_array_equal(ours, theirs)
+
+
 def test_integers_of_any_size(tmp_path: Path) -> None:
     """h5py has no dtype for them: libhdf5 converts to 64 bits."""
     with h5py.File(tmp_path / "x.h5", "w") as h:
