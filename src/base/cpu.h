@@ -32,7 +32,7 @@ int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);
 const char *cpu_name(stk_cpu c);
 /* Of AVX-512 also VBMI and VBMI2, with BMI2: most that have it, not all. */
 bool cpu_has_vbmi(void);
-/* CRC-32C as an instruction, and carry-less multiplication; the latter also of four at once. */
+/* CRC-32C as an instruction (SSE4.2), and carry-less multiplication. */
 bool cpu_has_crc32c(void);
 /* AVX-512 with products of 64 bits. */
 bool cpu_has_avx512dq(void);

@@ -2,8 +2,8 @@
 /*
  * pack_columns.c -- what fields are called where they are packed, and which columns arrays have of them.
  *
- * Names that differ in the source differ in the pack: what has to be written in another way, so that it fits a file,
- * gets a number behind it where that is taken. How a source of the pack reads them as they were stands in the note.
+ * Names that differ in the source differ in the pack. A name that must change gets a number if the new name is taken.
+ * The note records the original names, so that a source of the pack reads the fields under them.
  */
 #include <stdio.h>
 #include <string.h>
