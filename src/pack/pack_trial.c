@@ -155,6 +155,23 @@ static void remove_folder(int dir, const char *name)
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+static const char trial_before[] = ".stoker-trial-", trial_unique[] = "XXXXXX";
+
+/* Trials of runs that were killed: the journal is locked, so none of them is under way. */
+static void remove_trials(int dir)
+{
+    const size_t before = sizeof trial_before - 1, n = before + sizeof trial_unique - 1;
+    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (const struct dirent *entry; d && (entry = readdir(d));)
+        if (strncmp(entry->d_name, trial_before, before) == 0 && strlen(entry->d_name) == n)
+            remove_folder(dir, entry->d_name);
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+}
+
 /* A sample that lacks a field, or has an empty one, says nothing about the others. */
 static bool is_full(const struct packer *p, const struct packed *s)
 {
@@ -233,8 +250,9 @@ int packer_trial(struct packer *p, struct packed *s, stk_error *e)
     stk_error why = {.sample = -1};
     if (p->how.to == STK_TO_FOLDER || !is_full(p, s))
         return STK_OK;
-    if (snprintf(out, sizeof out, "%s/.stoker-trial-XXXXXX", p->how.out) >= (int)sizeof out)
+    if (snprintf(out, sizeof out, "%s/%s%s", p->how.out, trial_before, trial_unique) >= (int)sizeof out)
         return STK_OK;
+    remove_trials(p->target.dir);
     if (!mkdtemp(out)) { /* a new folder: whatever is in it, the trial wrote */
         const int rc = error_os(e, errno, "write", "cannot make a folder in it");
         error_at(e, p->how.out, -1);

@@ -156,10 +156,9 @@ static int write_new(int root, int dir, const char *last, const struct content *
     return why;
 }
 
-/* Whether a file has the name of a temporary file, and nobody has written to it for a day. */
-static bool is_left(int root, const char *name)
+/* Whether a file has the name of a temporary file, and nobody has written to it for so long. */
+static bool is_left(int root, const char *name, int64_t age_s)
 {
-    enum { DAY_S = 24 * 60 * 60 };
     const size_t before = sizeof temp_before - 1;
     if (strncmp(name, temp_before, before) != 0)
         return false;
@@ -167,15 +166,15 @@ static bool is_left(int root, const char *name)
     struct stat st;
     return digits > 0 && strcmp(name + before + digits, temp_after) == 0 &&
            fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-           time(NULL) - st.st_mtime > DAY_S;
+           (age_s == 0 || (int64_t)time(NULL) - (int64_t)st.st_mtime > age_s);
 }
 
-void place_sweep(int root)
+void place_sweep(int root, int64_t age_s)
 {
     const int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (const struct dirent *entry; d && (entry = readdir(d));)
-        if (is_left(root, entry->d_name))
+        if (is_left(root, entry->d_name, age_s))
             unlinkat(root, entry->d_name, 0);
     if (d)
         closedir(d);

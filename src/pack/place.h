@@ -21,8 +21,11 @@ struct content {
     int64_t at, n;
 };
 
-/* Removes half-written files that killed processes left more than a day ago. */
-void place_sweep(int root);
+/* An age at which nobody writes a file any more: for those who cannot know who else writes into the folder. */
+enum { PLACE_OLD_S = 24 * 60 * 60 };
+
+/* Removes half-written files that are older than age_s seconds; 0: all, if the caller alone writes into the folder. */
+void place_sweep(int root, int64_t age_s);
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
 
 #endif

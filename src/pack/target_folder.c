@@ -36,7 +36,7 @@ static int begin(struct target *t, stk_error *e)
             return error_set(e, STK_EUSAGE, "write",
                              "the class \"%.100s\" cannot be a folder whose pictures are found: pack to another target",
                              t->o.classes[i]);
-    place_sweep(t->dir);
+    place_sweep(t->dir, 0); /* the journal is locked: no other run packs into it */
     t->state = calloc(1, sizeof(struct folder_target));
     return t->state ? STK_OK : error_nomem(e, "write", sizeof(struct folder_target));
 }

@@ -309,7 +309,7 @@ static int unpack(struct unpacking *u, stk_error *e)
     int rc = open_target(u, e);
     if (rc != STK_OK)
         return rc;
-    place_sweep(u->dir);
+    place_sweep(u->dir, PLACE_OLD_S);
     pool_for(u->o.threads > 0 ? u->o.threads : machine_threads(&m), u->from->paths.n, unpack_shard, u);
     close(u->dir);
     if (u->rc != STK_OK && e)

@@ -173,6 +173,31 @@ static void links_are_not_followed(void)
     temp_end();
 }
 
+/* What a killed run has left is not part of the pack, however young it is: the journal's lock says that it ended. */
+static void leftovers_are_removed(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    stk_pack_report r;
+    const stk_pack_options tar = {.shard_size = 4096}, folder = {.to = STK_TO_FOLDER};
+    char victim[4096];
+    CHECK_EQ(pack_to("t1", &tar, &r, &e), STK_OK);
+    CHECK_EQ(pack_to("f1", &folder, &r, &e), STK_OK);
+    temp_file("victim/mine", "x");
+    temp_file("t2/.stoker-trial-abcdef/shard-000000.tar", "x");
+    snprintf(victim, sizeof victim, "%s", temp_path("victim"));
+    CHECK_EQ(symlink(victim, temp_path("t2/.stoker-trial-ghijkl")), 0);
+    temp_file("f2/.stoker-0123456789abcdef.part", "x");
+    CHECK_EQ(pack_to("t2", &tar, &r, &e), STK_OK);
+    CHECK_EQ(pack_to("f2", &folder, &r, &e), STK_OK);
+    CHECK(access(temp_path("victim/mine"), F_OK) == 0);
+    CHECK_EQ(unlink(temp_path("t2/.stoker-trial-ghijkl")), 0);
+    CHECK(same_files("t1", "t2"));
+    CHECK(same_files("f1", "f2"));
+    temp_end();
+}
+
 static void refuses(void)
 {
     temp_begin();
@@ -540,7 +565,8 @@ static void journals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(links_are_not_followed), T(refuses),
-          T(arrays), T(large_integers), T(keys_of_arrays), T(labels_of_a_type), T(hooks_are_closed), T(tidy_names),
-          T(keys), T(reserved_names), T(counts_are_compared), T(tar_heads), T(journals))
+    TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(links_are_not_followed),
+          T(leftovers_are_removed), T(refuses), T(arrays), T(large_integers), T(keys_of_arrays), T(labels_of_a_type),
+          T(hooks_are_closed), T(tidy_names), T(keys), T(reserved_names), T(counts_are_compared), T(tar_heads),
+          T(journals))
 }

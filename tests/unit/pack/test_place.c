@@ -113,11 +113,13 @@ static void leftovers_are_swept(void)
     put_aged("out/.stoker-0123456789abcdef.part", 25);
     put_aged("out/.stoker-x.part", 25);
     put_aged("out/mine", 25);
-    place_sweep(root);
+    place_sweep(root, PLACE_OLD_S);
     CHECK(access(temp_path(young), F_OK) == 0);
     CHECK(access(temp_path("out/.stoker-0123456789abcde0.part"), F_OK) == 0);
     CHECK(access(temp_path("out/.stoker-0123456789abcdef.part"), F_OK) != 0);
     CHECK_EQ(n_files("out"), 4);
+    place_sweep(root, 0);
+    CHECK_EQ(n_files("out"), 2);
     close(root);
     temp_end();
 }
