@@ -135,14 +135,26 @@ def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | Non
     return texts(wanted)
 
 
+def _number(text: str) -> float:
+    """An int stays exact beyond 2**53.
+
+    >>> _number("-1"), _number("1E3"), _number("-inf"), _number("")
+    (-1, 1000.0, -inf, 0)
+    """
+    try:
+        return int(text or 0)
+    except ValueError:
+        return float(text)
+
+
 def pads_of(texts: Iterable[str | None]) -> dict[str, float]:
-    """What fields are padded with, by the texts that the engine has.
+    """The padding value of each padded field, from texts that the engine has accepted.
 
     >>> pads_of(['"ids"="tokens":int64(*) pad=-1, "x"="x":float32(*,2) pad', None])
     {'ids': -1, 'x': 0}
     """
     found = [re.findall(r'"([^"]*)"="[^"]*":[^"]*?\bpad\s*=?\s*([^,?\s"]*)', text) for text in texts if text]
-    return {name: float(value) if "." in value or "e" in value else int(value or 0) for f in found for name, value in f}
+    return {name: _number(value) for f in found for name, value in f}
 
 
 # ---------------------------------------------------------------- tf.io's way of saying it

@@ -124,6 +124,16 @@ def test_padding_of_many(tmp_path, fields):
     assert stoker.Loader(own, batch_size=2, output="numpy").get(range(10)).ids.values.tolist() == want
 
 
+@pytest.mark.parametrize("kind, pad", [("float32", "-inf"), ("float32", "nan"), ("float64", "1E3"), ("int64", "1E3")])
+def test_padding_of_every_spelling(tmp_path, kind, pad):
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(json.dumps({"v": [7] * (i + 1)}) + "\n" for i in range(3)))
+    loader = stoker.Loader(path, fields=f"v:{kind}(*) pad={pad}", batch_size=2, output="numpy")
+    want = np.array([[7, float(pad), float(pad)], [7, 7, float(pad)], [7, 7, 7]])
+    np.testing.assert_array_equal(next(iter(loader)).v.values, want[:2, :2])
+    np.testing.assert_array_equal(loader.get(range(3)).v.values, want)
+
+
 def test_masks_are_no_numbers():
     x = np.zeros((6, 2))
     for mask in ([True, False], np.array([True, False])):
