@@ -30,6 +30,9 @@ class Samples:
         (np.int64(1), np.uint64(2**63 + 5), "which int64 cannot hold"),
         (np.float32(1), 1e300, "x has the value 1e\\+300, which float32 cannot hold"),
         (np.float16(1), np.int64(100000), "x has the value 100000, which float16 cannot hold"),
+        (np.float32(1), np.int64(2**24 + 1), "x has the value 16777217, which float32 cannot hold"),
+        (1.0, np.int64(2**63 - 1), "x has the value 9223372036854775807, which float64 cannot hold"),
+        (1.0, np.uint64(2**64 - 1), "x has the value 18446744073709551615, which float64 cannot hold"),
         (1, 1.5, "x is of type float64, the first sample had int64"),
         (1.0, None, "x is of type object, the first sample had float64"),
         (1.0, "7", "x is of type <U1, the first sample had float64"),
@@ -44,7 +47,16 @@ def test_samples_of_another_type(first, then, words):
 
 
 @pytest.mark.parametrize(
-    "first, then", [(np.float32(1), 2.5), (1.0, 2), (np.int32(1), 2), (1, True), (np.inf, -np.inf)]
+    "first, then",
+    [
+        (np.float32(1), 2.5),
+        (1.0, 2),
+        (np.int32(1), 2),
+        (1, True),
+        (np.inf, -np.inf),
+        (np.float32(1), -(2**63)),
+        (1.0, np.uint64(2**63)),
+    ],
 )
 def test_samples_that_fit(first, then):
     batches = list(stoker.Loader(Samples(first, then), **K))
@@ -89,6 +101,8 @@ def test_functions():
         (np.full(6, 2**63 + 5, np.uint64), "int", "which int64 cannot hold"),
         (np.full(6, 300), "uint8", "v has the value 300, which uint8 cannot hold"),
         (np.full(6, 1e300), "float", "which float32 cannot hold"),
+        (np.full(6, 2**24 + 1), "float", "v has the value 16777217, which float32 cannot hold"),
+        (np.full(6, float(2**63)), "int", "which int64 cannot hold"),
     ],
 )
 def test_casts(values, kind, words):
