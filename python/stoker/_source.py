@@ -277,8 +277,9 @@ class Source:
     def kfold(self, k: int, by: str | None = None, seed: int = 0) -> list[tuple[Source, Source]]:
         """k pairs (train, val) for cross-validation: every sample is in one `val`, and in `train` of the others.
 
-        By a hash of each sample's key, as with `split`. `by="class"` gives folds of equal size, with all classes alike
-        (then growth moves samples).
+        By a hash of each sample's key, as with `split`. In a small set, a fold that would be empty takes one sample of
+        the largest fold; growth may change which one. `by="class"` gives folds of equal size, with all classes
+        alike (then growth moves samples).
 
         >>> for train, val in stoker.Source(photos).kfold(3, by="class"):
         ...     print(len(train), len(val))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which part of a source each sample belongs to.
 
-The part follows from a hash of the sample's key alone, so that a sample stays in its part when the set grows. By class
-the parts are exact instead: samples are sorted by their hashes and counted off.
+The part follows from a hash of the sample's key alone, so that a sample stays in its part when the set grows. Only a
+fold that would be empty takes a sample of another. By class the parts are exact instead: samples are sorted by their
+hashes and counted off.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def is_by_class(name: str, by: str | None) -> bool:
 
 
 def mixed(hashes: Hashes, seed: int, depth: int) -> Hashes:
-    """Other hashes for every seed; and for a part of a part, which would else be divided where it was cut out."""
+    """Other hashes for every seed. A part of a part gets other hashes, else it would be cut at the same place."""
     key = (whole("seed", seed, 0, 2**64 - 1) + depth * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15
     return (hashes ^ np.uint64(key % 2**64)) * np.uint64(0x2545F4914F6CDD1D)
 
@@ -69,13 +70,19 @@ def by_share_of_class(hashes: Hashes, labels: Numbers, edges: list[float]) -> Nu
 
 
 def by_fold(hashes: Hashes, k: int) -> Numbers:
+    """By hash; an empty fold takes the smallest hash of the largest fold, so that all others stay where they are.
+
+    >>> by_fold(np.array([0, 1, 2], np.uint64), 3)
+    array([1, 2, 0])
+    """
     fold = by_share(hashes, [i / k for i in range(1, k)])
-    empty = np.flatnonzero(np.bincount(fold, minlength=k) == 0)
-    if empty.size:
-        raise usage(
-            f"kfold: fold {empty[0]} of {k} is empty, as hashes divide {len(hashes)} samples; take fewer folds, "
-            "another seed, or by='class', which counts them off"
-        )
+    sizes = np.bincount(fold, minlength=k)
+    for empty in np.flatnonzero(sizes == 0):
+        largest = sizes.argmax()  # has two or more, as there are at least k samples
+        members = np.flatnonzero(fold == largest)
+        fold[members[hashes[members].argmin()]] = empty
+        sizes[largest] -= 1
+        sizes[empty] = 1
     return fold
 
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import stoker
+from stoker import _split
 
 
 def labels(source, **k):
@@ -112,6 +113,22 @@ def test_kfold(make):
     for (train, val), (train2, val2) in zip(pairs, after, strict=True):
         assert set(train.keys) <= set(train2.keys) and set(val.keys) <= set(val2.keys)
     assert [val.keys for _, val in before.kfold(5, seed=3)] != [val.keys for _, val in pairs]
+
+
+def test_kfold_of_few(lines):
+    """No fold is empty, for any seed; only the samples that fill one are not where their hashes put them."""
+    for n in (2, 3, 7, 40):
+        few = lines.take(n)
+        for seed in range(200):
+            for k in {2, n // 4 + 2, n}:
+                hashes = few._hashes(seed)
+                plain = _split.by_share(hashes, [i / k for i in range(1, k)])
+                folds = _split.by_fold(hashes, k)
+                assert np.bincount(folds, minlength=k).min() >= 1
+                assert (folds != plain).sum() == k - len(np.unique(plain))
+    for seed in range(20):
+        vals = [val for _, val in lines.take(40).kfold(10, seed=seed)]
+        assert len(vals) == 10 and sorted(sum((val.keys for val in vals), [])) == sorted(lines.take(40).keys)
 
 
 def test_kfold_by_class(make, lines):
