@@ -15,7 +15,7 @@ from ._types import NUMBERS
 
 NUMBER_KINDS = {"image": 1, "int": 2, "float": 3, "tensor": 4, "bytes": 5, "text": 6, "json": 7}
 STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "picture": 5}
-MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
+MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 PICTURES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".ppm", ".pgm", ".tif", ".tiff")
 MOST_LEVELS = 8
 
@@ -72,7 +72,8 @@ def _is_picture(first: Any) -> bool:
     for value in first.to_pylist() if first is not None else ():
         stored, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
         if stored:
-            return bytes(stored[:16]).startswith(MAGIC)
+            start = bytes(stored[:12])
+            return start.startswith(MAGIC) or (start[:4] == b"RIFF" and start[8:] == b"WEBP")
         if path:
             return str(path).lower().endswith(PICTURES)
     return False

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
+from stoker._arrow_types import _is_picture
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -371,6 +372,16 @@ def test_a_dataset_in_parquet_keeps_its_classes(dataset, tmp_path):
 def test_a_dataset_with_a_transform_of_its_own_runs_in_python(dataset):
     part = dataset.with_transform(lambda rows: {"n": [len(c) for c in rows["caption"]]})
     assert next(iter(stoker.Loader(part, batch_size=3, output="numpy")))["n"].tolist() == [2, 2, 2]
+
+
+def test_sound_is_no_picture():
+    """WAV and WebP are both RIFF files."""
+    riff = b"RIFF\x24\0\0\0"
+    for start, image in ((riff + b"WAVEfmt ", False), (riff + b"WEBPVP8 ", True), (b"RIFF", False)):
+        for rows in ([start] * 3, [{"bytes": start, "path": None}] * 3):
+            assert _is_picture(pa.array(rows)) is image
+    loader = stoker.Loader(pa.table({"sound": [riff + b"WAVEfmt "] * 3}), batch_size=3, output="numpy")
+    assert [bytes(b) for b in next(iter(loader)).sound] == [riff + b"WAVEfmt "] * 3
 
 
 def test_several_splits_are_refused(dataset):
