@@ -26,7 +26,7 @@ struct state {
 /* module.c */
 /* Sets the exception for *e; returns NULL. */
 PyObject *module_raise(const struct state *s, const stk_error *e);
-/* As PyUnicode_FSConverter, with an error of ours for a text that no text of C's can be. */
+/* As PyUnicode_FSConverter; reports text with a null byte as a UsageError. */
 int module_path(PyObject *value, void *bytes);
 /* A path or name as bytes to str, as os.fsdecode does. */
 PyObject *module_text(const char *bytes);
