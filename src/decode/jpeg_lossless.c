@@ -175,6 +175,12 @@ static bool read_scan(struct lossless *c, const uint8_t *p, size_t n)
     return c->n_scan == 1 || samples <= MCU_MAX ? true : fail(c, "its MCUs are too large");
 }
 
+/* libjpeg skips these by their length, and takes a length below 2 for 2. */
+static bool is_skipped(int marker)
+{
+    return (marker >= APP0 && marker <= APP15) || marker == COM || marker == DNL;
+}
+
 static bool read_segment(struct lossless *c, int marker, const uint8_t *p, size_t n)
 {
     switch (marker) {
@@ -197,10 +203,16 @@ static bool read_segment(struct lossless *c, int marker, const uint8_t *p, size_
         }
         return true;
     default:
-        return (marker >= APP0 && marker <= APP15) || marker == COM || marker == DQT || marker == DNL
-                   ? true
-                   : fail(c, "it has an unknown marker");
+        return is_skipped(marker) || marker == DQT ? true : fail(c, "it has an unknown marker");
     }
+}
+
+/* The file ends without EOI. That does no harm after a single scan, whose pixels are complete; of several scans,
+ * libjpeg returns no pixel before it has seen EOI. Always returns false. */
+static bool end_without_eoi(struct lossless *c)
+{
+    c->at = c->size;
+    return c->several ? fail(c, "the file ends before its last scan") : false;
 }
 
 /* The next marker, past it, whatever lies before it; EOI where there is none. */
@@ -211,10 +223,16 @@ static int next_marker(struct lossless *c)
             c->at += 2;
             return c->bytes[c->at - 1];
         }
-    c->at = c->size;
-    if (c->several) /* their last row may come last */
-        fail(c, "the file ends before its last scan");
+    end_without_eoi(c);
     return EOI;
+}
+
+/* The file ends before the length of a marker: an error only if libjpeg rejects the marker itself. Always returns
+ * false. */
+static bool end_before_length(struct lossless *c, int marker)
+{
+    const bool known = is_skipped(marker) || marker == DHT || marker == DQT || marker == DRI || marker == SOS;
+    return known ? end_without_eoi(c) : fail(c, "it has an unknown marker");
 }
 
 /* To the data of the next scan; false: there is none, or something is wrong. */
@@ -223,11 +241,15 @@ static bool next_scan(struct lossless *c)
     for (int marker; (marker = next_marker(c)) != EOI;) {
         if (marker == TEM || (marker >= RST0 && marker < SOI)) /* these stand alone */
             continue;
-        const size_t left = c->size - c->at, length = left >= 2 ? be16(c->bytes + c->at) : 0;
-        const bool skipped = length < 2 && (marker >= APP0 || marker == DNL);
-        if (length > left || (length < 2 && !skipped))
+        const size_t left = c->size - c->at;
+        if (left < 2)
+            return end_before_length(c, marker);
+        const size_t length = be16(c->bytes + c->at);
+        if (length > left && is_skipped(marker))
+            return end_without_eoi(c);
+        if (length > left || (length < 2 && !is_skipped(marker)))
             return fail(c, "a marker is cut off, or has a wrong length");
-        const size_t n = skipped ? 0 : length - 2;
+        const size_t n = length < 2 ? 0 : length - 2;
         if (!read_segment(c, marker, c->bytes + c->at + 2, n))
             return false;
         c->at += 2 + n;

@@ -107,6 +107,17 @@ def test_crops(tmp_path):
         assert np.array_equal(batch.image[0], image[top : top + 7, left : left + 9])
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_ends_inside_a_marker(tmp_path, apart):
+    """A marker that is cut off does no harm to a single scan; several need their end."""
+    whole = encode(pixels(4, 5, 3), apart=apart)[:-2]
+    markers = b"\x01\x02\xc0\xc3\xc4\xd0\xd8\xd9\xda\xdb\xdc\xdd\xde\xe0\xe1\xee\xef\xf0\xfe"
+    files = [whole + bytes([0xFF, m]) + rest for m in markers for rest in (b"", b"\0")]
+    files += [whole + bytes([0xFF, m]) + rest for m in b"\xdc\xe1\xfe" for rest in (b"\0\0", b"\0\2", b"\0\x20\0")]
+    read, refused = check(tmp_path, files)
+    assert read > 0 and refused > 0
+
+
 def test_damaged_ones_are_refused_or_read(tmp_path):
     """No byte may crash it, and what is cut off is refused."""
     whole = encode(pixels(12, 10, 3), predictor=4, restart=3, apart=True)

@@ -301,7 +301,6 @@ static void unsupported(void)
     picture_done(&p);
 }
 
-/* Rubbish and fill bytes between markers are as libjpeg likes them. */
 /* Two by two samples, each predicted from its left neighbour: 128, +1; -1, 0. */
 static void lossless_grey(void)
 {
@@ -323,6 +322,44 @@ static void lossless_grey(void)
         CHECK(picture_decode(file, n, &all, false, &p, &warnings, NULL) != STK_OK);
 }
 
+/* Bytes of their own, so that the sanitizers notice a read past the end. */
+static int decode_followed_by(const uint8_t *file, size_t n, const char *tail, size_t n_tail)
+{
+    const struct want all = {.crop = {0, 0, 2, 2}, .whole = true};
+    struct picture p;
+    int warnings = 0;
+    uint8_t *bytes = malloc(n + n_tail);
+    memcpy(bytes, file, n);
+    memcpy(bytes + n, tail, n_tail);
+    const int rc = picture_decode(bytes, n + n_tail, &all, false, &p, &warnings, NULL);
+    picture_done(&p);
+    free(bytes);
+    return rc;
+}
+
+/* All pixels are there: as in Pillow, a known marker that is cut off counts as the end of the file. */
+static void lossless_ends_inside_a_marker(void)
+{
+    static const uint8_t file[] = {
+        0xff, 0xd8, 0xff, 0xc3, 0,    11,   8, 0, 2, 0, 2, 1, 1, 0x11, 0,                /* frame */
+        0xff, 0xc4, 0,    21,   0,    2,    0, 0, 0, 0, 0, 0, 0, 0,    0,    0, 0, 0, 0, /* codes */
+        0,    0,    0,    1,    0xff, 0xda, 0, 8, 1, 1, 0, 1, 0, 0,    0x73,
+    };
+    static const uint8_t known[] = {0x01, 0xc4, 0xd0, 0xd7, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xe0, 0xe1, 0xee, 0xef, 0xfe};
+    static const uint8_t unknown[] = {0x02, 0xc0, 0xc3, 0xd8, 0xde, 0xf0, 0xfd};
+    for (size_t i = 0; i < sizeof known; i++)
+        for (size_t n = 2; n <= 3; n++)
+            CHECK_EQ(decode_followed_by(file, sizeof file, (char[]){'\xff', (char)known[i], 0}, n), STK_OK);
+    for (size_t i = 0; i < sizeof unknown; i++)
+        for (size_t n = 2; n <= 3; n++)
+            CHECK_EQ(decode_followed_by(file, sizeof file, (char[]){'\xff', (char)unknown[i], 0}, n), STK_EDATA);
+    CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xfe\0\x20", 4), STK_OK);
+    CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xfe\0\x20", 5), STK_OK);
+    CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xfe\0\0", 4), STK_OK);
+    CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xdd\0\0", 4), STK_EDATA);
+}
+
+/* Rubbish and fill bytes between markers are as libjpeg likes them. */
 static void rubbish_in_the_head(void)
 {
     struct picture p = picture_make(16, 16, 3, 1);
@@ -400,7 +437,7 @@ static void one_scan(void)
 int main(int argc, char **argv)
 {
     TESTS(T(crops), T(heads), T(inks), T(ends_too_early), T(tables_do_not_leak), T(scan_bomb), T(unsupported),
-          T(lossless_grey), T(rubbish_in_the_head), T(crops_of_photos), T(one_scan))
+          T(lossless_grey), T(lossless_ends_inside_a_marker), T(rubbish_in_the_head), T(crops_of_photos), T(one_scan))
 }
 
 #else
