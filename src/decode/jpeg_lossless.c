@@ -62,6 +62,7 @@ struct bits {
     const uint8_t *p, *end;
     uint64_t next;  /* at the top */
     int n, made_up; /* bits, and those of them that are not in the file */
+    bool bad;       /* a code was not in its table; stays set */
 };
 
 struct lossless {
@@ -289,7 +290,7 @@ static void drop(struct bits *b, int n)
     b->n -= n;
 }
 
-/* 0 for what is no code, which then shows in the bits that are left. */
+/* The next difference; 0, and sets b->bad, if the next bits are not a code of the table. */
 static int32_t difference(struct bits *b, const struct table *t)
 {
     refill(b);
@@ -298,7 +299,7 @@ static int32_t difference(struct bits *b, const struct table *t)
     while (k <= CODE_MAX && code >= t->limit[k])
         k++;
     if (k > CODE_MAX) {
-        b->n = b->made_up - 1;
+        b->bad = true;
         return 0;
     }
     const int size = t->values[t->at[k] + (int32_t)(code >> (CODE_MAX - k)) - t->first[k]];
@@ -324,7 +325,7 @@ static bool decode_row(struct lossless *c, int32_t y, int32_t mcus)
                 for (int32_t s = 0; s < h; s++)
                     k->diff[(y + j) * k->across + x * h + s] = difference(&c->in, t);
         }
-        if (c->in.n < c->in.made_up)
+        if (c->in.bad || c->in.n < c->in.made_up)
             return fail(c, "its data end or are damaged");
     }
     return true;

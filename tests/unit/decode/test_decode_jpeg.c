@@ -359,6 +359,29 @@ static void lossless_ends_inside_a_marker(void)
     CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xdd\0\0", 4), STK_EDATA);
 }
 
+/* One pixel of three samples. The first table has only the code 0, the other one 0 and 1: the bit 1 is no code of the
+ * first component, but a good one of the two after it. */
+static void lossless_bad_code(void)
+{
+    enum { DATA_BYTES = 32 };
+    static const uint8_t head[] = {
+        0xff, 0xd8, 0xff, 0xc3, 0, 17, 8, 0, 1,    0, 1,    3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0,       /* frame */
+        0xff, 0xc4, 0,    20,   0, 1,  0, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0,    /* codes */
+        0xff, 0xc4, 0,    21,   1, 2,  0, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0, /* codes */
+        0xff, 0xda, 0,    12,   3, 1,  0, 2, 0x10, 3, 0x10, 1, 0, 0,                                     /* scan */
+    };
+    const struct want all = {.crop = {0, 0, 1, 1}, .whole = true};
+    uint8_t file[sizeof head + DATA_BYTES] = {0};
+    struct picture p;
+    int warnings = 0;
+    memcpy(file, head, sizeof head);
+    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
+    picture_done(&p);
+    file[sizeof head] = 0x80;
+    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_EDATA);
+    picture_done(&p);
+}
+
 /* Rubbish and fill bytes between markers are as libjpeg likes them. */
 static void rubbish_in_the_head(void)
 {
@@ -437,7 +460,8 @@ static void one_scan(void)
 int main(int argc, char **argv)
 {
     TESTS(T(crops), T(heads), T(inks), T(ends_too_early), T(tables_do_not_leak), T(scan_bomb), T(unsupported),
-          T(lossless_grey), T(lossless_ends_inside_a_marker), T(rubbish_in_the_head), T(crops_of_photos), T(one_scan))
+          T(lossless_grey), T(lossless_ends_inside_a_marker), T(lossless_bad_code), T(rubbish_in_the_head),
+          T(crops_of_photos), T(one_scan))
 }
 
 #else
