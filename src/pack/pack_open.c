@@ -319,6 +319,7 @@ struct probe {
 static int probe(struct packer *p, struct probe *out, stk_error *e)
 {
     int rc = STK_OK;
+    bool tried = false;
     struct packed s = {0};
     struct pack_bench *b = &p->benches[0];
     const int64_t left = p->n - p->target.next, n = left < PROBES ? left : PROBES;
@@ -332,8 +333,8 @@ static int probe(struct packer *p, struct probe *out, stk_error *e)
         }
         if (made != STK_OK)
             continue;
-        if (out->samples == 0 && p->target.next == 0)
-            rc = packer_trial(p, &s, e);
+        if (!tried && p->target.next == 0)
+            rc = packer_trial(p, &s, &tried, e);
         out->ns += now_ns() - began;
         out->samples++;
         out->bytes_in += s.bytes_in;

@@ -244,7 +244,7 @@ static int read_trial(const struct packer *p, const char *out, const struct pack
     return rc;
 }
 
-int packer_trial(struct packer *p, struct packed *s, stk_error *e)
+int packer_trial(struct packer *p, struct packed *s, bool *tried, stk_error *e)
 {
     char out[4096];
     stk_error why = {.sample = -1};
@@ -252,6 +252,7 @@ int packer_trial(struct packer *p, struct packed *s, stk_error *e)
         return STK_OK;
     if (snprintf(out, sizeof out, "%s/%s%s", p->how.out, trial_before, trial_unique) >= (int)sizeof out)
         return STK_OK;
+    *tried = true;
     remove_trials(p->target.dir);
     if (!mkdtemp(out)) { /* a new folder: whatever is in it, the trial wrote */
         const int rc = error_os(e, errno, "write", "cannot make a folder in it");

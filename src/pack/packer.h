@@ -64,7 +64,8 @@ int packer_estimate(struct packer *p, stk_error *e);
 
 /* pack_trial.c: refuses raw pictures of several sizes; and what is written of a sample but cannot be read back. */
 int packer_one_size(struct packer *p, stk_error *e);
-int packer_trial(struct packer *p, struct packed *s, stk_error *e);
+/* Sets *tried when it has written the sample; one that lacks a field is left for the next. */
+int packer_trial(struct packer *p, struct packed *s, bool *tried, stk_error *e);
 
 /* pack_columns.c: names and forms of what is written; what has no place in the target is refused. */
 int packer_columns(struct packer *p, stk_error *e);

@@ -12,8 +12,18 @@
 #include "test.h"
 
 WRAP("name", int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), -1, EROFS)
-WRAP("name", int, mkdir, (const char *p, mode_t mode), (p, mode), -1, EROFS)
 WRAP("name", int, mkdirat, (int d, const char *p, mode_t mode), (d, p, mode), -1, EROFS)
+
+/* Counts the trials: each opens a target in a folder of this name. */
+static int n_trials;
+int __real_mkdir(const char *p, mode_t mode);
+int __wrap_mkdir(const char *p, mode_t mode);
+int __wrap_mkdir(const char *p, mode_t mode)
+{
+    n_trials += strstr(p, "/.stoker-trial-") != NULL;
+    errno = EROFS;
+    return fails("name") ? -1 : __real_mkdir(p, mode);
+}
 
 /* Succeeds without a sync: no file here has to survive a crash of the machine, and a thousand syncs take a minute. */
 int __wrap_fsync(int fd);
@@ -133,10 +143,33 @@ static void threads(void)
     run_kind("thread", STK_TO_TAR, 10);
 }
 
+/* A sample without a caption says nothing about captions: the trial takes the next one that has it, and only that. */
+static void trials(void)
+{
+    static const char *const captions[][3] = {{"x", "y", "z"}, {"", "y", "z"}, {"", "", "z"}, {"", "", ""}};
+    static const int want[] = {1, 1, 1, 0};
+    char list[200], out[200];
+    snprintf(list, sizeof list, "%s/list.csv", folder);
+    snprintf(out, sizeof out, "%s/listed", folder);
+    for (int k = 0; k < 4; k++) {
+        stk_error e = {0};
+        FILE *f = fopen(list, "w");
+        fputs("path,label,caption\n", f);
+        for (int i = 0; i < 3; i++)
+            fprintf(f, "set/%c/%d.png,1,%s\n", 'a' + i % 2, i, captions[k][i]);
+        fclose(f);
+        const stk_options o = {.source = list, .fields = "image, caption", .threads = 1, .cache_dir = "off"};
+        n_trials = 0;
+        CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = out, .force = 1}, NULL, &e), STK_OK);
+        CHECK_STR(e.text, "");
+        CHECK_EQ(n_trials, want[k]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     make_folder();
-    const struct test_case cases[] = {T(memory), T(reads), T(writes), T(syncs), T(names), T(threads)};
+    const struct test_case cases[] = {T(memory), T(reads), T(writes), T(syncs), T(names), T(threads), T(trials)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     shell("rm -rf %s/%s %s/%s", "", "");
     return rc;
