@@ -5,7 +5,8 @@
  * An example says of a feature only whether it has byte strings, floats or integers. How many there are, and what the
  * bytes are, is seen in all examples of the set, so that no later one can disagree: a feature of one number everywhere
  * is a number, of integers and floats a float, of counts that differ ragged. Where some examples have bytes and others
- * numbers, the majority decides, and the others are bad samples. Examples without the feature have no say.
+ * numbers, the majority decides, and the others are bad samples. Examples without the feature have no say, nor has an
+ * empty list among single values: there the value is missing. Only beside lists of several is it an empty list.
  */
 #include "source/example_columns.h"
 
@@ -19,14 +20,15 @@ enum { FEATURES_MOST = 1024 }; /* more are left out: hostile ones would take for
 
 /* Written to the index as it is. */
 struct seen {
-    int64_t of[FEATURE_INTS + 1]; /* samples, by enum feature_kind */
+    int64_t of[FEATURE_INTS + 1];     /* samples with values, by enum feature_kind */
+    int64_t hollow[FEATURE_INTS + 1]; /* samples with an empty list */
     int64_t strings, pictures;
     int64_t least, most; /* values, where they are numbers; of steps: values of each, -1: they differ */
-    uint32_t steps, single, several, none, no_text; /* 1: some samples were so; none: an empty list of byte strings */
+    uint32_t steps, single, several, no_text; /* 1: some samples were so */
     uint32_t name_bytes;
     char *name; /* ended by 0 */
 };
-enum { SEEN_BYTES = offsetof(struct seen, name) };
+enum { SEEN_BYTES = offsetof(struct seen, name_bytes) + sizeof(uint32_t) };
 
 /* ------------------------------------------------------------------ one feature */
 
@@ -104,15 +106,20 @@ static bool is_left_out(const struct example_look *l, const struct seen *s, cons
     return (!s && l->n >= FEATURES_MOST) || n >= COLUMN_NAME || memchr(name, 0, n);
 }
 
+static bool is_hollow(const struct example_glance *g)
+{
+    return !g->steps && g->count == 0;
+}
+
 bool example_is_news(const struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g)
 {
     const struct seen *s = find(l, name, n);
     if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
         return false;
-    if (!s || s->of[g->kind] == 0 || !(g->steps ? s->steps : s->single))
+    if (!s || (is_hollow(g) ? s->hollow : s->of)[g->kind] == 0 || !(g->steps ? s->steps : s->single))
         return true;
     if (g->kind == FEATURE_BYTES)
-        return (g->several && !s->several) || (g->count == 0 && !s->none) || (!g->texts && !s->no_text);
+        return (g->several && !s->several) || (!g->texts && !s->no_text);
     return !g->empty && (g->count < s->least || g->count > s->most);
 }
 
@@ -126,11 +133,10 @@ int example_see(struct example_look *l, const uint8_t *name, size_t n, const str
     if (!s)
         return -1;
     l->next = (int)(s - l->of) + 1;
-    s->of[g->kind]++;
+    (is_hollow(g) ? s->hollow : s->of)[g->kind]++;
     s->steps |= g->steps;
     s->single |= !g->steps;
     s->several |= g->several;
-    s->none |= g->kind == FEATURE_BYTES && g->count == 0;
     s->no_text |= !g->texts;
     s->strings += g->strings;
     s->pictures += g->pictures;
@@ -162,8 +168,10 @@ int example_look_write(const struct example_look *l, struct buf *to)
 
 static void join(struct seen *to, const struct seen *from)
 {
-    for (int k = 0; k <= FEATURE_INTS; k++)
+    for (int k = 0; k <= FEATURE_INTS; k++) {
         to->of[k] += from->of[k];
+        to->hollow[k] += from->hollow[k];
+    }
     to->strings += from->strings;
     to->pictures += from->pictures;
     to->least = from->least < to->least ? from->least : to->least;
@@ -171,7 +179,6 @@ static void join(struct seen *to, const struct seen *from)
     to->steps |= from->steps;
     to->single |= from->single;
     to->several |= from->several;
-    to->none |= from->none;
     to->no_text |= from->no_text;
 }
 
@@ -185,7 +192,7 @@ static bool is_sound(const struct seen *s)
 {
     bool sound = is_count(s->strings) && is_count(s->pictures) && s->least >= -1;
     for (int k = 0; k <= FEATURE_INTS; k++)
-        sound &= is_count(s->of[k]);
+        sound &= is_count(s->of[k]) && is_count(s->hollow[k]);
     return sound;
 }
 
@@ -231,9 +238,20 @@ static bool is_label(const char *name)
     return false;
 }
 
+static bool is_always_hollow(const struct seen *s)
+{
+    return s->of[FEATURE_BYTES] + s->of[FEATURE_FLOATS] + s->of[FEATURE_INTS] == 0;
+}
+
+/* Samples by kind. Empty lists have a say only where there is nothing else. */
+static const int64_t *votes(const struct seen *s)
+{
+    return is_always_hollow(s) ? s->hollow : s->of;
+}
+
 static void numbers(const struct seen *s, struct column *c)
 {
-    const bool ints = s->of[FEATURE_FLOATS] == 0, same = s->least == s->most;
+    const bool ints = votes(s)[FEATURE_FLOATS] == 0, same = s->least == s->most;
     c->dtype = ints ? STK_INT64 : STK_FLOAT32;
     c->kind = STK_TENSOR;
     c->ndim = 1;
@@ -241,7 +259,7 @@ static void numbers(const struct seen *s, struct column *c)
     if (s->steps && s->most > 1) {
         c->ndim = 2;
         c->shape[1] = s->most;
-    } else if (!s->steps && same && s->most == 1) {
+    } else if (!s->steps && s->most == 1) { /* a list that is empty lacks the number */
         c->kind = ints ? STK_INT : STK_FLOAT;
         c->ndim = 0;
     } else if (!s->steps && same && s->most > 0) {
@@ -251,7 +269,8 @@ static void numbers(const struct seen *s, struct column *c)
 
 static bool holds_bytes(const struct seen *s)
 {
-    return s->of[FEATURE_BYTES] > s->of[FEATURE_FLOATS] + s->of[FEATURE_INTS];
+    const int64_t *of = votes(s);
+    return of[FEATURE_BYTES] > of[FEATURE_FLOATS] + of[FEATURE_INTS];
 }
 
 static const char *refused(const struct seen *s)
@@ -276,7 +295,7 @@ static void judge(const struct seen *s, struct column *c)
     else if (s->pictures > s->strings / 2 && !c->refused)
         c->kind = STK_IMAGE;
     else
-        c->kind = s->no_text ? STK_BYTES : s->none ? STK_JSON : STK_TEXT;
+        c->kind = s->no_text ? STK_BYTES : is_always_hollow(s) ? STK_JSON : STK_TEXT;
     c->label = c->kind == STK_INT && !c->refused && is_label(c->name);
 }
 

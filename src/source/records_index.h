@@ -9,7 +9,7 @@
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3730726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3830726b74736472) /* in this machine's byte order; the digits are the version */
 
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS = 8 };
 

@@ -108,6 +108,21 @@ def test_missing_is_bad(tmp_path):
         assert len(rows(path, f"n, {name} ? {default}")) == 100
 
 
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_empty_list_is_missing(tmp_path):
+    """Where the others have one value; it does not make lists of them."""
+    features = [{"t": strings(b"hi"), "x": floats(2), "y": ints(3)} for _ in range(40)]
+    features[7] = {"t": strings(), "x": floats(), "y": ints()}
+    path = write(tmp_path / "a.tfrecord", [Example(features=Features(feature=f)) for f in features])
+    for name, default, usual, given in (("t:text", '""', "hi", ""), ("x", "0", 2, 0), ("y", "-1", 3, -1)):
+        short = name.split(":")[0]
+        loader = stoker.Loader(path, fields=name, output="numpy", on_error="skip", max_bad=1)
+        assert sum(len(batch[0]) for batch in loader) == 39
+        assert [bad.sample for bad in loader.bad_samples()] == [7]
+        got = [row[short] for row in rows(path, f"{name} ? {default}", shuffle=False)]
+        assert got == [given if i == 7 else usual for i in range(40)]
+
+
 def test_kinds_of_all_examples(tmp_path):
     """Of 10,000 examples one has more values than all the others."""
     features = [{"ids": ints(*range(3 if i == 7777 else 1)), "t": strings(b"a dog")} for i in range(10000)]

@@ -470,7 +470,7 @@ static void check_many(struct source *s)
     CHECK_EQ(field(s, "counts", &f)->kind, FIELD_RAGGED);
     CHECK_EQ(field(s, "text", &f)->what, STK_BYTES);
     CHECK_EQ(field(s, "texts", &f)->what, STK_JSON);
-    CHECK_EQ(field(s, "list", &f)->what, STK_JSON);
+    CHECK_EQ(field(s, "list", &f)->what, STK_TEXT);
     CHECK_EQ(field(s, "number", &f)->what, STK_FLOAT);
     CHECK_EQ(field(s, "bytes", &f)->shape[0], 4);
     CHECK_EQ(field(s, "missing", &f)->what, STK_TEXT);
@@ -522,6 +522,86 @@ static void missing_values(void)
     CHECK_EQ(field_piece(source_field(s, 0), &r.cells[0], &p, &error), STK_OK);
     CHECK_EQ(p.n, 0);
     done(&r, s);
+    buf_done(&b);
+}
+
+enum { EMPTY_ALL = 40, EMPTY_AT = 17 }; /* of EMPTY_ALL examples, EMPTY_AT has empty lists only */
+
+static void empty_examples(struct buf *out)
+{
+    for (int i = 0; i < EMPTY_ALL; i++) {
+        struct buf map = {0};
+        const bool is_empty = i == EMPTY_AT;
+        entry_strings(&map, "text", caption, !is_empty);
+        entry_strings(&map, "raw", rough, !is_empty);
+        entry_ints(&map, "int", numbers, !is_empty);
+        entry_floats(&map, "float", floats, !is_empty);
+        if (is_empty)
+            entry_floats(&map, "other", floats, 0);
+        else
+            entry_ints(&map, "other", numbers, 1);
+        entry_strings(&map, "texts", words, is_empty ? 0 : 1 + i % 2);
+        entry_ints(&map, "ints", numbers, is_empty ? 0 : 2);
+        entry_strings(&map, "no_texts", words, 0);
+        entry_ints(&map, "no_ints", numbers, 0);
+        add_example(out, &map);
+        buf_done(&map);
+    }
+}
+
+static int read_empty(const char *fields, struct piece *p)
+{
+    struct reading r = {0};
+    struct source *s = open_fields("v.tfrecord", fields);
+    int rc = s ? source_read(s, &r, EMPTY_AT, &error) : STK_EUSAGE;
+    int64_t number;
+    if (rc == STK_OK && (source_field(s, 0)->what == STK_INT || source_field(s, 0)->what == STK_FLOAT))
+        rc = field_store(source_field(s, 0), &r.cells[0], &number, &error);
+    else if (rc == STK_OK)
+        rc = field_piece(source_field(s, 0), &r.cells[0], p, &error);
+    done(&r, s);
+    return rc;
+}
+
+/* An empty list among single values is a value that is missing. Among lists, it is an empty list. */
+static void empty_lists(void)
+{
+    static const char *const missing[] = {"text", "text:text", "raw", "int", "float", "other", "int:int"};
+    static const char *const given[] = {"text ? \"\"", "int ? -1", "float ? 0", "other ? 3"};
+    struct buf b = {0};
+    int f;
+    empty_examples(&b);
+    write_file("v.tfrecord", b.data, b.len);
+    struct source *s = open_fields("v.tfrecord", NULL);
+    CHECK_EQ(field(s, "text", &f)->what, STK_TEXT);
+    CHECK_EQ(field(s, "raw", &f)->what, STK_BYTES);
+    CHECK_EQ(field(s, "int", &f)->what, STK_INT);
+    CHECK_EQ(field(s, "float", &f)->what, STK_FLOAT);
+    CHECK_EQ(field(s, "other", &f)->what, STK_INT);
+    CHECK_EQ(field(s, "texts", &f)->what, STK_JSON);
+    CHECK_EQ(field(s, "ints", &f)->kind, FIELD_RAGGED);
+    CHECK_EQ(field(s, "no_texts", &f)->what, STK_JSON);
+    CHECK_EQ(field(s, "no_ints", &f)->kind, FIELD_RAGGED);
+    source_close(s);
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        struct piece p = {0};
+        CHECK_EQ(read_empty(missing[i], &p), STK_EDATA);
+        CHECK_SAYS(error.text, "has no ");
+        piece_done(&p);
+    }
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        struct piece p = {0};
+        CHECK_EQ(read_empty(given[i], &p), STK_OK);
+        CHECK_EQ(p.n, 0);
+        piece_done(&p);
+    }
+    static const char *const lists[] = {"ints", "no_ints", "int:int64(*)", "texts", "no_texts"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct piece p = {0};
+        CHECK_EQ(read_empty(lists[i], &p), STK_OK);
+        CHECK_EQ(p.n, i < 3 ? 0 : 2); /* [] */
+        piece_done(&p);
+    }
     buf_done(&b);
 }
 
@@ -626,5 +706,5 @@ int main(int argc, char **argv)
     atexit(temp_end);
     TESTS(T(other_records), T(cut_everywhere), T(flipped_everywhere), T(rubbish_between), T(no_records), T(too_large),
           T(recognised), T(looked_at), T(values), T(asked_for), T(odd_names), T(mixed), T(sequences), T(kinds_of_all),
-          T(missing_values), T(damage_has_no_say), T(seen_again), T(long_names), T(counts_of_an_index))
+          T(missing_values), T(empty_lists), T(damage_has_no_say), T(seen_again), T(long_names), T(counts_of_an_index))
 }
