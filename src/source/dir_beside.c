@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "base/size.h"
 #include "source/columns.h"
 #include "source/fields_text.h"
 #include "source/files.h"
@@ -28,8 +29,11 @@ static int read_one(const struct source *s, struct reading *r, const char *path,
     stk_error why = {.sample = -1};
     struct buf *file = &r->aside[0];
     int64_t size = -1;
-    const int rc = io_read(files_dir(s), path, s->max_bytes, file, &size, NULL, &why);
     *at = SIZE_MAX;
+    int rc = shard_allow_file(s, r, files_dir(s), path, size_add(r->rest ? 0 : r->n_bytes, r->made.len), 2, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = io_read(files_dir(s), path, s->max_bytes, file, &size, NULL, &why);
     if (rc != STK_OK && why.os_error == ENOENT)
         return STK_OK;
     if (rc != STK_OK && size != 0) /* an empty file is an empty text */

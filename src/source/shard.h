@@ -111,6 +111,10 @@ const struct field *shard_label_field(const struct source *s);
 /* A label as it is kept: what stands for LABEL_NONE, a sample that has none, is the field's, or -1. */
 #define LABEL_NONE INT64_MIN
 int64_t shard_label(const struct source *s, int64_t kept);
+/* Asks r->allow, if there is one, for `held` bytes and so many copies of a file, before it is read. What is wrong with
+ * the file io_read() reports. */
+int shard_allow_file(const struct source *s, const struct reading *r, int dir, const char *path, size_t held,
+                     int copies, stk_error *e);
 /* Nothing was found beside the samples. */
 const struct source_tally *shard_tally(const struct source *s);
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/blocks.h"
 #include "base/error.h"
@@ -89,15 +88,6 @@ static int path_of(const stk_cell *c, char to[PATH_MAX])
     return 0;
 }
 
-/* Memory is asked for before it is taken. What is wrong with the file io_read() reports. */
-static int allow_file(const struct source *s, const struct reading *r, const char *file, stk_error *e)
-{
-    struct stat st;
-    if (!r->allow || stat(file, &st) != 0 || !S_ISREG(st.st_mode) || (int64_t)st.st_size > s->max_bytes)
-        return STK_OK;
-    return r->allow(r->user, r->made.len + (size_t)st.st_size + IO_SLACK, e);
-}
-
 static int load_file(const struct source *s, struct reading *r, int f, const stk_cell *c, struct buf *out, stk_error *e)
 {
     char file[PATH_MAX];
@@ -106,7 +96,7 @@ static int load_file(const struct source *s, struct reading *r, int f, const stk
     if (path_of(c, file))
         return error_set(e, STK_EDATA, "read", "%s: no file has the path %.*s", s->fields[f].name,
                          c->n < PATH_MAX ? (int)c->n : PATH_MAX, c->file);
-    int rc = allow_file(s, r, file, e);
+    int rc = shard_allow_file(s, r, AT_FDCWD, file, r->made.len, 1, e);
     if (rc != STK_OK)
         return rc;
     rc = io_read(AT_FDCWD, file, s->max_bytes, out, &size, NULL, &why);

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "base/blocks.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/size.h"
 #include "format/gunzip.h"
 #include "source/fields_text.h"
 #include "source/index.h"
@@ -247,6 +249,17 @@ int64_t shard_label(const struct source *s, int64_t kept)
 const char *shard_class(const struct source *s, int i)
 {
     return names_at(&s->classes, (uint32_t)i);
+}
+
+int shard_allow_file(const struct source *s, const struct reading *r, int dir, const char *path, size_t held,
+                     int copies, stk_error *e)
+{
+    struct stat st;
+    if (!r->allow || fstatat(dir, path, &st, 0) != 0 || !S_ISREG(st.st_mode) || (int64_t)st.st_size > s->max_bytes)
+        return STK_OK;
+    for (int i = 0; i < copies; i++)
+        held = size_add(held, size_add((size_t)st.st_size, IO_SLACK));
+    return r->allow(r->user, held, e);
 }
 
 const struct source_tally *shard_tally(const struct source *s)

@@ -61,6 +61,46 @@ static void fields_beside(void)
     temp_end();
 }
 
+struct asked {
+    size_t limit, most;
+};
+
+static int allow(void *user, size_t bytes, stk_error *e)
+{
+    struct asked *a = user;
+    a->most = bytes > a->most ? bytes : a->most;
+    snprintf(e->text, sizeof e->text, "too much");
+    return bytes <= a->limit ? STK_OK : STK_EDATA;
+}
+
+/* Memory for a file is asked for before it is read, with that for its copy and for what is there already. */
+static void memory_is_asked_for(void)
+{
+    temp_begin();
+    enum { LONG = 5000 };
+    char text[LONG + 1];
+    memset(text, 'x', LONG);
+    text[LONG] = 0;
+    temp_file("p/a/1.jpg", "one");
+    temp_file("p/a/1.jpg.caption.txt", text);
+    write_note(own);
+    struct source *s = NULL;
+    struct asked a = {.limit = LONG};
+    struct reading r = {.allow = allow, .user = &a};
+    stk_error e = {0};
+    CHECK_EQ(open_pack(&s, NULL, &e), STK_OK);
+    CHECK_EQ(source_read(s, &r, 0, &e), STK_EDATA);
+    CHECK_STR(e.text, "too much");
+    CHECK(a.most >= 2 * LONG + 3 && a.most < 2 * LONG + 1000);
+    CHECK_EQ(r.aside[0].cap, 0);
+    a.limit = SIZE_MAX;
+    CHECK_EQ(source_read(s, &r, 0, &e), STK_OK);
+    CHECK_EQ(r.cells[2].n, LONG);
+    reading_done(&r);
+    source_close(s);
+    temp_end();
+}
+
 static void other_folders(void)
 {
     temp_begin();
@@ -77,5 +117,5 @@ static void other_folders(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(fields_beside), T(other_folders))
+    TESTS(T(fields_beside), T(memory_is_asked_for), T(other_folders))
 }
