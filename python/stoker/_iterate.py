@@ -20,6 +20,7 @@ class Batches:
         return self
 
     def __next__(self) -> Any:
+        self._loader._check_may_wait("next")
         with self._loader._lock:  # several threads may share it: none may run into the next epoch
             if self._done:
                 raise StopIteration
@@ -50,6 +51,7 @@ class Forever:
         return self
 
     def __next__(self) -> Any:
+        self._loader._check_may_wait("next")
         self._loader._check_usable()  # in a forked child a thread that is not there may hold the lock
         with self._lock:
             for _ in range(3):  # the rest of an epoch is empty where a state was taken at its end

@@ -230,8 +230,7 @@ class Loader:
         >>> loader = stoker.Loader(photos, "CenterCrop(8)")
         >>> loader.close()
         """
-        if self._handle is not None and not self._may_wait(self._handle):
-            raise usage("close() was called by a function that the loader's own threads run, or wait for")
+        self._check_may_wait("close")
         handle, self._handle = self._handle, None
         self._pending.clear()
         if handle is not None:
@@ -246,6 +245,11 @@ class Loader:
 
     def _may_wait(self, handle: _stoker.Loader) -> bool:
         return not handle.inside() and not any(caller.waits_for_this_thread for caller in self._callers())
+
+    def _check_may_wait(self, call: str) -> None:
+        """Fails in a function that the call would wait for, and so never end."""
+        if self._handle is not None and not self._may_wait(self._handle):
+            raise usage(f"{call}() was called by a function that the loader's own threads run, or wait for")
 
     def __del__(self) -> None:
         # Garbage is collected in any thread; where this one cannot wait for the threads, the engine does it later.
@@ -287,6 +291,7 @@ class Loader:
         >>> loader.epoch
         3
         """
+        self._check_may_wait("set_epoch")
         epoch = whole("epoch", epoch, 0, MOST_EPOCHS)
         with self._lock:
             if epoch != self.epoch:
@@ -353,6 +358,7 @@ class Loader:
         return self._order
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_may_wait("iter")
         self._generation = generation = next(self._generations)  # the iterator before takes no other batch
         with self._lock:  # but the one that it waits for
             self._begin()
@@ -395,6 +401,7 @@ class Loader:
         >>> (loader.peek().image == next(iter(loader)).image).all()
         np.True_
         """
+        self._check_may_wait("peek")
         with self._lock:
             return self._peek()
 
@@ -483,6 +490,7 @@ class Loader:
         >>> loader.get([3, 4], epoch=5).drawn[0]["ops"]
         [{'op': 'RandomCrop', 'padding': [0, 0, 0, 0], 'top': 2, 'left': 6, 'height': 8, 'width': 8}]
         """
+        self._check_may_wait("get")
         chosen = _get.which(indices, positions, self._given.fill)
         if self._form.is_open and max(len(c) for c in chosen if c is not None) > 1:
             raise usage("get(): the ops leave the size of images open; get them one at a time")
@@ -572,6 +580,7 @@ class Loader:
         >>> len(list(other))
         2
         """
+        self._check_may_wait("load_state_dict")
         if not isinstance(state, dict):
             raise usage(f"the state is a {type(state).__name__}; state_dict() gives a dict")
         try:
@@ -653,6 +662,7 @@ class Loader:
         """
         from ._show import sheet
 
+        self._check_may_wait("show")
         with self._apart():
             return sheet(self, path, n, self._epoch_of(epoch), columns)
 

@@ -311,25 +311,58 @@ def test_garbage_inside_the_loaders_own_threads():
     assert done.returncode == 0 and done.stdout == "fine\n", (done.returncode, done.stdout, done.stderr)
 
 
-def test_close_inside_a_function():
-    done = python("""
-        import numpy as np, stoker
-        words = []
+WAITING = {
+    "close": "loader.close()",
+    "set_epoch": "loader.set_epoch(3)",
+    "load_state_dict": "loader.load_state_dict(loader.state_dict())",
+    "iter": "iter(loader)",
+    "next": "next(batches)",
+    "next of forever": "next(endless)",
+    "peek": "loader.peek()",
+    "get": "loader.get(0)",
+    "show": "loader.show()",
+}
 
-        def close(x, rng):
-            if box:
+
+@pytest.mark.parametrize("call", WAITING)
+def test_a_function_makes_its_own_loader_wait(call):
+    done = python(f"""
+        import numpy as np, stoker
+        zeros = np.zeros((4, 4, 4, 3), np.uint8)
+
+        def ask(x):
+            if ready:
+                loader.stats(), loader.state_dict(), loader.epoch, loader.explain(), repr(loader), len(loader)
                 try:
-                    box[0].close()
+                    {WAITING[call]}
                 except stoker.UsageError as error:
                     words.append(str(error))
             return x
 
-        box = []
-        box.append(stoker.Loader(np.zeros((4, 4, 4, 3), np.uint8), ["CenterCrop(4)", close], output="numpy"))
-        box[0].get(0)
-        print(words)
+        class Set:
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, i):
+                return ask(zeros[i])
+
+        class SetWithRng(Set):
+            def __getitem__(self, i, rng):
+                return ask(zeros[i])
+
+        ops = ["CenterCrop(4)", lambda x: ask(x)], ["CenterCrop(4)", lambda x, rng: ask(x)]
+        for given in (zeros, ops[0]), (zeros, ops[1]), (Set(),), (SetWithRng(),):
+            ready, words = False, []
+            loader = stoker.Loader(*given, output="numpy", threads=2)
+            batches, endless = iter(loader), loader.forever()
+            ready = True
+            while not words:
+                next(endless)
+            print(words[0])
+            loader.close()
     """)
-    assert done.returncode == 0 and "own threads" in done.stdout, done.stderr
+    line = f"{call.split()[0]}() was called by a function that the loader's own threads run, or wait for\n"
+    assert done.returncode == 0 and done.stdout == 4 * line, done.stderr
 
 
 def test_fork():
