@@ -80,6 +80,26 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
     return STK_OK;
 }
 
+/* Ops without images: which columns there are, and how one is said to hold them. */
+static int no_images(const struct source *s, stk_error *e)
+{
+    char names[400] = "", hint[160] = "";
+    const char *first = NULL;
+    size_t len = 0;
+    for (int i = 0; i < source_n_fields(s) && len < sizeof names; i++) {
+        const struct field *f = source_field(s, i);
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "", f->name);
+        if (!first && (f->what == STK_BYTES || f->what == STK_JSON || f->what == STK_TEXT))
+            first = f->name;
+    }
+    if (first)
+        snprintf(hint, sizeof hint, "; fields=\"%s:image\" reads %s as images", first, first);
+    return error_set(e, STK_EUSAGE, "open",
+                     "ops work on images, and this source has none; its columns: %s%s; an array of images is of uint8, "
+                     "samples x rows x columns x 3",
+                     names, hint);
+}
+
 /* A source without a picture has no ops; where fields leave it out there is nothing for them to do. */
 static int lay_none(const struct stk_loader *l, stk_error *e)
 {
@@ -87,11 +107,7 @@ static int lay_none(const struct stk_loader *l, stk_error *e)
     if (l->op.result)
         return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and %s",
                          left_out ? "fields leave the picture out" : "this source has none");
-    if (l->options.ops && l->options.ops[0] && !left_out)
-        return error_set(e, STK_EUSAGE, "open",
-                         "ops work on pictures, and this source has none; an array of pictures is of uint8, samples x "
-                         "rows x columns x 3");
-    return STK_OK;
+    return l->options.ops && l->options.ops[0] && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
 /* The plan is of one picture. */
