@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -34,14 +34,15 @@ from ._arrow_files import (
     saved_in,
     words_of,
 )
-from ._arrow_types import Plan, plan_of
+from ._arrow_types import Plan, image_plan, plan_of
 from ._errors import Error, UsageError, usage
 from ._fields import Wanted
 from ._nearest import hint
 from ._output import framework
 
 LABELS = ("label", "labels", "target", "class", "cls", "y")
-LOOKED_AT = 64  # rows, to see what a column is; rows or chunks, to see whether the data are the same
+LOOKED_AT = 64  # rows or chunks, to see whether the data are the same
+LOOKED_INTO, MOST_ROWS = 4, 4096  # chunks, and rows of each, to find values that show what a column is
 HELD = 1 << 29  # bytes of row groups, unless `memory` says otherwise
 KINDS = {
     "parquet": "Parquet files",
@@ -152,14 +153,17 @@ class Table:
     def _picture(self) -> str | None:
         return next((name for name, plan in self.plans.items() if plan.kind == "image"), None)
 
-    def opened(self, wanted: Iterable[str] | None, limit: int | None) -> _stoker.Arrow:
+    def opened(self, wanted: Iterable[str] | None, limit: int | None, images: Iterable[str] = ()) -> _stoker.Arrow:
+        """images: columns that are said to hold images, whatever their first rows are."""
         names = self.needed(wanted)
         if reasons := [f"{n}: {self.plans[n].refused}" for n in names if self.plans[n].refused]:
             raise usage(f"a column cannot be read: {reasons[0]}")
+        said = {n: plan for n in names if n in images and (plan := image_plan(self.schema.field(n).type))}
+        plans = {**self.plans, **said}
         if not names:
             raise usage("there is no column that can be read" + "".join(f"; {words}" for words in self.refused))
-        columns = tuple(self.plans[n].spec(n, n == self.label) for n in names)
-        reader = Reader(self.chunks, [(n, self.plans[n]) for n in names])
+        columns = tuple(plans[n].spec(n, n == self.label) for n in names)
+        reader = Reader(self.chunks, [(n, plans[n]) for n in names])
         with reading(None):
             arrays = [reader.array(i) if self.in_memory else None for i in range(len(self.chunks))]
         rows = [(c.name, c.key, c.rows, a) for c, a in zip(self.chunks, arrays, strict=True)]
@@ -279,12 +283,12 @@ def _fingerprint(table: Table, parts: Sequence[Part]) -> int:
     return int.from_bytes(seen.digest(), "little")
 
 
-def _looked_at(chunks: list[Chunk], name: str) -> Any:
-    """A column of the first rows, to see what its bytes are; None: it cannot be read, as whoever reads it will hear."""
-    try:
-        return chunks[0].load([name]).column(0).slice(0, LOOKED_AT)
-    except foreign():
-        return None
+def _values(chunks: list[Chunk], name: str) -> Iterator[Any]:
+    """A column of the first chunks, to see what it holds; what cannot be read is reported when it is read."""
+    with contextlib.suppress(*foreign()):
+        for chunk in chunks[:LOOKED_INTO]:
+            for value in chunk.load([name]).column(0).slice(0, MOST_ROWS):
+                yield value.as_py()
 
 
 def _plan(table: Table, name: str, features: dict[str, Any]) -> Plan:
@@ -292,7 +296,7 @@ def _plan(table: Table, name: str, features: dict[str, Any]) -> Plan:
         return Plan(refused="there are two columns of this name")
     if not name or "\0" in name:
         return Plan(refused="a field cannot have its name")
-    return plan_of(table.schema.field(name).type, features.get(name), lambda: _looked_at(table.chunks, name))
+    return plan_of(table.schema.field(name).type, features.get(name), lambda: _values(table.chunks, name))
 
 
 def table_of(sources: Sequence[Any]) -> Table:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "pic
 MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 PICTURES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".ppm", ".pgm", ".tif", ".tiff")
 MOST_LEVELS = 8
+LOOKED_AT = 64  # values, to see what a column is
 
 
 @dataclass
@@ -67,16 +69,23 @@ def _plain(array: Any) -> Any:
             return array
 
 
-def _is_picture(first: Any) -> bool:
-    """Whether the first rows are pictures: by their bytes, or by the path of a file that has them."""
-    for value in first.to_pylist() if first is not None else ():
-        stored, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
-        if stored:
-            start = bytes(stored[:12])
-            return start.startswith(MAGIC) or (start[:4] == b"RIFF" and start[8:] == b"WEBP")
-        if path:
-            return str(path).lower().endswith(PICTURES)
-    return False
+def is_image(value: Any) -> bool | None:
+    """Whether a value is an image, by its bytes or by the path of a file that has them; None: there is no value.
+
+    >>> is_image({"bytes": None, "path": "a.JPG"}), is_image(b"text"), is_image({"bytes": None})
+    (True, False, None)
+    """
+    stored, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
+    if stored:
+        start = bytes(stored[:12])
+        return start.startswith(MAGIC) or (start[:4] == b"RIFF" and start[8:] == b"WEBP")
+    return str(path).lower().endswith(PICTURES) if path else None
+
+
+def _seen(values: Iterable[Any]) -> list[bool]:
+    """Of the first values that there are, whether each is an image: a damaged one, or one left out, decides nothing."""
+    known = (found for value in values if (found := is_image(value)) is not None)
+    return list(itertools.islice(known, LOOKED_AT))
 
 
 def _json_of(value: Any) -> Any:
@@ -161,28 +170,36 @@ def _list_plan(t: Any, shape: tuple[int, ...] | None) -> Plan:
     return Plan("tensor", number[0], found, "numbers", number[1], tuple(levels), cast=cast)
 
 
-def _struct_plan(t: Any, is_picture: Callable[[], bool]) -> Plan:
+def _holds_images(t: Any) -> bool:
+    """Whether a structure has the form of Hugging Face's images. Parts that are null in every row have no type."""
     types = framework("pyarrow").types
     fields = {f.name: f.type for f in t}
-    stored, path = fields.get("bytes", t), fields.get("path")
-    has_path = path is not None and _is_text(path)
-    if not (_is_bytes(stored) or (types.is_null(stored) and has_path)) or not (path is None or has_path):
+    stored, path = fields.get("bytes"), fields.get("path")
+    if stored is None or not (path is None or types.is_null(path) or _is_text(path)):
+        return False
+    return _is_bytes(stored) or (types.is_null(stored) and path is not None and _is_text(path))
+
+
+def _struct_plan(t: Any, has_images: Callable[[], bool]) -> Plan:
+    if not _holds_images(t) or not has_images():
         return Plan("json", storage="bytes64", make=_as_json)
-    if not is_picture():
-        return Plan("json", storage="bytes64", make=_as_json)
+    fields = {f.name: f.type for f in t}
+    stored, path = fields["bytes"], fields.get("path")
     wide = {"binary": 32, "string": 32, "large_binary": 64, "large_string": 64}
     if list(fields) in (["bytes", "path"], ["bytes"]) and all(str(one) in wide for one in fields.values()):
         return Plan("image", storage="picture", item=wide[str(stored)], wide_path=wide.get(str(path), 0))
     return Plan("image", storage="picture", item=64, wide_path=64, make=_as_picture)
 
 
-def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
-    """feature: what Hugging Face notes on the column; look: gives its first rows."""
+def plan_of(t: Any, feature: Any, look: Callable[[], Iterable[Any]]) -> Plan:
+    """feature: what Hugging Face notes on the column; look: gives its values, from the first on."""
     pa, types = framework("pyarrow"), framework("pyarrow").types
     shape = None
+    is_noted = isinstance(feature, dict) and feature.get("_type") == "Image"
 
-    def is_picture() -> bool:
-        return (isinstance(feature, dict) and feature.get("_type") == "Image") or _is_picture(look())
+    def mostly_images() -> bool:
+        seen = [] if is_noted else _seen(look())
+        return is_noted or 2 * sum(seen) > len(seen)
 
     if isinstance(t, pa.BaseExtensionType):
         shape = tuple(int(n) for n in t.shape if n is not None) if hasattr(t, "shape") else None
@@ -200,13 +217,13 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
     if _is_text(t):
         return _text_plan(t, "text")
     if _is_bytes(t):
-        return _text_plan(t, "image" if is_picture() else "bytes")
+        return _text_plan(t, "image" if mostly_images() else "bytes")
     if types.is_fixed_size_binary(t):
         return Plan("bytes", storage="fixed", item=t.byte_width)
     if types.is_list(t) or types.is_large_list(t) or types.is_fixed_size_list(t):
         return _list_plan(t, shape)
     if types.is_struct(t):
-        return _struct_plan(t, is_picture)
+        return _struct_plan(t, lambda: is_noted or any(_seen(look())))
     if types.is_interval(t):  # months, days and nanoseconds
         return Plan("json", storage="bytes64", make=_as_json)
     if types.is_decimal(t):
@@ -214,3 +231,11 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Any]) -> Plan:
     if types.is_map(t) or types.is_union(t) or types.is_nested(t):
         return Plan("json", storage="bytes64", make=_as_json)
     return Plan(refused=f"its type {t} is not read")
+
+
+def image_plan(t: Any) -> Plan | None:
+    """Of a structure that the user says holds images; None: it is read as it is."""
+    pa, types = framework("pyarrow"), framework("pyarrow").types
+    if isinstance(t, pa.BaseExtensionType):
+        t = t.storage_type
+    return _struct_plan(t, lambda: True) if types.is_struct(t) and _holds_images(t) else None

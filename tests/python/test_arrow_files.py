@@ -342,3 +342,61 @@ def test_pipes_and_huge_files_as_pictures_are_bad_samples(photos, tmp_path):
     assert f"a.parquet row group 0 row 1: image: {tmp_path}/pipe.png is a pipe, not a file" in pipe
     assert f"row 2: image: {tmp_path}/huge.png has 1099511627776 bytes, more than the" in huge
     assert f"row 3: image: {tmp_path}/none.png cannot be opened: No such file" in none
+
+
+# ---------------------------------------------------------------- which columns are images
+
+
+def images_in(source, **options):
+    options = {"batch_size": 64, "on_error": "skip", "max_bad": 1, "output": "numpy", **options}
+    with pytest.warns(RuntimeWarning, match="bad sample"):
+        batches = list(stoker.Loader(source, "CenterCrop(8)", **options))
+    (name,) = options.get("fields", ["image"])
+    return np.concatenate([getattr(batch, name) for batch in batches])
+
+
+def pairs(stored, path=None):
+    return [{"bytes": b, "path": path} for b in stored]
+
+
+BROKEN = {
+    "a structure of nulls": lambda stored: pairs([None, *stored]),
+    "no structure": lambda stored: [None, *pairs(stored)],
+    "a damaged structure": lambda stored: pairs([b"xx", *stored], ""),
+    "damaged bytes": lambda stored: [b"xx", *stored],
+    "no bytes": lambda stored: [None, *stored],
+}
+
+
+@pytest.fixture
+def stored(photos):
+    return [Path(p).read_bytes() for p in stoker.Source(photos).paths[:4]]
+
+
+@pytest.mark.parametrize("rows", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("fields", [None, {"image": "image"}, {"x": "image:image"}])
+def test_the_first_row_does_not_decide_what_a_column_is(photos, stored, tmp_path, rows, fields):
+    pq.write_table(pa.table({"image": rows(stored)}), tmp_path / "a.parquet", row_group_size=2)
+    found = images_in(str(tmp_path / "a.parquet"), **({"fields": fields} if fields else {}))
+    folder = next(iter(stoker.Loader(photos, "CenterCrop(8)", batch_size=4, output="numpy")))
+    np.testing.assert_array_equal(found, folder.image)
+
+
+def test_images_after_many_rows_without_one(stored):
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    rows = [None] * 100 + pairs(stored)
+    assert len(images_in(pa.table({"image": pa.array(rows, kind)}))) == 4
+
+
+def test_columns_said_to_be_images_are_read_row_by_row(stored):
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    rows = pa.array(pairs([b"xx"] * 80 + stored), kind)
+    assert len(images_in(pa.table({"x": rows}), fields={"x": "image"})) == 4
+    assert len(images_in(pa.table({"x": [b"xx"] * 3 + stored[:2]}), fields={"x": "image"})) == 2
+
+
+def test_bytes_that_are_seldom_images_are_bytes(stored):
+    table = pa.table({"x": [*stored[:1], b"xx", b"yy"], "n": [1, 2, 3]})
+    assert next(iter(stoker.Loader(table, batch_size=3, output="numpy"))).x == [stored[0], b"xx", b"yy"]
+    with pytest.raises(stoker.UsageError, match=r'its columns: x, n; fields="x:image" reads x as images'):
+        stoker.Loader(table, "CenterCrop(8)")
