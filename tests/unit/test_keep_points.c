@@ -141,12 +141,16 @@ static bool works_here(void)
 
 static void the_same_bits(void)
 {
+    static const struct {
+        int threads, no_exif;
+        stk_fidelity fidelity;
+    } forms[] = {{1, 0, 0}, {3, 1, 0}, {3, 0, STK_DRAFT}, {1, 1, STK_DRAFT}}; /* all pairs of values */
     make_set();
-    for (int form = 0; form < 8; form++) {
+    for (int form = 0; form < 4; form++) {
         stk_options o = options(STK_READER_PREAD);
-        o.threads = form & 1 ? 3 : 1;
-        o.no_exif = form & 2 ? 1 : 0;
-        o.fidelity = form & 4 ? STK_DRAFT : 0;
+        o.threads = forms[form].threads;
+        o.no_exif = forms[form].no_exif;
+        o.fidelity = forms[form].fidelity;
         begin(&o);
         const uint64_t right = read_epochs(0, HISTORY);
         end();
