@@ -83,7 +83,7 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
 /* Ops without images: which columns there are, and how one is said to hold them. */
 static int no_images(const struct source *s, stk_error *e)
 {
-    char names[400] = "", hint[160] = "";
+    char names[400] = "", hint[192] = "";
     const char *first = NULL;
     size_t len = 0;
     for (int i = 0; i < source_n_fields(s) && len < sizeof names; i++) {
