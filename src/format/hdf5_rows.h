@@ -70,7 +70,7 @@ extern const char HDF5_COSTS[]; /* it takes more than was allowed: nothing was r
 const char *hdf5_row(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
                      size_t allowed, void *to);
 
-/* Rows from this one on of which nothing was ever written; 0: of this one something was. */
+/* Rows from this one on of which nothing was ever written; 0 if this row was written. */
 int64_t hdf5_rows_unwritten(const struct hdf5_array *a, int64_t row);
 
 /* hdf5_convert.c: whether rows are given as they are stored, but for the order of bytes; if not, a row in the file's

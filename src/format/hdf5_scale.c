@@ -103,7 +103,7 @@ int64_t hdf5_scale_offset(const uint32_t *values, size_t n_values, const uint8_t
         uint64_t x;
         if (!hdf5_bits_take(&b, bits, &x))
             return -1;
-        if (whole) { /* in the writer's order of bytes, of which only the usual one is known */
+        if (whole) { /* Stored in the writer's byte order; assumes little-endian. */
             hdf5_store(out + i * s.size, x, s.size, !s.big);
             continue;
         }

@@ -205,10 +205,9 @@ static int take_classes(struct source *s, const struct labels *words, stk_error 
 {
     for (int i = 0; i < s->n_fields; i++)
         if (s->fields[i].label && s->n_classes > 0)
-            return error_set(
-                e, STK_EUSAGE, "open",
-                "the labels have classes of their own, so no other field can be of kind class; leave one of "
-                "the two out, or give classes that hold for both");
+            return error_set(e, STK_EUSAGE, "open",
+                             "the labels have classes of their own, so no other field can be of kind class; name "
+                             "only one of the two in fields, or name the classes of both in classes");
     s->n_classes = 0;
     for (uint32_t i = 0; i < words->names.n; i++) {
         uint32_t ignored;
