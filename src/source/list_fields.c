@@ -61,7 +61,8 @@ static bool see_value(void *user, const struct list_value *v)
 {
     struct looking *k = user;
     const struct slice name = {(char *)v->name, v->name_bytes};
-    k->failed = list_guess_see(&k->guess, -1, name, v->kind, v->text);
+    k->failed =
+        v->too_long ? list_guess_see_long(&k->guess, name) : list_guess_see(&k->guess, -1, name, v->kind, v->text);
     return !k->failed && ++k->values < VALUES_LOOKED_AT;
 }
 
@@ -178,7 +179,7 @@ static void collect(struct collecting *k, struct slice word)
 static bool collect_value(void *user, const struct list_value *v)
 {
     struct collecting *k = user;
-    if (v->kind != JSON_NULL && strlen(k->column->name) == v->name_bytes &&
+    if (v->kind != JSON_NULL && !v->too_long && strlen(k->column->name) == v->name_bytes &&
         memcmp(k->column->name, v->name, v->name_bytes) == 0)
         collect(k, v->text);
     return !k->failed;
@@ -284,7 +285,10 @@ struct row {
     const struct list_fields *f;
     const struct source *s;
     struct reading *r;
+    uint64_t seen;     /* fields that have a value already, as bits */
+    const char *twice; /* the column that has two values; NULL: none */
 };
+_Static_assert(FIELD_MAX <= 64, "bits for all fields");
 
 static bool takes_text(const struct field *f)
 {
@@ -326,10 +330,14 @@ static bool set_value(void *user, const struct list_value *v)
             continue;
         const char *name = row->f->columns.of[column].name;
         const size_t n = strlen(name);
-        if (n == v->name_bytes && memcmp(name, v->name, n) == 0)
-            set_cell(row, f, v->kind, v->text);
+        if (v->too_long || n != v->name_bytes || memcmp(name, v->name, n) != 0)
+            continue;
+        if (row->seen >> f & 1)
+            row->twice = name;
+        row->seen |= UINT64_C(1) << f;
+        set_cell(row, f, v->kind, v->text);
     }
-    return true;
+    return !row->twice;
 }
 
 static void set_cells(struct row *row, struct slice line)
@@ -369,5 +377,7 @@ int list_fields_read(const struct list_fields *f, const struct source *s, struct
     if (f->format == LIST_TABLE)
         set_cells(&row, line);
     const char *problem = f->format == LIST_JSON ? list_values(line, set_value, &row) : NULL;
+    if (row.twice)
+        return error_set(e, STK_EDATA, "read", "its line in the list: the name %.200s appears twice", row.twice);
     return problem ? error_set(e, STK_EDATA, "read", "its line in the list: %s", problem) : STK_OK;
 }

@@ -16,6 +16,8 @@
 #include "base/number_list.h"
 #include "source/list.h"
 
+enum { TOO_LONG = -2 }; /* as a number: the name has more bytes than a column can have */
+
 struct guess {
     char name[COLUMN_NAME];
     int number;
@@ -126,6 +128,17 @@ int list_guess_see(struct list_guess *g, int number, struct slice name, enum jso
     return 0;
 }
 
+/* Dots stand for the rest; no character is cut in two. */
+int list_guess_see_long(struct list_guess *g, struct slice beginning)
+{
+    char name[64];
+    size_t n = beginning.n < 60 ? beginning.n : 60;
+    while (n > 0 && n < beginning.n && (beginning.p[n] & 0xc0) == 0x80)
+        n--;
+    const int length = snprintf(name, sizeof name, "%.*s...", (int)n, beginning.p);
+    return list_guess_see(g, TOO_LONG, (struct slice){name, (size_t)length}, JSON_NULL, (struct slice){name, 0});
+}
+
 void list_guess_done(struct list_guess *g)
 {
     free(g->of);
@@ -139,6 +152,8 @@ static void judge(const struct guess *g, struct column *c)
     const bool scalars = g->texts || g->floats || g->ints;
     memcpy(c->name, g->name, sizeof c->name);
     c->text = true;
+    if (g->number == TOO_LONG)
+        c->refused = "its name has more than 1,023 bytes";
     if (g->others || (g->arrays && scalars)) {
         c->kind = STK_JSON;
     } else if (g->arrays) {

@@ -2,25 +2,42 @@
 /*
  * list_json.c -- path and label of one JSON object.
  */
+#include <string.h>
+
 #include "format/json.h"
 #include "source/list.h"
 
 const char LIST_NO_PATH[] = "no path: one of the names path, file_name, filename, file, image must have a string";
 
+/* The best name so far. */
+struct best {
+    int rank; /* a lower one is better, -1: none yet */
+    struct slice name;
+    bool twice;
+};
+
 struct found {
-    int path, label; /* ranks of the names found so far; a lower one is better, -1: none yet */
+    struct best path, label;
     enum json_kind label_kind;
 };
 
+static bool is_better(struct best *b, int rank, struct slice name)
+{
+    if (rank < 0 || (b->rank >= 0 && rank > b->rank))
+        return false;
+    if (rank == b->rank) {
+        b->twice |= name.n == b->name.n && memcmp(name.p, b->name.p, name.n) == 0;
+        return false;
+    }
+    *b = (struct best){.rank = rank, .name = name};
+    return true;
+}
+
 static void keep(struct found *f, struct list_row *row, struct slice name, struct slice v, enum json_kind kind)
 {
-    const int as_path = kind == JSON_STRING ? list_path_rank(name) : -1, as_label = list_label_rank(name);
-    if (as_path >= 0 && (f->path < 0 || as_path < f->path)) {
-        f->path = as_path;
+    if (is_better(&f->path, kind == JSON_STRING ? list_path_rank(name) : -1, name))
         row->path = v;
-    }
-    if (as_label >= 0 && (f->label < 0 || as_label < f->label)) {
-        f->label = as_label;
+    if (is_better(&f->label, list_label_rank(name), name)) {
         f->label_kind = kind;
         row->label = v;
     }
@@ -47,18 +64,20 @@ static bool object(struct json *j, struct found *f, struct list_row *row)
 const char *list_json(struct slice record, struct list_row *row)
 {
     struct json j = {.p = record.p, .end = record.p + record.n};
-    struct found f = {.path = -1, .label = -1};
+    struct found f = {.path.rank = -1, .label.rank = -1};
     row->path = row->label = (struct slice){record.p, 0};
     row->has_label = false;
     if (!object(&j, &f, row))
         return j.problem;
     if (json_peek(&j) != 0 || j.p != j.end)
         return "something follows the object";
-    if (f.path < 0)
+    if (f.path.rank < 0)
         return LIST_NO_PATH;
-    if (f.label >= 0 && f.label_kind == JSON_NESTED)
+    if (f.path.twice || f.label.twice)
+        return f.path.twice ? "the name of the path appears twice" : "the name of the label appears twice";
+    if (f.label.rank >= 0 && f.label_kind == JSON_NESTED)
         return "the label is neither a string nor a number";
-    row->has_label = f.label >= 0;
+    row->has_label = f.label.rank >= 0;
     if (f.label_kind == JSON_NULL)
         row->label.n = 0;
     return NULL;

@@ -25,14 +25,13 @@ static bool enter_name(struct walk *w)
     struct slice name;
     if (!json_string(&w->j, &name) || !json_expect(&w->j, ':', "a colon was expected"))
         return false;
-    const size_t from = w->outer[w->depth - 1], dot = from > 0;
-    w->too_long = from + dot + name.n > sizeof w->name;
-    if (w->too_long)
-        return true;
+    const size_t from = w->outer[w->depth - 1], left = sizeof w->name - from, dot = from > 0 && left > 0;
+    w->too_long = (from > 0) + name.n > left;
     if (dot)
         w->name[from] = '.';
-    memcpy(w->name + from + dot, name.p, name.n);
-    w->n = from + dot + name.n;
+    const size_t n = w->too_long ? left - dot : name.n;
+    memcpy(w->name + from + dot, name.p, n);
+    w->n = from + dot + n;
     return true;
 }
 
@@ -76,7 +75,8 @@ static bool member(struct walk *w, bool (*each)(void *user, const struct list_va
         return false;
     v.name = w->name;
     v.name_bytes = w->n;
-    *more = w->too_long || each(user, &v);
+    v.too_long = w->too_long;
+    *more = each(user, &v);
     return leave_value(w);
 }
 

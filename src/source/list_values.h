@@ -8,11 +8,12 @@
 #include "base/sample.h"
 #include "format/json.h"
 
-enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name; what is called by a longer one is passed over */
+enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name */
 
 struct list_value {
     const char *name; /* joined; lent for the call */
     size_t name_bytes;
+    bool too_long;       /* only the beginning of the name is given; the value may be an object */
     enum json_kind kind; /* NESTED: an array */
     struct slice text;   /* strings undone, the others as they are written */
 };

@@ -99,6 +99,17 @@ static const struct source_ops ops = {
     .class_name = shard_class,
 };
 
+/* Where all columns are wanted, one that cannot be had is not dropped in silence. */
+static int refuse_long_names(const struct columns *c, stk_error *e)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->of[i].refused)
+            return error_set(e, STK_EUSAGE, "open",
+                             "the column %s cannot be a field: %s; name the columns to read in fields", c->of[i].name,
+                             c->of[i].refused);
+    return STK_OK;
+}
+
 int shard_rows_open(struct source *s, const struct source_options *o, const char *name, int fd, stk_error *e)
 {
     struct list l = {.name = name, .dir = -1, .lines.fd = fd};
@@ -115,6 +126,8 @@ int shard_rows_open(struct source *s, const struct source_options *o, const char
     int rc = list_look(&l, e) < 0 || list_names_files(&l, e) < 0 ? e->code : list_fields_open(&x->list, &l, false, e);
     if (rc == STK_OK && x->list->n == 0)
         rc = error_set(e, STK_EUSAGE, "open", "the list has no rows");
+    if (rc == STK_OK && (!o->fields || !o->fields[0]))
+        rc = refuse_long_names(&x->list->columns, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &x->list->columns, o->fields, e);
     if (rc == STK_OK)

@@ -204,6 +204,54 @@ static void damaged_line(void)
     done(&r, s);
 }
 
+/* A name that is read has one value; others do not matter. */
+static void name_twice(void)
+{
+    static const char text[] = "{\"a\": {\"b\": 1}, \"c\": 1}\n"
+                               "{\"a\": {\"b\": 1}, \"c\": 2, \"a.b\": 7}\n"
+                               "{\"a\": {\"b\": 1}, \"c\": 3, \"a\": {\"b\": 2}}\n"
+                               "{\"a\": {\"b\": 1}, \"c\": 4, \"c\": null}\n";
+    struct source *s = open_list("v.jsonl", text, "a.b, c");
+    struct reading r = {0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    for (int64_t i = 1; i < 4; i++) {
+        CHECK_EQ(source_read(s, &r, i, &error), STK_EDATA);
+        CHECK_SAYS(error.text, i < 3 ? "the name a.b appears twice" : "the name c appears twice");
+    }
+    done(&r, s);
+    s = open_list("v.jsonl", NULL, "c");
+    r = (struct reading){0};
+    CHECK_EQ(source_read(s, &r, 2, &error), STK_OK);
+    is(&r, 0, "3");
+    done(&r, s);
+}
+
+static void path_or_label_twice(void)
+{
+    CHECK(!open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"label\": 1, \"label\": 2}\n", NULL));
+    CHECK_SAYS(error.text, "the name of the label appears twice");
+    CHECK(!open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"path\": \"img/b.jpg\"}\n", NULL));
+    CHECK_SAYS(error.text, "the name of the path appears twice");
+    source_close(open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"y\": 1, \"y\": 2, \"label\": 2}\n", NULL));
+    CHECK_EQ(error.code, STK_OK);
+}
+
+/* A name that no column can have is reported by its beginning; named fields are read all the same. */
+static void name_too_long(void)
+{
+    char text[2048];
+    memset(text, 'n', sizeof text);
+    memcpy(text, "{\"", 2);
+    snprintf(text + 1500, sizeof text - 1500, "\": {\"x\": 1}, \"c\": 5}\n");
+    struct source *s = open_list("v.jsonl", text, "c");
+    struct reading r = {0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 0, "5");
+    done(&r, s);
+    CHECK(!open_list("v.jsonl", NULL, NULL));
+    CHECK_SAYS(error.text, "nnnn... cannot be a field: its name has more than 1,023 bytes");
+}
+
 /* Field f of sample i, as the row of a ragged field. */
 static void row_is(const struct source *s, int64_t i, int f, const float *numbers, int64_t rows, int64_t each)
 {
@@ -402,6 +450,7 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(many_columns), T(rows_alone),
-          T(files_all_the_same), T(list_that_shrinks), T(damaged_line), T(nested_arrays), T(text_with_a_shape),
-          T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))
+          T(files_all_the_same), T(list_that_shrinks), T(damaged_line), T(name_twice), T(path_or_label_twice),
+          T(name_too_long), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names), T(words_as_classes),
+          T(words_among_given_classes))
 }

@@ -9,6 +9,11 @@ static bool see(void *user, const struct list_value *v)
 {
     static const char kinds[] = "sp0a";
     const size_t at = strlen(seen);
+    if (v->too_long) {
+        CHECK_EQ(v->name_bytes, VALUE_NAME);
+        snprintf(seen + at, sizeof seen - at, "%.3s~;", v->name);
+        return true;
+    }
     snprintf(seen + at, sizeof seen - at, "%.*s=%c%.*s;", (int)v->name_bytes, v->name, kinds[v->kind], (int)v->text.n,
              v->text.p);
     return !user;
@@ -52,7 +57,7 @@ static void deep(void)
     CHECK_STR(values(text), "nested more than 64 deep");
 }
 
-/* Names that are too long are passed over, with all that is in them. */
+/* Of a name that is too long the beginning is given, and its object is not entered. */
 static void long_names(void)
 {
     enum { N = VALUE_NAME };
@@ -62,8 +67,22 @@ static void long_names(void)
     snprintf(text + N + 20, N - 20, "\":{\"b\":1},\"c\":2}");
     seen[0] = 0;
     CHECK(!list_values((struct slice){text, strlen(text)}, see, NULL));
-    CHECK_STR(seen, "c=p2;");
+    CHECK_STR(seen, "nnn~;c=p2;");
     free(text);
+}
+
+/* The names around leave no room for the dot, or only for the dot. */
+static void long_joined_names(void)
+{
+    char text[VALUE_NAME + 64];
+    for (int outer = VALUE_NAME - 2; outer <= VALUE_NAME; outer++) {
+        memset(text, 'n', sizeof text);
+        memcpy(text, "{\"", 2);
+        snprintf(text + 2 + outer, sizeof text - 2 - (size_t)outer, "\":{\"bb\":1},\"c\":2}");
+        seen[0] = 0;
+        CHECK(!list_values((struct slice){text, strlen(text)}, see, NULL));
+        CHECK_STR(seen, "nnn~;c=p2;");
+    }
 }
 
 static void stopped(void)
@@ -88,5 +107,5 @@ static void cut(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(names), T(wrong), T(deep), T(long_names), T(stopped), T(cut))
+    TESTS(T(names), T(wrong), T(deep), T(long_names), T(long_joined_names), T(stopped), T(cut))
 }
