@@ -88,7 +88,8 @@ static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t
     stk_error e;
     const bool lent = ahead_take(b->ahead, serial, sample, &f);
     r->probe = ahead_probes(b->ahead);
-    if ((lent ? source_lend(b->source, r, sample, f.bytes, f.n, &e) : source_read(b->source, r, sample, &e)) != STK_OK)
+    if ((lent ? source_read_from(b->source, r, sample, f.bytes, f.n, &e) : source_read(b->source, r, sample, &e)) !=
+        STK_OK)
         fail("read", &e);
     if (!lent)
         ahead_note(b->ahead, r->cold, r->n_bytes);

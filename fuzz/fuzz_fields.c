@@ -57,7 +57,7 @@ static void adopt(const uint8_t *p, size_t n)
     }
     for (int64_t i = 0; i < (int64_t)x.head->n && i < 64; i++) {
         records_shard(&x, i);
-        records_why(&x, &x.parts[(uint64_t)i * x.head->n_parts]);
+        records_bad_reason(&x, &x.parts[(uint64_t)i * x.head->n_parts]);
         if (x.key_at)
             (void)strlen(x.pool + x.key_at[i]);
     }

@@ -53,7 +53,7 @@ static void read_values(struct list *l)
             require((rc == STK_OK || e.text[0]) && sum < SIZE_MAX);
         }
     list_fields_free(f);
-    buf_done(&r.made);
+    buf_done(&r.derived);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -68,12 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     struct index x = {0};
     stk_error e = {0};
-    if (list_look(&l, &e) == 0 && list_index(&l, &given, &x, &e) == 0)
+    if (list_detect(&l, &e) == 0 && list_index(&l, &given, &x, &e) == 0)
         check(&x);
     else if (e.code == STK_OK || e.text[0] == 0)
         abort();
     list_rewind(&l);
-    if (list_look(&l, &e) == 0)
+    if (list_detect(&l, &e) == 0)
         read_values(&l);
     index_done(&x);
     names_done(&given);

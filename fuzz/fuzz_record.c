@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "source/shard.h"
+#include "source/source_ops.h"
 #include "support/frames.h"
 
 static void make_file(struct buf *b, const uint8_t *p, size_t n, bool framed)
@@ -40,7 +40,7 @@ static void read_all(const struct source *s)
         require(sum < SIZE_MAX);
     }
     buf_done(&r.file);
-    buf_done(&r.made);
+    buf_done(&r.derived);
 }
 
 /* As of a pack, whose records are called by their first feature. */
@@ -51,9 +51,9 @@ static int open_packed(struct source **out, const struct source_options *o, stk_
     struct source *s = *out = calloc(1, sizeof *s);
     const char *path = o->path + sizeof "tfrecord:" - 1;
     require(s && names_add(&paths, path, strlen(path), &number) == 1);
-    s->packed = true;
+    s->is_pack = true;
     s->max_bytes = o->max_bytes;
-    const int rc = shard_record_open(s, o, &paths, NULL, e);
+    const int rc = source_tfrecord_open(s, o, &paths, NULL, e);
     names_done(&paths);
     return rc;
 }

@@ -24,7 +24,7 @@ int stk_cache_list(const char *cache_dir, int (*each)(void *user, const stk_cach
     source_cache_dir(cache_dir, dir, sizeof dir);
     if (!dir[0])
         return STK_OK;
-    if (source_cached(dir, each, user) != 0)
+    if (source_list_cached(dir, each, user) != 0)
         return STK_OK;
     const int why = folder_list(dir, each, user);
     return why ? error_os(e, why, "cache", "the cache folder %s cannot be read", dir) : STK_OK;
@@ -38,11 +38,11 @@ int stk_cache_clear(const char *cache_dir, const char *kind, const char *source,
     if (kind && !is_kind(kind))
         return error_set(e, STK_EUSAGE, "cache", "%s is no kind of cache; there are index, points, bytes, dct, pixels",
                          kind);
-    if (source && source_place_of(source, place, sizeof place))
+    if (source && source_locate(source, place, sizeof place))
         source = place;
     source_cache_dir(cache_dir, dir, sizeof dir);
     if (dir[0] && (!kind || strcmp(kind, "index") == 0))
-        why = source_forget(dir, source, &deleted);
+        why = source_delete_cached(dir, source, &deleted);
     if (dir[0] && (!kind || strcmp(kind, "index") != 0)) {
         const int also = folder_clear(dir, kind, source, &deleted);
         why = also ? also : why;

@@ -94,7 +94,7 @@ int stk_source_cells(stk_source *s, int64_t sample,
     if (sample < 0 || sample >= source_count(s->source))
         return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
                          (long long)source_count(s->source));
-    if (source_fills(s->source))
+    if (source_fills_rows(s->source))
         return error_set(e, STK_EUSAGE, "read", "a source that fills rows has nothing stored");
     t.reading.label = source_label(s->source, sample);
     for (int f = 0; f < n; f++)

@@ -47,7 +47,7 @@ void desk_done(struct desk *d)
 size_t desk_held(const struct desk *d)
 {
     const struct reading *r = &d->reading;
-    return r->file.cap + r->made.cap + r->aside[0].cap + r->aside[1].cap + d->spare.cap + d->arena.cap;
+    return r->file.cap + r->derived.cap + r->spare[0].cap + r->spare[1].cap + d->spare.cap + d->arena.cap;
 }
 
 uint8_t *desk_blank(struct desk *d, size_t n)
@@ -67,7 +67,7 @@ uint8_t *desk_blank(struct desk *d, size_t n)
 static size_t file_bytes(const struct desk *d)
 {
     const struct reading *r = &d->reading;
-    return size_add(d->lent && r->file.len == 0 ? r->n_bytes : r->file.len, r->made.len);
+    return size_add(d->lent && r->file.len == 0 ? r->n_bytes : r->file.len, r->derived.len);
 }
 
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
@@ -84,7 +84,7 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
 /* Of the picture; where there is none, of the record or the line that the fields are of. */
 static size_t bytes_of(const struct reading *r)
 {
-    return r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->made.len;
+    return r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->derived.len;
 }
 
 static int read_plainly(struct desk *d, const struct source *s, int64_t i, stk_error *e)
@@ -102,7 +102,7 @@ static int borrow(struct desk *d, const struct source *s, int64_t i, const struc
 {
     d->parts = f->parts;
     d->read = f->read;
-    return source_lend(s, &d->reading, i, f->bytes, f->n, e);
+    return source_read_from(s, &d->reading, i, f->bytes, f->n, e);
 }
 
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
@@ -110,7 +110,7 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
     struct ahead_file f;
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
-    d->reading.made.len = 0; /* another source's, where several are joined */
+    d->reading.derived.len = 0; /* another source's, where several are joined */
     d->lent = ahead_take(d->ahead, d->serial, i, &f);
     int rc = charge(d, source_read_bytes(s, i), e);
     if (rc == STK_OK)

@@ -154,7 +154,7 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
     if (rc != STK_OK)
         return rc;
     int used = 0;
-    if (source_fills(l->source))
+    if (source_fills_rows(l->source))
         used = snprintf(hooks, sizeof hooks, ", \"fill\": %" PRIu64, rng_of_hook(d, "fill"));
     if (l->op.run)
         snprintf(hooks + used, sizeof hooks - (size_t)used, ", \"op\": %" PRIu64, rng_of_hook(d, "op"));

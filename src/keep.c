@@ -67,7 +67,7 @@ static void open_cache(struct stk_loader *l, size_t memory)
     char folder[PATH_MAX] = "";
     if (l->options.cache_dir && l->options.cache_dir[0])
         source_cache_dir(l->options.cache_dir, folder, sizeof folder);
-    const bool disk = folder[0] && source_place(l->source) && !keep_is_rows(l);
+    const bool disk = folder[0] && source_location(l->source) && !keep_is_rows(l);
     k->row_bytes = keep_is_rows(l) ? keep_rows_bytes(l) : 0;
     k->what = keep_choose(l, disk ? cache_disk_room(folder, l->options.cache_size) : (int64_t)memory, k->chosen,
                           sizeof k->chosen);
@@ -79,7 +79,7 @@ static void open_cache(struct stk_loader *l, size_t memory)
         .memory = memory,
         .in_memory = !disk,
         .folder = disk ? folder : NULL,
-        .source = source_place(l->source),
+        .source = source_location(l->source),
         .variant = variant_of(l),
         .disk = l->options.cache_size,
     };

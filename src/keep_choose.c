@@ -98,7 +98,7 @@ static stk_cache choose(const struct stk_loader *l, double room, char *words, si
                  pixels / GIB, packs / GIB, room / GIB);
         return STK_CACHE_DCT;
     }
-    if (is_remote(source_place(l->source))) {
+    if (is_remote(source_location(l->source))) {
         snprintf(words, n, " (chosen: the files lie on another machine)");
         return STK_CACHE_BYTES;
     }
@@ -115,9 +115,9 @@ static stk_cache choose_rows(const struct stk_loader *l, double room, char *word
     const char *why = NULL;
     if (l->keep.row_bytes == 0)
         why = "samples without a picture are kept only where all have the same length";
-    else if (!l->reads && !source_place(l->source))
+    else if (!l->reads && !source_location(l->source))
         why = "the samples are in memory as they are";
-    else if (!asked && !source_place(l->source))
+    else if (!asked && !source_location(l->source))
         why = "chosen: the samples are the caller's own";
     if (why) {
         snprintf(words, n, " (%s)", why);
@@ -142,7 +142,7 @@ stk_cache keep_choose(const struct stk_loader *l, int64_t room, char *words, siz
     }
     if (asked != STK_CACHE_AUTO)
         return asked;
-    if (!source_place(l->source)) {
+    if (!source_location(l->source)) {
         snprintf(words, n, " (chosen: the samples are the caller's own)");
         return STK_CACHE_NONE;
     }

@@ -30,7 +30,7 @@ static int64_t data_bytes(const struct stk_loader *l)
 {
     const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
     int64_t sum = 0, looked = 0;
-    for (int64_t i = 0; i < n && source_place(l->source); i += step) {
+    for (int64_t i = 0; i < n && source_location(l->source); i += step) {
         const int64_t bytes = source_bytes(l->source, l->subset ? l->subset[i] : i);
         sum += bytes > 0 ? bytes : 0;
         looked++;
@@ -67,7 +67,7 @@ size_t keep_points_open(struct stk_loader *l, size_t memory)
         .memory = most,
         .in_memory = true,
         .folder = folder[0] ? folder : NULL,
-        .source = source_place(l->source),
+        .source = source_location(l->source),
         .variant = keep_version(),
         .disk = limit,
         .own = true,

@@ -17,7 +17,7 @@ bool keep_is_rows(const struct stk_loader *l)
 
 size_t keep_rows_bytes(const struct stk_loader *l)
 {
-    if (source_fills(l->source))
+    if (source_fills_rows(l->source))
         return 0;
     if (l->picture >= 0)
         return source_field(l->source, l->picture)->bytes;

@@ -206,7 +206,7 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
         to[f] = batch_row(b, f, row);
     const stk_row about = row_of(w, d, position, -1, "fill");
     const uint64_t clock = now_ns();
-    const int rc = source_fill(l->source, &about, to, e);
+    const int rc = source_fill_row(l->source, &about, to, e);
     lap(&w->count.read_ns, clock);
     return rc;
 }
@@ -223,7 +223,7 @@ static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, in
 /* What the fields besides the picture are made of, where it came from a cache, or there is none. */
 static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
 {
-    if (!l->reads || w->desk.all_read || !source_reads_at(l->source, sample))
+    if (!l->reads || w->desk.all_read || !source_reads_fields_at(l->source, sample))
         return STK_OK;
     const int rc = desk_read_rest(&w->desk, l->source, sample, e);
     if (rc == STK_OK)
@@ -285,7 +285,7 @@ int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
                     struct pick p, stk_error *e)
 {
     const struct draw d = loader_draw(l, b->epoch, p);
-    int rc = source_fills(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);
+    int rc = source_fills_rows(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);
     if (rc == STK_OK && l->op.run)
         rc = op_on_row(l, w, &d, b, row, position, e);
     desk_clear(&w->desk);
@@ -348,7 +348,7 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
             w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
     const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
     if (near >= 0 && !(l->keep.cache && keep_near(l, near)))
-        source_near(l->source, near);
+        source_prefetch(l->source, near);
     return w->picks[row & MASK];
 }
 

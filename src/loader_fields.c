@@ -103,7 +103,7 @@ static int no_images(const struct source *s, stk_error *e)
 /* A source without a picture has no ops; where fields leave it out there is nothing for them to do. */
 static int lay_none(const struct stk_loader *l, stk_error *e)
 {
-    const bool left_out = source_pictured(l->source);
+    const bool left_out = source_has_image(l->source);
     if (l->op.result)
         return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and %s",
                          left_out ? "fields leave the picture out" : "this source has none");
@@ -134,7 +134,7 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
     if (*n + OWN_FIELDS > FIELD_MAX)
         return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
     l->picture = -1;
-    l->reads = source_reads(l->source);
+    l->reads = source_reads_fields(l->source);
     for (int i = 0; i < *n; i++) {
         fields[i] = *source_field(l->source, i);
         if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)

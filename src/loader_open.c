@@ -84,8 +84,8 @@ static bool is_ragged(const struct field *fields, int n)
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
     const stk_reader reader = l->options.reader;
-    const enum source_lies lies = reader == STK_READER_PREAD ? SOURCE_HIDDEN : source_lies(l->source);
-    if (lies == SOURCE_HIDDEN || (lies == SOURCE_IN_MEMORY && reader != STK_READER_URING))
+    const enum source_access lies = reader == STK_READER_PREAD ? SOURCE_ACCESS_NONE : source_probe_access(l->source);
+    if (lies == SOURCE_ACCESS_NONE || (lies == SOURCE_ACCESS_MEMORY && reader != STK_READER_URING))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
     return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;
@@ -290,7 +290,7 @@ static int open_mix(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t *begins;
-    const int n = o->mix_counts ? o->n_mix : source_parts(l->source, &begins);
+    const int n = o->mix_counts ? o->n_mix : source_joined(l->source, &begins);
     if (n != o->n_mix || n < 1)
         return error_set(e, STK_EUSAGE, "open",
                          "mix: %d weights for %d sources; several are mixed, one weight for each", o->n_mix, n ? n : 1);

@@ -72,7 +72,7 @@ static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, st
 static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
 {
     struct piece *scratch = &s->scratch[d->reading.thread];
-    int rc = source_reads_at(s->source, i) && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
+    int rc = source_reads_fields_at(s->source, i) && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
     for (int f = 0; f < source_n_fields(s->source) && rc == STK_OK; f++) {
         const struct field *field = source_field_at(s->source, i, f);
         const struct cell *c = &d->reading.cells[f];
@@ -177,7 +177,7 @@ static void find(const struct scan *s, struct desk *d, int64_t i, struct result 
 /* How long the run is that begins with sample i. */
 static int64_t run_length(const struct scan *s, int64_t i)
 {
-    const int64_t n = s->options.subset ? 1 : source_alike(s->source, i);
+    const int64_t n = s->options.subset ? 1 : source_count_identical(s->source, i);
     return n < s->n - i ? n : s->n - i;
 }
 
@@ -294,8 +294,8 @@ static int announce(const struct scan *s, const stk_scan_options *o, stk_error *
         .index_cached = t->index_cached,
         .index_s = t->index_s,
         .index_bytes = t->index_bytes,
-        .columns = source_spare(s->source),
-        .left_out = source_left_out(s->source),
+        .columns = source_unused_columns(s->source),
+        .left_out = source_unshared_fields(s->source),
     };
     o->begin(o->user, &v, names);
     free(names);
@@ -357,7 +357,7 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     rc = options_source(&s->options, false, &s->source, e);
     if (rc != STK_OK)
         return rc;
-    if (source_fills(s->source))
+    if (source_fills_rows(s->source))
         return error_set(e, STK_EUSAGE, "scan", "samples that fill() makes cannot be looked at");
     s->picture = -1;
     for (int f = 0; f < source_n_fields(s->source); f++)

@@ -191,7 +191,7 @@ static void explain_reader(stk_loader *l, struct buf *b)
         ahead_explain(l->ahead, b);
     else if (l->options.reader == STK_READER_PREAD)
         buf_printf(b, "reader     pread (as asked)\n");
-    else if (source_lies(l->source) == SOURCE_IN_MEMORY)
+    else if (source_probe_access(l->source) == SOURCE_ACCESS_MEMORY)
         buf_printf(b, "reader     pread (files lie in memory)\n");
     else
         buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
@@ -230,8 +230,8 @@ static void explain_source(stk_loader *l, struct buf *b)
     if (classes > 0)
         buf_printf(b, ", %d class%s", classes, classes == 1 ? "" : "es");
     buf_printf(b, "\n");
-    if (source_left_out(l->source))
-        buf_printf(b, "           left out, since not all sources have it: %s\n", source_left_out(l->source));
+    if (source_unshared_fields(l->source))
+        buf_printf(b, "           left out, since not all sources have it: %s\n", source_unshared_fields(l->source));
 }
 
 size_t stk_explain(stk_loader *l, char *buf, size_t n)

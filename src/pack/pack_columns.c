@@ -68,7 +68,7 @@ static bool is_taken(const char *name, const char *names, size_t step, int n)
 
 bool packer_stays(const struct packer *p, const struct field *f)
 {
-    return source_keyed(p->source) && (f->what == STK_BYTES || columns_guess(f->name, NULL, 0) == f->what);
+    return source_has_keys(p->source) && (f->what == STK_BYTES || columns_guess(f->name, NULL, 0) == f->what);
 }
 
 /* What says of a field what it is; some names say it already. */
@@ -90,7 +90,7 @@ static bool is_own(const struct packer *p, const char *name)
     const bool picture = !strchr(name, '.') && picture_suffix(file, strlen(file));
     return strcmp(name, "cls") == 0 || (strcmp(name, "image") == 0 && has_picture(p)) ||
            (strcmp(name, "label") == 0 && packer_labels(p)) || (strcmp(name, "dct") == 0 && p->how.as == STK_AS_DCT) ||
-           (p->suffix && strcmp(name, p->suffix) == 0) || (picture && !source_keyed(p->source));
+           (p->suffix && strcmp(name, p->suffix) == 0) || (picture && !source_has_keys(p->source));
 }
 
 /* Readers of a tar lower the case of fields; WebDataset's own begin with "__". */

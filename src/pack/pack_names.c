@@ -60,7 +60,7 @@ static int take_key(const struct packer *p, char name[NAME_BYTES], size_t *suffi
 
 bool packer_has_keys(const struct packer *p)
 {
-    return p->names || source_keyed(p->source) || source_named(p->source);
+    return p->names || source_has_keys(p->source) || source_has_key_column(p->source);
 }
 
 static bool has_files(const struct packer *p)
@@ -71,9 +71,9 @@ static bool has_files(const struct packer *p)
 /* 0, or -1: no memory. */
 static int make_key(struct packer *p, char name[NAME_BYTES], struct packed *s)
 {
-    const bool keyed = source_keyed(p->source);
+    const bool keyed = source_has_keys(p->source);
     size_t suffix = strlen(name) + 1;
-    if (keyed && source_packed(p->source)) {
+    if (keyed && source_is_pack(p->source)) {
         if (has_files(p) && !p->suffix) /* fields and suffixes stay */
             return keys_take(&p->keys, name, s->sample, &s->key);
         if (take_key(p, name, &suffix))

@@ -189,7 +189,7 @@ static int open_source(struct packer *p, stk_error *e)
     int rc = options_source(o, true, &p->source, e);
     if (rc != STK_OK)
         return rc;
-    if (source_fills(p->source))
+    if (source_fills_rows(p->source))
         return usage("a source that fills rows has no samples to pack", e);
     rc = options_check_subset(o, source_count(p->source), e);
     if (rc != STK_OK)
@@ -208,7 +208,7 @@ static int open_source(struct packer *p, stk_error *e)
                               .resumed_epoch = -1};
     char path[4096];
     int dir;
-    p->names = source_file(p->source, 0, &dir, path, sizeof path) || source_files(p->source);
+    p->names = source_file(p->source, 0, &dir, path, sizeof path) || source_keys_are_files(p->source);
     p->suffix = suffix_of(p);
     return packer_columns(p, e);
 }

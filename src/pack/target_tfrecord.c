@@ -155,7 +155,7 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
 {
     static const uint8_t blank[BEFORE];
     struct example_out *x = t->state;
-    if (!has_column(p, "image/filename")) /* first, where shard_record.c looks for it */
+    if (!has_column(p, "image/filename")) /* first, where source_tfrecord.c looks for it */
         example_out_bytes(x, "image/filename", p->key.data, p->key.len);
     if (p->picture >= 0)
         add_picture(x, p);

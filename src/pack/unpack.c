@@ -87,7 +87,7 @@ static int find_name(struct archive *a, const struct tar_member *m)
         name += 2;
     a->name.len = 0;
     const size_t k = key_bytes(name, n);
-    if (!a->all->from->packed || k == n)
+    if (!a->all->from->is_pack || k == n)
         return buf_add(&a->name, name, n) || buf_add(&a->name, "", 1);
     a->first = a->key.len != k || memcmp(a->key.data, name, k) != 0;
     a->key.len = 0;
@@ -105,7 +105,7 @@ static bool is_said_by_folder(const struct archive *a, const struct tar_member *
     char text[24] = "";
     const struct names *classes = &a->all->from->classes;
     const size_t k = key_bytes(m->name, m->n_name);
-    if (!a->all->from->packed || m->n_name - k != 4 || memcmp(m->name + k, ".cls", 4) != 0 || m->bytes < 1 ||
+    if (!a->all->from->is_pack || m->n_name - k != 4 || memcmp(m->name + k, ".cls", 4) != 0 || m->bytes < 1 ||
         m->bytes >= (int64_t)sizeof text || !file_read_at(a->fd, text, (size_t)m->bytes, m->at))
         return false;
     char *end;

@@ -43,7 +43,7 @@ static bool is_label(const stk_array *a)
     return a->ndim == 1 && integer && (is_named(a, "label") || is_named(a, "labels") || is_named(a, "y"));
 }
 
-/* The array that is the picture; -1: none. */
+/* The array that is the image; -1: none. */
 static int find_pixels(const stk_array *a, int n, const bool *ragged)
 {
     for (int i = 0; i < n; i++)
@@ -99,7 +99,7 @@ static int name_field(struct source *s, struct field *f, const char *name, int i
     if (n == 0 || n >= FIELD_NAME)
         return error_set(e, STK_EUSAGE, "open", "the name of array %d must have 1 to %d bytes", i, FIELD_NAME - 1);
     if (name)
-        columns_name(f->name, name);
+        columns_field_name(f->name, name);
     else
         snprintf(f->name, sizeof f->name, "array%d", i);
     for (int k = 0; k < s->n_fields; k++)
@@ -125,7 +125,7 @@ static int form(struct field *f, const stk_array *a, stk_error *e)
 }
 
 static int add_field(struct source *s, const stk_array *a, int i, const char *name, enum field_kind kind,
-                     struct arrays_made *out, stk_error *e)
+                     struct arrays_plan *out, stk_error *e)
 {
     struct field *f = &s->fields[s->n_fields];
     *f = (struct field){.kind = kind, .dtype = dtype_of(a), .column = kind == FIELD_RAGGED ? i : -1};
@@ -136,11 +136,11 @@ static int add_field(struct source *s, const stk_array *a, int i, const char *na
     if (rc != STK_OK)
         return rc;
     out->form[i] = *f;
-    out->of[s->n_fields++] = i;
+    out->array_of[s->n_fields++] = i;
     return STK_OK;
 }
 
-static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays_made *out, stk_error *e)
+static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays_plan *out, stk_error *e)
 {
     const int rc = add_field(s, a, i, "image", FIELD_PIXELS, out, e);
     struct field *f = &s->fields[0];
@@ -151,12 +151,12 @@ static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays
     f->ndim = 3;
     out->form[i] = *f;
     if (f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
-        return error_set(e, STK_EUSAGE, "open", "pictures of %lld x %lld pixels in array %d", (long long)f->shape[1],
+        return error_set(e, STK_EUSAGE, "open", "images of %lld x %lld pixels in array %d", (long long)f->shape[1],
                          (long long)f->shape[0], i);
     return STK_OK;
 }
 
-static int add_label(struct source *s, const stk_array *a, int i, struct arrays_made *out, stk_error *e)
+static int add_label(struct source *s, const stk_array *a, int i, struct arrays_plan *out, stk_error *e)
 {
     struct field *f = &s->fields[s->n_fields];
     const int rc = add_field(s, a, i, "label", FIELD_TENSOR, out, e);
@@ -170,8 +170,8 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
     return STK_OK;
 }
 
-/* The picture, the label, then the others as they come. */
-static int add_all(struct source *s, const stk_array *a, int n, struct arrays_made *out, stk_error *e)
+/* The image, the label, then the others as they come. */
+static int add_all(struct source *s, const stk_array *a, int n, struct arrays_plan *out, stk_error *e)
 {
     const int pixels = find_pixels(a, n, out->ragged), labels = find_label(a, n, out->ragged);
     int rc = pixels >= 0 ? add_pixels(s, &a[pixels], pixels, out, e) : STK_OK;
@@ -186,7 +186,7 @@ static int add_all(struct source *s, const stk_array *a, int n, struct arrays_ma
 /* ------------------------------------------------------------------ fields that were asked for */
 
 /* Array k as a column, under its own name. */
-static int add_column(struct columns *c, const stk_array *a, int k, const struct arrays_made *m)
+static int add_column(struct columns *c, const stk_array *a, int k, const struct arrays_plan *m)
 {
     const struct field *f = &m->form[k];
     struct column one = {.kind = f->kind == FIELD_PIXELS ? STK_IMAGE : STK_TENSOR, .dtype = f->dtype, .ndim = f->ndim};
@@ -203,26 +203,26 @@ static bool is_copy(const struct field *f, const struct field *form)
                                        f->dtype == form->dtype && f->bytes == form->bytes);
 }
 
-static int bind(struct source *s, const stk_array *a, const char *fields, struct arrays_made *m, stk_error *e)
+static int bind(struct source *s, const stk_array *a, const char *fields, struct arrays_plan *m, stk_error *e)
 {
     struct columns c = {.labels = m->label >= 0};
     int rc = STK_OK;
     for (int k = 0; k < m->n && rc == STK_OK; k++)
         if (add_column(&c, &a[k], k, m))
-            rc = error_nomem(e, "open", sizeof *c.of);
+            rc = error_nomem(e, "open", sizeof *c.items);
     if (rc == STK_OK)
         rc = columns_bind(s, &c, fields, e);
     columns_done(&c);
     for (int i = 0; i < s->n_fields && rc == STK_OK; i++) {
         struct field *f = &s->fields[i];
-        m->of[i] = f->column;
+        m->array_of[i] = f->column;
         if (f->column >= 0 && is_copy(f, &m->form[f->column]))
             f->column = -1;
     }
     return rc;
 }
 
-int arrays_fields(struct source *s, const stk_array *a, int n, const char *fields, struct arrays_made *out,
+int arrays_fields(struct source *s, const stk_array *a, int n, const char *fields, struct arrays_plan *out,
                   stk_error *e)
 {
     out->n = n;
@@ -232,14 +232,14 @@ int arrays_fields(struct source *s, const stk_array *a, int n, const char *field
 }
 
 /* How many bytes array k has of sample i. */
-static int bytes_of(const struct source *s, const struct arrays_made *m, int k, int64_t i, struct arrays_reader by,
+static int bytes_of(const struct source *s, const struct arrays_plan *m, int k, int64_t i, struct arrays_reader by,
                     size_t *n, stk_error *e)
 {
     *n = m->form[k].bytes;
     return m->ragged[k] ? by.bytes(s, k, i, n, e) : STK_OK;
 }
 
-static int read_cell(const struct source *s, const struct arrays_made *m, struct reading *r, int f, int64_t i,
+static int read_cell(const struct source *s, const struct arrays_plan *m, struct reading *r, int f, int64_t i,
                      struct arrays_reader by, stk_error *e)
 {
     const int k = s->fields[f].column;
@@ -262,7 +262,7 @@ static int read_cell(const struct source *s, const struct arrays_made *m, struct
     return STK_OK;
 }
 
-int arrays_cells(const struct source *s, const struct arrays_made *m, struct reading *r, int64_t i,
+int arrays_cells(const struct source *s, const struct arrays_plan *m, struct reading *r, int64_t i,
                  struct arrays_reader by, stk_error *e)
 {
     size_t all = 0, n;
@@ -281,7 +281,7 @@ int arrays_cells(const struct source *s, const struct arrays_made *m, struct rea
     return rc;
 }
 
-uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m, struct arrays_reader by)
+uint64_t arrays_fingerprint(const struct source *s, const struct arrays_plan *m, struct arrays_reader by)
 {
     enum { ROWS = 64, BYTES = 4096 };
     uint64_t h = hash_mix(hash_bytes("arrays", 6, 0), (uint64_t)s->count);

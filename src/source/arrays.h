@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrays.h -- which fields arrays become, whose first dimension is the samples: in memory, in files.
+ * arrays.h -- how arrays, in memory or in files, become fields. Their first dimension is the sample.
  *
- * uint8 pictures become pixels ("image"), a column of whole numbers called label, labels or y the label; everything
- * else is a tensor under its own name.
+ * uint8 images become pixels ("image"). A one-dimensional array of integers named label, labels or y becomes the label.
+ * Every other array becomes a tensor under its own name.
  */
 #ifndef ARRAYS_H
 #define ARRAYS_H
 
-#include "source/shard.h"
+#include "source/source_ops.h"
 
-struct arrays_made {
+struct arrays_plan {
     int n;                        /* arrays */
-    struct field form[FIELD_MAX]; /* of a sample in each, as it is stored */
-    int label;                    /* the array that is the label; -1: none */
-    int of[FIELD_MAX];            /* the array that field f is copied from, where it has no column */
-    bool ragged[FIELD_MAX];       /* said by the caller: a sample has any number of the array's rows */
+    struct field form[FIELD_MAX]; /* one sample of each array, as stored */
+    int label;                    /* the array with the labels; -1: none */
+    int array_of[FIELD_MAX];      /* the array that field f is copied from, if it has no column */
+    bool ragged[FIELD_MAX];       /* set by the caller: a sample has any number of rows of the array */
 };
 
-/* Types, dimensions, and as many samples in each; their memory is not looked at. */
+/* Checks types, dimensions, and that all arrays have the same number of samples. Does not read their memory. */
 int arrays_check(const stk_array *a, int n, stk_error *e);
-/* Makes the fields of s: as `fields` says; NULL: the picture, the label, then the others as they come. A field that is
- * to be another than its array is has the array's number as its column. */
-int arrays_fields(struct source *s, const stk_array *a, int n, const char *fields, struct arrays_made *out,
+/* Sets the fields of s as `fields` says; NULL: the image, the label, then the others in order. A field that differs
+ * from its array in type or shape has the array's index as its column. */
+int arrays_fields(struct source *s, const stk_array *a, int n, const char *fields, struct arrays_plan *out,
                   stk_error *e);
-/* What writes the first n bytes of what array k has of sample i. */
+/* row() writes the first n bytes of sample i of array k. */
 struct arrays_reader {
     int (*row)(const struct source *s, int k, int64_t i, size_t n, void *to, stk_error *e);
-    int (*bytes)(const struct source *s, int k, int64_t i, size_t *n, stk_error *e); /* of ragged ones; NULL: none */
+    int (*bytes)(const struct source *s, int k, int64_t i, size_t *n, stk_error *e); /* of ragged arrays; NULL: none */
 };
 /* Fills the cells of the fields that have a column. */
-int arrays_cells(const struct source *s, const struct arrays_made *m, struct reading *r, int64_t i,
+int arrays_cells(const struct source *s, const struct arrays_plan *m, struct reading *r, int64_t i,
                  struct arrays_reader by, stk_error *e);
-/* Types, shapes, and how some rows, spread over the whole, begin. */
-uint64_t arrays_fingerprint(const struct source *s, const struct arrays_made *m, struct arrays_reader by);
-/* Whether the labels, which source_label has to tell already, fit into int64 and the classes. t: their type. */
+/* Covers types, shapes, and the first bytes of some rows spread over all. */
+uint64_t arrays_fingerprint(const struct source *s, const struct arrays_plan *m, struct arrays_reader by);
+/* Checks that all labels fit into int64 and the classes. source_label must work already. t: the type of the labels. */
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e);
 
 #endif

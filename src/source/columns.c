@@ -15,25 +15,25 @@
 #include "base/npy.h"
 #include "base/picture.h"
 #include "source/fields_text.h"
-#include "source/shard.h"
+#include "source/source_ops.h"
 
 int columns_add(struct columns *c, const struct column *one)
 {
     if (c->n == c->room) {
         const int room = c->room > 0 ? 2 * c->room : 8;
-        struct column *of = realloc(c->of, (size_t)room * sizeof *of);
-        if (!of)
+        struct column *items = realloc(c->items, (size_t)room * sizeof *items);
+        if (!items)
             return -1;
-        c->of = of;
+        c->items = items;
         c->room = room;
     }
-    c->of[c->n++] = *one;
+    c->items[c->n++] = *one;
     return 0;
 }
 
 void columns_done(struct columns *c)
 {
-    free(c->of);
+    free(c->items);
     *c = (struct columns){0};
 }
 
@@ -80,7 +80,7 @@ stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n)
     return looks_like_text(bytes, n) ? STK_TEXT : STK_BYTES;
 }
 
-void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n)
+void columns_merge_npy(struct column *c, const uint8_t *bytes, size_t n)
 {
     struct npy npy;
     const char *why;
@@ -101,16 +101,16 @@ void columns_see_npy(struct column *c, const uint8_t *bytes, size_t n)
 static int find_column(const struct columns *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
-        if (strcmp(c->of[i].name, name) == 0)
+        if (strcmp(c->items[i].name, name) == 0)
             return i;
     return -1;
 }
 
 /* The column that stands for what is called "image" or "label" everywhere. */
-static int find_picture(const struct columns *c)
+static int find_image(const struct columns *c)
 {
     for (int i = 0; i < c->n; i++)
-        if (c->of[i].kind == STK_IMAGE)
+        if (c->items[i].kind == STK_IMAGE)
             return i;
     return -1;
 }
@@ -118,7 +118,7 @@ static int find_picture(const struct columns *c)
 static int find_label(const struct columns *c)
 {
     for (int i = 0; i < c->n; i++)
-        if (c->of[i].label)
+        if (c->items[i].label)
             return i;
     return -1;
 }
@@ -134,7 +134,7 @@ static int unknown_column(const struct columns *c, const char *name, stk_error *
 {
     struct nearest_list all = {.like.word = name};
     for (int i = 0; i < c->n; i++)
-        nearest_list_add(&all, c->of[i].name);
+        nearest_list_add(&all, c->items[i].name);
     if (label_stands_alone(c))
         nearest_list_add(&all, "label");
     return nearest_list_error(&all, "there is no", "column", e);
@@ -150,7 +150,7 @@ static bool is_taken(const char *name)
     return false;
 }
 
-void columns_name(char to[FIELD_NAME], const char *column)
+void columns_field_name(char to[FIELD_NAME], const char *column)
 {
     if (is_taken(column))
         snprintf(to, FIELD_NAME, "my_%.8s", column);
@@ -162,12 +162,12 @@ static int resolve(const struct columns *c, const char *name, int *out, stk_erro
 {
     *out = find_column(c, name);
     if (*out < 0 && strcmp(name, "image") == 0)
-        *out = find_picture(c);
+        *out = find_image(c);
     if (*out < 0 && strcmp(name, "label") == 0)
         *out = find_label(c);
     if (*out < 0 && strncmp(name, "my_", 3) == 0 && is_taken(name + 3)) /* as it is called when nobody asks */
         *out = find_column(c, name + 3);
-    if (*out >= 0 && c->labels && c->of[*out].label)
+    if (*out >= 0 && c->labels && c->items[*out].label)
         *out = COLUMN_LABEL;
     if (*out < 0 && strcmp(name, "label") == 0 && c->labels)
         *out = COLUMN_LABEL;
@@ -223,7 +223,7 @@ static int make_image(struct source *s, struct field *f, const struct column *c,
     for (int i = 0; i < s->n_fields; i++)
         if (s->fields[i].what == STK_IMAGE)
             return error_set(e, STK_EUSAGE, "open",
-                             "the fields %s and %s are both pictures; one can be, the other may be :bytes",
+                             "the fields %s and %s are both images; one can be, the other may be :bytes",
                              s->fields[i].name, f->name);
     if (c->ndim == 3) {
         const int rc = make_tensor(f, STK_UINT8, 3, c->shape, e);
@@ -240,7 +240,7 @@ bool columns_hold_numbers(const struct column *c)
     return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
 
-/* Numbers that are a picture when that is what they are said to be. */
+/* Numbers that are an image when that is what they are said to be. */
 static bool holds_pixels(const struct column *c)
 {
     return c->dtype == STK_UINT8 && c->ndim == 3 && c->shape[0] > 0 && c->shape[1] > 0 &&
@@ -318,7 +318,7 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     if (f->kind == FIELD_RAGGED && t->has_default && t->otherwise[0])
         return error_set(e, STK_EUSAGE, "open", "what stands for a missing %s can only be \"\"", f->name);
     if (f->kind == FIELD_ENCODED && t->has_default)
-        return error_set(e, STK_EUSAGE, "open", "nothing can stand for a missing picture");
+        return error_set(e, STK_EUSAGE, "open", "nothing can stand for a missing image");
     f->pad = t->pads;
     if (t->pads && (f->kind != FIELD_RAGGED || field_is_flat(f)))
         return error_set(e, STK_EUSAGE, "open", "the field %s cannot be padded: %s", f->name,
@@ -372,9 +372,9 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
             f->column = column = find_label(c);
         if (column < 0)
             return error_set(e, STK_EUSAGE, "open", "labels are numbers (%s:int, %s:float)", f->name, f->name);
-        rc = form(s, f, &c->of[column], t, e);
-        f->text = is_text(&c->of[column], f->dtype);
-        f->named = f->words || (c->of[column].label && f->kind == FIELD_TENSOR && f->ndim == 0);
+        rc = form(s, f, &c->items[column], t, e);
+        f->text = is_text(&c->items[column], f->dtype);
+        f->named = f->words || (c->items[column].label && f->kind == FIELD_TENSOR && f->ndim == 0);
     }
     if (rc == STK_OK)
         rc = add_default(f, t, e);
@@ -387,37 +387,38 @@ static int add_usual(struct source *s, const struct columns *c, int column, cons
 {
     struct field_text t = {0};
     const int named = find_column(c, name);
-    const char *own = column >= 0 ? c->of[column].name : name;
+    const char *own = column >= 0 ? c->items[column].name : name;
     snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, named < 0 || named == column ? name : own);
     snprintf(t.column, sizeof t.column, "%s", own);
     return add_field(s, c, &t, e);
 }
 
-/* All columns: the picture, the label, and the others as they come; a second picture as its bytes. */
+/* All columns: the image, the label, and the others as they come; a second image as its bytes. */
 static int bind_all(struct source *s, const struct columns *c, stk_error *e)
 {
-    const int picture = find_picture(c), label = find_label(c);
+    const int image = find_image(c), label = find_label(c);
     int rc = STK_OK;
-    if (picture >= 0)
-        rc = add_usual(s, c, picture, "image", e);
+    if (image >= 0)
+        rc = add_usual(s, c, image, "image", e);
     if (rc == STK_OK && (label >= 0 || c->labels))
         rc = add_usual(s, c, label, "label", e);
     for (int i = 0; i < c->n && rc == STK_OK; i++) {
-        struct field_text t = {.kind = c->of[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
-        columns_name(t.name, c->of[i].name);
-        memcpy(t.column, c->of[i].name, sizeof t.column);
-        if (i != picture && i != label && !c->of[i].refused && !c->of[i].implied)
+        struct field_text t = {.kind = c->items[i].kind == STK_IMAGE ? STK_BYTES : STK_KIND_DEFAULT};
+        columns_field_name(t.name, c->items[i].name);
+        memcpy(t.column, c->items[i].name, sizeof t.column);
+        if (i != image && i != label && !c->items[i].refused && !c->items[i].implied)
             rc = add_field(s, c, &t, e);
     }
     if (rc == STK_OK && s->n_fields == 0 && c->n > 0)
-        return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->of[0].name, c->of[0].refused);
+        return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->items[0].name,
+                         c->items[0].refused);
     return rc;
 }
 
 static int expect(struct columns *c, const struct field_text *t, stk_error *e)
 {
     int column;
-    if (!t->kind || !(t->has_default || c->told) || resolve(c, t->column, &column, NULL) == STK_OK)
+    if (!t->kind || !(t->has_default || c->declared) || resolve(c, t->column, &column, NULL) == STK_OK)
         return STK_OK;
     struct column one = {.kind = t->kind, .dtype = t->dtype};
     memcpy(one.name, t->column, sizeof one.name);
@@ -428,10 +429,10 @@ static int expect(struct columns *c, const struct field_text *t, stk_error *e)
     return columns_add(c, &one) ? error_nomem(e, "open", sizeof one) : STK_OK;
 }
 
-int columns_expect(struct columns *c, const char *fields, stk_error *e)
+int columns_add_declared(struct columns *c, const char *fields, stk_error *e)
 {
     int rc = STK_OK;
-    for (const char *at = c->open || c->told ? fields : NULL; rc == STK_OK && at && at[0];) {
+    for (const char *at = c->incomplete || c->declared ? fields : NULL; rc == STK_OK && at && at[0];) {
         struct field_text t;
         rc = fields_text_next(fields, &at, &t, e);
         if (rc == STK_OK)
@@ -443,7 +444,7 @@ int columns_expect(struct columns *c, const char *fields, stk_error *e)
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e)
 {
     s->n_fields = 0;
-    s->pictured = find_picture(c) >= 0;
+    s->has_image = find_image(c) >= 0;
     if (!fields || !fields[0])
         return bind_all(s, c, e);
     int rc = STK_OK;

@@ -3,7 +3,7 @@
  * dir_npy.c -- what a folder of arrays holds. Some files, spread over all, tell type and shape; where they differ in
  * their first dimension only, that one is left open.
  */
-#include "source/dir_npy.h"
+#include "source/source_dir.h"
 
 #include <limits.h>
 #include <string.h>
@@ -72,10 +72,10 @@ int dir_npy_fields(struct source *s, const struct source_options *o, stk_error *
     const bool labels = s->n_fields > 1;
     const char *fields = o->fields && o->fields[0] ? o->fields : labels ? "data, label" : "data";
     struct column one = {.name = "data", .kind = STK_TENSOR};
-    struct columns all = {.of = &one, .n = 1, .room = 1, .labels = labels};
+    struct columns all = {.items = &one, .n = 1, .room = 1, .labels = labels};
     int rc = find_form(s, &one, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &all, fields, e);
-    files_add_whole(s);
+    files_add_bytes(s);
     return rc;
 }

@@ -3,7 +3,7 @@
  * example_cells.c -- from a tf.train.Example to the cells of a sample.
  *
  * Byte strings and packed floats are lent where they lie. Integers are varints, and have to be made: first all are
- * measured, so that r->made has room for them and need not move.
+ * measured, so that r->derived has room for them and need not move.
  */
 #include "source/example_cells.h"
 
@@ -17,12 +17,12 @@
 static int want(struct example_wanted *w, const struct column *c, stk_kind what)
 {
     for (int i = 0; i < w->names.n; i++)
-        if (strcmp(w->of[i].name, c->name) == 0)
+        if (strcmp(w->columns[i].name, c->name) == 0)
             return i;
     const int i = w->names.n++;
-    w->of[i] = *c;
+    w->columns[i] = *c;
     w->json[i] = c->kind == STK_JSON && (what == STK_JSON || what == STK_TEXT || what == STK_BYTES);
-    w->names.of[i] = (struct example_name){w->of[i].name, strlen(w->of[i].name)};
+    w->names.of[i] = (struct example_name){w->columns[i].name, strlen(w->columns[i].name)};
     return i;
 }
 
@@ -32,7 +32,7 @@ void example_want(struct example_wanted *w, const struct source *s, const struct
     for (int column = 0; column < c->n; column++)
         for (int f = 0; f < s->n_fields; f++)
             if (s->fields[f].column == column)
-                w->feature_of[f] = want(w, &c->of[column], s->fields[f].what);
+                w->feature_of[f] = want(w, &c->items[column], s->fields[f].what);
     for (int f = 0; f < s->n_fields; f++)
         if (s->fields[f].column < 0)
             w->feature_of[f] = -1;
@@ -41,8 +41,8 @@ void example_want(struct example_wanted *w, const struct source *s, const struct
 /* ------------------------------------------------------------------ what has to be made */
 
 struct making {
-    struct feature of[FIELD_MAX];
-    size_t at[FIELD_MAX], n[FIELD_MAX]; /* in r->made, where it was made */
+    struct feature features[FIELD_MAX];
+    size_t at[FIELD_MAX], n[FIELD_MAX]; /* in r->derived, where it was made */
     bool made[FIELD_MAX];
 };
 
@@ -61,12 +61,12 @@ static int measure(const struct example_wanted *w, const struct source *s, struc
 {
     size_t room = 0;
     for (int i = 0; i < w->names.n; i++) {
-        struct feature *f = &m->of[i];
+        struct feature *f = &m->features[i];
         m->made[i] = false;
         if (!f->p)
             continue;
         if (!feature_measure(f))
-            return damaged(&w->of[i], e);
+            return damaged(&w->columns[i], e);
         if (f->whole || f->count == 0 || w->json[i])
             continue;
         m->made[i] = true;
@@ -80,23 +80,23 @@ static int measure(const struct example_wanted *w, const struct source *s, struc
     const int rc = r->allow ? r->allow(r->user, size_add(r->file.len, room), e) : STK_OK;
     if (rc != STK_OK)
         return rc;
-    r->made.len = room;
-    return buf_reserve(&r->made, room + 1) ? error_nomem(e, "read", room) : STK_OK;
+    r->derived.len = room;
+    return buf_reserve(&r->derived, room + 1) ? error_nomem(e, "read", room) : STK_OK;
 }
 
 static int make(const struct example_wanted *w, struct making *m, struct reading *r, stk_error *e)
 {
     for (int i = 0; i < w->names.n; i++)
-        if (m->made[i] && !feature_make(&m->of[i], r->made.data + m->at[i]))
-            return damaged(&w->of[i], e);
+        if (m->made[i] && !feature_make(&m->features[i], r->derived.data + m->at[i]))
+            return damaged(&w->columns[i], e);
     for (int i = 0; i < w->names.n; i++) {
-        if (!m->of[i].p || !w->json[i] || m->of[i].kind != FEATURE_BYTES)
+        if (!m->features[i].p || !w->json[i] || m->features[i].kind != FEATURE_BYTES)
             continue;
         m->made[i] = true;
-        m->at[i] = r->made.len;
-        if (!feature_json(&m->of[i], &r->made))
-            return error_nomem(e, "read", r->made.len);
-        m->n[i] = r->made.len - m->at[i];
+        m->at[i] = r->derived.len;
+        if (!feature_json(&m->features[i], &r->derived))
+            return error_nomem(e, "read", r->derived.len);
+        m->n[i] = r->derived.len - m->at[i];
     }
     return STK_OK;
 }
@@ -149,8 +149,8 @@ static bool has_none(const struct feature *f, const struct field *field)
 static int cell_of(const struct example_wanted *w, const struct making *m, int i, const struct field *field,
                    struct reading *r, struct cell *cell, stk_error *e)
 {
-    const struct feature *f = &m->of[i];
-    const struct column *c = &w->of[i];
+    const struct feature *f = &m->features[i];
+    const struct column *c = &w->columns[i];
     if (!m->made[i] && has_none(f, field)) {
         *cell = (struct cell){0}; /* a default may stand for it */
         return STK_OK;
@@ -160,7 +160,7 @@ static int cell_of(const struct example_wanted *w, const struct making *m, int i
         return check(f, c, w->json[i], field, e);
     }
     *cell = f->kind == FEATURE_BYTES ? (struct cell){.text = field->text} : numbers(f, c);
-    cell->bytes = m->made[i] ? r->made.data + m->at[i] : f->whole;
+    cell->bytes = m->made[i] ? r->derived.data + m->at[i] : f->whole;
     cell->n = m->made[i] ? m->n[i] : f->bytes;
     return check(f, c, w->json[i], field, e);
 }
@@ -169,7 +169,7 @@ int example_cells(const struct example_wanted *w, const struct source *s, const 
                   stk_error *e)
 {
     struct making m;
-    if (!example_find(&w->names, p, n, m.of))
+    if (!example_find(&w->names, p, n, m.features))
         return error_set(e, STK_EDATA, "read", "the record is no tf.train.Example");
     int rc = measure(w, s, &m, r, e);
     if (rc == STK_OK)

@@ -20,9 +20,9 @@ enum { FEATURES_MOST = 1024 }; /* more are left out: hostile ones would take for
 
 /* Written to the index as it is. */
 struct seen {
-    int64_t of[FEATURE_INTS + 1];     /* samples with values, by enum feature_kind */
+    int64_t filled[FEATURE_INTS + 1]; /* samples with values, by enum feature_kind */
     int64_t hollow[FEATURE_INTS + 1]; /* samples with an empty list */
-    int64_t strings, pictures;
+    int64_t strings, images;
     int64_t least, most; /* values, where they are numbers; of steps: values of each, -1: they differ */
     uint32_t steps, single, several, no_text; /* 1: some samples were so */
     uint32_t name_bytes;
@@ -60,7 +60,7 @@ void example_glance(const struct feature *f, struct example_glance *out)
     feature_begin(&w, f);
     while (feature_next(&w, &run) > 0) {
         out->strings += run.n > 0;
-        out->pictures += picture_magic(run.p, run.n);
+        out->images += picture_magic(run.p, run.n);
         out->texts = out->texts && text_is(run.p, run.n);
     }
 }
@@ -73,23 +73,23 @@ static bool is(const struct seen *s, const uint8_t *name, size_t n)
 }
 
 /* Features mostly come in the same order. */
-static struct seen *find(const struct example_look *l, const uint8_t *name, size_t n)
+static struct seen *find(const struct example_survey *l, const uint8_t *name, size_t n)
 {
     int i = l->next;
-    if (i >= l->n || !is(&l->of[i], name, n))
-        for (i = 0; i < l->n && !is(&l->of[i], name, n); i++)
+    if (i >= l->n || !is(&l->features[i], name, n))
+        for (i = 0; i < l->n && !is(&l->features[i], name, n); i++)
             ;
-    return i < l->n ? &l->of[i] : NULL;
+    return i < l->n ? &l->features[i] : NULL;
 }
 
-static struct seen *add(struct example_look *l, const uint8_t *name, size_t n)
+static struct seen *add(struct example_survey *l, const uint8_t *name, size_t n)
 {
     if (l->n == l->room) {
         const int room = l->room ? 2 * l->room : 16;
-        struct seen *more = realloc(l->of, (size_t)room * sizeof *more);
+        struct seen *more = realloc(l->features, (size_t)room * sizeof *more);
         if (!more)
             return NULL;
-        l->of = more;
+        l->features = more;
         l->room = room;
     }
     char *own = malloc(n + 1);
@@ -97,11 +97,11 @@ static struct seen *add(struct example_look *l, const uint8_t *name, size_t n)
         return NULL;
     memcpy(own, name, n);
     own[n] = 0;
-    l->of[l->n] = (struct seen){.least = INT64_MAX, .most = INT64_MIN, .name = own, .name_bytes = (uint32_t)n};
-    return &l->of[l->n++];
+    l->features[l->n] = (struct seen){.least = INT64_MAX, .most = INT64_MIN, .name = own, .name_bytes = (uint32_t)n};
+    return &l->features[l->n++];
 }
 
-static bool is_left_out(const struct example_look *l, const struct seen *s, const uint8_t *name, size_t n)
+static bool is_left_out(const struct example_survey *l, const struct seen *s, const uint8_t *name, size_t n)
 {
     return (!s && l->n >= FEATURES_MOST) || n >= COLUMN_NAME || memchr(name, 0, n);
 }
@@ -111,19 +111,20 @@ static bool is_hollow(const struct example_glance *g)
     return !g->steps && g->count == 0;
 }
 
-bool example_is_news(const struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g)
+bool example_survey_is_new(const struct example_survey *l, const uint8_t *name, size_t n,
+                           const struct example_glance *g)
 {
     const struct seen *s = find(l, name, n);
     if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
         return false;
-    if (!s || (is_hollow(g) ? s->hollow : s->of)[g->kind] == 0 || !(g->steps ? s->steps : s->single))
+    if (!s || (is_hollow(g) ? s->hollow : s->filled)[g->kind] == 0 || !(g->steps ? s->steps : s->single))
         return true;
     if (g->kind == FEATURE_BYTES)
         return (g->several && !s->several) || (!g->texts && !s->no_text);
     return !g->empty && (g->count < s->least || g->count > s->most);
 }
 
-int example_see(struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g)
+int example_survey_add(struct example_survey *l, const uint8_t *name, size_t n, const struct example_glance *g)
 {
     struct seen *s = find(l, name, n);
     if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
@@ -132,14 +133,14 @@ int example_see(struct example_look *l, const uint8_t *name, size_t n, const str
         s = add(l, name, n);
     if (!s)
         return -1;
-    l->next = (int)(s - l->of) + 1;
-    (is_hollow(g) ? s->hollow : s->of)[g->kind]++;
+    l->next = (int)(s - l->features) + 1;
+    (is_hollow(g) ? s->hollow : s->filled)[g->kind]++;
     s->steps |= g->steps;
     s->single |= !g->steps;
     s->several |= g->several;
     s->no_text |= !g->texts;
     s->strings += g->strings;
-    s->pictures += g->pictures;
+    s->images += g->images;
     if (g->kind == FEATURE_BYTES || g->empty)
         return 0;
     s->least = g->count < s->least ? g->count : s->least;
@@ -147,33 +148,33 @@ int example_see(struct example_look *l, const uint8_t *name, size_t n, const str
     return 0;
 }
 
-void example_look_done(struct example_look *l)
+void example_survey_done(struct example_survey *l)
 {
     for (int i = 0; i < l->n; i++)
-        free(l->of[i].name);
-    free(l->of);
-    *l = (struct example_look){0};
+        free(l->features[i].name);
+    free(l->features);
+    *l = (struct example_survey){0};
 }
 
 /* ------------------------------------------------------------------ as bytes */
 
-int example_look_write(const struct example_look *l, struct buf *to)
+int example_survey_write(const struct example_survey *l, struct buf *to)
 {
     const int64_t counts[] = {l->examples, l->others};
     int rc = buf_add(to, counts, sizeof counts);
     for (int i = 0; i < l->n; i++)
-        rc |= buf_add(to, &l->of[i], SEEN_BYTES) | buf_add(to, l->of[i].name, l->of[i].name_bytes);
+        rc |= buf_add(to, &l->features[i], SEEN_BYTES) | buf_add(to, l->features[i].name, l->features[i].name_bytes);
     return rc ? -1 : 0;
 }
 
 static void join(struct seen *to, const struct seen *from)
 {
     for (int k = 0; k <= FEATURE_INTS; k++) {
-        to->of[k] += from->of[k];
+        to->filled[k] += from->filled[k];
         to->hollow[k] += from->hollow[k];
     }
     to->strings += from->strings;
-    to->pictures += from->pictures;
+    to->images += from->images;
     to->least = from->least < to->least ? from->least : to->least;
     to->most = from->most > to->most ? from->most : to->most;
     to->steps |= from->steps;
@@ -190,13 +191,13 @@ static bool is_count(int64_t n)
 
 static bool is_sound(const struct seen *s)
 {
-    bool sound = is_count(s->strings) && is_count(s->pictures) && s->least >= -1;
+    bool sound = is_count(s->strings) && is_count(s->images) && s->least >= -1;
     for (int k = 0; k <= FEATURE_INTS; k++)
-        sound &= is_count(s->of[k]) && is_count(s->hollow[k]);
+        sound &= is_count(s->filled[k]) && is_count(s->hollow[k]);
     return sound;
 }
 
-int example_look_add(struct example_look *l, const uint8_t *p, size_t n)
+int example_survey_merge(struct example_survey *l, const uint8_t *p, size_t n)
 {
     int64_t counts[2];
     if (n < sizeof counts)
@@ -240,13 +241,13 @@ static bool is_label(const char *name)
 
 static bool is_always_hollow(const struct seen *s)
 {
-    return s->of[FEATURE_BYTES] + s->of[FEATURE_FLOATS] + s->of[FEATURE_INTS] == 0;
+    return s->filled[FEATURE_BYTES] + s->filled[FEATURE_FLOATS] + s->filled[FEATURE_INTS] == 0;
 }
 
 /* Samples by kind. Empty lists have a say only where there is nothing else. */
 static const int64_t *votes(const struct seen *s)
 {
-    return is_always_hollow(s) ? s->hollow : s->of;
+    return is_always_hollow(s) ? s->hollow : s->filled;
 }
 
 static void numbers(const struct seen *s, struct column *c)
@@ -292,19 +293,19 @@ static void judge(const struct seen *s, struct column *c)
         numbers(s, c);
     else if (s->steps || s->several)
         c->kind = s->no_text ? STK_BYTES : STK_JSON;
-    else if (s->pictures > s->strings / 2 && !c->refused)
+    else if (s->images > s->strings / 2 && !c->refused)
         c->kind = STK_IMAGE;
     else
         c->kind = s->no_text ? STK_BYTES : is_always_hollow(s) ? STK_JSON : STK_TEXT;
     c->label = c->kind == STK_INT && !c->refused && is_label(c->name);
 }
 
-int example_columns(const struct example_look *l, struct columns *c)
+int example_columns(const struct example_survey *l, struct columns *c)
 {
     bool labelled = false;
     for (int i = 0; i < l->n; i++) {
         struct column one;
-        judge(&l->of[i], &one);
+        judge(&l->features[i], &one);
         one.label = one.label && !labelled;
         labelled |= one.label;
         if (columns_add(c, &one))

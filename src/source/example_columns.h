@@ -1,55 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_columns.h -- which columns a set of tf.train.Examples has, from what all of them hold.
+ * example_columns.h -- the columns of a dataset of tf.train.Examples, from a survey of all of them.
  *
- *     struct example_look look = {0};
+ *     struct example_survey look = {0};
  *     example_glance(&feature, &g);               for each feature of each example
- *     example_see(&look, name, n, &g);
+ *     example_survey_add(&look, name, n, &g);
  *     example_columns(&look, &columns);
- *     example_look_done(&look);
+ *     example_survey_done(&look);
  *
- * What was seen of some shards can be written to bytes, and added to what was seen of others.
+ * The survey of some shards can be written to bytes and merged into that of others.
  */
 #ifndef EXAMPLE_COLUMNS_H
 #define EXAMPLE_COLUMNS_H
 
+#include "base/crc32c.h"
 #include "format/example.h"
 #include "source/columns.h"
+#include "source/records.h"
 
-struct example_look {
-    struct seen *of; /* features, in the order in which they came */
+struct example_survey {
+    struct seen *features; /* in the order in which they were first seen */
     int n, room;
-    int next;                 /* the one that is likely to come next */
-    int64_t examples, others; /* records that were examples, and those that were something else */
+    int next;                 /* the feature that probably follows */
+    int64_t examples, others; /* records that are examples, and other records */
 };
 
-/* What one example has of a feature. */
+/* The values of a feature in one example. */
 struct example_glance {
-    enum feature_kind kind; /* NONE: it is missing */
+    enum feature_kind kind; /* NONE: missing */
     bool steps;
-    bool empty;                /* of steps: there is none, so nothing says how many values one has */
-    int64_t count;             /* values; of steps: values of each, -1: they differ */
-    int64_t strings, pictures; /* that are not empty; and that begin like a picture */
-    bool several, texts;       /* byte strings; all of them are text */
+    bool empty;              /* no steps, so the number of values per step is unknown */
+    int64_t count;           /* values; with steps: values per step, -1: they differ */
+    int64_t strings, images; /* byte strings that are not empty, and those that start like an image */
+    bool several, texts;     /* several byte strings; all byte strings are text */
 };
 
-/* Of a feature that was measured. */
+/* f must have been measured. */
 void example_glance(const struct feature *f, struct example_glance *out);
-/* Whether n bytes are text, or, where they are only the beginning of a string, could be. */
+/* Whether n bytes are text. Unless whole is true, they are the start of a string, and an incomplete last character is
+ * accepted. */
 bool example_is_text(const uint8_t *p, size_t n, bool whole);
 
-/* Whether the glance would change what is known of the feature, beyond counts. */
-bool example_is_news(const struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g);
-/* Counts it; 0, or -1: no memory. Features beyond a limit are left out, and names that no column can have. */
-int example_see(struct example_look *l, const uint8_t *name, size_t n, const struct example_glance *g);
+/* Whether adding the glance would change more than counts. */
+bool example_survey_is_new(const struct example_survey *l, const uint8_t *name, size_t n,
+                           const struct example_glance *g);
+/* Adds a glance. Ignores features beyond a limit, and names that a column cannot have. Returns 0, or -1: out of memory.
+ */
+int example_survey_add(struct example_survey *l, const uint8_t *name, size_t n, const struct example_glance *g);
 
-/* Adds what was seen to bytes; 0, or -1: no memory. */
-int example_look_write(const struct example_look *l, struct buf *to);
-/* Adds what example_look_write wrote; 0, -1: no memory, or 1: it did not. */
-int example_look_add(struct example_look *l, const uint8_t *p, size_t n);
+/* Appends the survey as bytes. Returns 0, or -1: out of memory. */
+int example_survey_write(const struct example_survey *l, struct buf *to);
+/* Adds bytes that example_survey_write wrote. Returns 0, -1: out of memory, or 1: the bytes are damaged. */
+int example_survey_merge(struct example_survey *l, const uint8_t *p, size_t n);
 
-/* Adds the columns; 0, or -1: no memory. */
-int example_columns(const struct example_look *l, struct columns *c);
-void example_look_done(struct example_look *l);
+/* Adds the columns. Returns 0, or -1: out of memory. */
+int example_columns(const struct example_survey *l, struct columns *c);
+void example_survey_done(struct example_survey *l);
+
+/* example_scan.c: surveys one record while its TFRecord file is scanned. Its data has `bytes` bytes at `at`, followed
+ * by the checksum. Returns 0, or -1: out of memory. */
+int example_scan(struct example_survey *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes);
 
 #endif

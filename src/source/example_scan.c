@@ -4,12 +4,12 @@
  *
  * Indexing must not read all photos of a set. A small record is in memory anyway, with its neighbours. In a large one
  * the features are walked over by their heads: small ones are read, and of a large one, which is nearly always one
- * encoded picture, only the beginning.
+ * encoded image, only the beginning.
  *
  * A damaged record must not decide what a feature is. Most records say nothing new; one that does is proved first, by
  * the checksum of all its data.
  */
-#include "source/example_scan.h"
+#include "source/example_columns.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ enum {
 };
 
 struct scanning {
-    struct example_look *look;
+    struct example_survey *look;
     struct record_scan *sc;
     const struct crc32c *crc;
     int64_t at, end; /* of the data */
@@ -73,13 +73,13 @@ static void see(struct scanning *s, const uint8_t *name, size_t n, const struct 
     uint8_t own[COLUMN_NAME];
     if (n >= sizeof own)
         return;
-    if (example_is_news(s->look, name, n, g)) {
+    if (example_survey_is_new(s->look, name, n, g)) {
         memcpy(own, name, n);
         name = own;
         if (!is_proved(s))
             return;
     }
-    s->failed |= example_see(s->look, name, n, g) != 0;
+    s->failed |= example_survey_add(s->look, name, n, g) != 0;
 }
 
 static bool see_entry(struct scanning *s, struct example_entry *x)
@@ -168,7 +168,7 @@ static bool see_beginning(struct scanning *s, const struct range *entry)
     struct example_glance g = {.kind = (enum feature_kind)kind, .count = 1, .texts = true};
     if (kind == FEATURE_BYTES) {
         g.strings = 1;
-        g.pictures = picture_magic(b.p + b.at, b.n - b.at);
+        g.images = picture_magic(b.p + b.at, b.n - b.at);
         g.texts = example_is_text(b.p + b.at, b.n - b.at, false);
     } else {
         g.count = (int64_t)((b.bytes - b.at) / sizeof(float));
@@ -217,7 +217,7 @@ static bool see_parts(struct scanning *s)
 }
 
 /* A compressed file is read from beginning to end anyway, and going back in it is slow. */
-int example_scan(struct example_look *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes)
+int example_scan(struct example_survey *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes)
 {
     struct scanning s = {.look = l, .sc = sc, .crc = crc, .at = at, .end = at + bytes};
     const uint8_t *p =

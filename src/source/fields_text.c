@@ -241,7 +241,7 @@ static void put_over(struct field_text *own, const struct field_text *t)
     }
 }
 
-int fields_text_of(const char *own, const char *fields, struct buf *out, stk_error *e)
+int fields_text_choose(const char *own, const char *fields, struct buf *out, stk_error *e)
 {
     const char *text = fields && fields[0] ? fields : own;
     int rc = STK_OK;

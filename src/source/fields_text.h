@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields_text.h -- the text in which a caller says which fields he wants; columns.h shows it.
+ * fields_text.h -- parses stk_options.fields; columns.h describes the syntax.
  */
 #ifndef FIELDS_TEXT_H
 #define FIELDS_TEXT_H
@@ -10,24 +10,24 @@
 
 struct field_text {
     char name[FIELD_NAME], column[COLUMN_NAME];
-    stk_kind kind;   /* DEFAULT: not said */
-    bool words;      /* "class": an int, and words become numbers of classes */
-    stk_dtype dtype; /* 0: not said */
-    bool shaped;     /* a shape is said */
+    stk_kind kind;   /* DEFAULT: not given */
+    bool words;      /* "class": an int; words become class indexes */
+    stk_dtype dtype; /* 0: not given */
+    bool shaped;     /* a shape is given */
     int ndim;
-    int64_t shape[FIELD_DIMS]; /* -1: open */
+    int64_t shape[FIELD_DIMS]; /* -1: any length */
     bool pads;
     char pad[32]; /* "": zero */
     bool has_default;
     char otherwise[32];
 };
 
-/* The next field of the text; *at becomes NULL after the last one. Errors point at the place. */
+/* Parses the next field of the text; *at becomes NULL after the last one. Errors quote the position. */
 int fields_text_next(const char *text, const char **at, struct field_text *out, stk_error *e);
-/* What `fields` choose of the fields that `own` makes, NULL: all of them, as one text; with its 0. */
-int fields_text_of(const char *own, const char *fields, struct buf *out, stk_error *e);
+/* Resolves `fields` (NULL: all) against the fields that `own` defines, into one text with its 0. */
+int fields_text_choose(const char *own, const char *fields, struct buf *out, stk_error *e);
 
-/* Adds a field to such a text: as what it is, from this column. 0, or -1: no memory. */
+/* Appends a field of this column to such a text. Returns 0, or -1: out of memory. */
 int fields_text_add(struct buf *b, const struct field *f, const char *column);
 
 #endif

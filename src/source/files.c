@@ -38,7 +38,7 @@ struct files {
     bool measured; /* under lock, like what follows */
     uint64_t fingerprint;
     struct source_tally tally;
-    struct files_beside beside;
+    struct files_extra beside;
 };
 
 /* ------------------------------------------------------------------ samples */
@@ -80,7 +80,7 @@ static int64_t bytes(const struct source *s, int64_t i)
 static const char *class_name(const struct source *s, int i)
 {
     const struct files *f = s->state;
-    return s->classes.n > 0 ? shard_class(s, i) : index_class(&f->index, i);
+    return s->classes.n > 0 ? source_given_class(s, i) : index_class(&f->index, i);
 }
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
@@ -135,7 +135,7 @@ static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t 
     return index_path(&f->index, i, buf, n) < n;
 }
 
-static int lend(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
+static int read_from(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
 {
     const struct files *f = s->state;
     note_size(s, i, (int64_t)n);
@@ -169,10 +169,10 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
 {
     const struct files *f = s->state;
     char below[PATH_MAX];
-    struct watch w;
+    struct stamp w;
     struct stat st;
     const size_t n = index_path(&f->index, i, below, sizeof below);
-    if (n >= sizeof below || fstatat(f->dir, below, &st, 0) != 0 || !S_ISREG(st.st_mode) || !index_watch(&w, &st))
+    if (n >= sizeof below || fstatat(f->dir, below, &st, 0) != 0 || !S_ISREG(st.st_mode) || !index_stamp(&w, &st))
         return 0;
     if (r && ((size_t)st.st_size != r->bytes || w.seconds + 1 >= r->since))
         return 0;
@@ -193,7 +193,7 @@ static void save(struct files *f)
 {
     if (f->cache && f->pid == getpid()) {
         index_save(&f->index, f->cache);
-        index_name(f->cache, f->place);
+        index_save_location(f->cache, f->place);
     }
     f->unsaved = false;
 }
@@ -265,7 +265,7 @@ static const struct source_ops ops = {
     .peek = peek_file,
     .identity = identity,
     .file = file,
-    .lend = lend,
+    .read_from = read_from,
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,
@@ -321,7 +321,7 @@ int files_open(struct source *s, const struct files_options *o, stk_error *e)
     return STK_OK;
 }
 
-bool files_found(const struct source *s)
+bool files_cached(const struct source *s)
 {
     return ((const struct files *)s->state)->found;
 }
@@ -336,7 +336,7 @@ int files_dir(const struct source *s)
     return ((const struct files *)s->state)->dir;
 }
 
-void files_add(struct source *s, const struct files_beside *b)
+void files_add_extra(struct source *s, const struct files_extra *b)
 {
     ((struct files *)s->state)->beside = *b;
 }
@@ -350,31 +350,31 @@ static int read_whole(const void *state, const struct source *s, struct reading 
     return STK_OK;
 }
 
-void files_add_whole(struct source *s)
+void files_add_bytes(struct source *s)
 {
-    files_add(s, &(struct files_beside){.read = read_whole, .file = true});
+    files_add_extra(s, &(struct files_extra){.read = read_whole, .file = true});
 }
 
-void files_ready(struct source *s, const char *kind, const struct files_made *made)
+void files_finish(struct source *s, const char *kind, const struct files_report *report)
 {
     struct files *f = s->state;
     const struct index_head *h = f->index.head;
     s->kind = kind;
     s->count = (int64_t)h->n;
     s->n_classes = (int)h->n_classes;
-    shard_fields(s, h->has_labels || h->kind == INDEX_CLASSES);
+    source_default_fields(s, h->has_labels || h->kind == INDEX_CLASSES);
     f->tally = (struct source_tally){
         .ignored_hidden = h->hidden,
         .ignored_other = h->other + h->beside,
         .beside = h->beside,
         .ignored_loops = h->loops,
         .empty_classes = h->empty_classes,
-        .unreadable = made->unreadable,
+        .unreadable = report->unreadable,
         .index_cached = f->found,
-        .index_s = (double)(now_ns() - made->began_ns) * 1e-9,
+        .index_s = (double)(now_ns() - report->began_ns) * 1e-9,
         .index_bytes = (int64_t)h->bytes,
     };
     f->unsaved = !f->found;
-    if (!made->settled || made->unreadable > 0 || s->count < CACHE_FROM)
+    if (!report->stable || report->unreadable > 0 || s->count < CACHE_FROM)
         forget_cache(f);
 }

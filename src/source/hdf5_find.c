@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "source/fields_text.h"
-#include "source/hdf5_set.h"
+#include "source/hdf5_table.h"
 #include "source/query.h"
 
 enum { SPLITS_MOST = 4 };
@@ -98,7 +98,7 @@ static int in_doubt(const struct names *groups, stk_error *e)
 }
 
 /* Whether the groups are samples. */
-static int look_at_groups(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
+static int look_at_groups(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
 {
     struct hdf5_listed first = {0}, last = {0};
     int64_t others = 0;
@@ -122,7 +122,7 @@ static bool is_there(const struct hdf5_file *f, int64_t group, const char *name)
 }
 
 /* Whether samples are groups, where nobody said so: not where a dataset that was named is none of a group. */
-static int settle(struct hdf5_set *t, const struct hdf5_file *f, stk_error *e)
+static int settle(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
 {
     if (!t->named)
         return f->groups.names.n > 1 ? look_at_groups(t, f, e) : STK_OK;
@@ -190,7 +190,7 @@ static int64_t most_frequent(const struct candidate *c, uint32_t n)
     return best;
 }
 
-/* How many samples there are: as many as what was asked for has, or the pictures, or the labels, or most. */
+/* How many samples there are: as many as what was asked for has, or the images, or the labels, or most. */
 static int64_t choose(const struct candidate *c, uint32_t n)
 {
     for (int pass = 0; pass < 4; pass++)
@@ -215,7 +215,7 @@ static int refuse(const struct candidate *c, const struct names *names, bool any
     return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset of rows");
 }
 
-static int take_rows(struct hdf5_set *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
+static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
                      stk_error *e)
 {
     const struct names *names = &all->names.names;
@@ -248,7 +248,7 @@ static bool is_option(const char *key)
 }
 
 /* Datasets that were named, under the names that they were given. */
-static int take_named(struct hdf5_set *t, const char *query, stk_error *e)
+static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
 {
     char key[QUERY_TEXT], value[QUERY_TEXT];
     for (int i = 0; query_at(query, i, key, value); i++) {
@@ -268,7 +268,7 @@ static int take_named(struct hdf5_set *t, const char *query, stk_error *e)
 }
 
 /* Columns that were not named are called as their datasets. */
-static int name_columns(struct hdf5_set *t, stk_error *e)
+static int name_columns(struct hdf5_table *t, stk_error *e)
 {
     if (t->names.n > HDF5_COLUMNS)
         return error_set(e, STK_EUSAGE, "open", "has %u datasets of as many rows; name those that are wanted (?x=...)",
@@ -282,7 +282,7 @@ static int name_columns(struct hdf5_set *t, stk_error *e)
     return STK_OK;
 }
 
-static int take_options(struct hdf5_set *t, const char *query, bool *settled, stk_error *e)
+static int take_options(struct hdf5_table *t, const char *query, bool *decided, stk_error *e)
 {
     char text[QUERY_TEXT];
     int rc = query_check(query, NULL, e);
@@ -290,8 +290,8 @@ static int take_options(struct hdf5_set *t, const char *query, bool *settled, st
         const size_t n = strlen(text);
         snprintf(t->group, sizeof t->group, "%s%s", text, text[n - 1] == '/' ? "" : "/");
     }
-    *settled = rc == STK_OK && query_get(query, "samples", text, sizeof text);
-    if (*settled) {
+    *decided = rc == STK_OK && query_get(query, "samples", text, sizeof text);
+    if (*decided) {
         t->groups = strcmp(text, "groups") == 0;
         if (!t->groups && strcmp(text, "rows") != 0)
             rc = error_set(e, STK_EUSAGE, "open", "samples are groups or rows, not %.100s", text);
@@ -299,7 +299,7 @@ static int take_options(struct hdf5_set *t, const char *query, bool *settled, st
     return rc == STK_OK ? take_named(t, query, e) : rc;
 }
 
-static int find_columns(struct hdf5_set *t, const struct hdf5_file *f, const char *fields, stk_error *e)
+static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const char *fields, stk_error *e)
 {
     struct hdf5_listed all = {0};
     int rc = STK_OK;
@@ -319,7 +319,7 @@ static int find_columns(struct hdf5_set *t, const struct hdf5_file *f, const cha
 }
 
 /* The group that is looked at; `listed`: and what is in it. */
-static int open_group(const struct hdf5_set *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
+static int open_group(const struct hdf5_table *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
                       stk_error *e)
 {
     int64_t others = 0;
@@ -331,7 +331,7 @@ static int open_group(const struct hdf5_set *t, struct hdf5_file *f, bool listed
     return why ? hdf5_fails(why, e) : STK_OK;
 }
 
-int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
+int hdf5_find_group(const struct hdf5_table *t, struct hdf5_file *f, stk_error *e)
 {
     struct hdf5_names datasets = {0};
     const int rc = open_group(t, f, t->groups, &datasets, e);
@@ -339,19 +339,20 @@ int hdf5_find_group(const struct hdf5_set *t, struct hdf5_file *f, stk_error *e)
     return rc;
 }
 
-int hdf5_find(struct hdf5_set *t, struct hdf5_file *f, const struct source_options *o, const char *query, stk_error *e)
+int hdf5_find(struct hdf5_table *t, struct hdf5_file *f, const struct source_options *o, const char *query,
+              stk_error *e)
 {
-    bool settled = false;
+    bool decided = false;
     struct hdf5_names datasets = {0};
-    int rc = take_options(t, query, &settled, e);
+    int rc = take_options(t, query, &decided, e);
     if (rc == STK_OK)
-        rc = open_group(t, f, t->groups || !settled, &datasets, e);
-    if (rc == STK_OK && !settled && datasets.names.n > 0)
+        rc = open_group(t, f, t->groups || !decided, &datasets, e);
+    if (rc == STK_OK && !decided && datasets.names.n > 0)
         hdf5_names_done(&f->groups);
     hdf5_names_done(&datasets);
     if (rc == STK_OK && t->groups && f->groups.names.n == 0)
         rc = error_set(e, STK_EUSAGE, "open", "has no groups that could be samples");
-    if (rc == STK_OK && !settled)
+    if (rc == STK_OK && !decided)
         rc = settle(t, f, e);
     if (rc == STK_OK)
         rc = find_columns(t, f, o->fields, e);

@@ -26,7 +26,7 @@ static size_t block_bytes(const struct index_head *h)
         h->pool_bytes > most || h->has_labels > 1)
         return 0;
     const uint64_t per_sample = sizeof(int64_t) + sizeof(uint64_t) + sizeof(uint32_t) + h->has_labels * sizeof(int64_t);
-    const uint64_t per_dir = sizeof(struct watch) + sizeof(uint64_t) + sizeof(int64_t);
+    const uint64_t per_dir = sizeof(struct stamp) + sizeof(uint64_t) + sizeof(int64_t);
     return (size_t)(sizeof *h + h->n * per_sample + h->n_dirs * per_dir + h->n_classes * sizeof(uint64_t) +
                     h->pool_bytes);
 }
@@ -37,8 +37,8 @@ static void lay_out(struct index *x, void *block)
     x->size = (void *)(x->head + 1);
     x->name_at = (void *)(x->size + h->n);
     x->label = h->has_labels ? (void *)(x->name_at + h->n) : NULL;
-    x->watch = (void *)(x->name_at + h->n + (h->has_labels ? h->n : 0));
-    x->dir_at = (void *)(x->watch + h->n_dirs);
+    x->stamp = (void *)(x->name_at + h->n + (h->has_labels ? h->n : 0));
+    x->dir_at = (void *)(x->stamp + h->n_dirs);
     x->dir_label = (void *)(x->dir_at + h->n_dirs);
     x->class_at = (void *)(x->dir_label + h->n_dirs);
     x->dir_of = (void *)(x->class_at + h->n_classes);

@@ -74,9 +74,9 @@ char *index_cache_file(const char *asked, uint64_t key)
 /* Clocks of file systems tick; those that keep whole seconds (or two) show it by the zeros. */
 enum { TICK_NS = 20 * 1000 * 1000, COARSE_S = 2 };
 
-bool index_watch(struct watch *w, const struct stat *st)
+bool index_stamp(struct stamp *w, const struct stat *st)
 {
-    *w = (struct watch){(uint64_t)st->st_dev, (uint64_t)st->st_ino, (int64_t)st->st_mtim.tv_sec,
+    *w = (struct stamp){(uint64_t)st->st_dev, (uint64_t)st->st_ino, (int64_t)st->st_mtim.tv_sec,
                         (int64_t)st->st_mtim.tv_nsec};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -86,7 +86,7 @@ bool index_watch(struct watch *w, const struct stat *st)
     return s > 1 || (s >= 0 && s * 1000000000 + ns > TICK_NS);
 }
 
-static bool same(const struct watch *a, const struct watch *b)
+static bool same(const struct stamp *a, const struct stamp *b)
 {
     return a->dev == b->dev && a->ino == b->ino && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
 }
@@ -105,11 +105,11 @@ static void check_dirs(void *user, int64_t turn)
     const uint64_t last = (uint64_t)(turn + 1) * DIRS_A_TURN, n = c->x->head->n_dirs, end = last < n ? last : n;
     for (uint64_t i = (uint64_t)turn * DIRS_A_TURN; i < end && !atomic_load(&c->changed); i++) {
         const char *path = c->x->pool + c->x->dir_at[i];
-        struct watch now = {0}; /* what a missing folder looks like */
+        struct stamp now = {0}; /* what a missing folder looks like */
         struct stat st;
         if (fstatat(c->dir, path[0] ? path : ".", &st, 0) == 0)
-            index_watch(&now, &st);
-        if (!same(&now, &c->x->watch[i]))
+            index_stamp(&now, &st);
+        if (!same(&now, &c->x->stamp[i]))
             atomic_store(&c->changed, true);
     }
 }
@@ -130,11 +130,11 @@ static bool files_changed(const struct index *x, int dir)
 
 static bool list_changed(const struct index_head *h, int list)
 {
-    struct watch now;
+    struct stamp now;
     struct stat st;
     if (fstat(list, &st) != 0)
         return true;
-    index_watch(&now, &st);
+    index_stamp(&now, &st);
     return !same(&now, &h->list) || (int64_t)st.st_size != h->list_bytes;
 }
 

@@ -2,7 +2,7 @@
 /*
  * join_match.c -- what several sources have in common.
  *
- * A field goes by its name. Numbers must have one type and shape, for they lie in one array. Pictures may be anything:
+ * A field goes by its name. Numbers must have one type and shape, for they lie in one array. Images may be anything:
  * where some are encoded and some pixels, or pixels of several sizes, each is told by its own source, and s calls
  * them encoded. Classes go by their names, too: where parts have other ones, s has all of them in byte order.
  */
@@ -25,18 +25,18 @@ static const struct field *find(const struct source *s, const char *name)
 /* ------------------------------------------------------------------ fields */
 
 /* The first part that has no such field, or NULL. */
-static const char *part_without(const struct joined *j, const char *name)
+static const char *source_without(const struct joined *j, const char *name)
 {
     for (int p = 0; p < j->n; p++)
-        if (!find(j->parts[p], name))
+        if (!find(j->sources[p], name))
             return j->names[p];
     return NULL;
 }
 
-static bool seen_before(const struct joined *j, int part, const char *name)
+static bool seen_before(const struct joined *j, int p, const char *name)
 {
-    for (int p = 0; p < part; p++)
-        if (find(j->parts[p], name))
+    for (int k = 0; k < p; k++)
+        if (find(j->sources[k], name))
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ static int nothing_shared(const struct joined *j, stk_error *e)
     struct buf all = {.max = 400};
     char fields[160];
     for (int p = 0; p < j->n; p++) {
-        source_fields_text(j->parts[p], fields, sizeof fields);
+        source_fields_text(j->sources[p], fields, sizeof fields);
         if (buf_printf(&all, "%s%s has %s", p ? "; " : "", j->names[p], fields))
             break;
     }
@@ -63,13 +63,13 @@ static int nothing_shared(const struct joined *j, stk_error *e)
     return STK_EUSAGE;
 }
 
-int join_shared(const struct joined *j, struct buf *fields, struct buf *left_out, stk_error *e)
+int join_common_fields(const struct joined *j, struct buf *fields, struct buf *left_out, stk_error *e)
 {
     bool failed = false;
     for (int p = 0; p < j->n && !failed; p++)
-        for (int f = 0; f < j->parts[p]->n_fields && !failed; f++) {
-            const struct field *one = &j->parts[p]->fields[f];
-            const char *without = part_without(j, one->name);
+        for (int f = 0; f < j->sources[p]->n_fields && !failed; f++) {
+            const struct field *one = &j->sources[p]->fields[f];
+            const char *without = source_without(j, one->name);
             if (seen_before(j, p, one->name))
                 continue;
             if (without)
@@ -82,7 +82,7 @@ int join_shared(const struct joined *j, struct buf *fields, struct buf *left_out
     return fields->len > 1 ? STK_OK : nothing_shared(j, e);
 }
 
-static bool is_picture(const struct field *f)
+static bool is_image(const struct field *f)
 {
     return f->kind == FIELD_ENCODED || f->kind == FIELD_PIXELS;
 }
@@ -94,30 +94,30 @@ static bool same_form(const struct field *a, const struct field *b)
            (a->kind != FIELD_RAGGED || a->dtype != STK_UINT8 || a->what == b->what);
 }
 
-static int unlike(const struct joined *j, int part, int f, stk_error *e)
+static int unlike(const struct joined *j, int p, int f, stk_error *e)
 {
     char a[128], b[128];
     struct source one = {.n_fields = 1};
-    one.fields[0] = j->parts[0]->fields[f];
+    one.fields[0] = j->sources[0]->fields[f];
     source_fields_text(&one, a, sizeof a);
-    one.fields[0] = j->parts[part]->fields[f];
+    one.fields[0] = j->sources[p]->fields[f];
     source_fields_text(&one, b, sizeof b);
     return error_set(
         e, STK_EUSAGE, "open",
         "%.200s has %s, and %.200s has %s; fields says what it is to be in all of them, as \"%s\", or leaves it out",
-        j->names[0], a, j->names[part], b, a);
+        j->names[0], a, j->names[p], b, a);
 }
 
 /* What is read into a cell in one of them is said to be in all: each sample is asked of its own source. */
-static int join_field(struct source *s, const struct joined *j, int part, int f, stk_error *e)
+static int join_field(struct source *s, const struct joined *j, int p, int f, stk_error *e)
 {
     struct field *to = &s->fields[f];
-    const struct field *one = &j->parts[part]->fields[f];
-    if (strcmp(to->name, one->name) != 0 || is_picture(to) != is_picture(one))
-        return unlike(j, part, f, e);
+    const struct field *one = &j->sources[p]->fields[f];
+    if (strcmp(to->name, one->name) != 0 || is_image(to) != is_image(one))
+        return unlike(j, p, f, e);
     if (!same_form(to, one)) {
-        if (!is_picture(to))
-            return unlike(j, part, f, e);
+        if (!is_image(to))
+            return unlike(j, p, f, e);
         to->kind = FIELD_ENCODED;
         to->ndim = 0;
         to->bytes = 0;
@@ -130,15 +130,15 @@ static int join_field(struct source *s, const struct joined *j, int part, int f,
 
 int join_fields(struct source *s, const struct joined *j, stk_error *e)
 {
-    s->n_fields = j->parts[0]->n_fields;
-    memcpy(s->fields, j->parts[0]->fields, sizeof s->fields);
-    s->pictured = j->parts[0]->pictured;
-    s->gaps = j->parts[0]->gaps;
+    s->n_fields = j->sources[0]->n_fields;
+    memcpy(s->fields, j->sources[0]->fields, sizeof s->fields);
+    s->has_image = j->sources[0]->has_image;
+    s->labels_missing = j->sources[0]->labels_missing;
     int rc = STK_OK;
     for (int p = 1; p < j->n && rc == STK_OK; p++) {
-        s->pictured |= j->parts[p]->pictured;
-        s->gaps |= j->parts[p]->gaps;
-        if (j->parts[p]->n_fields != s->n_fields)
+        s->has_image |= j->sources[p]->has_image;
+        s->labels_missing |= j->sources[p]->labels_missing;
+        if (j->sources[p]->n_fields != s->n_fields)
             rc = error_set(e, STK_EBUG, "open", "%s has other fields than were asked for", j->names[p]);
         for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
             rc = join_field(s, j, p, f, e);
@@ -160,7 +160,7 @@ static bool same_classes(const struct source *a, const struct source *b)
 static int other_classes(const struct joined *j)
 {
     int p = 1;
-    while (p < j->n && same_classes(j->parts[0], j->parts[p]))
+    while (p < j->n && same_classes(j->sources[0], j->sources[p]))
         p++;
     return p;
 }
@@ -178,13 +178,13 @@ static int check_named(const struct joined *j, stk_error *e)
 {
     int with = -1, without = -1;
     for (int p = j->n - 1; p >= 0; p--)
-        *(source_n_classes(j->parts[p]) > 0 ? &with : &without) = p;
+        *(source_n_classes(j->sources[p]) > 0 ? &with : &without) = p;
     if (with < 0 || without < 0)
         return STK_OK;
     return error_set(e, STK_EUSAGE, "open",
                      "the labels of %.200s are numbers without names, those of %.200s are %d classes by name; classes "
                      "gives the names of the numbers, in their order, or fields leave the label out",
-                     j->names[without], j->names[with], source_n_classes(j->parts[with]));
+                     j->names[without], j->names[with], source_n_classes(j->sources[with]));
 }
 
 /* All names in byte order. */
@@ -194,8 +194,8 @@ static int unite(struct source *s, const struct joined *j)
     uint32_t number, *order = NULL;
     int rc = 0;
     for (int p = 0; p < j->n && rc == 0; p++)
-        for (int i = 0; i < source_n_classes(j->parts[p]) && rc == 0; i++) {
-            const char *name = source_class(j->parts[p], i);
+        for (int i = 0; i < source_n_classes(j->sources[p]) && rc == 0; i++) {
+            const char *name = source_class(j->sources[p], i);
             rc = names_add(&all, name, strlen(name), &number) < 0;
         }
     if (rc == 0)
@@ -208,12 +208,12 @@ static int unite(struct source *s, const struct joined *j)
     return rc;
 }
 
-static uint32_t *numbers_of(const struct source *s, const struct source *part)
+static uint32_t *numbers_of(const struct source *s, const struct source *one)
 {
-    const int n = source_n_classes(part);
+    const int n = source_n_classes(one);
     uint32_t *numbers = calloc((size_t)n + 1, sizeof *numbers);
     for (int i = 0; numbers && i < n; i++)
-        names_find(&s->classes, source_class(part, i), strlen(source_class(part, i)), &numbers[i]);
+        names_find(&s->classes, source_class(one, i), strlen(source_class(one, i)), &numbers[i]);
     return numbers;
 }
 
@@ -227,7 +227,7 @@ void join_numbers_free(uint32_t **numbers, int n)
 int join_classes(struct source *s, const struct joined *j, uint32_t ***numbers, stk_error *e)
 {
     const bool alike = other_classes(j) == j->n, labels = has_labels(s);
-    s->n_classes = alike ? source_n_classes(j->parts[0]) : 0;
+    s->n_classes = alike ? source_n_classes(j->sources[0]) : 0;
     if (alike || !labels)
         return STK_OK;
     const int rc = check_named(j, e);
@@ -236,6 +236,6 @@ int join_classes(struct source *s, const struct joined *j, uint32_t ***numbers, 
     *numbers = calloc((size_t)j->n, sizeof **numbers);
     bool failed = !*numbers || unite(s, j);
     for (int p = 0; p < j->n && !failed; p++)
-        failed = !((*numbers)[p] = numbers_of(s, j->parts[p]));
+        failed = !((*numbers)[p] = numbers_of(s, j->sources[p]));
     return failed ? error_nomem(e, "open", (size_t)s->n_classes * sizeof ***numbers) : STK_OK;
 }

@@ -44,7 +44,7 @@ static bool are_numbers(struct labels *all)
     return numbers;
 }
 
-int labels_settle(struct labels *all, const struct names *given, stk_error *e)
+int labels_resolve(struct labels *all, const struct names *given, stk_error *e)
 {
     all->value = calloc((size_t)all->names.n + 1, sizeof *all->value);
     if (!all->value)

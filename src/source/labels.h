@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * labels.h -- labels that are text: whole numbers as written, or names of classes.
+ * labels.h -- labels stored as text: integers, or names of classes.
  *
  *     struct labels all = {0};
- *     names_add(&all.names, text, n, &number);        every label
- *     labels_settle(&all, &given, e);                 all.value[number] is what it stands for
+ *     names_add(&all.names, text, n, &number);        for every label
+ *     labels_resolve(&all, &given, e);                 all.value[number] is its value
  *     labels_done(&all);
  */
 #ifndef LABELS_H
@@ -15,12 +15,13 @@
 
 struct labels {
     struct names names;
-    int64_t *value; /* of each */
-    uint32_t *rank; /* of classes: the names in byte order; NULL: they are numbers, or were given */
+    int64_t *value; /* of each name */
+    uint32_t *rank; /* the names in byte order, if they are classes; NULL: they are numbers, or classes were given */
 };
 
-/* Numbers, if all are, have to be among the given classes, where there are any; names are, or become classes. */
-int labels_settle(struct labels *all, const struct names *given, stk_error *e);
-void labels_done(struct labels *all); /* also zeroed */
+/* If all labels are integers, those are the values. Otherwise the labels are names of classes: of the given ones, if
+ * there are any, or of all that occur. Fails if a label is not among the given classes. */
+int labels_resolve(struct labels *all, const struct names *given, stk_error *e);
+void labels_done(struct labels *all); /* accepts zeroed memory */
 
 #endif

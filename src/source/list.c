@@ -44,7 +44,7 @@ static int bad_record(const struct list *l, stk_error *e)
     return -1;
 }
 
-int list_record(struct list *l, struct slice *out, stk_error *e)
+int list_next_record(struct list *l, struct slice *out, stk_error *e)
 {
     for (;;) {
         const int rc = lines_next(&l->lines, l->format == LIST_TABLE ? l->delimiter : 0, out);
@@ -97,7 +97,7 @@ static const char *path_problem(struct slice path)
 int list_next(struct list *l, struct list_row *row, stk_error *e)
 {
     struct slice record;
-    const int rc = list_record(l, &record, e);
+    const int rc = list_next_record(l, &record, e);
     if (rc <= 0)
         return rc;
     row->line = l->lines.line;
@@ -114,5 +114,5 @@ void list_rewind(struct list *l)
     lines_rewind(&l->lines);
     struct slice header;
     if (l->header)
-        list_record(l, &header, NULL); /* what is wrong with it, the next record says again */
+        list_next_record(l, &header, NULL); /* what is wrong with it, the next record says again */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list.h -- text files that name a path, and perhaps a label, per record: .txt .csv .tsv .jsonl
+ * list.h -- text files with a path and perhaps a label per record: .txt .csv .tsv .jsonl
  *
  *     struct list l = {.name = "train.csv", .lines.fd = fd, .dir = folder};
- *     list_look(&l, e);                       which format, which columns
+ *     list_detect(&l, e);                       detects the format and the columns
  *     while (list_next(&l, &row, e) == 1) ... row.path, row.label
  *     list_done(&l);
  */
@@ -16,22 +16,22 @@
 #include "source/index.h"
 
 enum list_format {
-    LIST_LINES, /* a path per line, perhaps with a label behind the last space */
+    LIST_LINES, /* a path per line, perhaps followed by a space and a label */
     LIST_TABLE, /* cells between delimiters */
     LIST_JSON   /* an object per line */
 };
 
 struct list {
     const char *name; /* as typed */
-    int dir;          /* what paths are relative to: a line that exists whole is a path */
+    int dir;          /* what paths are relative to: a line that names an existing file is a path */
     struct lines lines;
     enum list_format format;
     char delimiter;
-    bool comments; /* lines that begin with # are skipped */
+    bool comments; /* lines that start with # are skipped */
     bool header;
-    bool labels; /* the records have labels; in JSON each says for itself */
+    bool labels; /* the records have labels; in JSON each record decides */
     int path_column, label_column;
-    bool path_named; /* the header says which column it is */
+    bool path_named; /* the header names the column of paths */
 };
 
 struct list_row {
@@ -40,38 +40,40 @@ struct list_row {
     bool has_label;
 };
 
-/* What can fail here returns -1 with the reason, and the line, in *e, which is not NULL. */
-int list_look(struct list *l, stk_error *e);
-bool list_has_columns(const struct list *l); /* by its name: then looking takes some lines, else perhaps all */
-/* Whether the records name files. Those of a table or of JSON may be values alone: nothing is called a path, and
- * nothing looks like one or exists. Then the header, if there is one, is found anew. 1, 0, or -1. */
+/* Functions that can fail return -1 and set *e, which must not be NULL, to the reason and the line. */
+int list_detect(struct list *l, stk_error *e);
+bool list_has_columns(
+    const struct list *l); /* by its suffix; detecting then reads a few lines, otherwise perhaps all */
+/* Returns 1 if the records contain paths, 0 if they contain only values, or -1. Only tables and JSON can contain only
+ * values: no column is named like a path, and no cell looks like a path or exists as a file. The header is then
+ * detected again. */
 int list_names_files(struct list *l, stk_error *e);
 void list_rewind(struct list *l);
-/* 1 and a row; 0 at the end. */
+/* Returns 1 and a row, 0 at the end, or -1. */
 int list_next(struct list *l, struct list_row *row, stk_error *e);
 void list_done(struct list *l);
 
-/* An error in a line of the list: returns -1. */
+/* Sets an error in a line of the list; returns -1. */
 int list_fail(const struct list *l, int64_t line, stk_error *e, const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* The index of all records (two passes over the list). Labels that are all whole numbers stay as
- * they are; others become numbers of classes: the given, or all that occur, in byte order. */
+/* Builds the index of all records, in two passes. If all labels are integers, they are kept. Otherwise they become
+ * class indexes: in the given classes, or in all labels in byte order. */
 int list_index(struct list *l, const struct names *given, struct index *x, stk_error *e);
 
 /* ------------------------------------------------------------------ between the list_*.c */
 
 enum { LIST_COLUMNS = 256 };
 
-/* Cells of a record, quotes undone in place; how many. Cells beyond LIST_COLUMNS are left out. */
+/* Splits a record into cells and removes quotes in place. Returns the count; skips cells beyond LIST_COLUMNS. */
 int list_cells(struct slice record, char delimiter, struct slice *cells);
-/* Path and label of a JSON object, undone in place; NULL, or what is wrong with it. */
+/* Finds path and label of a JSON object and unescapes them in place. Returns NULL, or what is wrong. */
 const char *list_json(struct slice record, struct list_row *row);
-extern const char LIST_NO_PATH[]; /* what it says of an object without one */
-/* A record that is not blank and no comment: 1, 0 at the end, -1. */
-int list_record(struct list *l, struct slice *out, stk_error *e);
-/* Splits at the last space or tab; false when there is none. */
+extern const char LIST_NO_PATH[]; /* what list_json returns for an object without a path */
+/* The next record that is neither blank nor a comment. Returns 1, 0 at the end, or -1. */
+int list_next_record(struct list *l, struct slice *out, stk_error *e);
+/* Splits at the last space or tab; false: there is none. */
 bool list_split(struct slice line, struct slice *path, struct slice *label);
-/* How good a name this is for the column of paths or labels: 0 is best, -1 is none. */
+/* How well a name fits the column of paths or labels: 0 is best; -1: it does not. */
 int list_path_rank(struct slice name);
 int list_label_rank(struct slice name);
 struct slice list_trim(struct slice s);

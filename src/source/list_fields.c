@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/io.h"
-#include "source/list_guess.h"
 #include "source/list_values.h"
 
 enum { VALUES_LOOKED_AT = 4096 }; /* of a row */
@@ -43,7 +42,7 @@ static int find_places(struct list_fields *f, struct list *l, stk_error *e)
     struct slice record;
     int rc;
     list_rewind(l);
-    while ((rc = list_record(l, &record, e)) > 0)
+    while ((rc = list_next_record(l, &record, e)) > 0)
         if (add_place(f, &l->lines, record))
             return error_nomem(e, "open", (size_t)f->room * sizeof *f->lines);
     return rc < 0 ? e->code : STK_OK;
@@ -62,7 +61,7 @@ static bool see_value(void *user, const struct list_value *v)
     struct looking *k = user;
     const struct slice name = {(char *)v->name, v->name_bytes};
     k->failed =
-        v->too_long ? list_guess_see_long(&k->guess, name) : list_guess_see(&k->guess, -1, name, v->kind, v->text);
+        v->too_long ? list_guess_add_long(&k->guess, name) : list_guess_add(&k->guess, -1, name, v->kind, v->text);
     return !k->failed && ++k->values < VALUES_LOOKED_AT;
 }
 
@@ -72,7 +71,7 @@ static void see_cells(struct looking *k, struct slice record, char delimiter, co
     const int n = list_cells(record, delimiter, cells);
     for (int i = 0; i < n && !k->failed; i++)
         k->failed =
-            list_guess_see(&k->guess, i, i < n_names ? names[i] : (struct slice){record.p, 0}, JSON_STRING, cells[i]);
+            list_guess_add(&k->guess, i, i < n_names ? names[i] : (struct slice){record.p, 0}, JSON_STRING, cells[i]);
 }
 
 /* The header's cells, in memory of *held. */
@@ -82,7 +81,7 @@ static int read_names(struct list *l, struct buf *held, struct slice *names, stk
     if (l->format != LIST_TABLE || !l->header)
         return 0;
     lines_rewind(&l->lines);
-    const int rc = list_record(l, &record, e);
+    const int rc = list_next_record(l, &record, e);
     if (rc <= 0)
         return rc;
     if (buf_add(held, record.p, record.n)) {
@@ -99,7 +98,7 @@ static int look_at_rows(struct list *l, struct looking *k, int64_t most, stk_err
     const int n_names = read_names(l, &held, names, e);
     int rc = n_names < 0 ? -1 : 1;
     list_rewind(l);
-    for (int64_t i = 0; rc > 0 && !k->failed && i < most && (rc = list_record(l, &record, e)) > 0; i++) {
+    for (int64_t i = 0; rc > 0 && !k->failed && i < most && (rc = list_next_record(l, &record, e)) > 0; i++) {
         k->values = 0;
         if (l->format == LIST_TABLE)
             see_cells(k, record, l->delimiter, names, n_names);
@@ -118,7 +117,7 @@ static struct column *best_named(const struct list_fields *f, int (*rank_of)(str
     struct column *found = NULL;
     int best = INT32_MAX;
     for (int c = f->paths; c < f->columns.n; c++) {
-        struct column *one = &f->columns.of[c];
+        struct column *one = &f->columns.items[c];
         const int rank = rank_of((struct slice){one->name, strlen(one->name)});
         if (rank >= 0 && rank < best) {
             best = rank;
@@ -130,10 +129,10 @@ static struct column *best_named(const struct list_fields *f, int (*rank_of)(str
 
 static struct column *column_at(const struct list_fields *f, int c)
 {
-    return c >= 0 && c + f->paths < f->columns.n ? &f->columns.of[c + f->paths] : NULL;
+    return c >= 0 && c + f->paths < f->columns.n ? &f->columns.items[c + f->paths] : NULL;
 }
 
-/* Of a table the columns that were found. The path is told by the picture that it leads to. */
+/* Of a table the columns that were found. The path is told by the image that it leads to. */
 static void mark_columns(struct list_fields *f, const struct list *l)
 {
     const bool json = l->format == LIST_JSON, table = l->format == LIST_TABLE;
@@ -147,14 +146,14 @@ static void mark_columns(struct list_fields *f, const struct list *l)
         path->implied = true;
 }
 
-int list_fields_look(struct list_fields *f, struct list *l, int64_t most, stk_error *e)
+int list_fields_detect(struct list_fields *f, struct list *l, int64_t most, stk_error *e)
 {
     struct looking k = {0};
-    const struct column picture = {.name = "image", .kind = STK_IMAGE};
+    const struct column image = {.name = "image", .kind = STK_IMAGE};
     int rc = look_at_rows(l, &k, most, e);
-    if (rc == STK_OK && ((f->paths && columns_add(&f->columns, &picture)) ||
+    if (rc == STK_OK && ((f->paths && columns_add(&f->columns, &image)) ||
                          list_guess_columns(&k.guess, l->format == LIST_TABLE, &f->columns)))
-        rc = error_nomem(e, "open", sizeof picture);
+        rc = error_nomem(e, "open", sizeof image);
     list_guess_done(&k.guess);
     if (rc == STK_OK)
         mark_columns(f, l);
@@ -187,11 +186,11 @@ static bool collect_value(void *user, const struct list_value *v)
 
 static int collect_all(struct list_fields *f, struct list *l, int column, stk_error *e)
 {
-    struct collecting k = {.column = &f->columns.of[column], .words = &f->words.names};
+    struct collecting k = {.column = &f->columns.items[column], .words = &f->words.names};
     struct slice record, cells[LIST_COLUMNS];
     int rc = 1;
     list_rewind(l);
-    while (!k.failed && (rc = list_record(l, &record, e)) > 0) {
+    while (!k.failed && (rc = list_next_record(l, &record, e)) > 0) {
         if (l->format == LIST_JSON)
             list_values(record, collect_value, &k);
         else if (column - f->paths < list_cells(record, l->delimiter, cells))
@@ -229,7 +228,7 @@ int list_fields_classes(struct list_fields *f, struct list *l, struct source *s,
         return STK_OK;
     int rc = collect_all(f, l, s->fields[field].column, e);
     if (rc == STK_OK)
-        rc = labels_settle(&f->words, &s->classes, e);
+        rc = labels_resolve(&f->words, &s->classes, e);
     return rc == STK_OK && f->words.rank ? take_classes(s, &f->words, e) : rc;
 }
 
@@ -242,7 +241,7 @@ static int fill(struct list_fields *f, struct list *l, stk_error *e)
         return error_os(e, errno, "open", "cannot be opened");
     f->format = l->format;
     f->delimiter = l->delimiter;
-    const int rc = list_fields_look(f, l, INT64_MAX, e);
+    const int rc = list_fields_detect(f, l, INT64_MAX, e);
     return rc == STK_OK ? find_places(f, l, e) : rc;
 }
 
@@ -328,7 +327,7 @@ static bool set_value(void *user, const struct list_value *v)
         const int column = row->s->fields[f].column;
         if (column < row->f->paths)
             continue;
-        const char *name = row->f->columns.of[column].name;
+        const char *name = row->f->columns.items[column].name;
         const size_t n = strlen(name);
         if (v->too_long || n != v->name_bytes || memcmp(name, v->name, n) != 0)
             continue;
@@ -363,16 +362,16 @@ int list_fields_read(const struct list_fields *f, const struct source *s, struct
 {
     const struct line_place *place = &f->lines[i];
     struct row row = {.f = f, .s = s, .r = r};
-    r->made.len = 0;
-    if (buf_reserve(&r->made, (size_t)place->bytes + 1))
+    r->derived.len = 0;
+    if (buf_reserve(&r->derived, (size_t)place->bytes + 1))
         return error_nomem(e, "read", place->bytes);
-    const ssize_t got = io_pread(f->fd, r->made.data, place->bytes, place->at);
+    const ssize_t got = io_pread(f->fd, r->derived.data, place->bytes, place->at);
     if (got < 0)
         return error_os(e, errno, "read", "the list cannot be read");
     if ((size_t)got < place->bytes)
         return error_set(e, STK_EDATA, "read", "the list ends before this line; it was longer before");
-    r->made.len = place->bytes;
-    const struct slice line = {(char *)r->made.data, place->bytes};
+    r->derived.len = place->bytes;
+    const struct slice line = {(char *)r->derived.data, place->bytes};
     clear_cells(f, s, r);
     if (f->format == LIST_TABLE)
         set_cells(&row, line);

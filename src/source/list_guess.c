@@ -5,7 +5,7 @@
  * A column holds whole numbers when all of its values are, numbers when all are, and else text. Arrays of numbers
  * are tensors; other arrays stay JSON. Rows without a value have no say.
  */
-#include "source/list_guess.h"
+#include "source/list_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,29 +39,29 @@ static bool is(const struct guess *g, int number, struct slice name)
 static struct guess *find(struct list_guess *g, int number, struct slice name)
 {
     int i = g->next;
-    if (i >= g->n || !is(&g->of[i], number, name)) {
+    if (i >= g->n || !is(&g->guesses[i], number, name)) {
         const uint64_t hash = hash_of(number, name);
-        for (i = 0; i < g->n && (g->hash[i] != hash || !is(&g->of[i], number, name)); i++)
+        for (i = 0; i < g->n && (g->hash[i] != hash || !is(&g->guesses[i], number, name)); i++)
             ;
     }
     if (i == g->n)
         return NULL;
     g->next = i + 1;
-    return &g->of[i];
+    return &g->guesses[i];
 }
 
 static struct guess *add(struct list_guess *g, int number, struct slice name)
 {
     if (g->n == g->room) {
         const int room = g->room ? 2 * g->room : 16;
-        struct guess *more = realloc(g->of, (size_t)room * sizeof *more);
+        struct guess *more = realloc(g->guesses, (size_t)room * sizeof *more);
         if (!more)
             return NULL;
-        g->of = more;
+        g->guesses = more;
         g->room = room;
     }
     g->hash[g->n] = hash_of(number, name);
-    struct guess *x = &g->of[g->n++];
+    struct guess *x = &g->guesses[g->n++];
     *x = (struct guess){.number = number, .least = INT64_MAX};
     memcpy(x->name, name.p, name.n);
     g->next = g->n;
@@ -104,7 +104,7 @@ static void see_array(struct guess *g, struct slice s)
     g->most = l.count > g->most ? l.count : g->most;
 }
 
-int list_guess_see(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
+int list_guess_add(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
 {
     if (name.n > 0 && memchr(name.p, 0, name.n))
         return 0;
@@ -129,19 +129,19 @@ int list_guess_see(struct list_guess *g, int number, struct slice name, enum jso
 }
 
 /* Dots stand for the rest; no character is cut in two. */
-int list_guess_see_long(struct list_guess *g, struct slice beginning)
+int list_guess_add_long(struct list_guess *g, struct slice beginning)
 {
     char name[64];
     size_t n = beginning.n < 60 ? beginning.n : 60;
     while (n > 0 && n < beginning.n && (beginning.p[n] & 0xc0) == 0x80)
         n--;
     const int length = snprintf(name, sizeof name, "%.*s...", (int)n, beginning.p);
-    return list_guess_see(g, TOO_LONG, (struct slice){name, (size_t)length}, JSON_NULL, (struct slice){name, 0});
+    return list_guess_add(g, TOO_LONG, (struct slice){name, (size_t)length}, JSON_NULL, (struct slice){name, 0});
 }
 
 void list_guess_done(struct list_guess *g)
 {
-    free(g->of);
+    free(g->guesses);
     *g = (struct list_guess){0};
 }
 
@@ -170,9 +170,9 @@ int list_guess_columns(const struct list_guess *g, bool table, struct columns *c
 {
     for (int i = 0; i < g->n; i++) {
         struct column one = {0};
-        judge(&g->of[i], &one);
+        judge(&g->guesses[i], &one);
         if (table && one.name[0] == 0) /* a cell without a name is called by its place, from 1 on */
-            snprintf(one.name, sizeof one.name, "%d", g->of[i].number + 1);
+            snprintf(one.name, sizeof one.name, "%d", g->guesses[i].number + 1);
         if (columns_add(c, &one))
             return -1;
     }

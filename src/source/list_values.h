@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_values.h -- what a JSON object has under names, those of nested objects joined by dots: "meta.author".
+ * list_values.h -- the values of a JSON object; names in nested objects are joined with dots: "meta.author".
  */
 #ifndef LIST_VALUES_H
 #define LIST_VALUES_H
@@ -11,14 +11,15 @@
 enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name */
 
 struct list_value {
-    const char *name; /* joined; lent for the call */
+    const char *name; /* joined; valid during the call */
     size_t name_bytes;
-    bool too_long;       /* only the beginning of the name is given; the value may be an object */
+    bool too_long;       /* name is cut off; the value may be an object */
     enum json_kind kind; /* NESTED: an array */
-    struct slice text;   /* strings undone, the others as they are written */
+    struct slice text;   /* strings are unescaped, other values are as written */
 };
 
-/* Calls each for all values that are no objects, in order, until it returns false. NULL, or what is wrong. */
+/* Calls each for every value that is not an object, in order, until it returns false. Returns NULL, or what is wrong.
+ */
 const char *list_values(struct slice record, bool (*each)(void *user, const struct list_value *v), void *user);
 
 #endif

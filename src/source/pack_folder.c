@@ -142,17 +142,17 @@ static int take_note(struct recognised *r, struct note_value v, struct buf *form
         buf_done(&fields);
     r->query = (char *)query.data;
     r->fields = (char *)fields.data;
-    r->files = note_get_text(note_find(v, "names"), &names) && strcmp((const char *)names.data, "files") == 0;
+    r->keys_are_files = note_get_text(note_find(v, "names"), &names) && strcmp((const char *)names.data, "files") == 0;
     buf_done(&names);
     if (rc != STK_OK)
         return rc;
-    r->packed = true;
+    r->is_pack = true;
     if (strcmp((const char *)format->data, "folder:") == 0) {
         r->form = r->classes.n > 0 ? SOURCE_CLASSES : SOURCE_FILES;
         return STK_OK;
     }
     r->form = SOURCE_CONTAINER;
-    r->container = container_of((const char *)format->data);
+    r->container = container_find((const char *)format->data);
     if (!r->container || r->paths.n == 0)
         return damaged(e);
     return r->container->open ? STK_OK
@@ -167,7 +167,7 @@ int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_erro
     return rc;
 }
 
-int pack_folder(struct recognised *r, stk_error *e)
+int pack_folder_read(struct recognised *r, stk_error *e)
 {
     struct buf text = {0};
     int rc = read_note(r->path, &text, e);

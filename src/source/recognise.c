@@ -31,41 +31,41 @@ static const struct container containers[] = {
     {.prefix = "tar:",
      .what = "tar shards",
      .suffixes = {".tar", ".tgz", ".tzst"},
-     .packed = true,
+     .compressible = true,
      .magic = "ustar",
      .magic_bytes = 5,
      .magic_at = 257,
-     .open = shard_tar_open},
+     .open = source_tar_open},
     {.prefix = "tfrecord:",
      .what = "TFRecord files",
      .suffixes = {".tfrecord", ".tfrecords", ".tfrec", ".tfrecord.gz", ".tfrecords.gz"},
-     .is = shard_record_is,
-     .packed = true,
-     .open = shard_record_open},
+     .is = source_tfrecord_is,
+     .compressible = true,
+     .open = source_tfrecord_open},
     {
         .prefix = "hdf5:",
         .what = "HDF5 files",
         .suffixes = {".h5", ".hdf5", ".hdf"},
         .magic = "\x89HDF\r\n\x1a\n",
         .magic_bytes = 8,
-        .open = shard_hdf5_open,
+        .open = source_hdf5_open,
     },
     {.prefix = "npy:",
      .what = "npy files",
      .suffixes = {".npy"},
      .magic = "\x93NUMPY",
      .magic_bytes = 6,
-     .open = shard_npy_open},
-    {.prefix = "npz:", .what = "npz archives", .suffixes = {".npz"}, .open = shard_npz_open},
+     .open = source_npy_open},
+    {.prefix = "npz:", .what = "npz archives", .suffixes = {".npz"}, .open = source_npz_open},
     {.prefix = "zip:",
      .what = "zip archives",
      .suffixes = {".zip"},
      .magic = "PK\3\4",
      .magic_bytes = 4,
-     .open = shard_zip_open},
-    {.prefix = "raw:", .what = "raw binary files", .open = shard_raw_open},
-    {.prefix = "tokens:", .what = "token files", .open = shard_tokens_open},
-    {.prefix = "text:", .what = "lines of text", .packed = true, .open = shard_text_open},
+     .open = source_zip_open},
+    {.prefix = "raw:", .what = "raw binary files", .open = source_raw_open},
+    {.prefix = "tokens:", .what = "token files", .open = source_tokens_open},
+    {.prefix = "text:", .what = "lines of text", .compressible = true, .open = source_text_open},
     {.prefix = "parquet:", .what = "Parquet files", .suffixes = {".parquet"}, .magic = "PAR1", .magic_bytes = 4},
     {.prefix = "arrow:", .what = "Arrow files", .suffixes = {".arrow"}, .magic = "ARROW1", .magic_bytes = 6},
 };
@@ -114,7 +114,7 @@ static size_t without_packing(const char *path)
     return ends_with(path, ".gz") ? n - 3 : ends_with(path, ".zst") ? n - 4 : n;
 }
 
-const struct container *container_of(const char *prefix)
+const struct container *container_find(const char *prefix)
 {
     const struct container *c = by_prefix(prefix);
     return c && strcmp(c->prefix, prefix) == 0 ? c : NULL;
@@ -126,7 +126,7 @@ static const struct container *by_suffix(const char *path)
     for (size_t i = 0; i < N_CONTAINERS; i++)
         for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++) {
             const size_t k = strlen(*suffix);
-            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0 && (containers[i].packed || !path[packing]))
+            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0 && (containers[i].compressible || !path[packing]))
                 return &containers[i];
         }
     return NULL;
@@ -271,7 +271,7 @@ static bool is_list_suffix(const char *path)
            ends_with(path, ".ndjson");
 }
 
-/* Text in which a word ends like a picture. */
+/* Text in which a word ends like an image. */
 static bool looks_like_list(const char *p, size_t n)
 {
     if (memchr(p, 0, n))
@@ -309,7 +309,7 @@ static int recognise_file(struct recognised *r, stk_error *e)
         c = by_magic(first, n);
     if (!c && packed && looks_like_text(first, n) && strstr(r->path, ".txt."))
         c = by_prefix("text:");
-    if (c && (c->packed || !packed))
+    if (c && (c->compressible || !packed))
         return take_container(r, c, e);
     if (packed)
         return not_read("packed files of this kind", e);
@@ -337,13 +337,13 @@ static const struct {
     enum source_form form;
 } prefixes[] = {{"folder:", SOURCE_CLASSES}, {"files:", SOURCE_FILES}, {"list:", SOURCE_LIST}};
 
-static const char *without_prefix(const char *source, enum source_form *form, bool *settled)
+static const char *without_prefix(const char *source, enum source_form *form, bool *decided)
 {
-    *settled = false;
+    *decided = false;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (begins_with(source, prefixes[i].prefix)) {
             *form = prefixes[i].form;
-            *settled = true;
+            *decided = true;
             return source + strlen(prefixes[i].prefix);
         }
     return source;
@@ -380,7 +380,7 @@ static int look_for_pattern(struct recognised *r, stk_error *e)
     return pattern_files(r->path, &r->paths, e);
 }
 
-static int look(struct recognised *r, bool settled, stk_error *e)
+static int look(struct recognised *r, bool decided, stk_error *e)
 {
     struct stat st;
     if (stat(r->path, &st) != 0) {
@@ -391,17 +391,17 @@ static int look(struct recognised *r, bool settled, stk_error *e)
     const bool folder = S_ISDIR(st.st_mode);
     if (!folder && !S_ISREG(st.st_mode))
         return error_set(e, STK_EUSAGE, "open", "is neither a folder nor a file");
-    if (settled && folder != (r->form != SOURCE_LIST))
+    if (decided && folder != (r->form != SOURCE_LIST))
         return error_set(e, STK_EUSAGE, "open", "is a %s", folder ? "folder, not a list" : "file, not a folder");
-    if (settled)
+    if (decided)
         return STK_OK;
     r->form = SOURCE_FOLDER;
     if (folder && pack_folder_is(r->path))
-        return pack_folder(r, e);
+        return pack_folder_read(r, e);
     return folder ? STK_OK : recognise_file(r, e);
 }
 
-/* "tar:x?y": c is settled; r->path becomes x, in memory of r's own. */
+/* "tar:x?y": c is decided; r->path becomes x, in memory of r's own. */
 static int look_with_prefix(struct recognised *r, const struct container *c, stk_error *e)
 {
     const char *mark = strrchr(r->path, '?');
@@ -424,18 +424,18 @@ static int look_with_prefix(struct recognised *r, const struct container *c, stk
 
 int recognise(const char *source, struct recognised *r, stk_error *e)
 {
-    bool settled = false;
+    bool decided = false;
     *r = (struct recognised){.path = source};
     for (size_t i = 0; i < sizeof foreign_prefixes / sizeof foreign_prefixes[0]; i++)
         if (begins_with(source, foreign_prefixes[i].prefix))
             return not_read(foreign_prefixes[i].what, e);
     const struct container *c = by_prefix(source);
-    r->path = c ? source + strlen(c->prefix) : without_prefix(source, &r->form, &settled);
+    r->path = c ? source + strlen(c->prefix) : without_prefix(source, &r->form, &decided);
     if (r->path[0] == 0)
         return error_set(e, STK_EUSAGE, "open", "the source has an empty name");
     if (strlen(r->path) >= PATH_MAX)
         return error_set(e, STK_EUSAGE, "open", "the source's name is longer than the system allows");
-    return c ? look_with_prefix(r, c, e) : look(r, settled, e);
+    return c ? look_with_prefix(r, c, e) : look(r, decided, e);
 }
 
 void recognised_done(struct recognised *r)

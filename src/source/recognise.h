@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recognise.h -- what a source's name stands for.
+ * recognise.h -- what kind of source a name refers to.
  *
- *     train/                        by looking
- *     tar:shards/a-{000..127}.tar   a prefix settles doubt; braces and globs name several files
- *     hdf5:x.h5?image=images        what follows ? is for the container, when it has a prefix
+ *     train/                        detected from the content
+ *     tar:shards/a-{000..127}.tar   a prefix decides; braces and globs name several files
+ *     hdf5:x.h5?image=images        with a prefix, the text after ? is for the container
  */
 #ifndef RECOGNISE_H
 #define RECOGNISE_H
 
 #include "base/names.h"
-#include "source/shard.h"
+#include "source/source_ops.h"
 
-/* A kind of container: how it is known, and who opens it. */
+/* A kind of container: how it is detected, and what opens it. */
 struct container {
     const char *prefix;      /* "tar:" */
     const char *what;        /* "tar shards" */
     const char *suffixes[6]; /* of its files; ended by NULL */
-    const char *magic;       /* how its files begin, or NULL */
+    const char *magic;       /* the first bytes of its files, or NULL */
     unsigned short magic_bytes, magic_at;
-    bool packed;                            /* its files may be packed by gzip or zstd as a whole */
-    bool (*is)(const uint8_t *p, size_t n); /* whether a file begins like one, where no magic tells it; NULL */
-    /* The files in order, and what stood behind the ?, or NULL. NULL: not in this build. */
+    bool compressible;                      /* whole files may be compressed with gzip or zstd */
+    bool (*is)(const uint8_t *p, size_t n); /* detects files without a magic; may be NULL */
+    /* Gets the files in order, and the text after the ? or NULL. NULL: the engine cannot read it. */
     int (*open)(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                 stk_error *e);
 };
 
 struct recognised {
     enum source_form form;
-    const char *path;                  /* without the prefix, as it was given; for containers the pattern */
-    const struct container *container; /* where form is SOURCE_CONTAINER */
+    const char *path;                  /* as typed, without the prefix; for containers the pattern */
+    const struct container *container; /* if form is SOURCE_CONTAINER */
     struct names paths;                /* its files */
-    struct names classes;              /* of a pack: their names */
-    bool packed, files;                /* it is one; its samples are called by the names of files */
-    char *fields;                      /* of a pack: as they were; NULL: as they are found */
-    char *query, *own;                 /* what stood behind the ?; the path where it had one */
+    struct names classes;              /* of a pack */
+    bool is_pack, keys_are_files;      /* it is a pack; its keys are file names */
+    char *fields;                      /* of a pack: the fields it was written with; NULL: detect them */
+    char *query, *own;                 /* the text after the ?, and the path before it */
 };
 
-/* r->path is told in any case, of which only recognised_done may forget. */
+/* Sets r->path even on failure; recognised_done() frees it. */
 int recognise(const char *source, struct recognised *r, stk_error *e);
-void recognised_done(struct recognised *r); /* also zeroed */
+void recognised_done(struct recognised *r); /* accepts zeroed memory */
 
-/* A container by its prefix, with the colon; NULL: none. */
-const struct container *container_of(const char *prefix);
+/* The container with this prefix, including the colon; NULL: none. */
+const struct container *container_find(const char *prefix);
 
-/* Whether a folder is a pack; and which container its files are. */
+/* Whether a folder is a pack. pack_folder_read reads its stoker.json. */
 bool pack_folder_is(const char *folder);
-int pack_folder(struct recognised *r, stk_error *e);
-/* The same of the text of its stoker.json. */
+int pack_folder_read(struct recognised *r, stk_error *e);
+/* The same for the text of a stoker.json. */
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e);
 
-/* The files that a pattern with {000..127}, {a,b}, * ? [] names, in order; one that names nothing is an error. */
+/* Expands a pattern with {000..127}, {a,b}, * ? [] into file names, in order. Fails if a glob matches nothing. */
 int pattern_files(const char *pattern, struct names *out, stk_error *e);
 bool pattern_is(const char *path);
 

@@ -45,21 +45,21 @@ static bool file_of(uint32_t format, const struct names *paths, char *buf, size_
 static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {
     struct record_shard *s = &x->shards[i];
-    const struct watch then = s->watch;
+    const struct stamp then = s->stamp;
     struct stat st;
     if (strcmp(x->pool + s->name_at, base_of(path)) != 0 || stat(path, &st) != 0 || (int64_t)st.st_size != s->bytes)
         return false;
-    index_watch(&s->watch, &st);
+    index_stamp(&s->stamp, &st);
     return x->head->has & RECORDS_TIMELESS ||
-           (s->watch.seconds == then.seconds && s->watch.nanoseconds == then.nanoseconds);
+           (s->stamp.seconds == then.seconds && s->stamp.nanoseconds == then.nanoseconds);
 }
 
 static bool none_is_younger(const struct records_index *x, const struct stat *index)
 {
-    struct watch own;
-    index_watch(&own, index);
+    struct stamp own;
+    index_stamp(&own, index);
     for (uint64_t i = 0; i < x->head->n_shards; i++) {
-        const struct watch *w = &x->shards[i].watch;
+        const struct stamp *w = &x->shards[i].stamp;
         if (w->seconds > own.seconds || (w->seconds == own.seconds && w->nanoseconds > own.nanoseconds))
             return false;
     }
@@ -154,7 +154,7 @@ int records_save_beside(const struct records_index *x, uint32_t format, const st
         return error_nomem(e, "open", (size_t)x->head->bytes);
     struct record_shard *shards = (void *)(h + 1);
     for (uint32_t i = 0; timeless && i < paths->n; i++)
-        shards[i].watch = (struct watch){0};
+        shards[i].stamp = (struct stamp){0};
     h->has |= timeless ? RECORDS_TIMELESS : 0;
     seal(h);
     int rc = file_replace(file, h, (size_t)h->bytes);

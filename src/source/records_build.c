@@ -18,7 +18,6 @@
 #include "base/io.h"
 #include "base/pool.h"
 #include "source/records_index.h"
-#include "source/records_window.h"
 #include "source/shard_files.h"
 
 enum { SCAN_KEPT = 2 << 20 }; /* of each thread, of what it unpacks */
@@ -38,7 +37,7 @@ static enum stream_form form_of(const struct record_format *f, int fd)
     uint8_t first[STREAM_FIRST];
     const ssize_t got = io_pread(fd, first, sizeof first, 0);
     const size_t n = got > 0 ? (size_t)got : 0;
-    return f->packed ? f->packed(first, n) : stream_form_of(first, n);
+    return f->compression ? f->compression(first, n) : stream_form_of(first, n);
 }
 
 /* Goes on to the end, which proves the checksum; damage is a sample behind the others. */
@@ -66,7 +65,7 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
         return error_os(e, errno, "open", "cannot be opened");
     if (!S_ISREG(st.st_mode))
         return error_set(e, STK_EUSAGE, "open", "is no regular file");
-    l->settled = index_watch(&l->watch, &st);
+    l->stable = index_stamp(&l->stamp, &st);
     l->bytes = (int64_t)st.st_size;
     l->form = form_of(all->format, fd);
     const char *missing = stream_missing((enum stream_form)l->form);
@@ -106,7 +105,7 @@ static void scan_one(void *user, int64_t i)
 }
 
 static int build(struct records_index *x, const struct record_format *f, const struct source *s,
-                 const struct source_options *o, const struct names *paths, bool *settled, stk_error *e)
+                 const struct source_options *o, const struct names *paths, bool *stable, stk_error *e)
 {
     struct scanning all = {.format = f, .paths = paths};
     all.lists = calloc(paths->n, sizeof *all.lists);
@@ -124,9 +123,9 @@ static int build(struct records_index *x, const struct record_format *f, const s
         *e = all.error;
     else
         rc = records_join(x, f, paths, all.lists, &s->classes, e);
-    *settled = true;
+    *stable = true;
     for (uint32_t i = 0; i < paths->n; i++) {
-        *settled &= all.lists[i].settled;
+        *stable &= all.lists[i].stable;
         record_list_done(&all.lists[i]);
     }
     free(all.lists);
@@ -136,7 +135,7 @@ static int build(struct records_index *x, const struct record_format *f, const s
 
 static uint64_t cache_key(const struct source *s, const struct record_format *f, const struct names *paths)
 {
-    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->number);
+    uint64_t h = hash_mix(hash_bytes("records", 7, 0), f->id);
     for (uint32_t i = 0; i < paths->n; i++) {
         char real[PATH_MAX];
         const char *name = realpath(names_at(paths, i), real) ? real : names_at(paths, i);
@@ -145,24 +144,24 @@ static uint64_t cache_key(const struct source *s, const struct record_format *f,
     return s->classes.n > 0 ? hash_bytes(s->classes.pool.data, s->classes.pool.len, h) : h;
 }
 
-int records_find(struct records_index *x, const struct record_format *f, const struct source *s,
-                 const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e)
+int records_open_index(struct records_index *x, const struct record_format *f, const struct source *s,
+                       const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e)
 {
     const uint64_t began = now_ns();
     char *file = index_cache_file(o->cache_dir, cache_key(s, f, paths));
-    bool settled = false;
+    bool stable = false;
     int rc = STK_OK;
-    const bool cached = file && records_load(x, file, f->number, paths) == 0;
-    const bool beside = !cached && records_load_beside(x, f->number, paths, &s->classes) == 0;
+    const bool cached = file && records_load(x, file, f->id, paths) == 0;
+    const bool beside = !cached && records_load_beside(x, f->id, paths, &s->classes) == 0;
     t->index_cached = cached || beside;
     if (!t->index_cached)
-        rc = build(x, f, s, o, paths, &settled, e);
+        rc = build(x, f, s, o, paths, &stable, e);
     if (rc == STK_OK && o->index_beside && !beside)
-        rc = s->classes.n == 0 || s->packed
-                 ? records_save_beside(x, f->number, paths, s->packed, e)
+        rc = s->classes.n == 0 || s->is_pack
+                 ? records_save_beside(x, f->id, paths, s->is_pack, e)
                  : error_set(e, STK_EUSAGE, "open", "an index beside the data is made without classes");
-    if (rc == STK_OK && file && settled && file_replace(file, x->head, (size_t)x->head->bytes) == 0)
-        index_name(file, names_at(paths, 0));
+    if (rc == STK_OK && file && stable && file_replace(file, x->head, (size_t)x->head->bytes) == 0)
+        index_save_location(file, names_at(paths, 0));
     free(file);
     t->index_s = (double)(now_ns() - began) / 1e9;
     t->index_bytes = rc == STK_OK ? (int64_t)x->head->bytes : 0;

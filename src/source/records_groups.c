@@ -2,8 +2,8 @@
 /*
  * records_groups.c -- what is seen of groups of files only when all shards are scanned.
  *
- * Some samples may have their picture as jpg, some as png, but none both: then that is one part, "image". And where
- * samples are pictures and nothing else, and all lie in folders, the folders are classes, as in a folder of classes:
+ * Some samples may have their image as jpg, some as png, but none both: then that is one part, "image". And where
+ * samples are images and nothing else, and all lie in folders, the folders are classes, as in a folder of classes:
  * the first one behind what all have in common.
  */
 #include <stdio.h>
@@ -13,9 +13,9 @@
 #include "base/picture.h"
 #include "source/records_index.h"
 
-/* ------------------------------------------------------------------ one picture */
+/* ------------------------------------------------------------------ one image */
 
-static bool is_picture(const char *part)
+static bool is_image(const char *part)
 {
     char name[COLUMN_NAME + 1];
     snprintf(name, sizeof name, ".%s", part);
@@ -28,7 +28,7 @@ static const struct record_item *items_of(const struct record_list *l, size_t *n
     return (const void *)l->items.data;
 }
 
-/* Whether a sample of the list has pictures of two kinds; those of a sample follow each other. */
+/* Whether a sample of the list has images of two kinds; those of a sample follow each other. */
 static bool has_two(const struct record_list *l)
 {
     size_t n;
@@ -36,7 +36,7 @@ static bool has_two(const struct record_list *l)
     int64_t sample = -1;
     uint32_t kind = 0;
     for (size_t i = 0; i < n; i++) {
-        if (items[i].name == (uint32_t)RECORD_ALL || !is_picture(names_at(&l->part_names, items[i].name)))
+        if (items[i].name == (uint32_t)RECORD_ALL || !is_image(names_at(&l->part_names, items[i].name)))
             continue;
         if (items[i].sample == sample && items[i].name != kind)
             return true;
@@ -46,30 +46,30 @@ static bool has_two(const struct record_list *l)
     return false;
 }
 
-/* The kinds of pictures that there are, up to two. */
+/* The kinds of images that there are, up to two. */
 static int n_kinds(const struct record_list *lists, uint32_t n)
 {
     const char *first = NULL;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < lists[i].part_names.n; k++) {
             const char *name = names_at(&lists[i].part_names, k);
-            if (first && is_picture(name) && strcmp(name, first) != 0)
+            if (first && is_image(name) && strcmp(name, first) != 0)
                 return 2;
-            if (!first && is_picture(name))
+            if (!first && is_image(name))
                 first = name;
         }
     return first != NULL;
 }
 
-/* Calls all pictures of a list "image". */
-static int rename_pictures(struct record_list *l)
+/* Calls all images of a list "image". */
+static int rename_images(struct record_list *l)
 {
     struct names names = {0};
     uint32_t *to = malloc(((size_t)l->part_names.n + 1) * sizeof *to);
     int rc = to ? 0 : -1;
     for (uint32_t k = 0; k < l->part_names.n && rc == 0; k++) {
         const char *name = names_at(&l->part_names, k);
-        name = is_picture(name) ? "image" : name;
+        name = is_image(name) ? "image" : name;
         rc = names_add(&names, name, strlen(name), &to[k]) < 0 ? -1 : 0;
     }
     struct record_item *items = (void *)l->items.data;
@@ -86,7 +86,7 @@ static int rename_pictures(struct record_list *l)
     return rc;
 }
 
-static int one_picture(struct record_list *lists, uint32_t n)
+static int one_image(struct record_list *lists, uint32_t n)
 {
     if (n_kinds(lists, n) < 2)
         return 0;
@@ -94,21 +94,21 @@ static int one_picture(struct record_list *lists, uint32_t n)
         if (has_two(&lists[i]))
             return 0;
     for (uint32_t i = 0; i < n; i++)
-        if (rename_pictures(&lists[i]))
+        if (rename_images(&lists[i]))
             return -1;
     return 0;
 }
 
 /* ------------------------------------------------------------------ classes */
 
-/* Nothing but pictures, of one kind now, and no labels. */
-static bool pictures_alone(const struct record_list *lists, uint32_t n)
+/* Nothing but images, of one kind now, and no labels. */
+static bool only_images(const struct record_list *lists, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (lists[i].label_names.n > 0 || lists[i].part_names.n > 1 || (lists[i].n > 0 && !lists[i].keyed))
             return false;
         for (uint32_t k = 0; k < lists[i].part_names.n; k++)
-            if (!is_picture(names_at(&lists[i].part_names, k)) && strcmp(names_at(&lists[i].part_names, k), "image"))
+            if (!is_image(names_at(&lists[i].part_names, k)) && strcmp(names_at(&lists[i].part_names, k), "image"))
                 return false;
     }
     return true;
@@ -188,7 +188,7 @@ static int label_by_folder(struct record_list *lists, uint32_t n)
 
 int records_groups(struct record_list *lists, uint32_t n)
 {
-    if (one_picture(lists, n))
+    if (one_image(lists, n))
         return -1;
-    return pictures_alone(lists, n) ? label_by_folder(lists, n) : 0;
+    return only_images(lists, n) ? label_by_folder(lists, n) : 0;
 }

@@ -147,12 +147,12 @@ int records_adopt(struct records_index *x, void *block, size_t bytes)
 static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {
     const struct record_shard *s = &x->shards[i];
-    struct watch now;
+    struct stamp now;
     struct stat st;
     if (strcmp(x->pool + s->name_at, path) != 0 || stat(path, &st) != 0 || (int64_t)st.st_size != s->bytes)
         return false;
-    index_watch(&now, &st);
-    return memcmp(&now, &s->watch, sizeof now) == 0;
+    index_stamp(&now, &st);
+    return memcmp(&now, &s->stamp, sizeof now) == 0;
 }
 
 int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
@@ -184,7 +184,7 @@ int64_t records_shard(const struct records_index *x, int64_t i)
     return search_last(&x->shards->first, sizeof *x->shards, (int64_t)x->head->n_shards, i);
 }
 
-const char *records_why(const struct records_index *x, const struct part *p)
+const char *records_bad_reason(const struct records_index *x, const struct part *p)
 {
     return p->bytes < PART_NONE ? x->pool + (PART_NONE - 1 - p->bytes) : NULL;
 }

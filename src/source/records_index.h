@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_index.h -- where all samples of some shards lie: one block of memory, and the file that it is cached in.
+ * records_index.h -- the positions of all samples in their shards: one block of memory, and its cache file.
  */
 #ifndef RECORDS_INDEX_H
 #define RECORDS_INDEX_H
@@ -15,74 +15,74 @@ enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS
 
 struct records_head {
     uint64_t magic, bytes, checksum;
-    uint64_t format, has; /* number of the format; RECORDS_* */
+    uint64_t format, has; /* id of the format; RECORDS_* */
     uint64_t n, n_shards, n_parts, n_classes, note_bytes, pool_bytes;
 };
 
 struct record_shard {
-    uint64_t name_at; /* path as it can be opened */
+    uint64_t name_at; /* the path */
     int64_t bytes;
-    int64_t raw;   /* of what it unpacks to, where it is packed */
+    int64_t raw;   /* decompressed bytes, if it is compressed */
     uint64_t form; /* enum stream_form */
-    int64_t first; /* sample */
-    struct watch watch;
+    int64_t first; /* index of its first sample */
+    struct stamp stamp;
 };
 
 struct records_index {
     struct records_head *head; /* the block */
     struct record_shard *shards;
     struct part *parts;       /* n x n_parts */
-    struct part_extra *extra; /* the same; NULL: none */
-    int64_t *label;           /* LABEL_NONE: it has none; NULL: labels are not known from scanning */
-    uint64_t *key_at;         /* n; NULL: samples are called by their number */
+    struct part_extra *extra; /* n x n_parts; NULL: none */
+    int64_t *label;           /* LABEL_NONE: the sample has none; NULL: scanning finds no labels */
+    uint64_t *key_at;         /* n; NULL: samples are named by their index */
     uint64_t *part_name_at, *class_at;
-    uint8_t *notes; /* of the format, joined */
-    char *pool;     /* strings, each ended by 0; the names of the shards are the last */
+    uint8_t *notes; /* of the format, for all shards */
+    char *pool;     /* strings, each terminated by 0; the names of the shards come last */
 };
 
-/* A zeroed block for what head says (format, has, and all counts); 0, or -1. */
+/* Allocates a zeroed block for the counts in head. Returns 0, or -1. */
 int records_init(struct records_index *x, const struct records_head *head);
-/* Makes an index of a block from malloc; 0, and it belongs to x; or -1 when it is not what records_seal left. */
+/* Turns a block from malloc into an index. Returns 0 and takes the block, or -1 if records_seal did not write it. */
 int records_adopt(struct records_index *x, void *block, size_t bytes);
-/* Puts the checksum in. */
+/* Sets the checksum. */
 void records_seal(struct records_index *x);
-void records_done(struct records_index *x); /* also zeroed, also twice */
+void records_done(struct records_index *x); /* accepts a zeroed index; may be called twice */
 
-/* 0 when there is an index in the file, of this format and these shards, which have not changed. */
+/* Returns 0 if the file contains an index of this format and of these shards, and they have not changed. */
 int records_load(struct records_index *x, const char *file, uint32_t format, const struct names *paths);
-/* The same of a file of this owner; `is` says whether shard i is the file at path, and has not changed; it may
- * enter what that file is here. */
+/* The same for a file of this owner. `is` decides whether shard i is the unchanged file at path, and may update the
+ * stamp of the shard. */
 int records_load_as(struct records_index *x, const char *file, enum file_owner whose, uint32_t format,
                     const struct names *paths, bool (*is)(struct records_index *x, uint64_t i, const char *path));
-/* The same of the index that lies beside the shards, where labels are among these classes, if there are any; and
- * writing it there, without times if they are a pack's. */
+/* The same for the index stored next to the shards; fails if its labels do not fit the given classes. Saving writes it
+ * there, without modification times if the shards are a pack. */
 int records_load_beside(struct records_index *x, uint32_t format, const struct names *paths,
                         const struct names *classes);
 int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, bool timeless,
                         stk_error *e);
-/* The shard that sample i is in. */
+/* The index of the shard that contains sample i. */
 int64_t records_shard(const struct records_index *x, int64_t i);
-/* Why a part is bad; NULL: it is not. */
-const char *records_why(const struct records_index *x, const struct part *p);
+/* Why a part is bad; NULL: it is good. */
+const char *records_bad_reason(const struct records_index *x, const struct part *p);
 
 /* ------------------------------------------------------------------ building */
 
-/* The index of these shards: from the cache where it is still true, else made and kept. */
-int records_find(struct records_index *x, const struct record_format *f, const struct source *s,
-                 const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e);
+/* Loads the index of these shards from the cache if it is up to date; otherwise builds and caches it. */
+int records_open_index(struct records_index *x, const struct record_format *f, const struct source *s,
+                       const struct source_options *o, const struct names *paths, struct source_tally *t, stk_error *e);
 
-/* What scanning has found in one shard. */
+/* What scanning found in one shard. */
 struct record_list {
     struct names part_names, label_names;
     struct buf items;   /* struct record_item */
-    struct buf keys;    /* each ended by 0; of all samples or of none */
-    struct buf labels;  /* uint32_t: number in label_names + 1, 0: none; of all samples */
-    struct buf reasons; /* each ended by 0 */
+    struct buf keys;    /* each terminated by 0; of all samples or of none */
+    struct buf labels;  /* uint32_t per sample: index in label_names + 1; 0: none */
+    struct buf reasons; /* each terminated by 0 */
     struct buf notes;   /* of the format */
     int64_t n;
     bool keyed;
-    struct watch watch;
-    bool settled; /* the watch can be relied on */
+    struct stamp stamp;
+    bool stable; /* the stamp is reliable: see index_stamp() */
     int64_t bytes, raw;
     uint64_t form; /* enum stream_form */
 };
@@ -93,14 +93,34 @@ struct record_item {
     struct part part;
     struct part_extra extra;
 };
-enum { RECORD_ALL = -1 }; /* an item whose part is bad, for all parts of its sample: name */
+enum { RECORD_ALL = -1 }; /* as name: the item marks the whole sample as bad */
 
 void record_list_done(struct record_list *l);
-/* Pictures of several kinds become one part where no sample has two; pictures alone have the class of their folder.
- * 0, or -1: no memory. */
+/* Merges image parts of several formats into one, "image", if no sample has two. If samples are only images, their
+ * folders become classes. Returns 0, or -1: out of memory. */
 int records_groups(struct record_list *lists, uint32_t n);
-/* Puts the lists of all shards together. given: classes that labels have to be among; none: as found. */
+/* Builds the index from the lists of all shards. Labels must be among the given classes, if there are any. */
 int records_join(struct records_index *x, const struct record_format *f, const struct names *paths,
                  struct record_list *lists, const struct names *given, stk_error *e);
+
+/* ------------------------------------------------------------------ the window of a scan */
+
+/* The bytes of a shard that the scan sees at a time. */
+struct record_window {
+    int fd;
+    struct buf buf;
+    int64_t at;            /* position of its first byte in the shard */
+    size_t want;           /* how much to read at a time; less if much is skipped */
+    int os_error;          /* of the last read that failed; 0: none */
+    struct stream *stream; /* NULL: the shard is not compressed */
+    char broken[128];      /* why the stream ended too early; empty: it did not */
+    stk_error refused;     /* why it cannot be decompressed although it is not damaged */
+};
+
+/* w is zeroed; c is for streams. */
+int window_init(struct record_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e);
+void window_done(struct record_window *w);
+int64_t window_end(const struct record_window *w);        /* the position after the bytes seen last */
+const char *window_broken(const struct record_window *w); /* NULL: not broken */
 
 #endif

@@ -123,7 +123,7 @@ static void put_parts(struct joining *j, const struct record_list *l, int64_t fi
             names_find(j->parts, names_at(&l->part_names, item->name), names_length(&l->part_names, item->name), &part);
             cell += part;
         }
-        if (records_why(j->x, &j->x->parts[cell])) /* a sample that is bad stays so, whatever else it has */
+        if (records_bad_reason(j->x, &j->x->parts[cell])) /* a sample that is bad stays so, whatever else it has */
             continue;
         j->x->parts[cell] = p;
         if (j->x->extra)
@@ -167,7 +167,7 @@ static void put_all(struct joining *j, const struct names *paths, const struct r
                                              .raw = lists[i].raw,
                                              .form = lists[i].form,
                                              .first = first,
-                                             .watch = lists[i].watch};
+                                             .stamp = lists[i].stamp};
         put_parts(j, &lists[i], first);
         put_labels(j, &lists[i], first);
         put_keys(j, &lists[i], first);
@@ -224,7 +224,7 @@ static int join(struct records_index *x, const struct record_format *f, const st
                 const struct buf *notes, stk_error *e)
 {
     struct records_head head = {
-        .format = f->number, .n_shards = paths->n, .n_parts = parts->n > 0 ? parts->n : 1, .note_bytes = notes->len};
+        .format = f->id, .n_shards = paths->n, .n_parts = parts->n > 0 ? parts->n : 1, .note_bytes = notes->len};
     bool keyed = false;
     for (uint32_t i = 0; i < paths->n; i++) {
         head.n += (uint64_t)lists[i].n;
@@ -257,7 +257,7 @@ int records_join(struct records_index *x, const struct record_format *f, const s
     if (rc == STK_OK && collect_labels(&labels, lists, paths->n))
         rc = error_nomem(e, "open", labels.names.pool.len);
     if (rc == STK_OK)
-        rc = labels_settle(&labels, given, e);
+        rc = labels_resolve(&labels, given, e);
     if (rc == STK_OK && join_notes(f, lists, paths->n, &notes))
         rc = error_nomem(e, "open", notes.len);
     if (rc == STK_OK)

@@ -5,7 +5,7 @@
  * All parts that are wanted of a sample are read at once where they lie near each other, and are then moved apart, so
  * that each is followed by zeros; the largest stays where it is.
  */
-#include "source/records_parts.h"
+#include "source/shard_files.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ int records_parts_plan(const struct records_index *x, int64_t i, uint64_t wanted
     const struct part *parts = &x->parts[i * (int64_t)x->head->n_parts];
     *p = (struct records_parts){.shard = records_shard(x, i), .from = INT64_MAX};
     for (int k = 0; k < (int)x->head->n_parts; k++) {
-        const char *why = records_why(x, &parts[k]);
+        const char *why = records_bad_reason(x, &parts[k]);
         if (why)
             return error_set(e, STK_EDATA, "read", "%s (at byte %lld of the shard)", why, (long long)parts[k].at);
         if (parts[k].bytes < 0 || !(wanted >> k & 1))
@@ -38,7 +38,7 @@ int records_parts_plan(const struct records_index *x, int64_t i, uint64_t wanted
     return STK_OK;
 }
 
-bool records_parts_near(const struct records_parts *p)
+bool records_parts_adjacent(const struct records_parts *p)
 {
     return p->n > 0 && p->to - p->from - p->bytes <= GAP_MOST;
 }
@@ -107,7 +107,7 @@ static bool stays(const struct reading *r, const struct records_parts *p)
 static int place_parts(const struct shard_files *files, const struct records_parts *p, const struct part *parts,
                        struct reading *r, uint8_t **where, stk_error *e)
 {
-    const bool together = records_parts_near(p);
+    const bool together = records_parts_adjacent(p);
     const size_t room = (size_t)(together ? p->to - p->from : p->bytes) + (size_t)(2 * p->n + 1) * IO_SLACK;
     if (buf_reserve(&r->file, room))
         return error_nomem(e, "read", room);

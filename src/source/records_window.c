@@ -3,7 +3,7 @@
  * records_window.c -- looking along a shard: large reads where everything is looked at, small ones where much is
  * skipped.
  */
-#include "source/records_window.h"
+#include "source/records_index.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@
 
 enum { HELD_OPEN = 256 };
 
-struct part {
+struct segment {
     char *path;
     int fd; /* -1: opened for every row */
     uint8_t *memory;
@@ -42,8 +42,8 @@ struct column {
     int ndim; /* of one row */
     int64_t shape[FIELD_DIMS];
     size_t item, row_bytes;
-    struct part *parts;
-    int n_parts;
+    struct segment *segments;
+    int n_segments;
     int64_t n; /* rows */
     bool ragged;
 };
@@ -52,7 +52,7 @@ struct rows {
     const char *row; /* what one is called */
     struct column columns[FIELD_MAX];
     int n_columns, n_open;
-    struct arrays_made made; /* of columns */
+    struct arrays_plan plan; /* of columns */
     int64_t *labels;
     int keys; /* the column that has them; -1: none */
     struct source_tally tally;
@@ -60,12 +60,12 @@ struct rows {
 
 /* ------------------------------------------------------------------ one row */
 
-static const struct part *part_of(const struct column *c, int64_t i)
+static const struct segment *segment_at(const struct column *c, int64_t i)
 {
-    return &c->parts[search_last(&c->parts->first, sizeof *c->parts, c->n_parts, i)];
+    return &c->segments[search_last(&c->segments->first, sizeof *c->segments, c->n_segments, i)];
 }
 
-static int read_at(const struct part *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
+static int read_at(const struct segment *p, int fd, int64_t at, size_t n, void *to, stk_error *e)
 {
     if (p->memory) {
         memcpy(to, p->memory + at, n);
@@ -81,7 +81,7 @@ static int read_at(const struct part *p, int fd, int64_t at, size_t n, void *to,
 }
 
 /* Number by number, since those of a row lie apart. */
-static int read_fortran(const struct column *c, const struct part *p, int fd, int64_t i, size_t n, uint8_t *to,
+static int read_fortran(const struct column *c, const struct segment *p, int fd, int64_t i, size_t n, uint8_t *to,
                         stk_error *e)
 {
     int64_t count[FIELD_DIMS] = {0}, step[FIELD_DIMS], at = p->at + i * (int64_t)c->item;
@@ -103,7 +103,7 @@ static int read_fortran(const struct column *c, const struct part *p, int fd, in
 }
 
 /* Which rows of values a sample has. */
-static int find_run(const struct part *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
+static int find_run(const struct segment *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
 {
     int64_t ends[2];
     if (io_pread(p->offsets, ends, sizeof ends, p->offsets_at + i * (int64_t)sizeof ends[0]) != sizeof ends)
@@ -119,7 +119,7 @@ static int find_run(const struct part *p, int64_t i, int64_t *from, int64_t *n, 
 /* The first n bytes of a row, a whole number of elements, in this machine's form. */
 static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_error *e)
 {
-    const struct part *p = part_of(c, i);
+    const struct segment *p = segment_at(c, i);
     int fd = p->fd;
     if (fd < 0 && !p->memory && (fd = io_open(AT_FDCWD, p->path)) < 0)
         return error_os(e, errno, "read", "cannot be opened");
@@ -148,7 +148,7 @@ static int copy(const struct source *s, struct reading *reading, int64_t i, int 
     (void)reading;
     const struct rows *r = s->state;
     if (!s->fields[f].label)
-        return read_row(&r->columns[r->made.of[f]], i, s->fields[f].bytes, to, e);
+        return read_row(&r->columns[r->plan.array_of[f]], i, s->fields[f].bytes, to, e);
     memcpy(to, &r->labels[i], sizeof r->labels[i]);
     return STK_OK;
 }
@@ -161,7 +161,7 @@ static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk
 static int run_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
 {
     const struct column *c = &((const struct rows *)s->state)->columns[k];
-    const struct part *p = part_of(c, i);
+    const struct segment *p = segment_at(c, i);
     int64_t from, rows = 0;
     const int rc = find_run(p, i - p->first, &from, &rows, e);
     if (rc == STK_OK && rows > s->max_bytes / (int64_t)c->row_bytes)
@@ -177,14 +177,14 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = label(s, i);
-    return arrays_cells(s, &((const struct rows *)s->state)->made, r, i, reader, e);
+    return arrays_cells(s, &((const struct rows *)s->state)->plan, r, i, reader, e);
 }
 
 /* By the first column: a sample may have its others from elsewhere. */
 static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct rows *r = s->state;
-    const struct part *p = part_of(&r->columns[0], i);
+    const struct segment *p = segment_at(&r->columns[0], i);
     const int length = snprintf(buf, n, "%s %s %lld", p->path, r->row, (long long)(i - p->first));
     return length > 0 ? (size_t)length : 0;
 }
@@ -192,14 +192,14 @@ static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct rows *r = s->state;
-    const struct part *p = part_of(&r->columns[0], i);
+    const struct segment *p = segment_at(&r->columns[0], i);
     const char *slash = strrchr(p->path, '/');
     size_t bytes = 0;
     if (r->keys >= 0 && run_bytes(s, r->keys, i, &bytes, NULL) == STK_OK) {
-        const size_t part = bytes < n ? bytes : n > 0 ? n - 1 : 0;
-        if (row(s, r->keys, i, part, buf, NULL) == STK_OK) {
+        const size_t fits = bytes < n ? bytes : n > 0 ? n - 1 : 0;
+        if (row(s, r->keys, i, fits, buf, NULL) == STK_OK) {
             if (n > 0)
-                buf[part] = 0;
+                buf[fits] = 0;
             return bytes;
         }
     }
@@ -219,7 +219,7 @@ static int64_t bytes(const struct source *s, int64_t i)
 
 static uint64_t fingerprint(const struct source *s)
 {
-    return arrays_fingerprint(s, &((const struct rows *)s->state)->made, reader);
+    return arrays_fingerprint(s, &((const struct rows *)s->state)->plan, reader);
 }
 
 static const struct source_tally *tally(const struct source *s)
@@ -233,16 +233,16 @@ static void close_rows(struct source *s)
     if (!r)
         return;
     for (int c = 0; c < r->n_columns; c++) {
-        for (int p = 0; p < r->columns[c].n_parts; p++) {
-            const struct part *part = &r->columns[c].parts[p];
-            if (part->fd >= 0)
-                close(part->fd);
-            if (part->offsets >= 0)
-                close(part->offsets);
-            free(part->path);
-            free(part->memory);
+        for (int p = 0; p < r->columns[c].n_segments; p++) {
+            const struct segment *one = &r->columns[c].segments[p];
+            if (one->fd >= 0)
+                close(one->fd);
+            if (one->offsets >= 0)
+                close(one->offsets);
+            free(one->path);
+            free(one->memory);
         }
-        free(r->columns[c].parts);
+        free(r->columns[c].segments);
     }
     free(r->labels);
     free(r);
@@ -259,7 +259,7 @@ static const struct source_ops ops = {
     .copy = copy,
     .fingerprint = fingerprint,
     .tally = tally,
-    .class_name = shard_class,
+    .class_name = source_given_class,
 };
 
 /* ------------------------------------------------------------------ opening */
@@ -271,7 +271,7 @@ int rows_open(struct source *s, const char *kind, const char *row, stk_error *e)
         return error_nomem(e, "open", sizeof *r);
     r->row = row;
     r->keys = -1;
-    r->made.label = -1;
+    r->plan.label = -1;
     s->state = r;
     s->ops = &ops;
     s->kind = kind;
@@ -319,13 +319,13 @@ static bool same_form(const struct column *c, const struct rows_array *a)
     return same;
 }
 
-static int add_part(struct rows *r, struct column *c, const struct rows_array *a, stk_error *e)
+static int add_segment(struct rows *r, struct column *c, const struct rows_array *a, stk_error *e)
 {
-    struct part *grown = realloc(c->parts, ((size_t)c->n_parts + 1) * sizeof *grown);
+    struct segment *grown = realloc(c->segments, ((size_t)c->n_segments + 1) * sizeof *grown);
     if (!grown)
-        return error_nomem(e, "open", ((size_t)c->n_parts + 1) * sizeof *grown);
-    c->parts = grown;
-    struct part p = {.fd = -1, .offsets = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
+        return error_nomem(e, "open", ((size_t)c->n_segments + 1) * sizeof *grown);
+    c->segments = grown;
+    struct segment p = {.fd = -1, .offsets = -1, .memory = a->memory, .swapped = a->swapped, .fortran = a->fortran};
     p.first = c->n;
     p.n = a->n;
     p.at = a->at;
@@ -344,7 +344,7 @@ static int add_part(struct rows *r, struct column *c, const struct rows_array *a
         return rc;
     }
     r->n_open += p.fd >= 0;
-    c->parts[c->n_parts++] = p;
+    c->segments[c->n_segments++] = p;
     c->n += a->n;
     return STK_OK;
 }
@@ -369,21 +369,21 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
     r->tally.bytes += a->offsets   ? a->n_values * a->step
                       : a->fortran ? a->n * (int64_t)c->row_bytes
                                    : (a->n - 1) * a->step + (int64_t)c->row_bytes;
-    return add_part(r, c, a, e);
+    return add_segment(r, c, a, e);
 }
 
 /* Labels of one part are one stretch, like a row. */
 static int read_labels(struct source *s, stk_error *e)
 {
     struct rows *r = s->state;
-    const struct column *c = &r->columns[r->made.label];
+    const struct column *c = &r->columns[r->plan.label];
     if (s->count > s->max_bytes / (int64_t)sizeof *r->labels)
         return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
     r->labels = calloc((size_t)s->count, sizeof *r->labels);
     uint8_t *stored = malloc((size_t)s->count * c->item);
     int rc = r->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *r->labels);
-    for (int p = 0; p < c->n_parts && rc == STK_OK; p++) {
-        const int64_t first = c->parts[p].first, n = c->parts[p].n;
+    for (int p = 0; p < c->n_segments && rc == STK_OK; p++) {
+        const int64_t first = c->segments[p].first, n = c->segments[p].n;
         rc = read_row(c, first, (size_t)n * c->item, stored + (size_t)first * c->item, e);
     }
     for (int64_t i = 0; i < s->count && rc == STK_OK; i++)
@@ -396,10 +396,10 @@ static int read_labels(struct source *s, stk_error *e)
 static void find_keys(struct source *s)
 {
     struct rows *r = s->state;
-    for (int k = 0; k < r->n_columns && s->packed; k++)
+    for (int k = 0; k < r->n_columns && s->is_pack; k++)
         if (strcmp(r->columns[k].name, "keys") == 0 && r->columns[k].ragged && r->columns[k].dtype == STK_UINT8)
             r->keys = k;
-    s->named = r->keys >= 0;
+    s->has_key_column = r->keys >= 0;
 }
 
 /* As many rows in all of them. */
@@ -416,7 +416,7 @@ static int check_lengths(const struct source *s, const struct rows *r, stk_error
     return STK_OK;
 }
 
-int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
+int rows_finish(struct source *s, const struct source_options *o, stk_error *e)
 {
     struct rows *r = s->state;
     stk_array all[FIELD_MAX];
@@ -427,17 +427,17 @@ int rows_ready(struct source *s, const struct source_options *o, stk_error *e)
         const struct column *c = &r->columns[k];
         shapes[k][0] = c->n;
         memcpy(shapes[k] + 1, c->shape, sizeof c->shape);
-        r->made.ragged[k] = c->ragged;
+        r->plan.ragged[k] = c->ragged;
         all[k] = (stk_array){.name = c->name, .dtype = c->dtype, .ndim = c->ndim + 1, .shape = shapes[k]};
     }
     int rc = check_lengths(s, r, e);
     if (rc == STK_OK)
         rc = arrays_check(all, r->n_columns, e);
     if (rc == STK_OK)
-        rc = arrays_fields(s, all, r->n_columns, o->fields, &r->made, e);
+        rc = arrays_fields(s, all, r->n_columns, o->fields, &r->plan, e);
     if (rc != STK_OK)
         return rc;
     s->count = r->columns[0].n;
     find_keys(s);
-    return r->made.label < 0 ? STK_OK : read_labels(s, e);
+    return r->plan.label < 0 ? STK_OK : read_labels(s, e);
 }

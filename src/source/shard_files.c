@@ -149,9 +149,9 @@ static int keep(_Atomic int *place, int fd)
 static bool is_indexed(const struct shard_files *f, int64_t shard, const struct stat *st)
 {
     const struct record_shard *s = &f->index->shards[shard];
-    struct watch now;
-    index_watch(&now, st);
-    return (int64_t)st->st_size == s->bytes && memcmp(&now, &s->watch, sizeof now) == 0;
+    struct stamp now;
+    index_stamp(&now, st);
+    return (int64_t)st->st_size == s->bytes && memcmp(&now, &s->stamp, sizeof now) == 0;
 }
 
 static int changed(stk_error *e)

@@ -208,7 +208,7 @@ static int scan(const struct tree *t, struct tree_dir *d)
         close(fd);
         return os_error;
     }
-    d->settled = index_watch(&d->watch, &st);
+    d->stable = index_stamp(&d->stamp, &st);
     int rc = buf_reserve(&d->names, 4096) ? ENOMEM : read_entries(t, d, dir);
     closedir(dir);
     if (rc == 0)
@@ -260,7 +260,7 @@ static int add_dir(struct tree *t, uint32_t parent, const char *name)
 static bool is_loop(const struct tree *t, uint32_t at, const struct child *c)
 {
     for (;; at = t->dirs[at].parent) {
-        const struct watch *w = &t->dirs[at].watch;
+        const struct stamp *w = &t->dirs[at].stamp;
         if (w->ino == c->ino && w->dev == c->dev)
             return true;
         if (at == TREE_ROOT)
@@ -292,7 +292,7 @@ static int expand(struct tree *t, uint32_t at)
     return rc;
 }
 
-/* What must not pass as an unreadable folder: pictures would be missing for no fault of theirs. */
+/* What must not pass as an unreadable folder: images would be missing for no fault of theirs. */
 static bool fatal(int os_error)
 {
     return os_error == ENOMEM || os_error == EMFILE || os_error == ENFILE;

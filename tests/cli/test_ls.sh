@@ -93,7 +93,7 @@ says err 'given 2 times for 1 source;' "how often it may be given"
 
 mkdir shards && cp part.tar shards
 ends 2 "a folder of shards" "$stoker" ls shards
-says err 'no pictures, but 1 file \.tar: FOLDER/\*\.tar' "how they are addressed"
+says err 'no images, but 1 file \.tar: FOLDER/\*\.tar' "how they are addressed"
 
 mkdir tables && echo PAR1 >tables/a.parquet && echo PAR1 >tables/b.parquet
 ends 2 "a folder of Parquet files" "$stoker" ls tables

@@ -122,7 +122,7 @@ static void do_row(struct reading *r, int64_t serial, int64_t sample)
     if (ahead_take(ahead, serial, sample, &f)) {
         lent++;
         partly += f.parts.n > 0 && f.read < f.n;
-        const int rc = source_lend(source, r, sample, f.bytes, f.n, &e);
+        const int rc = source_read_from(source, r, sample, f.bytes, f.n, &e);
         wrong += rc != STK_OK || !is_right(sample, r->bytes, r->n_bytes, &f.parts);
     } else {
         own++;

@@ -115,7 +115,7 @@ static void samples_that_are_groups(void)
     CHECK_EQ(r.cells[f].n, 6);
     CHECK(r.cells[f].bytes[5] == 5);
     buf_done(&r.file);
-    buf_done(&r.made);
+    buf_done(&r.derived);
     source_close(s);
 }
 
@@ -135,7 +135,7 @@ static void text_and_sequences(void)
     CHECK_EQ(source_read(s, &r, 2, &error), STK_OK);
     CHECK_EQ(r.cells[text].n, 0);
     buf_done(&r.file);
-    buf_done(&r.made);
+    buf_done(&r.derived);
     source_close(s);
 }
 
@@ -279,12 +279,12 @@ static void unwritten_rows_are_one_run(void)
     enum { CHUNK = 65536 };
     struct source *s = open_seed("sparse", "", NULL);
     CHECK(s != NULL);
-    CHECK_EQ(source_alike(s, 0), CHUNK);
-    CHECK_EQ(source_alike(s, 100), CHUNK - 100);
-    CHECK_EQ(source_alike(s, CHUNK), 1);
-    CHECK_EQ(source_alike(s, 2 * CHUNK - 1), 1);
-    CHECK_EQ(source_alike(s, 2 * CHUNK), (INT64_C(1) << 31) - 3 * CHUNK);
-    CHECK_EQ(source_alike(s, (INT64_C(1) << 31) - 1), 1);
+    CHECK_EQ(source_count_identical(s, 0), CHUNK);
+    CHECK_EQ(source_count_identical(s, 100), CHUNK - 100);
+    CHECK_EQ(source_count_identical(s, CHUNK), 1);
+    CHECK_EQ(source_count_identical(s, 2 * CHUNK - 1), 1);
+    CHECK_EQ(source_count_identical(s, 2 * CHUNK), (INT64_C(1) << 31) - 3 * CHUNK);
+    CHECK_EQ(source_count_identical(s, (INT64_C(1) << 31) - 1), 1);
     source_close(s);
     char path[5000];
     snprintf(path, sizeof path, "hdf5:%s", seed("sparse"));

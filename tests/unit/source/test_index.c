@@ -216,7 +216,7 @@ static void pipe_as_name(void)
     const char *name = temp_path("pipe/1.source");
     CHECK_EQ(mkfifo(name, 0600), 0);
     alarm(60); /* ends the test where it hangs */
-    index_name(temp_path("pipe/1"), "/data/photos");
+    index_save_location(temp_path("pipe/1"), "/data/photos");
     alarm(0);
     CHECK(stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 12);
 }
@@ -253,7 +253,7 @@ static void where_caches_are(void)
  * ms: a process that has to wait for the CPU sees an older file. */
 static bool trusted(time_t seconds_ago, bool whole_seconds)
 {
-    struct watch w;
+    struct stamp w;
     struct stat st = {0};
     struct timespec now, after;
     bool is;
@@ -261,7 +261,7 @@ static bool trusted(time_t seconds_ago, bool whole_seconds)
         clock_gettime(CLOCK_REALTIME, &now);
         st.st_mtim.tv_sec = now.tv_sec - seconds_ago;
         st.st_mtim.tv_nsec = whole_seconds ? 0 : now.tv_nsec | 1;
-        is = index_watch(&w, &st);
+        is = index_stamp(&w, &st);
         clock_gettime(CLOCK_REALTIME, &after);
     } while (after.tv_sec != now.tv_sec || after.tv_nsec - now.tv_nsec > 5000000);
     return is;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_list.c -- records of text files, cells, JSON, and how a list is recognised.
- * Covers lines.c, list.c, list_look.c, list_table.c, list_json.c; list_index.c is in test_shard_list.c.
+ * Covers lines.c, list.c, list_detect.c, list_table.c, list_json.c; list_index.c is in test_source_list.c.
  */
 #include "source/list.h"
 
@@ -195,7 +195,7 @@ static struct list look(const char *name, const char *text)
     struct list l = {.dir = open(temp_root, O_RDONLY | O_DIRECTORY)};
     l.lines.fd = open_text(name, text);
     l.name = name;
-    CHECK_EQ(list_look(&l, &error), 0);
+    CHECK_EQ(list_detect(&l, &error), 0);
     return l;
 }
 
@@ -318,7 +318,7 @@ static void problem_is(const char *name, const char *text, const char *words)
 {
     struct list l = {.name = name, .dir = -1, .lines.fd = open_text(name, text)};
     struct list_row row;
-    int rc = list_look(&l, &error);
+    int rc = list_detect(&l, &error);
     if (rc == 0)
         while ((rc = list_next(&l, &row, &error)) > 0)
             ;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_list_fields.c -- lists with several columns, beside pictures and by themselves.
- * Covers list_fields.c, list_guess.c and shard_rows.c.
+ * Covers list_fields.c, list_guess.c and source_table.c.
  */
 #include "base/field.h"
 #include "source/source.h"
@@ -32,7 +32,7 @@ static struct source *open_list(const char *below, const char *text, const char 
 static void done(struct reading *r, struct source *s)
 {
     buf_done(&r->file);
-    buf_done(&r->made);
+    buf_done(&r->derived);
     source_close(s);
 }
 

@@ -53,7 +53,7 @@ static int scan_lines(struct record_scan *sc, stk_error *e)
     return STK_OK;
 }
 
-static const struct record_format format = {.kind = "lines for a test", .number = 7, .extra = true, .scan = scan_lines};
+static const struct record_format format = {.kind = "lines for a test", .id = 7, .extra = true, .scan = scan_lines};
 
 static int open_lines(struct source *s, const struct source_options *o, const char *const *paths, int n)
 {
@@ -63,7 +63,7 @@ static int open_lines(struct source *s, const struct source_options *o, const ch
         names_add(&all, paths[i], strlen(paths[i]), &ignored);
     s->max_bytes = o->max_bytes ? o->max_bytes : INT64_MAX;
     error_clear(&error);
-    const int rc = shard_records_open(s, o, &format, &all, &error);
+    const int rc = source_records_open(s, o, &format, &all, &error);
     names_done(&all);
     return rc;
 }
@@ -207,7 +207,7 @@ static void sizes_of_an_index(void)
 static void pixels_beside_cells(void)
 {
     static const char head[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2, 3), }";
-    static const struct record_format groups = {.kind = "lines", .number = 8, .scan = scan_lines, .groups = true};
+    static const struct record_format groups = {.kind = "lines", .id = 8, .scan = scan_lines, .groups = true};
     char text[400];
     int n = snprintf(text, sizeof text, "k npy %d\n%cNUMPY%c%c%c%c%s\nabcdef", 10 + (int)sizeof head + 6, 0x93, 1, 0,
                      (int)sizeof head, 0, head);
@@ -218,7 +218,7 @@ static void pixels_beside_cells(void)
     names_add(&all, temp_path("a"), strlen(temp_path("a")), &ignored);
     struct source s = {.max_bytes = INT64_MAX};
     const struct source_options o = {.threads = 1, .cache_dir = "off"};
-    CHECK_EQ(shard_records_open(&s, &o, &groups, &all, &error), STK_OK);
+    CHECK_EQ(source_records_open(&s, &o, &groups, &all, &error), STK_OK);
     names_done(&all);
     CHECK_EQ(s.n_fields, 2);
     CHECK_EQ(s.fields[0].kind, FIELD_PIXELS);
@@ -242,7 +242,7 @@ static void lent_as_if_read(void)
     struct reading r = {0};
     struct extent x;
     CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
-    CHECK(source_lies(&s) != SOURCE_HIDDEN);
+    CHECK(source_probe_access(&s) != SOURCE_ACCESS_NONE);
     for (int direct = 0; direct < 2; direct++) {
         CHECK(source_extent(&s, 0, direct, &x));
         CHECK(x.at == 11 && x.bytes == 36 && x.fd >= 0 && x.direct <= direct);
@@ -250,13 +250,13 @@ static void lent_as_if_read(void)
     CHECK(!source_extent(&s, 2, false, &x)); /* it is bad */
     CHECK(!source_extent(&s, 3, false, &x)); /* there is nothing to read */
     CHECK_EQ(truncate(path, 0), 0);
-    CHECK_EQ(source_lend(&s, &r, 0, (const uint8_t *)text + 11, 36, &error), STK_OK);
+    CHECK_EQ(source_read_from(&s, &r, 0, (const uint8_t *)text + 11, 36, &error), STK_OK);
     CHECK(cell_is(&r, 0, "11") && cell_is(&r, 1, "222222222") && cell_is(&r, 2, "333"));
     CHECK_EQ(r.cells[1].bytes[9], 0);
     CHECK_EQ(source_read(&s, &r, 0, &error), STK_EDATA); /* what was lent is forgotten */
-    CHECK_EQ(source_lend(&s, &r, 0, (const uint8_t *)text + 11, 35, &error), STK_EDATA);
+    CHECK_EQ(source_read_from(&s, &r, 0, (const uint8_t *)text + 11, 35, &error), STK_EDATA);
     uint8_t four[1 + IO_SLACK] = "4"; /* a single part is not even copied */
-    CHECK_EQ(source_lend(&s, &r, 1, four, 1, &error), STK_OK);
+    CHECK_EQ(source_read_from(&s, &r, 1, four, 1, &error), STK_OK);
     CHECK(r.cells[0].bytes == four && cell_is(&r, 0, "4") && !r.cells[1].bytes);
     s.max_bytes = 13;
     CHECK(!source_extent(&s, 0, false, &x) && source_extent(&s, 1, false, &x));
@@ -281,7 +281,7 @@ static void parts_far_apart(void)
     o.fields = "a.txt, c.txt";
     CHECK_EQ(open_lines(&s, &o, &path, 1), STK_OK);
     CHECK(!source_extent(&s, 0, false, &x));
-    CHECK_EQ(source_lies(&s), SOURCE_HIDDEN);
+    CHECK_EQ(source_probe_access(&s), SOURCE_ACCESS_NONE);
     close_lines(&s);
     free(text);
 }
@@ -418,7 +418,7 @@ static void blocks_prove_themselves(void)
     struct records_index x, y;
     CHECK_EQ(records_join(&x, &format, &paths, &list, &none, &error), STK_OK);
     const size_t n = (size_t)x.head->bytes;
-    CHECK_STR(records_why(&x, &x.parts[1]), "odd");
+    CHECK_STR(records_bad_reason(&x, &x.parts[1]), "odd");
     for (size_t i = 0; i < n; i++) {
         uint8_t *block = malloc(n);
         memcpy(block, x.head, n);

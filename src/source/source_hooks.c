@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_hooks.c -- samples that the caller's own functions give.
+ *
+ * Encoded bytes are copied into the reading thread's buffer: decoders may read past the end, and
+ * that is nothing to ask of foreign memory. What fill() makes goes straight into its row.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "source/source_ops.h"
+
+static void close_hooks(struct source *s)
+{
+    stk_source_hooks *h = s->state;
+    if (h && h->close)
+        h->close(h->user);
+    free(h);
+    s->state = NULL;
+}
+
+static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    const stk_source_hooks *h = s->state;
+    const void *bytes = NULL;
+    size_t n = 0;
+    r->label = -1;
+    r->n_bytes = 0;
+    error_clear(e);
+    const int rc = h->read(h->user, r->thread, i, &bytes, &n, &r->label, e);
+    if (rc != STK_OK)
+        return error_of_hook(e, rc, "read", "the source's read()");
+    if (!bytes || n == 0)
+        return error_set(e, STK_EDATA, "read", "is empty");
+    return source_keep_bytes(s, r, NULL, bytes, n, e);
+}
+
+static int fill_hook(const struct source *s, const stk_row *row, void *const *to, stk_error *e)
+{
+    const stk_source_hooks *h = s->state;
+    error_clear(e);
+    const int rc = h->fill(h->user, row, to, e);
+    return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's fill()");
+}
+
+static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
+{
+    (void)r, (void)f, (void)e; /* labels are unknown before reading */
+    const int64_t none = source_unknown(s, i);
+    memcpy(to, &none, sizeof none);
+    return STK_OK;
+}
+
+static uint64_t fingerprint(const struct source *s)
+{
+    return hash_mix(hash_bytes("hooks", 5, 0), (uint64_t)s->count);
+}
+
+static int no_bytes(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    (void)s, (void)r, (void)i;
+    return error_set(e, STK_EUSAGE, "read", "samples that fill() makes have no bytes to look at");
+}
+
+static const struct source_ops reading_ops = {
+    .close = close_hooks,
+    .path = source_numbered_path,
+    .key = source_numbered_path,
+    .label = source_unknown,
+    .bytes = source_unknown,
+    .read = read_hook,
+    .copy = copy,
+    .fingerprint = fingerprint,
+    .tally = source_empty_tally,
+    .class_name = source_given_class,
+};
+
+static const struct source_ops filling_ops = {
+    .close = close_hooks,
+    .path = source_numbered_path,
+    .key = source_numbered_path,
+    .label = source_unknown,
+    .bytes = source_unknown,
+    .read = no_bytes,
+    .copy = copy,
+    .fill_row = fill_hook,
+    .fingerprint = fingerprint,
+    .tally = source_empty_tally,
+    .class_name = source_given_class,
+};
+
+static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e)
+{
+    if (h->n_fields < 1 || h->n_fields > FIELD_MAX - 2 || !h->fields)
+        return error_set(e, STK_EUSAGE, "open", "hooks with fill need 1 to %d fields, not %d", FIELD_MAX - 2,
+                         h->n_fields);
+    for (int i = 0; i < h->n_fields; i++) {
+        struct field *f = &s->fields[i];
+        *f = (struct field){.kind = FIELD_TENSOR, .what = STK_TENSOR, .column = -1};
+        const int rc = field_of(f, &h->fields[i], e);
+        if (rc != STK_OK)
+            return rc;
+        for (int k = 0; k < i; k++)
+            if (strcmp(s->fields[k].name, f->name) == 0)
+                return error_set(e, STK_EUSAGE, "open", "two fields are called %s", f->name);
+    }
+    s->n_fields = h->n_fields;
+    return STK_OK;
+}
+
+int source_hooks_count(const stk_source_hooks *h, int64_t *count, stk_error *e)
+{
+    *count = h->count(h->user);
+    if (*count > 0)
+        return STK_OK;
+    if (*count == 0)
+        return error_set(e, STK_EUSAGE, "open", "the source is empty: its count() returned 0");
+    return error_set(e, STK_EUSAGE, "open", "the source's count() returned %lld; it must return the number of samples",
+                     (long long)*count);
+}
+
+int source_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
+{
+    if (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1)
+        return error_set(e, STK_EUSAGE, "open", "hooks need count, and one of read, fill and cells");
+    if (o->hooks->cells)
+        return source_cells_open(s, o, e);
+    int64_t count;
+    const int counted = source_hooks_count(o->hooks, &count, e);
+    if (counted != STK_OK)
+        return counted;
+    if (o->hooks->fill) {
+        const int rc = take_fields(s, o->hooks, e);
+        if (rc != STK_OK)
+            return rc;
+    } else {
+        source_default_fields(s, true);
+    }
+    stk_source_hooks *h = malloc(sizeof *h);
+    if (!h)
+        return error_nomem(e, "open", sizeof *h);
+    *h = *o->hooks;
+    s->state = h;
+    s->ops = h->fill ? &filling_ops : &reading_ops;
+    s->kind = "hooks";
+    s->count = count;
+    return STK_OK;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_list.c -- a list of files, with or without labels.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "source/files.h"
+#include "source/list_fields.h"
+
+/* ------------------------------------------------------------------ stamping the folders */
+
+struct stamping {
+    struct index *x;
+    int dir;
+    atomic_bool unstable;
+};
+
+static void stamp_one(void *user, int64_t i)
+{
+    struct stamping *w = user;
+    const char *path = w->x->pool + w->x->dir_at[i];
+    struct stat st;
+    if (fstatat(w->dir, path[0] ? path : ".", &st, 0) == 0 && !index_stamp(&w->x->stamp[i], &st))
+        atomic_store(&w->unstable, true);
+}
+
+/* False when one of them changed in this very moment. */
+static bool stamp_folders(struct index *x, int dir, int threads)
+{
+    struct stamping w = {.x = x, .dir = dir};
+    pool_for(threads, (int64_t)x->head->n_dirs, stamp_one, &w);
+    return !atomic_load(&w.unstable);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static bool any_file(const struct source *s)
+{
+    const struct index *x = files_index(s);
+    for (int64_t i = 0; i < (int64_t)x->head->n; i++) /* the first one, as a rule */
+        if (index_size(x, files_dir(s), i) >= 0)
+            return true;
+    return false;
+}
+
+static int none_there(const struct source *s, stk_error *e)
+{
+    char first[PATH_MAX], below[PATH_MAX];
+    s->ops->path(s, 0, first, sizeof first);
+    s->ops->key(s, 0, below, sizeof below);
+    struct stat st;
+    const bool from_here = below[0] != '/' && stat(below, &st) == 0;
+    const int64_t n = (int64_t)files_index(s)->head->n;
+    char none[64] = "its one file does not exist; it";
+    if (n > 1)
+        snprintf(none, sizeof none, "none of the %lld files exists; the first", (long long)n);
+    return error_set(e, STK_ENOTFOUND, "open", "%s was looked for at %.300s; %s", none, first,
+                     from_here             ? "paths begin in the list's own folder, not in the current one"
+                     : strchr(below, '\\') ? "folders are separated by /, not by \\"
+                                           : "paths begin in the list's own folder, or with /");
+}
+
+static int make(struct source *s, const struct source_options *o, const char *name, int fd, struct files_report *report,
+                stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct index *x = files_index(s);
+    struct stamp list;
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return error_os(e, errno, "open", "cannot be looked at");
+    const bool stable = index_stamp(&list, &st);
+    int rc = list_detect(&l, e);
+    const int files = rc == 0 ? list_names_files(&l, e) : -1;
+    if (files > 0)
+        rc = list_index(&l, &s->classes, x, e);
+    list_done(&l);
+    report->values = files == 0;
+    if (files < 0 || rc != 0)
+        return e->code;
+    if (files == 0)
+        return STK_OK;
+    x->head->list = list;
+    x->head->list_bytes = (int64_t)st.st_size;
+    report->stable = stamp_folders(x, files_dir(s), o->threads) && stable;
+    return STK_OK;
+}
+
+/* The folder that a list lies in, as typed: "" when it is the current one. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    char *folder = malloc(n + 1);
+    if (folder) {
+        memcpy(folder, path, n);
+        folder[n] = 0;
+    }
+    return folder;
+}
+
+static int read_beside(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+{
+    return list_fields_read(state, s, r, i, e);
+}
+
+static void free_beside(void *state)
+{
+    list_fields_free(state);
+}
+
+/* The fields that are asked for: the list's other columns are read from its lines. */
+static int choose_fields(struct source *s, const struct source_options *o, const char *name, int fd, stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct list_fields *f = NULL;
+    int rc = list_detect(&l, e) == 0 ? list_fields_open(&f, &l, true, e) : e->code;
+    if (rc == STK_OK && f->n != s->count)
+        rc = error_set(e, STK_EUSAGE, "open", "the list changed while it was read");
+    if (rc == STK_OK) {
+        f->columns.labels = files_index(s)->head->has_labels;
+        rc = columns_bind(s, &f->columns, o->fields, e);
+    }
+    if (rc == STK_OK)
+        rc = list_fields_classes(f, &l, s, e);
+    list_done(&l);
+    if (rc == STK_OK)
+        files_add_extra(s, &(struct files_extra){.read = read_beside, .done = free_beside, .state = f});
+    else
+        list_fields_free(f);
+    return rc;
+}
+
+/* The column of paths: its files are the images. */
+static int path_column(const struct list *l, const struct columns *c)
+{
+    int found = -1, best = INT_MAX;
+    if (l->format == LIST_TABLE)
+        return l->path_column + 1;
+    for (int i = 1; i < c->n; i++) {
+        const int rank = list_path_rank((struct slice){c->items[i].name, strlen(c->items[i].name)});
+        if (rank >= 0 && rank < best) {
+            best = rank;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Columns that are neither path nor label, by name. */
+static int name_spare(struct source *s, const struct list *l, const struct columns *c, stk_error *e)
+{
+    const int path = path_column(l, c);
+    struct buf all = {0};
+    int rc = STK_OK;
+    for (int i = 1; i < c->n && rc == STK_OK; i++)
+        if (i != path && !c->items[i].label && buf_printf(&all, "%s%s", all.len ? ", " : "", c->items[i].name))
+            rc = error_nomem(e, "open", all.len);
+    if (rc == STK_OK && all.len > 0) {
+        s->unused_columns = strndup((const char *)all.data, all.len);
+        rc = s->unused_columns ? STK_OK : error_nomem(e, "open", all.len);
+    }
+    buf_done(&all);
+    return rc;
+}
+
+/* What could have been asked for, where nothing was. */
+static int tell_spare(struct source *s, const char *name, int fd, stk_error *e)
+{
+    struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
+    struct list_fields f = {.fd = -1, .paths = true};
+    if (!list_has_columns(&l))
+        return STK_OK;
+    enum { LINES = 64 }; /* tell the names of columns */
+    int rc = list_detect(&l, e) == 0 ? list_fields_detect(&f, &l, LINES, e) : e->code;
+    if (rc == STK_OK)
+        rc = name_spare(s, &l, &f.columns, e);
+    list_fields_done(&f);
+    list_done(&l);
+    return rc;
+}
+
+static int open_at(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e)
+{
+    char *folder = folder_of(path);
+    if (!folder)
+        return error_nomem(e, "open", strlen(path));
+    struct files_report report = {.began_ns = now_ns()};
+    const struct files_options options = {.path = path,
+                                          .folder = folder,
+                                          .cache_dir = o->cache_dir,
+                                          .kind = INDEX_LIST,
+                                          .list = fd,
+                                          .threads = o->threads};
+    int rc = files_open(s, &options, e);
+    if (rc == STK_OK && files_cached(s))
+        report.stable = true;
+    else if (rc == STK_OK)
+        rc = make(s, o, path, fd, &report, e);
+    if (rc == STK_OK && report.values) {
+        s->ops->close(s);
+        s->ops = NULL;
+        free(folder);
+        return source_table_open(s, o, path, fd, e);
+    }
+    if (rc == STK_OK && !any_file(s))
+        rc = none_there(s, e);
+    if (rc == STK_OK)
+        files_finish(s, "list", &report);
+    if (rc == STK_OK)
+        rc = o->all_columns || (o->fields && o->fields[0]) ? choose_fields(s, o, path, fd, e)
+                                                           : tell_spare(s, path, fd, e);
+    free(folder);
+    return rc;
+}
+
+int source_list_open(struct source *s, const struct source_options *o, const char *path, stk_error *e)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int rc = fd < 0 ? error_os(e, errno, "open", "cannot be opened") : open_at(s, o, path, fd, e);
+    if (fd >= 0)
+        close(fd);
+    if (rc != STK_OK && !e->path[0])
+        error_at(e, path, -1);
+    return rc;
+}
