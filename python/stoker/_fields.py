@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._errors import usage
-from ._rows import OWN
+from ._rows import MOST_NAME, OWN
 from ._types import DTYPES
 
 COMPUTED = ("path", "key")  # from the number of the sample, unless the source has fields of these names
@@ -83,8 +83,9 @@ Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
         name = first.split()[0]
         raise usage(f"fields: {text!r} pads what has no kind; say of what numbers it is, as {name}:int64(*) pad=0")
     column = _unquoted(first if second is None else second)
-    named = _unquoted(first) if name is None else name
-    return Wanted(named, column, (kind or "").strip(), None if default is None else _unquoted(default))
+    if name is None:
+        name = _unquoted(first) if second else column.encode()[:MOST_NAME].decode(errors="ignore")
+    return Wanted(name, column, (kind or "").strip(), None if default is None else _unquoted(default))
 
 
 def _from_mapping(fields: Mapping[str, str]) -> list[Wanted]:

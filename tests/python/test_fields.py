@@ -336,3 +336,13 @@ def test_text_of_tables_is_never_binary(tmp_path):
 
     parquet.write_table(pa.table({"x": list(TEXTS.values())}), tmp_path / "x.parquet")
     check_boxes(rows(tmp_path / "x.parquet", "x:float32(*,4)"))
+
+
+def test_a_long_column_name_is_cut(tmp_path):
+    column = "n" * 70
+    (tmp_path / "l.jsonl").write_text(f'{{"{column}": 1}}\n{{"{column}": 2}}\n')
+    for fields in (None, column, [column], f"{column}:int"):
+        [batch] = stoker.Loader(tmp_path / "l.jsonl", fields=fields, batch_size=2)
+        assert batch["n" * 63].tolist() == [1, 2]
+    with pytest.raises(stoker.UsageError, match="at most 63 bytes"):
+        stoker.Loader(tmp_path / "l.jsonl", fields={column: f"{column}:int"})
