@@ -183,13 +183,15 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
         return error_set(e, STK_ECHANGED, "state", "the state is of version %" PRIu64 ", this library reads %d",
                          s->version, STATE_VERSION);
     if (s->samples != mine->samples)
-        return error_set(e, STK_ECHANGED, "state", "the data set changed: %" PRIu64 " samples then, %" PRIu64 " now",
+        return error_set(e, STK_ECHANGED, "state",
+                         "the dataset changed: %" PRIu64 " samples then, %" PRIu64
+                         " now; restore the dataset of the state, or start without the state",
                          s->samples, mine->samples);
     if (s->data != mine->data)
         return error_set(
             e, STK_ECHANGED, "state",
-            "the data set changed: as many samples, but other names, sizes or labels (fingerprint %016" PRIx64
-            " then, %016" PRIx64 " now)",
+            "the dataset changed: as many samples, but other names, sizes or labels (fingerprint %016" PRIx64
+            " then, %016" PRIx64 " now); restore the dataset of the state, or start without the state",
             s->data, mine->data);
     if (s->seed != mine->seed || s->shuffle != mine->shuffle)
         return error_set(e, STK_ECHANGED, "state",

@@ -55,7 +55,7 @@ def state_of(source):
 
 
 def refused(source, state):
-    with pytest.raises(stoker.UsageError, match="the data set changed"):
+    with pytest.raises(stoker.UsageError, match="the dataset changed"):
         loader_of(source).load_state_dict(state)
 
 

@@ -176,7 +176,7 @@ def test_resuming(over_files, paths, tmp_path):
         try:
             stoker.Loader(source, SIZE, batch_size=4, shuffle=True).load_state_dict(state)
         except stoker.UsageError as error:
-            assert "the data set changed" in str(error)
+            assert "the dataset changed" in str(error)
             return False
         return True
 
