@@ -316,7 +316,8 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
                              dtype_name(f->dtype), f->name);
     }
     if (f->kind == FIELD_RAGGED && t->has_default && t->otherwise[0])
-        return error_set(e, STK_EUSAGE, "open", "what stands for a missing %s can only be \"\"", f->name);
+        return error_set(e, STK_EUSAGE, "open",
+                         "the default of %s must be empty (%s ? \"\"), since it has several values", f->name, f->name);
     if (f->kind == FIELD_ENCODED && t->has_default)
         return error_set(e, STK_EUSAGE, "open", "nothing can stand for a missing image");
     f->pad = t->pads;
@@ -327,15 +328,19 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     return STK_OK;
 }
 
-static int check_name(const struct source *s, const struct field *f, stk_error *e)
+static int check_name(const struct source *s, const struct columns *c, const struct field *f, const char *column,
+                      stk_error *e)
 {
     if (is_taken(f->name))
         return error_set(e, STK_EUSAGE, "open", "a field is called %s, which every batch has; name it (my_%s=%s)",
                          f->name, f->name, f->name);
-    for (int i = 0; i < s->n_fields; i++)
+    for (int i = 0; i < s->n_fields; i++) {
+        const int other = s->fields[i].column;
         if (strcmp(s->fields[i].name, f->name) == 0)
-            return error_set(e, STK_EUSAGE, "open", "two fields are called %s; give one another name (other=COLUMN)",
-                             f->name);
+            return error_set(e, STK_EUSAGE, "open",
+                             "the columns %.100s and %.100s would both become the field %s; rename one (NAME=COLUMN)",
+                             other >= 0 ? c->items[other].name : "label", column, f->name);
+    }
     return STK_OK;
 }
 
@@ -359,7 +364,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     struct field *f = &s->fields[s->n_fields];
     *f = (struct field){.column = column == COLUMN_LABEL ? -1 : column, .label = column == COLUMN_LABEL};
     snprintf(f->name, sizeof f->name, "%s", t->name);
-    rc = check_name(s, f, e);
+    rc = check_name(s, c, f, t->column, e);
     if (rc != STK_OK)
         return rc;
     if (f->label && is_plain_label(c, t)) {

@@ -106,6 +106,7 @@ int list_next(struct list *l, struct list_row *row, stk_error *e)
                                                     : line_row(l, record, row);
     if (!problem)
         problem = path_problem(row->path);
+    row->has_label = row->has_label && !l->without_labels;
     return problem ? list_fail(l, row->line, e, "%s", problem) : 1;
 }
 

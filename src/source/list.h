@@ -31,7 +31,10 @@ struct list {
     bool header;
     bool labels; /* the records have labels; in JSON each record decides */
     int path_column, label_column;
-    bool path_named; /* the header names the column of paths */
+    bool path_named;      /* the header names the column of paths */
+    char label_name[64];  /* of the label's column in a table, as the user knows it */
+    bool labels_optional; /* the caller does not need them: if they are invalid, list_index leaves them out */
+    bool without_labels;  /* list_index left them out */
 };
 
 struct list_row {

@@ -6,6 +6,7 @@
  * .txt carry labels, by looking at all of them.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -122,14 +123,15 @@ static int path_column(const struct list *l, const struct table *t, int named, i
     return column;
 }
 
-/* By name; else the other one of two; else, where columns have no names, the next one. -1: none. */
+/* By name. If the header has no name that is known, the other of two columns. Without a header, the column after the
+ * path, or else before it. -1: none. */
 static int label_column(const struct list *l, const struct table *t, int named)
 {
-    if (named >= 0)
+    if (named >= 0 || l->path_named || t->n_first < 2)
         return named;
     if (t->n_first == 2)
         return 1 - l->path_column;
-    if (l->header || t->n_first < 2)
+    if (l->header)
         return -1;
     return l->path_column + 1 < t->n_first ? l->path_column + 1 : l->path_column - 1;
 }
@@ -143,6 +145,11 @@ static void choose_columns(struct list *l, const struct table *t)
     l->path_column = path_column(l, t, l->header ? path : -1, l->header ? label : -1);
     l->label_column = label_column(l, t, l->header ? label : -1);
     l->labels = l->label_column >= 0;
+    if (l->labels && l->header)
+        snprintf(l->label_name, sizeof l->label_name, "%.*s", (int)t->first[l->label_column].n,
+                 t->first[l->label_column].p);
+    else
+        snprintf(l->label_name, sizeof l->label_name, "%d", l->label_column + 1);
 }
 
 static int look_at_table(struct list *l, stk_error *e)

@@ -7,6 +7,7 @@
  * pass fills a block of exactly the right size. So no more than the index is ever held. A list
  * that changes in between is noticed by its numbers.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,7 @@ struct survey {
     int64_t first[LABEL_WORD + 1]; /* line of the first label of each kind; 0: none */
     int64_t labelled, unlabelled;  /* line of the first row with and without one */
     bool words;                    /* labels are names, not numbers */
+    bool bad_label;                /* what is wrong is a label */
     uint32_t last_dir;
 };
 
@@ -133,6 +135,14 @@ static int no_memory(stk_error *e, size_t bytes)
     return -1;
 }
 
+/* "the label", and in a table its column. */
+static const char *label_of_table(const struct list *l, char buf[128])
+{
+    const bool table = l->format == LIST_TABLE;
+    snprintf(buf, 128, "the label%s%s", table ? " in column " : "", table ? l->label_name : "");
+    return buf;
+}
+
 /* Whether the labels make sense together. */
 static int judge(struct survey *v, const struct list *l, stk_error *e)
 {
@@ -144,15 +154,20 @@ static int judge(struct survey *v, const struct list *l, stk_error *e)
         error_at(e, l->name, -1);
         return -1;
     }
+    static const char without[] = "or choose fields without the label (fields=\"image\")";
+    char name[128];
+    v->bad_label = true;
     if (v->labelled && v->unlabelled)
-        return list_fail(l, v->unlabelled, e, "there is no label, while line %lld has one", (long long)v->labelled);
-    if (first[LABEL_MISSING])
-        return list_fail(l, first[LABEL_MISSING], e, "the label is missing");
-    if (!v->words && first[LABEL_NULL])
-        return list_fail(l, first[LABEL_NULL], e, "the label is missing: all others are numbers");
+        return list_fail(l, v->unlabelled, e, "the label is missing, but line %lld has one; add it, %s",
+                         (long long)v->labelled, without);
+    if (first[LABEL_MISSING] || (!v->words && first[LABEL_NULL]))
+        return list_fail(l, first[LABEL_MISSING] ? first[LABEL_MISSING] : first[LABEL_NULL], e,
+                         "%s is missing; add it, %s", label_of_table(l, name), without);
     if (!v->words && first[LABEL_OTHER_NUMBER])
         return list_fail(l, first[LABEL_OTHER_NUMBER], e,
-                         "the label is no whole number of 64 bits; labels are whole numbers or names of classes");
+                         "%s is not a 64-bit integer; write integers or class names, %s", label_of_table(l, name),
+                         without);
+    v->bad_label = false;
     return 0;
 }
 
@@ -193,14 +208,16 @@ static int label_of(const struct filling *f, const struct list *l, const struct 
 {
     uint32_t i;
     if (f->v->words) {
-        if (!names_find(f->classes, row->label.p, row->label.n, &i))
+        f->v->bad_label = !names_find(f->classes, row->label.p, row->label.n, &i);
+        if (f->v->bad_label)
             return unknown_class(l, f->classes, row, e);
         *label = f->rank ? f->rank[i] : i;
         return 0;
     }
     if (label_kind(row->label, label) != LABEL_WHOLE)
         return list_fail(l, row->line, e, "the list changed while it was read");
-    if (f->given->n > 0 && (*label < 0 || *label >= (int64_t)f->given->n))
+    f->v->bad_label = f->given->n > 0 && (*label < 0 || *label >= (int64_t)f->given->n);
+    if (f->v->bad_label)
         return list_fail(l, row->line, e, "the label %lld is outside of the %d class%s given", (long long)*label,
                          (int)f->given->n, f->given->n == 1 ? "" : "es");
     return 0;
@@ -292,7 +309,7 @@ static int make(struct list *l, struct survey *v, const struct names *given, str
     return rc;
 }
 
-int list_index(struct list *l, const struct names *given, struct index *x, stk_error *e)
+static int index_once(struct list *l, const struct names *given, struct index *x, bool *bad_label, stk_error *e)
 {
     struct survey v = {0};
     int rc = survey(&v, l, given, e);
@@ -302,5 +319,19 @@ int list_index(struct list *l, const struct names *given, struct index *x, stk_e
         rc = make(l, &v, given, x, e);
     names_done(&v.dirs);
     names_done(&v.labels);
+    *bad_label = v.bad_label;
     return rc;
+}
+
+int list_index(struct list *l, const struct names *given, struct index *x, stk_error *e)
+{
+    bool bad_label = false;
+    const int rc = index_once(l, given, x, &bad_label, e);
+    if (rc == 0 || !bad_label || !l->labels_optional)
+        return rc;
+    index_done(x);
+    error_clear(e);
+    l->without_labels = true;
+    list_rewind(l);
+    return index_once(l, given, x, &bad_label, e);
 }

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "source/fields_text.h"
 #include "source/files.h"
 #include "source/list_fields.h"
 
@@ -69,6 +70,22 @@ static int none_there(const struct source *s, stk_error *e)
                                            : "paths begin in the list's own folder, or with /");
 }
 
+/* Whether the fields need labels as integers. Without fields they do. Other kinds (label:text) read the column itself,
+ * which plain lines do not have. Columns without a header have a number as their name. */
+static bool needs_labels(const struct source_options *o, enum list_format format)
+{
+    for (const char *at = o->fields; at && at[0];) {
+        struct field_text t;
+        if (fields_text_next(o->fields, &at, &t, NULL) != STK_OK)
+            return true;
+        const size_t n = strlen(t.column);
+        const bool label = list_label_rank((struct slice){t.column, n}) >= 0 || strspn(t.column, "0123456789") == n;
+        if (label && (t.kind == STK_KIND_DEFAULT || t.kind == STK_INT || format == LIST_LINES))
+            return true;
+    }
+    return !(o->fields && o->fields[0]);
+}
+
 static int make(struct source *s, const struct source_options *o, const char *name, int fd, struct files_report *report,
                 stk_error *e)
 {
@@ -80,6 +97,7 @@ static int make(struct source *s, const struct source_options *o, const char *na
         return error_os(e, errno, "open", "cannot be looked at");
     const bool stable = index_stamp(&list, &st);
     int rc = list_detect(&l, e);
+    l.labels_optional = !needs_labels(o, l.format);
     const int files = rc == 0 ? list_names_files(&l, e) : -1;
     if (files > 0)
         rc = list_index(&l, &s->classes, x, e);
@@ -91,7 +109,7 @@ static int make(struct source *s, const struct source_options *o, const char *na
         return STK_OK;
     x->head->list = list;
     x->head->list_bytes = (int64_t)st.st_size;
-    report->stable = stamp_folders(x, files_dir(s), o->threads) && stable;
+    report->stable = stamp_folders(x, files_dir(s), o->threads) && stable && !l.without_labels;
     return STK_OK;
 }
 

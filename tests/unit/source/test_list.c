@@ -287,6 +287,9 @@ static void headers(void)
     l = look("l.csv", "path,width,height\na.jpg,3,4\n");
     row_is(&l, "a.jpg", NULL, 2);
     ends(&l);
+    l = look("l.csv", "path,score\na.jpg,3\n");
+    row_is(&l, "a.jpg", NULL, 2);
+    ends(&l);
     l = look("l.tsv", "filename\tclass\na,b.jpg\t1\n");
     row_is(&l, "a,b.jpg", "1", 2);
     ends(&l);

@@ -88,6 +88,52 @@ static void not_asked_for(void)
     done(&r, s);
 }
 
+/* A header names the label, or there is none. */
+static void header_without_label(void)
+{
+    static const char scores[] = "path,score\nimg/a.jpg,0.5\nimg/b.jpg,\n";
+    struct source *s = open_list("s.csv", scores, NULL);
+    CHECK_EQ(source_n_fields(s), 1);
+    CHECK_STR(source_unused_columns(s), "score");
+    source_close(s);
+    s = open_list("s.csv", scores, "image, score ? -1");
+    struct reading r = {0};
+    CHECK_EQ(source_field(s, 1)->what, STK_FLOAT);
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 1, "0.5");
+    CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
+    CHECK(!r.cells[1].bytes);
+    done(&r, s);
+}
+
+/* Labels that cannot be class indexes do not matter unless fields ask for them. */
+static void bad_labels_not_asked_for(void)
+{
+    static const char *const lists[] = {"path,label\nimg/a.jpg,0.5\nimg/b.jpg,\n", "img/a.jpg,0.5\nimg/b.jpg,\n"};
+    for (int i = 0; i < 2; i++) {
+        struct source *s = open_list("b.csv", lists[i], "image");
+        CHECK(s != NULL);
+        CHECK_EQ(source_count(s), 2);
+        CHECK_EQ(source_label(s, 0), -1);
+        source_close(s);
+        CHECK(!open_list("b.csv", lists[i], NULL));
+        CHECK_SAYS(error.text, i == 0 ? "b.csv:3: the label in column label is missing"
+                                      : "b.csv:2: the label in column 2 is missing");
+        CHECK(!open_list("b.csv", lists[i], i == 0 ? "label" : "image, 2"));
+    }
+    struct source *s = open_list("b.csv", lists[0], "image, label:float ? -1");
+    struct reading r = {0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 1, "0.5");
+    done(&r, s);
+    s = open_list("b.txt", "img/a.jpg 1\nimg/b.jpg\n", "image");
+    CHECK_EQ(source_count(s), 2);
+    source_close(s);
+    s = open_list("b.jsonl", "{\"path\":\"img/a.jpg\",\"label\":1}\n{\"path\":\"img/b.jpg\"}\n", "image");
+    CHECK_EQ(source_count(s), 2);
+    source_close(s);
+}
+
 static void unknown(void)
 {
     CHECK(!open_list("l.csv", table, "image, captoin"));
@@ -364,7 +410,7 @@ static void long_names(void)
     is(&r, 1, "4");
     done(&r, s);
     CHECK(!open_list("l.jsonl", NULL, NULL)); /* as fields both would be called alike */
-    CHECK_SAYS(error.text, "two fields are called");
+    CHECK_SAYS(error.text, "l.jsonl: the columns a_name");
     s = open_list("m.jsonl", "{\"" STEM "x\": 1}\n{\"" STEM "x\": 3, \"" STEM "y\": 4}\n", STEM "x");
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
     is(&r, 0, "3");
@@ -449,8 +495,8 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(beside_pictures), T(not_asked_for), T(unknown), T(nested_names), T(many_columns), T(rows_alone),
-          T(files_all_the_same), T(list_that_shrinks), T(damaged_line), T(name_twice), T(path_or_label_twice),
-          T(name_too_long), T(nested_arrays), T(text_with_a_shape), T(comma_locale), T(long_names), T(words_as_classes),
-          T(words_among_given_classes))
+    TESTS(T(beside_pictures), T(not_asked_for), T(header_without_label), T(bad_labels_not_asked_for), T(unknown),
+          T(nested_names), T(many_columns), T(rows_alone), T(files_all_the_same), T(list_that_shrinks), T(damaged_line),
+          T(name_twice), T(path_or_label_twice), T(name_too_long), T(nested_arrays), T(text_with_a_shape),
+          T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))
 }

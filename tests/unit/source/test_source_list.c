@@ -150,15 +150,20 @@ static void fails(const char *name, const char *text, int code, const char *word
 
 static void bad_labels(void)
 {
-    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,\n", STK_EUSAGE, "e.csv:3: the label is missing");
-    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,NaN\n", STK_EUSAGE, "e.csv:3: the label is missing");
-    fails("e.csv", "path,label\nimg/a.jpg,None\nimg/b.jpg,2\n", STK_EUSAGE, "e.csv:2: the label is missing");
-    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,0.5\n", STK_EUSAGE, "e.csv:3: the label is no whole number");
-    fails("e.csv", "path,label\nimg/a.jpg,99999999999999999999\n", STK_EUSAGE, "e.csv:2: the label is no whole number");
-    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg\n", STK_EUSAGE, "e.csv:3: the label is missing");
+    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,\n", STK_EUSAGE,
+          "e.csv:3: the label in column label is missing");
+    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,NaN\n", STK_EUSAGE,
+          "e.csv:3: the label in column label is missing");
+    fails("e.csv", "path,label\nimg/a.jpg,None\nimg/b.jpg,2\n", STK_EUSAGE,
+          "e.csv:2: the label in column label is missing");
+    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg,0.5\n", STK_EUSAGE,
+          "e.csv:3: the label in column label is not a 64-bit integer");
+    fails("e.csv", "path,label\nimg/a.jpg,99999999999999999999\n", STK_EUSAGE,
+          "e.csv:2: the label in column label is not a 64-bit integer");
+    fails("e.csv", "path,label\nimg/a.jpg,1\nimg/b.jpg\n", STK_EUSAGE, "e.csv:3: the label in column label is missing");
     fails("e.txt", "img/a.jpg 1\nimg/b.jpg\n", STK_EUSAGE, "e.txt:2: the label is missing");
     fails("e.jsonl", "{\"path\":\"img/a.jpg\",\"label\":1}\n{\"path\":\"img/b.jpg\"}\n", STK_EUSAGE,
-          "e.jsonl:2: there is no label, while line 1 has one");
+          "e.jsonl:2: the label is missing, but line 1 has one");
     fails("e.jsonl", "{\"path\":\"img/a.jpg\",\"label\":null}\n", STK_EUSAGE, "e.jsonl:1: the label is missing");
 }
 

@@ -679,7 +679,7 @@ static void long_names(void)
     }
     done(&r, s);
     CHECK(!open_fields("l.tfrecord", NULL));
-    CHECK_SAYS(error.text, "two fields are called");
+    CHECK_SAYS(error.text, "would both become the field");
     buf_done(&b);
     buf_done(&map);
     buf_done(&all);
