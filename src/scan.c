@@ -2,14 +2,8 @@
 /*
  * scan.c -- goes over all samples, without batches: looks at headers, or decodes everything.
  *
- * Threads take runs of samples in order and put what they find into a window of results; the caller's thread hands
- * them out in order. A run is one sample, or several of which nothing was ever stored: what is found of the first holds
- * for all of them. A thread waits when its run is a whole window ahead.
- *
- * Invariants, under lock:
- *   (1) done <= next <= done + WINDOW; results[k % WINDOW] belongs to run k from when it is taken until it is done.
- *   (2) results[k % WINDOW].ready is set by the thread, cleared by the caller.
- *   (3) the runs before `next` have `taken` samples.
+ * Threads look at runs of samples (base/window.h). A run is one sample, or several for which nothing was ever stored:
+ * what is found of the first holds for all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +11,12 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/window.h"
 #include "loader.h"
 
-enum { WINDOW = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* a thread, to decode everyday photos */ };
+enum { SLOTS = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* a thread, to decode everyday photos */ };
 
 struct result {
-    bool ready;
     bool machine; /* not the sample's fault */
     int os_error;
     stk_finding finding;
@@ -41,10 +35,7 @@ struct scan {
     struct desk *desks;
     struct piece *scratch; /* of each thread */
     struct result *results;
-    pthread_mutex_t lock;
-    pthread_cond_t room, ready;
-    int64_t next, done, taken;
-    bool stopped;
+    const stk_scan_options *report_to;
 };
 
 /* Of what reading and reserving say, only the budget's words are of decoding. */
@@ -174,43 +165,21 @@ static void find(const struct scan *s, struct desk *d, int64_t i, struct result 
     desk_clear(d);
 }
 
-/* How long the run is that begins with sample i. */
-static int64_t run_length(const struct scan *s, int64_t i)
+/* The length of the run that begins with sample i. */
+static int64_t run_length(void *user, int64_t i)
 {
+    const struct scan *s = user;
     const int64_t n = s->options.subset ? 1 : source_count_identical(s->source, i);
     return n < s->n - i ? n : s->n - i;
 }
 
-static void run(void *user, int thread)
+static size_t look_at_run(void *user, int thread, int64_t i, int64_t n, int slot)
 {
     struct scan *s = user;
-    pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (!s->stopped && s->taken < s->n && s->next >= s->done + WINDOW)
-            pthread_cond_wait(&s->room, &s->lock);
-        if (s->stopped || s->taken >= s->n)
-            break;
-        const int64_t k = s->next++, i = s->taken, n = run_length(s, i);
-        struct result *r = &s->results[k % WINDOW];
-        s->taken += n;
-        pthread_mutex_unlock(&s->lock);
-        find(s, &s->desks[thread], s->options.subset ? s->options.subset[i] : i, r);
-        r->finding.run = n;
-        pthread_mutex_lock(&s->lock);
-        r->ready = true;
-        if (k == s->done)
-            pthread_cond_signal(&s->ready);
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void stop(void *user)
-{
-    struct scan *s = user;
-    pthread_mutex_lock(&s->lock);
-    s->stopped = true;
-    pthread_cond_broadcast(&s->room);
-    pthread_mutex_unlock(&s->lock);
+    struct result *r = &s->results[slot];
+    find(s, &s->desks[thread], s->options.subset ? s->options.subset[i] : i, r);
+    r->finding.run = n;
+    return 0;
 }
 
 /* A machine that has run out of something ends the scan: the sample may be as good as any. */
@@ -241,27 +210,13 @@ static int report(const struct scan *s, const stk_scan_options *o, struct result
     return enough;
 }
 
-static int hand_out(struct scan *s, const stk_scan_options *o, stk_error *e)
+static int take(void *user, int slot, stk_error *e)
 {
-    for (int64_t k = 0, told = 0; told < s->n; k++) {
-        struct result *r = &s->results[k % WINDOW];
-        pthread_mutex_lock(&s->lock);
-        while (!r->ready)
-            pthread_cond_wait(&s->ready, &s->lock);
-        pthread_mutex_unlock(&s->lock);
-        if (r->machine)
-            return machine_failed(r, e);
-        told += r->finding.run;
-        const int enough = report(s, o, r);
-        pthread_mutex_lock(&s->lock);
-        r->ready = false;
-        s->done++;
-        pthread_cond_broadcast(&s->room);
-        pthread_mutex_unlock(&s->lock);
-        if (enough)
-            break;
-    }
-    return STK_OK;
+    struct scan *s = user;
+    struct result *r = &s->results[slot];
+    if (r->machine)
+        return machine_failed(r, e);
+    return report(s, s->report_to, r) ? STK_STOPPED : STK_OK;
 }
 
 static int announce(const struct scan *s, const stk_scan_options *o, stk_error *e)
@@ -305,11 +260,11 @@ static int announce(const struct scan *s, const stk_scan_options *o, stk_error *
 static int open_workers(struct scan *s, stk_error *e)
 {
     const int n = s->options.threads;
-    s->results = calloc(WINDOW, sizeof *s->results);
+    s->results = calloc(SLOTS, sizeof *s->results);
     s->desks = calloc((size_t)n, sizeof *s->desks);
     s->scratch = calloc((size_t)n, sizeof *s->scratch);
     if (!s->results || !s->desks || !s->scratch)
-        return error_nomem(e, "scan", WINDOW * sizeof *s->results);
+        return error_nomem(e, "scan", SLOTS * sizeof *s->results);
     for (int i = 0; i < n; i++) {
         const int rc = desk_init(&s->desks[i], i, &s->budget, true, s->options.cpu, e);
         if (rc != STK_OK)
@@ -329,9 +284,6 @@ static void close_scan(struct scan *s)
     free(s->results);
     source_close(s->source);
     budget_done(&s->budget);
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->room);
-    pthread_cond_destroy(&s->ready);
 }
 
 /* With less, photos of an everyday size would be called bad. */
@@ -374,15 +326,13 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     rc = announce(s, o, e);
     if (rc == STK_OK)
         rc = open_workers(s, e);
-    struct pool pool;
-    if (rc == STK_OK)
-        rc = pool_open(&pool, s->options.threads, run, stop, s, e);
     if (rc != STK_OK)
         return rc;
-    rc = hand_out(s, o, e);
-    stop(s);
-    pool_close(&pool);
-    return rc;
+    s->report_to = o;
+    const struct window_job job = {
+        .user = s, .end = s->n, .n_slots = SLOTS, .count = run_length, .make = look_at_run, .take = take};
+    rc = window_run(&job, s->options.threads, e);
+    return rc == STK_STOPPED ? STK_OK : rc; /* the caller has seen enough */
 }
 
 int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_options *o, size_t o_size, stk_error *e)
@@ -399,9 +349,6 @@ int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_optio
         return rc;
     }
     s.decode = scan.decode != 0;
-    pthread_mutex_init(&s.lock, NULL);
-    pthread_cond_init(&s.room, NULL);
-    pthread_cond_init(&s.ready, NULL);
     budget_init(&s.budget, (size_t)s.options.memory, s.options.threads);
     rc = scan_all(&s, &scan, e);
     close_scan(&s);

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pack.c -- packs a source: all threads make samples, the caller's thread writes them in order.
- *
- *        done              next
- *     ----+-----------------+--------------------> positions
- *         | ready or making | not started
- *
- * Invariants, under lock:
- *   (1) done <= next <= done + WINDOW; slots[i % WINDOW] belongs to position i from when it is taken until it is done:
- *       to a thread while it is not ready, to the writer after that.
- *   (2) held is the sum of the bytes in slots that are ready. A thread takes no position while it is over held_most,
- *       unless that is the one the writer waits for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,90 +8,33 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/pool.h"
+#include "base/window.h"
 #include "loader.h"
 #include "pack/packer.h"
 
-enum { WINDOW = 128 };
+enum { SLOTS = 128 };
 
+/* A sample on its way from the thread that makes it to the one that writes it. */
 struct pack_slot {
-    bool ready;
     int rc;
     stk_error error;
     struct packed sample;
 };
 
-/* ------------------------------------------------------------------ making */
-
-static bool may_take(const struct packer *p)
+static size_t make(void *user, int thread, int64_t position, int64_t n, int slot)
 {
-    return p->next == p->done || (p->next < p->done + WINDOW && p->held <= p->held_most);
-}
-
-static void make(struct packer *p, struct pack_bench *b, int64_t position, struct pack_slot *s)
-{
+    struct packer *p = user;
+    struct pack_bench *b = &p->benches[thread];
+    struct pack_slot *s = &p->slots[slot];
     const int64_t sample = packer_sample(p, &b->walk, position);
+    (void)n;
     s->rc = packer_make(p, &b->desk, sample, &s->sample, &s->error);
     if (s->rc != STK_OK)
         packer_blame(p, sample, &s->error);
+    return s->sample.bytes.cap;
 }
 
-static void work(void *user, int thread)
-{
-    struct packer *p = user;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        while (!p->stopped && p->next < p->n && !may_take(p))
-            pthread_cond_wait(&p->room, &p->lock);
-        if (p->stopped || p->next >= p->n)
-            break;
-        const int64_t i = p->next++;
-        struct pack_slot *s = &p->slots[i % WINDOW];
-        pthread_mutex_unlock(&p->lock);
-        make(p, &p->benches[thread], i, s);
-        pthread_mutex_lock(&p->lock);
-        s->ready = true;
-        p->held += s->sample.bytes.cap;
-        if (i == p->done)
-            pthread_cond_signal(&p->ready);
-    }
-    pthread_mutex_unlock(&p->lock);
-}
-
-static void stop(void *user)
-{
-    struct packer *p = user;
-    pthread_mutex_lock(&p->lock);
-    p->stopped = true;
-    pthread_cond_broadcast(&p->room);
-    pthread_mutex_unlock(&p->lock);
-}
-
-/* ------------------------------------------------------------------ writing */
-
-static struct pack_slot *wait_for(struct packer *p, int64_t i)
-{
-    struct pack_slot *s = &p->slots[i % WINDOW];
-    pthread_mutex_lock(&p->lock);
-    while (!s->ready)
-        pthread_cond_wait(&p->ready, &p->lock);
-    pthread_mutex_unlock(&p->lock);
-    return s;
-}
-
-static void give_back(struct packer *p, struct pack_slot *s)
-{
-    enum { KEPT = 4 << 20 }; /* what a slot keeps for the next sample */
-    pthread_mutex_lock(&p->lock);
-    p->held -= s->sample.bytes.cap;
-    s->ready = false;
-    p->done++;
-    pthread_cond_broadcast(&p->room);
-    buf_trim(&s->sample.bytes, KEPT);
-    pthread_mutex_unlock(&p->lock);
-}
-
-static void tell(struct packer *p)
+static void fill_report(struct packer *p)
 {
     stk_pack_report *r = &p->report;
     r->samples = p->target.written;
@@ -144,41 +77,42 @@ static int write_sample(struct packer *p, struct pack_slot *s, stk_error *e)
     return rc;
 }
 
-static int write_all(struct packer *p, stk_error *e)
+static int take(void *user, int slot, stk_error *e)
 {
-    for (int64_t i = p->target.next; i < p->n; i++) {
-        struct pack_slot *s = wait_for(p, i);
-        const int rc = write_sample(p, s, e);
-        if (rc != STK_OK)
-            return rc;
-        give_back(p, s);
-        tell(p);
-        if (p->how.progress && p->how.progress(p->how.user, &p->report))
-            return error_set(e, STK_STOPPED, "pack", "stopped after %lld of %lld samples; the same call goes on",
-                             (long long)p->target.next, (long long)p->n);
-    }
-    return target_end(&p->target, e);
+    enum { KEPT = 4 << 20 }; /* bytes of memory that a slot keeps for the next sample */
+    struct packer *p = user;
+    struct pack_slot *s = &p->slots[slot];
+    const int rc = write_sample(p, s, e);
+    if (rc != STK_OK)
+        return rc;
+    buf_trim(&s->sample.bytes, KEPT);
+    fill_report(p);
+    if (p->how.progress && p->how.progress(p->how.user, &p->report))
+        return error_set(e, STK_STOPPED, "pack",
+                         "stopped after %lld of %lld samples; run it again with the same options to continue",
+                         (long long)p->target.next, (long long)p->n);
+    return STK_OK;
 }
 
 static int run(struct packer *p, stk_error *e)
 {
-    struct pool pool;
-    p->next = p->done = p->target.next;
-    p->slots = calloc(WINDOW, sizeof *p->slots);
+    const struct window_job job = {.user = p,
+                                   .first = p->target.next,
+                                   .end = p->n,
+                                   .n_slots = SLOTS,
+                                   .held_max = (size_t)p->options.memory / 4,
+                                   .make = make,
+                                   .take = take};
+    p->slots = calloc(SLOTS, sizeof *p->slots);
     if (!p->slots)
-        return error_nomem(e, "pack", WINDOW * sizeof *p->slots);
-    int rc = pool_open(&pool, p->options.threads, work, stop, p, e);
-    if (rc != STK_OK)
-        return rc;
-    rc = write_all(p, e);
-    stop(p);
-    pool_close(&pool);
-    return rc;
+        return error_nomem(e, "pack", SLOTS * sizeof *p->slots);
+    const int rc = window_run(&job, p->options.threads, e);
+    return rc == STK_OK ? target_end(&p->target, e) : rc;
 }
 
 static void free_slots(struct packer *p)
 {
-    for (int i = 0; p->slots && i < WINDOW; i++) {
+    for (int i = 0; p->slots && i < SLOTS; i++) {
         buf_done(&p->slots[i].sample.bytes);
         buf_done(&p->slots[i].sample.key);
     }
@@ -236,20 +170,14 @@ int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *
         options_close(&p.options);
         return rc;
     }
-    pthread_mutex_init(&p.lock, NULL);
-    pthread_cond_init(&p.room, NULL);
-    pthread_cond_init(&p.ready, NULL);
     p.began_ns = now_ns();
     rc = pack(&p, e);
-    tell(&p);
+    fill_report(&p);
     if (r) {
         memset(r, 0, r_size);
         memcpy(r, &p.report, r_size < sizeof p.report ? r_size : sizeof p.report);
     }
     free_slots(&p);
     packer_close(&p);
-    pthread_mutex_destroy(&p.lock);
-    pthread_cond_destroy(&p.room);
-    pthread_cond_destroy(&p.ready);
     return rc;
 }

@@ -245,9 +245,7 @@ static int open_target(struct packer *p, stk_error *e)
 static int open_benches(struct packer *p, stk_error *e)
 {
     const int n = p->options.threads;
-    const size_t memory = (size_t)p->options.memory;
-    budget_init(&p->budget, memory / 2, n);
-    p->held_most = memory / 4;
+    budget_init(&p->budget, (size_t)p->options.memory / 2, n);
     p->benches = calloc((size_t)n, sizeof *p->benches);
     if (!p->benches)
         return error_nomem(e, "pack", (size_t)n * sizeof *p->benches);

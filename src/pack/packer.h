@@ -5,7 +5,6 @@
 #ifndef PACKER_H
 #define PACKER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/budget.h"
@@ -42,14 +41,7 @@ struct packer {
     struct buf fields; /* as a source of the pack has them */
     stk_pack_report report;
     uint64_t began_ns;
-
-    /* Between the threads that pack and the one that writes: see pack.c. */
-    pthread_mutex_t lock;
-    pthread_cond_t room, ready;
-    struct pack_slot *slots;
-    int64_t next, done;
-    size_t held, held_most; /* bytes in slots */
-    bool stopped;
+    struct pack_slot *slots; /* see pack.c */
 };
 
 /* pack_open.c: all that comes before the first sample. The closer takes what it leaves. */
