@@ -24,7 +24,8 @@ struct checksum {
     struct json json;
     struct progress progress;
     int64_t step; /* positions per batch, over all ranks */
-    int64_t batches, delivered;
+    int64_t batches;
+    int64_t rows; /* of this rank, in all epochs of this run */
 };
 
 /* ------------------------------------------------------------------ hashing */
@@ -168,6 +169,15 @@ static void json_tail(struct checksum *c, int complete)
 
 /* ------------------------------------------------------------------ running */
 
+/* Asks the loader: it also counts batches that it left out because all of their samples are bad. */
+static int64_t position_now(struct checksum *c)
+{
+    int64_t position = 0;
+    stk_state_get(c->loader, c->r.loader, sizeof c->r.loader);
+    json_get_int(c->r.loader, "position", &position);
+    return position;
+}
+
 static void take_batch(struct checksum *c, const stk_batch *b)
 {
     const int64_t rows = stk_samples(b), epoch = stk_batch_epoch(b);
@@ -179,9 +189,8 @@ static void take_batch(struct checksum *c, const stk_batch *b)
         c->r.samples++;
         report_sample(c, epoch, number_of(b, "position", row), number_of(b, "index", row), h);
     }
-    c->r.position += c->step;
+    c->r.position = position_now(c);
     c->batches++;
-    c->delivered += rows;
 }
 
 static void end_epoch(struct checksum *c, int64_t epoch)
@@ -197,6 +206,14 @@ static int may_stop(const struct checksum *c)
 {
     const int64_t left = stk_count(c->loader) - c->r.position;
     return left > 0 && !(c->a->o.drop_last && left < c->step);
+}
+
+/* Rows that this rank has still to deliver. */
+static int64_t rows_due(const struct checksum *c)
+{
+    const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
+    const int64_t epochs = c->r.first + c->r.epochs - stk_epoch(c->loader);
+    return epochs > 0 ? (epochs * stk_count(c->loader) - c->r.position) / world : 0;
 }
 
 static int go(struct checksum *c, stk_error *e)
@@ -215,19 +232,12 @@ static int go(struct checksum *c, stk_error *e)
         } else if (rc == STK_OK) {
             take_batch(c, b);
             stk_release(b);
-            progress_at(&c->progress, c->delivered);
+            progress_at(&c->progress, c->rows - rows_due(c));
         } else {
             return rc;
         }
     }
     return STK_OK;
-}
-
-static int64_t rows_due(const struct checksum *c)
-{
-    const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
-    const int64_t epochs = c->r.first + c->r.epochs - stk_epoch(c->loader);
-    return epochs > 0 ? (epochs * stk_count(c->loader) - c->r.position) / world : 0;
 }
 
 static int run_open(struct checksum *c)
@@ -240,7 +250,8 @@ static int run_open(struct checksum *c)
     else if (rows_due(c) == 0)
         out_say("checksum", "the run in %s is complete; --epochs %" PRId64 " continues it", c->a->state,
                 c->r.epochs + 1);
-    progress_begin(&c->progress, "checksum", rows_due(c));
+    c->rows = rows_due(c);
+    progress_begin(&c->progress, "checksum", c->rows);
     if (c->a->json)
         json_head(c);
     const int rc = go(c, &e);

@@ -116,5 +116,12 @@ for r in 0 1; do
 done
 sort -n -k1,1 -k2,2 ranks >sorted
 same sorted one "each sample but one, two ranks joined"
+# A batch without a good sample is not delivered, but it counts: the run does not stop right before the end of an epoch.
+ends 0 "stopping at the end" sum --on-error skip --max-bad 0.1 --state st3 --stop-after 23
+mv out joined
+[ "$(wc -l <joined)" = 1 ] || fail "the epoch that ended has its line"
+ends 0 "the second epoch" sum --on-error skip --max-bad 0.1 --state st3
+cat out >>joined
+same joined whole "stopped after 23 good samples"
 ends 2 "a state of another data set" sum --state st --epochs 9
 finish
