@@ -30,13 +30,13 @@ static int failed(const char *name, int why, const char *what, stk_error *e)
 }
 
 /* The folder below dir that the next part of a name is, made if need be; dir is closed. -1: errno tells. */
-static int step_into(int dir, const char *part, size_t n)
+static int step_into(int dir, const char *part, size_t n, bool make)
 {
     char name[256];
     memcpy(name, part, n); /* keys_is_safe has seen to its length */
     name[n] = 0;
     int next = -1, why = 0;
-    if (mkdirat(dir, name, 0777) && errno != EEXIST)
+    if (make && mkdirat(dir, name, 0777) && errno != EEXIST)
         why = errno;
     else if ((next = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
         why = errno;
@@ -46,12 +46,12 @@ static int step_into(int dir, const char *part, size_t n)
 }
 
 /* The folder that a name lies in, and *last, the name within it. -1: errno tells. */
-static int open_folder(int root, const char *name, const char **last)
+static int open_folder(int root, const char *name, bool make, const char **last)
 {
     int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
     const char *p = name;
     for (size_t n = strcspn(p, "/"); dir >= 0 && p[n]; n = strcspn(p, "/")) {
-        dir = step_into(dir, p, n);
+        dir = step_into(dir, p, n, make);
         p += n + 1;
     }
     *last = p;
@@ -191,7 +191,7 @@ int place_file(int root, const char *name, const struct content *c, bool force, 
         return rc;
     }
     const char *last;
-    const int dir = open_folder(root, name, &last);
+    const int dir = open_folder(root, name, true, &last);
     if (dir < 0)
         return failed(name, errno, "cannot make its folder", e);
     const int there = look(dir, last, c);
@@ -200,4 +200,20 @@ int place_file(int root, const char *name, const struct content *c, bool force, 
     if (why == EEXIST && !force)
         return failed(name, why, "something else is there already; --force writes over it", e);
     return why ? failed(name, why, "cannot write it", e) : STK_OK;
+}
+
+void place_remove(int root, const char *name)
+{
+    char path[4096];
+    const int n = snprintf(path, sizeof path, "%s", name);
+    bool removed = n > 0 && (size_t)n < sizeof path && keys_is_safe(name);
+    for (int flags = 0; removed && path[0]; flags = AT_REMOVEDIR) {
+        const char *last;
+        const int dir = open_folder(root, path, false, &last);
+        removed = dir >= 0 && unlinkat(dir, last, flags) == 0;
+        if (dir >= 0)
+            close(dir);
+        char *slash = strrchr(path, '/');
+        *(slash ? slash : path) = 0;
+    }
 }

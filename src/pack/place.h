@@ -27,5 +27,7 @@ enum { PLACE_OLD_S = 24 * 60 * 60 };
 /* Removes half-written files that are older than age_s seconds; 0: all, if the caller alone writes into the folder. */
 void place_sweep(int root, int64_t age_s);
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
+/* Removes a file, and the folders above it that are empty then. A name that leads out of the folder is ignored. */
+void place_remove(int root, const char *name);
 
 #endif

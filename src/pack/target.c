@@ -200,8 +200,10 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
         return rc;
     }
     *others = false;
-    if (remove)
+    if (remove) {
         remove_noted(t);
+        target_folder_clear(t->dir);
+    }
     for (const struct dirent *entry; (entry = readdir(d));) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)

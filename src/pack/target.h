@@ -85,6 +85,9 @@ void target_sweep(struct target *t);
 void target_done(struct target *t);
 int64_t target_bytes(const struct target *t); /* written so far */
 
+/* Removes the files that packing to a folder wrote below dir. */
+void target_folder_clear(int dir);
+
 extern const char target_note[]; /* the name of the note */
 extern const struct target_format target_tar, target_tfrecord, target_hdf5, target_npy, target_folder;
 

@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_folder.c -- files: a picture each, in folders of their classes, and other fields beside them, in files that
- * are called as the picture is, with a suffix: cat/1.jpg, cat/1.jpg.caption.txt.
+ * target_folder.c -- a folder of images, one file per sample, in folders of their classes. Other fields are files
+ * beside the image, with its name and a suffix: cat/1.jpg, cat/1.jpg.caption.txt.
+ *
+ * A list of the files, each name ended by 0, is written before the files themselves. So a later run with --force can
+ * remove them, also after this one was killed. A run that continues another writes the same list over the first one.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/picture.h"
 #include "pack/keys.h"
 #include "pack/place.h"
 #include "pack/target.h"
 
+static const char list_name[] = ".stoker-pack.files";
+
 struct folder_target {
     struct keys names; /* of the files that were written */
     struct buf made, name;
+    int list;
+    int64_t list_bytes;
 };
 
 /* Whether something of this name is found again by who looks for pictures. */
@@ -37,14 +49,22 @@ static int begin(struct target *t, stk_error *e)
                              "the class \"%.100s\" cannot be a folder whose pictures are found: pack to another target",
                              t->o.classes[i]);
     place_sweep(t->dir, 0); /* the journal is locked: no other run packs into it */
-    t->state = calloc(1, sizeof(struct folder_target));
-    return t->state ? STK_OK : error_nomem(e, "write", sizeof(struct folder_target));
+    struct folder_target *s = t->state = calloc(1, sizeof *s);
+    if (!s)
+        return error_nomem(e, "write", sizeof *s);
+    s->list = openat(t->dir, list_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return s->list >= 0 ? STK_OK : error_os(e, errno, "write", "cannot create %s", list_name);
 }
 
 static void close_target(struct target *t)
 {
     struct folder_target *s = t->state;
     if (s) {
+        struct stat st;
+        if (s->list >= 0 && fstat(s->list, &st) == 0 && st.st_size == 0)
+            unlinkat(t->dir, list_name, 0);
+        if (s->list >= 0)
+            close(s->list);
         keys_done(&s->names);
         buf_done(&s->made);
         buf_done(&s->name);
@@ -118,8 +138,13 @@ static int name_picture(struct target *t, const struct packed *p, stk_error *e)
 
 static int put_file(struct target *t, const struct packed *p, const struct packed_field *f, stk_error *e)
 {
-    const struct folder_target *s = t->state;
+    struct folder_target *s = t->state;
     const struct content c = {.bytes = packed_bytes(p, f), .n = (int64_t)f->n};
+    const size_t n = s->name.len + 1;
+    const int why = file_write_at(s->list, s->name.data, n, s->list_bytes);
+    if (why)
+        return error_os(e, why, "write", "cannot write %s", list_name);
+    s->list_bytes += (int64_t)n;
     t->bytes += c.n;
     return place_file(t->dir, (const char *)s->name.data, &c, t->o.force, e);
 }
@@ -143,9 +168,26 @@ static int put(struct target *t, const struct packed *p, stk_error *e)
 
 static int end(struct target *t, stk_error *e)
 {
-    (void)e;
-    syncfs(t->dir); /* one for all files */
+    const struct folder_target *s = t->state;
+    if (ftruncate(s->list, s->list_bytes))
+        return error_os(e, errno, "write", "cannot write %s", list_name);
+    syncfs(t->dir); /* one call for all files */
     return STK_OK;
+}
+
+void target_folder_clear(int dir)
+{
+    const int fd = openat(dir, list_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    char *name = NULL;
+    size_t room = 0;
+    while (f && getdelim(&name, &room, 0, f) > 0)
+        place_remove(dir, name);
+    free(name);
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
 }
 
 const struct target_format target_folder = {

@@ -563,10 +563,34 @@ static void journals(void)
     temp_end();
 }
 
+/* With --force nothing remains of the files that an earlier run wrote into a folder; other files stay. */
+static void force_replaces_a_folder(void)
+{
+    temp_begin();
+    make_set();
+    stk_error e = {0};
+    struct stopping s = {.after = SAMPLES - 1};
+    CHECK_EQ(pack_to("png", &(stk_pack_options){.to = STK_TO_FOLDER}, NULL, &e), STK_OK);
+    CHECK_EQ(pack_to("jpeg", &(stk_pack_options){.to = STK_TO_FOLDER, .as = STK_AS_JPEG}, NULL, &e), STK_OK);
+    const stk_pack_options stopped = {
+        .to = STK_TO_FOLDER, .as = STK_AS_JPEG, .force = 1, .progress = stop_after, .user = &s};
+    CHECK_EQ(pack_to("png", &stopped, NULL, &e), STK_STOPPED);
+    CHECK_EQ(pack_to("png", &(stk_pack_options){.to = STK_TO_FOLDER, .as = STK_AS_JPEG}, NULL, &e), STK_OK);
+    CHECK(same_files("png", "jpeg"));
+    temp_bytes("png/mine/own.txt", "own", 3);
+    CHECK_EQ(pack_to("png", &(stk_pack_options){.force = 1}, NULL, &e), STK_OK); /* to tar */
+    CHECK_EQ(pack_to("tar", &(stk_pack_options){.force = 1}, NULL, &e), STK_OK);
+    CHECK(!same_files("png", "tar"));
+    char command[9000];
+    snprintf(command, sizeof command, "rm -r %s", temp_path("png/mine"));
+    CHECK_EQ(system(command), 0);
+    CHECK(same_files("png", "tar"));
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(resumes), T(shards_are_looked_at), T(the_index_comes_with_it), T(links_are_not_followed),
           T(leftovers_are_removed), T(refuses), T(arrays), T(large_integers), T(keys_of_arrays), T(labels_of_a_type),
           T(hooks_are_closed), T(tidy_names), T(keys), T(reserved_names), T(counts_are_compared), T(tar_heads),
-          T(journals))
+          T(journals), T(force_replaces_a_folder))
 }
