@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.c -- what has been written already.
+ * journal.c -- a record of what has been written.
  *
- * A line is 16 hexadecimal digits, the hash of what follows them, a space, the text, a newline. The first line that
- * does not prove itself ends the journal: it was being written when the program ended. A shard is renamed before its
- * line is written; the other way round a line could promise what is not there.
+ * A line is 16 hexadecimal digits, a space, a text and a newline; the digits are the hash of the text. The first line
+ * with a wrong hash ends the journal: the program was killed while writing it. A shard is renamed before its line is
+ * written, so every line belongs to an existing shard.
  */
 #include "pack/journal.h"
 
@@ -43,9 +43,9 @@ static int append(struct journal *j, const char *text, stk_error *e)
         rc = error_nomem(e, "write", n);
     const int why = rc == STK_OK ? file_write_at(j->fd, line.data, line.len, j->end) : 0;
     if (why)
-        rc = failed(why, "cannot write it", e);
+        rc = failed(why, "cannot write", e);
     else if (rc == STK_OK && fsync(j->fd))
-        rc = failed(errno, "cannot bring it to disk", e);
+        rc = failed(errno, "cannot sync to disk", e);
     if (rc == STK_OK)
         j->end += (int64_t)line.len;
     buf_done(&line);
@@ -81,16 +81,16 @@ int journal_differs(const char *then, const char *now, stk_error *e)
         const size_t a = strcspn(then, "\t"), b = strcspn(now, "\t");
         if (a != b || memcmp(then, now, a) != 0)
             return error_set(e, STK_EUSAGE, "open",
-                             "was begun with %.*s, and this is %.*s: give the same options to go on, --force to begin "
-                             "anew, or another folder",
+                             "was started with %.*s, but now it is %.*s; use the same options to continue, --force to "
+                             "start again, or another folder",
                              (int)(a < 200 ? a : 200), then, (int)(b < 200 ? b : 200), now);
         then += a + (then[a] != 0);
         now += b + (now[b] != 0);
     }
-    return error_set(e, STK_EUSAGE, "open", "was begun by another version: --force begins anew");
+    return error_set(e, STK_EUSAGE, "open", "was started by another version; --force starts again");
 }
 
-/* Undoes a line in place: its text, and where the next begins; NULL: it does not prove itself. */
+/* Parses a line in place. Returns its text and sets *next. NULL: the hash is wrong, or the line is incomplete. */
 static char *take_line(char *p, char *end, char **next)
 {
     char *newline = memchr(p, '\n', (size_t)(end - p));
@@ -125,7 +125,7 @@ static int read_all(struct journal *j, char *text, size_t n, const char *recipe,
     char *next = text;
     const char *then = n ? take_line(text, text + n, &next) : NULL;
     if (!then)
-        return append(j, recipe, e); /* it ended before it had begun */
+        return append(j, recipe, e); /* the last run was killed before it wrote the first line */
     if (strcmp(then, recipe) != 0)
         return journal_differs(then, recipe, e);
     j->end = next - text;
@@ -138,24 +138,25 @@ int journal_open(struct journal *j, int dir, const char *recipe, stk_error *e)
     *j = (struct journal){.dir = dir};
     j->fd = openat(dir, journal_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (j->fd < 0)
-        return failed(errno, "cannot make it", e);
+        return failed(errno, "cannot create", e);
     j->open = 1;
     if (flock(j->fd, LOCK_EX | LOCK_NB))
-        return error_set(e, STK_EUSAGE, "open", "another process is packing into it");
+        return error_set(e, STK_EUSAGE, "open",
+                         "another process is packing into this folder; wait for it, or choose another folder");
     if (fstat(j->fd, &st) || st.st_size > MOST)
-        return failed(EFBIG, "cannot read it", e);
+        return failed(EFBIG, "cannot read", e);
     char *text = malloc((size_t)st.st_size + 1);
     if (!text)
         return error_nomem(e, "open", (size_t)st.st_size);
     const int rc = file_read_at(j->fd, text, (size_t)st.st_size, 0) ? read_all(j, text, (size_t)st.st_size, recipe, e)
-                                                                    : failed(EIO, "cannot read it", e);
+                                                                    : failed(EIO, "cannot read", e);
     free(text);
     return rc;
 }
 
 int journal_cut(struct journal *j, int64_t n, stk_error *e)
 {
-    /* Lines differ in length: the end is found by going over those that stay. */
+    /* Lines differ in length, so count them to find the new end. */
     char *text = malloc((size_t)j->end + 1);
     if (!text)
         return error_nomem(e, "open", (size_t)j->end);
@@ -166,7 +167,7 @@ int journal_cut(struct journal *j, int64_t n, stk_error *e)
     free(text);
     j->n = n;
     j->end = at;
-    return ftruncate(j->fd, at) ? failed(errno, "cannot cut it", e) : STK_OK;
+    return ftruncate(j->fd, at) ? failed(errno, "cannot truncate", e) : STK_OK;
 }
 
 void journal_remove(struct journal *j)

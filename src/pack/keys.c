@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keys.c -- from the name of a sample to its key in a tar, and back.
+ * keys.c -- converts the name of a sample to its key in a tar, and back.
  *
- * Of the keys that are taken only a hash is kept. Two that share one are as good as equal: the later gets its whole
- * name as key, which is right in any case.
+ * Only the hashes of taken keys are stored. If two keys have the same hash, the later one is treated as taken and
+ * represents its whole name, which is always correct.
  */
 #include "pack/keys.h"
 
@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/picture.h"
 
-/* Whether it is new. There is room. */
+/* Returns whether the hash is new. There must be room. */
 static bool put(struct keys *k, uint64_t hash)
 {
     size_t at = hash & (k->room - 1);
@@ -40,7 +40,7 @@ static int grow(struct keys *k)
     return 0;
 }
 
-/* 1 when it is new, 0 when it was there, -1: no memory. */
+/* Returns 1 if the hash is new, 0 if it is taken, -1 when out of memory. */
 static int add(struct keys *k, uint64_t hash)
 {
     if (4 * (k->n + 1) > 3 * k->room && grow(k))
@@ -71,8 +71,8 @@ void keys_tidy(char *name)
     *to = 0;
 }
 
-/* What a reader would take for the end of the key, or for the name of a note: WebDataset skips "__x__". */
-static bool is_odd(const char *name, size_t i, size_t last)
+/* Whether a reader would misunderstand this character: a dot ends the key, and WebDataset skips "__x__". */
+static bool is_special(const char *name, size_t i, size_t last)
 {
     return name[i] == '%' || (name[i] == '.' && i >= last) || (i == 0 && name[0] == '_' && name[1] == '_');
 }
@@ -82,7 +82,7 @@ static int escape(const char *name, size_t n, struct buf *out)
     const char *slash = memrchr(name, '/', n);
     const size_t last = slash ? (size_t)(slash - name) + 1 : 0;
     for (size_t i = 0; i < n; i++)
-        if (is_odd(name, i, last) ? buf_printf(out, "%%%02X", (unsigned char)name[i]) : buf_add(out, name + i, 1))
+        if (is_special(name, i, last) ? buf_printf(out, "%%%02X", (unsigned char)name[i]) : buf_add(out, name + i, 1))
             return -1;
     return 0;
 }
@@ -100,14 +100,15 @@ static int end(struct buf *out)
     return 0;
 }
 
-/* As add(), of the key from start on. */
+/* As add(), for the key that begins at start. */
 static int add_from(struct keys *k, size_t start, const struct buf *out)
 {
     return add(k, hash_bytes(out->data + start, out->len - start, 0));
 }
 
-/* The key of a name: its first `stem` bytes, or the whole of it where that key is taken, or stem is 0. The whole form
- * is added in any case, so that the name is known when it comes again. 0: the name is taken; 1; -1: no memory. */
+/* Makes the key of a name from its first `stem` bytes, or from the whole name if that key is taken or stem is 0. Always
+ * adds the key of the whole name, so that the same name is recognised later. Returns 1, 0 if the name is taken, or -1
+ * when out of memory. */
 static int try_name(struct keys *k, const char *name, size_t stem, struct buf *out)
 {
     const size_t start = out->len;
@@ -203,8 +204,8 @@ int keys_decode(const char *key, struct buf *out)
     return end(out);
 }
 
-/* Whether a whole name says what the file holds: it has the field's own suffix, or no picture's. */
-static bool says_itself(const char *name, const char *field)
+/* Whether a whole name fits the content of its file: it has the suffix of the field, or is not the name of an image. */
+static bool fits(const char *name, const char *field)
 {
     const size_t n = strlen(name);
     return !picture_suffix(name, n) || picture_same(strrchr(name, '.') + 1, field);
@@ -215,7 +216,7 @@ int keys_name(const char *key, const char *field, bool first, struct buf *out)
     const size_t start = out->len;
     if (keys_decode(key, out))
         return -1;
-    if (first && keys_is_whole(key) && says_itself((const char *)out->data + start, field))
+    if (first && keys_is_whole(key) && fits((const char *)out->data + start, field))
         return 0;
     return buf_add_str(out, ".") || buf_add_str(out, field) ? -1 : end(out);
 }

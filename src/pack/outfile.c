@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outfile.c -- a file that is whole or not there.
+ * outfile.c -- writes a file under a temporary name, then renames it.
  *
- * Bytes gather in a block, which is what the checksum goes over and what is written at a time. Writing out begins at
- * once where the system can be asked for that, so that little is left to wait for at the end.
+ * Bytes are collected in a block. A full block is hashed and written at once. sync_file_range() then starts writing it
+ * to disk, so that the final fsync() has little left to do.
  */
 #include "pack/outfile.h"
 
@@ -38,7 +38,7 @@ int outfile_open(struct outfile *o, int dir, const char *name, stk_error *e)
     snprintf(o->temp, sizeof o->temp, ".%s.part", o->name);
     o->fd = openat(dir, o->temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (o->fd < 0)
-        return failed(o, errno, "cannot make it", e);
+        return failed(o, errno, "cannot create", e);
     o->open = 1;
     return STK_OK;
 }
@@ -51,7 +51,7 @@ static int flush(struct outfile *o, stk_error *e)
     o->sum = hash_bytes(o->block, o->used, o->sum);
     const int why = file_write_at(o->fd, o->block, o->used, at);
     if (why)
-        return failed(o, why, "cannot write it", e);
+        return failed(o, why, "cannot write", e);
 #ifdef SYNC_FILE_RANGE_WRITE
     sync_file_range(o->fd, at, (off_t)o->used, SYNC_FILE_RANGE_WRITE);
 #endif
@@ -76,36 +76,28 @@ int outfile_add(struct outfile *o, const void *bytes, size_t n, stk_error *e)
     return STK_OK;
 }
 
-static int sum_up(int fd, uint8_t *block, struct outfile *o, stk_error *e)
+/* Computes the checksum of the first `bytes` bytes of a file. */
+static int sum_up(int fd, uint8_t *block, int64_t bytes, struct outfile *o, stk_error *e)
 {
-    for (;;) {
-        size_t n = 0;
-        while (n < OUTFILE_BLOCK) {
-            const ssize_t k = pread(fd, block + n, OUTFILE_BLOCK - n, (off_t)(o->bytes + (int64_t)n));
-            if (k < 0 && errno == EINTR)
-                continue;
-            if (k < 0)
-                return failed(o, errno, "cannot read it", e);
-            if (k == 0)
-                break;
-            n += (size_t)k;
-        }
-        o->sum = n ? hash_bytes(block, n, o->sum) : o->sum;
+    o->sum = 0;
+    for (o->bytes = 0; o->bytes < bytes;) {
+        const int64_t left = bytes - o->bytes;
+        const size_t n = left < OUTFILE_BLOCK ? (size_t)left : OUTFILE_BLOCK;
+        if (!file_read_at(fd, block, n, o->bytes))
+            return failed(o, EIO, "cannot read", e);
+        o->sum = hash_bytes(block, n, o->sum);
         o->bytes += (int64_t)n;
-        if (n < OUTFILE_BLOCK)
-            return STK_OK;
     }
+    return STK_OK;
 }
 
-int outfile_begin_again(struct outfile *o, const void *bytes, size_t n, stk_error *e)
+int outfile_replace_head(struct outfile *o, const void *bytes, size_t n, stk_error *e)
 {
     const int rc = flush(o, e);
     const int why = rc == STK_OK ? file_write_at(o->fd, bytes, n, 0) : 0;
     if (rc != STK_OK || why)
-        return rc != STK_OK ? rc : failed(o, why, "cannot write it", e);
-    o->bytes = 0;
-    o->sum = 0;
-    return sum_up(o->fd, o->block, o, e);
+        return rc != STK_OK ? rc : failed(o, why, "cannot write", e);
+    return sum_up(o->fd, o->block, o->bytes, o, e);
 }
 
 int outfile_finish(struct outfile *o, stk_error *e)
@@ -114,15 +106,15 @@ int outfile_finish(struct outfile *o, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (fsync(o->fd))
-        return failed(o, errno, "cannot bring it to disk", e);
+        return failed(o, errno, "cannot sync to disk", e);
     o->open = 0;
     const int closed = close(o->fd);
     if (closed || renameat(o->dir, o->temp, o->dir, o->name)) {
         const int why = errno;
         unlinkat(o->dir, o->temp, 0);
-        return failed(o, why, closed ? "cannot write it" : "cannot give it its name", e);
+        return failed(o, why, closed ? "cannot write" : "cannot rename", e);
     }
-    fsync(o->dir); /* where folders cannot be synced, the system sees to it in its own time */
+    fsync(o->dir); /* some file systems cannot sync folders; they write them later by themselves */
     return STK_OK;
 }
 
@@ -156,14 +148,15 @@ int outfile_check(int dir, const char *name, int64_t *bytes, uint64_t *sum, stk_
     if (!block)
         return error_nomem(e, "verify", OUTFILE_BLOCK);
     struct stat st;
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* it might be a FIFO */
+    /* O_NONBLOCK: it might be a FIFO. */
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int rc = STK_OK;
     if (fd < 0 || fstat(fd, &st))
-        rc = failed(&o, errno, "cannot open it", e);
+        rc = failed(&o, errno, "cannot open", e);
     else if (!S_ISREG(st.st_mode))
-        rc = error_set(e, STK_EIO, "verify", "is no file, but something else of that name");
+        rc = error_set(e, STK_EIO, "verify", "is not a regular file");
     else
-        rc = sum_up(fd, block, &o, e);
+        rc = sum_up(fd, block, st.st_size, &o, e);
     if (fd >= 0)
         close(fd);
     free(block);

@@ -24,7 +24,7 @@ struct pack_slot {
 static size_t make(void *user, int thread, int64_t position, int64_t n, int slot)
 {
     struct packer *p = user;
-    struct pack_bench *b = &p->benches[thread];
+    struct pack_worker *b = &p->workers[thread];
     struct pack_slot *s = &p->slots[slot];
     const int64_t sample = packer_sample(p, &b->walk, position);
     (void)n;
@@ -48,7 +48,7 @@ static void fill_report(struct packer *p)
         r->expected_seconds = r->seconds / (double)made * (double)(r->total - r->samples - r->bad);
 }
 
-/* A bad sample ends it, or is left out, as long as they are few. */
+/* A bad sample ends the run, or is left out as long as few are bad. */
 static int bad_sample(struct packer *p, const struct pack_slot *s, stk_error *e)
 {
     const stk_options *o = &p->options;
@@ -59,7 +59,8 @@ static int bad_sample(struct packer *p, const struct pack_slot *s, stk_error *e)
         return s->rc;
     }
     if (rotten)
-        return error_set(e, STK_EROTTEN, "pack", "%lld of the first %lld samples are bad; the last: %s",
+        return error_set(e, STK_EROTTEN, "pack",
+                         "%lld of the first %lld samples are bad, more than max_bad allows; the last: %s",
                          (long long)p->target.bad + 1, (long long)p->target.next + 1, s->error.text);
     if (o->log && o->log->line)
         o->log->line(o->log->user, s->error.text);
@@ -69,7 +70,7 @@ static int bad_sample(struct packer *p, const struct pack_slot *s, stk_error *e)
 
 static int write_sample(struct packer *p, struct pack_slot *s, stk_error *e)
 {
-    int rc = packer_key(p, &s->sample, e); /* also of what is bad: keys depend on the order alone */
+    int rc = packer_key(p, &s->sample, e); /* also for a bad sample: keys depend only on the order */
     if (rc == STK_OK)
         rc = s->rc == STK_OK ? target_add(&p->target, &s->sample, e) : bad_sample(p, s, e);
     if ((rc == STK_EDATA || rc == STK_EUSAGE) && s->rc == STK_OK)
@@ -119,7 +120,7 @@ static void free_slots(struct packer *p)
     free(p->slots);
 }
 
-/* Opens the pack, which writes its index beside the shards, and compares what is found with what was packed. */
+/* Opens the pack, which writes its index beside the shards, and counts the samples. */
 static int read_back(struct packer *p, stk_error *e)
 {
     struct source *s = NULL;
@@ -130,7 +131,7 @@ static int read_back(struct packer *p, stk_error *e)
     target_sweep(&p->target);
     int rc = source_open(&s, &o, e);
     if (rc == STK_OK && source_count(s) < p->target.written)
-        rc = error_set(e, STK_EBUG, "pack", "%lld samples were packed, but a reader finds %lld",
+        rc = error_set(e, STK_EBUG, "pack", "%lld samples were packed, but a reader finds %lld; please report this",
                        (long long)p->target.written, (long long)source_count(s));
     source_close(s);
     return rc;
@@ -142,7 +143,7 @@ static int make_all(struct packer *p, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (p->how.begin && p->how.begin(p->how.user, &p->report))
-        return error_set(e, STK_STOPPED, "pack", "stopped before it began");
+        return error_set(e, STK_STOPPED, "pack", "stopped before the first sample");
     p->began_ns = now_ns();
     return run(p, e);
 }

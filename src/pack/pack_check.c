@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_check.c -- whether the files of a pack are as they were written, and hold the samples that it states.
+ * pack_check.c -- checks that the files of a pack are unchanged and contain as many samples as its stoker.json says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct checking {
     void *user;
 };
 
-/* One file; non-zero: that was enough. */
+/* Checks one file. Non-zero: stop. */
 static int check_one(const struct checking *c, struct note_value v, struct buf *name)
 {
     int64_t bytes = 0, found = 0;
@@ -32,19 +32,20 @@ static int check_one(const struct checking *c, struct note_value v, struct buf *
     name->len = 0;
     if (!note_get_text(note_find(v, "name"), name) || !note_get_int(note_find(v, "bytes"), &bytes) ||
         !note_get_hex(note_find(v, "checksum"), &sum))
-        return c->each(c->user, target_note, "a file is not described as it should be", 0);
+        return c->each(c->user, target_note, "lacks the name, size or checksum of a file; pack again", 0);
     const char *file = (const char *)name->data;
     if (outfile_check(c->dir, file, &found, &is, &e) != STK_OK)
         snprintf(reason, sizeof reason, "%.150s", e.reason);
     else if (found != bytes)
-        snprintf(reason, sizeof reason, "has %lld bytes, and %lld were written", (long long)found, (long long)bytes);
+        snprintf(reason, sizeof reason, "has %lld bytes, but %lld were written", (long long)found, (long long)bytes);
     else if (is != sum)
-        snprintf(reason, sizeof reason, "its checksum is %016llx, and %016llx was written", (unsigned long long)is,
-                 (unsigned long long)sum);
+        snprintf(reason, sizeof reason, "has the checksum %016llx, but was written with %016llx",
+                 (unsigned long long)is, (unsigned long long)sum);
     return c->each(c->user, file, reason[0] ? reason : NULL, found);
 }
 
-/* Whether a reader finds as many samples as were packed. A pack that cannot be opened is for the reader to report. */
+/* Compares the number of samples that a reader finds with the number that was packed. A pack that cannot be opened is
+ * reported elsewhere. */
 static int check_count(const struct checking *c, int64_t packed, int64_t *files)
 {
     struct source *s = NULL;
@@ -56,8 +57,9 @@ static int check_count(const struct checking *c, int64_t packed, int64_t *files)
     source_close(s);
     if (found == packed)
         return 0;
-    snprintf(reason, sizeof reason, "states %lld samples, but %lld are found", (long long)packed, (long long)found);
-    ++*files; /* the note */
+    snprintf(reason, sizeof reason, "says that the pack has %lld samples, but a reader finds %lld", (long long)packed,
+             (long long)found);
+    ++*files; /* stoker.json */
     return c->each(c->user, target_note, reason, 0);
 }
 
@@ -91,7 +93,7 @@ int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, c
     int rc = STK_OK;
     if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MOST ||
                     buf_reserve(&text, (size_t)st.st_size + 1) || !file_read_at(fd, text.data, (size_t)st.st_size, 0)))
-        rc = error_os(e, EIO, "verify", "its stoker.json cannot be read");
+        rc = error_os(e, EIO, "verify", "cannot read its stoker.json");
     if (rc == STK_OK && fd >= 0) {
         text.len = (size_t)st.st_size;
         rc = check_all(&(struct checking){pack, dir, each, user}, &text, files, e);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_columns.c -- what fields are called where they are packed, and which columns arrays have of them.
+ * pack_columns.c -- the names of fields in the pack, and the columns of arrays.
  *
  * Names that differ in the source differ in the pack. A name that must change gets a number if the new name is taken.
- * The note records the original names, so that a source of the pack reads the fields under them.
+ * stoker.json records the original names, so that readers of the pack see them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool into_files(const struct packer *p)
     return p->how.to == STK_TO_TAR || p->how.to == STK_TO_FOLDER;
 }
 
-static bool is_picture(const struct field *f)
+static bool is_image(const struct field *f)
 {
     return f->kind == FIELD_ENCODED || f->kind == FIELD_PIXELS;
 }
@@ -39,17 +39,17 @@ bool packer_labels(const struct packer *p)
     return false;
 }
 
-static bool has_picture(const struct packer *p)
+static bool has_image(const struct packer *p)
 {
     for (int i = 0; i < source_n_fields(p->source); i++)
-        if (is_picture(source_field(p->source, i)))
+        if (is_image(source_field(p->source, i)))
             return true;
     return false;
 }
 
 /* ------------------------------------------------------------------ names */
 
-/* What would end a name, or leave its folder, becomes '_'. */
+/* Replaces characters that would end a name, or lead to another folder, by '_'. */
 static void make_plain(char *name, const char *others)
 {
     for (char *c = name; *c; c++)
@@ -57,7 +57,7 @@ static void make_plain(char *name, const char *others)
             *c = '_';
 }
 
-/* Whether one of the n names before it is the same, in a file system that takes a and A for one. */
+/* Whether one of the n names is the same. Ignores case, as some file systems do. */
 static bool is_taken(const char *name, const char *names, size_t step, int n)
 {
     for (int i = 0; i < n; i++)
@@ -71,7 +71,7 @@ bool packer_stays(const struct packer *p, const struct field *f)
     return source_has_keys(p->source) && (f->what == STK_BYTES || columns_guess(f->name, NULL, 0) == f->what);
 }
 
-/* What says of a field what it is; some names say it already. */
+/* The suffix that tells readers the type of a field. "": the name already does. */
 static const char *suffix_for(const struct packer *p, const struct field *f)
 {
     const char *suffix = f->what == STK_TEXT    ? ".txt"
@@ -82,18 +82,18 @@ static const char *suffix_for(const struct packer *p, const struct field *f)
     return packer_stays(p, f) || (suffix[0] && strcmp(last, suffix + 1) == 0) ? "" : suffix;
 }
 
-/* What a picture may be called, and the label. Samples that have keys keep the names of their files. */
+/* Whether a name is reserved for the image or the label. Samples with keys keep the names of their files. */
 static bool is_own(const struct packer *p, const char *name)
 {
     char file[PACKED_NAME + 1];
     snprintf(file, sizeof file, ".%s", name);
-    const bool picture = !strchr(name, '.') && picture_suffix(file, strlen(file));
-    return strcmp(name, "cls") == 0 || (strcmp(name, "image") == 0 && has_picture(p)) ||
+    const bool image = !strchr(name, '.') && picture_suffix(file, strlen(file));
+    return strcmp(name, "cls") == 0 || (strcmp(name, "image") == 0 && has_image(p)) ||
            (strcmp(name, "label") == 0 && packer_labels(p)) || (strcmp(name, "dct") == 0 && p->how.as == STK_AS_DCT) ||
-           (p->suffix && strcmp(name, p->suffix) == 0) || (picture && !source_has_keys(p->source));
+           (p->suffix && strcmp(name, p->suffix) == 0) || (image && !source_has_keys(p->source));
 }
 
-/* Readers of a tar lower the case of fields; WebDataset's own begin with "__". */
+/* Readers of a tar change field names to lower case. WebDataset reserves names that begin with "__". */
 static void make_field_plain(char *name)
 {
     make_plain(name, "");
@@ -104,7 +104,8 @@ static void make_field_plain(char *name)
         name[0] = name[0] == '.' ? '_' : 'x';
 }
 
-/* Names of fields behind a key, of which a reader takes FIELD_NAME - 1 bytes. In a folder none is a picture's. */
+/* Chooses the names of fields after a key. A reader takes at most FIELD_NAME - 1 bytes. In a folder, no name may look
+ * like an image. */
 static void name_files(struct packer *p)
 {
     for (int i = 0; i < source_n_fields(p->source); i++) {
@@ -117,8 +118,7 @@ static void name_files(struct packer *p)
         snprintf(end, sizeof end, "%s", suffix);
         for (int k = 2;; k++) {
             snprintf(name, PACKED_NAME, "%.*s%s", (int)(FIELD_NAME - 1 - strlen(end)), base, end);
-            if (is_picture(f) || source_is_label(f) ||
-                !(is_taken(name, p->plain[0], PACKED_NAME, i) || is_own(p, name)))
+            if (is_image(f) || source_is_label(f) || !(is_taken(name, p->plain[0], PACKED_NAME, i) || is_own(p, name)))
                 break;
             snprintf(end, sizeof end, "_%d%s", k, suffix);
         }
@@ -129,7 +129,7 @@ static bool is_column_taken(const struct packer *p, const char *name)
 {
     static const char own[][8] = {"images", "labels", "keys", "classes", "stoker"};
     const size_t n = strlen(name);
-    const bool offsets = n > 8 && strcasecmp(name + n - 8, ".offsets") == 0; /* of what is called by the rest */
+    const bool offsets = n > 8 && strcasecmp(name + n - 8, ".offsets") == 0; /* the offsets of another column */
     return offsets || is_taken(name, own[0], sizeof own[0], sizeof own / sizeof own[0]) ||
            is_taken(name, p->columns[0].name, sizeof p->columns[0], p->n_columns);
 }
@@ -140,7 +140,7 @@ static void name_column(const struct packer *p, const char *field, char *name)
     memcpy(base, field, sizeof base);
     make_plain(base, "&=?%\\\"");
     const size_t n = strlen(base);
-    if (n > 4 && strcmp(base + n - 4, ".npy") == 0) /* as a tar calls numbers */
+    if (n > 4 && strcmp(base + n - 4, ".npy") == 0) /* the suffix of numbers in a tar */
         base[n - 4] = 0;
     if (base[0] == '.')
         base[0] = '_';
@@ -151,13 +151,13 @@ static void name_column(const struct packer *p, const char *field, char *name)
 
 /* ------------------------------------------------------------------ columns */
 
-/* Numbers of which only the first dimension is open are values one behind the other. */
+/* Only the first dimension of a ragged field may vary: then its values can be stored one after the other. */
 static int refuse_flat(const struct packer *p, const struct field *f, stk_error *e)
 {
     static const char *const targets[] = {[STK_TO_TFRECORD] = "tfrecord", [STK_TO_HDF5] = "hdf5", [STK_TO_NPY] = "npy"};
     return error_set(e, STK_EUSAGE, "pack",
-                     "the field %s differs from sample to sample in more dimensions than the first, which %s has no "
-                     "place for: pack to tar, or say which fields are wanted (--fields)",
+                     "the field %s varies from sample to sample in more than its first dimension, which %s cannot "
+                     "store: pack to tar, or leave the field out (--fields)",
                      f->name, targets[p->how.to]);
 }
 
@@ -171,12 +171,13 @@ static int add_column(struct packer *p, const struct field *f, stk_error *e)
         c.ndim--;
         memmove(c.shape, c.shape + 1, sizeof c.shape - sizeof c.shape[0]);
     }
-    if (is_picture(f))
+    if (is_image(f))
         c.kind = STK_IMAGE;
     if (f->dtype == STK_BFLOAT16 && p->how.to == STK_TO_NPY)
-        return error_set(e, STK_EUSAGE, "pack",
-                         "the field %s is bfloat16, which npy has not: pack it as float32 (--fields \"%s:float32\")",
-                         f->name, f->name);
+        return error_set(
+            e, STK_EUSAGE, "pack",
+            "the field %s is bfloat16, which npy cannot store: pack it as float32 (--fields \"%s:float32\")", f->name,
+            f->name);
     if (c.kind == STK_IMAGE || c.label)
         snprintf(c.name, sizeof c.name, "%s", c.label ? "labels" : "images");
     else
@@ -198,7 +199,7 @@ static int make_columns(struct packer *p, stk_error *e)
 
 /* ------------------------------------------------------------------ the fields of a pack */
 
-/* The name that a field's values have in the pack. */
+/* The name of a field in the pack. */
 static const char *written_name(const struct packer *p, int i)
 {
     const struct field *f = source_field(p->source, i);
@@ -207,16 +208,17 @@ static const char *written_name(const struct packer *p, int i)
     if (p->how.to == STK_TO_FOLDER && source_is_label(f) && source_n_classes(p->source) == 0)
         return "cls";
     if (into_files(p))
-        return is_picture(f) ? "image" : source_is_label(f) ? "label" : p->plain[i];
-    return is_picture(f) ? "image/encoded" : source_is_label(f) ? "image/class/label" : f->name;
+        return is_image(f) ? "image" : source_is_label(f) ? "label" : p->plain[i];
+    return is_image(f) ? "image/encoded" : source_is_label(f) ? "image/class/label" : f->name;
 }
 
-/* What an Example has as bytes has a shape, since a single number as bytes would be text; in a file it is an npy. */
+/* The field as a reader of the pack sees it. In a file, a number is an npy. An Example stores some types as bytes; then
+ * a single number gets a shape, or it would be read as text. */
 static struct field read_back(const struct packer *p, const struct field *f)
 {
     struct field back = *f;
     const bool as_bytes = f->dtype == STK_FLOAT64 || f->dtype == STK_FLOAT16 || f->dtype == STK_BFLOAT16;
-    if (is_picture(f))
+    if (is_image(f))
         back.what = STK_IMAGE;
     if (into_files(p) && (f->what == STK_INT || f->what == STK_FLOAT) && !source_is_label(f) && !packer_stays(p, f))
         back.what = STK_TENSOR;
@@ -227,7 +229,7 @@ static struct field read_back(const struct packer *p, const struct field *f)
     return back;
 }
 
-static int tell_fields(struct packer *p, stk_error *e)
+static int write_fields(struct packer *p, stk_error *e)
 {
     for (int i = 0; i < source_n_fields(p->source); i++) {
         const struct field f = read_back(p, source_field(p->source, i));
@@ -240,13 +242,15 @@ static int tell_fields(struct packer *p, stk_error *e)
 int packer_columns(struct packer *p, stk_error *e)
 {
     name_files(p);
-    if (p->how.to == STK_TO_FOLDER && !has_picture(p))
-        return error_set(e, STK_EUSAGE, "pack", "a folder consists of pictures, and the source has none: pack to tar");
+    if (p->how.to == STK_TO_FOLDER && !has_image(p))
+        return error_set(
+            e, STK_EUSAGE, "pack",
+            "the source has no images, and a folder contains only images and files beside them: pack to tar");
     if (into_files(p))
-        return tell_fields(p, e);
+        return write_fields(p, e);
     for (int i = 0; i < source_n_fields(p->source); i++)
         if (source_field(p->source, i)->kind == FIELD_RAGGED && field_is_flat(source_field(p->source, i)))
             return refuse_flat(p, source_field(p->source, i), e);
     const int rc = packer_into_arrays(p) ? make_columns(p, e) : STK_OK;
-    return rc == STK_OK ? tell_fields(p, e) : rc;
+    return rc == STK_OK ? write_fields(p, e) : rc;
 }

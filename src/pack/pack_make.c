@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_make.c -- from a sample of the source to the fields that are written.
+ * pack_make.c -- turns a sample of the source into the fields that are written.
  *
- * The picture comes first, then "cls", the label, then the other fields: text as NAME.txt, JSON as NAME.json, bytes
+ * The image comes first, then the label as "cls", then the other fields: text as NAME.txt, JSON as NAME.json, bytes
  * under their own name, numbers as NAME.npy.
  */
 #include <inttypes.h>
@@ -29,25 +29,19 @@ struct packed_field *packer_field(struct packed *out, const char *name, const vo
     return f;
 }
 
-static int no_memory(size_t n, stk_error *e)
-{
-    return error_nomem(e, "pack", n);
-}
-
 static int add_label(struct packed *out, stk_error *e)
 {
     char text[24];
     const int n = snprintf(text, sizeof text, "%" PRId64, out->label);
     struct packed_field *f = packer_field(out, "cls", text, (size_t)n);
     if (!f)
-        return no_memory((size_t)n, e);
+        return error_nomem(e, "pack", (size_t)n);
     f->kind = STK_INT;
     return STK_OK;
 }
 
-/* Numbers behind the head of an npy; what follows the head is for the caller to fill. */
-static struct packed_field *add_numbers(struct packed *out, const char *name, stk_dtype dtype, int ndim,
-                                        const int64_t *shape, const void *bytes, size_t n)
+struct packed_field *packer_numbers(struct packed *out, const char *name, stk_dtype dtype, int ndim,
+                                    const int64_t *shape, const void *bytes, size_t n)
 {
     struct buf head = {0};
     struct packed_field *f = NULL;
@@ -61,39 +55,39 @@ static struct packed_field *add_numbers(struct packed *out, const char *name, st
         f->dtype = dtype;
         f->ndim = ndim;
         memcpy(f->shape, shape, (size_t)ndim * sizeof *shape);
-        f->numbers = head.len;
+        f->head_bytes = head.len;
     }
     buf_done(&head);
     return f;
 }
 
-/* A field that the source copies. */
+/* Adds a field that the source copies. */
 static int add_copied(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
-    struct packed_field *to = add_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
+    struct packed_field *to = packer_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
     if (!to)
-        return no_memory(of->bytes, e);
+        return error_nomem(e, "pack", of->bytes);
     out->bytes_in += (int64_t)of->bytes;
-    return source_copy(p->source, &d->reading, out->sample, f, out->bytes.data + to->at + to->numbers, e);
+    return source_copy(p->source, &d->reading, out->sample, f, out->bytes.data + to->at + to->head_bytes, e);
 }
 
-/* Numbers in the form that the field has in a batch. */
+/* Adds numbers with the type and shape that the field has in a batch. */
 static int add_stored(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
-    const struct packed_field *to = add_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
-    return to ? field_store(of, c, out->bytes.data + to->at + to->numbers, e) : no_memory(of->bytes, e);
+    const struct packed_field *to = packer_numbers(out, p->plain[f], of->dtype, of->ndim, of->shape, NULL, of->bytes);
+    return to ? field_store(of, c, out->bytes.data + to->at + to->head_bytes, e) : error_nomem(e, "pack", of->bytes);
 }
 
-/* A run of numbers that lies flat, in the shape that it has in a batch. */
+/* Adds a flat run of numbers with the shape that it has in a batch. */
 static int add_run(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
     struct piece run = {0};
     int rc = field_piece(of, c, &run, e);
-    if (rc == STK_OK && !add_numbers(out, p->plain[f], of->dtype, of->ndim, run.shape, run.data, run.n))
-        rc = no_memory(run.n, e);
+    if (rc == STK_OK && !packer_numbers(out, p->plain[f], of->dtype, of->ndim, run.shape, run.data, run.n))
+        rc = error_nomem(e, "pack", run.n);
     piece_done(&run);
     return rc;
 }
@@ -103,7 +97,7 @@ static bool is_number(stk_kind k)
     return k == STK_INT || k == STK_FLOAT || k == STK_TENSOR;
 }
 
-/* A field that was read into a cell; one that the sample has not is left out, unless something stands for it. */
+/* Adds a field that was read into a cell. A field that the sample lacks is left out, unless it has a fill value. */
 static int add_cell(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
@@ -112,12 +106,14 @@ static int add_cell(struct packer *p, const struct cell *c, int f, struct packed
     if (!c->bytes)
         return is_number(of->what) && fixed && of->has_fill ? add_stored(p, c, f, out, e) : STK_OK;
     if (c->dtype == of->dtype && c->ndim == of->ndim)
-        return add_numbers(out, p->plain[f], c->dtype, c->ndim, c->shape, c->bytes, c->n) ? STK_OK : no_memory(c->n, e);
+        return packer_numbers(out, p->plain[f], c->dtype, c->ndim, c->shape, c->bytes, c->n)
+                   ? STK_OK
+                   : error_nomem(e, "pack", c->n);
     if (c->dtype || (is_number(of->what) && !packer_stays(p, of)))
         return fixed ? add_stored(p, c, f, out, e) : add_run(p, c, f, out, e);
     struct packed_field *to = packer_field(out, p->plain[f], c->bytes, c->n);
     if (!to)
-        return no_memory(c->n, e);
+        return error_nomem(e, "pack", c->n);
     to->kind = of->what;
     return STK_OK;
 }
@@ -132,16 +128,16 @@ static bool is_read(const struct source *s, int64_t sample)
     return false;
 }
 
-/* The label as a number of the type that it was asked for in. */
+/* Adds the label as a number of the requested type. */
 static int add_label_row(struct packer *p, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
     const struct cell label = {.bytes = (const uint8_t *)&out->label, .n = sizeof out->label, .dtype = STK_INT64};
     const struct packed_field *to = packer_field(out, p->plain[f], NULL, of->bytes);
-    return to ? field_store(of, &label, out->bytes.data + to->at, e) : no_memory(of->bytes, e);
+    return to ? field_store(of, &label, out->bytes.data + to->at, e) : error_nomem(e, "pack", of->bytes);
 }
 
-/* A field as a row of its column. */
+/* Adds a field as a row of its column. */
 static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
@@ -156,7 +152,7 @@ static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, 
         return add_stored(p, c, f, out, e);
     int rc = field_piece(of, c, &piece, e);
     if (rc == STK_OK && !packer_field(out, p->plain[f], piece.data, piece.n))
-        rc = no_memory(piece.n, e);
+        rc = error_nomem(e, "pack", piece.n);
     piece_done(&piece);
     return rc;
 }
@@ -165,7 +161,7 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
     if (of->kind == FIELD_ENCODED)
-        return packer_picture(p, d, out, e);
+        return packer_image(p, d, out, e);
     if (of->kind == FIELD_PIXELS)
         return packer_pixels(p, d, f, out, e);
     if (packer_into_arrays(p))
@@ -177,12 +173,12 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
     return add_copied(p, d, f, out, e);
 }
 
-/* A picture may have become what another field is called. */
-static void name_picture(struct packed *out)
+/* Renames the image if its new suffix is the name of another field. */
+static void name_image(struct packed *out)
 {
-    for (int i = 0; out->picture >= 0 && i < out->n_fields; i++) {
-        struct packed_field *f = &out->fields[out->picture];
-        if (i != out->picture && strcmp(out->fields[i].name, f->name) == 0) {
+    for (int i = 0; out->image >= 0 && i < out->n_fields; i++) {
+        struct packed_field *f = &out->fields[out->image];
+        if (i != out->image && strcmp(out->fields[i].name, f->name) == 0) {
             char suffix[PACKED_NAME];
             memcpy(suffix, f->name, sizeof suffix);
             snprintf(f->name, sizeof f->name, "image.%.*s", PACKED_NAME - 8, suffix);
@@ -190,21 +186,20 @@ static void name_picture(struct packed *out)
     }
 }
 
-/* Readers take the first of several pictures, and unpacking the first file of a key. Columns of arrays have their
- * order. */
-static void picture_first(struct packed *out)
+/* Readers take the first of several images, and unpacking takes the first file of a key. */
+static void image_first(struct packed *out)
 {
-    if (out->picture < 1)
+    if (out->image < 1)
         return;
-    const struct packed_field picture = out->fields[out->picture];
-    memmove(out->fields + 1, out->fields, (size_t)out->picture * sizeof *out->fields);
-    out->fields[0] = picture;
-    out->picture = 0;
+    const struct packed_field image = out->fields[out->image];
+    memmove(out->fields + 1, out->fields, (size_t)out->image * sizeof *out->fields);
+    out->fields[0] = image;
+    out->image = 0;
 }
 
 int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed *out, stk_error *e)
 {
-    const struct packed fresh = {.bytes = out->bytes, .key = out->key, .picture = -1, .sample = sample};
+    const struct packed fresh = {.bytes = out->bytes, .key = out->key, .image = -1, .sample = sample};
     *out = fresh;
     out->bytes.len = 0;
     int rc = STK_OK, before = 0;
@@ -218,9 +213,9 @@ int packer_make(struct packer *p, struct desk *d, int64_t sample, struct packed 
             memcpy(out->fields[before].column, source_field(p->source, f)->name, FIELD_NAME);
             before = out->n_fields;
         }
-    name_picture(out);
+    name_image(out);
     if (!packer_into_arrays(p))
-        picture_first(out);
+        image_first(out);
     desk_clear(d);
     return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_names.c -- what a sample is called in a pack.
+ * pack_names.c -- the name of a sample in a pack.
  *
- * In a tar and in a folder it has a key, behind which its fields are named (pack/keys.h). TFRecord files and arrays
- * hold the name itself: that of the file, or the source's own key. A name depends on those before it, but not on what
- * is in the samples: a run that goes on makes the same names again.
+ * In a tar and in a folder, a sample has a key, and the names of its fields follow the key (pack/keys.h). TFRecord
+ * files and arrays contain the name itself: the file name, or the key in the source. A name depends on the names before
+ * it, but not on the content of samples. So a run that continues another makes the same names.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { NAME_BYTES = 4096 };
 
-/* Where the suffix of a picture begins in a name; 0: it has none. */
+/* Where the image suffix begins in a name, after its dot. 0: there is none. */
 static size_t suffix_at(const char *name)
 {
     const size_t n = strlen(name);
@@ -35,7 +35,7 @@ const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, siz
     return buf;
 }
 
-/* Gives a name the suffix that its picture will have; where that begins, or 0. */
+/* Gives a name the suffix that its image will have. Returns where the suffix begins, or 0. */
 static size_t take_suffix(const struct packer *p, char name[NAME_BYTES])
 {
     const size_t at = suffix_at(name);
@@ -44,7 +44,7 @@ static size_t take_suffix(const struct packer *p, char name[NAME_BYTES])
     return at;
 }
 
-/* From a key of a pack to the name that it was made of. Without a suffix of its own it gets that of the pictures. */
+/* Replaces a key of a pack by the name that it was made from. A name without a suffix gets that of the images. */
 static int take_key(const struct packer *p, char name[NAME_BYTES], size_t *suffix)
 {
     struct buf plain = {0};
@@ -68,13 +68,13 @@ static bool has_files(const struct packer *p)
     return p->how.to == STK_TO_TAR || p->how.to == STK_TO_FOLDER;
 }
 
-/* 0, or -1: no memory. */
+/* Returns 0, or -1 when out of memory. */
 static int make_key(struct packer *p, char name[NAME_BYTES], struct packed *s)
 {
     const bool keyed = source_has_keys(p->source);
     size_t suffix = strlen(name) + 1;
     if (keyed && source_is_pack(p->source)) {
-        if (has_files(p) && !p->suffix) /* fields and suffixes stay */
+        if (has_files(p) && !p->suffix) /* fields and suffixes do not change */
             return keys_take(&p->keys, name, s->sample, &s->key);
         if (take_key(p, name, &suffix))
             return -1;
@@ -91,7 +91,8 @@ int packer_key(struct packer *p, struct packed *s, stk_error *e)
     s->key.len = 0;
     const size_t n = packer_has_keys(p) ? source_key(p->source, s->sample, name, sizeof name) : 0;
     if (n >= sizeof name - PACKED_NAME)
-        return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes", sizeof name - PACKED_NAME);
+        return error_set(e, STK_EDATA, "pack", "its name has more than %zu bytes; rename it",
+                         sizeof name - PACKED_NAME);
     keys_tidy(name);
     const bool none = !name[0];
     if (none)

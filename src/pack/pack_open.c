@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_open.c -- all that comes before the first sample is packed: options, the recipe, the target, and what it will
- * take.
+ * pack_open.c -- everything before the first sample is packed: options, the recipe, the target, the estimate of size
+ * and time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static int usage(const char *words, stk_error *e)
     return error_set(e, STK_EUSAGE, "pack", "%s", words);
 }
 
-/* Ops with the picture's size settled, to be read once before all others. */
+/* Parses the ops for some image size, so that mistakes are reported before anything is opened. */
 static int check_ops(const struct packer *p, stk_error *e)
 {
     const struct plan_options o = {.ops = p->options.ops,
@@ -41,29 +41,31 @@ static int check_ops(const struct packer *p, stk_error *e)
         return rc;
     const char *random = plan_random(plan);
     if (random)
-        rc = error_set(e, STK_EUSAGE, "ops",
-                       "%s is random: what is packed is the same in every epoch; leave it to the loader", random);
+        rc = error_set(
+            e, STK_EUSAGE, "ops",
+            "%s is random, but a pack has the same pixels in every epoch; give this op to the loader instead", random);
     plan_free(plan);
     return rc;
 }
 
-/* Whether the target can hold pictures of this form. */
+/* Refuses forms of images that the target cannot hold. */
 static int check_form(const struct packer *p, stk_error *e)
 {
     const stk_pack_options *how = &p->how;
     const bool pixels = how->resize_short || how->resize_long || (p->options.ops && p->options.ops[0]);
     if (how->to == STK_TO_NPY && how->as != STK_AS_RAW)
-        return usage("npy holds pixels: leave out --as, or pack to tar, tfrecord, hdf5 or folder", e);
+        return usage("npy contains raw pixels: omit --as, or pack to tar, tfrecord, hdf5 or folder", e);
     if (how->to == STK_TO_NPY && p->options.on_error == STK_SKIP)
-        return usage("npy has a row for every sample, so none can be left out: leave out --on-error skip, or pack to "
-                     "another target",
-                     e);
+        return usage(
+            "npy has a row for every sample, so bad samples cannot be skipped: omit --on-error skip, or pack to "
+            "another target",
+            e);
     if (how->as == STK_AS_RAW && (how->to == STK_TO_TFRECORD || how->to == STK_TO_FOLDER))
-        return usage("raw pictures can be read back from tar, hdf5 and npy alone: pack to one of these, or --as png, "
+        return usage("raw images can only be read back from tar, hdf5 and npy: pack to one of these, or use --as png, "
                      "which keeps the same pixels",
                      e);
     if (how->as == STK_AS_DCT && how->to != STK_TO_TAR)
-        return usage("dct is a form for tar shards: leave out --to, or take --as jpeg", e);
+        return usage("dct works only with tar shards: omit --to, or use --as jpeg", e);
     if (how->as == STK_AS_DCT && pixels)
         return usage("dct keeps the pixels of a JPEG, which --resize and --ops change: pack with --as jpeg first, then "
                      "that pack with --as dct",
@@ -79,7 +81,7 @@ static int check(struct packer *p, stk_error *e)
         how->as = how->to == STK_TO_NPY ? STK_AS_RAW : STK_AS_KEEP;
     how->shard_size = how->shard_size == 0 ? shard_size : how->shard_size;
     if (!how->out || !how->out[0])
-        return usage("no folder to write to: give out", e);
+        return usage("there is no output folder: set `out`", e);
     if ((int)how->to < STK_TO_TAR || (int)how->to > STK_TO_FOLDER)
         return usage("to must be tar, tfrecord, hdf5, npy or folder", e);
     if ((int)how->as < STK_AS_KEEP || (int)how->as > STK_AS_DCT)
@@ -88,21 +90,21 @@ static int check(struct packer *p, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (how->quality < 0 || how->quality > 100)
-        return usage("quality is between 1 and 100", e);
+        return usage("quality must be from 1 to 100", e);
     if (how->shard_size < 0 || how->resize_short < 0 || how->resize_long < 0)
-        return usage("a size is negative", e);
+        return usage("shard_size, resize_short and resize_long must not be negative", e);
     if (how->resize_short && how->resize_long)
-        return usage("resize takes the short side or the long one, not both", e);
+        return usage("resize takes the short side or the long side, not both", e);
     if (p->options.fidelity == STK_DRAFT)
-        return usage("what is packed is exact; fidelity draft is for the loader", e);
+        return usage("a pack is always exact: omit fidelity draft, and give it to the loader instead", e);
     if (p->options.on_error == STK_REPLACE)
-        return usage("on_error is raise or skip: a sample that is packed twice would count twice", e);
+        return usage("on_error must be raise or skip: with replace, some samples would be in the pack twice", e);
     return check_ops(p, e);
 }
 
 /* ------------------------------------------------------------------ the recipe */
 
-/* One word that decides the bytes; what divides words is not in it. */
+/* Adds one option to the recipe. Control characters become spaces, because a tab separates options. */
 static int add_word(struct buf *b, const char *name, const char *value)
 {
     const size_t start = b->len;
@@ -171,7 +173,7 @@ int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position)
     return p->options.subset ? p->options.subset[i] : i;
 }
 
-/* The suffix that the form of pictures decides; NULL: they keep their own. Arrays have no files. */
+/* The suffix of all images, if --as decides it. NULL: images keep their own, or there are no files. */
 static const char *suffix_of(const struct packer *p)
 {
     static const char *const made[] = {[STK_AS_JPEG] = "jpg", [STK_AS_WEBP] = "webp", [STK_AS_PNG] = "png"};
@@ -190,7 +192,7 @@ static int open_source(struct packer *p, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (source_fills_rows(p->source))
-        return usage("a source that fills rows has no samples to pack", e);
+        return usage("a source with fill() has no stored samples to pack", e);
     rc = options_check_subset(o, source_count(p->source), e);
     if (rc != STK_OK)
         return rc;
@@ -215,7 +217,7 @@ static int open_source(struct packer *p, stk_error *e)
 
 static int open_target(struct packer *p, stk_error *e)
 {
-    const bool by_folder = p->how.to == STK_TO_FOLDER; /* which is for a label alone */
+    const bool by_folder = p->how.to == STK_TO_FOLDER; /* folders are classes only if there is a label */
     const int n = by_folder && !packer_labels(p) ? 0 : source_n_classes(p->source);
     p->classes = calloc((size_t)n + 1, sizeof *p->classes);
     if (!p->classes)
@@ -242,23 +244,23 @@ static int open_target(struct packer *p, stk_error *e)
     return target_open(&p->target, &o, e);
 }
 
-static int open_benches(struct packer *p, stk_error *e)
+static int open_workers(struct packer *p, stk_error *e)
 {
     const int n = p->options.threads;
     budget_init(&p->budget, (size_t)p->options.memory / 2, n);
-    p->benches = calloc((size_t)n, sizeof *p->benches);
-    if (!p->benches)
-        return error_nomem(e, "pack", (size_t)n * sizeof *p->benches);
+    p->workers = calloc((size_t)n, sizeof *p->workers);
+    if (!p->workers)
+        return error_nomem(e, "pack", (size_t)n * sizeof *p->workers);
     for (int i = 0; i < n; i++) {
-        p->benches[i].walk.pass = -1;
-        const int rc = desk_init(&p->benches[i].desk, i, &p->budget, true, p->options.cpu, e);
+        p->workers[i].walk.pass = -1;
+        const int rc = desk_init(&p->workers[i].desk, i, &p->budget, true, p->options.cpu, e);
         if (rc != STK_OK)
             return rc;
     }
     return STK_OK;
 }
 
-/* Keys depend on those before them. */
+/* Makes the keys of samples that an earlier run has packed: later keys depend on them. */
 static int repeat_keys(struct packer *p, stk_error *e)
 {
     struct packed s = {0};
@@ -284,7 +286,7 @@ int packer_open(struct packer *p, stk_error *e)
         rc = open_target(p, e);
     p->report.resumed = p->target.written;
     if (rc == STK_OK && !p->target.complete)
-        rc = open_benches(p, e);
+        rc = open_workers(p, e);
     if (rc == STK_OK && !p->target.complete)
         rc = repeat_keys(p, e);
     return rc;
@@ -293,11 +295,11 @@ int packer_open(struct packer *p, stk_error *e)
 void packer_close(struct packer *p)
 {
     target_done(&p->target);
-    for (int i = 0; p->benches && i < p->options.threads; i++)
-        desk_done(&p->benches[i].desk);
-    if (p->benches)
+    for (int i = 0; p->workers && i < p->options.threads; i++)
+        desk_done(&p->workers[i].desk);
+    if (p->workers)
         budget_done(&p->budget);
-    free(p->benches);
+    free(p->workers);
     free(p->classes);
     keys_done(&p->keys);
     buf_done(&p->recipe);
@@ -305,21 +307,21 @@ void packer_close(struct packer *p)
     source_close(p->source);
 }
 
-/* ------------------------------------------------------------------ what it will take */
+/* ------------------------------------------------------------------ the estimate */
 
 struct probe {
     int64_t samples, bytes_in, bytes_out;
     uint64_t ns;
 };
 
-/* Packs a few samples from all over the set and throws them away; bad ones will be told when it is their turn, but what
- * cannot be done at all is refused before anything is written. */
+/* Packs a few samples from all over the dataset and discards them. Bad samples are reported later, when it is their
+ * turn. An impossible request fails here, before anything is written. */
 static int probe(struct packer *p, struct probe *out, stk_error *e)
 {
     int rc = STK_OK;
     bool tried = false;
     struct packed s = {0};
-    struct pack_bench *b = &p->benches[0];
+    struct pack_worker *b = &p->workers[0];
     const int64_t left = p->n - p->target.next, n = left < PROBES ? left : PROBES;
     for (int64_t i = 0; i < n && rc == STK_OK; i++) {
         const uint64_t began = now_ns();
@@ -336,7 +338,7 @@ static int probe(struct packer *p, struct probe *out, stk_error *e)
         out->ns += now_ns() - began;
         out->samples++;
         out->bytes_in += s.bytes_in;
-        /* In a tar a field has a head, and half a block behind it. */
+        /* In a tar, a field has a header, and half a block of padding on average. */
         out->bytes_out += (int64_t)s.bytes.len + (p->how.to == STK_TO_TAR ? 768 : 32) * s.n_fields;
     }
     buf_done(&s.bytes);
@@ -348,7 +350,7 @@ static int no_room(const struct packer *p, int64_t needs, stk_error *e)
 {
     const int rc =
         error_set(e, STK_EIO, "pack",
-                  "the disk has %lld MiB free, and about %lld MiB would be written, with %lld MiB to spare; "
+                  "the disk has %lld MiB free, but about %lld MiB are needed, and %lld MiB must remain free; "
                   "make room, or choose another disk",
                   (long long)(p->report.free_bytes >> 20), (long long)(needs >> 20), (long long)(margin >> 20));
     error_at(e, p->how.out, -1);
@@ -370,7 +372,8 @@ int packer_estimate(struct packer *p, stk_error *e)
     const double each = seen.samples ? (double)seen.bytes_out / (double)seen.samples : 0;
     int64_t needs = (int64_t)(each * left);
     const int64_t all = source_tally(p->source)->bytes;
-    if (p->names && all > 0 && seen.bytes_in > 0) /* the sizes of all files are known: their sum is a better measure */
+    /* If the sizes of all files are known, their sum gives a better estimate. */
+    if (p->names && all > 0 && seen.bytes_in > 0)
         needs = (int64_t)((double)all * left / (double)source_count(p->source) * (double)seen.bytes_out /
                           (double)seen.bytes_in);
     p->report.expected_bytes = p->target.bytes + needs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_trial.c -- what is checked before anything is written: raw pictures have one size, and a sample that is packed
- * in this way can be read back.
+ * pack_trial.c -- checks before anything is written: raw images have one size, and a sample that is packed with these
+ * options can be read back.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +15,10 @@
 #include "base/pool.h"
 #include "loader.h"
 #include "pack/packer.h"
+#include "pack/place.h"
 
-/* The field that is the picture; -1: there is none. */
-static int picture_of(const struct source *s)
+/* The field that is the image; -1: none. */
+static int image_of(const struct source *s)
 {
     int f = source_n_fields(s) - 1;
     while (f >= 0 && source_field(s, f)->kind != FIELD_ENCODED && source_field(s, f)->kind != FIELD_PIXELS)
@@ -31,17 +32,17 @@ struct size {
     int32_t w, h;
 };
 
-/* The samples that threads look through, each its own part of them. */
+/* A search for a sample of another size. Each thread searches a part of the samples. */
 struct sizes {
     struct packer *p;
     struct size first;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the rest */
     int64_t found;        /* the first position with another size; -1: none */
     struct size other;
 };
 
-/* Whether pictures of all sizes come out alike, as after CenterCrop. */
-static bool ops_settle_it(const struct packer *p)
+/* Whether images of any size get the same size, as after CenterCrop. */
+static bool ops_fix_size(const struct packer *p)
 {
     static const struct size some[] = {{64, 48}, {50, 70}, {1000, 10}, {7, 333}};
     struct size first = {0};
@@ -54,12 +55,12 @@ static bool ops_settle_it(const struct packer *p)
     return true;
 }
 
-/* The size that a picture will have; false: it is bad, which is reported when it is packed. */
+/* Computes the size that an image will have. False: the image is bad, which is reported when it is packed. */
 static bool size_of(const struct packer *p, struct desk *d, int64_t sample, struct size *out)
 {
     enum { HEAD_BYTES = 64 << 10 };
     const struct decode_limits limits = options_limits(&p->options);
-    const struct field *f = source_field_at(p->source, sample, picture_of(p->source));
+    const struct field *f = source_field_at(p->source, sample, image_of(p->source));
     struct head h = {0};
     if (f->kind == FIELD_PIXELS) {
         *out = (struct size){(int32_t)f->shape[1], (int32_t)f->shape[0]};
@@ -78,7 +79,7 @@ static bool size_of(const struct packer *p, struct desk *d, int64_t sample, stru
     return rc == STK_OK && packer_size(p, &out->w, &out->h, NULL) == STK_OK;
 }
 
-/* Whether another thread has found one before position i. */
+/* Whether another thread has found a sample before position i. */
 static bool is_over(struct sizes *s, int64_t i)
 {
     pthread_mutex_lock(&s->lock);
@@ -95,7 +96,7 @@ static void look_through(void *user, int64_t part)
     const int64_t parts = p->options.threads, end = p->n * (part + 1) / parts;
     for (int64_t i = p->n * part / parts; i < end && !is_over(s, i); i++) {
         struct size one;
-        if (!size_of(p, &p->benches[part].desk, packer_sample(p, &walk, i), &one) ||
+        if (!size_of(p, &p->workers[part].desk, packer_sample(p, &walk, i), &one) ||
             (one.w == s->first.w && one.h == s->first.h))
             continue;
         pthread_mutex_lock(&s->lock);
@@ -114,8 +115,8 @@ static int refuse_sizes(const struct sizes *s, stk_error *e)
     struct walk walk = {.pass = -1};
     const int side = s->first.w < s->first.h ? s->first.w : s->first.h;
     const int rc = error_set(e, STK_EUSAGE, "pack",
-                             "has %d x %d pixels, and others have %d x %d: raw pictures must have one size; end the "
-                             "ops with CenterCrop(%d) or the like, or %s",
+                             "has %d x %d pixels, but others have %d x %d; raw images must have one size: end the "
+                             "ops with CenterCrop(%d) or similar, or %s",
                              (int)s->other.w, (int)s->other.h, (int)s->first.w, (int)s->first.h, side,
                              p->how.to == STK_TO_NPY ? "pack to tar" : "leave out --as raw");
     packer_blame(p, packer_sample(p, &walk, s->found), e);
@@ -127,9 +128,9 @@ int packer_one_size(struct packer *p, stk_error *e)
     struct sizes s = {.p = p, .found = -1};
     struct walk walk = {.pass = -1};
     int64_t i = 0;
-    if (p->how.as != STK_AS_RAW || picture_of(p->source) < 0 || ops_settle_it(p))
+    if (p->how.as != STK_AS_RAW || image_of(p->source) < 0 || ops_fix_size(p))
         return STK_OK;
-    while (i < p->n && !size_of(p, &p->benches[0].desk, packer_sample(p, &walk, i), &s.first))
+    while (i < p->n && !size_of(p, &p->workers[0].desk, packer_sample(p, &walk, i), &s.first))
         i++;
     if (i == p->n)
         return STK_OK;
@@ -141,42 +142,37 @@ int packer_one_size(struct packer *p, stk_error *e)
 
 /* ------------------------------------------------------------------ one sample */
 
-/* Removes a folder of dir and the files in it. A link in its place stays. */
+/* Removes a folder below dir and the files in it. Does not follow a link. */
 static void remove_folder(int dir, const char *name)
 {
-    const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = place_list(dir, name);
     for (const struct dirent *entry; d && (entry = readdir(d));)
-        unlinkat(fd, entry->d_name, 0);
+        unlinkat(dirfd(d), entry->d_name, 0);
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 static const char trial_before[] = ".stoker-trial-", trial_unique[] = "XXXXXX";
 
-/* Trials of runs that were killed: the journal is locked, so none of them is under way. */
+/* Removes the trials of killed runs. The journal is locked, so no other run is active. */
 static void remove_trials(int dir)
 {
     const size_t before = sizeof trial_before - 1, n = before + sizeof trial_unique - 1;
-    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = place_list(dir, ".");
     for (const struct dirent *entry; d && (entry = readdir(d));)
         if (strncmp(entry->d_name, trial_before, before) == 0 && strlen(entry->d_name) == n)
             remove_folder(dir, entry->d_name);
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
 }
 
-/* A sample that lacks a field, or has an empty one, says nothing about the others. */
+/* Whether a sample has all fields. One that lacks a field, or has an empty one, does not show that others can be read
+ * back. */
 static bool is_full(const struct packer *p, const struct packed *s)
 {
     for (int i = 0; i < s->n_fields; i++)
-        if (s->fields[i].n == s->fields[i].numbers)
+        if (s->fields[i].n == s->fields[i].head_bytes)
             return false;
     return s->n_fields == source_n_fields(p->source);
 }
@@ -203,19 +199,19 @@ static int write_trial(struct packer *p, const char *out, struct packed *s, stk_
     return rc;
 }
 
-/* Whether the picture that was packed is one to a reader, of the same size. */
-static int read_picture(const struct packer *p, const struct source *from, const struct packed *s, stk_error *e)
+/* Checks that a reader finds the packed image, with the same size. */
+static int read_image(const struct packer *p, const struct source *from, const struct packed *s, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&p->options);
-    const int picture = picture_of(from);
+    const int image = image_of(from);
     struct reading r = {0};
     struct head h = {0};
     int rc = STK_OK;
-    if (s->w == 0) /* it is no picture in the source either */
+    if (s->w == 0) /* the source has no readable image either */
         return STK_OK;
-    if (picture < 0)
-        return error_set(e, STK_EDATA, "read", "it has no picture");
-    const struct field *f = source_field(from, picture);
+    if (image < 0)
+        return error_set(e, STK_EDATA, "read", "the pack has no image field");
+    const struct field *f = source_field(from, image);
     if (f->kind == FIELD_PIXELS) {
         h = (struct head){.w = (int32_t)f->shape[1], .h = (int32_t)f->shape[0], .orientation = 1};
     } else {
@@ -225,7 +221,7 @@ static int read_picture(const struct packer *p, const struct source *from, const
     }
     reading_done(&r);
     if (rc == STK_OK && (head_width(&h) != s->w || head_height(&h) != s->h))
-        rc = error_set(e, STK_EDATA, "read", "the picture has %d x %d pixels, and %d x %d were packed", head_width(&h),
+        rc = error_set(e, STK_EDATA, "read", "the image has %d x %d pixels, but %d x %d were packed", head_width(&h),
                        head_height(&h), s->w, s->h);
     return rc;
 }
@@ -236,10 +232,10 @@ static int read_trial(const struct packer *p, const char *out, const struct pack
     const struct source_options o = {.path = out, .threads = 1, .cache_dir = "off"};
     int rc = source_open(&from, &o, e);
     if (rc == STK_OK && (source_count(from) != 1 || source_n_fields(from) != source_n_fields(p->source)))
-        rc = error_set(e, STK_EDATA, "read", "one sample of %d fields became %lld of %d", source_n_fields(p->source),
-                       (long long)source_count(from), source_n_fields(from));
-    if (rc == STK_OK && s->picture >= 0)
-        rc = read_picture(p, from, s, e);
+        rc = error_set(e, STK_EDATA, "read", "one sample with %d fields became %lld with %d",
+                       source_n_fields(p->source), (long long)source_count(from), source_n_fields(from));
+    if (rc == STK_OK && s->image >= 0)
+        rc = read_image(p, from, s, e);
     source_close(from);
     return rc;
 }
@@ -254,14 +250,14 @@ int packer_trial(struct packer *p, struct packed *s, bool *tried, stk_error *e)
         return STK_OK;
     *tried = true;
     remove_trials(p->target.dir);
-    if (!mkdtemp(out)) { /* a new folder: whatever is in it, the trial wrote */
-        const int rc = error_os(e, errno, "write", "cannot make a folder in it");
+    if (!mkdtemp(out)) { /* a new folder contains only what the trial writes */
+        const int rc = error_os(e, errno, "write", "cannot create a folder in it");
         error_at(e, p->how.out, -1);
         return rc;
     }
     int rc = write_trial(p, out, s, e);
     if (rc == STK_OK && read_trial(p, out, s, &why) != STK_OK) {
-        rc = error_set(e, STK_EUSAGE, "pack", "could not be read back from this pack: %s", why.reason);
+        rc = error_set(e, STK_EUSAGE, "pack", "cannot be read back after packing with these options: %s", why.reason);
         packer_blame(p, s->sample, e);
     }
     remove_folder(p->target.dir, strrchr(out, '/') + 1);

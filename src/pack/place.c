@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.c -- files below a folder, under names from outside.
+ * place.c -- writes files below a folder under names that may be hostile.
  */
 #include "pack/place.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,11 +28,11 @@ static int failed(const char *name, int why, const char *what, stk_error *e)
     return rc;
 }
 
-/* The folder below dir that the next part of a name is, made if need be; dir is closed. -1: errno tells. */
+/* Opens the folder that is the next part of a name, and creates it if asked to. Closes dir. -1: see errno. */
 static int step_into(int dir, const char *part, size_t n, bool make)
 {
     char name[256];
-    memcpy(name, part, n); /* keys_is_safe has seen to its length */
+    memcpy(name, part, n); /* keys_is_safe() has checked n */
     name[n] = 0;
     int next = -1, why = 0;
     if (make && mkdirat(dir, name, 0777) && errno != EEXIST)
@@ -45,7 +44,7 @@ static int step_into(int dir, const char *part, size_t n, bool make)
     return next;
 }
 
-/* The folder that a name lies in, and *last, the name within it. -1: errno tells. */
+/* Opens the folder that contains a file, and sets *last to the name within it. -1: see errno. */
 static int open_folder(int root, const char *name, bool make, const char **last)
 {
     int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -58,10 +57,41 @@ static int open_folder(int root, const char *name, bool make, const char **last)
     return dir;
 }
 
+int place_root(const char *path, bool *made)
+{
+    char part[4096];
+    const size_t n = strlen(path);
+    *made = false;
+    if (n == 0 || n >= sizeof part) {
+        errno = n ? ENAMETOOLONG : ENOENT;
+        return -1;
+    }
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        part[i] = 0;
+        *made = mkdir(part, 0777) == 0;
+        if (!*made && errno != EEXIST)
+            return -1;
+        part[i] = path[i];
+    }
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+DIR *place_list(int root, const char *name)
+{
+    const int fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    return d;
+}
+
 /* ------------------------------------------------------------------ comparing */
 
-/* A piece of the content, in memory or read into `to`; NULL: it cannot be read. */
-static const uint8_t *piece(const struct content *c, int64_t at, size_t n, uint8_t *to)
+/* A range of the content, in memory or read into `to`. NULL: it cannot be read. */
+static const uint8_t *range_of(const struct content *c, int64_t at, size_t n, uint8_t *to)
 {
     if (c->bytes)
         return c->bytes + at;
@@ -74,14 +104,14 @@ static bool same_bytes(int fd, const struct content *c)
     bool same = there != NULL;
     for (int64_t at = 0; same && at < c->n; at += STEP) {
         const size_t n = c->n - at < STEP ? (size_t)(c->n - at) : STEP;
-        const uint8_t *want = piece(c, at, n, there + STEP);
+        const uint8_t *want = range_of(c, at, n, there + STEP);
         same = want && file_read_at(fd, there, n, at) && memcmp(there, want, n) == 0;
     }
     free(there);
     return same;
 }
 
-/* 1: the same bytes are there; 0: nothing is; -1: something else is. */
+/* Returns 1 if the file exists with the same bytes, 0 if nothing exists, -1 if something else does. */
 static int look(int dir, const char *name, const struct content *c)
 {
     struct stat st;
@@ -98,7 +128,7 @@ static int look(int dir, const char *name, const struct content *c)
 
 /* ------------------------------------------------------------------ writing */
 
-/* 0, or the errno. The system copies where it can. */
+/* Returns 0, or an errno. Lets the kernel copy where it can. */
 static int copy(int fd, const struct content *c)
 {
     int64_t done = 0;
@@ -113,7 +143,7 @@ static int copy(int fd, const struct content *c)
     int why = 0;
     while (done < c->n && !why) {
         const size_t n = c->bytes ? (size_t)(c->n - done) : c->n - done < STEP ? (size_t)(c->n - done) : STEP;
-        const uint8_t *p = c->bytes || room ? piece(c, done, n, room) : NULL;
+        const uint8_t *p = c->bytes || room ? range_of(c, done, n, room) : NULL;
         why = p ? file_write_at(fd, p, n, done) : room || c->bytes ? EIO : ENOMEM;
         done += (int64_t)n;
     }
@@ -121,8 +151,8 @@ static int copy(int fd, const struct content *c)
     return why;
 }
 
-/* A file is written at the root under a random name, and then renamed. Writers may run on other machines or in other
- * containers, so neither a process nor a thread number would tell them apart. */
+/* A file is written at the root under a random name and then renamed. The name is random because writers may run on
+ * other machines or in other containers, where process and thread ids repeat. */
 static const char temp_before[] = ".stoker-", temp_after[] = ".part";
 
 static int open_temp(int root, char temp[40])
@@ -156,8 +186,8 @@ static int write_new(int root, int dir, const char *last, const struct content *
     return why;
 }
 
-/* Whether a file has the name of a temporary file, and nobody has written to it for so long. */
-static bool is_left(int root, const char *name, int64_t age_s)
+/* Whether this is a temporary file to which nobody has written for age_s seconds. */
+static bool is_abandoned(int root, const char *name, int64_t age_s)
 {
     const size_t before = sizeof temp_before - 1;
     if (strncmp(name, temp_before, before) != 0)
@@ -171,35 +201,37 @@ static bool is_left(int root, const char *name, int64_t age_s)
 
 void place_sweep(int root, int64_t age_s)
 {
-    const int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = place_list(root, ".");
     for (const struct dirent *entry; d && (entry = readdir(d));)
-        if (is_left(root, entry->d_name, age_s))
+        if (is_abandoned(root, entry->d_name, age_s))
             unlinkat(root, entry->d_name, 0);
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
 }
 
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e)
 {
     if (!keys_is_safe(name)) {
         const int rc = error_set(e, STK_EDATA, "write",
-                                 "cannot be a file's name: a part of it is empty, \"..\", or longer than 255 bytes");
+                                 "cannot be a file name: a part of it is empty, \"..\", or longer than 255 bytes");
         error_at(e, name, -1);
         return rc;
     }
     const char *last;
     const int dir = open_folder(root, name, true, &last);
     if (dir < 0)
-        return failed(name, errno, "cannot make its folder", e);
+        return failed(name, errno, "cannot create its folder", e);
     const int there = look(dir, last, c);
     const int why = there == 1 ? 0 : there < 0 && !force ? EEXIST : write_new(root, dir, last, c);
     close(dir);
-    if (why == EEXIST && !force)
-        return failed(name, why, "something else is there already; --force writes over it", e);
-    return why ? failed(name, why, "cannot write it", e) : STK_OK;
+    if (why == EEXIST && !force) {
+        error_set(e, STK_EIO, "write", "exists with other content; --force replaces it");
+        error_at(e, name, -1);
+        if (e)
+            e->os_error = why;
+        return STK_EIO;
+    }
+    return why ? failed(name, why, "cannot write", e) : STK_OK;
 }
 
 void place_remove(int root, const char *name)

@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.h -- files below a folder, under names from outside: they never leave it.
+ * place.h -- writes files below a folder under names that may be hostile: no name leads out of the folder.
  *
- * Every folder on the way is opened without following links, and a name that would lead elsewhere is refused. A file
- * is whole or not there. One that is there already with the same bytes stays; with others it is an error, unless it is
- * to be written over.
+ * Every folder of a name is opened without following links. A file is complete or absent. If it already exists with the
+ * same bytes, it stays. If it exists with other bytes, that is an error, unless the caller wants it replaced.
  */
 #ifndef PLACE_H
 #define PLACE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "stoker.h"
 
-/* What a file is to hold: bytes in memory, or a stretch of another file. */
+/* The content of a file: bytes in memory, or a range of another file. */
 struct content {
-    const uint8_t *bytes; /* NULL: fd */
+    const uint8_t *bytes; /* NULL: n bytes from `at` in fd */
     int fd;
     int64_t at, n;
 };
 
-/* An age at which nobody writes a file any more: for those who cannot know who else writes into the folder. */
+/* Creates a folder, with its parents, and opens it. Sets *made if it did not exist. -1: see errno. */
+int place_root(const char *path, bool *made);
+/* Opens a folder below root for readdir(), without following a link. NULL: see errno. */
+DIR *place_list(int root, const char *name);
+
+/* At this age, a temporary file is certainly abandoned. For folders into which other processes may write. */
 enum { PLACE_OLD_S = 24 * 60 * 60 };
 
-/* Removes half-written files that are older than age_s seconds; 0: all, if the caller alone writes into the folder. */
+/* Removes incomplete files that are older than age_s seconds. 0: all of them; only if no other process writes there. */
 void place_sweep(int root, int64_t age_s);
 int place_file(int root, const char *name, const struct content *c, bool force, stk_error *e);
-/* Removes a file, and the folders above it that are empty then. A name that leads out of the folder is ignored. */
+/* Removes a file, and then the folders above it that are empty. Ignores a name that leads out of the folder. */
 void place_remove(int root, const char *name);
 
 #endif

@@ -2,11 +2,15 @@
 /*
  * target.c -- where packed samples go.
  *
- *     the first run             .stoker-pack.journal, .shard-000000.tar.part -> shard-000000.tar -> a line in the
- * journal the last shard is whole   stoker.json; the journal goes
+ * While a run writes, the folder contains .stoker-pack.journal. Each shard passes through three steps:
  *
- * A run that finds the journal goes on behind the last shard that it tells of; one that finds stoker.json of the same
- * recipe has nothing to do. The index beside the shards, .stoker-*.index, is made of them by who packs: see pack.c.
+ *   1. .shard-000000.tar.part is written.
+ *   2. It is renamed to shard-000000.tar.
+ *   3. The journal gets a line for it.
+ *
+ * After the last shard, stoker.json is written and the journal is removed. A run that finds a journal continues after
+ * its last shard. A run that finds a stoker.json with the same recipe has nothing to do. pack.c writes the index beside
+ * the shards, .stoker-*.index.
  */
 #include "pack/target.h"
 
@@ -21,16 +25,17 @@
 
 #include "base/error.h"
 #include "base/note.h"
+#include "pack/place.h"
 
 const char target_note[] = "stoker.json";
 
 static const struct target_format *const formats[] = {&target_tar, &target_tfrecord, &target_hdf5, &target_npy,
                                                       &target_folder};
 
-/* ------------------------------------------------------------------ the note */
+/* ------------------------------------------------------------------ stoker.json */
 
-/* Words of the recipe, "name=value", as members. */
-static void tell_options(struct note *n, const char *recipe)
+/* Writes each option of the recipe, "name=value", as a member. */
+static void write_options(struct note *n, const char *recipe)
 {
     struct buf word = {0};
     note_open(n, "options", '{');
@@ -49,7 +54,7 @@ static void tell_options(struct note *n, const char *recipe)
     buf_done(&word);
 }
 
-static void tell_shards(struct note *n, const struct journal *j)
+static void write_shards(struct note *n, const struct journal *j)
 {
     note_open(n, "shards", '[');
     for (int64_t i = 0; i < j->n; i++) {
@@ -75,7 +80,7 @@ static int write_note(struct target *t, stk_error *e)
     note_int(&n, "bytes", t->bytes);
     note_int(&n, "source_bytes", t->bytes_in);
     note_hex(&n, "source", t->o.fingerprint);
-    tell_options(&n, t->o.recipe);
+    write_options(&n, t->o.recipe);
     if (t->o.fields)
         note_text(&n, "fields", t->o.fields);
     note_text(&n, "names", t->o.files ? "files" : "keys");
@@ -83,7 +88,7 @@ static int write_note(struct target *t, stk_error *e)
     for (int i = 0; i < t->o.n_classes; i++)
         note_text(&n, NULL, t->o.classes[i]);
     note_close(&n, ']');
-    tell_shards(&n, &t->journal);
+    write_shards(&n, &t->journal);
     note_close(&n, '}');
     const int rc =
         n.failed ? error_nomem(e, "write", n.text.cap) : outfile_write(t->dir, target_note, n.text.data, n.text.len, e);
@@ -91,7 +96,7 @@ static int write_note(struct target *t, stk_error *e)
     return rc;
 }
 
-/* A small file below dir, whole; false: there is none, or it cannot be read. */
+/* Reads a small file below dir. False: there is none, or it cannot be read. */
 static bool read_small(int dir, const char *name, struct buf *out)
 {
     enum { MOST = 256 << 20, STEP = 1 << 16 };
@@ -106,7 +111,7 @@ static bool read_small(int dir, const char *name, struct buf *out)
     return n == 0;
 }
 
-/* Counts of what an earlier run has finished; false: the note does not tell. */
+/* Takes the counts of a finished run. False: a count is missing. */
 static bool take_counts(struct target *t, struct note_value v)
 {
     t->complete = true;
@@ -116,7 +121,7 @@ static bool take_counts(struct target *t, struct note_value v)
            note_get_int(note_find(v, "bytes"), &t->bytes) && note_get_int(note_find(v, "source_bytes"), &t->bytes_in);
 }
 
-/* The recipe that the options of a note were written from, in the order of the one that there is now. */
+/* Rebuilds the recipe from the options in stoker.json, in the order of the recipe `now`. */
 static bool recipe_of(struct note_value options, const char *now, struct buf *out)
 {
     char name[64];
@@ -130,7 +135,7 @@ static bool recipe_of(struct note_value options, const char *now, struct buf *ou
     return out->len > 0;
 }
 
-/* What a note that is there means for this run. */
+/* Compares an existing stoker.json with this run: it is complete, or it was made with other options. */
 static int read_note(struct target *t, stk_error *e)
 {
     struct buf text = {0}, recipe = {0};
@@ -138,11 +143,11 @@ static int read_note(struct target *t, stk_error *e)
     if (read_small(t->dir, target_note, &text)) {
         const struct note_value v = note_document(text.data, text.len);
         if (!recipe_of(note_find(v, "options"), t->o.recipe, &recipe))
-            rc = error_set(e, STK_EUSAGE, "open", "has a stoker.json that is not of this version: --force begins anew");
+            rc = error_set(e, STK_EUSAGE, "open", "has a stoker.json of another version; --force starts again");
         else if (strcmp((const char *)recipe.data, t->o.recipe) != 0)
             rc = journal_differs((const char *)recipe.data, t->o.recipe, e);
         else if (!take_counts(t, v))
-            rc = error_set(e, STK_EUSAGE, "open", "has a stoker.json that is damaged: --force begins anew");
+            rc = error_set(e, STK_EUSAGE, "open", "has a damaged stoker.json; --force starts again");
     }
     buf_done(&text);
     buf_done(&recipe);
@@ -151,7 +156,7 @@ static int read_note(struct target *t, stk_error *e)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether a name is that of a file of a column, or begins so. */
+/* Whether a name begins like the file of a column. */
 static bool is_column(const struct target *t, const char *name)
 {
     for (int i = 0; i < t->o.n_columns && t->o.to == STK_TO_NPY; i++) {
@@ -163,7 +168,7 @@ static bool is_column(const struct target *t, const char *name)
     return false;
 }
 
-/* Names that packing makes, finished or not. */
+/* Whether packing makes files of this name, complete or not. */
 static bool is_ours(const struct target *t, const char *name)
 {
     const char *bare = name[0] == '.' ? name + 1 : name;
@@ -172,7 +177,7 @@ static bool is_ours(const struct target *t, const char *name)
            strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0 || is_column(t, bare);
 }
 
-/* The files that a note tells of. */
+/* Removes the files that stoker.json lists. */
 static void remove_noted(const struct target *t)
 {
     struct buf text = {0}, name = {0};
@@ -188,17 +193,12 @@ static void remove_noted(const struct target *t)
     buf_done(&name);
 }
 
-/* Goes over what is in the folder: removes ours, or says whether there is anything else. */
+/* Looks at the files of the folder: removes ours if asked to, and reports whether there are others. */
 static int look_around(struct target *t, bool remove, bool *others, stk_error *e)
 {
-    const int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        const int rc = error_os(e, errno, "open", "cannot read the folder");
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
+    DIR *d = place_list(t->dir, ".");
+    if (!d)
+        return error_os(e, errno, "open", "cannot read the folder");
     *others = false;
     if (remove) {
         remove_noted(t);
@@ -219,8 +219,7 @@ static int look_around(struct target *t, bool remove, bool *others, stk_error *e
 
 void target_sweep(struct target *t)
 {
-    const int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = place_list(t->dir, ".");
     for (const struct dirent *entry; d && (entry = readdir(d));) {
         const char *name = entry->d_name, *end = strrchr(name, '.');
         if (strncmp(name, ".stoker-", 8) == 0 && strcmp(end, ".tmp") == 0)
@@ -228,39 +227,24 @@ void target_sweep(struct target *t)
     }
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
 }
 
 static int open_folder(struct target *t, stk_error *e)
 {
-    char part[4096];
-    const size_t n = strlen(t->o.out);
-    if (n == 0 || n >= sizeof part)
-        return error_os(e, ENAMETOOLONG, "open", "cannot make this folder");
-    memcpy(part, t->o.out, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (part[i] != '/' && part[i] != 0)
-            continue;
-        part[i] = 0;
-        t->made_folder = mkdir(part, 0777) == 0;
-        if (!t->made_folder && errno != EEXIST)
-            return error_os(e, errno, "open", "cannot make the folder %s", part);
-        part[i] = i < n ? '/' : 0;
-    }
-    t->dir = open(t->o.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    t->dir = place_root(t->o.out, &t->made_folder);
     if (t->dir < 0)
-        return error_os(e, errno, "open", "cannot open the folder");
+        return error_os(e, errno, "open", "cannot create or open the folder");
     t->open = 1;
     return STK_OK;
 }
 
-/* Shards that are not as the journal has them, and all behind them, are made again. */
+/* Counts the shards of an earlier run that are still complete. A shard that differs from its line in the journal, and
+ * all after it, are written again. */
 static int take_shards(struct target *t, stk_error *e)
 {
     int64_t good = 0;
     struct stat st;
-    for (; good < t->journal.n && t->format->measure; good++) { /* all else begins anew */
+    for (; good < t->journal.n && t->format->measure; good++) { /* targets without shards start again */
         const struct shard_line *s = &t->journal.shards[good];
         if (fstatat(t->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) || st.st_size != s->bytes)
             break;
@@ -278,7 +262,7 @@ static int choose(struct target *t, stk_error *e)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (formats[i]->to == t->o.to)
             t->format = formats[i];
-    return t->format ? STK_OK : error_set(e, STK_EUSAGE, "open", "there is no such target");
+    return t->format ? STK_OK : error_set(e, STK_EUSAGE, "open", "unknown target");
 }
 
 static int begin(struct target *t, stk_error *e)
@@ -289,11 +273,11 @@ static int begin(struct target *t, stk_error *e)
                        faccessat(t->dir, target_note, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
-                       "has other files in it: give a new folder, or --force to write beside them");
+                       "contains other files; choose a new folder, or write beside them with --force");
     if (rc == STK_OK)
         rc = read_note(t, e);
     if (rc == STK_OK && t->complete)
-        unlinkat(t->dir, journal_name, 0); /* the last run ended between the note and this */
+        unlinkat(t->dir, journal_name, 0); /* the last run was killed before it removed the journal */
     if (rc != STK_OK || t->complete)
         return rc;
     rc = journal_open(&t->journal, t->dir, t->o.recipe, e);
@@ -399,11 +383,11 @@ void target_done(struct target *t)
     outfile_done(&t->file);
     buf_done(&t->made);
     if (t->journal.open && t->journal.n == 0 && (t->format->measure || !t->touched))
-        journal_remove(&t->journal); /* there is nothing to go on from */
+        journal_remove(&t->journal); /* there is nothing to continue from */
     journal_done(&t->journal);
     if (t->open)
         close(t->dir);
     if (t->made_folder)
-        rmdir(t->o.out); /* stays where anything is in it */
+        rmdir(t->o.out); /* fails if it contains anything */
     *t = (struct target){0};
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_arrays.c -- what HDF5 and npy have in common.
+ * target_arrays.c -- the code that the HDF5 and npy targets share.
  */
-#include "pack/target_arrays.h"
+#include "pack/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct target_arrays_cell target_arrays_cell(const struct target *t, const struc
     if (t->o.columns[column].key)
         return (struct target_arrays_cell){p->key.data, p->key.len};
     const struct packed_field *f = &p->fields[column];
-    return (struct target_arrays_cell){packed_bytes(p, f) + f->numbers, f->n - f->numbers};
+    return (struct target_arrays_cell){packed_bytes(p, f) + f->head_bytes, f->n - f->head_bytes};
 }
 
 struct target_column *target_arrays_columns(const struct target *t, const struct packed *p)
@@ -44,9 +44,10 @@ int target_arrays_check(const struct target *t, const struct target_column *colu
         if (c->kind != STK_IMAGE || (c->ragged && f->dtype == STK_DTYPE_DEFAULT) ||
             (!c->ragged && f->ndim == c->ndim && memcmp(f->shape, c->shape, (size_t)c->ndim * sizeof *c->shape) == 0))
             continue;
-        return error_set(e, STK_EUSAGE, "pack", "has %lld x %lld pixels, and those before it %lld x %lld",
-                         (long long)f->shape[1], (long long)f->shape[0], (long long)c->shape[1],
-                         (long long)c->shape[0]);
+        return error_set(
+            e, STK_EUSAGE, "pack",
+            "has %lld x %lld pixels, but the samples before it have %lld x %lld; raw images must have one size",
+            (long long)f->shape[1], (long long)f->shape[0], (long long)c->shape[1], (long long)c->shape[0]);
     }
     return STK_OK;
 }

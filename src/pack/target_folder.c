@@ -30,7 +30,7 @@ struct folder_target {
     int64_t list_bytes;
 };
 
-/* Whether something of this name is found again by who looks for pictures. */
+/* Whether a reader of folders looks at a name. It ignores hidden files and those of operating systems. */
 static bool is_found(const char *name, size_t n)
 {
     char part[256];
@@ -45,10 +45,11 @@ static int begin(struct target *t, stk_error *e)
 {
     for (int i = 0; i < t->o.n_classes; i++)
         if (!is_found(t->o.classes[i], strlen(t->o.classes[i])))
-            return error_set(e, STK_EUSAGE, "write",
-                             "the class \"%.100s\" cannot be a folder whose pictures are found: pack to another target",
-                             t->o.classes[i]);
-    place_sweep(t->dir, 0); /* the journal is locked: no other run packs into it */
+            return error_set(
+                e, STK_EUSAGE, "write",
+                "the class \"%.100s\" cannot be the name of a folder that readers look into; pack to another target",
+                t->o.classes[i]);
+    place_sweep(t->dir, 0); /* the journal is locked, so no other run is active */
     struct folder_target *s = t->state = calloc(1, sizeof *s);
     if (!s)
         return error_nomem(e, "write", sizeof *s);
@@ -78,7 +79,7 @@ static bool is_label(const struct packed_field *f)
     return strcmp(f->name, "cls") == 0;
 }
 
-/* The class that a sample's folder stands for; NULL: folders are no classes here. */
+/* Sets *class to the class of a sample. NULL: folders are not classes here. */
 static int class_of(const struct target *t, const struct packed *p, const char **class, stk_error *e)
 {
     *class = NULL;
@@ -86,7 +87,7 @@ static int class_of(const struct target *t, const struct packed *p, const char *
         return STK_OK;
     if (p->label < 0 || p->label >= t->o.n_classes)
         return error_set(e, STK_EDATA, "write",
-                         "has no class, and so no folder: pack to another target, or leave the label out (--fields)");
+                         "has no class, and so no folder; pack to another target, or leave out the label (--fields)");
     *class = t->o.classes[p->label];
     return STK_OK;
 }
@@ -97,24 +98,25 @@ static bool begins_with_folder(const char *name, const char *folder)
     return strncmp(name, folder, n) == 0 && name[n] == '/';
 }
 
-/* Every part of a path. */
+/* Checks every part of a path. */
 static int check_path(const char *path, stk_error *e)
 {
     for (const char *part = path; *part;) {
         const size_t n = strcspn(part, "/");
         if (!is_found(part, n))
             return error_set(e, STK_EUSAGE, "write",
-                             "would be called %.200s, which is not found in a folder: pack to another target", path);
+                             "would get the name %.200s, which readers of folders ignore; pack to another target",
+                             path);
         part += n + (part[n] == '/');
     }
     return STK_OK;
 }
 
-/* The name of the picture's file, which is no other's, in s->name. */
-static int name_picture(struct target *t, const struct packed *p, stk_error *e)
+/* Sets s->name to a unique name for the image file. */
+static int name_image(struct target *t, const struct packed *p, stk_error *e)
 {
     struct folder_target *s = t->state;
-    const struct packed_field *f = &p->fields[p->picture];
+    const struct packed_field *f = &p->fields[p->image];
     const char *class;
     int rc = class_of(t, p, &class, e);
     if (rc != STK_OK)
@@ -128,7 +130,8 @@ static int name_picture(struct target *t, const struct packed *p, stk_error *e)
                    suffixed ? "" : f->name))
         return error_nomem(e, "write", s->made.len);
     if (!picture_suffix((const char *)s->made.data, s->made.len))
-        return error_set(e, STK_EDATA, "write", "is no picture, of which a folder consists");
+        return error_set(e, STK_EDATA, "write",
+                         "does not have the name of an image, as every file of a folder needs; pack to another target");
     rc = check_path((const char *)s->made.data, e);
     s->name.len = 0;
     if (rc == STK_OK && keys_unique(&s->names, (const char *)s->made.data, p->sample, &s->name))
@@ -152,14 +155,14 @@ static int put_file(struct target *t, const struct packed *p, const struct packe
 static int put(struct target *t, const struct packed *p, stk_error *e)
 {
     struct folder_target *s = t->state;
-    int rc = name_picture(t, p, e);
+    int rc = name_image(t, p, e);
     if (rc == STK_OK)
-        rc = put_file(t, p, &p->fields[p->picture], e);
+        rc = put_file(t, p, &p->fields[p->image], e);
     const size_t n = s->name.len;
     for (int i = 0; i < p->n_fields && rc == STK_OK; i++) {
         const struct packed_field *f = &p->fields[i];
-        if (i == p->picture || (is_label(f) && t->o.n_classes > 0))
-            continue; /* the folder says the class */
+        if (i == p->image || (is_label(f) && t->o.n_classes > 0))
+            continue; /* the folder is the class */
         s->name.len = n;
         rc = buf_printf(&s->name, ".%s", f->name) ? error_nomem(e, "write", n) : put_file(t, p, f, e);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_hdf5.c -- data.h5: "images", an array where pictures are raw and of one size, else their bytes; "labels", with
- * the names of the classes as an attribute; "keys"; every other field by its name.
+ * target_hdf5.c -- packs to data.h5, which has these datasets: "images", an array of pixels if images are raw, else
+ * their bytes; "labels", with the class names as an attribute; "keys"; one for every other field.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "format/hdf5_out.h"
-#include "pack/target_arrays.h"
+#include "pack/target.h"
 
 static const char name[] = "data.h5", temp[] = ".data.h5.part";
 
@@ -30,7 +30,7 @@ static int begin(struct target *t, stk_error *e)
         return error_nomem(e, "write", sizeof *s);
     s->fd = openat(t->dir, temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (s->fd < 0)
-        return error_os(e, errno, "write", "cannot make %s", name);
+        return error_os(e, errno, "write", "cannot create %s", name);
     return hdf5_out_open(&s->out, s->fd, t->o.samples, e);
 }
 
@@ -94,7 +94,7 @@ static int on_disk(struct target *t, stk_error *e)
     if (!why)
         return STK_OK;
     unlinkat(t->dir, temp, 0);
-    return error_os(e, why, "write", "cannot bring %s to disk", name);
+    return error_os(e, why, "write", "cannot write %s to disk", name);
 }
 
 static int end(struct target *t, stk_error *e)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_npy.c -- images.npy, all pictures in one array, labels.npy, and every other field by its name.
+ * target_npy.c -- packs to npy arrays: images.npy, labels.npy, and one array for every other field.
  *
- * The head of an npy says how many rows follow; so all samples have to be there, and be of one form. What has as many
- * values as the sample has is two files: X.npy has the values of all samples one after the other, X.offsets.npy where
- * those of each begin, and the end. How many values there are is known last: that head is written again.
+ * The header of an npy contains the number of rows, so every sample needs a row of the same shape. A ragged field
+ * becomes two files: X.npy has the values of all samples one after the other; X.offsets.npy has the first row of each
+ * sample, and the end. The number of values is known last, so the header of X.npy is written again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "format/npy_out.h"
-#include "pack/target_arrays.h"
+#include "pack/target.h"
 
 struct npy_column {
     struct outfile values, offsets;
-    size_t row_bytes; /* of one row of values */
+    size_t row_bytes; /* of one row of the values */
     int64_t n;        /* rows of values */
 };
 
@@ -52,7 +52,7 @@ static void close_target(struct target *t)
 
 /* ------------------------------------------------------------------ files */
 
-/* The head of an array of n rows of a form; all heads of one form are of one length. */
+/* Makes the header of an array of n rows. Its length does not depend on n. */
 static int make_head(struct buf *head, const struct target_column *c, int64_t n, stk_error *e)
 {
     int64_t shape[FIELD_DIMS + 1] = {n};
@@ -119,7 +119,7 @@ static int put(struct target *t, const struct packed *p, stk_error *e)
     return rc;
 }
 
-/* A file that is whole goes into the journal, and so into the note. */
+/* Records a complete file in the journal, and thereby in stoker.json. */
 static int finish(struct target *t, struct outfile *o, int64_t samples, stk_error *e)
 {
     const int rc = outfile_finish(o, e);
@@ -140,7 +140,7 @@ static int finish_column(struct target *t, int i, stk_error *e)
     if (s->forms[i].ragged) {
         rc = make_head(&head, &s->forms[i], c->n, e);
         if (rc == STK_OK)
-            rc = outfile_begin_again(&c->values, head.data, head.len, e);
+            rc = outfile_replace_head(&c->values, head.data, head.len, e);
         buf_done(&head);
     }
     if (rc == STK_OK)

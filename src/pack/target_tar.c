@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_tar.c -- shards of tar, as WebDataset has them: the fields of a sample are members that share a key.
+ * target_tar.c -- packs to tar shards in the form of WebDataset: the fields of a sample are files that share a key.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "format/tar_out.h"
 #include "pack/target.h"
 
-/* t->made: the heads of all members, each behind the next. */
+/* Leaves the headers of all fields in t->made, one after the other. */
 static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_error *e)
 {
     struct buf name = {0};
@@ -27,7 +27,7 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
     return rc ? error_nomem(e, "write", t->made.len) : STK_OK;
 }
 
-/* Heads are of one block, or with a PAX header before them of more: what is left tells. */
+/* The size of the header at `head`: one block, or more if a PAX header comes first. */
 static size_t head_bytes(const uint8_t *head)
 {
     size_t n = TAR_BLOCK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_tfrecord.c -- shards of TFRecord: an Example a sample, under the names that TensorFlow's own data sets have.
+ * target_tfrecord.c -- packs to TFRecord shards: one Example per sample, with the feature names of TensorFlow's own
+ * datasets.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,13 +31,13 @@ static void add_text(struct example_out *x, const char *name, const char *text)
     example_out_bytes(x, name, text, strlen(text));
 }
 
-static void add_picture(struct example_out *x, const struct packed *p)
+static void add_image(struct example_out *x, const struct packed *p)
 {
     static const char *const formats[] = {
         [STK_FORMAT_UNKNOWN] = "raw", [STK_JPEG] = "jpeg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
-    const struct packed_field *f = &p->fields[p->picture];
+    const struct packed_field *f = &p->fields[p->image];
     const int64_t w = p->w, h = p->h, channels = p->channels;
-    example_out_bytes(x, "image/encoded", packed_bytes(p, f) + f->numbers, f->n - f->numbers);
+    example_out_bytes(x, "image/encoded", packed_bytes(p, f) + f->head_bytes, f->n - f->head_bytes);
     add_text(x, "image/format", formats[p->format]);
     if (w > 0) {
         example_out_ints(x, "image/height", &h, 1);
@@ -59,20 +60,21 @@ static int add_integers(struct example_out *x, const struct packed_field *f, con
         values[i] = dtype_integer(f->dtype, from + i * dtype_bytes(f->dtype));
         if (f->dtype == STK_UINT64 && values[i] < 0)
             return error_set(e, STK_EDATA, "pack",
-                             "%s has the value %" PRIu64 ", and an Example has integers up to %" PRId64 " only",
+                             "%s has the value %" PRIu64 ", but integers of an Example end at %" PRId64
+                             "; pack to another target",
                              f->column, (uint64_t)values[i], INT64_MAX);
     }
     example_out_ints(x, f->column, values, n);
     return STK_OK;
 }
 
-/* Integers of any width become int64, float32 stays; what an Example has no numbers for is given as bytes. */
+/* Integers of any width become int64; float32 stays. Types that an Example does not have become bytes. */
 static int add_numbers(struct example_out *x, const struct packed *p, const struct packed_field *f, stk_error *e)
 {
-    const uint8_t *from = packed_bytes(p, f) + f->numbers;
-    const size_t n = (f->n - f->numbers) / dtype_bytes(f->dtype);
+    const uint8_t *from = packed_bytes(p, f) + f->head_bytes;
+    const size_t n = (f->n - f->head_bytes) / dtype_bytes(f->dtype);
     if (f->dtype == STK_FLOAT16 || f->dtype == STK_BFLOAT16 || f->dtype == STK_FLOAT64) {
-        example_out_bytes(x, f->column, from, f->n - f->numbers);
+        example_out_bytes(x, f->column, from, f->n - f->head_bytes);
         return STK_OK;
     }
     int64_t *values = malloc(n * sizeof *values + 1);
@@ -89,18 +91,18 @@ static int add_numbers(struct example_out *x, const struct packed *p, const stru
     return rc;
 }
 
-/* What a record is told of itself already, and truly: the source's own may be of another picture. */
-static bool is_told(const struct packed *p, const char *name)
+/* Whether packing writes this feature itself. The value in the source may describe another image. */
+static bool is_written(const struct packed *p, const char *name)
 {
-    static const char *const told[] = {"image/encoded",  "image/format",      "image/height",    "image/width",
-                                       "image/channels", "image/class/label", "image/class/text"};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        if (strcmp(name, told[i]) == 0)
-            return p->picture >= 0;
+    static const char *const written[] = {"image/encoded",  "image/format",      "image/height",    "image/width",
+                                          "image/channels", "image/class/label", "image/class/text"};
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
+        if (strcmp(name, written[i]) == 0)
+            return p->image >= 0;
     return false;
 }
 
-/* Also -1, which says that it has none. */
+/* Whether the label is among the fields. Its value may be -1, for a sample without a class. */
 static bool has_label(const struct packed *p)
 {
     for (int i = 0; i < p->n_fields; i++)
@@ -122,7 +124,7 @@ static int add_others(struct example_out *x, const struct packed *p, stk_error *
     int rc = STK_OK;
     for (int i = 0; i < p->n_fields && rc == STK_OK; i++) {
         const struct packed_field *f = &p->fields[i];
-        if (i == p->picture || strcmp(f->name, "cls") == 0 || is_told(p, f->column))
+        if (i == p->image || strcmp(f->name, "cls") == 0 || is_written(p, f->column))
             continue;
         if (f->dtype)
             rc = add_numbers(x, p, f, e);
@@ -132,7 +134,7 @@ static int add_others(struct example_out *x, const struct packed *p, stk_error *
     return rc;
 }
 
-enum { BEFORE = 12, AFTER = 4 }; /* length and its checksum; checksum of the message */
+enum { BEFORE = 12, AFTER = 4 }; /* bytes: the length and its checksum; the checksum of the message */
 
 static void put_le(uint8_t *to, uint64_t v, size_t n)
 {
@@ -155,10 +157,10 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
 {
     static const uint8_t blank[BEFORE];
     struct example_out *x = t->state;
-    if (!has_column(p, "image/filename")) /* first, where source_tfrecord.c looks for it */
+    if (!has_column(p, "image/filename")) /* first, because readers look for it there */
         example_out_bytes(x, "image/filename", p->key.data, p->key.len);
-    if (p->picture >= 0)
-        add_picture(x, p);
+    if (p->image >= 0)
+        add_image(x, p);
     if (has_label(p))
         add_label(x, t, p->label);
     int rc = add_others(x, p, e);

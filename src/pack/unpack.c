@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unpack.c -- the files that tar shards hold, below a folder.
+ * unpack.c -- writes the files of tar shards below a folder.
  *
- * Shards are gone through one a thread. In a pack the names come back that the files had (pack/keys.h), and a label
- * that the file's folder says as well is no file of its own. Shards that are packed as a whole are read as the stream
- * that they are, a file at a time in memory.
+ * Each shard is unpacked by one thread. The files of a pack get their original names (pack/keys.h), and a label that is
+ * also the name of the folder is not written to a file. A shard that is compressed as a whole is read as a stream, one
+ * file at a time in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,10 @@ struct unpacking {
     stk_unpack_options o;
     struct recognised *from;
     int dir;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the rest */
     stk_pack_report report;
     bool stopped;
-    int rc; /* the first failure of the machine */
+    int rc; /* of the first error; an error of the machine comes before one of the data */
     stk_error error;
 };
 
@@ -43,13 +43,13 @@ struct archive {
     struct unpacking *all;
     int fd;
     int64_t bytes;
-    struct stream_cache *cache; /* where it is packed as a whole; NULL: it is not */
+    struct stream_cache *cache; /* if it is compressed as a whole, else NULL */
     struct stream *stream;
-    stk_error broken;  /* where the stream is, or zeroed */
+    stk_error broken;  /* the error of the stream, or zeroed */
     struct buf window; /* for headers */
     struct buf file;   /* from the stream */
     struct buf name, key;
-    bool first; /* the member is the first of its key */
+    bool first; /* the file is the first with its key */
 };
 
 static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
@@ -70,7 +70,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
 
 /* ------------------------------------------------------------------ names */
 
-/* Where the dot behind the key is; the end: there is none. */
+/* Where the dot after the key is, or n if there is none. */
 static size_t key_bytes(const char *name, size_t n)
 {
     const char *slash = memrchr(name, '/', n), *base = slash ? slash + 1 : name;
@@ -78,7 +78,7 @@ static size_t key_bytes(const char *name, size_t n)
     return dot ? (size_t)(dot - name) : n;
 }
 
-/* The name that a member's file has. */
+/* Sets a->name to the name of the file that is written. Non-zero: out of memory. */
 static int find_name(struct archive *a, const struct tar_member *m)
 {
     const char *name = m->name;
@@ -99,8 +99,8 @@ static int find_name(struct archive *a, const struct tar_member *m)
     return keys_name((const char *)a->key.data, field, a->first, &a->name);
 }
 
-/* "cat/1.cls" that says what "cat/" does. */
-static bool is_said_by_folder(const struct archive *a, const struct tar_member *m)
+/* Whether this is a label file, such as cat/1.cls, whose class is also the name of its folder. */
+static bool is_folder_label(const struct archive *a, const struct tar_member *m)
 {
     char text[24] = "";
     const struct names *classes = &a->all->from->classes;
@@ -119,8 +119,8 @@ static bool is_said_by_folder(const struct archive *a, const struct tar_member *
 
 /* ------------------------------------------------------------------ files */
 
-/* Says what became of a file; false: that was enough. */
-static bool tell(struct unpacking *u, const char *name, int64_t bytes, int rc, const stk_error *e)
+/* Reports the outcome for a file. False: stop. */
+static bool report(struct unpacking *u, const char *name, int64_t bytes, int rc, const stk_error *e)
 {
     pthread_mutex_lock(&u->lock);
     u->report.samples += rc == STK_OK;
@@ -132,7 +132,7 @@ static bool tell(struct unpacking *u, const char *name, int64_t bytes, int rc, c
     }
     if (u->o.each && u->o.each(u->o.user, name, rc == STK_OK ? NULL : e->reason, bytes))
         u->stopped = true;
-    /* A disk that is full or broken ends it; one name that cannot be had does not. */
+    /* A full or broken disk ends the run. A name that cannot be written does not. */
     u->stopped |= rc != STK_OK && rc != STK_EDATA && e->os_error != EEXIST && e->os_error != ELOOP &&
                   e->os_error != ENOTDIR && e->os_error != ENAMETOOLONG;
     const bool on = !u->stopped;
@@ -140,7 +140,7 @@ static bool tell(struct unpacking *u, const char *name, int64_t bytes, int rc, c
     return on;
 }
 
-/* A file of a stream, into memory. */
+/* Reads a file of a stream into memory. */
 static int take_file(struct archive *a, const struct tar_member *m, struct content *c, stk_error *e)
 {
     enum { MOST = 1 << 30 };
@@ -149,22 +149,23 @@ static int take_file(struct archive *a, const struct tar_member *m, struct conte
     if (m->bytes > MOST)
         return error_set(e, STK_EDATA, "unpack",
                          "has %" PRId64
-                         " bytes, more than are taken from an archive that is packed (1 GiB): unpack that "
-                         "with gunzip or unzstd first",
+                         " bytes, more than the limit of 1 GiB for files in compressed archives; decompress the "
+                         "archive with gunzip or unzstd first",
                          m->bytes);
     if (buf_reserve(&a->file, n + 1))
         return error_nomem(e, "unpack", n);
     const int rc = stream_read(a->stream, a->fd, a->file.data, n, m->at, &got, e);
     *c = (struct content){.bytes = a->file.data, .n = m->bytes};
-    return rc == STK_OK && got < n ? error_set(e, STK_EDATA, "unpack", "the archive ends inside of it") : rc;
+    return rc == STK_OK && got < n ? error_set(e, STK_EDATA, "unpack", "is cut off: the archive ends inside this file")
+                                   : rc;
 }
 
 static bool unpack_file(struct archive *a, const struct tar_member *m)
 {
     stk_error e = {0};
     if (find_name(a, m))
-        return tell(a->all, "", 0, error_nomem(&e, "unpack", m->n_name), &e);
-    if (is_said_by_folder(a, m))
+        return report(a->all, "", 0, error_nomem(&e, "unpack", m->n_name), &e);
+    if (is_folder_label(a, m))
         return true;
     struct content c = {.fd = a->fd, .at = m->at, .n = m->bytes};
     const char *name = (const char *)a->name.data;
@@ -172,10 +173,10 @@ static bool unpack_file(struct archive *a, const struct tar_member *m)
     if (a->stream)
         rc = take_file(a, m, &c, &e);
     else if (m->at > a->bytes || m->bytes > a->bytes - m->at)
-        rc = error_set(&e, STK_EDATA, "unpack", "the archive ends inside of it");
+        rc = error_set(&e, STK_EDATA, "unpack", "is cut off: the archive ends inside this file");
     if (rc == STK_OK)
         rc = place_file(a->all->dir, name, &c, a->all->o.force != 0, &e);
-    return tell(a->all, name, m->bytes, rc, &e);
+    return report(a->all, name, m->bytes, rc, &e);
 }
 
 static bool unpack_bad(struct archive *a, const struct tar_member *m, const char *shard)
@@ -183,7 +184,7 @@ static bool unpack_bad(struct archive *a, const struct tar_member *m, const char
     stk_error e = {0};
     const int rc = error_set(&e, STK_EDATA, "unpack", "%s, at byte %" PRId64, m->reason, m->header);
     error_at(&e, shard, -1);
-    return tell(a->all, shard, 0, rc, &e);
+    return report(a->all, shard, 0, rc, &e);
 }
 
 static void unpack_archive(struct archive *a, const char *shard)
@@ -199,9 +200,9 @@ static void unpack_archive(struct archive *a, const char *shard)
             on = unpack_bad(a, &m, shard);
     }
     if (found == TAR_NOMEM)
-        tell(a->all, shard, 0, error_nomem(&e, "unpack", 0), &e);
+        report(a->all, shard, 0, error_nomem(&e, "unpack", 0), &e);
     else if (a->broken.code)
-        tell(a->all, shard, 0, a->broken.code, &a->broken);
+        report(a->all, shard, 0, a->broken.code, &a->broken);
     tar_done(&t);
 }
 
@@ -214,7 +215,7 @@ static int open_stream(struct archive *a, stk_error *e)
     if (form == STREAM_PLAIN)
         return STK_OK;
     if (stream_missing(form))
-        return error_set(e, STK_EBUILD, "unpack", "is packed, and this build is without %s", stream_missing(form));
+        return error_set(e, STK_EBUILD, "unpack", "is compressed, but this build lacks %s", stream_missing(form));
     a->bytes = INT64_MAX;
     a->cache = stream_cache_new(64 << 20, STREAM_WORK_MOST);
     a->stream = a->cache ? stream_new(a->cache, form, true) : NULL;
@@ -225,27 +226,28 @@ static void unpack_shard(void *user, int64_t i)
 {
     struct unpacking *u = user;
     const char *shard = names_at(&u->from->paths, (uint32_t)i);
-    struct archive a = {.all = u, .fd = open(shard, O_RDONLY | O_NONBLOCK | O_CLOEXEC)}; /* it might be a FIFO */
+    struct archive a = {.all = u,
+                        .fd = open(shard, O_RDONLY | O_NONBLOCK | O_CLOEXEC)}; /* O_NONBLOCK: it might be a FIFO */
     struct stat st;
     stk_error e = {0};
     pthread_mutex_lock(&u->lock);
     const bool stopped = u->stopped;
     pthread_mutex_unlock(&u->lock);
     if (a.fd < 0 || fstat(a.fd, &st)) {
-        const int rc = error_os(&e, errno, "unpack", "cannot open it");
+        const int rc = error_os(&e, errno, "unpack", "cannot open");
         error_at(&e, shard, -1);
-        tell(u, shard, 0, rc, &e);
+        report(u, shard, 0, rc, &e);
     } else if (!S_ISREG(st.st_mode)) {
-        const int rc = error_set(&e, STK_EUSAGE, "unpack", "is no file");
+        const int rc = error_set(&e, STK_EUSAGE, "unpack", "is not a regular file");
         error_at(&e, shard, -1);
-        tell(u, shard, 0, rc, &e);
+        report(u, shard, 0, rc, &e);
     } else if (!stopped) {
         a.bytes = st.st_size;
         const int rc = open_stream(&a, &e);
         if (rc == STK_OK)
             unpack_archive(&a, shard);
         else
-            tell(u, shard, 0, rc, &e);
+            report(u, shard, 0, rc, &e);
     }
     stream_free(a.stream);
     stream_cache_free(a.cache);
@@ -264,40 +266,22 @@ static int find_shards(const char *pack, struct recognised *r, stk_error *e)
     int rc = recognise(pack, r, e);
     if (rc == STK_OK && (r->form != SOURCE_CONTAINER || strcmp(r->container->prefix, "tar:") != 0))
         rc = error_set(e, STK_EUSAGE, "unpack",
-                       "holds no tar shards; `stoker pack %s OUT --to folder` writes files of any source", pack);
+                       "contains no tar shards; to write the files of any source, use `stoker pack %s OUT --to folder`",
+                       pack);
     if (rc != STK_OK)
         error_at(e, r->path, -1);
     return rc;
 }
 
-/* With those above it, as pack does. */
-static int make_folders(const char *path)
-{
-    char part[4096];
-    const size_t n = strlen(path);
-    if (n >= sizeof part)
-        return errno = ENAMETOOLONG, -1;
-    memcpy(part, path, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i] != 0)
-            continue;
-        part[i] = 0;
-        if (mkdir(part, 0777) && errno != EEXIST)
-            return -1;
-        part[i] = path[i];
-    }
-    return 0;
-}
-
 static int open_target(struct unpacking *u, stk_error *e)
 {
     if (!u->o.out || !u->o.out[0])
-        return error_set(e, STK_EUSAGE, "unpack", "no folder to write to: give out");
-    if (make_folders(u->o.out) == 0)
-        u->dir = open(u->o.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return error_set(e, STK_EUSAGE, "unpack", "there is no output folder: set `out`");
+    bool made;
+    u->dir = place_root(u->o.out, &made);
     if (u->dir >= 0)
         return STK_OK;
-    const int rc = error_os(e, errno, "unpack", "cannot make the folder");
+    const int rc = error_os(e, errno, "unpack", "cannot create or open the folder");
     error_at(e, u->o.out, -1);
     return rc;
 }

@@ -25,7 +25,7 @@ says out 'the pack reads .* images/s, the source ' "what was gained is printed"
 ends 0 "again" "$stoker" pack photos kept
 says out 'all written already' "nothing to do"
 ends 2 "other options" "$stoker" pack photos kept --as png
-says err 'was begun with as=keep, and this is as=png' "which option differs is said"
+says err 'was started with as=keep, but now it is as=png' "which option differs is said"
 ends 0 "force" "$stoker" pack photos kept --as png --force
 untar kept all
 [ "$(find all -name '*.png' | wc -l)" = 24 ] || fail "all are PNG"
@@ -108,11 +108,11 @@ says out 'packed coefficients are damaged' "which sample is damaged"
 ends 2 "dct of other pixels" "$stoker" pack photos other --as dct --resize short=32
 says err 'as jpeg first' "what to do instead"
 ends 2 "dct in another target" "$stoker" pack photos other --as dct --to folder
-says err 'leave out --to' "dct in another target"
+says err 'omit --to' "dct in another target"
 ends 2 "JPEG in npy" "$stoker" pack photos other --as jpeg --to npy
-says err 'npy holds pixels: leave out --as' "JPEG in npy"
+says err 'npy contains raw pixels: omit --as' "JPEG in npy"
 ends 2 "npy with gaps" "$stoker" pack photos other --to npy --on-error skip
-says err 'none can be left out' "npy with gaps"
+says err 'bad samples cannot be skipped' "npy with gaps"
 
 ends 0 "raw" "$stoker" pack photos raw --as raw --ops 'Resize(32) | CenterCrop(32)'
 untar raw all
@@ -122,13 +122,13 @@ ends 0 "npy" "$stoker" pack photos npy --to npy --ops 'Resize(32) | CenterCrop(3
 # Raw pictures of several sizes, or where nothing reads them, are refused before anything is written.
 for to in tar hdf5 npy; do
   ends 2 "raw of several sizes in $to" "$stoker" pack photos sizes --as raw --to $to
-  says err 'raw pictures must have one size; end the ops with CenterCrop' "raw of several sizes in $to"
+  says err 'raw images must have one size: end the ops with CenterCrop' "raw of several sizes in $to"
   ! grep -q 'lists every bad sample' err || fail "raw of several sizes in $to: nothing is bad"
   [ ! -e sizes ] || fail "raw of several sizes in $to leaves nothing"
 done
 for to in tfrecord folder; do
   ends 2 "raw in $to" "$stoker" pack photos rawless --as raw --to $to --ops 'CenterCrop(32)'
-  says err 'read back from tar, hdf5 and npy alone' "raw in $to"
+  says err 'only be read back from tar, hdf5 and npy' "raw in $to"
   [ ! -e rawless ] || fail "raw in $to leaves nothing"
   ends 0 "pixels in $to" "$stoker" pack npy "of_npy_$to" --to $to
   ends 0 "pixels in $to are pictures" "$stoker" verify "of_npy_$to"

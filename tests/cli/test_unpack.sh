@@ -29,7 +29,7 @@ ends 0 "unpack again" "$stoker" unpack kept back
 diff -r photos back >diff.txt || fail "what was missing is back"
 echo other >"back/${first#photos/}"
 ends 3 "another file is there" "$stoker" unpack kept back
-says err 'something else is there' "another file is there"
+says err 'exists with other content; --force' "another file is there"
 [ "$(cat "back/${first#photos/}")" = other ] || fail "it is left alone"
 ends 0 "force" "$stoker" unpack kept back --force --json
 json out "unpack --json" 'd["complete"] and d["files"] == 32'
@@ -49,11 +49,11 @@ PY
   "$stoker" unpack evil.tar target >out 2>err
   [ "$(find . -name 'out-of-it*' | wc -l)" = 0 ] && [ ! -e /tmp/stoker-evil.jpg ] && [ ! -e b.jpg ] || fail "a file has left the target"
   [ -z "$(ls elsewhere)" ] || fail "a link was followed"
-  says err 'out-of-it.jpg: cannot be a file.s name' "what is refused is told"
+  says err 'out-of-it.jpg: cannot be a file name' "what is refused is told"
   [ -f target/good/1.jpg ] && [ -f target/good/2.jpg ] || fail "the others are there"
 fi
 ends 2 "a folder is no pack" "$stoker" unpack photos x
-says err 'holds no tar shards' "a folder is no pack"
+says err 'contains no tar shards' "a folder is no pack"
 
 # A list may name files anywhere, and a file several times: every sample has a file of its own.
 mkdir lists
@@ -106,7 +106,7 @@ says err 'checksums match: [0-9]+ of [0-9]+ files' "checksums are proved"
 printf x | dd of=kept/shard-000001.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
 "$stoker" verify kept >out 2>err
 [ $? = 1 ] || fail "a flipped byte is found"
-says out 'kept/shard-000001.tar: its checksum' "the file is named"
+says out 'kept/shard-000001.tar: has the checksum' "the file is named"
 rm kept/stoker.json
 echo >kept/.stoker-pack.journal
 ends 2 "an unfinished pack" "$stoker" ls kept

@@ -77,14 +77,14 @@ ends 0 "verify of __background__" "$stoker" verify counts
 says err '2 good, 0 bad' "no sample of __background__ is lost"
 sed 's/"samples": *2/"samples": 3/' counts/stoker.json >note && cp note counts/stoker.json
 ends 1 "a pack with fewer samples than it states" "$stoker" verify counts
-says out 'stoker.json: states 3 samples, but 2 are found' "both counts"
+says out 'stoker.json: says that the pack has 3 samples, but a reader finds 2' "both counts"
 
 # Nothing waits for a FIFO in a pack.
 cp -r twins/a/good.jpg one.jpg && mkdir one && mv one.jpg one/ && "$stoker" pack one piped >/dev/null 2>&1
 rm piped/shard-000000.tar && mkfifo piped/shard-000000.tar
 timeout 100 "$stoker" verify piped >out 2>err
 [ $? != 124 ] || fail "verify waits for a FIFO"
-says out 'is no file' "a FIFO in the place of a shard"
+says out 'is not a regular file' "a FIFO in the place of a shard"
 rm piped/stoker.json && mkfifo piped/stoker.json
 timeout 100 "$stoker" verify piped >out 2>err
 [ $? != 124 ] || fail "verify waits for a FIFO in the place of the note"

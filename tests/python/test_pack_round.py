@@ -238,7 +238,7 @@ def test_classes_that_cannot_be_folders(tmp_path, name):
         stoker.pack(stoker.Source(tmp_path / "l.jsonl", classes=classes), tmp_path / to, to=to)
         assert stoker.Source(tmp_path / to).classes == classes
         assert list(stoker.Source(tmp_path / to).labels) == [0, 1]
-    with pytest.raises(stoker.UsageError, match="cannot be a folder"):
+    with pytest.raises(stoker.UsageError, match="cannot be the name of a folder"):
         stoker.pack(stoker.Source(tmp_path / "l.jsonl", classes=classes), tmp_path / "folder", to="folder")
     assert not (tmp_path / "folder").exists()
 

@@ -505,7 +505,7 @@ static void counts_are_compared(void)
              SAMPLES + 2, out);
     CHECK_EQ(system(command), 0);
     CHECK_EQ(stk_pack_check(out, count_bad, reason, &files, &e), STK_OK);
-    CHECK_STR(reason, "states 11 samples, but 9 are found");
+    CHECK_STR(reason, "says that the pack has 11 samples, but a reader finds 9");
     temp_end();
 }
 

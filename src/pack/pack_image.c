@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_picture.c -- what becomes of the picture of a sample: its bytes as they are, the same coefficients in another
- * order, or new pixels, encoded.
+ * pack_image.c -- packs the image of a sample: its bytes unchanged, the same coefficients in another order, or new
+ * pixels, encoded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +9,17 @@
 
 #include "base/error.h"
 #include "base/size.h"
-#include "format/npy_out.h"
 #include "loader.h"
 #include "pack/packer.h"
 
-enum { SUBSAMPLED = 95 }; /* qualities below it have chroma of half the size, as everyday photos have */
+enum { SUBSAMPLED = 95 }; /* below this quality, chroma has half the size, as in everyday photos */
 
 static const char *const suffixes[] = {
     [STK_FORMAT_UNKNOWN] = "bin", [STK_JPEG] = "jpg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
 
-static int no_memory(size_t n, stk_error *e)
+static void set_image(struct packed *out, struct packed_field *f, stk_format format, int32_t w, int32_t h)
 {
-    return error_nomem(e, "pack", n);
-}
-
-static void is_picture(struct packed *out, struct packed_field *f, stk_format format, int32_t w, int32_t h)
-{
-    out->picture = (int)(f - out->fields);
+    out->image = (int)(f - out->fields);
     out->format = format;
     out->w = w;
     out->h = h;
@@ -35,7 +29,7 @@ static void is_picture(struct packed *out, struct packed_field *f, stk_format fo
 
 /* ------------------------------------------------------------------ bytes as they are */
 
-/* The reading's memory changes hands where it can. */
+/* Takes over the memory of the reading where possible, instead of copying it. */
 static struct packed_field *take_bytes(struct desk *d, const char *name, struct packed *out)
 {
     struct reading *r = &d->reading;
@@ -56,14 +50,14 @@ static int bytes_as_they_are(const struct packer *p, struct desk *d, const struc
     const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
     struct packed_field *f = take_bytes(d, suffix ? suffix : suffixes[h->format], out);
     if (!f)
-        return no_memory(d->reading.n_bytes, e);
-    is_picture(out, f, h->format, head_width(h), head_height(h));
+        return error_nomem(e, "pack", d->reading.n_bytes);
+    set_image(out, f, h->format, head_width(h), head_height(h));
     return STK_OK;
 }
 
 /* ------------------------------------------------------------------ pixels */
 
-/* The size that `resize` gives a picture; false: it stays as it is. */
+/* Computes the size that --resize gives an image. False: the size stays. */
 static bool resized(const stk_pack_options *how, int32_t w, int32_t h, int32_t *to_w, int32_t *to_h)
 {
     const int32_t few = w < h ? w : h, many = w < h ? h : w;
@@ -78,7 +72,7 @@ static bool resized(const stk_pack_options *how, int32_t w, int32_t h, int32_t *
     return true;
 }
 
-/* The plan for a picture of this size: resize, then the ops. */
+/* Makes the plan for an image of this size: resize, then the ops. */
 static int plan_for(const struct packer *p, int32_t w, int32_t h, struct plan **out, stk_error *e)
 {
     char first[128] = "";
@@ -89,7 +83,7 @@ static int plan_for(const struct packer *p, int32_t w, int32_t h, struct plan **
     if (resized(&p->how, w, h, &to_w, &to_h))
         snprintf(first, sizeof first, "Resize((%d, %d))%s", (int)to_h, (int)to_w, more ? " | " : "");
     if (buf_printf(&text, "%s%s", first, more ? ops : ""))
-        return no_memory(strlen(ops), e);
+        return error_nomem(e, "pack", strlen(ops));
     const struct plan_options o = {.ops = (const char *)text.data,
                                    .dtype = STK_UINT8,
                                    .layout = STK_NHWC,
@@ -126,8 +120,8 @@ static int encode(const struct packer *p, stk_format format, const struct image 
     struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[format], bytes, n);
     free(bytes);
     if (!f)
-        return no_memory(n, e);
-    is_picture(out, f, format, im->w, im->h);
+        return error_nomem(e, "pack", n);
+    set_image(out, f, format, im->w, im->h);
     out->channels = im->channels;
     return STK_OK;
 }
@@ -136,27 +130,18 @@ static int add_raw(const struct image *im, struct packed *out, stk_error *e)
 {
     const size_t row = (size_t)im->w * (size_t)im->channels, n = size_mul(row, (size_t)im->h);
     const int64_t shape[3] = {im->h, im->w, im->channels};
-    struct buf head = {0};
-    struct packed_field *f = NULL;
-    if (npy_out_head(&head, STK_UINT8, 3, shape) == 0)
-        f = packer_field(out, "npy", NULL, size_add(head.len, n));
-    if (f) {
-        uint8_t *to = out->bytes.data + f->at;
-        memcpy(to, head.data, head.len);
-        for (int32_t y = 0; y < im->h; y++)
-            memcpy(to + head.len + (size_t)y * row, im->px + (size_t)y * im->stride, row);
-        is_picture(out, f, STK_FORMAT_UNKNOWN, im->w, im->h);
-        out->channels = im->channels;
-        f->dtype = STK_UINT8;
-        f->ndim = 3;
-        memcpy(f->shape, shape, sizeof shape);
-        f->numbers = head.len;
-    }
-    buf_done(&head);
-    return f ? STK_OK : no_memory(n, e);
+    struct packed_field *f = packer_numbers(out, "npy", STK_UINT8, 3, shape, NULL, n);
+    if (!f)
+        return error_nomem(e, "pack", n);
+    uint8_t *to = out->bytes.data + f->at + f->head_bytes;
+    for (int32_t y = 0; y < im->h; y++)
+        memcpy(to + (size_t)y * row, im->px + (size_t)y * im->stride, row);
+    set_image(out, f, STK_FORMAT_UNKNOWN, im->w, im->h);
+    out->channels = im->channels;
+    return STK_OK;
 }
 
-/* The format that a picture of this format gets; unknown: bytes of pixels. */
+/* The format that an image of format `from` is packed with. Unknown: raw pixels. */
 static stk_format format_for(const struct packer *p, stk_format from)
 {
     static const stk_format formats[] = {
@@ -170,7 +155,7 @@ static int add_image(const struct packer *p, stk_format from, const struct image
     return format == STK_FORMAT_UNKNOWN ? add_raw(im, out, e) : encode(p, format, im, out, e);
 }
 
-/* Decodes what the job wants, does it, and encodes that. */
+/* Decodes what the job needs, runs it, and encodes the result. */
 static int make_pixels(const struct packer *p, struct desk *d, const struct head *h, const struct plan *plan,
                        const struct job *j, struct packed *out, stk_error *e)
 {
@@ -188,7 +173,7 @@ static int make_pixels(const struct packer *p, struct desk *d, const struct head
         return rc;
     uint8_t *px = arena_alloc(&d->arena, n);
     if (!px)
-        return error_set(e, STK_EBUG, "pack", "less scratch than was reckoned");
+        return error_set(e, STK_EBUG, "pack", "the arena is smaller than was reserved");
     rc = plan_run(plan, j, &in, &d->arena, px, e);
     const struct image made = {
         .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
@@ -201,7 +186,7 @@ static bool wants_pixels(const struct packer *p)
     return p->how.resize_short || p->how.resize_long || (ops && ops[strspn(ops, " \t\n")]);
 }
 
-/* The same coefficients in one scan; false: the picture stays as it is. */
+/* Writes the same coefficients in one scan. False: the image stays unchanged. */
 static bool in_one_scan(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
 {
     if (!(p->how.baseline || p->how.as == STK_AS_JPEG) || !(h->odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC)))
@@ -214,11 +199,11 @@ static bool in_one_scan(const struct packer *p, struct desk *d, const struct hea
     const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
     struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[STK_JPEG], made->data, made->len);
     if (f)
-        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+        set_image(out, f, STK_JPEG, head_width(h), head_height(h));
     return f != NULL;
 }
 
-/* The coefficients of a JPEG without their codes; false: the picture stays as it is. */
+/* Writes the coefficients of a JPEG as dct. False: the image stays unchanged. */
 static bool as_dct(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
 {
     if (p->how.as != STK_AS_DCT || h->format != STK_JPEG)
@@ -229,20 +214,20 @@ static bool as_dct(const struct packer *p, struct desk *d, const struct head *h,
         return false;
     struct packed_field *f = packer_field(out, "dct", made->data, made->len);
     if (f)
-        is_picture(out, f, STK_JPEG, head_width(h), head_height(h));
+        set_image(out, f, STK_JPEG, head_width(h), head_height(h));
     return f != NULL;
 }
 
-/* A picture that keeps its pixels and its format keeps its bytes, or at least its coefficients. */
+/* For an image that keeps its pixels and its format: it keeps its bytes, or at least its coefficients. */
 static int keep_format(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
 {
     return as_dct(p, d, h, out) || in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
 }
 
-/* The plan of a picture of this size, and its job. */
+/* Makes the plan for an image of this size, and its job. */
 static int draw_for(const struct packer *p, int32_t w, int32_t h, struct plan **plan, struct job *j, stk_error *e)
 {
-    static const struct draw none; /* no op listens to it */
+    static const struct draw none; /* no op is random */
     const int rc = plan_for(p, w, h, plan, e);
     return rc == STK_OK ? plan_draw(*plan, &none, w, h, j, e) : rc;
 }
@@ -260,7 +245,7 @@ int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
     return rc;
 }
 
-int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
+int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&p->options);
     struct head h = {0};
@@ -268,16 +253,16 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
     int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
     if (rc == STK_OK && h.packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
         return error_set(e, STK_EUSAGE, "pack",
-                         "holds the coefficients of a JPEG (as dct), which only Stoker reads: keep them in a tar, or "
-                         "make JPEG of them (--as jpeg)");
+                         "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or turn "
+                         "it back into JPEG (--as jpeg)");
     const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
-    if (same && !wants_pixels(p)) /* also what is no picture to us */
+    if (same && !wants_pixels(p)) /* also if it cannot be decoded */
         return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);
     struct plan *plan = NULL;
     struct job j;
     if (rc == STK_OK)
         rc = draw_for(p, head_width(&h), head_height(&h), &plan, &j, e);
-    const bool own = format_for(p, h.format) == h.format && (same || !h.packed); /* a pack is no JPEG to others */
+    const bool own = format_for(p, h.format) == h.format && (same || !h.packed); /* other readers cannot read dct */
     if (rc == STK_OK && own && !changes(&j, head_width(&h), head_height(&h)))
         rc = keep_format(p, d, &h, out, e);
     else if (rc == STK_OK)
@@ -286,7 +271,7 @@ int packer_picture(struct packer *p, struct desk *d, struct packed *out, stk_err
     return rc;
 }
 
-/* Pixels in memory, as 3 channels, in the arena. */
+/* Copies pixels of the source, as 3 channels. */
 static int copy_pixels(struct packer *p, struct desk *d, int f, int64_t sample, uint8_t *px, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, sample, f);
@@ -315,8 +300,8 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
         rc = plan_run(plan, j, &in, &d->arena, to, e);
     const struct image im = {
         .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    /* A pack has its pictures in one form: pixels stay so unless others of the source are encoded, or the target
-     * takes encoded ones alone. */
+    /* All images of a pack have one form: pixels stay raw unless other images of the source are encoded, or the target
+     * takes only encoded images. */
     const bool raw =
         source_field(p->source, f)->kind == FIELD_PIXELS && p->how.to != STK_TO_TFRECORD && p->how.to != STK_TO_FOLDER;
     return rc == STK_OK ? add_image(p, raw ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
