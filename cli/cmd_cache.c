@@ -77,11 +77,11 @@ static void print_text(const struct listing *l, const char *folder)
 {
     struct table t = {0};
     if (!folder[0]) {
-        puts("the cache folder is off: nothing is kept");
+        puts("the cache folder is off: nothing is cached");
         return;
     }
     if (l->n == 0) {
-        printf("%s: nothing is kept there\n", folder);
+        printf("%s: nothing is cached there\n", folder);
         return;
     }
     table_head(&t, "<source", "<kind", ">entries", ">size", "<last used", NULL);
@@ -148,7 +148,7 @@ static int clear(const struct args *a)
     int64_t bytes = 0;
     const char *source = a->second, *kind = a->kind;
     if (!source && !kind && !a->all) {
-        out_say("cache", "clear needs SRC, --kind KIND or --all; `stoker cache ls` lists what is kept");
+        out_say("cache", "clear needs SRC, --kind KIND or --all; `stoker cache ls` lists what is cached");
         return END_USAGE;
     }
     const int rc = stk_cache_clear(a->o.cache_dir, kind, source, &bytes, &e);
@@ -161,7 +161,7 @@ static int clear(const struct args *a)
         json_close(&j, '}');
     } else {
         printf("deleted %s%s\n", out_bytes(bytes).s,
-               bytes ? "" : "; `stoker cache ls` lists what is kept, and of which source");
+               bytes ? "" : "; `stoker cache ls` lists what is cached, and for which source");
     }
     return END_GOOD;
 }
@@ -195,13 +195,13 @@ static const struct args_option options[] = {
 
 static const char *const examples[] = {
     "stoker cache ls",
-    "list what is kept of each dataset, its size, and when it was last used",
+    "list what is cached for each dataset, its size, and when it was last used",
     "stoker cache ls --cache-dir /nvme/cache",
     "list the folder that training was given as --cache-dir",
     "stoker cache clear train/",
-    "delete all that is kept of this dataset; the data itself is never touched",
+    "delete everything cached for this dataset; the dataset itself is not touched",
     "stoker cache clear --kind pixels",
-    "delete the pixels of every dataset, and keep all else",
+    "delete the cached pixels of every dataset, and keep everything else",
     "stoker cache clear --all",
     "delete everything: the next run starts like the first one",
     NULL,
@@ -211,11 +211,12 @@ const struct command cmd_cache = {
     .name = "cache",
     .operand = "ls|clear",
     .second = "SRC",
-    .summary = "list or delete what is kept of datasets on disk",
-    .about = "Lists what the cache folder holds, by dataset and kind, or deletes some of it. The kinds are index (the "
-             "names of the samples), points (the checkpoints of JPEG files, from which crops are decoded), and bytes, "
-             "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: a running program "
-             "continues with the files it has open, and what is missing is made again.",
+    .summary = "list or delete the contents of the cache folder",
+    .about =
+        "Lists the contents of the cache folder by dataset and kind, or deletes some of it. The kinds are index (the "
+        "names of the samples), points (the checkpoints of JPEG files, from which crops are decoded), and bytes, "
+        "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: a running program "
+        "continues with the files it has open, and later runs write again what they need.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -148,7 +148,7 @@ static int each(void *user, const char *name, stk_kind kind, const stk_cell *c)
         if (c->bytes)
             p->end = give(p, c);
         else
-            out_say("cat", "this sample has no value of field %s", name);
+            out_say("cat", "this sample has no value for the field %s", name);
         return 1;
     }
     glance(kind, c, seen, sizeof seen);
@@ -250,7 +250,7 @@ static const struct args_option options[] = {
 
 static const char *const examples[] = {
     "stoker cat packed 17",
-    "show what is stored of sample 17: its fields, their kinds and sizes",
+    "show the fields of sample 17, with their kinds and sizes",
     "stoker cat packed n01443537_goldfish/n01443537_10025",
     "show a sample by its key, as `stoker ls` and error messages print it",
     "stoker cat shards.tar 17 --field image -o x.jpg",
@@ -263,7 +263,7 @@ const struct command cmd_cat = {
     .operand = "SRC",
     .second = "SAMPLE",
     .both = 1,
-    .summary = "show what is stored of one sample",
+    .summary = "show the stored fields of one sample",
     .about = "Shows the fields of one sample as they are stored, before any decoding. SAMPLE is its index, from 0, or "
              "its key. With --field, it prints the bytes of one field.",
     .groups = FOR_SOURCE | FOR_JSON,

@@ -48,7 +48,7 @@ static void report(const struct args *a, const stk_overview *v, const char *fiel
     if (fields[0])
         printf("  fields  %s\n", fields);
     if (v->index_bytes == 0) {
-        puts("  index   none: the position of a row follows from its number");
+        puts("  index   none: the position of a row follows from its index");
         return;
     }
     printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "loaded in " : "made in ",
@@ -86,15 +86,15 @@ static const char *const examples[] = {
     "stoker index big.tfrecord --cache-dir /nvme/cache",
     "store the index there; later commands with the same --cache-dir find it",
     "stoker index '/data/train-*.tar' --beside",
-    "also write .stoker-….index beside the shards, for all who read or copy them (cp -p, rsync -a)",
+    "also write .stoker-….index beside the shards; copies of the folder (cp -p, rsync -a) can use it, too",
     NULL,
 };
 
 const struct command cmd_index = {
     .name = "index",
     .operand = "SRC",
-    .summary = "find the position of every sample, once, for all later runs",
-    .about = "Opens a source, and makes its index unless there is one already. Prints what it found, and how fast. The "
+    .summary = "make the index of a dataset once, so that later runs open it at once",
+    .about = "Opens a source, and makes its index unless it exists. Prints what it found, and how fast. The "
              "index is stored in the cache folder (`stoker info` shows where). Every use of the index checks that the "
              "source has not changed. `stoker cache clear SRC --kind index` deletes it. With --beside, the index is "
              "also written to the folder of the shards.",

@@ -49,7 +49,7 @@ static int make_image(struct job *j, struct synth_painter *p, int64_t index, con
 {
     const struct args_synth *s = &j->a->synth;
     const struct synth_spec spec = {.seed = s->seed, .index = index, .n_classes = s->classes, .size = s->size};
-    struct synth_picture pic;
+    struct synth_image pic;
     void *file;
     size_t n;
     synth_paint(p, &spec, &pic);
@@ -224,9 +224,11 @@ const struct command cmd_synth = {
     .name = "synth",
     .operand = "OUT",
     .summary = "make a dataset of photo-like images to try things on",
-    .about = "Makes photo-like images, in one folder per class. The colour and shape of an object are the class; the "
-             "scene around it, made of fractal noise, is not. A small network can learn the classes, but not from the "
-             "colour alone. The images depend only on the options, not on the number of threads.",
+    .about =
+        "Makes photo-like images, in one folder per class. The class of an image is the colour, shape and "
+        "pattern of one object. The scene around the object is fractal noise and independent of the class. A small "
+        "network can learn the classes, but not from the colour alone. The images depend only on the options, not "
+        "on the number of threads.",
     .options = options,
     .examples = examples,
     .defaults = defaults,

@@ -88,9 +88,9 @@ static const struct args_option options[] = {
 
 static const char *const examples[] = {
     "stoker unpack packed photos",
-    "extract the files that `stoker pack` was given, under their names, byte for byte if it kept them",
+    "extract the files that were packed, under their own names; byte for byte, unless packing changed them",
     "stoker unpack 'shards/train-{0000..0127}.tar' train",
-    "extract the members of any tar archives; no file is written outside train/",
+    "extract the files of any tar archives; no file is written outside train/",
     NULL,
 };
 
@@ -100,10 +100,10 @@ const struct command cmd_unpack = {
     .second = "OUT",
     .both = 1,
     .summary = "extract the files of a pack, or of any tar shards",
-    .about = "Extracts the members of tar archives as files into a folder. The files of a pack get the names that they "
-             "had. Names that lead outside the folder, or through a link, are refused and reported. Existing files "
-             "with the same bytes stay, so that the same command continues where it was stopped. For targets other "
-             "than tar, `stoker pack SRC OUT --to folder` writes files.",
+    .about = "Extracts the files of tar archives into a folder. The files of a pack get their original names. "
+             "Names that lead outside the folder, or through a link, are refused and reported. Existing files "
+             "with the same bytes stay, so that the same command continues where it was stopped. For packs that are "
+             "not tar, use `stoker pack SRC OUT --to folder`.",
     .may_be_bad = 1,
     .options = options,
     .examples = examples,

@@ -44,10 +44,10 @@ static int write_in_place(const char *path, const void *bytes, size_t n, stk_err
 {
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return file_error(e, path, "cannot open it for writing", errno);
+        return file_error(e, path, "cannot open for writing", errno);
     const int failed = write_all(fd, bytes, n) ? errno : 0;
     close(fd);
-    return failed ? file_error(e, path, "cannot write it", failed) : STK_OK;
+    return failed ? file_error(e, path, "cannot write", failed) : STK_OK;
 }
 
 int file_write(const char *path, const void *bytes, size_t n, stk_error *e)
@@ -58,7 +58,7 @@ int file_write(const char *path, const void *bytes, size_t n, stk_error *e)
     const size_t room = strlen(path) + 32;
     char *temp = malloc(room);
     if (!temp)
-        return file_error(e, path, "cannot write it", ENOMEM);
+        return file_error(e, path, "cannot write", ENOMEM);
     snprintf(temp, room, "%s.%ld.tmp", path, (long)getpid());
     int os_error = 0;
     const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -71,7 +71,7 @@ int file_write(const char *path, const void *bytes, size_t n, stk_error *e)
     if (os_error && fd >= 0)
         unlink(temp);
     free(temp);
-    return os_error ? file_error(e, path, "cannot write it", os_error) : STK_OK;
+    return os_error ? file_error(e, path, "cannot write", os_error) : STK_OK;
 }
 
 int file_read(const char *path, size_t max, char **out, size_t *n, stk_error *e)
@@ -82,7 +82,7 @@ int file_read(const char *path, size_t max, char **out, size_t *n, stk_error *e)
     size_t len = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return file_error(e, path, "cannot open it", errno);
+        return file_error(e, path, "cannot open", errno);
     int os_error = 0;
     for (size_t cap = 4096; !os_error; cap *= 2) {
         char *more = realloc(bytes, cap + 1);

@@ -17,8 +17,8 @@ struct progress {
 
 void progress_begin(struct progress *p, const char *what, int64_t total);
 void progress_at(struct progress *p, int64_t done);
-void progress_clear(
-    struct progress *p); /* erases the line, so that another can be printed; the next call draws it again */
+/* Erases the line, so that another one can be printed. The next progress_at() draws it again. */
+void progress_clear(struct progress *p);
 void progress_end(struct progress *p);
 
 #endif

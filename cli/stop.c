@@ -12,8 +12,8 @@
 #include "out.h"
 
 static volatile sig_atomic_t asked;
-static atomic_bool
-    looked; /* stop_asked() was called; before, as while opening a source, there is nothing to end cleanly */
+/* stop_asked() was called. Before that, for example while a source is opened, there is nothing to end cleanly. */
+static atomic_bool looked;
 
 /* A terminal and a wrapper may both send a signal, so the second one changes nothing. */
 static void on_signal(int number)

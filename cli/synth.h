@@ -110,7 +110,7 @@ struct synth_blob {
 };
 void synth_blob(struct synth_canvas *c, const struct synth_blob *b);
 
-/* ------------------------------------------------------------------ synth_picture.c */
+/* ------------------------------------------------------------------ synth_image.c */
 
 struct synth_spec {
     uint64_t seed;
@@ -119,7 +119,7 @@ struct synth_spec {
     int size; /* of the long side, on average */
 };
 
-struct synth_picture {
+struct synth_image {
     int width, height, channels;
     uint8_t *pixels; /* owned by the painter; valid until its next image */
     int quality, subsample, progressive;
@@ -128,6 +128,6 @@ struct synth_picture {
 struct synth_painter;
 struct synth_painter *synth_painter_new(int size); /* NULL: no memory */
 void synth_painter_free(struct synth_painter *p);
-void synth_paint(struct synth_painter *p, const struct synth_spec *s, struct synth_picture *out);
+void synth_paint(struct synth_painter *p, const struct synth_spec *s, struct synth_image *out);
 
 #endif

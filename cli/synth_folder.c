@@ -113,7 +113,7 @@ int synth_folder_note(const struct args *a, int complete, stk_error *e)
     json_hex(&j, "seed", s->seed);
     json_bool(&j, "complete", complete);
     json_close(&j, '}');
-    const int rc = fclose(f) == 0 ? file_write(path, text, n, e) : file_error(e, path, "cannot write it", ENOMEM);
+    const int rc = fclose(f) == 0 ? file_write(path, text, n, e) : file_error(e, path, "cannot write", ENOMEM);
     free(text);
     return rc;
 }

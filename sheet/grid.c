@@ -60,7 +60,7 @@ int grid_draw(struct sheet *s, const struct grid *g)
     for (int i = 0; i < g->n; i++, image.px += bytes) {
         const int x = GRID_MARGIN + i % g->columns * (w + GRID_GAP);
         const int y = GRID_MARGIN + GRID_HEAD + i / g->columns * (h + GRID_CAPTION + GRID_GAP);
-        sheet_picture(s, x, y, w, h, &image, grid_paper);
+        sheet_draw(s, x, y, w, h, &image, grid_paper);
         grid_caption(s, x, y + h, w, g->captions[i]);
     }
     return 0;

@@ -109,8 +109,7 @@ static void hairline(struct sheet *s, int x, int y, int w, int h)
     }
 }
 
-void sheet_picture(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image,
-                   struct sheet_colour paper)
+void sheet_draw(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image, struct sheet_colour paper)
 {
     for (int j = 0; j < h; j++) {
         const int y0 = part(j, h, image->h), y1 = part_end(j, h, image->h);

@@ -28,7 +28,7 @@ void sheet_done(struct sheet *s);
 /* Blends one pixel with a colour by `cover`, from 0 to 1. Ignores pixels outside the sheet. */
 void sheet_dot(struct sheet *s, int x, int y, struct sheet_colour c, float cover);
 /* Draws an image, resized to w x h, with round corners in the colour of the paper. */
-void sheet_picture(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image,
-                   struct sheet_colour paper);
+void sheet_draw(struct sheet *s, int x, int y, int w, int h, const struct sheet_image *image,
+                struct sheet_colour paper);
 
 #endif

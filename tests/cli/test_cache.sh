@@ -6,9 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 
 ends 0 "nothing yet" "$stoker" cache ls
-says out 'nothing is kept there' "an empty folder"
+says out 'nothing is cached there' "an empty folder"
 ends 0 "off" "$stoker" cache ls --cache-dir off
-says out 'off: nothing is kept' "off"
+says out 'off: nothing is cached' "off"
 ends 2 "without a word" "$stoker" cache
 says err 'stoker cache ls\|clear' "what there is"
 ends 2 "another word" "$stoker" cache list
@@ -79,7 +79,7 @@ ends 0 "ls" "$stoker" cache ls --cache-dir lists
 says out '/many.txt +index +1,200 ' "the index of a list"
 ends 0 "clear the index" "$stoker" cache clear many.txt --cache-dir lists
 ends 0 "ls" "$stoker" cache ls --cache-dir lists
-says out 'nothing is kept' "the index is gone"
+says out 'nothing is cached' "the index is gone"
 
 ends 0 "clear a kind" "$stoker" cache clear --kind pixels --cache-dir kept
 ends 0 "ls" "$stoker" cache ls --cache-dir kept
@@ -91,7 +91,7 @@ if grep -q /one out; then fail "one is still there"; fi
 says out '/two +bytes' "two is left alone"
 ends 0 "clear all" "$stoker" cache clear --all --cache-dir kept
 ends 0 "ls" "$stoker" cache ls --cache-dir kept
-says out 'nothing is kept' "nothing is left"
+says out 'nothing is cached' "nothing is left"
 ends 0 "again" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache pixels --cache-dir kept
 same out right "after clearing"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_parts.c -- the parts of the command that need no library: values, guesses, JSON, the typeface,
- * synthetic pictures, signals.
+ * synthetic images, signals.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -183,7 +183,7 @@ static void words_on_a_sheet(void)
     sheet_done(&s);
 }
 
-static uint64_t fingerprint(const struct synth_picture *p)
+static uint64_t fingerprint(const struct synth_image *p)
 {
     uint64_t h = 0xcbf29ce484222325u;
     const size_t n = (size_t)p->width * (size_t)p->height * (size_t)p->channels;
@@ -193,7 +193,7 @@ static uint64_t fingerprint(const struct synth_picture *p)
 }
 
 /* The pixels are the same on every machine and with every compiler, for ever. */
-static void pictures_stay(void)
+static void images_stay(void)
 {
     static const uint64_t want[] = {0x3ffcd53aaf352462u, 0xeaeccc9a6f2d805fu, 0xb9c011ee6dfc2224u, 0x3652b52478212d9eu,
                                     0x4c8d7600dd861a0fu, 0x361863b715f6f942u, 0x5ef4a0aab212a006u, 0x14b036b5c366b6b4u};
@@ -201,12 +201,12 @@ static void pictures_stay(void)
     CHECK(p != NULL);
     for (int i = 0; p && i < (int)(sizeof want / sizeof want[0]); i++) {
         const struct synth_spec s = {.seed = 1, .index = i, .n_classes = 1024, .size = 160};
-        struct synth_picture pic;
+        struct synth_image pic;
         synth_paint(p, &s, &pic);
         CHECK(pic.width >= 32 && pic.height >= 32 && pic.width <= 192 && pic.height <= 192);
         if (fingerprint(&pic) != want[i]) {
             test_failures++;
-            printf("picture %d is 0x%016" PRIx64 "\n", i, fingerprint(&pic));
+            printf("image %d is 0x%016" PRIx64 "\n", i, fingerprint(&pic));
         }
     }
     synth_painter_free(p);
@@ -253,5 +253,5 @@ static void signals(void)
 int main(int argc, char **argv)
 {
     TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(json_there_and_back), T(json_cut_short), T(words_fit),
-          T(words_on_a_sheet), T(pictures_stay), T(classes_differ), T(signals))
+          T(words_on_a_sheet), T(images_stay), T(classes_differ), T(signals))
 }

@@ -301,7 +301,7 @@ def test_names_that_would_be_one(tmp_path):
     for to in ["tar", "hdf5", "npy", "tfrecord", "folder"]:
         stoker.pack(tmp_path / "arrays.npz", tmp_path / to, to=to, as_="raw" if to == "npy" else "png")
         if to == "folder":
-            assert len(list((tmp_path / to).iterdir())) == 3 * 7 + 1
+            assert len(list((tmp_path / to).iterdir())) == 3 * 7 + 2  # stoker.json and the list of files
             continue
         batch = next(
             iter(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth_picture.c -- one synthetic image: its size, its scene, its objects, the camera.
+ * synth_image.c -- one synthetic image: its size, its scene, its objects, the camera.
  *
  * Sizes, qualities and chroma follow what is seen in ImageNet: most long sides are `size` itself at
  * 4:3 or 3:2, some are anything; seven in eight are 4:4:4, most qualities are high, a few are
@@ -188,12 +188,12 @@ static void draw_noise(struct synth_painter *p, struct synth_rng *r)
     synth_fractal(r, c->fine, p->tmp, c->w, c->h, fine, 0);
 }
 
-void synth_paint(struct synth_painter *p, const struct synth_spec *s, struct synth_picture *out)
+void synth_paint(struct synth_painter *p, const struct synth_spec *s, struct synth_image *out)
 {
     struct synth_rng r = synth_rng_init(s->seed, (uint64_t)s->index);
     struct synth_canvas *c = &p->canvas;
     choose_size(&r, s->size, &c->w, &c->h);
-    *out = (struct synth_picture){.width = c->w, .height = c->h, .channels = 3, .pixels = p->pixels};
+    *out = (struct synth_image){.width = c->w, .height = c->h, .channels = 3, .pixels = p->pixels};
     out->quality = choose_quality(&r);
     out->subsample = synth_chance(&r, 12);
     out->progressive = synth_chance(&r, 2);
