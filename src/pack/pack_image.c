@@ -252,9 +252,10 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     out->bytes_in += (int64_t)d->reading.n_bytes;
     int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
     if (rc == STK_OK && h.packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
-        return error_set(e, STK_EUSAGE, "pack",
-                         "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or turn "
-                         "it back into JPEG (--as jpeg)");
+        return error_set(
+            e, STK_EUSAGE, "pack",
+            "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or encode "
+            "it as JPEG (--as jpeg)");
     const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
     if (same && !wants_pixels(p)) /* also if it cannot be decoded */
         return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);
