@@ -585,6 +585,7 @@ static void force_replaces_a_folder(void)
     snprintf(command, sizeof command, "rm -r %s", temp_path("png/mine"));
     CHECK_EQ(system(command), 0);
     CHECK(same_files("png", "tar"));
+    temp_end();
 }
 
 int main(int argc, char **argv)

@@ -141,7 +141,28 @@ static void what_is_there(void)
     temp_end();
 }
 
+/* Empty folders go with the last file in them. No name leads out of the folder, not even through a link. */
+static void removes_files(void)
+{
+    temp_begin();
+    const int root = open_out();
+    temp_file("out/x/y/1.jpg", "1");
+    temp_file("out/x/2.jpg", "2");
+    temp_file("other/3.jpg", "3");
+    CHECK_EQ(symlink(temp_path("other"), temp_path("out/link")), 0);
+    place_remove(root, "x/y/1.jpg");
+    CHECK(access(temp_path("out/x/y"), F_OK) != 0);
+    CHECK(access(temp_path("out/x/2.jpg"), F_OK) == 0);
+    place_remove(root, "../other/3.jpg");
+    place_remove(root, "link/3.jpg");
+    place_remove(root, "x/missing.jpg");
+    CHECK_EQ(n_files("other"), 1);
+    CHECK_EQ(n_files("out"), 1);
+    close(root);
+    temp_end();
+}
+
 int main(int argc, char **argv)
 {
-    TESTS(T(writers_of_one_name), T(half_written_files), T(leftovers_are_swept), T(what_is_there))
+    TESTS(T(writers_of_one_name), T(half_written_files), T(leftovers_are_swept), T(what_is_there), T(removes_files))
 }
