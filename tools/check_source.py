@@ -118,12 +118,25 @@ def check_c(path: Path, text: str, users: dict[str, set[Path]]) -> None:
     check_functions(path, bare(text))
 
 
+# A file that a document names: below the root, or below src/ where it begins with a folder of src/.
+NAMED = re.compile(r"`((?:[a-z]+/)+[a-z0-9_]+\.(?:c|h|py|sh))`")
+
+
+def check_named(path: Path, n: int, line: str) -> None:
+    """Documents name files that exist: names in capitals stand for any."""
+    for name in NAMED.findall(line):
+        if not Path(name).exists() and not Path("src", name).exists():
+            say(path, n, f"there is no {name}")
+
+
 def check_text(path: Path, text: str) -> None:
     for n, line in enumerate(text.split("\n"), 1):
         if line != line.rstrip():
             say(path, n, "white space at the end of the line")
         if "\t" in line and path.name != "Makefile":
             say(path, n, "a tab")
+        if path.suffix == ".md":
+            check_named(path, n, line)
         if path.name != "check_source.py" and (m := WORDS.search(line)):
             say(path, n, f"not for this place: {m[0]!r}")
     if text and not text.endswith("\n"):
