@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "base/size.h"
 
 static int charge(struct desk *d, size_t need, stk_error *e)

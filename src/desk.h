@@ -9,10 +9,10 @@
 #ifndef DESK_H
 #define DESK_H
 
-#include "ahead.h"
 #include "base/arena.h"
 #include "base/budget.h"
 #include "decode/decode.h"
+#include "read/ahead.h"
 #include "source/source.h"
 
 struct desk {

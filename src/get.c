@@ -57,7 +57,7 @@ static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int
                          position ? "orders that were given are not kept" : "neither they nor positions are given");
     *out = (struct pick){.repeat = position && l->order.sampled ? *position : 0};
     if (position && !l->order.sampled)
-        *out = loader_pick(l, &w->walk, epoch, *position);
+        *out = order_at(&l->order, &w->walk, epoch, *position);
     if (sample)
         out->index = *sample;
     return STK_OK;

@@ -39,8 +39,8 @@ bool keep_fill(struct stk_loader *l, struct worker *w, const struct draw *d, con
 /* Before and after decode_pixels: the decoder gets its notes on the file, and what it noted now is kept. */
 void keep_lend(struct stk_loader *l, struct worker *w, int64_t sample, const struct head *h);
 void keep_notes(struct stk_loader *l, struct worker *w, int64_t sample);
-/* By whoever reads ahead, one at a time: the parts of its file that a row will take; none: all of it. */
-void keep_parts(struct stk_loader *l, int64_t epoch, struct pick p, struct parts *out);
+/* For the thread that reads ahead: the parts of its file that a row needs; none: all of it. */
+void keep_parts(struct stk_loader *l, const struct draw *d, struct parts *out);
 /* Keeps the bytes of a picture that proved good. */
 void keep_bytes(struct stk_loader *l, struct worker *w, int64_t sample);
 

@@ -51,7 +51,7 @@ static struct average look(const struct stk_loader *l)
     struct reading r = {0};
     const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
     for (int64_t i = 0; i < n; i += step)
-        add_sample(l, &r, l->subset ? l->subset[i] : i, &a);
+        add_sample(l, &r, order_sample(&l->order, i), &a);
     reading_done(&r);
     if (a.n > 0) {
         a.pixels /= a.n;

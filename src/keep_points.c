@@ -19,10 +19,10 @@
 
 enum {
     LOOKED_AT = 32,
-    FEW = 1000,           /* samples that need no files */
-    PERCENT = 8,          /* of the data, at most */
-    AHEAD_MOST = 1 << 20, /* bytes of notes that are looked at ahead */
-    APART = 32 << 10      /* bytes that are left out between two parts, at least: a further read costs as much */
+    FEW = 1000,               /* samples that need no files */
+    PERCENT = 8,              /* of the data, at most */
+    LOOKED_AT_MOST = 1 << 20, /* bytes of notes that are looked at ahead */
+    APART = 32 << 10          /* bytes that are left out between two parts, at least: a further read costs as much */
 };
 
 /* Bytes of all files, by the size of some; 0: not known. */
@@ -31,7 +31,7 @@ static int64_t data_bytes(const struct stk_loader *l)
     const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
     int64_t sum = 0, looked = 0;
     for (int64_t i = 0; i < n && source_location(l->source); i += step) {
-        const int64_t bytes = source_bytes(l->source, l->subset ? l->subset[i] : i);
+        const int64_t bytes = source_bytes(l->source, order_sample(&l->order, i));
         sum += bytes > 0 ? bytes : 0;
         looked++;
     }
@@ -80,7 +80,7 @@ size_t keep_points_open(struct stk_loader *l, size_t memory)
  * them into its own. */
 static struct buf *room_for(struct stk_loader *l, struct worker *w, size_t n)
 {
-    struct buf *b = w ? desk_spare(&w->desk, n, 0) : n <= AHEAD_MOST ? &l->keep.ahead : NULL;
+    struct buf *b = w ? desk_spare(&w->desk, n, 0) : n <= LOOKED_AT_MOST ? &l->keep.ahead : NULL;
     if (!b || buf_reserve(b, n))
         return NULL;
     b->len = n;
@@ -108,18 +108,17 @@ static const uint8_t *find(struct stk_loader *l, struct worker *w, int64_t sampl
     return NULL;
 }
 
-void keep_parts(struct stk_loader *l, int64_t epoch, struct pick p, struct parts *out)
+void keep_parts(struct stk_loader *l, const struct draw *d, struct parts *out)
 {
     const struct decode_limits limits = options_limits(&l->options);
-    const struct draw d = loader_draw(l, epoch, p);
     const bool wanted = l->keep.points && l->keep.what == STK_CACHE_NONE;
     struct head h;
     struct job job;
     size_t n = 0;
-    const uint8_t *notes = wanted ? find(l, NULL, p.index, &n) : NULL;
+    const uint8_t *notes = wanted ? find(l, NULL, (int64_t)d->sample, &n) : NULL;
     out->n = 0;
     if (!notes || !decode_noted_head(notes, n, &limits, &h) ||
-        plan_draw(l->plan, &d, head_width(&h), head_height(&h), &job, NULL) != STK_OK)
+        plan_draw(l->plan, d, head_width(&h), head_height(&h), &job, NULL) != STK_OK)
         return;
     plan_draft(l->plan, &job, head_width(&h), head_height(&h), decode_shrink(&h));
     if (!decode_noted_parts(notes, n, &h, &job.want, APART, out))

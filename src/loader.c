@@ -315,21 +315,13 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-struct pick loader_pick(const struct stk_loader *l, struct walk *w, int64_t epoch, int64_t position)
-{
-    struct pick p = order_at(&l->order, w, epoch, position);
-    if (l->subset)
-        p.index = l->subset[p.index];
-    return p;
-}
-
 /* The next good sample of the order takes the row. A set that is rotten is not searched to its end. */
 static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position)
 {
     stk_error e;
     const int64_t n = order_length(&l->order, b->epoch), most = 1 + loader_bad_limit(l);
     for (int64_t step = 1; step < n && step <= most && !ring_wants_back(&l->ring); step++) {
-        const struct pick p = loader_pick(l, &w->walk, b->epoch, position + step);
+        const struct pick p = order_at(&l->order, &w->walk, b->epoch, position + step);
         if (loader_make_row(l, w, b, row, position, p, &e) == STK_OK)
             return true;
         if (error_is_machine(&e))
@@ -345,7 +337,7 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
     const int64_t end = t->row + t->rows;
     if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps their making */
         for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
-            w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
+            w->picks[w->picked & MASK] = order_at(&l->order, &w->walk, t->epoch, t->first + w->picked);
     const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
     if (near >= 0 && !(l->keep.cache && keep_near(l, near)))
         source_prefetch(l->source, near);
@@ -383,6 +375,7 @@ void loader_work(void *user, int i)
     uint64_t clock = now_ns();
     while (ring_take(&l->ring, i, w->run, &t)) {
         clock = lap(&w->count.idle_ns, clock);
+        loader_start_ahead(l);
         w->picked = t.row;
         /* What is left of a run is dropped when the ring is: nobody will see it. */
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)

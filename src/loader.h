@@ -48,7 +48,6 @@ struct stk_loader {
     struct source *source;
     struct plan *plan; /* NULL: no pictures */
     struct order order;
-    int64_t *subset;      /* index in the order -> sample; NULL: the same */
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;
     struct ring ring;
@@ -57,6 +56,7 @@ struct stk_loader {
     struct keep keep;
     struct worker *workers;
     struct pool pool;
+    struct pool reader; /* the thread that reads ahead, once it was started */
     stk_op_hook op;
     stk_log_hook log;
     stk_array made; /* describes what workers make apart for the op */
@@ -92,9 +92,6 @@ uint64_t loader_fingerprint(const struct stk_loader *l);
  * function of the caller's that asks this loader something: no lock is held meanwhile. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
-/* state.c: the next batch to be delivered, and the position in the order that it begins at. */
-struct place loader_place(struct stk_loader *l, int64_t *position);
-
 /* loader_fields.c: describes the fields of its batches, and makes the plan for its picture. */
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);
 
@@ -104,9 +101,11 @@ void loader_work(void *user, int i);
 int loader_row(struct stk_loader *l, struct worker *w, const struct job *j, uint8_t **row, stk_error *e);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
-/* Which sample stands at a position of our own order, and what names its random decisions. */
-struct pick loader_pick(const struct stk_loader *l, struct walk *w, int64_t epoch, int64_t position);
+/* What names the random decisions of a row. */
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
+
+/* loader_ahead.c: starts the thread that reads ahead, if it is needed and was not started yet. */
+void loader_start_ahead(struct stk_loader *l);
 
 /* delivery.c: how many bad samples an epoch may have on this rank. */
 int64_t loader_bad_limit(const struct stk_loader *l);

@@ -4,7 +4,7 @@
  *
  *     memory = what the source unpacks: an eighth for what is kept of it, an eighth for the work; of what is left:
  *            + batches: at most half, at least two (one is with the caller); of that half, what is not needed
- *              for the first ones is for files that are read ahead, up to AHEAD_MOST
+ *              for the first ones is for files that are read ahead, up to AHEAD_BYTES
  *            + ragged rows, where there are any: a quarter, out of that half
  *            + scratch: what is left, half of it in shares, half for one large picture at a time
  *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
@@ -32,18 +32,6 @@ int loader_check(const struct stk_loader *l, stk_error *e)
         "this process");
 }
 
-static int64_t plan_batches(void *user, int64_t epoch)
-{
-    return order_batches(&((struct stk_loader *)user)->order, epoch);
-}
-
-static void plan_span(void *user, struct place at, int64_t *first, int64_t *rows)
-{
-    const struct span s = order_span(&((struct stk_loader *)user)->order, at.epoch, at.batch);
-    *first = s.first;
-    *rows = s.rows;
-}
-
 enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
 enum { SHARE_MOST = 64 << 20 }; /* per thread, where there is a better use for memory: a photo of 12 million pixels */
 enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
@@ -61,7 +49,7 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
                      (unsigned long long)((least + (1 << 20) - 1) >> 20), (long long)o->batch_size, o->threads);
 }
 
-enum { AHEAD_MOST = 32 << 20, AHEAD_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
+enum { AHEAD_BYTES = 32 << 20, AHEAD_BYTES_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
 
 /* Batches ahead at first and at most; bytes for files read ahead, for scratch and for what is kept. */
 struct share {
@@ -88,7 +76,7 @@ static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
     if (lies == SOURCE_ACCESS_NONE || (lies == SOURCE_ACCESS_MEMORY && reader != STK_READER_URING))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
-    return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;
+    return fair < AHEAD_BYTES_LEAST ? 0 : fair < AHEAD_BYTES ? fair : AHEAD_BYTES;
 }
 
 /* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
@@ -121,21 +109,6 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
     return STK_OK;
 }
 
-static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
-{
-    return loader_pick(user, w, epoch, position);
-}
-
-static bool needless(void *user, int64_t sample)
-{
-    return cache_has(((const struct stk_loader *)user)->keep.cache, sample);
-}
-
-static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
-{
-    keep_parts(user, epoch, p, out);
-}
-
 /* What is left for the page cache, which the ranks of a machine share, once each of them holds its memory. */
 static int64_t page_cache(const struct stk_loader *l)
 {
@@ -149,17 +122,11 @@ static void open_ahead(struct stk_loader *l, int64_t memory)
 {
     const struct ahead_options o = {
         .reader = l->options.reader,
-        .ring = &l->ring,
-        .source = l->source,
         .threads = l->options.threads,
         .memory = (size_t)memory,
         .max_bytes = l->options.max_bytes,
         .samples = l->order.samples,
         .cache_bytes = page_cache(l),
-        .user = l,
-        .pick = pick,
-        .needless = needless,
-        .parts = parts,
     };
     if (memory > 0)
         ahead_open(&l->ahead, &o, NULL);
@@ -191,8 +158,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (l->options.cache != STK_CACHE_NONE)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
     keep_open(l, (size_t)s.kept);
-    const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
-    rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
+    rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
     if (rc == STK_OK)
         open_ahead(l, s.ahead);
     return rc;
@@ -235,13 +201,13 @@ static int take_subset(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (o->subset) {
-        const size_t bytes = (size_t)o->n_subset * sizeof *l->subset;
-        l->subset = malloc(bytes);
-        if (!l->subset)
+        const size_t bytes = (size_t)o->n_subset * sizeof *o->subset;
+        l->order.subset = malloc(bytes);
+        if (!l->order.subset)
             return error_nomem(e, "open", bytes);
-        memcpy(l->subset, o->subset, bytes);
+        memcpy(l->order.subset, o->subset, bytes);
         l->order.samples = o->n_subset;
-        l->subset_hash = hash_bytes(l->subset, bytes, 0);
+        l->subset_hash = hash_bytes(o->subset, bytes, 0);
     }
     if (o->take > 0 && o->take < l->order.samples) {
         l->order.samples = o->take;
@@ -256,18 +222,19 @@ static int take_subset(struct stk_loader *l, stk_error *e)
 /* The first sample that the order has of each source, and the end. */
 static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
 {
+    const int64_t *subset = l->order.subset;
     int part = 0;
-    for (int64_t i = 0; l->subset && i < l->order.samples; i++) {
-        if (l->subset[i] < begins[part])
+    for (int64_t i = 0; subset && i < l->order.samples; i++) {
+        if (subset[i] < begins[part])
             return error_set(e, STK_EUSAGE, "open",
                              "mix: the subset goes back from source %d; it must have each source's samples together",
                              part);
-        while (l->subset[i] >= begins[part + 1])
+        while (subset[i] >= begins[part + 1])
             first[++part] = i;
     }
-    for (int s = 0; !l->subset && s < n; s++)
+    for (int s = 0; !subset && s < n; s++)
         first[s] = begins[s] < l->order.samples ? begins[s] : l->order.samples;
-    while (l->subset && part < n)
+    while (subset && part < n)
         first[++part] = l->order.samples;
     first[n] = l->order.samples;
     return STK_OK;
@@ -316,6 +283,7 @@ static int open_order(struct stk_loader *l, stk_error *e)
     l->order = (struct order){
         .n = o->steps_per_epoch > 0 ? o->steps_per_epoch * step : samples,
         .samples = samples,
+        .subset = l->order.subset,
         .batch_size = o->batch_size,
         .rank = sampled ? 0 : o->rank,
         .world = sampled ? 1 : o->world_size,
@@ -328,7 +296,7 @@ static int open_order(struct stk_loader *l, stk_error *e)
         .resumed_epoch = -1,
     };
     const struct blocks *blocks = source_blocks(l->source);
-    if (blocks && l->order.shuffle && !o->mix && blocks_init(&l->order.near, blocks, l->subset, samples))
+    if (blocks && l->order.shuffle && !o->mix && blocks_init(&l->order.near, blocks, l->order.subset, samples))
         return error_nomem(e, "open", (size_t)samples);
     if (o->mix)
         return open_mix(l, e);
@@ -376,6 +344,8 @@ void loader_close(struct stk_loader *l)
     if (l->ring.slots)
         ring_stop(&l->ring);
     pool_close(&l->pool);
+    ahead_stop(l->ahead);
+    pool_close(&l->reader);
     ahead_close(l->ahead);
     ring_done(&l->ring);
     depot_close(l->depot);
@@ -390,38 +360,18 @@ void loader_close(struct stk_loader *l)
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);
-    order_forget(&l->order);
-    alias_done(&l->order.alias);
-    mix_done(&l->order.mix);
-    blocks_done(&l->order.near);
-    free(l->subset);
+    order_done(&l->order);
     free(l->bads);
     pthread_mutex_destroy(&l->lock);
     pthread_mutex_destroy(&l->getting);
     free(l);
 }
 
-struct start {
-    struct stk_loader *l;
-    int64_t epoch, position;
-};
-
-/* Under the ring's lock, with no ticket out that could still look at the order. */
-static void set_start(void *user)
+void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
 {
-    const struct start *s = user;
-    struct stk_loader *l = s->l;
-    l->order.resumed_epoch = s->epoch;
-    l->order.resumed_at = s->position;
-    order_forget(&l->order);
     pthread_mutex_lock(&l->lock);
     l->rotten = false;
     l->bad_in_epoch = 0;
     pthread_mutex_unlock(&l->lock);
-}
-
-void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
-{
-    struct start s = {.l = l, .epoch = epoch, .position = position};
-    ring_restart(&l->ring, (struct place){.epoch = epoch}, set_start, &s);
+    ring_restart(&l->ring, epoch, position);
 }

@@ -35,19 +35,10 @@ static uint64_t window_of(const struct order *o)
     return o->near.n > 0 && o->alias.n == 0 && !o->sampled ? (uint64_t)o->near.window : 0;
 }
 
-struct place loader_place(struct stk_loader *l, int64_t *position)
-{
-    pthread_mutex_lock(&l->ring.lock); /* the order changes under this lock alone */
-    const struct place at = l->ring.out;
-    *position = order_position(&l->order, at.epoch, at.batch);
-    pthread_mutex_unlock(&l->ring.lock);
-    return at;
-}
-
 static void state_of(struct stk_loader *l, struct state *s)
 {
     int64_t position;
-    const struct place at = loader_place(l, &position);
+    const struct place at = ring_place(&l->ring, &position);
     *s = (struct state){
         .version = STATE_VERSION,
         .data = loader_fingerprint(l),
@@ -242,27 +233,6 @@ int stk_state_set(stk_loader *l, const char *text, stk_error *e)
 
 /* ------------------------------------------------------------------ orders from outside */
 
-struct giving {
-    struct stk_loader *l;
-    struct given given;
-    stk_error *e;
-};
-
-/* Under the ring's lock: tickets of the epoch before the current one have all come back, so that the
- * order two epochs ago, whose place this one takes, is looked at by nobody. */
-static int give(void *user, struct place out)
-{
-    struct giving *g = user;
-    const int64_t epoch = g->given.epoch;
-    if (epoch != out.epoch && epoch != out.epoch + 1)
-        return error_set(g->e, STK_EUSAGE, "order", "an order for epoch %lld; the loader is in epoch %lld",
-                         (long long)epoch, (long long)out.epoch);
-    if (order_given(&g->l->order, epoch))
-        return error_set(g->e, STK_EUSAGE, "order", "epoch %lld has its order already", (long long)epoch);
-    order_give(&g->l->order, &g->given);
-    return STK_OK;
-}
-
 static int check_starts(const stk_loader *l, int64_t n, const int64_t *starts, int64_t n_batches, stk_error *e)
 {
     if (l->order.drop_last || l->order.pad_last)
@@ -307,17 +277,18 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
         rc = check_starts(l, n, starts, n_batches, e);
     if (rc != STK_OK)
         return rc;
-    struct giving g = {.l = l, .e = e, .given = {.epoch = epoch, .n = n, .n_batches = n_batches}};
-    g.given.samples = copy_of(samples, n);
-    g.given.starts = starts ? copy_of(starts, n_batches) : NULL;
-    if (!g.given.samples || (starts && !g.given.starts)) {
+    const struct given g = {.epoch = epoch,
+                            .n = n,
+                            .samples = copy_of(samples, n),
+                            .starts = starts ? copy_of(starts, n_batches) : NULL,
+                            .n_batches = n_batches};
+    if (!g.samples || (starts && !g.starts))
         rc = error_nomem(e, "order", (size_t)n * sizeof *samples);
-    } else {
-        rc = ring_change(&l->ring, give, &g);
-    }
+    else
+        rc = ring_give_order(&l->ring, &g, e);
     if (rc != STK_OK) {
-        free(g.given.samples);
-        free(g.given.starts);
+        free(g.samples);
+        free(g.starts);
     }
     return rc;
 }
@@ -326,7 +297,8 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
 
 int64_t stk_epoch(stk_loader *l)
 {
-    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring).epoch : -1;
+    int64_t position;
+    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring, &position).epoch : -1;
 }
 
 int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)

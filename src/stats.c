@@ -98,7 +98,7 @@ int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size)
     if (!w)
         return 0;
     int64_t position;
-    const struct place at = loader_place(l, &position);
+    const struct place at = ring_place(&l->ring, &position);
     const stk_mixed one = {.share = (double)m->parts[i].share / m->block,
                            .samples = m->parts[i].count,
                            .came = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};

@@ -15,7 +15,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "batch/ragged.h"
 
 static size_t memory_bytes(const struct field *f, int64_t rows)
 {

@@ -101,4 +101,12 @@ int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows);
 /* Copies row `from` to row `to` in all fields but one; from < 0: zeroes. */
 void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field);
 
+/* ------------------------------------------------------------------ between batch.c and ragged.c */
+
+void ragged_begin(struct stk_batch *b); /* makes all rows empty */
+void ragged_end(struct stk_batch *b);   /* the rows are no longer in use; their memory stays */
+void ragged_drop(struct stk_batch *b);  /* frees their memory */
+/* Copies a row. from < 0: makes the row empty, which needs no memory. */
+void ragged_copy(struct stk_batch *b, int field, int64_t from, int64_t to);
+
 #endif

@@ -5,7 +5,7 @@
  * How long they are is not known before. So a batch may have so many bytes and no more: what is too much is not even
  * kept until then. And none is begun ahead while those that are under way have as much.
  */
-#include "batch/ragged.h"
+#include "batch/batch.h"
 
 #include <string.h>
 
