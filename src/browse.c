@@ -104,24 +104,6 @@ static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
     return STK_OK;
 }
 
-static int decode_whole(struct desk *d, const struct decode_limits *limits, struct image *image, stk_error *e)
-{
-    struct head head;
-    int warnings = 0;
-    int rc = decode_head(d->reading.bytes, d->reading.n_bytes, limits, &head, e);
-    if (rc != STK_OK)
-        return rc;
-    const struct want want = {.crop = {.w = head_width(&head), .h = head_height(&head)}};
-    const size_t scratch = decode_scratch(&head, &want);
-    if (scratch == 0)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", head.w, head.h);
-    rc = desk_reserve(d, scratch, 0, e);
-    if (rc != STK_OK)
-        return rc;
-    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, &head, &want, &d->arena, image, &warnings,
-                         e);
-}
-
 static int find_picture(const struct source *s, int64_t sample)
 {
     for (int f = 0; f < source_n_fields(s); f++)
@@ -133,8 +115,16 @@ static int find_picture(const struct source *s, int64_t sample)
 static int read_encoded(const struct stk_source *s, struct desk *d, int64_t sample, struct image *image, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&s->options);
-    const int rc = desk_read(d, s->source, sample, e);
-    return rc == STK_OK ? decode_whole(d, &limits, image, e) : rc;
+    int rc = desk_read(d, s->source, sample, e);
+    struct desk_image im = desk_image(d);
+    if (rc == STK_OK)
+        rc = desk_head(&im, &limits, e);
+    if (rc == STK_OK) {
+        const struct want want = desk_whole(&im);
+        rc = desk_decode(d, &im, &want, 0, e);
+    }
+    *image = im.pixels;
+    return rc;
 }
 
 /* Pixels as they are stored. */

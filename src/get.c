@@ -131,14 +131,13 @@ static int picture_size(struct stk_loader *l, struct worker *w, int64_t sample, 
         return STK_OK;
     }
     const struct decode_limits limits = options_limits(&l->options);
-    const struct reading *r = &w->desk.reading;
-    struct head head;
     int rc = desk_read(&w->desk, l->source, sample, e);
+    struct desk_image im = desk_image(&w->desk);
     if (rc == STK_OK)
-        rc = decode_head(r->bytes, r->n_bytes, &limits, &head, e);
+        rc = desk_head(&im, &limits, e);
     if (rc == STK_OK) {
-        *wide = head_width(&head);
-        *high = head_height(&head);
+        *wide = head_width(&im.head);
+        *high = head_height(&im.head);
     }
     desk_clear(&w->desk);
     return rc;

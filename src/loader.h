@@ -14,7 +14,7 @@
 #include "base/pool.h"
 #include "batch/ring.h"
 #include "desk.h"
-#include "keep.h"
+#include "loader_cache.h"
 #include "order/order.h"
 #include "transform/plan.h"
 
@@ -31,13 +31,13 @@ struct worker {
     struct walk walk;
     struct pick picks[PICKS]; /* of rows up to `picked` of the ticket's batch, each at its number modulo PICKS */
     int64_t picked;
-    struct stk_batch *to; /* where the row at hand goes */
-    uint8_t *made;        /* the picture that an op turns into the row; NULL: the op works in place */
-    int64_t run;          /* rows a ticket, so that one is worth some 50 µs */
-    uint64_t identity;    /* of the sample at hand, when it was asked for */
-    bool identified;      /* it was */
-    bool from_cache;      /* its bytes are the cache's */
-    size_t notes;         /* that the decoder has on it: bytes */
+    struct stk_batch *to;    /* where the row at hand goes */
+    uint8_t *made;           /* the picture that an op turns into the row; NULL: the op works in place */
+    int64_t run;             /* rows a ticket, so that one is worth some 50 µs */
+    uint64_t identity;       /* the version of the current sample, once it was asked for */
+    bool identified;         /* it was asked for */
+    bool from_cache;         /* the bytes of its file come from a cache */
+    size_t checkpoint_bytes; /* that the decoder has for it */
     struct counters count;
 };
 
@@ -53,7 +53,7 @@ struct stk_loader {
     struct ring ring;
     struct ahead *ahead; /* NULL: samples are read when it is their turn */
     struct budget budget;
-    struct keep keep;
+    struct loader_cache cache;
     struct worker *workers;
     struct pool pool;
     struct pool reader; /* the thread that reads ahead, once it was started */
@@ -97,8 +97,6 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
 
 /* loader.c: what a thread does until it is stopped; and one sample to its row, by the worker w. */
 void loader_work(void *user, int i);
-/* Sets *row where it is NULL: rows of open size get their memory when the job says how large they are. */
-int loader_row(struct stk_loader *l, struct worker *w, const struct job *j, uint8_t **row, stk_error *e);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
 /* What names the random decisions of a row. */

@@ -19,7 +19,7 @@ static void claim_rows(struct stk_loader *l, struct foresight *f)
     const int n = ring_foresee(&l->ring, f, seen, most);
     int needed = 0;
     for (int i = 0; i < n; i++)
-        if (!cache_has(l->keep.cache, seen[i].pick.index))
+        if (!cache_has(l->cache.entries, seen[i].pick.index))
             rows[needed++] = (struct ahead_row){seen[i].serial, loader_draw(l, seen[i].epoch, seen[i].pick)};
     const int claimed = ahead_claim(l->ahead, rows, needed, f->born, f->serial);
     for (int i = 0; i < claimed; i++) {
@@ -46,7 +46,7 @@ static void read_ahead(void *user, int i)
         struct ahead_open open;
         while (ahead_opened(l->ahead, &open)) {
             struct parts parts;
-            keep_parts(l, &open.row.draw, &parts);
+            loader_checkpoints_parts(l, &open.row.draw, &parts);
             ahead_read(l->ahead, &open, &parts);
         }
         claim_rows(l, &f);

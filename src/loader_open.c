@@ -157,7 +157,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     budget_init(&l->budget, (size_t)s.scratch, l->options.threads);
     if (l->options.cache != STK_CACHE_NONE)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
-    keep_open(l, (size_t)s.kept);
+    loader_cache_open(l, (size_t)s.kept);
     rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
     if (rc == STK_OK)
         open_ahead(l, s.ahead);
@@ -356,7 +356,7 @@ void loader_close(struct stk_loader *l)
     }
     if (l->budget.reserve)
         budget_done(&l->budget);
-    keep_close(l);
+    loader_cache_close(l);
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);

@@ -38,25 +38,13 @@ struct scan {
     const stk_scan_options *report_to;
 };
 
-/* Of what reading and reserving say, only the budget's words are of decoding. */
-static int of_budget(int rc, const stk_error *e)
+static int decode_whole(struct desk *d, struct desk_image *im, stk_finding *f, stk_error *e)
 {
-    return rc == STK_EDATA && strcmp(e->stage, "decode") == 0;
-}
-
-static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, stk_error *e)
-{
-    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
-    const size_t scratch = decode_scratch(h, &want), foreign = decode_foreign(h, &want);
-    if (scratch == 0)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
-    const int rc = desk_reserve(d, scratch, foreign, e);
-    f->needs_memory = of_budget(rc, e);
-    if (rc != STK_OK)
-        return rc;
-    struct image image;
-    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, h, &want, &d->arena, &image, &f->warnings,
-                         e);
+    const struct want want = desk_whole(im);
+    const int rc = desk_decode(d, im, &want, 0, e);
+    f->needs_memory = d->refused;
+    f->warnings = im->warnings;
+    return rc;
 }
 
 /* Whether everything but the picture can be made of what is read. */
@@ -86,31 +74,36 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
     const struct decode_limits limits = options_limits(&s->options);
-    struct head head = {0};
+    struct desk_image im = {0};
+    const struct head *head = &im.head;
     int rc = STK_OK;
     if (!s->decode && !s->labels) {
         /* The first bytes nearly always hold the header; else the whole file is read below. */
         rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
-        if (rc == STK_OK && decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, NULL) != STK_OK)
-            head.w = 0;
-    }
-    if (rc == STK_OK && head.w == 0) {
-        rc = desk_read(d, s->source, i, e);
-        f->needs_memory = of_budget(rc, e);
         if (rc == STK_OK) {
-            f->bytes = (int64_t)d->reading.n_bytes;
-            rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, e);
+            im = desk_image(d);
+            if (desk_head(&im, &limits, NULL) != STK_OK)
+                im.head.w = 0;
         }
     }
-    f->format = head.format;
-    f->width = head.w;
-    f->height = head.h;
-    f->channels = head.channels;
-    f->bits = head.bits;
-    f->orientation = head.orientation;
-    f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
+    if (rc == STK_OK && head->w == 0) {
+        rc = desk_read(d, s->source, i, e);
+        f->needs_memory = d->refused;
+        if (rc == STK_OK) {
+            im = desk_image(d);
+            f->bytes = (int64_t)im.n;
+            rc = desk_head(&im, &limits, e);
+        }
+    }
+    f->format = head->format;
+    f->width = head->w;
+    f->height = head->h;
+    f->channels = head->channels;
+    f->bits = head->bits;
+    f->orientation = head->orientation;
+    f->odd |= head->odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
-        rc = decode_whole(d, &head, f, e);
+        rc = decode_whole(d, &im, f, e);
     if (rc == STK_OK && s->decode)
         rc = check_fields(s, d, i, e);
     return rc;

@@ -52,9 +52,9 @@ static void add_memory(stk_loader *l, stk_stats *s)
 static void add_cache(stk_loader *l, stk_stats *s)
 {
     struct cache_stats c;
-    cache_stats(l->keep.points, &c);
+    cache_stats(l->cache.checkpoints, &c);
     s->memory_bytes += c.memory_bytes;
-    cache_stats(l->keep.cache, &c);
+    cache_stats(l->cache.entries, &c);
     s->memory_bytes += c.memory_bytes;
     s->cache_bytes = c.memory_bytes;
     s->cache_disk_bytes = c.disk_bytes;
@@ -252,7 +252,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_threads(l, &b);
     explain_pace(l, &b);
     explain_memory(l, &b);
-    keep_explain(l, &b);
+    loader_cache_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
     explain_reader(l, &b);
     const size_t len = b.len;

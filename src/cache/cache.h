@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sample.h"
+
 enum cache_kind { CACHE_POINTS, CACHE_BYTES, CACHE_DCT, CACHE_PIXELS, CACHE_KINDS };
 
 const char *cache_kind_name(enum cache_kind k);
@@ -82,5 +84,35 @@ struct cache_stats {
 void cache_stats(struct cache *c, struct cache_stats *out);
 /* Why nothing, or nothing more, is kept: words, or "". */
 void cache_why_not(struct cache *c, char *buf, size_t n);
+
+/* ------------------------------------------------------------------ cache_choose.c */
+
+/* What is known about a dataset when a cache is chosen. */
+struct cache_facts {
+    stk_cache asked;
+    bool rows;        /* no sample needs decoding */
+    size_t row_bytes; /* of each row; 0: rows differ in length, or cannot be kept */
+    bool in_memory;   /* the samples are already in memory */
+    bool drafted; /* fidelity=draft, and an op draws: kept pixels would differ from those decoded at a smaller size */
+    const char *place; /* the path of the source; NULL: the samples come from the caller */
+    int64_t samples;
+    /* From a look at a few samples: how many, how many of them are JPEGs, and the mean bytes of the file and of the
+     * pixels that would be kept. Needed only for AUTO. */
+    int looked_at, jpegs;
+    double file_bytes, pixel_bytes;
+};
+
+/* Chooses what to keep in so many bytes, and says why. Unless AUTO was asked for: what was asked for, if possible. */
+stk_cache cache_choose(const struct cache_facts *f, int64_t room, char *words, size_t n);
+
+/* ------------------------------------------------------------------ cache_pixels.c: kept pixels, with their shape in
+ * front */
+
+/* Bytes of an entry; SIZE_MAX: too many. */
+size_t cache_pixels_bytes(int32_t w, int32_t h, int32_t channels);
+/* Writes the shape, and returns where the pixels go. */
+uint8_t *cache_pixels_begin(uint8_t *entry, int32_t w, int32_t h, int32_t channels);
+/* An entry as an image, which must not be written to. false: it is not a valid entry with this many channels. */
+bool cache_pixels_image(const uint8_t *entry, size_t n, int channels, struct image *out);
 
 #endif
