@@ -84,7 +84,7 @@ size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n)
     return source_key(s->source, sample, buf, n);
 }
 
-/* ------------------------------------------------------------------ one picture */
+/* ------------------------------------------------------------------ one image */
 
 static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
 {
@@ -149,11 +149,11 @@ int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *wid
 {
     *pixels = NULL;
     if (!has(s, sample))
-        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
-                         (long long)source_count(s->source));
+        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; the source has %lld samples, counted from 0",
+                         (long long)sample, (long long)source_count(s->source));
     const int f = find_picture(s->source, sample);
     if (f < 0)
-        return error_set(e, STK_EUSAGE, "read", "this source has no pictures");
+        return error_set(e, STK_EUSAGE, "read", "this source has no images");
     const bool encoded = source_field_at(s->source, sample, f)->kind == FIELD_ENCODED;
     struct desk d;
     struct image image;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.c -- what a source has stored of one sample, and how it was found.
+ * cells.c -- the stored values of one sample, and finding a sample by its key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static bool is_read(const struct field *f)
     return f->kind == FIELD_ENCODED || f->column >= 0;
 }
 
-/* A field that the source copies. */
+/* A field that only the source can copy. */
 static int copied(struct telling *t, int f, stk_cell *c, void **own, stk_error *e)
 {
     const struct field *of = source_field_at(t->source, t->sample, f);
@@ -92,10 +92,10 @@ int stk_source_cells(stk_source *s, int64_t sample,
     bool read = false;
     int rc = STK_OK, stopped = 0;
     if (sample < 0 || sample >= source_count(s->source))
-        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
-                         (long long)source_count(s->source));
+        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; the source has %lld samples, counted from 0",
+                         (long long)sample, (long long)source_count(s->source));
     if (source_fills_rows(s->source))
-        return error_set(e, STK_EUSAGE, "read", "a source that fills rows has nothing stored");
+        return error_set(e, STK_EUSAGE, "read", "a source with fill() makes its samples and stores none");
     t.reading.label = source_label(s->source, sample);
     for (int f = 0; f < n; f++)
         read |= is_read(source_field_at(s->source, sample, f));

@@ -178,7 +178,7 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
     return rc;
 }
 
-/* What a hook is told about a row; its random number belongs to the kind of hook. */
+/* What a hook learns about a row. Its random number depends on the kind of hook. */
 static stk_row row_of(const struct worker *w, const struct draw *d, int64_t position, int64_t label, const char *hook)
 {
     return (stk_row){
@@ -191,7 +191,7 @@ static stk_row row_of(const struct worker *w, const struct draw *d, int64_t posi
     };
 }
 
-/* The op's picture: the row itself, or what was made for it apart when the op makes another shape. */
+/* The caller's op works on the row itself, or on a separate image if it makes another shape. */
 static int op_on_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                      int64_t position, stk_error *e)
 {
@@ -219,7 +219,7 @@ static void put_i64(const struct stk_batch *b, int field, int64_t row, int64_t v
     memcpy(batch_row(b, field, row), &value, sizeof value);
 }
 
-/* The caller's own function writes all fields of the row. */
+/* The caller's function writes all fields of the row. */
 static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                     int64_t position, stk_error *e)
 {
@@ -233,7 +233,7 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
     return rc;
 }
 
-/* A field that the source writes where it belongs. */
+/* A field that the source writes to its row. */
 static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, int f, uint8_t *to, stk_error *e)
 {
     const int rc = source_copy(l->source, &w->desk.reading, sample, f, to, e);
@@ -242,7 +242,7 @@ static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, in
     return rc;
 }
 
-/* What the fields besides the picture are made of, where it came from a cache, or there is none. */
+/* Reads the other fields, if the image came from a cache or there is none. */
 static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
 {
     if (!l->reads || w->desk.all_read || !source_reads_fields_at(l->source, sample))
@@ -253,7 +253,7 @@ static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk
     return rc;
 }
 
-/* A field besides the picture. */
+/* A field other than the image. */
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
 {
@@ -337,7 +337,7 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-/* The next good sample of the order takes the row. A set that is rotten is not searched to its end. */
+/* The next good sample of the order takes the row. The search ends after more bad samples than max_bad allows. */
 static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position)
 {
     stk_error e;
@@ -352,12 +352,12 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return false;
 }
 
-/* The samples of a run are known some rows before they are made, so that the source can have them brought nearer. */
+/* Finds the samples of a run some rows ahead, so that the source can prefetch them. */
 static struct pick next_pick(const struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t row)
 {
     enum { MASK = PICKS - 1, AHEAD = PICKS / 2 };
     const int64_t end = t->row + t->rows;
-    if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps their making */
+    if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps the work */
         for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
             w->picks[w->picked & MASK] = order_at(&l->order, &w->walk, t->epoch, t->first + w->picked);
     const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
@@ -381,7 +381,7 @@ static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int
         *batch_row(t->to, l->valid, row) = 0;
 }
 
-/* Runs of tiny samples are made long enough to be worth their ticket. */
+/* Runs of tiny samples are long enough to be worth a ticket. */
 static int64_t run_for(int64_t rows, uint64_t ns)
 {
     const uint64_t worth = 50000, each = ns / (uint64_t)rows + 1;
@@ -399,7 +399,7 @@ void loader_work(void *user, int i)
         clock = lap(&w->count.idle_ns, clock);
         loader_start_ahead(l);
         w->picked = t.row;
-        /* What is left of a run is dropped when the ring is: nobody will see it. */
+        /* When the ring drops its batches, the rest of the run is not made. */
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)
             do_row(l, w, &t, row);
         const uint64_t began = clock;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h -- what loader*.c, delivery.c, get.c, state.c, stats.c, scan.c, browse.c and stoker.c share.
+ * loader.h -- the loader, as the files of src/ share it.
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -18,7 +18,7 @@
 #include "order/order.h"
 #include "transform/plan.h"
 
-/* Work and waiting of one thread, in nanoseconds; written by it, read by anyone. */
+/* Work and waiting of one thread, in nanoseconds. The thread writes them, anyone may read them. */
 struct counters {
     _Atomic uint64_t read_ns, decode_ns, transform_ns, op_ns, idle_ns;
     _Atomic uint64_t read_bytes, warnings, held_bytes;
@@ -29,11 +29,11 @@ enum { PICKS = 16 }; /* a power of two */
 struct worker {
     struct desk desk;
     struct walk walk;
-    struct pick picks[PICKS]; /* of rows up to `picked` of the ticket's batch, each at its number modulo PICKS */
+    struct pick picks[PICKS]; /* of the rows of the ticket's batch up to `picked`, each at its row modulo PICKS */
     int64_t picked;
-    struct stk_batch *to;    /* where the row at hand goes */
-    uint8_t *made;           /* the picture that an op turns into the row; NULL: the op works in place */
-    int64_t run;             /* rows a ticket, so that one is worth some 50 µs */
+    struct stk_batch *to;    /* where the current row goes */
+    uint8_t *made;           /* the image that the caller's op turns into the row; NULL: the op works in place */
+    int64_t run;             /* rows per ticket, so that one takes about 50 µs */
     uint64_t identity;       /* the version of the current sample, once it was asked for */
     bool identified;         /* it was asked for */
     bool from_cache;         /* the bytes of its file come from a cache */
@@ -43,15 +43,15 @@ struct worker {
 
 struct stk_loader {
     pid_t pid;
-    stk_options options; /* defaults filled in; its pointers are not used after open */
+    stk_options options; /* with defaults; its pointers are not used after open */
     struct machine machine;
     struct source *source;
-    struct plan *plan; /* NULL: no pictures */
+    struct plan *plan; /* NULL: no images */
     struct order order;
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;
     struct ring ring;
-    struct ahead *ahead; /* NULL: samples are read when it is their turn */
+    struct ahead *ahead; /* NULL: samples are read in their turn */
     struct budget budget;
     struct loader_cache cache;
     struct worker *workers;
@@ -59,17 +59,17 @@ struct stk_loader {
     struct pool reader; /* the thread that reads ahead, once it was started */
     stk_op_hook op;
     stk_log_hook log;
-    stk_array made; /* describes what workers make apart for the op */
+    stk_array made; /* describes the image that workers make separately for the op */
     int64_t made_shape[FIELD_DIMS];
-    size_t made_bytes; /* 0: nothing */
+    size_t made_bytes; /* 0: none */
     size_t batch_bytes;
-    size_t unpacked_most;                /* what the source may hold of memory */
-    pthread_mutex_t getting;             /* held by whoever uses the last worker, which has no thread */
-    int picture, index, position, valid; /* numbers of these fields; -1: none */
-    bool reads;                          /* there are fields that are read besides the picture */
+    size_t unpacked_most;                /* how much memory the source may hold */
+    pthread_mutex_t getting;             /* protects the last worker, which has no thread */
+    int picture, index, position, valid; /* the indexes of these fields; -1: none */
+    bool reads;                          /* fields besides the image are read */
 
-    /* Of what was delivered, under lock; no function of the caller's is called under it. Whoever holds the ring's lock
-     * may take this one, not the other way round. */
+    /* What was delivered, under lock. No function of the caller is called under it. It may be taken while the ring's
+     * lock is held, but not the other way round. */
     pthread_mutex_t lock;
     int64_t opened_s; /* since 1970 */
     uint64_t opened_ns, waited_ns;
@@ -85,21 +85,21 @@ enum { BADS_KEPT = 1000 };
 int loader_open(struct stk_loader *l, stk_error *e);
 void loader_close(struct stk_loader *l);
 int loader_check(const struct stk_loader *l, stk_error *e); /* STK_EFORK in a forked child */
-/* Of the samples that are read, in order: relative path, size and label of each. The first call may take a while: it
- * looks at every file. */
+/* A hash of the relative path, size and label of every sample that is read, in order. The first call may take a while:
+ * it looks at every file. */
 uint64_t loader_fingerprint(const struct stk_loader *l);
-/* Goes to a position of an epoch and forgets what was prefetched. Waits for the rows under way, which may be with a
- * function of the caller's that asks this loader something: no lock is held meanwhile. */
+/* Continues at a position of an epoch and drops what was prefetched. Waits for the rows under way. A function of the
+ * caller may be working on them and call this loader, so no lock is held meanwhile. */
 void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position);
 
-/* loader_fields.c: describes the fields of its batches, and makes the plan for its picture. */
+/* loader_fields.c: describes the fields of batches, and makes the plan for the image. */
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e);
 
-/* loader.c: what a thread does until it is stopped; and one sample to its row, by the worker w. */
+/* loader.c: what a thread does until it is stopped; and making one row, by worker w. */
 void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
-/* What names the random decisions of a row. */
+/* The key of the random decisions of a row. */
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
 
 /* loader_ahead.c: starts the thread that reads ahead, if it is needed and was not started yet. */
@@ -108,7 +108,7 @@ void loader_start_ahead(struct stk_loader *l);
 /* delivery.c: how many bad samples an epoch may have on this rank. */
 int64_t loader_bad_limit(const struct stk_loader *l);
 
-/* stoker.c: options checked, defaults filled in. */
+/* stoker.c: checks options and fills in defaults. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);
 /* Any struct of options, of which `known` bytes are ours: a program built for a later header may know more; those must
  * be unset. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_open.c -- a loader is put together and taken apart; memory is divided.
+ * loader_open.c -- opens and closes a loader, and divides its memory.
  *
- *     memory = what the source unpacks: an eighth for what is kept of it, an eighth for the work; of what is left:
- *            + batches: at most half, at least two (one is with the caller); of that half, what is not needed
- *              for the first ones is for files that are read ahead, up to AHEAD_BYTES
- *            + ragged rows, where there are any: a quarter, out of that half
- *            + scratch: what is left, half of it in shares, half for one large picture at a time
- *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
+ * A source that decompresses shards has a share of its own: an eighth of memory to keep them, and an eighth to work in.
+ * The rest is divided:
  *
- * A cache takes nothing from the half that one large picture may need, so that no sample is bad for its sake.
+ *     batches        at most half, but at least two batches (one is with the caller)
+ *       files        of that half, what the first batches do not need, up to AHEAD_BYTES: for files read ahead
+ *       ragged rows  a quarter of memory, taken from that half, if there are ragged fields
+ *     scratch        the other half: half of it in equal shares, half for one large image at a time
+ *     cache          if wanted: what neither the ring nor shares of a usual size need
+ *
+ * A cache takes nothing from the part for one large image, so that no sample becomes bad because of a cache.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -28,13 +30,13 @@ int loader_check(const struct stk_loader *l, stk_error *e)
         return STK_OK;
     return error_set(
         e, STK_EFORK, "fork",
-        "this loader was opened before fork(), and its threads are in the parent process; open a new one in "
+        "this loader was opened before fork(), and its threads are in the parent process; open a new loader in "
         "this process");
 }
 
-enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
-enum { SHARE_MOST = 64 << 20 }; /* per thread, where there is a better use for memory: a photo of 12 million pixels */
-enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
+enum { DEEPER = 8 };            /* times as many batches ahead as at first, for callers that take batches in bursts */
+enum { SHARE_MOST = 64 << 20 }; /* per thread, if a cache can use the rest: enough for a photo of 12 million pixels */
+enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of a usual size in its share, and one in its turn */
 
 static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
 {
@@ -42,22 +44,22 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
     const bool chosen = o->memory == machine_memory(&l->machine);
     least += l->unpacked_most;
     return error_set(e, STK_EUSAGE, "open",
-                     "memory of %lld MiB%s is less than the %llu MiB that batches of %lld rows and %d threads need; "
-                     "raise memory, or take a smaller batch_size or fewer threads",
+                     "memory is %lld MiB%s, less than the %llu MiB that batches of %lld rows and %d threads need; "
+                     "raise memory, or use a smaller batch_size or fewer threads",
                      (long long)(o->memory >> 20),
                      chosen ? " (the default: a quarter of what is free, divided by the ranks here)" : "",
                      (unsigned long long)((least + (1 << 20) - 1) >> 20), (long long)o->batch_size, o->threads);
 }
 
-enum { AHEAD_BYTES = 32 << 20, AHEAD_BYTES_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
+enum { AHEAD_BYTES = 32 << 20, AHEAD_BYTES_LEAST = 1 << 20 }; /* for files read ahead */
 
-/* Batches ahead at first and at most; bytes for files read ahead, for scratch and for what is kept. */
+/* Batches ahead, at first and at most; bytes for files read ahead, for scratch and for a cache. */
 struct share {
     int64_t depth, depth_most, ahead, scratch, kept;
-    int64_t ragged; /* what the ragged rows of a batch may have */
+    int64_t ragged; /* bytes for the ragged rows of a batch */
 };
 
-/* Ragged rows: of batches under way, of one that is begun, and of one that is put together. */
+/* Ragged rows have three equal parts: for batches under way, for one being started, and for one being joined. */
 enum { RAGGED_SHARE = 4, RAGGED_PARTS = 3 };
 
 static bool is_ragged(const struct field *fields, int n)
@@ -68,7 +70,7 @@ static bool is_ragged(const struct field *fields, int n)
     return any;
 }
 
-/* Of what is left of the batches' half. */
+/* Bytes for files read ahead, out of what is left of the batches' half. */
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
     const stk_reader reader = l->options.reader;
@@ -79,14 +81,14 @@ static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
     return fair < AHEAD_BYTES_LEAST ? 0 : fair < AHEAD_BYTES ? fair : AHEAD_BYTES;
 }
 
-/* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
+/* Divides memory. The share of the batches does not depend on the number of threads. */
 static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t batch = (int64_t)l->batch_bytes;
     const int64_t least = l->picture >= 0 ? (int64_t)o->threads * SCRATCH_MIN : 0;
     if (batch == 0 || batch > INT64_MAX / 4)
-        return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
+        return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows is too large; use a smaller batch_size",
                          (long long)o->batch_size);
     const int64_t memory = o->memory - (int64_t)l->unpacked_most;
     const int64_t apart = ragged ? memory / RAGGED_SHARE : 0, half = memory / 2 - apart;
@@ -98,7 +100,7 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
         return too_little(l, (uint64_t)(ragged ? even / (RAGGED_SHARE - 1) * RAGGED_SHARE : even), e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
-    int64_t room = batches / batch - 1; /* one is with the caller */
+    int64_t room = batches / batch - 1; /* the caller has one */
     s->depth = room < ahead ? room : ahead;
     s->ahead = ahead_bytes(l, batches - (s->depth + 1) * batch);
     room = (batches - s->ahead) / batch - 1;
@@ -109,7 +111,7 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
     return STK_OK;
 }
 
-/* What is left for the page cache, which the ranks of a machine share, once each of them holds its memory. */
+/* What is left for the page cache of this machine, once each of its ranks has its memory. */
 static int64_t page_cache(const struct stk_loader *l)
 {
     const int64_t ranks = l->machine.local_ranks > 1 ? l->machine.local_ranks : 1;
@@ -117,7 +119,7 @@ static int64_t page_cache(const struct stk_loader *l)
     return left > 0 ? left / 5 * 4 * ranks : 0;
 }
 
-/* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
+/* If this fails, samples are read in their turn, which is slower only if storage is cold. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
     const struct ahead_options o = {
@@ -175,7 +177,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->walk.pass = -1;
         blocks_walk_init(&w->walk.near, &l->order.near);
         w->run = 1;
-        /* The one without a thread is not among those that share: it keeps nothing, and waits for no turn. */
+        /* The one without a thread has no share: it keeps nothing, and waits for no turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
         const int rc = desk_init(&w->desk, i, b, l->picture >= 0, l->options.cpu, e);
         if (rc != STK_OK)
@@ -214,12 +216,12 @@ static int take_subset(struct stk_loader *l, stk_error *e)
         l->subset_hash = hash_mix(l->subset_hash, (uint64_t)o->take);
     }
     if (l->order.samples < 1)
-        return error_set(e, STK_EUSAGE, "open", "no samples: the %s is empty",
-                         o->subset ? "part that was chosen" : "source");
+        return error_set(e, STK_EUSAGE, "open", "there are no samples: the %s is empty",
+                         o->subset ? "subset" : "source");
     return STK_OK;
 }
 
-/* The first sample that the order has of each source, and the end. */
+/* The first sample of each source in the order, and the end. */
 static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
 {
     const int64_t *subset = l->order.subset;
@@ -227,8 +229,7 @@ static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, 
     for (int64_t i = 0; subset && i < l->order.samples; i++) {
         if (subset[i] < begins[part])
             return error_set(e, STK_EUSAGE, "open",
-                             "mix: the subset goes back from source %d; it must have each source's samples together",
-                             part);
+                             "mix: the subset returns to an earlier source after source %d; order it by source", part);
         while (subset[i] >= begins[part + 1])
             first[++part] = i;
     }
@@ -240,13 +241,13 @@ static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, 
     return STK_OK;
 }
 
-/* The same for parts of these sizes. */
+/* The same for sources of given sizes. */
 static int count_parts(const struct stk_loader *l, int64_t *first, stk_error *e)
 {
     const stk_options *o = &l->options;
     for (int s = 0; s < o->n_mix; s++) {
         if (o->mix_counts[s] < 0 || o->mix_counts[s] > l->order.samples - first[s])
-            return error_set(e, STK_EUSAGE, "open", "mix: the counts do not sum to the %lld samples",
+            return error_set(e, STK_EUSAGE, "open", "mix: the counts of the sources do not add up to the %lld samples",
                              (long long)l->order.samples);
         first[s + 1] = first[s] + o->mix_counts[s];
     }
@@ -259,8 +260,8 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     const int64_t *begins;
     const int n = o->mix_counts ? o->n_mix : source_joined(l->source, &begins);
     if (n != o->n_mix || n < 1)
-        return error_set(e, STK_EUSAGE, "open",
-                         "mix: %d weights for %d sources; several are mixed, one weight for each", o->n_mix, n ? n : 1);
+        return error_set(e, STK_EUSAGE, "open", "mix: %d weights for %d sources; give one weight per source", o->n_mix,
+                         n ? n : 1);
     int64_t *first = calloc((size_t)n + 1, sizeof *first);
     if (!first)
         return error_nomem(e, "open", (size_t)n * sizeof *first);
@@ -271,14 +272,15 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     return rc;
 }
 
-/* What is given by the caller is not split again: to the order, such a loader is one of one. */
+/* An order that the caller gives is not divided among ranks: for the order, such a loader is rank 0 of 1. */
 static int open_order(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t samples = l->order.samples, step = o->world_size * o->batch_size;
     const bool sampled = o->sampled != 0;
     if (o->steps_per_epoch > INT64_MAX / 2 / step)
-        return error_set(e, STK_EUSAGE, "open", "steps_per_epoch is %lld; that is more samples than can be counted",
+        return error_set(e, STK_EUSAGE, "open",
+                         "steps_per_epoch is %lld, which makes an epoch too long; use a smaller value",
                          (long long)o->steps_per_epoch);
     l->order = (struct order){
         .n = o->steps_per_epoch > 0 ? o->steps_per_epoch * step : samples,
@@ -303,7 +305,7 @@ static int open_order(struct stk_loader *l, stk_error *e)
     if (!o->weights)
         return STK_OK;
     if (o->n_weights != samples)
-        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; one for each is needed",
+        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; give one weight per sample",
                          (long long)o->n_weights, (long long)samples);
     return alias_init(&l->order.alias, o->weights, samples, e);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c -- goes over all samples, without batches: looks at headers, or decodes everything.
+ * scan.c -- goes over all samples without batches: reads headers, or decodes everything.
  *
- * Threads look at runs of samples (base/window.h). A run is one sample, or several for which nothing was ever stored:
- * what is found of the first holds for all of them.
+ * Threads look at runs of samples (base/window.h). A run is one sample, or several that were never stored: a finding for
+ * the first holds for all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "base/window.h"
 #include "loader.h"
 
-enum { SLOTS = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* a thread, to decode everyday photos */ };
+enum { SLOTS = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* per thread, to decode photos of a usual size */ };
 
 struct result {
-    bool machine; /* not the sample's fault */
+    bool machine; /* the machine failed, not the sample */
     int os_error;
     stk_finding finding;
     char path[1024];
@@ -28,8 +28,8 @@ struct scan {
     stk_options options;
     bool decode;
     struct source *source;
-    int picture; /* the field that is one; -1: none */
-    bool labels; /* are a column of their own, and nowhere else */
+    int picture; /* the field with the image; -1: none */
+    bool labels; /* labels have to be read from a column */
     int64_t n;
     struct budget budget;
     struct desk *desks;
@@ -47,7 +47,7 @@ static int decode_whole(struct desk *d, struct desk_image *im, stk_finding *f, s
     return rc;
 }
 
-/* Whether everything but the picture can be made of what is read. */
+/* Checks that all fields except the image can be made from what was read. */
 static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
 {
     struct piece *scratch = &s->scratch[d->reading.thread];
@@ -78,7 +78,7 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     const struct head *head = &im.head;
     int rc = STK_OK;
     if (!s->decode && !s->labels) {
-        /* The first bytes nearly always hold the header; else the whole file is read below. */
+        /* The first bytes nearly always contain the header. If not, the whole file is read below. */
         rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
         if (rc == STK_OK) {
             im = desk_image(d);
@@ -175,7 +175,7 @@ static size_t look_at_run(void *user, int thread, int64_t i, int64_t n, int slot
     return 0;
 }
 
-/* A machine that has run out of something ends the scan: the sample may be as good as any. */
+/* If the machine has run out of something, the scan ends: the sample may be good. */
 static int machine_failed(const struct result *r, stk_error *e)
 {
     error_set(e, r->finding.code, "scan", "%s", r->reason);
@@ -185,7 +185,8 @@ static int machine_failed(const struct result *r, stk_error *e)
     return r->finding.code;
 }
 
-/* Tells the caller of a run: at once where it asked for that and all is well, else of each sample. */
+/* Reports a run to the caller: in one call if it asked for runs and the samples are good, otherwise sample by sample.
+ */
 static int report(const struct scan *s, const stk_scan_options *o, struct result *r)
 {
     stk_finding *f = &r->finding;
@@ -279,7 +280,7 @@ static void close_scan(struct scan *s)
     budget_done(&s->budget);
 }
 
-/* With less, photos of an everyday size would be called bad. */
+/* With less memory, photos of a usual size would be reported as bad. */
 static int check_memory(const struct scan *s, stk_error *e)
 {
     const stk_options *o = &s->options;
@@ -287,7 +288,7 @@ static int check_memory(const struct scan *s, stk_error *e)
     if (!s->decode || o->memory >= least)
         return STK_OK;
     return error_set(e, STK_EUSAGE, "scan",
-                     "memory of %lld MiB is less than the %lld MiB that %d threads need; raise memory, or take fewer "
+                     "memory is %lld MiB, less than the %lld MiB that %d threads need; raise memory, or use fewer "
                      "threads",
                      (long long)(o->memory >> 20), (long long)(least >> 20), o->threads);
 }
@@ -303,7 +304,8 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (source_fills_rows(s->source))
-        return error_set(e, STK_EUSAGE, "scan", "samples that fill() makes cannot be looked at");
+        return error_set(e, STK_EUSAGE, "scan",
+                         "a source with fill() makes its samples and stores none: there is nothing to scan");
     s->picture = -1;
     for (int f = 0; f < source_n_fields(s->source); f++)
         if (source_field(s->source, f)->kind == FIELD_ENCODED)

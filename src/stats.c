@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stats.c -- what the loader did, what it waits for, and what was chosen for it.
+ * stats.c -- statistics: what a loader did, what limits it, and which settings were chosen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void add_worker(stk_stats *s, struct counters *c)
     s->memory_bytes += (int64_t)load(&c->held_bytes);
 }
 
-/* What is out of the depot is either in the ring or with the caller. */
+/* Memory outside the depot is either in the ring or with the caller. */
 static void add_memory(stk_loader *l, stk_stats *s)
 {
     pthread_mutex_lock(&l->ring.lock);
@@ -114,7 +114,8 @@ const char *stk_limit(stk_loader *l)
     if (stk_stats_get(l, &s) != STK_OK)
         return "";
     const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
-    if (s.idle_s > busy && s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, the caller for nothing */
+    if (s.idle_s > busy &&
+        s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, and the caller does not wait */
         return "consumer";
     const double most = s.decode_s > s.read_s ? s.decode_s : s.read_s;
     if (s.op_s > most && s.op_s > s.transform_s)
@@ -141,7 +142,7 @@ int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out)
     return found;
 }
 
-/* ------------------------------------------------------------------ what was chosen */
+/* ------------------------------------------------------------------ explain */
 
 static void explain_threads(const stk_loader *l, struct buf *b)
 {
@@ -154,7 +155,7 @@ static void explain_threads(const stk_loader *l, struct buf *b)
     else if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
         buf_printf(b, " (%d CPUs for %d ranks on this machine)\n", m->cpus_online, m->local_ranks);
     else
-        buf_printf(b, " (of %d CPUs, all this process may use)\n", m->cpus_online);
+        buf_printf(b, " (of %d CPUs; all that this process may use)\n", m->cpus_online);
 }
 
 static void explain_pace(stk_loader *l, struct buf *b)
@@ -173,15 +174,15 @@ static void explain_memory(stk_loader *l, struct buf *b)
                "thread\n",
                (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
                (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
-    buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
+    buf_printf(b, "           and %zu MiB more for one large image at a time\n", l->budget.reserve >> 20);
     size_t held, most;
     source_memory(l->source, &held, &most);
     if (l->depot->ragged_most > 0)
-        buf_printf(
-            b, "           and %lld MiB for the ragged rows of a batch, twice as much for those before and behind it\n",
-            (long long)(l->depot->ragged_most / mib));
+        buf_printf(b,
+                   "           and %lld MiB for the ragged rows of a batch, and twice as much for the other batches\n",
+                   (long long)(l->depot->ragged_most / mib));
     if (most > 0)
-        buf_printf(b, "           and %zu MiB for what the source unpacks, of which it holds %zu MiB\n", most >> 20,
+        buf_printf(b, "           and %zu MiB for what the source decompresses; it holds %zu MiB now\n", most >> 20,
                    (held + (1 << 20) - 1) >> 20);
 }
 
@@ -192,18 +193,18 @@ static void explain_reader(stk_loader *l, struct buf *b)
     else if (l->options.reader == STK_READER_PREAD)
         buf_printf(b, "reader     pread (as asked)\n");
     else if (source_probe_access(l->source) == SOURCE_ACCESS_MEMORY)
-        buf_printf(b, "reader     pread (files lie in memory)\n");
+        buf_printf(b, "reader     pread (the files are in memory)\n");
     else
-        buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
+        buf_printf(b, "reader     pread (there are no files to read ahead, or no memory for it)\n");
 }
 
-/* Where each source of a mixture is. */
+/* Where each of several mixed sources is. */
 static void explain_mix(stk_loader *l, struct buf *b)
 {
     stk_mixed m;
     for (int i = 0; stk_mixed_get(l, i, &m); i++) {
         const int64_t n = m.samples > 0 ? m.samples : 1;
-        buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld until now; at sample %lld of %lld, pass %lld\n",
+        buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld so far; at sample %lld of %lld, pass %lld\n",
                    i ? "" : "mix", i, 100 * m.share, (long long)m.came, (long long)(m.came % n), (long long)m.samples,
                    (long long)(m.came / n));
     }
@@ -217,8 +218,8 @@ static void explain_order(stk_loader *l, struct buf *b)
     if (l->order.near.n > 0 && l->order.near.window < l->order.samples)
         buf_printf(
             b,
-            "           %lld blocks, each read as a whole, in shuffled order; in that row each window of %lld samples "
-            "is shuffled for itself\n",
+            "           %lld blocks, each read as a whole, in shuffled order; each window of %lld samples in that "
+            "sequence is shuffled separately\n",
             (long long)l->order.near.n, (long long)l->order.near.window);
 }
 
@@ -231,7 +232,7 @@ static void explain_source(stk_loader *l, struct buf *b)
         buf_printf(b, ", %d class%s", classes, classes == 1 ? "" : "es");
     buf_printf(b, "\n");
     if (source_unshared_fields(l->source))
-        buf_printf(b, "           left out, since not all sources have it: %s\n", source_unshared_fields(l->source));
+        buf_printf(b, "           left out, because not all sources have it: %s\n", source_unshared_fields(l->source));
 }
 
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
@@ -244,9 +245,9 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
     else if (l->options.ops && l->options.ops[0])
-        buf_printf(&b, "ops        not run: fields leave the picture out\n");
+        buf_printf(&b, "ops        not run: fields leave the images out\n");
     if (l->options.fidelity == STK_DRAFT)
-        buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less come smaller from the decoder\n");
+        buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less are decoded at a smaller size\n");
     explain_order(l, &b);
     explain_mix(l, &b);
     explain_threads(l, &b);

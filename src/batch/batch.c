@@ -3,9 +3,9 @@
  * batch.c -- the depot, the batches and their memories.
  *
  * Invariants:
- *   (1) depot->refs = 1 for the loader until depot_close + every batch and memory outside of the depot.
- *   (2) what is in the lists of the depot has no references.
- *   (3) in a forked child nothing is given back: the lock may be held by a thread that is not there.
+ *   (1) depot->refs counts the loader (until depot_close) and every batch and memory outside the depot.
+ *   (2) Batches and memories in the lists of the depot have no references.
+ *   (3) A forked child gives nothing back: the lock may be held by a thread that does not exist there.
  */
 #include "batch/batch.h"
 
@@ -96,7 +96,7 @@ void depot_close(struct depot *d)
     pthread_mutex_lock(&d->lock);
     d->closed = true;
     pthread_mutex_unlock(&d->lock);
-    /* From here on nothing comes into the lists any more. */
+    /* Nothing is added to the lists from here on. */
     for (struct stk_batch *b = d->batches, *next; b; b = next) {
         next = b->next;
         b->depot = d;
@@ -137,7 +137,7 @@ static struct stk_memory *memory_made(struct depot *d, int field, size_t bytes)
     return m;
 }
 
-/* The memory that waits, unless it is too small: then it goes. */
+/* Takes memory from the depot, or frees it if it is too small. */
 static struct stk_memory *memory_find(struct depot *d, int field, size_t bytes)
 {
     pthread_mutex_lock(&d->lock);
@@ -174,8 +174,7 @@ struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes)
     return m;
 }
 
-/* What the caller kept beyond the ring's own is freed when it comes; but one may wait, for those who always keep some.
- */
+/* Frees memory beyond what the ring needs. But one may always stay, for callers that constantly keep some. */
 static bool memory_put_back(struct stk_memory *m)
 {
     struct depot *d = m->depot;
@@ -349,7 +348,7 @@ void batch_set_rows(struct stk_batch *b, int64_t n)
         b->shapes[i][0] = n + (b->depot->fields[i].kind == FIELD_OFFSETS);
 }
 
-/* What is left where it was is nobody's: so nothing has to be had for it. */
+/* Swapping needs no memory. The row that ends up at `from` is not used any more. */
 static void swap_pieces(struct stk_batch *b, int field, int64_t from, int64_t to)
 {
     struct piece *pieces = b->pieces[field];

@@ -203,7 +203,7 @@ static void positions_of_orders_that_are_given(void)
     stk_release(b);
     stk_error e;
     CHECK_EQ(stk_get_at(l, NULL, positions, 4, 0, &again, &e), STK_EUSAGE);
-    CHECK(strstr(e.reason, "say which samples"));
+    CHECK(strstr(e.reason, "give the samples to get"));
     stk_close(l);
 }
 
@@ -276,7 +276,7 @@ static void words_for_pictures(void)
     CHECK_EQ(stk_drawn(l, &beyond, NULL, 0, text, sizeof text, &e), STK_EUSAGE);
     CHECK_EQ(stk_drawn(l, &sample, NULL, -1, text, sizeof text, &e), STK_EUSAGE);
     CHECK_EQ(stk_drawn(l, &sample, NULL, 0, text, 20, &e), STK_EUSAGE);
-    CHECK(strstr(e.reason, "4096 are enough"));
+    CHECK(strstr(e.reason, "4096 bytes are enough"));
     stk_close(l);
     for (int i = 0; i < 3; i++)
         stk_free(pictures[i]);
