@@ -120,7 +120,7 @@ static int read_encoded(const struct stk_source *s, struct desk *d, int64_t samp
     if (rc == STK_OK)
         rc = desk_head(&im, &limits, e);
     if (rc == STK_OK) {
-        const struct want want = desk_whole(&im);
+        const struct want want = desk_whole(&im.head);
         rc = desk_decode(d, &im, &want, 0, e);
     }
     *image = im.pixels;

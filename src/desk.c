@@ -178,6 +178,27 @@ int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_err
                    : decode_head(im->bytes, im->n, limits, &im->head, e);
 }
 
+int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
+                   struct desk_image *im, stk_error *e)
+{
+    enum { HEAD_BYTES = 64 << 10 };
+    int rc = STK_OK;
+    *im = (struct desk_image){0};
+    if (!whole) {
+        rc = source_peek(s, &d->reading, i, HEAD_BYTES, e);
+        if (rc != STK_OK)
+            return rc;
+        *im = desk_image(d);
+        if (desk_head(im, limits, NULL) == STK_OK)
+            return STK_OK;
+    }
+    rc = desk_read(d, s, i, e);
+    if (rc != STK_OK)
+        return rc;
+    *im = desk_image(d);
+    return desk_head(im, limits, e);
+}
+
 int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e)
 {
     const int32_t w = head_width(&im->head), h = head_height(&im->head);
@@ -187,9 +208,9 @@ int desk_draw(const struct desk_image *im, const struct plan *p, const struct dr
     return rc;
 }
 
-struct want desk_whole(const struct desk_image *im)
+struct want desk_whole(const struct head *h)
 {
-    return (struct want){.crop = {.w = head_width(&im->head), .h = head_height(&im->head)}, .whole = true};
+    return (struct want){.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
 }
 
 int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)

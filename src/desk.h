@@ -66,9 +66,13 @@ bool desk_had_parts(struct desk *d);
 /* The image that was read. */
 struct desk_image desk_image(const struct desk *d);
 int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e);
+/* Reads a sample only as far as its head needs: the first bytes nearly always contain it. If they do not, or `whole` is
+ * set, all of the sample is read (d->all_read). */
+int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
+                   struct desk_image *im, stk_error *e);
 int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e);
 /* Everything: the whole image, decoded to the end of the file. */
-struct want desk_whole(const struct desk_image *im);
+struct want desk_whole(const struct head *h);
 /* Reserves memory for decoding, and `more` bytes of arena for what follows; then decodes. */
 int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e);
 /* Reserves scratch bytes in the arena, and charges `foreign` bytes that a codec allocates. STK_EDATA if they never fit.

@@ -53,26 +53,21 @@ static void log_why(struct stk_loader *l, const char *what)
 
 /* ------------------------------------------------------------------ which cache */
 
-enum { LOOKED_AT = 32, FIRST_BYTES = 64 << 10 };
+enum { LOOKED_AT = 32 };
 
-/* Adds one sample to the sums in f. The head is in the first bytes, except in a file of coefficients, whose checksum
- * covers all of it. */
-static void look_at(const struct stk_loader *l, struct reading *r, int64_t i, struct cache_facts *f)
+/* Adds one sample to the sums in f. */
+static void look_at(const struct stk_loader *l, struct desk *d, int64_t i, struct cache_facts *f)
 {
     const struct decode_limits limits = options_limits(&l->options);
-    struct head h;
+    struct desk_image im;
+    const struct head *h = &im.head;
     struct job j;
-    if (source_peek(l->source, r, i, FIRST_BYTES, NULL) != STK_OK)
-        return;
-    if (decode_head(r->bytes, r->n_bytes, &limits, &h, NULL) != STK_OK &&
-        (source_read(l->source, r, i, NULL) != STK_OK ||
-         decode_head(r->bytes, r->n_bytes, &limits, &h, NULL) != STK_OK))
-        return;
-    if (plan_draw_head(l->plan, head_width(&h), head_height(&h), &j, NULL) != STK_OK)
+    if (desk_read_head(d, l->source, i, false, &limits, &im, NULL) != STK_OK ||
+        plan_draw_head(l->plan, head_width(h), head_height(h), &j, NULL) != STK_OK)
         return;
     f->pixel_bytes += (double)j.w * j.h * j.channels;
     f->file_bytes += (double)source_bytes(l->source, i);
-    f->jpegs += h.format == STK_JPEG && !h.packed;
+    f->jpegs += h->format == STK_JPEG && !h->packed;
     f->looked_at++;
 }
 
@@ -87,11 +82,12 @@ static struct cache_facts facts_of(const struct stk_loader *l)
     if (f.rows)
         return f;
     f.drafted = l->options.fidelity == STK_DRAFT && !plan_settled(l->plan);
-    struct reading r = {0};
+    struct desk d;
+    desk_init(&d, 0, NULL, false, l->options.cpu, NULL);
     const int64_t step = f.samples / LOOKED_AT + 1;
     for (int64_t i = 0; f.asked == STK_CACHE_AUTO && f.place && i < f.samples; i += step)
-        look_at(l, &r, order_sample(&l->order, i), &f);
-    reading_done(&r);
+        look_at(l, &d, order_sample(&l->order, i), &f);
+    desk_done(&d);
     if (f.looked_at > 0) {
         f.pixel_bytes /= f.looked_at;
         f.file_bytes /= f.looked_at;

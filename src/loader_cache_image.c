@@ -49,7 +49,7 @@ void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *
     if (l->cache.what != STK_CACHE_DCT || m->plain || m->form != FORM_FILE || h->format != STK_JPEG || h->packed ||
         !cache_has_room(l->cache.entries, m->sample, usual))
         return;
-    const struct want whole = desk_whole(file);
+    const struct want whole = desk_whole(h);
     struct buf *dct = desk_spare(&w->desk, most, decode_foreign(h, &whole));
     if (!dct || !decode_pack(w->desk.decoder, file->bytes, file->n, h, dct))
         return;

@@ -2,8 +2,8 @@
 /*
  * scan.c -- goes over all samples without batches: reads headers, or decodes everything.
  *
- * Threads look at runs of samples (base/window.h). A run is one sample, or several that were never stored: a finding for
- * the first holds for all of them.
+ * Threads look at runs of samples (base/window.h). A run is one sample, or several that were never stored: a finding
+ * for the first holds for all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/window.h"
 #include "loader.h"
 
-enum { SLOTS = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* per thread, to decode photos of a usual size */ };
+enum { SLOTS = 256, MEMORY_MIN = 16 << 20 /* per thread, to decode photos of a usual size */ };
 
 struct result {
     bool machine; /* the machine failed, not the sample */
@@ -40,7 +40,7 @@ struct scan {
 
 static int decode_whole(struct desk *d, struct desk_image *im, stk_finding *f, stk_error *e)
 {
-    const struct want want = desk_whole(im);
+    const struct want want = desk_whole(&im->head);
     const int rc = desk_decode(d, im, &want, 0, e);
     f->needs_memory = d->refused;
     f->warnings = im->warnings;
@@ -74,27 +74,12 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
     if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
     const struct decode_limits limits = options_limits(&s->options);
-    struct desk_image im = {0};
+    struct desk_image im;
     const struct head *head = &im.head;
-    int rc = STK_OK;
-    if (!s->decode && !s->labels) {
-        /* The first bytes nearly always contain the header. If not, the whole file is read below. */
-        rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
-        if (rc == STK_OK) {
-            im = desk_image(d);
-            if (desk_head(&im, &limits, NULL) != STK_OK)
-                im.head.w = 0;
-        }
-    }
-    if (rc == STK_OK && head->w == 0) {
-        rc = desk_read(d, s->source, i, e);
-        f->needs_memory = d->refused;
-        if (rc == STK_OK) {
-            im = desk_image(d);
-            f->bytes = (int64_t)im.n;
-            rc = desk_head(&im, &limits, e);
-        }
-    }
+    int rc = desk_read_head(d, s->source, i, s->decode || s->labels, &limits, &im, e);
+    f->needs_memory = d->refused;
+    if (d->all_read)
+        f->bytes = (int64_t)im.n;
     f->format = head->format;
     f->width = head->w;
     f->height = head->h;
