@@ -64,7 +64,7 @@ static int run(struct args *a)
     stk_error e = {.sample = -1};
     stk_overview v;
     char fields[2048];
-    const int rc = stk_source_open(&s, &a->o, &e);
+    const int rc = args_open_source(a, &s, &e);
     if (rc != STK_OK)
         return out_fail("index", rc, &e);
     stk_source_overview(s, &v);

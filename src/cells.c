@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "browse.h"
+#include "loader.h"
 
 int64_t stk_source_find(const stk_source *s, const char *key)
 {
@@ -25,9 +25,19 @@ void stk_source_overview_sized(const stk_source *s, stk_overview *out, size_t si
         .samples = source_count(s->source),
         .bytes = t->bytes,
         .n_classes = source_n_classes(s->source),
+        .fingerprint = source_fingerprint(s->source),
+        .ignored_hidden = t->ignored_hidden,
+        .ignored_other = t->ignored_other,
+        .ignored_loops = t->ignored_loops,
+        .unreadable = t->unreadable,
+        .empty_classes = t->empty_classes,
+        .missing = t->missing,
+        .beside = t->beside,
         .index_cached = t->index_cached,
         .index_s = t->index_s,
         .index_bytes = t->index_bytes,
+        .columns = source_unused_columns(s->source),
+        .left_out = source_unshared_fields(s->source),
     };
     memset(out, 0, size);
     memcpy(out, &v, size < sizeof v ? size : sizeof v);
@@ -83,7 +93,7 @@ static int tell(struct telling *t, int f, int *stopped, stk_error *e)
     return rc;
 }
 
-int stk_source_cells(stk_source *s, int64_t sample,
+int stk_source_cells(const stk_source *s, int64_t sample,
                      int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c), void *user,
                      stk_error *e)
 {

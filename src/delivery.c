@@ -173,8 +173,8 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     if (rc == STK_ENOMEM)
         return error_nomem(e, "batch", l->batch_bytes);
     if (rc == STK_EUSAGE)
-        return error_set(e, STK_EUSAGE, "next", "epoch %lld has no order; give one with stk_set_order",
-                         (long long)stk_epoch(l));
+        return error_set(e, STK_EUSAGE, "next", "epoch %lld has no order; give one with stk_loader_set_order",
+                         (long long)stk_loader_epoch(l));
     if (rc != STK_OK)
         return rc;
     rc = finish(l, b, rows, bads, e);

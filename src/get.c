@@ -86,8 +86,8 @@ static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return batch_join(b, e);
 }
 
-int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
-               stk_batch **out, stk_error *e)
+int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
+                   stk_batch **out, stk_error *e)
 {
     *out = NULL;
     int rc = loader_check(l, e);
@@ -111,11 +111,6 @@ int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, 
     else
         stk_release(b);
     return rc;
-}
-
-int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e)
-{
-    return stk_get_at(l, samples, NULL, n, epoch, out, e);
 }
 
 /* ------------------------------------------------------------------ what was drawn */
@@ -168,8 +163,8 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
                                          n, STK_DRAWN_BYTES);
 }
 
-int stk_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
-              stk_error *e)
+int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
+                     stk_error *e)
 {
     int rc = loader_check(l, e);
     if (rc != STK_OK)

@@ -41,12 +41,20 @@ struct worker {
     struct counters count;
 };
 
+/* A source as the caller sees it. */
+struct stk_source {
+    struct source *source;
+    struct decode_limits limits;
+    int64_t max_bytes;
+};
+
 struct stk_loader {
     pid_t pid;
     stk_options options; /* with defaults; its pointers are not used after open */
     struct machine machine;
     struct source *source;
-    struct plan *plan; /* NULL: no images */
+    struct stk_source lent; /* the same, for stk_loader_source */
+    struct plan *plan;      /* NULL: no images */
     struct order order;
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;
@@ -113,11 +121,12 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
 /* Any struct of options, of which `known` bytes are ours: a program built for a later header may know more; those must
  * be unset. */
 int options_copy(void *to, size_t known, const void *from, size_t size, stk_error *e);
-/* The caller's close() of his hooks is called once, whatever becomes of the opening: by this, options_take and
- * options_source where they fail, and by source_close. */
+/* Calls close() of the caller's hooks. It must be called exactly once, even if opening fails: options_take and
+ * options_source call this if they fail; source_close calls close() itself. */
 void options_close(const stk_options *o);
 int options_source(const stk_options *o, bool all_columns, struct source **out, stk_error *e);
-int options_check_subset(const stk_options *o, int64_t count, stk_error *e);
+/* STK_EUSAGE if the subset names a sample that does not exist. */
+int options_check_subset(const int64_t *subset, int64_t n, int64_t count, stk_error *e);
 struct decode_limits options_limits(const stk_options *o);
 
 #endif

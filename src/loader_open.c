@@ -168,7 +168,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
 
 static int open_workers(struct stk_loader *l, stk_error *e)
 {
-    const int n = l->options.threads + 1; /* one without a thread, for stk_get */
+    const int n = l->options.threads + 1; /* one without a thread, for stk_loader_get */
     l->workers = calloc((size_t)n, sizeof *l->workers);
     if (!l->workers)
         return error_nomem(e, "open", (size_t)n * sizeof *l->workers);
@@ -199,7 +199,7 @@ static int take_subset(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
     l->order.samples = source_count(l->source);
-    const int rc = options_check_subset(o, l->order.samples, e);
+    const int rc = options_check_subset(o->subset, o->n_subset, l->order.samples, e);
     if (rc != STK_OK)
         return rc;
     if (o->subset) {
@@ -327,6 +327,7 @@ int loader_open(struct stk_loader *l, stk_error *e)
     l->op = o->op ? *o->op : (stk_op_hook){0};
     l->log = o->log ? *o->log : (stk_log_hook){0};
     int rc = options_source(o, false, &l->source, e);
+    l->lent = (struct stk_source){.source = l->source, .limits = options_limits(o), .max_bytes = o->max_bytes};
     if (rc == STK_OK)
         rc = take_subset(l, e);
     if (rc != STK_OK)

@@ -26,6 +26,7 @@ struct result {
 
 struct scan {
     stk_options options;
+    const struct decode_limits *limits;
     bool decode;
     struct source *source;
     int picture; /* the field with the image; -1: none */
@@ -73,10 +74,9 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
 {
     if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
-    const struct decode_limits limits = options_limits(&s->options);
     struct desk_image im;
     const struct head *head = &im.head;
-    int rc = desk_read_head(d, s->source, i, s->decode || s->labels, &limits, &im, e);
+    int rc = desk_read_head(d, s->source, i, s->decode || s->labels, s->limits, &im, e);
     f->needs_memory = d->refused;
     if (d->all_read)
         f->bytes = (int64_t)im.n;
@@ -198,44 +198,6 @@ static int take(void *user, int slot, stk_error *e)
     return report(s, s->report_to, r) ? STK_STOPPED : STK_OK;
 }
 
-static int announce(const struct scan *s, const stk_scan_options *o, stk_error *e)
-{
-    if (!o->begin)
-        return STK_OK;
-    const struct source_tally *t = source_tally(s->source);
-    const int n = source_n_classes(s->source);
-    const char **names = calloc((size_t)n + 1, sizeof *names);
-    if (!names)
-        return error_nomem(e, "scan", (size_t)n * sizeof *names);
-    for (int i = 0; i < n; i++)
-        names[i] = source_class(s->source, i);
-    char fields[2048];
-    source_fields_text(s->source, fields, sizeof fields);
-    const stk_overview v = {
-        .kind = source_kind(s->source),
-        .fields = fields,
-        .samples = s->n,
-        .bytes = t->bytes,
-        .n_classes = n,
-        .fingerprint = source_fingerprint(s->source),
-        .ignored_hidden = t->ignored_hidden,
-        .ignored_other = t->ignored_other,
-        .ignored_loops = t->ignored_loops,
-        .unreadable = t->unreadable,
-        .empty_classes = t->empty_classes,
-        .missing = t->missing,
-        .beside = t->beside,
-        .index_cached = t->index_cached,
-        .index_s = t->index_s,
-        .index_bytes = t->index_bytes,
-        .columns = source_unused_columns(s->source),
-        .left_out = source_unshared_fields(s->source),
-    };
-    o->begin(o->user, &v, names);
-    free(names);
-    return STK_OK;
-}
-
 static int open_workers(struct scan *s, stk_error *e)
 {
     const int n = s->options.threads;
@@ -281,10 +243,8 @@ static int check_memory(const struct scan *s, stk_error *e)
 static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
     int rc = check_memory(s, e);
-    if (rc != STK_OK) {
-        options_close(&s->options);
+    if (rc != STK_OK)
         return rc;
-    }
     rc = options_source(&s->options, false, &s->source, e);
     if (rc != STK_OK)
         return rc;
@@ -298,14 +258,12 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         else if (source_is_label(source_field(s->source, f)) && source_field(s->source, f)->column >= 0)
             s->labels = true;
     s->n = s->options.subset ? s->options.n_subset : source_count(s->source);
-    rc = options_check_subset(&s->options, source_count(s->source), e);
+    rc = options_check_subset(s->options.subset, s->options.n_subset, source_count(s->source), e);
     if (rc != STK_OK)
         return rc;
     if (s->options.take > 0 && s->options.take < s->n)
         s->n = s->options.take;
-    rc = announce(s, o, e);
-    if (rc == STK_OK)
-        rc = open_workers(s, e);
+    rc = open_workers(s, e);
     if (rc != STK_OK)
         return rc;
     s->report_to = o;
@@ -315,22 +273,28 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     return rc == STK_STOPPED ? STK_OK : rc; /* the caller has seen enough */
 }
 
-int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_options *o, size_t o_size, stk_error *e)
+int stk_scan_sized(const stk_source *source, const stk_scan_options *given, size_t size, stk_error *e)
 {
-    struct scan s = {0};
     struct machine m;
-    stk_scan_options scan = {0};
-    int rc = options_take(&s.options, options, size, &m, e);
+    stk_scan_options o = {0};
+    if (!source)
+        return error_set(e, STK_EUSAGE, "scan", "no source");
+    int rc = given ? options_copy(&o, sizeof o, given, size, e) : STK_OK;
     if (rc != STK_OK)
         return rc;
-    rc = options_copy(&scan, sizeof scan, o, o_size, e);
-    if (rc != STK_OK) {
-        options_close(&s.options);
+    struct scan s = {.limits = &source->limits, .decode = o.decode != 0};
+    const stk_options all = {.opened = source,
+                             .take = o.take,
+                             .subset = o.subset,
+                             .n_subset = o.n_subset,
+                             .threads = o.threads,
+                             .memory = o.memory,
+                             .cpu = o.cpu};
+    rc = options_take(&s.options, &all, sizeof all, &m, e);
+    if (rc != STK_OK)
         return rc;
-    }
-    s.decode = scan.decode != 0;
     budget_init(&s.budget, (size_t)s.options.memory, s.options.threads);
-    rc = scan_all(&s, &scan, e);
+    rc = scan_all(&s, &o, e);
     close_scan(&s);
     return rc;
 }

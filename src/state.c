@@ -283,8 +283,8 @@ static int64_t *copy_of(const int64_t *from, int64_t n)
     return to;
 }
 
-int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
-                  int64_t n_batches, stk_error *e)
+int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
+                         int64_t n_batches, stk_error *e)
 {
     int rc = loader_check(l, e);
     if (rc == STK_OK)
@@ -311,7 +311,7 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
 
 /* ------------------------------------------------------------------ epochs */
 
-int64_t stk_epoch(stk_loader *l)
+int64_t stk_loader_epoch(stk_loader *l)
 {
     int64_t position;
     return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring, &position).epoch : -1;
@@ -324,7 +324,7 @@ int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)
         return rc;
     if (epoch < 0 || epoch > EPOCH_MAX)
         return error_set(e, STK_EUSAGE, "epoch", "epoch is %lld; it must be 0 to 2^53", (long long)epoch);
-    if (epoch != stk_epoch(l))
+    if (epoch != stk_loader_epoch(l))
         loader_restart(l, epoch, 0);
     return STK_OK;
 }

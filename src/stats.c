@@ -79,6 +79,19 @@ static void collect(stk_loader *l, stk_stats *s)
     pthread_mutex_unlock(&l->lock);
 }
 
+static stk_limit limit_of(const stk_stats *s)
+{
+    const double busy = s->read_s + s->decode_s + s->transform_s + s->op_s;
+    if (s->idle_s > busy && s->waited_s < 0.2 * s->seconds) /* threads wait for room in the ring, the caller does not */
+        return STK_LIMIT_CONSUMER;
+    const double most = s->decode_s > s->read_s ? s->decode_s : s->read_s;
+    if (s->op_s > most && s->op_s > s->transform_s)
+        return STK_LIMIT_OP;
+    if (s->transform_s > most)
+        return STK_LIMIT_TRANSFORM;
+    return s->decode_s >= s->read_s ? STK_LIMIT_DECODE : STK_LIMIT_READ;
+}
+
 int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
 {
     const int rc = loader_check(l, NULL);
@@ -86,60 +99,48 @@ int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
         return rc;
     stk_stats s;
     collect(l, &s);
+    s.limit = limit_of(&s);
     memset(out, 0, size);
     memcpy(out, &s, size < sizeof s ? size : sizeof s);
     return STK_OK;
 }
 
-int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size)
+int stk_loader_mix(stk_loader *l, int i, stk_mix_stats *out)
 {
     const struct mix *m = &l->order.mix;
-    struct walk *w = loader_check(l, NULL) == STK_OK && i >= 0 && i < m->n ? calloc(1, sizeof *w) : NULL;
+    const int rc = loader_check(l, NULL);
+    if (rc != STK_OK)
+        return rc;
+    if (i < 0 || i >= m->n)
+        return STK_END;
+    struct walk *w = calloc(1, sizeof *w);
     if (!w)
-        return 0;
+        return STK_ENOMEM;
     int64_t position;
     const struct place at = ring_place(&l->ring, &position);
-    const stk_mixed one = {.share = (double)m->parts[i].share / m->block,
+    *out = (stk_mix_stats){.share = (double)m->parts[i].share / m->block,
                            .samples = m->parts[i].count,
-                           .came = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
+                           .delivered = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
     free(w);
-    memset(out, 0, size);
-    memcpy(out, &one, size < sizeof one ? size : sizeof one);
-    return 1;
+    return STK_OK;
 }
 
-const char *stk_limit(stk_loader *l)
+int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out)
 {
-    stk_stats s;
-    if (stk_stats_get(l, &s) != STK_OK)
-        return "";
-    const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
-    if (s.idle_s > busy &&
-        s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, and the caller does not wait */
-        return "consumer";
-    const double most = s.decode_s > s.read_s ? s.decode_s : s.read_s;
-    if (s.op_s > most && s.op_s > s.transform_s)
-        return "op";
-    if (s.transform_s > most)
-        return "transform";
-    return s.decode_s >= s.read_s ? "decode" : "read";
-}
-
-int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out)
-{
-    if (loader_check(l, NULL) != STK_OK)
-        return 0;
+    const int rc = loader_check(l, NULL);
+    if (rc != STK_OK)
+        return rc;
     pthread_mutex_lock(&l->lock);
-    const int found = i >= 0 && i < l->n_bads;
+    const bool found = i >= 0 && i < l->n_bads;
     if (found)
         *out = l->bads[i];
     pthread_mutex_unlock(&l->lock);
-    if (found) {
-        char path[1024];
-        source_path(l->source, out->sample, path, sizeof path);
-        error_at(out, path, out->sample);
-    }
-    return found;
+    if (!found)
+        return STK_END;
+    char path[1024];
+    source_path(l->source, out->sample, path, sizeof path);
+    error_at(out, path, out->sample);
+    return STK_OK;
 }
 
 /* ------------------------------------------------------------------ explain */
@@ -201,12 +202,12 @@ static void explain_reader(stk_loader *l, struct buf *b)
 /* Where each of several mixed sources is. */
 static void explain_mix(stk_loader *l, struct buf *b)
 {
-    stk_mixed m;
-    for (int i = 0; stk_mixed_get(l, i, &m); i++) {
+    stk_mix_stats m;
+    for (int i = 0; stk_loader_mix(l, i, &m) == STK_OK; i++) {
         const int64_t n = m.samples > 0 ? m.samples : 1;
         buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld so far; at sample %lld of %lld, pass %lld\n",
-                   i ? "" : "mix", i, 100 * m.share, (long long)m.came, (long long)(m.came % n), (long long)m.samples,
-                   (long long)(m.came / n));
+                   i ? "" : "mix", i, 100 * m.share, (long long)m.delivered, (long long)(m.delivered % n), (long long)m.samples,
+                   (long long)(m.delivered / n));
     }
 }
 

@@ -210,14 +210,6 @@ void stk_memory_retain(stk_memory *m)
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
 }
 
-stk_memory *stk_field_retain(const stk_batch *b, int i)
-{
-    if (!b || i < 0 || i >= b->depot->n_fields || !b->memory[i])
-        return NULL;
-    stk_memory_retain(b->memory[i]);
-    return b->memory[i];
-}
-
 /* ------------------------------------------------------------------ batches */
 
 static struct stk_batch *shell_new(struct depot *d)
@@ -286,6 +278,7 @@ static void describe(struct stk_batch *b, int i)
         .name = f->name,
         .data = b->memory[i] ? b->memory[i]->data : NULL,
         .dtype = f->dtype,
+        .kind = f->what ? f->what : STK_TENSOR,
         .ndim = f->ndim + 1,
         .device = 1,
         .shape = b->shapes[i],
@@ -420,14 +413,9 @@ int64_t stk_batch_epoch(const stk_batch *b)
     return b->epoch;
 }
 
-int stk_n_fields(const stk_batch *b)
+int stk_batch_n_fields(const stk_batch *b)
 {
     return b->depot->n_plain;
-}
-
-stk_kind stk_field_kind(const stk_batch *b, int i)
-{
-    return i >= 0 && i < b->depot->n_fields ? b->depot->fields[i].what : STK_TENSOR;
 }
 
 const stk_array *stk_field_at(const stk_batch *b, int i)
@@ -435,7 +423,7 @@ const stk_array *stk_field_at(const stk_batch *b, int i)
     return i >= 0 && i < b->depot->n_fields ? &b->arrays[i] : NULL;
 }
 
-int stk_field_number(const stk_batch *b, const char *name)
+static int find_field(const stk_batch *b, const char *name)
 {
     for (int i = 0; name && i < b->depot->n_fields; i++)
         if (strcmp(b->depot->fields[i].name, name) == 0)
@@ -445,6 +433,14 @@ int stk_field_number(const stk_batch *b, const char *name)
 
 const stk_array *stk_field(const stk_batch *b, const char *name)
 {
-    const int i = stk_field_number(b, name);
-    return i < 0 ? NULL : &b->arrays[i];
+    return stk_field_at(b, find_field(b, name));
+}
+
+stk_memory *stk_batch_retain_field(const stk_batch *b, const char *name)
+{
+    const int i = find_field(b, name);
+    if (i < 0 || !b->memory[i])
+        return NULL;
+    stk_memory_retain(b->memory[i]);
+    return b->memory[i];
 }

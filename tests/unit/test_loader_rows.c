@@ -15,7 +15,7 @@ struct run {
 
 static uint64_t hash_batch(const stk_batch *b, uint64_t h)
 {
-    for (int f = 0; f < stk_n_fields(b); f++) {
+    for (int f = 0; f < stk_batch_n_fields(b); f++) {
         const stk_array *a = stk_field_at(b, f);
         size_t n = a->dtype == STK_FLOAT32 || a->dtype == STK_INT32 ? 4 : a->dtype == STK_INT64 ? 8 : 1;
         for (int i = 0; i < a->ndim; i++)
