@@ -40,6 +40,7 @@ struct listing {
     struct progress progress;
     stk_source *source;
     stk_overview o;
+    int n_classes;
     char fields[512];
     int64_t *class_counts;
     int64_t samples, seen, unlabelled, n_bad;
@@ -59,9 +60,10 @@ static int begin(struct listing *l, stk_error *e)
         return rc;
     stk_source_overview(l->source, &l->o);
     stk_source_fields(l->source, l->fields, sizeof l->fields);
-    const int64_t take = l->a->o.take;
-    l->samples = take > 0 && take < l->o.samples ? take : l->o.samples;
-    l->class_counts = calloc((size_t)l->o.n_classes + 1, sizeof *l->class_counts);
+    const int64_t take = l->a->o.take, n = stk_source_count(l->source);
+    l->samples = take > 0 && take < n ? take : n;
+    l->n_classes = stk_source_n_classes(l->source);
+    l->class_counts = calloc((size_t)l->n_classes + 1, sizeof *l->class_counts);
     l->no_memory = !l->class_counts;
     progress_begin(&l->progress, "ls", l->samples);
     return STK_OK;
@@ -123,7 +125,7 @@ static int each(void *user, const stk_finding *f)
     if (l->no_memory || l->seen >= l->samples)
         return 1;
     l->seen += f->run;
-    if (f->label >= 0 && f->label < l->o.n_classes)
+    if (f->label >= 0 && f->label < l->n_classes)
         l->class_counts[f->label] += f->run;
     else if (f->label < 0)
         l->unlabelled += f->run;
@@ -199,7 +201,7 @@ static void print_head(const struct listing *l)
     out_paint(stdout, PAINT_BOLD);
     out_name(stdout, l->a->operand);
     out_paint(stdout, PAINT_PLAIN);
-    printf(": %s\n", l->o.kind);
+    printf(": %s\n", stk_source_kind(l->source));
     line("samples");
     printf("%s, %s", out_count(l->seen).s, out_bytes(l->total_bytes).s);
     if (l->seen < l->samples)
@@ -209,15 +211,15 @@ static void print_head(const struct listing *l)
     print_names("columns", "available with --fields: ", l->o.columns ? l->o.columns : "");
     print_names("left out", "not in every source: ", l->o.left_out ? l->o.left_out : "");
     line("classes");
-    if (l->o.n_classes)
-        printf("%s", out_count(l->o.n_classes).s);
+    if (l->n_classes)
+        printf("%s", out_count(l->n_classes).s);
     else
         fputs(strstr(l->fields, "label:int") ? "none; labels are integers without names" : "none", stdout);
-    if (l->o.n_classes && l->unlabelled)
+    if (l->n_classes && l->unlabelled)
         printf(", %s without a class", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
-    printf("%016" PRIx64 "\n", l->o.fingerprint);
+    printf("%016" PRIx64 "\n", stk_source_fingerprint(l->source));
     if (l->o.index_bytes == 0)
         return; /* rows of arrays need no index */
     line("index");
@@ -259,7 +261,7 @@ static void print_oddities(const struct listing *l)
 static void print_ignored(const struct listing *l)
 {
     const stk_overview *o = &l->o;
-    const int datasets = strncmp(l->o.kind, "HDF5", 4) == 0;
+    const int datasets = strncmp(stk_source_kind(l->source), "HDF5", 4) == 0;
     const struct {
         const char *words;
         int64_t n;
@@ -307,7 +309,7 @@ static void print_sizes(struct listing *l)
 
 static void print_classes(const struct listing *l)
 {
-    const int n = l->o.n_classes, height = out_height(stdout);
+    const int n = l->n_classes, height = out_height(stdout);
     const int screenful = height > 24 ? height - 20 : 20;
     const int shown = l->a->all || n <= screenful + 1 ? n : screenful;
     if (n == 0)
@@ -394,7 +396,7 @@ static void json_tallies(struct json *j, const struct listing *l)
 static void json_lists(struct json *j, const struct listing *l)
 {
     json_open(j, "classes", '[');
-    for (int i = 0; i < l->o.n_classes; i++) {
+    for (int i = 0; i < l->n_classes; i++) {
         json_open(j, NULL, '{');
         json_text(j, "name", stk_source_class(l->source, i));
         json_int(j, "samples", l->class_counts[i]);
@@ -417,14 +419,14 @@ static void print_json(struct listing *l)
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
     json_text(&j, "source", l->a->operand);
-    json_text(&j, "kind", l->o.kind);
+    json_text(&j, "kind", stk_source_kind(l->source));
     json_text(&j, "fields", l->fields);
     json_text(&j, "columns", l->o.columns ? l->o.columns : "");
     json_text(&j, "left_out", l->o.left_out ? l->o.left_out : "");
     json_int(&j, "samples", l->seen);
     json_int(&j, "bytes", l->total_bytes);
-    json_int(&j, "n_classes", l->o.n_classes);
-    json_hex(&j, "fingerprint", l->o.fingerprint);
+    json_int(&j, "n_classes", l->n_classes);
+    json_hex(&j, "fingerprint", stk_source_fingerprint(l->source));
     json_spread(&j, "width", spread_of(&l->widths));
     json_spread(&j, "height", spread_of(&l->heights));
     json_spread(&j, "file_bytes", spread_of(&l->bytes));

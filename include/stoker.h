@@ -24,8 +24,7 @@
  *     functions return a count, an index, a length or a pointer; -1 and NULL mean "none".
  *   - Options, and what they point to, are copied during the call unless a comment says otherwise.
  *   - Text written to (buf, n) ends with a null byte and is cut to fit; the result is its full length, as of snprintf.
- *   - Sizes are in bytes, times in seconds. Paths and names are raw bytes.
- *   - The library never prints, never aborts and sets no signal handler.
+ *   - Sizes are in bytes, times in seconds. The library never prints, never aborts and sets no signal handler.
  *   - Samples depend on (seed, epoch, position) alone: threads, ranks, caches and batch size do not change them.
  *   - After fork(), every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text if it
  *     returns no code. Closing it does nothing. The child may open its own loader.
@@ -42,18 +41,13 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
 #define STK_API __attribute__((visibility("default")))
-#else
-#define STK_API
-#endif
 
 #define STK_VERSION_MAJOR 0
 #define STK_VERSION_MINOR 1
 #define STK_VERSION_PATCH 0
 
 /* ------------------------------------------------------------------ errors */
-
 #define STK_CODES(X)                                                                                                   \
     X(OK, 0, "success")                                                                                                \
     X(END, 1, "end of the epoch, or of a list")                                                                        \
@@ -69,12 +63,8 @@ extern "C" {
     X(EFORK, 23, "the loader belongs to the parent process")                                                           \
     X(EBUILD, 24, "not in this build")                                                                                 \
     X(EBUG, 25, "a bug in stoker")
-
-typedef enum stk_code {
 #define STK_CODE_ENUM(name, value, words) STK_##name = value,
-    STK_CODES(STK_CODE_ENUM)
-#undef STK_CODE_ENUM
-} stk_code;
+typedef enum stk_code { STK_CODES(STK_CODE_ENUM) } stk_code;
 
 /* What went wrong, in the caller's memory. */
 typedef struct stk_error {
@@ -90,7 +80,6 @@ typedef struct stk_error {
 STK_API const char *stk_code_words(int code);
 
 /* ------------------------------------------------------------------ fields and arrays */
-
 typedef enum stk_dtype {
     STK_DTYPE_DEFAULT = 0, /* float32 */
     STK_FLOAT32,
@@ -155,7 +144,6 @@ typedef struct stk_cell {
 } stk_cell;
 
 /* ------------------------------------------------------------------ options */
-
 typedef enum stk_layout { STK_LAYOUT_DEFAULT = 0, STK_NCHW, STK_NHWC } stk_layout;
 typedef enum stk_fidelity { STK_FIDELITY_DEFAULT = 0, STK_EXACT, STK_DRAFT } stk_fidelity;
 typedef enum stk_on_error { STK_ON_ERROR_DEFAULT = 0, STK_RAISE, STK_SKIP, STK_REPLACE } stk_on_error;
@@ -170,26 +158,18 @@ typedef enum stk_cache {
     STK_CACHE_AUTO    /* whatever saves time; stk_explain reports the choice */
 } stk_cache;
 
-typedef struct stk_source stk_source;
-typedef struct stk_read_hooks stk_read_hooks;
-typedef struct stk_fill_hooks stk_fill_hooks;
-typedef struct stk_cells_hooks stk_cells_hooks;
-typedef struct stk_op_hook stk_op_hook;
-typedef struct stk_allocator stk_allocator;
-typedef struct stk_log_hook stk_log_hook;
-
 typedef struct stk_options {
-    /* Source: one of source, sources, arrays, the three kinds of hooks, and opened. */
+    /* Source: one of source, sources, arrays, the three kinds of hooks (see "callbacks"), and opened. */
     const char *source;         /* a folder, list or container, detected by its contents; "tar:x" forces a kind */
     const char *const *sources; /* several of any kind, joined; they keep the fields that all of them have */
     int n_sources;
     const stk_array *arrays; /* first dimension: samples. Not copied: must live as long as the loader */
     int n_arrays;
-    const stk_read_hooks *read_hooks;
-    const stk_fill_hooks *fill_hooks;
-    const stk_cells_hooks *cells_hooks;
-    const stk_source *opened;   /* an open source; classes to source_fields were then set when it was opened */
-    const char *const *classes; /* class names in the order of their indices; NULL: as found */
+    const struct stk_read_hooks *read_hooks;
+    const struct stk_fill_hooks *fill_hooks;
+    const struct stk_cells_hooks *cells_hooks;
+    const struct stk_source *opened; /* from stk_source_open; classes to source_fields are then its options */
+    const char *const *classes;      /* class names in the order of their indices; NULL: as found */
     int n_classes;
     int index_beside;  /* also write the index of shards beside them, so that copies need not build it again */
     int64_t max_bytes; /* a larger file is a bad sample; 0: 1 GiB */
@@ -198,17 +178,17 @@ typedef struct stk_options {
      * and tensor, or a type with a shape: "x:float32(28,28)". NULL: the image as "image", the label as "label", and all
      * other columns under their own names. */
     const char *fields;
-    const char *const *source_fields; /* fields of `source`, or of each of `sources` (NULL: its own), in the same
-                                       * syntax. `fields` then selects from these names */
-    const int64_t *subset;            /* only these samples, in this order; NULL: all */
+    /* The fields of `source`, or of each of `sources` (NULL: its own). `fields` then selects from these names. */
+    const char *const *source_fields;
+    const int64_t *subset; /* only these samples, in this order; NULL: all */
     int64_t n_subset;
     int64_t take; /* only the first n samples; 0: all */
 
     /* Ops, and the form of images. */
-    const char *ops;       /* "Resize(256) | CenterCrop(224) | Normalize" */
-    const stk_op_hook *op; /* runs on every finished row */
-    stk_dtype dtype;       /* of images: float32, float16, bfloat16 or uint8; float32 */
-    stk_layout layout;     /* NCHW */
+    const char *ops;              /* "Resize(256) | CenterCrop(224) | Normalize" */
+    const struct stk_op_hook *op; /* runs on every finished row */
+    stk_dtype dtype;              /* of images: float32, float16, bfloat16 or uint8; float32 */
+    stk_layout layout;            /* NCHW */
     stk_fidelity fidelity; /* exact: Pillow's pixels, bit for bit. draft: large JPEGs are decoded at a smaller size */
     int no_exif;           /* ignore the EXIF orientation */
     int64_t max_pixels;    /* a larger image is a bad sample; 0: 256 million */
@@ -225,10 +205,9 @@ typedef struct stk_options {
     const double *weights;   /* one per sample: every position of an epoch is drawn by weight */
     int64_t n_weights;
     int sampled; /* stk_loader_set_order gives the order; the loader neither shuffles it nor splits it by rank */
-    /* One weight for each of `sources`: every position of an epoch is taken from one of them, by weight. Each source
-     * goes through its own samples pass after pass, over all epochs; no sample comes again before all samples of its
-     * source came. An epoch has as many positions as all sources have samples, unless steps_per_epoch is set. A subset
-     * must list the samples of each source together, in the order of the sources. */
+    /* One weight for each of `sources`: every position is taken from one of them, by weight. Each source goes through
+     * its own samples pass after pass, over all epochs. An epoch has as many positions as all sources have samples,
+     * unless steps_per_epoch is set. A subset must list the samples source by source, in the order of `sources`. */
     const double *mix;
     int n_mix;
     const int64_t *mix_counts; /* consecutive samples that belong to each weight; NULL: as in `sources` */
@@ -237,30 +216,29 @@ typedef struct stk_options {
     stk_on_error on_error; /* raise */
     double max_bad;        /* share of bad samples in an epoch that skip and replace accept; 0: 0.01; negative: none */
     int keep_empty;        /* skip: also with one rank, deliver a batch without rows if all its samples are bad */
-    const stk_log_hook *log;
+    const struct stk_log_hook *log; /* receives warnings */
 
     /* Resources. */
     int threads;       /* at most; 0: what affinity, cgroup and local ranks allow */
     int64_t memory;    /* limit in bytes for batches, scratch and caches; 0: a quarter of free memory / local ranks */
     stk_reader reader; /* chosen: pread, or io_uring if files are not in the page cache */
     stk_cpu cpu;       /* the best of this machine */
-    const stk_allocator *allocator;
+    const struct stk_allocator *allocator; /* of batches; the system's */
 
     /* Caches: what the first epoch keeps for later ones, in memory, or in cache_dir if that is given. Rows that need no
-     * decoding are always kept in memory. Samples of hooks are assumed to be the same in every epoch. */
-    stk_cache cache; /* none */
-    const char
-        *cache_dir;     /* NULL: STOKER_CACHE_DIR, else the user's cache folder (for indexes); "off": write nothing */
-    int64_t cache_size; /* bytes that cache_dir may hold; 0: half of what its disk can spare */
+     * decoding are kept in memory only. Samples of hooks are assumed to be the same in every epoch. */
+    stk_cache cache;       /* none */
+    const char *cache_dir; /* also for indexes. NULL: STOKER_CACHE_DIR, else the user's folder; "off": write nothing */
+    int64_t cache_size;    /* bytes that cache_dir may hold; 0: half of what its disk can spare */
 
     /* Ranks. */
     int rank, world_size; /* 0 of 1 */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
-
 typedef struct stk_loader stk_loader;
 typedef struct stk_batch stk_batch;
+typedef struct stk_source stk_source;
 
 STK_API int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_error *e);
 static inline int stk_open(stk_loader **out, const stk_options *o, stk_error *e)
@@ -275,11 +253,9 @@ STK_API void stk_close(stk_loader *l);
 STK_API int stk_next(stk_loader *l, stk_batch **out, stk_error *e);
 /* The same, but returns STK_AGAIN if nothing is ready within `ms` milliseconds. A negative `ms` waits forever. */
 STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
-/* From any thread: all waiting and later calls of stk_next return STK_STOPPED. */
-STK_API void stk_stop(stk_loader *l);
+STK_API void stk_stop(stk_loader *l); /* from any thread: waiting and later calls of stk_next return STK_STOPPED */
 
-STK_API int64_t stk_length(const stk_loader *l);       /* batches in an epoch of this rank, if no sample is bad; 0 with
-                                                        * `sampled` */
+STK_API int64_t stk_length(const stk_loader *l);       /* batches of this rank in an epoch; 0 with `sampled` */
 STK_API int64_t stk_loader_count(const stk_loader *l); /* samples, after `subset` and `take` */
 STK_API int64_t stk_loader_epoch(stk_loader *l);       /* the epoch of the next batch */
 STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current epoch: changes nothing */
@@ -300,24 +276,22 @@ STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t 
 /* The random draws of one such row, as JSON (sample or position may be NULL, as above):
  *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
  *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}
- * "size" is height and width of the image before the ops; 0 without an image. With fill() or an op hook, "fill" or "op"
- * is its stk_row.random. */
+ * "size": height and width of the image before the ops; 0 if there is none. "fill", "op": stk_row.random of the hook.
+ */
 #define STK_DRAWN_BYTES 4096
 STK_API int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf,
                              size_t n, stk_error *e);
 
-/* The state as JSON: less than 300 bytes with its null byte. It counts delivered batches, not prefetched ones. */
+/* The state as JSON, less than 300 bytes. It counts delivered batches, not prefetched ones. After stk_state_set, also
+ * with another number of ranks, the next batch is the one that would have followed. */
 STK_API size_t stk_state_get(stk_loader *l, char *buf, size_t n);
-/* Continues with the batch that would have followed, also with another number of ranks. */
 STK_API int stk_state_set(stk_loader *l, const char *text, stk_error *e);
 
 /* ------------------------------------------------------------------ batches */
-
 /* A batch belongs to the caller: it is writable, never overwritten, and stays valid after stk_close. Any thread may
  * release it; in a forked child releasing does nothing. Its fields are "image" (or the names of the arrays) and, if the
  * source has labels, "label" (int64). Further fields exist by name only and are not counted by stk_batch_n_fields:
  * "index" (which sample; int64), "position" (in the epoch, over all ranks; int64) and "valid" (bool).
- *
  * The rows of a ragged field (text, bytes, numbers of an open shape) follow each other in one array. Row i is at
  * "NAME.offsets"[i] to [i + 1] (int64), counted along the first dimension. If further dimensions differ, the values are
  * flat and "NAME.shapes" has the shape of every row. A padded field has rows of one length, and "NAME.lengths". */
@@ -336,7 +310,6 @@ STK_API void stk_memory_retain(stk_memory *m);
 STK_API void stk_memory_release(stk_memory *m); /* NULL is allowed */
 
 /* ------------------------------------------------------------------ statistics */
-
 /* The stage that limits the loader; consumer: the caller takes batches more slowly than they are made. */
 typedef enum stk_limit {
     STK_LIMIT_UNKNOWN = 0,
@@ -377,36 +350,28 @@ typedef struct stk_mix_stats {
 
 /* The i-th source of a mixture, from 0; STK_END: there are no more. */
 STK_API int stk_loader_mix(stk_loader *l, int i, stk_mix_stats *out);
-/* The error of the i-th bad sample since stk_open, from 0; STK_END: there are no more. Each sample is listed once, up
- * to 1,000 samples. */
+/* The error of the i-th bad sample since stk_open, from 0; each sample once, at most 1,000. STK_END: no more. */
 STK_API int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out);
-/* What the loader chose, and why: lines of text. */
-STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n);
+STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n); /* what it chose, and why: lines of text */
 
 /* ------------------------------------------------------------------ sources */
-
-/* A source tells which samples there are, without a loader. It never changes; any thread may use it. The options have
- * the same meaning as in stk_options. */
+/* A source is the samples without a loader. It never changes; any thread may use it. Options are as in stk_options. */
 typedef struct stk_source_options {
-    const char *source; /* one of source, sources, arrays and the three kinds of hooks */
+    const char *source;
     const char *const *sources;
-    int n_sources;
     const stk_array *arrays;
-    int n_arrays;
-    const stk_read_hooks *read_hooks;
-    const stk_fill_hooks *fill_hooks;
-    const stk_cells_hooks *cells_hooks;
+    int n_sources, n_arrays;
+    const struct stk_read_hooks *read_hooks;
+    const struct stk_fill_hooks *fill_hooks;
+    const struct stk_cells_hooks *cells_hooks;
     const char *const *classes;
-    int n_classes;
-    int index_beside;
-    int64_t max_bytes;
+    int n_classes, index_beside;
     const char *fields;
     const char *const *source_fields;
-    int no_exif; /* no_exif and max_pixels are for stk_source_image and stk_scan */
-    int64_t max_pixels;
-    int threads; /* for building the index */
+    int64_t max_bytes, max_pixels; /* max_pixels and no_exif: for stk_source_image and stk_scan */
+    int no_exif, threads;          /* threads and memory: for the index */
     int64_t memory;
-    const char *cache_dir; /* for the index */
+    const char *cache_dir;
 } stk_source_options;
 
 STK_API int stk_source_open_sized(stk_source **out, const stk_source_options *o, size_t size, stk_error *e);
@@ -414,29 +379,24 @@ static inline int stk_source_open(stk_source **out, const stk_source_options *o,
 {
     return stk_source_open_sized(out, o, sizeof *o, e);
 }
-/* NULL is allowed. Loaders that were opened from the source keep what they need. */
-STK_API void stk_source_close(stk_source *s);
+STK_API void stk_source_close(stk_source *s); /* NULL is allowed. Loaders that use the source keep it */
 
 STK_API const char *stk_source_kind(const stk_source *s); /* "folder of classes", "list", ... */
 STK_API int64_t stk_source_count(const stk_source *s);    /* samples */
 STK_API int stk_source_n_classes(const stk_source *s);
-STK_API const char *stk_source_class(const stk_source *s, int i); /* name; NULL: no such class */
+STK_API const char *stk_source_class(const stk_source *s, int i);           /* name; NULL: no such class */
+STK_API size_t stk_source_fields(const stk_source *s, char *buf, size_t n); /* in the syntax of stk_options.fields */
 /* A hash over relative path, size and label of every sample. The first call may have to look at every file. */
 STK_API uint64_t stk_source_fingerprint(const stk_source *s);
-/* The fields of a sample, in the syntax of stk_options.fields. */
-STK_API size_t stk_source_fields(const stk_source *s, char *buf, size_t n);
 STK_API int64_t stk_source_label(const stk_source *s, int64_t sample); /* -1: none, or known only after reading */
-STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf,
-                               size_t n);                                                /* as the user would type it */
-STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n); /* path within the source */
-STK_API int64_t stk_source_find(const stk_source *s, const char *key); /* the sample with this key; -1: none. Linear */
+/* The path is as the user would type it. The key is the path within the source. stk_source_find compares all keys. */
+STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, size_t n);
+STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);
+STK_API int64_t stk_source_find(const stk_source *s, const char *key); /* the sample with this key; -1: none */
 
-/* How the source was found, and what was found besides samples. */
+/* What was found besides samples. May have to look at every file. The texts live as long as the source. */
 typedef struct stk_overview {
-    const char *kind; /* the texts live as long as the source */
-    int64_t samples, bytes;
-    int n_classes;
-    uint64_t fingerprint;
+    int64_t bytes;                                                                            /* of all samples */
     int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing; /* files, folders */
     int64_t beside;       /* the images of ignored_other that are beside class folders */
     int index_cached;     /* the index came from the cache */
@@ -446,7 +406,6 @@ typedef struct stk_overview {
     const char *left_out; /* fields that only some of the joined sources have, and why; NULL: none */
 } stk_overview;
 
-/* Fills *v. May have to look at every file, as stk_source_fingerprint. */
 STK_API void stk_source_overview_sized(const stk_source *s, stk_overview *v, size_t size);
 static inline void stk_source_overview(const stk_source *s, stk_overview *v)
 {
@@ -460,8 +419,6 @@ STK_API int stk_source_cells(const stk_source *s, int64_t sample,
 /* Decodes the image of a sample: RGB, 3 bytes per pixel, in memory to be freed with stk_free. */
 STK_API int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height,
                              int64_t *label, stk_error *e);
-
-/* ------------------------------------------------------------------ scanning */
 
 typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } stk_format;
 
@@ -479,18 +436,13 @@ typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } 
     X(ICC, 10, "colour profile")                                                                                       \
     X(SUFFIX, 11, "suffix of another kind")                                                                            \
     X(LOSSLESS, 12, "lossless JPEG")
-enum {
+#define STK_N_ODDITIES                 13
 #define STK_ODD_ENUM(name, bit, words) STK_ODD_##name = 1 << (bit),
-    STK_ODDITIES(STK_ODD_ENUM)
-#undef STK_ODD_ENUM
-};
-#define STK_N_ODDITIES 13
+enum { STK_ODDITIES(STK_ODD_ENUM) };
 
 /* What was found out about a sample. */
 typedef struct stk_finding {
-    int64_t sample;
-    int64_t bytes;
-    int64_t label; /* -1: none */
+    int64_t sample, bytes, label; /* label: -1 if none */
     const char *path;
     stk_format format;
     int width, height, channels, bits; /* as stored */
@@ -500,17 +452,15 @@ typedef struct stk_finding {
     int code;                          /* STK_OK, or why the sample is bad */
     const char *reason;                /* the same in words */
     int needs_memory;                  /* bad only for lack of memory; may be good with more */
-    int64_t run; /* samples, from this one on, that the finding is about; 1 unless `runs` is set */
+    int64_t run;                       /* samples from this one on that have the same finding; 1 without `runs` */
 } stk_finding;
 
 typedef struct stk_scan_options {
-    int decode;   /* decode every image; otherwise read only the headers */
-    int runs;     /* report consecutive samples that were never written (as in HDF5) with one finding */
-    int64_t take; /* take to cpu: as in stk_options */
-    const int64_t *subset;
-    int64_t n_subset;
+    int decode;            /* decode every image; otherwise read only the headers */
+    int runs;              /* report consecutive samples that were never written (as in HDF5) with one finding */
+    const int64_t *subset; /* subset to cpu: as in stk_options */
+    int64_t n_subset, take, memory;
     int threads;
-    int64_t memory;
     stk_cpu cpu;
     int (*each)(void *user, const stk_finding *f); /* in order, from the calling thread; non-zero stops; may be NULL */
     void *user;
@@ -524,11 +474,9 @@ static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_e
 }
 
 /* ------------------------------------------------------------------ callbacks */
-
-/* Hooks are functions of the caller. They are called from many threads at once. Those that return a code return STK_OK,
- * or fill *e and return another code. The struct is copied when the source or loader is opened; what `user` points to
- * must live until close() is called. A hook may ask its loader anything, but must not call functions that wait for
- * rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
+/* Hooks are functions of the caller, called from many threads at once. They return STK_OK, or fill *e and return
+ * another code. The struct is copied; what `user` points to must live until close() is called. A hook may ask its
+ * loader anything, but must not wait for rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
 
 /* One row, as a hook sees it. */
 typedef struct stk_row {
@@ -540,26 +488,26 @@ typedef struct stk_row {
 } stk_row;
 
 /* A source that returns the encoded bytes of an image. */
-struct stk_read_hooks {
+typedef struct stk_read_hooks {
     void *user;
     int64_t (*count)(void *user); /* samples */
     void (*close)(void *user);    /* may be NULL; called exactly once, even if opening fails */
     /* Sets *bytes, *n and *label. The bytes must stay valid until the next call with the same thread number. */
     int (*read)(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e);
-};
+} stk_read_hooks;
 
 /* A source that writes rows into the batch. */
-struct stk_fill_hooks {
+typedef struct stk_fill_hooks {
     void *user;
     int64_t (*count)(void *user);
     void (*close)(void *user);
     int (*fill)(void *user, const stk_row *row, void *const *to, stk_error *e); /* writes field i to to[i] */
     const stk_array *fields; /* of one sample: name, dtype, ndim, shape; dense */
     int n_fields;
-};
+} stk_fill_hooks;
 
 /* A source of named columns. `fields` in the options makes fields of them. */
-struct stk_cells_hooks {
+typedef struct stk_cells_hooks {
     void *user;
     int64_t (*count)(void *user);
     void (*close)(void *user);
@@ -577,36 +525,33 @@ struct stk_cells_hooks {
      * random order, and shuffles every `window` samples of that sequence. No blocks: all samples are shuffled. */
     const int64_t *blocks;
     int64_t n_blocks, window;
-};
+} stk_cells_hooks;
 
-/* Runs on every finished row and may change it. With `result` (dtype, ndim, shape) it writes row->to from row->image.
- */
-struct stk_op_hook {
+/* Runs on every finished row and may change it. With `result` (dtype, ndim, shape) it makes row->to from row->image. */
+typedef struct stk_op_hook {
     void *user;
     int (*run)(void *user, const stk_row *row, stk_error *e);
     const stk_array *result;
-};
+} stk_op_hook;
 
 /* Allocates the memory of batches, aligned to 64 bytes. Called from any thread for as long as a batch lives, even after
  * stk_close. Must not call the loader. */
-struct stk_allocator {
+typedef struct stk_allocator {
     void *user;
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
-};
+} stk_allocator;
 
 /* Receives warnings from any thread, until stk_close returns. */
-struct stk_log_hook {
+typedef struct stk_log_hook {
     void *user;
     void (*line)(void *user, const char *text);
-};
+} stk_log_hook;
 
 /* ------------------------------------------------------------------ caches on disk */
-
 /* What a cache folder holds of one dataset and one kind: "index", "points", "bytes", "dct", "pixels". */
 typedef struct stk_cached {
-    const char *source; /* "": unknown */
-    const char *kind;
+    const char *source, *kind; /* source: "" if unknown */
     int64_t entries, bytes;
     int64_t used; /* last, in seconds since 1970 */
 } stk_cached;
@@ -614,12 +559,10 @@ typedef struct stk_cached {
 /* Calls each() for everything in a cache folder (NULL: the default of stk_options). A non-zero result stops. */
 STK_API int stk_cache_list(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user,
                            stk_error *e);
-/* Deletes what belongs to a kind and a source (NULL: any). Loaders that use it continue without it. *bytes, which may
- * be NULL: the deleted bytes. */
+/* Deletes one kind (NULL: all) of one source (NULL: all), also while loaders use it. bytes may be NULL. */
 STK_API int stk_cache_clear(const char *cache_dir, const char *kind, const char *source, int64_t *bytes, stk_error *e);
 
 /* ------------------------------------------------------------------ packing */
-
 /* What images become. Without resize and ops, an image that already has the target format keeps its bytes. */
 typedef enum stk_as {
     STK_AS_DEFAULT = 0, /* keep */
@@ -642,8 +585,7 @@ typedef enum stk_to {
 
 /* Progress, or an estimate; 0 if not known yet. */
 typedef struct stk_pack_report {
-    int64_t total;               /* samples to pack */
-    int64_t samples, bad;        /* packed; left out (on_error: skip) */
+    int64_t total, samples, bad; /* to pack; packed; left out (on_error: skip) */
     int64_t resumed;             /* of `samples`, those that an earlier run packed */
     int64_t bytes_in, bytes_out; /* read; written */
     int64_t shards;
@@ -659,7 +601,7 @@ typedef struct stk_pack_options {
     stk_as as;
     int quality;        /* of JPEG and WebP, 1 to 100; 0: 90. WebP of 100 is lossless */
     int64_t shard_size; /* bytes in a shard, at most; 0: 256 MiB. A larger sample gets a shard of its own */
-    int resize_short;   /* shrink images whose shorter side is longer than this; 0: do not */
+    int resize_short;   /* shrink images until the shorter side has at most this length; 0: do not */
     int resize_long;    /* the same for the longer side; set only one of the two */
     int baseline;       /* with keep: treat a JPEG of several scans as STK_AS_JPEG does */
     int force;          /* replace a pack with other options; write beside other files */
@@ -700,17 +642,14 @@ static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_
     return stk_unpack_sized(pack, o, sizeof *o, r, sizeof *r, e);
 }
 
-/* Compares checksums and the number of samples with stoker.json. each() gets the name of a file, its bytes and what is
- * wrong (NULL: nothing); a non-zero result stops. *files: how many files there are; 0 for a folder pack, and for
- * anything that is not a pack. */
+/* Compares checksums and the number of samples with stoker.json. each() gets a file's name, what is wrong (NULL:
+ * nothing) and its bytes; non-zero stops. *files: how many there are; 0 for a folder pack, and without a pack. */
 STK_API int stk_pack_check(const char *pack,
                            int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
                            int64_t *files, stk_error *e);
 
 /* ------------------------------------------------------------------ the library */
-
 STK_API const char *stk_version(void);
-
 typedef struct stk_info {
     const char *jpeg, *png, *webp, *zlib, *zstd; /* versions of the libraries; NULL: not built in */
     const char *cpu_in_use;                      /* "c", "avx2", "avx512" */
@@ -733,10 +672,9 @@ static inline void stk_info_get(stk_info *i)
 
 typedef struct stk_encode_options {
     stk_format format;
-    int quality;     /* 1 to 100; 0: 90 */
-    int subsample;   /* JPEG: 4:2:0 chroma */
-    int progressive; /* JPEG */
-    int lossless;    /* WebP */
+    int quality;                /* 1 to 100; 0: 90 */
+    int subsample, progressive; /* JPEG: 4:2:0 chroma; several scans */
+    int lossless;               /* WebP */
 } stk_encode_options;
 
 /* Encodes 8-bit interleaved pixels of 1 or 3 channels. Rows are `stride` bytes apart. Free *out with stk_free. */

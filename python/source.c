@@ -192,16 +192,18 @@ static PyObject *overview(const stk_source *s, const stk_scan_options *o)
     stk_overview v;
     PyThreadState *thread = PyEval_SaveThread();
     stk_source_overview(s, &v);
+    const uint64_t hash = stk_source_fingerprint(s);
     stk_source_fields(s, fields, sizeof fields);
     PyEval_RestoreThread(thread);
-    const int64_t all = o->subset ? o->n_subset : v.samples, samples = o->take > 0 && o->take < all ? o->take : all;
-    return Py_BuildValue("{sssNsNsNsLsLsisKsLsLsLsLsLsL}", "kind", v.kind, "fields", module_text(fields), "columns",
-                         module_text(v.columns ? v.columns : ""), "left_out", module_text(v.left_out ? v.left_out : ""),
-                         "samples", (long long)samples, "bytes", (long long)v.bytes, "n_classes", v.n_classes,
-                         "fingerprint", (unsigned long long)v.fingerprint, "ignored_hidden",
-                         (long long)v.ignored_hidden, "ignored_other", (long long)v.ignored_other, "ignored_loops",
-                         (long long)v.ignored_loops, "unreadable", (long long)v.unreadable, "empty_classes",
-                         (long long)v.empty_classes, "missing", (long long)v.missing);
+    const int64_t all = o->subset ? o->n_subset : stk_source_count(s),
+                  samples = o->take > 0 && o->take < all ? o->take : all;
+    return Py_BuildValue(
+        "{sssNsNsNsLsLsisKsLsLsLsLsLsL}", "kind", stk_source_kind(s), "fields", module_text(fields), "columns",
+        module_text(v.columns ? v.columns : ""), "left_out", module_text(v.left_out ? v.left_out : ""), "samples",
+        (long long)samples, "bytes", (long long)v.bytes, "n_classes", stk_source_n_classes(s), "fingerprint",
+        (unsigned long long)hash, "ignored_hidden", (long long)v.ignored_hidden, "ignored_other",
+        (long long)v.ignored_other, "ignored_loops", (long long)v.ignored_loops, "unreadable", (long long)v.unreadable,
+        "empty_classes", (long long)v.empty_classes, "missing", (long long)v.missing);
 }
 
 static const char *format_name(stk_format f)

@@ -21,11 +21,7 @@ void stk_source_overview_sized(const stk_source *s, stk_overview *out, size_t si
 {
     const struct source_tally *t = source_tally(s->source);
     const stk_overview v = {
-        .kind = source_kind(s->source),
-        .samples = source_count(s->source),
         .bytes = t->bytes,
-        .n_classes = source_n_classes(s->source),
-        .fingerprint = source_fingerprint(s->source),
         .ignored_hidden = t->ignored_hidden,
         .ignored_other = t->ignored_other,
         .ignored_loops = t->ignored_loops,

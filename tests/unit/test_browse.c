@@ -43,11 +43,7 @@ static void one_source(void)
     char text[4096];
     stk_overview v;
     stk_source_overview(s, &v);
-    CHECK_STR(v.kind, stk_source_kind(s));
-    CHECK_EQ(v.samples, 3);
     CHECK(v.bytes > 0 && v.index_bytes > 0);
-    CHECK_EQ(v.n_classes, 2);
-    CHECK_EQ(v.fingerprint, stk_source_fingerprint(s));
     CHECK_EQ(v.ignored_hidden, 1);
     CHECK_EQ(v.ignored_other, 1);
     CHECK_EQ(stk_source_key(s, 0, text, sizeof text), 9);

@@ -446,12 +446,11 @@ static int64_t count_of(const char *name, stk_error *e)
 {
     char path[4096];
     stk_source *s = NULL;
-    stk_overview v = {.samples = -1};
     snprintf(path, sizeof path, "%s", temp_path(name));
-    if (stk_source_open(&s, &(stk_source_options){.source = path, .cache_dir = "off"}, e) == STK_OK)
-        stk_source_overview(s, &v);
+    const int rc = stk_source_open(&s, &(stk_source_options){.source = path, .cache_dir = "off"}, e);
+    const int64_t n = rc == STK_OK ? stk_source_count(s) : -1;
     stk_source_close(s);
-    return v.samples;
+    return n;
 }
 
 /* Names that a format reserves: WebDataset skips __x__/ and __x__, tools skip hidden files. */
