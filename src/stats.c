@@ -206,8 +206,8 @@ static void explain_mix(stk_loader *l, struct buf *b)
     for (int i = 0; stk_loader_mix(l, i, &m) == STK_OK; i++) {
         const int64_t n = m.samples > 0 ? m.samples : 1;
         buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld so far; at sample %lld of %lld, pass %lld\n",
-                   i ? "" : "mix", i, 100 * m.share, (long long)m.delivered, (long long)(m.delivered % n), (long long)m.samples,
-                   (long long)(m.delivered / n));
+                   i ? "" : "mix", i, 100 * m.share, (long long)m.delivered, (long long)(m.delivered % n),
+                   (long long)m.samples, (long long)(m.delivered / n));
     }
 }
 
