@@ -2,20 +2,23 @@
 /*
  * ring.c -- the ring of batches between the workers and the caller.
  *
- * Workers fill rows in any order; the caller takes whole batches in order. Batches are counted through all epochs, so
- * that the next epoch is prefetched while one ends. Batch b uses slots[b % n_slots] and moves through the ring:
+ * Workers fill rows in any order; the caller takes whole batches in order. Batches are numbered
+ * through all epochs, so that the next epoch is prefetched while one ends; batch b lives in
+ * slots[b % n_slots] and moves through the ring so:
  *
- *              head                    tail
- *     -----------+-----------------------+--------------> batches
- *      delivered | ready or being filled | not started
+ *        head                         tail
+ *     ----+----------------------------+---------------> batches
+ *      gone | ready or being filled     | not begun
  *
  * Invariants, under lock:
- *   (1) head <= tail <= head + pace.depth <= head + n_slots. Only rows of batch tail - 1 are handed out, from `row` on.
- *   (2) slots[b].missing counts the rows of b that were not given back. The batch is ready when it is 0.
- *   (3) Between ring_take and ring_give a run of rows belongs to one worker, which needs no lock.
- *   (4) `in` is the place of batch tail, `out` that of batch head.
- *   (5) While paused, no ticket is handed out and the order does not change. ring_restart waits until in_flight is 0.
- *   (6) A serial is never used twice: rows that were foreseen and then dropped keep theirs.
+ *   (1) head <= tail <= head + pace.depth <= head + n_slots; tickets are handed out of batch tail - 1
+ *       only, from `row` on.
+ *   (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it
+ *       is 0.
+ *   (3) between ring_take and ring_give a run of rows belongs to one worker, without lock.
+ *   (4) `in` is the place of batch tail, `out` of batch head.
+ *   (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
+ *   (6) a serial names one row for ever: rows that were foreseen and then dropped keep theirs.
  */
 #include "batch/ring.h"
 
@@ -25,10 +28,10 @@
 
 #include "base/error.h"
 
-int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct order *order,
+int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct ring_plan plan,
               stk_error *e)
 {
-    *r = (struct ring){.n_slots = n_slots, .depot = d, .order = order};
+    *r = (struct ring){.n_slots = n_slots, .depot = d, .plan = plan};
     r->slots = calloc((size_t)n_slots, sizeof *r->slots);
     if (!r->slots)
         return error_nomem(e, "open", (size_t)n_slots * sizeof *r->slots);
@@ -81,56 +84,15 @@ void ring_done(struct ring *r)
     *r = (struct ring){0};
 }
 
-/* ------------------------------------------------------------------ pace */
-
-enum {
-    PATIENCE = 16,
-    PATIENCE_MOST = 4096,
-    EASY = 8, /* batches; tells a caller who takes bursts from one who is always faster than the workers */
-};
-
-void pace_init(struct pace *p, int threads, int64_t depth, int64_t depth_most)
-{
-    *p = (struct pace){
-        .threads = threads, .active = threads, .depth = depth, .depth_most = depth_most, .patience = PATIENCE};
-}
-
-void pace_full(struct pace *p)
-{
-    p->idle = true;
-}
-
-void pace_waits(struct pace *p)
-{
-    if (p->easy >= EASY)
-        p->depth = 2 * p->depth < p->depth_most ? 2 * p->depth : p->depth_most;
-    if (p->active < p->threads && p->patience < PATIENCE_MOST)
-        p->patience *= 2;
-    p->active = p->threads;
-    p->calm = p->easy = 0;
-    p->idle = false;
-}
-
-void pace_served(struct pace *p)
-{
-    p->calm = p->idle ? p->calm + 1 : 0;
-    p->easy += p->idle;
-    p->idle = false;
-    if (p->calm < p->patience)
-        return;
-    p->calm = 0;
-    if (p->active > 1)
-        p->active--;
-}
-
 /* ------------------------------------------------------------------ workers */
 
-/* Skips epochs without batches. false: no epoch has any, since only the first two epochs can differ from the rest. */
+/* Steps over epochs that have no batch; false when none has (an order of that kind has none for
+ * ever after its first two epochs). */
 static bool find_batch(const struct ring *r, struct place *at)
 {
     for (int tries = 0; tries < 3; tries++) {
-        const int64_t n = order_batches(r->order, at->epoch);
-        if (n < 0) /* no order yet: ring_give_order wakes us */
+        const int64_t n = r->plan.batches(r->plan.user, at->epoch);
+        if (n < 0) /* nobody knows yet: ring_change will say so */
             return false;
         if (at->batch < n)
             return true;
@@ -139,8 +101,8 @@ static bool find_batch(const struct ring *r, struct place *at)
     return false;
 }
 
-/* Starts batch tail. false: no room, nothing to do, or no memory. */
-static bool start_batch(struct ring *r)
+/* Begins batch tail; false when there is no room, nothing to do, or no memory. */
+static bool begin_batch(struct ring *r)
 {
     if (r->tail - r->head >= r->pace.depth || (r->tail > r->head && depot_is_full(r->depot))) {
         pace_full(&r->pace);
@@ -153,12 +115,13 @@ static bool start_batch(struct ring *r)
     }
     struct slot *s = slot_of(r, r->tail);
     s->batch = depot_take(r->depot);
-    if (!s->batch) /* tried again when a batch comes back; reported when the ring is empty */
+    if (!s->batch) /* tried again when a batch comes back; the caller hears of it when he runs dry */
         return false;
-    const struct span span = order_span(r->order, r->in.epoch, r->in.batch);
-    s->batch->epoch = span.epoch;
-    s->batch->first = span.first;
-    s->missing = s->rows = span.rows;
+    int64_t first = 0;
+    r->plan.span(r->plan.user, r->in, &first, &s->rows);
+    s->batch->epoch = r->in.epoch;
+    s->batch->first = first;
+    s->missing = s->rows;
     s->bads = NULL;
     r->in.batch++;
     r->tail++;
@@ -178,7 +141,7 @@ static bool find_rows(struct ring *r)
     if (r->paused)
         return false;
     while (!has_rows(r))
-        if (!start_batch(r))
+        if (!begin_batch(r))
             return false;
     return true;
 }
@@ -228,7 +191,7 @@ void ring_give(struct ring *r, struct ticket *t)
     if (r->paused && r->in_flight == 0)
         pthread_cond_broadcast(&r->quiet);
     pthread_mutex_unlock(&r->lock);
-    if (whole) /* after unlocking: a caller that wakes up on this CPU would have to wait for the lock */
+    if (whole) /* without the lock, which a caller on this CPU would wake up for and have to wait for again */
         pthread_cond_broadcast(&r->ready);
 }
 
@@ -239,13 +202,10 @@ bool ring_wants_back(struct ring *r)
 
 /* ------------------------------------------------------------------ foresight */
 
-/* Moves the walk to where the tickets are. */
+/* The walk begins anew where the tickets are. */
 static void catch_up(struct ring *r, struct foresight *f)
 {
-    f->serial = r->serial;
-    f->born = r->born;
-    f->next = r->in;
-    f->row = f->rows = 0;
+    *f = (struct foresight){.serial = r->serial, .born = r->born, .next = r->in};
     if (!has_rows(r))
         return;
     const struct slot *s = slot_of(r, r->tail - 1);
@@ -260,29 +220,25 @@ static bool next_batch(struct ring *r, struct foresight *f)
     struct place at = f->next;
     if (!find_batch(r, &at))
         return false;
-    const struct span span = order_span(r->order, at.epoch, at.batch);
-    f->epoch = span.epoch;
-    f->first = span.first;
+    f->epoch = at.epoch;
     f->row = 0;
-    f->rows = span.rows;
+    r->plan.span(r->plan.user, at, &f->first, &f->rows);
     f->next = (struct place){.epoch = at.epoch, .batch = at.batch + 1};
     return true;
 }
 
-int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int max)
+int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
+                     void (*each)(void *user, int64_t serial, int64_t epoch, int64_t position), void *user)
 {
-    int n = 0;
+    int64_t n = 0;
     pthread_mutex_lock(&r->lock);
     if (f->serial < r->serial || f->born != r->born || f->next.epoch < r->out.epoch)
         catch_up(r, f);
-    int empty = 0; /* a rank without samples only has batches without rows */
+    int empty = 0; /* a rank without samples has batches without rows, for ever */
     while (n < max && empty < 4 && !r->paused && !r->stopped) {
         if (f->row < f->rows) {
-            const int64_t position = f->first + f->row++;
-            rows[n++] = (struct foreseen){.serial = f->serial++,
-                                          .epoch = f->epoch,
-                                          .position = position,
-                                          .pick = order_at(r->order, &f->walk, f->epoch, position)};
+            each(user, f->serial++, f->epoch, f->first + f->row++);
+            n++;
         } else if (next_batch(r, f)) {
             empty = f->rows > 0 ? 0 : empty + 1;
         } else {
@@ -295,32 +251,32 @@ int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int
     return n;
 }
 
-/* ------------------------------------------------------------------ the caller */
+/* ------------------------------------------------------------------ callers */
 
-/* Nothing is under way, and no batch can be started for lack of memory. */
+/* Nothing is under way and no batch can be begun: there is no memory for one. */
 static bool is_dry(struct ring *r)
 {
     if (r->head < r->tail || r->in_flight > 0 || r->paused)
         return false;
-    if (!start_batch(r))
+    if (!begin_batch(r))
         return true;
     pthread_cond_broadcast(&r->work);
     return false;
 }
 
-/* STK_AGAIN: the next batch is not ready. */
+/* STK_AGAIN: nothing to say yet. */
 static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct bad **bads)
 {
     if (r->stopped)
         return STK_STOPPED;
-    if (r->paused) /* dropped rows count as given back, so a batch may look ready without having been made */
+    if (r->paused) /* rows that were dropped count as given back: a batch may look ready, and is not made */
         return STK_AGAIN;
-    const int64_t n = order_batches(r->order, r->out.epoch);
+    const int64_t n = r->plan.batches(r->plan.user, r->out.epoch);
     if (n < 0)
         return STK_EUSAGE;
     if (r->out.batch >= n) {
         r->out = (struct place){.epoch = r->out.epoch + 1};
-        if (r->in.epoch < r->out.epoch) /* the order of an epoch that is over may be gone */
+        if (r->in.epoch < r->out.epoch) /* the plan may forget an epoch that is over */
             r->in = r->out;
         return STK_END;
     }
@@ -345,7 +301,7 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
     return STK_OK;
 }
 
-/* The caller has to wait: wakes all threads, and allows more batches ahead. */
+/* The caller has to wait: what slept for want of work may be of use again. */
 static void hurry(struct ring *r)
 {
     pace_waits(&r->pace);
@@ -399,27 +355,20 @@ void ring_stop(struct ring *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Waits, under lock, until no restart is under way. */
-static void wait_for_restart(struct ring *r)
-{
-    while (r->paused)
-        pthread_cond_wait(&r->quiet, &r->lock);
-}
-
-void ring_restart(struct ring *r, int64_t epoch, int64_t position)
+void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void *user)
 {
     pthread_mutex_lock(&r->lock);
-    wait_for_restart(r);
+    while (r->paused) /* another restart is under way */
+        pthread_cond_wait(&r->quiet, &r->lock);
     r->paused = true;
     atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
     while (r->in_flight > 0)
         pthread_cond_wait(&r->quiet, &r->lock);
     drop_all(r);
-    r->in = r->out = (struct place){.epoch = epoch};
+    r->in = r->out = at;
     r->serial = r->born = r->foreseen > r->serial ? r->foreseen : r->serial;
-    order_forget(r->order);
-    r->order->resumed_epoch = epoch;
-    r->order->resumed_at = position;
+    if (set)
+        set(user);
     r->paused = false;
     atomic_store_explicit(&r->dropping, r->stopped, memory_order_relaxed);
     pthread_cond_broadcast(&r->quiet);
@@ -428,27 +377,10 @@ void ring_restart(struct ring *r, int64_t epoch, int64_t position)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The order given takes the place of the one for two epochs earlier. No ticket uses that one any more: tickets of the
- * epoch before `out` have all come back. */
-static int give_order(struct ring *r, const struct given *g, stk_error *e)
-{
-    if (g->epoch != r->out.epoch && g->epoch != r->out.epoch + 1)
-        return error_set(e, STK_EUSAGE, "order",
-                         "the order is for epoch %lld, but the loader is in epoch %lld; give the order of the current "
-                         "or the next epoch",
-                         (long long)g->epoch, (long long)r->out.epoch);
-    if (order_given(r->order, g->epoch))
-        return error_set(e, STK_EUSAGE, "order", "epoch %lld already has an order; give each epoch's order once",
-                         (long long)g->epoch);
-    order_give(r->order, g);
-    return STK_OK;
-}
-
-int ring_give_order(struct ring *r, const struct given *g, stk_error *e)
+int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user)
 {
     pthread_mutex_lock(&r->lock);
-    wait_for_restart(r);
-    const int rc = give_order(r, g, e);
+    const int rc = set(user, r->out);
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);
     pthread_mutex_unlock(&r->lock);
@@ -463,11 +395,10 @@ struct pace ring_pace(struct ring *r)
     return p;
 }
 
-struct place ring_place(struct ring *r, int64_t *position)
+struct place ring_place(struct ring *r)
 {
     pthread_mutex_lock(&r->lock);
     const struct place at = r->out;
-    *position = order_position(r->order, at.epoch, at.batch);
     pthread_mutex_unlock(&r->lock);
     return at;
 }

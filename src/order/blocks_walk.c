@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocks_walk.c -- shuffles the order of blocks, and the samples within each window.
+ * blocks_walk.c -- blocks in shuffled order, and windows shuffled.
  *
- *     blocks, in shuffled order:  |  4  |    1    | 3 |   0   |  2  |
- *     windows:                    |       |       |       |       | |
+ *     blocks, in order:     |  4  |    1    | 3 |   0   |  2  |
+ *     windows:              |   .   |   .   |   .   |   .   |.|        a position moves only inside its window
  *
- * A sample moves only inside its window. Windows cross the boundaries of blocks, so at any time the samples in use are
- * from at most two windows.
+ * Windows cross the ends of blocks. So at most two windows' samples are in use at a time.
  */
 #include "order/blocks_walk.h"
 
@@ -47,7 +46,7 @@ static void begin_pass(const struct blocks *b, struct blocks_walk *w, uint64_t s
     }
 }
 
-/* Moves a position within its window. */
+/* Moves a position inside of its window. */
 static int64_t move(const struct blocks *b, struct blocks_walk *w, uint64_t seed, int64_t i)
 {
     const int64_t near = i / b->window, begin = near * b->window, left = b->starts[b->n] - begin;

@@ -28,7 +28,7 @@ static bool is_called_image(const stk_array *a)
     return is_named(a, "image") || is_named(a, "images");
 }
 
-/* N x H x W x (1 or 3); N x H x W only when it is called so. */
+/* N x H x W x (1 or 3); N x H x W only if the array is named like an image. */
 static bool is_pixels(const stk_array *a)
 {
     if (dtype_of(a) != STK_UINT8)
@@ -43,7 +43,7 @@ static bool is_label(const stk_array *a)
     return a->ndim == 1 && integer && (is_named(a, "label") || is_named(a, "labels") || is_named(a, "y"));
 }
 
-/* The array that is the image; -1: none. */
+/* The array with the image; -1: none. */
 static int find_pixels(const stk_array *a, int n, const bool *ragged)
 {
     for (int i = 0; i < n; i++)
@@ -64,14 +64,14 @@ static int check(const stk_array *a, int i, int64_t count, stk_error *e)
 {
     const char *name = a->name ? a->name : "";
     if (dtype_bytes(dtype_of(a)) == 0)
-        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has no known dtype: %d", i, name, (int)a->dtype);
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has an unknown dtype: %d", i, name, (int)a->dtype);
     if (a->ndim < 1 || a->ndim > FIELD_DIMS + 1 || !a->shape)
-        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %d dimensions; 1 to %d are possible", i, name,
+        return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %d dimensions; it must have 1 to %d", i, name,
                          a->shape ? a->ndim : 0, FIELD_DIMS + 1);
     for (int d = 0; d < a->ndim; d++)
         if (a->shape[d] < (d > 0))
-            return error_set(e, STK_EUSAGE, "open", "array %d (%s) has a dimension %d of %lld%s", i, name, d,
-                             (long long)a->shape[d], a->shape[d] == 0 ? ", so that its rows are empty" : "");
+            return error_set(e, STK_EUSAGE, "open", "array %d (%s): dimension %d is %lld%s", i, name, d,
+                             (long long)a->shape[d], a->shape[d] == 0 ? ", so its rows are empty" : "");
     if (a->shape[0] != count)
         return error_set(e, STK_EUSAGE, "open", "array %d (%s) has %lld sample%s, but array 0 has %lld", i, name,
                          (long long)a->shape[0], a->shape[0] == 1 ? "" : "s", (long long)count);
@@ -81,7 +81,7 @@ static int check(const stk_array *a, int i, int64_t count, stk_error *e)
 int arrays_check(const stk_array *a, int n, stk_error *e)
 {
     if (n < 1 || n > FIELD_MAX)
-        return error_set(e, STK_EUSAGE, "open", "%d arrays; 1 to %d are possible", n, FIELD_MAX);
+        return error_set(e, STK_EUSAGE, "open", "there are %d arrays; pass 1 to %d", n, FIELD_MAX);
     const int64_t count = a[0].shape && a[0].ndim > 0 ? a[0].shape[0] : 0;
     int rc = STK_OK;
     for (int i = 0; i < n && rc == STK_OK; i++)
@@ -104,11 +104,11 @@ static int name_field(struct source *s, struct field *f, const char *name, int i
         snprintf(f->name, sizeof f->name, "array%d", i);
     for (int k = 0; k < s->n_fields; k++)
         if (strcmp(s->fields[k].name, f->name) == 0)
-            return error_set(e, STK_EUSAGE, "open", "two arrays are called %s", f->name);
+            return error_set(e, STK_EUSAGE, "open", "two arrays are named %s; rename one", f->name);
     return STK_OK;
 }
 
-/* Of one sample. */
+/* Sets shape and bytes of one sample. */
 static int form(struct field *f, const stk_array *a, stk_error *e)
 {
     const bool ragged = f->kind == FIELD_RAGGED;
@@ -118,7 +118,7 @@ static int form(struct field *f, const stk_array *a, stk_error *e)
     for (int d = 1; d < a->ndim; d++) {
         f->shape[ragged ? d : d - 1] = a->shape[d];
         if (f->bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
-            return error_set(e, STK_EUSAGE, "open", "array %s is larger than memory can be", f->name);
+            return error_set(e, STK_EUSAGE, "open", "array %s is larger than the address space", f->name);
         f->bytes *= (size_t)a->shape[d];
     }
     return STK_OK;
@@ -151,8 +151,8 @@ static int add_pixels(struct source *s, const stk_array *a, int i, struct arrays
     f->ndim = 3;
     out->form[i] = *f;
     if (f->shape[0] > INT32_MAX / 4 || f->shape[1] > INT32_MAX / 4)
-        return error_set(e, STK_EUSAGE, "open", "images of %lld x %lld pixels in array %d", (long long)f->shape[1],
-                         (long long)f->shape[0], i);
+        return error_set(e, STK_EUSAGE, "open", "images of %lld x %lld pixels in array %d are too large",
+                         (long long)f->shape[1], (long long)f->shape[0], i);
     return STK_OK;
 }
 
@@ -170,7 +170,7 @@ static int add_label(struct source *s, const stk_array *a, int i, struct arrays_
     return STK_OK;
 }
 
-/* The image, the label, then the others as they come. */
+/* The image, the label, then the others in order. */
 static int add_all(struct source *s, const stk_array *a, int n, struct arrays_plan *out, stk_error *e)
 {
     const int pixels = find_pixels(a, n, out->ragged), labels = find_label(a, n, out->ragged);
@@ -196,7 +196,7 @@ static int add_column(struct columns *c, const stk_array *a, int k, const struct
     return columns_add(c, &one);
 }
 
-/* Whether a field is what its array is, so that it can be copied. */
+/* Whether a field has the type and shape of its array, so that it can be copied. */
 static bool is_copy(const struct field *f, const struct field *form)
 {
     return f->kind == FIELD_PIXELS || (f->kind == FIELD_TENSOR && form->kind != FIELD_RAGGED &&
@@ -231,7 +231,7 @@ int arrays_fields(struct source *s, const stk_array *a, int n, const char *field
     return rc == STK_OK && fields && fields[0] ? bind(s, a, fields, out, e) : rc;
 }
 
-/* How many bytes array k has of sample i. */
+/* The size of sample i in array k. */
 static int bytes_of(const struct source *s, const struct arrays_plan *m, int k, int64_t i, struct arrays_reader by,
                     size_t *n, stk_error *e)
 {
@@ -254,7 +254,7 @@ static int read_cell(const struct source *s, const struct arrays_plan *m, struct
     *c = (struct cell){.bytes = r->file.data + r->file.len, .n = n, .dtype = form->dtype, .ndim = form->ndim};
     memcpy(c->shape, form->shape, sizeof c->shape);
     const stk_kind what = s->fields[f].what;
-    if (what == STK_TEXT || what == STK_JSON || what == STK_BYTES) /* made of uint8, which they are no more */
+    if (what == STK_TEXT || what == STK_JSON || what == STK_BYTES) /* the uint8 numbers are their bytes */
         *c = (struct cell){.bytes = c->bytes, .n = n};
     else if (m->ragged[k])
         c->shape[0] = (int64_t)(n / form->bytes);
@@ -307,11 +307,11 @@ uint64_t arrays_fingerprint(const struct source *s, const struct arrays_plan *m,
 
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e)
 {
-    const bool unsigned_64 = t == STK_UINT64; /* the one type whose numbers may not fit */
+    const bool unsigned_64 = t == STK_UINT64; /* the only type whose values may not fit */
     for (int64_t i = 0; i < s->count && (s->n_classes > 0 || unsigned_64); i++) {
         const int64_t value = source_label(s, i);
         if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
-            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside of the %d class%s given",
+            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside the %d given class%s",
                              (long long)value, (long long)i, s->n_classes, s->n_classes == 1 ? "" : "es");
         if (unsigned_64 && value < 0)
             return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * columns.c -- the columns that a source has, and the fields that are made of them.
+ * columns.c -- the columns of a source, and the fields made from them.
  */
 #include "source/columns.h"
 
@@ -50,7 +50,7 @@ static const struct {
     {"wav", STK_BYTES},
 };
 
-/* By what follows the last dot, as those name their members who keep several of a kind ("seg.png"). */
+/* By the part after the last dot, since members of one kind are distinguished by what precedes it ("seg.png"). */
 static stk_kind guess_by_name(const char *name)
 {
     const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
@@ -106,7 +106,7 @@ static int find_column(const struct columns *c, const char *name)
     return -1;
 }
 
-/* The column that stands for what is called "image" or "label" everywhere. */
+/* The column that becomes the field "image" by default. */
 static int find_image(const struct columns *c)
 {
     for (int i = 0; i < c->n; i++)
@@ -140,8 +140,8 @@ static int unknown_column(const struct columns *c, const char *name, stk_error *
     return nearest_list_error(&all, "there is no", "column", e);
 }
 
-/* What every batch has, whatever its source. */
-static bool is_taken(const char *name)
+/* Names that every batch uses, whatever its source. */
+static bool is_reserved(const char *name)
 {
     static const char *const own[] = {"index", "position", "valid", "path", "key"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
@@ -152,7 +152,7 @@ static bool is_taken(const char *name)
 
 void columns_field_name(char to[FIELD_NAME], const char *column)
 {
-    if (is_taken(column))
+    if (is_reserved(column))
         snprintf(to, FIELD_NAME, "my_%.8s", column);
     else
         snprintf(to, FIELD_NAME, "%.*s", FIELD_NAME - 1, column);
@@ -165,7 +165,7 @@ static int resolve(const struct columns *c, const char *name, int *out, stk_erro
         *out = find_image(c);
     if (*out < 0 && strcmp(name, "label") == 0)
         *out = find_label(c);
-    if (*out < 0 && strncmp(name, "my_", 3) == 0 && is_taken(name + 3)) /* as it is called when nobody asks */
+    if (*out < 0 && strncmp(name, "my_", 3) == 0 && is_reserved(name + 3)) /* its default name */
         *out = find_column(c, name + 3);
     if (*out >= 0 && c->labels && c->items[*out].label)
         *out = COLUMN_LABEL;
@@ -198,18 +198,19 @@ static int make_tensor(struct field *f, stk_dtype t, int ndim, const int64_t *sh
     f->ndim = ndim;
     f->bytes = dtype_bytes(t);
     if (f->bytes == 0)
-        return error_set(e, STK_EUSAGE, "open", "the field %s has no type; say which (%s:float32(3,4))", f->name,
+        return error_set(e, STK_EUSAGE, "open", "the field %s has no type; add one (%s:float32(3,4))", f->name,
                          f->name);
     for (int d = 0; d < ndim; d++) {
         f->shape[d] = shape[d];
         if (shape[d] < 0)
             f->kind = FIELD_RAGGED;
         else if (shape[d] > 0 && f->bytes > SIZE_MAX / 4 / (size_t)shape[d])
-            return error_set(e, STK_EUSAGE, "open", "the field %s is larger than memory can be", f->name);
+            return error_set(e, STK_EUSAGE, "open", "the field %s is larger than the address space", f->name);
         else if (shape[d] > 0)
             f->bytes *= (size_t)shape[d];
         else
-            return error_set(e, STK_EUSAGE, "open", "the field %s has a dimension of 0", f->name);
+            return error_set(e, STK_EUSAGE, "open", "the field %s has a dimension of 0; dimensions must be 1 or more",
+                             f->name);
     }
     if (f->kind == FIELD_RAGGED && ndim > 0 && shape[0] >= 0)
         f->shape[0] = -1;
@@ -223,7 +224,7 @@ static int make_image(struct source *s, struct field *f, const struct column *c,
     for (int i = 0; i < s->n_fields; i++)
         if (s->fields[i].what == STK_IMAGE)
             return error_set(e, STK_EUSAGE, "open",
-                             "the fields %s and %s are both images; one can be, the other may be :bytes",
+                             "the fields %s and %s are both images; a sample has one image: read the other as :bytes",
                              s->fields[i].name, f->name);
     if (c->ndim == 3) {
         const int rc = make_tensor(f, STK_UINT8, 3, c->shape, e);
@@ -240,7 +241,7 @@ bool columns_hold_numbers(const struct column *c)
     return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
 
-/* Numbers that are an image when that is what they are said to be. */
+/* Whether the numbers can be read as an image on request. */
 static bool holds_pixels(const struct column *c)
 {
     return c->dtype == STK_UINT8 && c->ndim == 3 && c->shape[0] > 0 && c->shape[1] > 0 &&
@@ -249,28 +250,28 @@ static bool holds_pixels(const struct column *c)
 
 static int refuse_kind(const struct field *f, const struct column *c, const char *what, stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "the column %s holds %s, of which the field %s cannot be made", c->name,
-                     what, f->name);
+    return error_set(e, STK_EUSAGE, "open", "the column %s contains %s and cannot become the field %s", c->name, what,
+                     f->name);
 }
 
-/* Text is parsed. But the bytes of a plain text are uint8, as which they may be had. */
+/* Whether values are parsed as text. Plain text read as uint8 yields its bytes. */
 static bool is_text(const struct column *c, stk_dtype as)
 {
     const bool number = (c->kind == STK_INT || c->kind == STK_FLOAT) && !c->dtype;
     return c->text || number || c->kind == STK_JSON || (c->kind == STK_TEXT && as != STK_UINT8);
 }
 
-/* Whole numbers stay as they are. */
+/* Integers are kept; words become class indexes. */
 static int make_classes(const struct source *s, struct field *f, const struct column *c, stk_error *e)
 {
     f->words = c->kind != STK_INT;
     if (f->words && !c->text)
         return error_set(e, STK_EUSAGE, "open",
-                         "%s:class takes a column of a list (csv, tsv, jsonl) or whole numbers; here %s is neither",
+                         "%s:class needs a column of a list (csv, tsv, jsonl) or integers; the column %s is neither",
                          f->name, c->name);
     for (int i = 0; i < s->n_fields && f->words; i++)
         if (s->fields[i].words)
-            return error_set(e, STK_EUSAGE, "open", "the fields %s and %s are both classes; one of them can be",
+            return error_set(e, STK_EUSAGE, "open", "the fields %s and %s are both of kind class; only one can be",
                              s->fields[i].name, f->name);
     return STK_OK;
 }
@@ -293,13 +294,12 @@ static int form(struct source *s, struct field *f, const struct column *c, const
     case STK_TENSOR:
         if (t->shaped)
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
-        if (columns_hold_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers, too */
+        if (columns_hold_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers too */
             return make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
         make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
         return STK_OK;
     default:
-        if (columns_hold_numbers(c) &&
-            !(c->dtype == STK_UINT8 && c->ndim == 1)) /* of which text and bytes are made, too */
+        if (columns_hold_numbers(c) && !(c->dtype == STK_UINT8 && c->ndim == 1)) /* uint8 may be text or bytes */
             return refuse_kind(f, c, "numbers", e);
         make_run(f);
         return STK_OK;
@@ -312,28 +312,29 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     if (f->kind == FIELD_RAGGED ? t->pads : t->has_default) {
         const char *text = f->kind == FIELD_RAGGED ? t->pad : t->otherwise;
         if (text[0] && field_number(text, strlen(text), f->dtype, f->fill) != 0)
-            return error_set(e, STK_EUSAGE, "open", "%.60s is no %s, which the field %s is of", text,
+            return error_set(e, STK_EUSAGE, "open", "%.60s is not a valid %s, the type of the field %s", text,
                              dtype_name(f->dtype), f->name);
     }
     if (f->kind == FIELD_RAGGED && t->has_default && t->otherwise[0])
         return error_set(e, STK_EUSAGE, "open",
                          "the default of %s must be empty (%s ? \"\"), since it has several values", f->name, f->name);
     if (f->kind == FIELD_ENCODED && t->has_default)
-        return error_set(e, STK_EUSAGE, "open", "nothing can stand for a missing image");
+        return error_set(e, STK_EUSAGE, "open", "an image cannot have a default; remove it from fields");
     f->pad = t->pads;
     if (t->pads && (f->kind != FIELD_RAGGED || field_is_flat(f)))
         return error_set(e, STK_EUSAGE, "open", "the field %s cannot be padded: %s", f->name,
-                         f->kind == FIELD_RAGGED ? "it differs in more dimensions than the first"
-                                                 : "all its rows have one shape");
+                         f->kind == FIELD_RAGGED ? "more than its first dimension varies"
+                                                 : "all its rows have the same shape");
     return STK_OK;
 }
 
 static int check_name(const struct source *s, const struct columns *c, const struct field *f, const char *column,
                       stk_error *e)
 {
-    if (is_taken(f->name))
-        return error_set(e, STK_EUSAGE, "open", "a field is called %s, which every batch has; name it (my_%s=%s)",
-                         f->name, f->name, f->name);
+    if (is_reserved(f->name))
+        return error_set(e, STK_EUSAGE, "open",
+                         "%s is the name of a field that every batch has; choose another (my_%s=%s)", f->name, f->name,
+                         f->name);
     for (int i = 0; i < s->n_fields; i++) {
         const int other = s->fields[i].column;
         if (strcmp(s->fields[i].name, f->name) == 0)
@@ -344,7 +345,8 @@ static int check_name(const struct source *s, const struct columns *c, const str
     return STK_OK;
 }
 
-/* The number that the source knows, as one of some type; what has a column may be more than that. */
+/* Whether the field is the label that the source knows as an integer, perhaps in another type. A label column can
+ * become more than that. */
 static bool is_plain_label(const struct columns *c, const struct field_text *t)
 {
     const bool number = t->kind == STK_FLOAT || (t->kind == STK_TENSOR && t->ndim == 0);
@@ -356,7 +358,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     enum { OWN = 3 }; /* index, position, valid */
     int column;
     if (s->n_fields >= FIELD_MAX - OWN)
-        return error_set(e, STK_EUSAGE, "open", "there are more than %d fields; fields says which ones are wanted",
+        return error_set(e, STK_EUSAGE, "open", "there are more than %d fields; name the ones you need in fields",
                          FIELD_MAX - OWN);
     int rc = resolve(c, t->column, &column, e);
     if (rc != STK_OK)
@@ -376,7 +378,8 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
         if (column == COLUMN_LABEL)
             f->column = column = find_label(c);
         if (column < 0)
-            return error_set(e, STK_EUSAGE, "open", "labels are numbers (%s:int, %s:float)", f->name, f->name);
+            return error_set(e, STK_EUSAGE, "open", "the label is a number here; use %s:int or %s:float", f->name,
+                             f->name);
         rc = form(s, f, &c->items[column], t, e);
         f->text = is_text(&c->items[column], f->dtype);
         f->named = f->words || (c->items[column].label && f->kind == FIELD_TENSOR && f->ndim == 0);
@@ -387,7 +390,7 @@ static int add_field(struct source *s, const struct columns *c, const struct fie
     return rc;
 }
 
-/* A column under the name that all such have, unless another one is called so. */
+/* Adds a column under its usual name, unless another column has that name. */
 static int add_usual(struct source *s, const struct columns *c, int column, const char *name, stk_error *e)
 {
     struct field_text t = {0};
@@ -398,7 +401,7 @@ static int add_usual(struct source *s, const struct columns *c, int column, cons
     return add_field(s, c, &t, e);
 }
 
-/* All columns: the image, the label, and the others as they come; a second image as its bytes. */
+/* Adds all columns: the image, the label, then the others in order; further images as bytes. */
 static int bind_all(struct source *s, const struct columns *c, stk_error *e)
 {
     const int image = find_image(c), label = find_label(c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dir_npy.c -- what a folder of arrays holds. Some files, spread over all, tell type and shape; where they differ in
- * their first dimension only, that one is left open.
+ * dir_npy.c -- the type and shape of the arrays in a folder of npy files.
+ *
+ * Some files, spread over the folder, are inspected. A dimension in which they differ is left open.
  */
 #include "source/source_dir.h"
 
@@ -22,7 +23,7 @@ bool dir_npy_is(const struct source *s)
     return n > 4 && n < sizeof key && strcmp(key + n - 4, ".npy") == 0;
 }
 
-/* false: the file is bad, which whoever reads it will be told. */
+/* false: the file is bad; reading it will report why. */
 static bool look(const struct source *s, struct reading *r, int64_t i, struct npy *h)
 {
     stk_error ignored;
@@ -31,7 +32,7 @@ static bool look(const struct source *s, struct reading *r, int64_t i, struct np
            npy_parse(r->bytes, r->n_bytes, UINT64_MAX, h, &why) == 0 && h->ndim <= FIELD_DIMS;
 }
 
-/* Makes the column what both are. */
+/* Leaves dimensions open in which the file differs. */
 static int widen(struct column *c, const struct npy *h)
 {
     if (h->dtype != c->dtype || h->ndim != c->ndim)
@@ -57,13 +58,13 @@ static int find_form(const struct source *s, struct column *c, stk_error *e)
             c->ndim = h.ndim;
             memcpy(c->shape, h.shape, sizeof c->shape);
         } else if (widen(c, &h)) {
-            rc = error_set(e, STK_EUSAGE, "open", "the arrays are of several types or numbers of dimensions");
+            rc = error_set(e, STK_EUSAGE, "open", "the npy files differ in type or in their number of dimensions");
         }
         found = true;
     }
     buf_done(&r.file);
     if (rc == STK_OK && !found)
-        rc = error_set(e, STK_EUSAGE, "open", "none of the npy files that were looked at can be read");
+        rc = error_set(e, STK_EUSAGE, "open", "none of the npy files that were tried can be read");
     return rc;
 }
 

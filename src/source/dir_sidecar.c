@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dir_sidecar.c -- a folder that was packed: the other fields of an image lie beside it, in files that are called as it
- * is, with a suffix: cat/1.jpg, cat/1.jpg.caption.txt, cat/1.jpg.box.npy.
+ * dir_sidecar.c -- a packed folder: the other fields of an image are in files next to it, named after it: cat/1.jpg,
+ * cat/1.jpg.caption.txt, cat/1.jpg.box.npy.
  */
 #include "source/source_dir.h"
 
@@ -18,11 +18,11 @@
 #include "source/fields_text.h"
 #include "source/files.h"
 
-struct dir_beside {
+struct sidecar {
     struct columns columns; /* the image, and the suffixes */
 };
 
-/* One file behind what r->derived holds; *at: where its bytes are, SIZE_MAX: there is no such file. */
+/* Appends a file to r->derived. *at is the offset of its bytes; SIZE_MAX: the file does not exist. */
 static int read_one(const struct source *s, struct reading *r, const char *path, size_t *at, stk_error *e)
 {
     static const uint8_t zeros[IO_SLACK];
@@ -37,16 +37,16 @@ static int read_one(const struct source *s, struct reading *r, const char *path,
     if (rc != STK_OK && why.os_error == ENOENT)
         return STK_OK;
     if (rc != STK_OK && size != 0) /* an empty file is an empty text */
-        return error_set(e, rc, "read", "%.200s beside it: %.300s", path, why.reason);
+        return error_set(e, rc, "read", "its file %.200s: %.300s", path, why.reason);
     *at = r->derived.len;
     return buf_add(&r->derived, file->data, size ? file->len : 0) || buf_add(&r->derived, zeros, IO_SLACK)
                ? error_nomem(e, "read", (size_t)size)
                : STK_OK;
 }
 
-static int read_beside(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+static int read_sidecars(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const struct dir_beside *b = state;
+    const struct sidecar *b = state;
     char path[PATH_MAX];
     size_t at[FIELD_MAX];
     const size_t n = index_path(files_index(s), i, path, sizeof path);
@@ -62,7 +62,7 @@ static int read_beside(const void *state, const struct source *s, struct reading
         rc = read_one(s, r, path, &at[f], e);
         r->cells[f].n = at[f] == SIZE_MAX ? 0 : r->derived.len - at[f] - IO_SLACK;
     }
-    for (int f = 0; f < s->n_fields && rc == STK_OK; f++) /* now that the memory stays where it is */
+    for (int f = 0; f < s->n_fields && rc == STK_OK; f++) /* r->derived no longer moves */
         if (s->fields[f].column >= 1)
             r->cells[f] = (struct cell){.bytes = at[f] == SIZE_MAX ? NULL : r->derived.data + at[f],
                                         .n = r->cells[f].n,
@@ -70,15 +70,15 @@ static int read_beside(const void *state, const struct source *s, struct reading
     return rc;
 }
 
-static void free_beside(void *state)
+static void free_sidecars(void *state)
 {
-    struct dir_beside *b = state;
+    struct sidecar *b = state;
     if (b)
         columns_done(&b->columns);
     free(b);
 }
 
-/* The files that the note's own fields are in. */
+/* The suffixes of the files that contain the pack's fields. */
 static int find_columns(struct columns *c, const char *own, stk_error *e)
 {
     int rc = STK_OK;
@@ -91,7 +91,7 @@ static int find_columns(struct columns *c, const char *own, stk_error *e)
         memcpy(one.name, t.column, sizeof one.name);
         memcpy(one.shape, t.shape, sizeof one.shape);
         if (strchr(one.name, '/'))
-            rc = error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged, or of another version");
+            rc = error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged or of another version; pack it again");
         else if (columns_add(c, &one))
             rc = error_nomem(e, "open", sizeof one);
     }
@@ -100,22 +100,22 @@ static int find_columns(struct columns *c, const char *own, stk_error *e)
 
 int dir_sidecar_fields(struct source *s, const struct source_options *o, stk_error *e)
 {
-    struct dir_beside *b = calloc(1, sizeof *b);
+    struct sidecar *b = calloc(1, sizeof *b);
     const struct column image = {.name = "image", .kind = STK_IMAGE};
     if (!b || columns_add(&b->columns, &image)) {
-        free_beside(b);
+        free_sidecars(b);
         return error_nomem(e, "open", sizeof *b);
     }
     b->columns.labels = s->n_fields > 1;
     int rc = find_columns(&b->columns, o->sidecar_fields, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &b->columns, o->fields, e);
-    for (int f = 0; f < s->n_fields; f++) /* the file itself is read as of any folder */
+    for (int f = 0; f < s->n_fields; f++) /* the image is read as in any folder */
         if (s->fields[f].column == 0)
             s->fields[f].column = -1;
     if (rc == STK_OK)
-        files_add_extra(s, &(struct files_extra){.read = read_beside, .done = free_beside, .state = b});
+        files_add_extra(s, &(struct files_extra){.read = read_sidecars, .done = free_sidecars, .state = b});
     else
-        free_beside(b);
+        free_sidecars(b);
     return rc;
 }

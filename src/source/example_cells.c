@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_cells.c -- from a tf.train.Example to the cells of a sample.
+ * example_cells.c -- converts a tf.train.Example into the cells of a sample.
  *
- * Byte strings and packed floats are lent where they lie. Integers are varints, and have to be made: first all are
- * measured, so that r->derived has room for them and need not move.
+ * Cells point directly at byte strings and floats in the example. Integers are varints and are decoded into r->derived.
+ * All of them are measured first, so that r->derived does not move.
  */
 #include "source/example_cells.h"
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/size.h"
 
-/* ------------------------------------------------------------------ what is wanted */
+/* ------------------------------------------------------------------ features to read */
 
 static int want(struct example_wanted *w, const struct column *c, stk_kind what)
 {
@@ -38,12 +38,12 @@ void example_want(struct example_wanted *w, const struct source *s, const struct
             w->feature_of[f] = -1;
 }
 
-/* ------------------------------------------------------------------ what has to be made */
+/* ------------------------------------------------------------------ decoding */
 
-struct making {
+struct decoding {
     struct feature features[FIELD_MAX];
-    size_t at[FIELD_MAX], n[FIELD_MAX]; /* in r->derived, where it was made */
-    bool made[FIELD_MAX];
+    size_t at[FIELD_MAX], n[FIELD_MAX]; /* range in r->derived, if it was decoded */
+    bool decoded[FIELD_MAX];
 };
 
 static size_t round_up(size_t n)
@@ -56,26 +56,26 @@ static int damaged(const struct column *c, stk_error *e)
     return error_set(e, STK_EDATA, "read", "the feature %s is damaged", c->name);
 }
 
-static int measure(const struct example_wanted *w, const struct source *s, struct making *m, struct reading *r,
+static int measure(const struct example_wanted *w, const struct source *s, struct decoding *m, struct reading *r,
                    stk_error *e)
 {
     size_t room = 0;
     for (int i = 0; i < w->names.n; i++) {
         struct feature *f = &m->features[i];
-        m->made[i] = false;
+        m->decoded[i] = false;
         if (!f->p)
             continue;
         if (!feature_measure(f))
             return damaged(&w->columns[i], e);
         if (f->whole || f->count == 0 || w->json[i])
             continue;
-        m->made[i] = true;
+        m->decoded[i] = true;
         m->at[i] = room;
         m->n[i] = feature_room(f);
         room += round_up(m->n[i]);
     }
     if (s->max_bytes > 0 && room > (uint64_t)s->max_bytes)
-        return error_set(e, STK_EDATA, "read", "its numbers take %zu bytes, more than the %lld that max_bytes allows",
+        return error_set(e, STK_EDATA, "read", "its numbers need %zu bytes, more than the %lld that max_bytes allows",
                          room, (long long)s->max_bytes);
     const int rc = r->allow ? r->allow(r->user, size_add(r->file.len, room), e) : STK_OK;
     if (rc != STK_OK)
@@ -84,15 +84,15 @@ static int measure(const struct example_wanted *w, const struct source *s, struc
     return buf_reserve(&r->derived, room + 1) ? error_nomem(e, "read", room) : STK_OK;
 }
 
-static int make(const struct example_wanted *w, struct making *m, struct reading *r, stk_error *e)
+static int make(const struct example_wanted *w, struct decoding *m, struct reading *r, stk_error *e)
 {
     for (int i = 0; i < w->names.n; i++)
-        if (m->made[i] && !feature_make(&m->features[i], r->derived.data + m->at[i]))
+        if (m->decoded[i] && !feature_make(&m->features[i], r->derived.data + m->at[i]))
             return damaged(&w->columns[i], e);
     for (int i = 0; i < w->names.n; i++) {
         if (!m->features[i].p || !w->json[i] || m->features[i].kind != FEATURE_BYTES)
             continue;
-        m->made[i] = true;
+        m->decoded[i] = true;
         m->at[i] = r->derived.len;
         if (!feature_json(&m->features[i], &r->derived))
             return error_nomem(e, "read", r->derived.len);
@@ -120,57 +120,57 @@ static int refuse(const struct column *c, const char *why, stk_error *e)
     return error_set(e, STK_EDATA, "read", "the feature %s %s", c->name, why);
 }
 
-/* Several byte strings in a row can be taken for binary numbers, and for nothing else. */
+/* Several byte strings can only be read as binary numbers. */
 static int check(const struct feature *f, const struct column *c, bool json, const struct field *field, stk_error *e)
 {
     const bool tensor = field->what == STK_TENSOR,
                numbers = tensor || field->what == STK_INT || field->what == STK_FLOAT;
     const bool binary = tensor && !field->text;
     if (f->kind != FEATURE_BYTES && !numbers)
-        return refuse(c, "holds numbers in this example, not bytes", e);
+        return refuse(c, "contains numbers in this example, not bytes", e);
     if (f->kind != FEATURE_BYTES)
-        return f->steps && f->each < 0 ? refuse(c, "has different numbers of values in its steps", e) : STK_OK;
+        return f->steps && f->each < 0 ? refuse(c, "has a different number of values in each step", e) : STK_OK;
     if (binary && columns_hold_numbers(c))
-        return refuse(c, "holds bytes in this example, not numbers", e);
+        return refuse(c, "contains bytes in this example, not numbers", e);
     if (f->count > 1 && !json && !binary)
-        return error_set(e, STK_EDATA, "read", "the feature %s holds %zu byte strings in this example, not one",
+        return error_set(e, STK_EDATA, "read", "the feature %s contains %zu byte strings in this example, not one",
                          c->name, f->count);
     return STK_OK;
 }
 
-/* A list of numbers may be empty where their count is open; else there must be a value. */
-static bool has_none(const struct feature *f, const struct field *field)
+/* Whether the value is missing. A ragged list of numbers may be empty. */
+static bool is_missing(const struct feature *f, const struct field *field)
 {
     if (!f->p || f->kind == FEATURE_NONE)
         return true;
     return f->count == 0 && (f->kind == FEATURE_BYTES || field->kind != FIELD_RAGGED);
 }
 
-static int cell_of(const struct example_wanted *w, const struct making *m, int i, const struct field *field,
+static int cell_of(const struct example_wanted *w, const struct decoding *m, int i, const struct field *field,
                    struct reading *r, struct cell *cell, stk_error *e)
 {
     const struct feature *f = &m->features[i];
     const struct column *c = &w->columns[i];
-    if (!m->made[i] && has_none(f, field)) {
-        *cell = (struct cell){0}; /* a default may stand for it */
+    if (!m->decoded[i] && is_missing(f, field)) {
+        *cell = (struct cell){0}; /* missing: the field's default applies */
         return STK_OK;
     }
-    if (f->count == 0 && !m->made[i]) {
+    if (f->count == 0 && !m->decoded[i]) {
         *cell = (struct cell){.bytes = (const uint8_t *)""};
         return check(f, c, w->json[i], field, e);
     }
     *cell = f->kind == FEATURE_BYTES ? (struct cell){.text = field->text} : numbers(f, c);
-    cell->bytes = m->made[i] ? r->derived.data + m->at[i] : f->whole;
-    cell->n = m->made[i] ? m->n[i] : f->bytes;
+    cell->bytes = m->decoded[i] ? r->derived.data + m->at[i] : f->whole;
+    cell->n = m->decoded[i] ? m->n[i] : f->bytes;
     return check(f, c, w->json[i], field, e);
 }
 
 int example_cells(const struct example_wanted *w, const struct source *s, const uint8_t *p, size_t n, struct reading *r,
                   stk_error *e)
 {
-    struct making m;
+    struct decoding m;
     if (!example_find(&w->names, p, n, m.features))
-        return error_set(e, STK_EDATA, "read", "the record is no tf.train.Example");
+        return error_set(e, STK_EDATA, "read", "the record is not a tf.train.Example");
     int rc = measure(w, s, &m, r, e);
     if (rc == STK_OK)
         rc = make(w, &m, r, e);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_columns.c -- which columns a set of tf.train.Examples has.
+ * example_columns.c -- the columns of a dataset of tf.train.Examples.
  *
- * An example says of a feature only whether it has byte strings, floats or integers. How many there are, and what the
- * bytes are, is seen in all examples of the set, so that no later one can disagree: a feature of one number everywhere
- * is a number, of integers and floats a float, of counts that differ ragged. Where some examples have bytes and others
- * numbers, the majority decides, and the others are bad samples. Examples without the feature have no say, nor has an
- * empty list among single values: there the value is missing. Only beside lists of several is it an empty list.
+ * An example only tells whether a feature has byte strings, floats or integers. Their count and meaning follow from all
+ * examples, so that no later example can contradict:
+ *
+ *     one number in every example                    a number
+ *     integers and floats                            a float
+ *     counts that differ                             ragged
+ *     bytes in some examples, numbers in others      the majority decides; the others are bad samples
+ *
+ * Examples without the feature do not count. An empty list is a missing value if no example has several values;
+ * otherwise it is an empty list.
  */
 #include "source/example_columns.h"
 
@@ -16,17 +21,17 @@
 #include "base/picture.h"
 #include "base/text.h"
 
-enum { FEATURES_MOST = 1024 }; /* more are left out: hostile ones would take for ever */
+enum { FEATURES_MOST = 1024 }; /* more are ignored: a hostile file would take forever */
 
-/* Written to the index as it is. */
+/* Written to the index up to name_bytes. */
 struct seen {
     int64_t filled[FEATURE_INTS + 1]; /* samples with values, by enum feature_kind */
-    int64_t hollow[FEATURE_INTS + 1]; /* samples with an empty list */
+    int64_t empty[FEATURE_INTS + 1];  /* samples with an empty list */
     int64_t strings, images;
-    int64_t least, most; /* values, where they are numbers; of steps: values of each, -1: they differ */
-    uint32_t steps, single, several, no_text; /* 1: some samples were so */
+    int64_t least, most;                       /* count of numbers; with steps: count per step, -1: they differ */
+    uint32_t steps, single, several, not_text; /* 1: true for some sample */
     uint32_t name_bytes;
-    char *name; /* ended by 0 */
+    char *name; /* terminated by 0 */
 };
 enum { SEEN_BYTES = offsetof(struct seen, name_bytes) + sizeof(uint32_t) };
 
@@ -101,12 +106,12 @@ static struct seen *add(struct example_survey *l, const uint8_t *name, size_t n)
     return &l->features[l->n++];
 }
 
-static bool is_left_out(const struct example_survey *l, const struct seen *s, const uint8_t *name, size_t n)
+static bool is_ignored(const struct example_survey *l, const struct seen *s, const uint8_t *name, size_t n)
 {
     return (!s && l->n >= FEATURES_MOST) || n >= COLUMN_NAME || memchr(name, 0, n);
 }
 
-static bool is_hollow(const struct example_glance *g)
+static bool is_empty(const struct example_glance *g)
 {
     return !g->steps && g->count == 0;
 }
@@ -115,30 +120,30 @@ bool example_survey_is_new(const struct example_survey *l, const uint8_t *name, 
                            const struct example_glance *g)
 {
     const struct seen *s = find(l, name, n);
-    if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
+    if (g->kind == FEATURE_NONE || is_ignored(l, s, name, n))
         return false;
-    if (!s || (is_hollow(g) ? s->hollow : s->filled)[g->kind] == 0 || !(g->steps ? s->steps : s->single))
+    if (!s || (is_empty(g) ? s->empty : s->filled)[g->kind] == 0 || !(g->steps ? s->steps : s->single))
         return true;
     if (g->kind == FEATURE_BYTES)
-        return (g->several && !s->several) || (!g->texts && !s->no_text);
+        return (g->several && !s->several) || (!g->texts && !s->not_text);
     return !g->empty && (g->count < s->least || g->count > s->most);
 }
 
 int example_survey_add(struct example_survey *l, const uint8_t *name, size_t n, const struct example_glance *g)
 {
     struct seen *s = find(l, name, n);
-    if (g->kind == FEATURE_NONE || is_left_out(l, s, name, n))
+    if (g->kind == FEATURE_NONE || is_ignored(l, s, name, n))
         return 0;
     if (!s)
         s = add(l, name, n);
     if (!s)
         return -1;
     l->next = (int)(s - l->features) + 1;
-    (is_hollow(g) ? s->hollow : s->filled)[g->kind]++;
+    (is_empty(g) ? s->empty : s->filled)[g->kind]++;
     s->steps |= g->steps;
     s->single |= !g->steps;
     s->several |= g->several;
-    s->no_text |= !g->texts;
+    s->not_text |= !g->texts;
     s->strings += g->strings;
     s->images += g->images;
     if (g->kind == FEATURE_BYTES || g->empty)
@@ -171,7 +176,7 @@ static void join(struct seen *to, const struct seen *from)
 {
     for (int k = 0; k <= FEATURE_INTS; k++) {
         to->filled[k] += from->filled[k];
-        to->hollow[k] += from->hollow[k];
+        to->empty[k] += from->empty[k];
     }
     to->strings += from->strings;
     to->images += from->images;
@@ -180,10 +185,10 @@ static void join(struct seen *to, const struct seen *from)
     to->steps |= from->steps;
     to->single |= from->single;
     to->several |= from->several;
-    to->no_text |= from->no_text;
+    to->not_text |= from->not_text;
 }
 
-/* Counts that no file can have would overflow. */
+/* Rejects counts that no file can have, since sums could overflow. */
 static bool is_count(int64_t n)
 {
     return n >= 0 && n <= INT64_C(1) << 48;
@@ -193,7 +198,7 @@ static bool is_sound(const struct seen *s)
 {
     bool sound = is_count(s->strings) && is_count(s->images) && s->least >= -1;
     for (int k = 0; k <= FEATURE_INTS; k++)
-        sound &= is_count(s->filled[k]) && is_count(s->hollow[k]);
+        sound &= is_count(s->filled[k]) && is_count(s->empty[k]);
     return sound;
 }
 
@@ -228,7 +233,7 @@ int example_survey_merge(struct example_survey *l, const uint8_t *p, size_t n)
 
 /* ------------------------------------------------------------------ judging */
 
-/* What is usual for the number of a class; it stays as it is written. */
+/* Usual names of the class index. */
 static bool is_label(const char *name)
 {
     static const char *const words[] = {
@@ -239,15 +244,15 @@ static bool is_label(const char *name)
     return false;
 }
 
-static bool is_always_hollow(const struct seen *s)
+static bool is_always_empty(const struct seen *s)
 {
     return s->filled[FEATURE_BYTES] + s->filled[FEATURE_FLOATS] + s->filled[FEATURE_INTS] == 0;
 }
 
-/* Samples by kind. Empty lists have a say only where there is nothing else. */
+/* Samples by kind. Empty lists count only if there is nothing else. */
 static const int64_t *votes(const struct seen *s)
 {
-    return is_always_hollow(s) ? s->hollow : s->filled;
+    return is_always_empty(s) ? s->empty : s->filled;
 }
 
 static void numbers(const struct seen *s, struct column *c)
@@ -260,7 +265,7 @@ static void numbers(const struct seen *s, struct column *c)
     if (s->steps && s->most > 1) {
         c->ndim = 2;
         c->shape[1] = s->most;
-    } else if (!s->steps && s->most == 1) { /* a list that is empty lacks the number */
+    } else if (!s->steps && s->most == 1) { /* in an empty list the number is missing */
         c->kind = ints ? STK_INT : STK_FLOAT;
         c->ndim = 0;
     } else if (!s->steps && same && s->most > 0) {
@@ -279,24 +284,24 @@ static const char *refused(const struct seen *s)
     if (s->steps && s->single)
         return "it is a feature in some examples and a list of features in others";
     if (holds_bytes(s))
-        return s->several && s->no_text ? "it holds lists of byte strings that are no text; name a type to have them "
-                                          "as numbers"
-                                        : NULL;
-    return s->steps && (s->least != s->most || s->most < 1) ? "its steps have different numbers of values" : NULL;
+        return s->several && s->not_text
+                   ? "it contains lists of byte strings that are not text; give a type to read them as numbers"
+                   : NULL;
+    return s->steps && (s->least != s->most || s->most < 1) ? "its steps differ in their number of values" : NULL;
 }
 
-static void judge(const struct seen *s, struct column *c)
+static void decide(const struct seen *s, struct column *c)
 {
     *c = (struct column){.kind = STK_BYTES, .refused = refused(s)};
     memcpy(c->name, s->name, s->name_bytes + 1);
     if (!holds_bytes(s))
         numbers(s, c);
     else if (s->steps || s->several)
-        c->kind = s->no_text ? STK_BYTES : STK_JSON;
+        c->kind = s->not_text ? STK_BYTES : STK_JSON;
     else if (s->images > s->strings / 2 && !c->refused)
         c->kind = STK_IMAGE;
     else
-        c->kind = s->no_text ? STK_BYTES : is_always_hollow(s) ? STK_JSON : STK_TEXT;
+        c->kind = s->not_text ? STK_BYTES : is_always_empty(s) ? STK_JSON : STK_TEXT;
     c->label = c->kind == STK_INT && !c->refused && is_label(c->name);
 }
 
@@ -305,7 +310,7 @@ int example_columns(const struct example_survey *l, struct columns *c)
     bool labelled = false;
     for (int i = 0; i < l->n; i++) {
         struct column one;
-        judge(&l->features[i], &one);
+        decide(&l->features[i], &one);
         one.label = one.label && !labelled;
         labelled |= one.label;
         if (columns_add(c, &one))

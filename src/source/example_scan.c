@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_scan.c -- looks at the examples of a TFRecord file while it is scanned.
+ * example_scan.c -- surveys the examples of a TFRecord file while it is scanned.
  *
- * Indexing must not read all photos of a set. A small record is in memory anyway, with its neighbours. In a large one
- * the features are walked over by their heads: small ones are read, and of a large one, which is nearly always one
- * encoded image, only the beginning.
+ * Indexing must not read all images of a dataset. A small record is in memory anyway, together with its neighbours. In
+ * a large record only the headers of the features are followed. Small features are read; of a large feature, nearly
+ * always an encoded image, only the start.
  *
- * A damaged record must not decide what a feature is. Most records say nothing new; one that does is proved first, by
+ * A damaged record must not change the survey. Most records add nothing new. A record that does is verified first, by
  * the checksum of all its data.
  */
 #include "source/example_columns.h"
@@ -17,10 +17,10 @@
 #include "format/tfrecord.h"
 
 enum {
-    SMALL = 32 << 10,      /* bytes that are read at once, of a record or a feature */
+    SMALL = 32 << 10,      /* bytes of a record or feature that are read at once */
     BEGINNING = 1 << 10,   /* of a large feature */
-    WHOLE_MOST = 64 << 20, /* more are never read at once: of such features only the beginning counts */
-    ENTRIES_MOST = 16384   /* of a record; more are left out: hostile ones would take for ever */
+    WHOLE_MOST = 64 << 20, /* larger features are never read whole: only their start counts */
+    ENTRIES_MOST = 16384   /* of a record; more are ignored: a hostile file would take forever */
 };
 
 struct scanning {
@@ -29,8 +29,8 @@ struct scanning {
     const struct crc32c *crc;
     int64_t at, end; /* of the data */
     int entries, features;
-    enum { UNKNOWN, PROVED, DAMAGED } state; /* DAMAGED: it has no say; also where it is no example */
-    bool failed;                             /* no memory */
+    enum { UNKNOWN, VERIFIED, DAMAGED } state; /* DAMAGED: ignore it; also if it is not an example */
+    bool failed;                               /* out of memory */
 };
 
 static const uint8_t *peek(const struct scanning *s, int64_t from, int64_t to)
@@ -40,12 +40,12 @@ static const uint8_t *peek(const struct scanning *s, int64_t from, int64_t to)
     return got == (size_t)(to - from) ? p : NULL;
 }
 
-static bool goes_on(struct scanning *s)
+static bool continues(struct scanning *s)
 {
     return s->entries++ < ENTRIES_MOST && s->state != DAMAGED && !s->failed;
 }
 
-/* Whether the whole of it is an example, down to the values. */
+/* Whether all n bytes are a valid example, including the values. */
 static bool is_example(const uint8_t *p, size_t n)
 {
     struct example_walk w;
@@ -57,17 +57,17 @@ static bool is_example(const uint8_t *p, size_t n)
     return rc == 0;
 }
 
-static bool is_proved(struct scanning *s)
+static bool is_verified(struct scanning *s)
 {
     const size_t n = (size_t)(s->end - s->at);
     if (s->state != UNKNOWN || n > WHOLE_MOST)
         return s->state != DAMAGED;
     const uint8_t *p = peek(s, s->at, s->end + TFRECORD_FOOT);
-    s->state = p && tfrecord_data(s->crc, p, n) && is_example(p, n) ? PROVED : DAMAGED;
-    return s->state == PROVED;
+    s->state = p && tfrecord_data(s->crc, p, n) && is_example(p, n) ? VERIFIED : DAMAGED;
+    return s->state == VERIFIED;
 }
 
-/* The name is lent by a window, which moves when the record is proved. */
+/* Copies the name, since verifying the record moves the window that contains it. */
 static void see(struct scanning *s, const uint8_t *name, size_t n, const struct example_glance *g)
 {
     uint8_t own[COLUMN_NAME];
@@ -76,7 +76,7 @@ static void see(struct scanning *s, const uint8_t *name, size_t n, const struct 
     if (example_survey_is_new(s->look, name, n, g)) {
         memcpy(own, name, n);
         name = own;
-        if (!is_proved(s))
+        if (!is_verified(s))
             return;
     }
     s->failed |= example_survey_add(s->look, name, n, g) != 0;
@@ -101,7 +101,7 @@ static bool see_whole(struct scanning *s, const uint8_t *p)
     struct example_entry x;
     int rc = 1;
     example_begin(&w, p, (size_t)(s->end - s->at));
-    while (goes_on(s) && (rc = example_next(&w, &x)) > 0)
+    while (continues(s) && (rc = example_next(&w, &x)) > 0)
         if (!see_entry(s, &x))
             return false;
     return rc >= 0;
@@ -110,10 +110,10 @@ static bool see_whole(struct scanning *s, const uint8_t *p)
 /* ------------------------------------------------------------------ a large record, by its heads */
 
 struct range {
-    int64_t from, to; /* in the shard */
+    int64_t from, to; /* positions in the shard */
 };
 
-/* The field at *at, which moves behind it. */
+/* Reads the field at *at and moves *at past it. */
 static bool next_field(const struct scanning *s, int64_t *at, int64_t end, struct wire_head *h, struct range *payload)
 {
     const int64_t room = end - *at < WIRE_HEAD_MOST ? end - *at : WIRE_HEAD_MOST;
@@ -125,14 +125,14 @@ static bool next_field(const struct scanning *s, int64_t *at, int64_t end, struc
     return true;
 }
 
-/* The beginning of an entry that has `bytes` bytes in all. */
+/* The first n bytes of an entry of `bytes` bytes. */
 struct beginning {
     const uint8_t *p;
     size_t n, at;
     uint64_t bytes;
 };
 
-/* Into the next message, which must go on to the end of the entry; its number, 0: there is none. */
+/* Enters the next message, which must extend to the end of the entry. Returns its field number; 0: there is none. */
 static uint32_t enter(struct beginning *b)
 {
     struct wire_head h;
@@ -153,7 +153,7 @@ static bool take_name(struct beginning *b, const uint8_t **name, size_t *n)
     return true;
 }
 
-/* One byte string, or one run of floats, behind the name. false: it is something else. */
+/* Handles an entry with one byte string or one list of floats after the name. false: it is something else. */
 static bool see_beginning(struct scanning *s, const struct range *entry)
 {
     struct beginning b = {.n = BEGINNING, .bytes = (uint64_t)(entry->to - entry->from)};
@@ -194,7 +194,7 @@ static bool see_map(struct scanning *s, const struct range *map, bool steps)
 {
     struct wire_head h;
     struct range entry;
-    for (int64_t at = map->from; at < map->to && goes_on(s);) {
+    for (int64_t at = map->from; at < map->to && continues(s);) {
         if (!next_field(s, &at, map->to, &h, &entry))
             return false;
         if (h.number == 1 && (h.type != WIRE_BYTES || !see_range(s, &entry, steps)))
@@ -203,11 +203,11 @@ static bool see_map(struct scanning *s, const struct range *map, bool steps)
     return true;
 }
 
-static bool see_parts(struct scanning *s)
+static bool see_messages(struct scanning *s)
 {
     struct wire_head h;
     struct range map;
-    for (int64_t at = s->at; at < s->end && goes_on(s);) {
+    for (int64_t at = s->at; at < s->end && continues(s);) {
         if (!next_field(s, &at, s->end, &h, &map))
             return false;
         if (h.number <= 2 && (h.type != WIRE_BYTES || !see_map(s, &map, h.number == 2)))
@@ -216,14 +216,14 @@ static bool see_parts(struct scanning *s)
     return true;
 }
 
-/* A compressed file is read from beginning to end anyway, and going back in it is slow. */
+/* A compressed file is read from start to end anyway, and going back in it is slow. */
 int example_scan(struct example_survey *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes)
 {
     struct scanning s = {.look = l, .sc = sc, .crc = crc, .at = at, .end = at + bytes};
     const uint8_t *p =
         bytes <= (sc->bytes == INT64_MAX ? WHOLE_MOST : SMALL) ? peek(&s, at, s.end + TFRECORD_FOOT) : NULL;
     l->next = 0;
-    const bool good = p ? see_whole(&s, p) : see_parts(&s);
+    const bool good = p ? see_whole(&s, p) : see_messages(&s);
     if (s.state != DAMAGED) {
         l->examples += good && s.features > 0;
         l->others += !good || (s.features == 0 && bytes > 0);

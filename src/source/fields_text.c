@@ -19,7 +19,7 @@ struct reader {
 
 static int fail(const struct reader *r, const char *expected)
 {
-    return error_set(r->e, STK_EUSAGE, "open", "fields: %s expected at \"%.24s\" of \"%.200s\"", expected,
+    return error_set(r->e, STK_EUSAGE, "open", "fields: expected %s at \"%.24s\" in \"%.200s\"", expected,
                      r->at[0] ? r->at : "the end", r->text);
 }
 
@@ -39,7 +39,7 @@ static bool accept(struct reader *r, char c)
     return true;
 }
 
-/* A name ends where one of `stops` begins; in quotes it may hold anything. */
+/* A name ends before any character of `stops`. In quotes it may contain anything but a quote. */
 static int word(struct reader *r, const char *stops, char *to, size_t room, const char *expected)
 {
     skip_spaces(r);
@@ -84,7 +84,7 @@ static int read_shape(struct reader *r, struct field_text *out)
         }
         const long long n = isdigit((unsigned char)*r->at) ? strtoll(r->at, &end, 10) : 0;
         if (!end || n < 1)
-            return fail(r, "a number above 0, or *, for each dimension");
+            return fail(r, "a number above 0 or * for each dimension");
         r->at = end;
         out->shape[out->ndim++] = n;
     } while (accept(r, ','));
@@ -100,7 +100,7 @@ static int read_pad(struct reader *r, struct field_text *out)
     return accept(r, '=') ? word(r, " ,?", out->pad, sizeof out->pad, "a number") : STK_OK;
 }
 
-/* No kind is called so: those that there are, and the one that may be meant. */
+/* Lists the kinds, and suggests the nearest. */
 static int unknown_kind(struct reader *r, const char *name)
 {
     struct nearest like = {.word = name};
@@ -108,11 +108,12 @@ static int unknown_kind(struct reader *r, const char *name)
         nearest_try(&like, kinds[i].name, strlen(kinds[i].name));
     for (int t = STK_FLOAT32; t <= STK_BOOL; t++)
         nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
-    return error_set(
-        r->e, STK_EUSAGE, "open",
-        "fields: %.32s is no kind%s%.32s%s: image, int, float, class, text, bytes, json, tensor, or a type like "
-        "float32(3,4), in \"%.200s\"",
-        name, like.found ? "; is " : "", like.found ? like.found : "", like.found ? " meant?" : "", r->text);
+    return error_set(r->e, STK_EUSAGE, "open",
+                     "fields: unknown kind %.32s%s%.32s%s in \"%.200s\"; kinds are image, int, float, class, text, "
+                     "bytes, json, tensor, "
+                     "and types such as float32(3,4)",
+                     name, like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "",
+                     r->text);
 }
 
 static int read_kind(struct reader *r, struct field_text *out)
@@ -174,7 +175,7 @@ int fields_text_next(const char *text, const char **at, struct field_text *out, 
     return STK_OK;
 }
 
-/* ------------------------------------------------------------------ of fields that were made already */
+/* ------------------------------------------------------------------ choosing among own fields */
 
 static int find_own(const char *own, const char *name, struct field_text *out, stk_error *e)
 {
@@ -193,8 +194,8 @@ static int find_own(const char *own, const char *name, struct field_text *out, s
     if (rc != STK_OK)
         return rc;
     return error_set(e, STK_EUSAGE, "open",
-                     "there is no column %.60s%s%.60s%s among the fields that the source was given: %.300s", name,
-                     like.found ? " (is " : "", like.found ? like.found : "", like.found ? " meant?)" : "", own);
+                     "there is no column %.60s%s%.60s%s; the source was opened with these fields: %.300s", name,
+                     like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "", own);
 }
 
 static int write_shape(const struct field_text *t, struct buf *b)
@@ -221,8 +222,8 @@ static int write_field(const struct field_text *t, struct buf *b)
     return rc;
 }
 
-/* What is said of a field later counts more. */
-static void put_over(struct field_text *own, const struct field_text *t)
+/* What t says takes precedence. */
+static void override(struct field_text *own, const struct field_text *t)
 {
     memcpy(own->name, t->name, sizeof own->name);
     if (t->kind) {
@@ -251,7 +252,7 @@ int fields_text_choose(const char *own, const char *fields, struct buf *out, stk
         from = t;
         if (rc == STK_OK && text != own) {
             rc = find_own(own, t.column, &from, e);
-            put_over(&from, &t);
+            override(&from, &t);
         }
         if (rc == STK_OK && write_field(&from, out))
             rc = error_nomem(e, "open", out->len);
@@ -262,8 +263,8 @@ int fields_text_choose(const char *own, const char *fields, struct buf *out, stk
 int fields_text_add(struct buf *b, const struct field *f, const char *column)
 {
     struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
-    t.has_default = f->has_fill && f->kind == FIELD_RAGGED; /* numbers are there in any case */
-    /* A quote cannot be written. */
+    t.has_default = f->has_fill && f->kind == FIELD_RAGGED; /* stored numbers are never missing */
+    /* A name with a quote cannot be written. */
     snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, strchr(f->name, '"') ? column : f->name);
     snprintf(t.column, sizeof t.column, "%s", column);
     if (t.kind == STK_TENSOR) {

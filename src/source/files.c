@@ -2,10 +2,9 @@
 /*
  * files.c -- sources whose samples are files: folders and lists.
  *
- * Opening asks the file system for names only, since a size costs as much as ten names. Sizes
- * come to light when files are read; the first who asks for the tally or the fingerprint has all
- * files looked at, whatever the cache says of them, and the index is cached with their sizes.
- * Otherwise it is cached at close.
+ * Opening reads only names, since a size costs as much as ten names. Sizes become known as files are read. The first
+ * call of tally or fingerprint calls stat on all files, whatever the cache says, and then caches the index with the
+ * sizes. Otherwise the index is cached at close.
  */
 #include "source/files.h"
 
@@ -22,23 +21,23 @@
 #include "base/hash.h"
 #include "base/io.h"
 
-enum { CACHE_FROM = 1000 }; /* samples; fewer are found as fast as a cache is read */
+enum { CACHE_FROM = 1000 }; /* samples; scanning fewer is as fast as reading a cache */
 
 struct files {
     struct index index;
     int dir;
     int threads;
-    char *folder; /* as typed, with "/" at the end; or "" */
-    char *cache;  /* file; NULL: not to be cached */
-    char *place;  /* of the source, for whoever lists caches */
-    pid_t pid;    /* a child of a fork leaves the cache alone */
+    char *folder;   /* as typed, ends with "/"; or "" */
+    char *cache;    /* file; NULL: do not cache */
+    char *location; /* for source_list_cached */
+    pid_t pid;      /* a forked child does not write the cache */
     bool found, unsaved;
-    atomic_bool stale; /* a file had another size than the index says */
+    atomic_bool stale; /* a file has another size than in the index */
     pthread_mutex_t lock;
-    bool measured; /* under lock, like what follows */
+    bool measured; /* this and the following are protected by lock */
     uint64_t fingerprint;
     struct source_tally tally;
-    struct files_extra beside;
+    struct files_extra extra;
 };
 
 /* ------------------------------------------------------------------ samples */
@@ -85,13 +84,13 @@ static const char *class_name(const struct source *s, int i)
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    (void)r, (void)f, (void)e; /* the label is all there is to copy */
+    (void)r, (void)f, (void)e; /* only the label is copied */
     const int64_t value = label(s, i);
     memcpy(to, &value, sizeof value);
     return STK_OK;
 }
 
-static void note_size(const struct source *s, int64_t i, int64_t size)
+static void store_size(const struct source *s, int64_t i, int64_t size)
 {
     struct files *f = s->state;
     const int64_t known = atomic_load_explicit(&f->index.size[i], memory_order_relaxed);
@@ -111,7 +110,7 @@ static int read_file(const struct source *s, struct reading *r, int64_t i, stk_e
     int64_t size = -1;
     const int rc = io_read(f->dir, below, s->max_bytes, &r->file, &size, r->probe ? &r->cold : NULL, e);
     if (size >= 0)
-        note_size(s, i, size);
+        store_size(s, i, size);
     r->bytes = r->file.data;
     r->n_bytes = rc == STK_OK ? r->file.len : 0;
     r->label = label(s, i);
@@ -121,11 +120,11 @@ static int read_file(const struct source *s, struct reading *r, int64_t i, stk_e
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     const struct files *f = s->state;
-    const bool file = !r->rest || f->beside.file;
+    const bool file = !r->rest || f->extra.file;
     if (!file)
         r->label = label(s, i);
     const int rc = file ? read_file(s, r, i, e) : STK_OK;
-    return rc == STK_OK && f->beside.read ? f->beside.read(f->beside.state, s, r, i, e) : rc;
+    return rc == STK_OK && f->extra.read ? f->extra.read(f->extra.state, s, r, i, e) : rc;
 }
 
 static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t n)
@@ -138,16 +137,16 @@ static bool file(const struct source *s, int64_t i, int *dir, char *buf, size_t 
 static int read_from(const struct source *s, struct reading *r, int64_t i, const uint8_t *given, size_t n, stk_error *e)
 {
     const struct files *f = s->state;
-    note_size(s, i, (int64_t)n);
+    store_size(s, i, (int64_t)n);
     r->file.len = 0;
     r->bytes = given;
     r->n_bytes = n;
     r->label = label(s, i);
     r->cold = false;
-    return f->beside.read ? f->beside.read(f->beside.state, s, r, i, e) : STK_OK;
+    return f->extra.read ? f->extra.read(f->extra.state, s, r, i, e) : STK_OK;
 }
 
-/* What goes wrong here goes wrong again in read_file, which has the words for it. */
+/* On errors, calls read_file, which fails as well and reports them. */
 static int peek_file(const struct source *s, struct reading *r, int64_t i, size_t n, stk_error *e)
 {
     const struct files *f = s->state;
@@ -193,7 +192,7 @@ static void save(struct files *f)
 {
     if (f->cache && f->pid == getpid()) {
         index_save(&f->index, f->cache);
-        index_save_location(f->cache, f->place);
+        index_save_location(f->cache, f->location);
     }
     f->unsaved = false;
 }
@@ -242,14 +241,14 @@ static void close_files(struct source *s)
         unlink(f->cache);
     else if (f->unsaved)
         save(f);
-    if (f->beside.done)
-        f->beside.done(f->beside.state);
+    if (f->extra.done)
+        f->extra.done(f->extra.state);
     index_done(&f->index);
     if (f->dir >= 0)
         close(f->dir);
     free(f->folder);
     free(f->cache);
-    free(f->place);
+    free(f->location);
     pthread_mutex_destroy(&f->lock);
     free(f);
     s->state = NULL;
@@ -288,12 +287,12 @@ static char *with_slash(const char *folder)
     return out;
 }
 
-/* The file of the cache is named by everything the index depends on. */
-static char *cache_file(const struct source *s, const char *place, const struct files_options *o)
+/* The name of the cache file is a hash of everything the index depends on. */
+static char *cache_file(const struct source *s, const char *location, const struct files_options *o)
 {
-    if (!place)
+    if (!location)
         return NULL;
-    uint64_t h = hash_mix(hash_bytes(place, strlen(place), INDEX_MAGIC), o->kind);
+    uint64_t h = hash_mix(hash_bytes(location, strlen(location), INDEX_MAGIC), o->kind);
     for (uint32_t i = 0; i < s->classes.n; i++)
         h = hash_bytes(names_at(&s->classes, i), names_length(&s->classes, i), h);
     return index_cache_file(o->cache_dir, h);
@@ -315,8 +314,8 @@ int files_open(struct source *s, const struct files_options *o, stk_error *e)
     f->folder = with_slash(o->folder);
     if (!f->folder)
         return error_nomem(e, "open", strlen(o->folder));
-    f->place = realpath(o->path, NULL);
-    f->cache = cache_file(s, f->place, o);
+    f->location = realpath(o->path, NULL);
+    f->cache = cache_file(s, f->location, o);
     f->found = f->cache && index_load(&f->index, f->cache, o->kind, f->dir, o->list, o->threads) == 0;
     return STK_OK;
 }
@@ -338,7 +337,7 @@ int files_dir(const struct source *s)
 
 void files_add_extra(struct source *s, const struct files_extra *b)
 {
-    ((struct files *)s->state)->beside = *b;
+    ((struct files *)s->state)->extra = *b;
 }
 
 static int read_whole(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)

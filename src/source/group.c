@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.c -- files of an archive become samples.
+ * group.c -- groups the files of an archive into samples.
  */
 #include "source/group.h"
 
@@ -9,8 +9,8 @@
 
 #include "base/picture.h"
 
-/* WebDataset's own notes, "__name__" at the beginning of the path; and what systems leave ("__MACOSX/"). */
-static bool is_left_over(const char *name, size_t n)
+/* WebDataset's metadata, whose path starts with "__name__", and what systems leave behind ("__MACOSX/"). */
+static bool is_metadata(const char *name, size_t n)
 {
     const char *slash = memchr(name, '/', n);
     const size_t first = slash ? (size_t)(slash - name) : n;
@@ -36,7 +36,7 @@ bool group_split(const char *name, size_t n, size_t *n_key, char part[COLUMN_NAM
     const char *slash = memrchr(name, '/', n), *base = slash ? slash + 1 : name;
     const size_t n_base = n - (size_t)(base - name);
     const char *dot = n_base > 0 ? memchr(base, '.', n_base) : NULL;
-    if (!dot || is_junk(base, n_base) || is_left_over(name, n))
+    if (!dot || is_junk(base, n_base) || is_metadata(name, n))
         return false;
     *n_key = (size_t)(dot - name);
     const size_t length = n - *n_key - 1;

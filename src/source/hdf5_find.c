@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_find.c -- which datasets of an HDF5 file are columns of which samples.
+ * hdf5_find.c -- decides which datasets of an HDF5 file are columns, and what the samples are.
  *
- * Samples are groups where there is nothing else beside them, and the first and the last have the same datasets.
+ * Samples are groups if a group contains only groups, and the first and the last of them contain the same datasets.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum { SPLITS_MOST = 4 };
 
-/* ------------------------------------------------------------------ what a dataset is likely to be */
+/* ------------------------------------------------------------------ guesses about a dataset */
 
 static bool is_named(const char *name, const char *const *known)
 {
@@ -71,8 +71,8 @@ static bool same_names(const struct names *a, const struct names *b)
     return same;
 }
 
-/* Whether datasets look like columns of rows: as long as each other, and longer than one; -1: no memory. */
-static int look_like_rows(const struct hdf5_view *v, const struct hdf5_listed *sets)
+/* Whether the datasets look like columns of rows: they have equal lengths above 1. -1: out of memory. */
+static int are_rows(const struct hdf5_view *v, const struct hdf5_listed *sets)
 {
     int64_t rows = -1;
     bool same = true;
@@ -89,16 +89,16 @@ static int look_like_rows(const struct hdf5_view *v, const struct hdf5_listed *s
     return same;
 }
 
-static int in_doubt(const struct names *groups, stk_error *e)
+static int ambiguous(const struct names *groups, stk_error *e)
 {
     return error_set(e, STK_EUSAGE, "open",
-                     "has %u groups with the same datasets: hdf5:FILE?group=%.60s takes the rows of one, "
-                     "?samples=groups each group as a sample",
+                     "has %u groups with the same datasets; hdf5:FILE?group=%.60s reads the rows of one group, "
+                     "hdf5:FILE?samples=groups reads each group as a sample",
                      groups->n, names_at(groups, 0));
 }
 
-/* Whether the groups are samples. */
-static int look_at_groups(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
+/* Decides whether the groups are samples. */
+static int check_groups(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
 {
     struct hdf5_listed first = {0}, last = {0};
     int64_t others = 0;
@@ -106,35 +106,36 @@ static int look_at_groups(struct hdf5_table *t, const struct hdf5_file *f, stk_e
     if (rc == STK_OK)
         rc = hdf5_listed_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
     t->groups = rc == STK_OK && same_names(&first.names.names, &last.names.names);
-    const int like = t->groups && f->groups.names.n <= SPLITS_MOST ? look_like_rows(&f->view, &first) : 0;
+    const int like = t->groups && f->groups.names.n <= SPLITS_MOST ? are_rows(&f->view, &first) : 0;
     if (like)
-        rc = like < 0 ? no_memory(e) : in_doubt(&f->groups.names, e);
+        rc = like < 0 ? no_memory(e) : ambiguous(&f->groups.names, e);
     hdf5_listed_done(&first);
     hdf5_listed_done(&last);
     return rc;
 }
 
-static bool is_there(const struct hdf5_file *f, int64_t group, const char *name)
+static bool has_dataset(const struct hdf5_file *f, int64_t group, const char *name)
 {
     int64_t at = -1;
     const char *member;
     return !hdf5_find_dataset(&f->view, group, name, &at, &member) && at >= 0;
 }
 
-/* Whether samples are groups, where nobody said so: not where a dataset that was named is none of a group. */
-static int settle(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
+/* Decides whether samples are groups, if the query does not say. If the query names datasets, the groups must contain
+ * them. */
+static int decide(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
 {
     if (!t->named)
-        return f->groups.names.n > 1 ? look_at_groups(t, f, e) : STK_OK;
+        return f->groups.names.n > 1 ? check_groups(t, f, e) : STK_OK;
     const char *name = names_at(&t->names, 0);
     t->groups =
-        f->groups.names.n > 0 && !is_there(f, f->group, name) && is_there(f, hdf5_names_at(&f->groups, 0), name);
+        f->groups.names.n > 0 && !has_dataset(f, f->group, name) && has_dataset(f, hdf5_names_at(&f->groups, 0), name);
     return STK_OK;
 }
 
 /* ------------------------------------------------------------------ samples that are rows */
 
-/* Whether the text of `fields` asks for this column; what is wrong with it is told later. */
+/* Whether `fields` asks for this column. Syntax errors are reported later. */
 static bool mentions(const char *fields, const char *name)
 {
     for (const char *at = fields; at && at[0];) {
@@ -148,14 +149,14 @@ static bool mentions(const char *fields, const char *name)
 }
 
 struct candidate {
-    int64_t rows; /* 0: cannot be rows */
+    int64_t rows; /* 0: it has no rows */
     struct hdf5_odd odd;
     bool mentioned, pixels, encoded, label;
 };
 
-/* One that is stored in a way that is not read is a candidate all the same: opening it says why. */
-static void look_at(const struct hdf5_view *v, const struct hdf5_listed *all, uint32_t i, const char *fields,
-                    struct candidate *out)
+/* A dataset with an unsupported storage is also a candidate: opening it reports why. */
+static void describe(const struct hdf5_view *v, const struct hdf5_listed *all, uint32_t i, const char *fields,
+                     struct candidate *out)
 {
     const char *name = names_at(&all->names.names, i);
     struct hdf5_array a;
@@ -171,7 +172,7 @@ static void look_at(const struct hdf5_view *v, const struct hdf5_listed *all, ui
     hdf5_array_done(&a);
 }
 
-/* As many rows as most of them have; of two such numbers the larger. */
+/* The number of rows that most datasets have; in a tie the larger. */
 static int64_t most_frequent(const struct candidate *c, uint32_t n)
 {
     int64_t best = 0;
@@ -190,7 +191,7 @@ static int64_t most_frequent(const struct candidate *c, uint32_t n)
     return best;
 }
 
-/* How many samples there are: as many as what was asked for has, or the images, or the labels, or most. */
+/* The number of samples: the rows of a dataset in `fields`, or else of the image, the label, or most datasets. */
 static int64_t choose(const struct candidate *c, uint32_t n)
 {
     for (int pass = 0; pass < 4; pass++)
@@ -205,14 +206,14 @@ static int64_t choose(const struct candidate *c, uint32_t n)
     return most_frequent(c, n);
 }
 
-/* Names a dataset that was asked for and cannot be rows, or, where there is no other, any that cannot be read. */
+/* Reports a dataset in `fields` that has no rows, or, if no dataset has rows, one that cannot be read. */
 static int refuse(const struct candidate *c, const struct names *names, bool any, stk_error *e)
 {
-    static const struct hdf5_odd no_rows = {.why = "has no rows of one element or of numbers"};
+    static const struct hdf5_odd no_rows = {.why = "its rows are neither numbers nor single elements"};
     for (uint32_t i = 0; i < names->n; i++)
         if (c[i].rows == 0 && (c[i].mentioned || (!any && c[i].odd.why)))
             return hdf5_refuse(names_at(names, i), c[i].odd.why ? &c[i].odd : &no_rows, e);
-    return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset of rows");
+    return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset with rows");
 }
 
 static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
@@ -223,7 +224,7 @@ static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const stru
     struct candidate *c = calloc(n ? n : 1, sizeof *c);
     int rc = c ? STK_OK : no_memory(e);
     for (uint32_t i = 0; i < n && rc == STK_OK; i++) {
-        look_at(&f->view, all, i, fields, &c[i]);
+        describe(&f->view, all, i, fields, &c[i]);
         rc = c[i].odd.why == HDF5_NO_MEMORY ? no_memory(e) : STK_OK;
     }
     const int64_t rows = rc == STK_OK ? choose(c, n) : 0;
@@ -247,7 +248,7 @@ static bool is_option(const char *key)
     return strcmp(key, "group") == 0 || strcmp(key, "samples") == 0;
 }
 
-/* Datasets that were named, under the names that they were given. */
+/* Adds the datasets that the query names. */
 static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
 {
     char key[QUERY_TEXT], value[QUERY_TEXT];
@@ -259,7 +260,7 @@ static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
         snprintf(one.name, sizeof one.name, "%.*s", COLUMN_NAME - 1, key);
         const int added = names_add(&t->names, value, strlen(value), &number);
         if (added == 0)
-            return error_set(e, STK_EUSAGE, "open", "the dataset %.100s is named twice", value);
+            return error_set(e, STK_EUSAGE, "open", "the query names the dataset %.100s twice", value);
         if (added < 0 || columns_add(&t->columns, &one))
             return no_memory(e);
     }
@@ -267,12 +268,14 @@ static int take_named(struct hdf5_table *t, const char *query, stk_error *e)
     return STK_OK;
 }
 
-/* Columns that were not named are called as their datasets. */
+/* Names the other columns after their datasets. */
 static int name_columns(struct hdf5_table *t, stk_error *e)
 {
     if (t->names.n > HDF5_COLUMNS)
-        return error_set(e, STK_EUSAGE, "open", "has %u datasets of as many rows; name those that are wanted (?x=...)",
-                         t->names.n);
+        return error_set(
+            e, STK_EUSAGE, "open",
+            "has %u datasets with the same number of rows; name the ones you need (hdf5:FILE?NAME=DATASET)",
+            t->names.n);
     for (uint32_t i = (uint32_t)t->columns.n; i < t->names.n; i++) {
         struct column one = {0};
         snprintf(one.name, sizeof one.name, "%.*s", COLUMN_NAME - 1, names_at(&t->names, i));
@@ -294,7 +297,7 @@ static int take_options(struct hdf5_table *t, const char *query, bool *decided, 
     if (*decided) {
         t->groups = strcmp(text, "groups") == 0;
         if (!t->groups && strcmp(text, "rows") != 0)
-            rc = error_set(e, STK_EUSAGE, "open", "samples are groups or rows, not %.100s", text);
+            rc = error_set(e, STK_EUSAGE, "open", "samples must be groups or rows, not %.100s", text);
     }
     return rc == STK_OK ? take_named(t, query, e) : rc;
 }
@@ -318,7 +321,7 @@ static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const c
     return rc;
 }
 
-/* The group that is looked at; `listed`: and what is in it. */
+/* Finds the group, and lists its content if `listed` is true. */
 static int open_group(const struct hdf5_table *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
                       stk_error *e)
 {
@@ -351,9 +354,9 @@ int hdf5_find(struct hdf5_table *t, struct hdf5_file *f, const struct source_opt
         hdf5_names_done(&f->groups);
     hdf5_names_done(&datasets);
     if (rc == STK_OK && t->groups && f->groups.names.n == 0)
-        rc = error_set(e, STK_EUSAGE, "open", "has no groups that could be samples");
+        rc = error_set(e, STK_EUSAGE, "open", "has no groups to use as samples");
     if (rc == STK_OK && !decided)
-        rc = settle(t, f, e);
+        rc = decide(t, f, e);
     if (rc == STK_OK)
         rc = find_columns(t, f, o->fields, e);
     return rc == STK_OK ? name_columns(t, e) : rc;

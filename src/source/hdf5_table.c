@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_table.c -- HDF5 files as samples with columns.
+ * hdf5_table.c -- HDF5 files as a table of samples and columns.
  *
- * What samples are is settled in the first file; the others must have the same columns.
+ * The first file decides what the samples are. All other files must have the same columns.
  */
 #include "source/hdf5_table.h"
 
@@ -73,12 +73,12 @@ const struct hdf5_array *hdf5_table_array(const struct hdf5_table *t, int64_t i,
     return a->ndim > 0 ? a : NULL;
 }
 
-static bool is_far(const struct hdf5_array *a)
+static bool is_indirect(const struct hdf5_array *a)
 {
     return a->type == HDF5_VLEN || a->type == HDF5_VLEN_TEXT;
 }
 
-/* Without what text is padded with. */
+/* The length of a text without its padding. */
 static size_t text_bytes(const struct hdf5_array *a, const uint8_t *p, size_t n)
 {
     if (a->terminated)
@@ -88,8 +88,8 @@ static size_t text_bytes(const struct hdf5_array *a, const uint8_t *p, size_t n)
     return n;
 }
 
-static const char *far_value(const struct hdf5_table *t, const struct hdf5_view *v, const struct hdf5_array *a,
-                             int64_t row, const struct hdf5_limits *limits, struct buf *b, size_t *begin, size_t *n)
+static const char *read_indirect(const struct hdf5_table *t, const struct hdf5_view *v, const struct hdf5_array *a,
+                                 int64_t row, const struct hdf5_limits *limits, struct buf *b, size_t *begin, size_t *n)
 {
     struct hdf5_far far;
     const char *why = hdf5_row_far(t->rows, v, a, row, limits->work, &far);
@@ -119,8 +119,8 @@ const char *hdf5_table_value(const struct hdf5_table *t, int64_t i, int c, const
     *n = 0;
     if (!a)
         return NULL;
-    if (is_far(a)) {
-        why = far_value(t, v, a, row, limits, b, &begin, n);
+    if (is_indirect(a)) {
+        why = read_indirect(t, v, a, row, limits, b, &begin, n);
     } else {
         *n = a->row_bytes;
         if (*n > (uint64_t)limits->max_bytes)
@@ -138,7 +138,7 @@ const char *hdf5_table_value(const struct hdf5_table *t, int64_t i, int c, const
     return NULL;
 }
 
-/* Rows are as long as the longest image, so each is read by and by, until it ends. */
+/* Rows are as long as the longest image, so a row is read in growing steps until the image ends. */
 const char *hdf5_table_image(const struct hdf5_table *t, int64_t i, int c, const struct hdf5_limits *limits,
                              struct buf *b, const uint8_t **p, size_t *n)
 {
@@ -147,7 +147,8 @@ const char *hdf5_table_image(const struct hdf5_table *t, int64_t i, int c, const
     const struct hdf5_view *v = &hdf5_table_file(t, i)->view;
     const struct hdf5_array *a = hdf5_table_array(t, i, c, &row);
     const size_t all = a ? a->row_bytes : 0;
-    if (all <= BEGIN || is_far(a) || a->place != HDF5_IN_ONE || !hdf5_is_dense(a) || all > (uint64_t)limits->max_bytes)
+    if (all <= BEGIN || is_indirect(a) || a->place != HDF5_IN_ONE || !hdf5_is_dense(a) ||
+        all > (uint64_t)limits->max_bytes)
         return hdf5_table_value(t, i, c, limits, b, p, n);
     *n = 0;
     for (size_t have = 0, want = BEGIN; *n == 0; have = want, want = all / 2 > want ? 2 * want : all) {
@@ -168,7 +169,7 @@ int64_t hdf5_table_bytes(const struct hdf5_table *t, int64_t i, int c, size_t wo
     int64_t row;
     struct hdf5_far far;
     const struct hdf5_array *a = hdf5_table_array(t, i, c, &row);
-    if (!a || !is_far(a))
+    if (!a || !is_indirect(a))
         return a ? (int64_t)a->row_bytes : -1;
     const char *why = hdf5_row_far(t->rows, &hdf5_table_file(t, i)->view, a, row, work, &far);
     return why || far.bytes > INT64_MAX / 2 ? -1 : (int64_t)far.bytes;
@@ -176,17 +177,17 @@ int64_t hdf5_table_bytes(const struct hdf5_table *t, int64_t i, int c, size_t wo
 
 /* ------------------------------------------------------------------ files */
 
-/* Columns are numbers, or one text or sequence. */
-static const char *not_a_column(const struct hdf5_array *a)
+/* Why an array cannot be a column; NULL: it can. */
+static const char *why_no_column(const struct hdf5_array *a)
 {
     if (a->type != HDF5_NUMBERS && a->row_bytes != a->item)
-        return "has several texts or sequences in each row; one is possible";
+        return "has several texts or sequences per row; only one is supported";
     if (a->ndim == 0)
-        return "is a single value; its first dimension would be the samples";
-    return a->row_bytes == 0 ? "has rows without elements" : NULL;
+        return "is a single value; the first dimension must be the samples";
+    return a->row_bytes == 0 ? "has empty rows" : NULL;
 }
 
-/* Structures are read a member at a time: says which there are. */
+/* Reports a compound dataset, whose members are read one by one, and lists the members. */
 static int name_members(const struct hdf5_view *v, int64_t header, const char *path, stk_error *e)
 {
     struct names members = {0};
@@ -197,16 +198,15 @@ static int name_members(const struct hdf5_view *v, int64_t header, const char *p
         full = buf_printf(&list, "%s%s", i ? ", " : "", names_at(&members, i));
     const int rc = full ? error_nomem(e, "open", 0)
                         : error_set(e, STK_EDATA, "open",
-                                    "%.100s: has structures as elements; each member is a column (%.100s.NAME), of the "
-                                    "members %.200s",
+                                    "%.100s: is a compound dataset; name one of its members as %.100s.MEMBER: %.200s",
                                     path, path, list.len ? (const char *)list.data : "none");
     names_done(&members);
     buf_done(&list);
     return rc;
 }
 
-/* Dataset `name` below the group at `at`, which is called `group`. STK_ENOTFOUND, without words, where there is none.
- */
+/* Describes dataset `name` of the group at `at`, which is named `group`. Returns STK_ENOTFOUND, without setting *e, if
+ * it does not exist. */
 static int describe(const struct hdf5_table *t, struct hdf5_file *f, int64_t at, const char *group, const char *name,
                     struct hdf5_array *out, stk_error *e)
 {
@@ -216,14 +216,14 @@ static int describe(const struct hdf5_table *t, struct hdf5_file *f, int64_t at,
     const char *member;
     const int n = snprintf(path, sizeof path, "%s%s%s%s", t->group, group, group[0] ? "/" : "", name);
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set(e, STK_EUSAGE, "open", "has names of more than %d bytes", PATH_MAX);
+        return error_set(e, STK_EUSAGE, "open", "contains a name of more than %d bytes", PATH_MAX);
     odd.why = hdf5_find_dataset(&f->view, at, name, &header, &member);
     if (!odd.why && header < 0)
         return STK_ENOTFOUND;
     if (!odd.why)
         hdf5_describe(&f->view, header, member, t->groups, out, &odd);
     if (!odd.why)
-        odd.why = not_a_column(out);
+        odd.why = why_no_column(out);
     if (!odd.why)
         return STK_OK;
     hdf5_array_done(out);
@@ -240,7 +240,7 @@ static int make_arrays(struct hdf5_file *f, size_t n, stk_error *e)
     return STK_OK;
 }
 
-/* Rows: one array a column, all of the same length. */
+/* Rows: one array per column, all of the same length. */
 static int describe_rows(const struct hdf5_table *t, struct hdf5_file *f, stk_error *e)
 {
     int rc = make_arrays(f, t->names.n, e);
@@ -257,7 +257,7 @@ static int describe_rows(const struct hdf5_table *t, struct hdf5_file *f, stk_er
     return rc;
 }
 
-/* Groups: what one of them lacks its sample lacks; the very first has everything that was asked for. */
+/* Groups: a sample may lack a dataset, except for the very first sample. */
 static int describe_groups(const struct hdf5_table *t, struct hdf5_file *f, stk_error *e)
 {
     f->count = f->groups.names.n;
@@ -284,7 +284,7 @@ static int open_view(struct hdf5_view *v, const char *path, stk_error *e)
     if (v->fd < 0 || fstat(v->fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is no file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
     v->size = st.st_size;
     const char *why = hdf5_view_open(v);
     return why ? error_set(e, STK_EDATA, "open", "%s", why) : STK_OK;
@@ -308,15 +308,15 @@ static int open_file(struct hdf5_table *t, struct hdf5_file *f, const char *path
 
 /* ------------------------------------------------------------------ columns */
 
-/* Whether the bytes of the first sample that has any begin like an image. */
+/* Whether the first value that is not empty starts like an image. */
 static bool looks_like_image(const struct hdf5_table *t, int c)
 {
-    enum { LOOKS = 8 };
+    enum { TRIED = 8 };
     const struct hdf5_limits limits = {INT32_MAX, t->work};
     struct buf b = {0};
     const uint8_t *p = NULL;
     size_t n = 0;
-    for (int64_t i = 0; i < t->count && i < LOOKS && n == 0; i++)
+    for (int64_t i = 0; i < t->count && i < TRIED && n == 0; i++)
         if (hdf5_table_value(t, i, c, &limits, &b, &p, &n))
             n = 0;
     const bool is = n > 0 && picture_magic(p, n);
@@ -324,8 +324,8 @@ static bool looks_like_image(const struct hdf5_table *t, int c)
     return is;
 }
 
-/* What the first sample that has it says of a column. */
-static void first_form(const struct hdf5_table *t, int c, const struct hdf5_array *a, struct column *out)
+/* Sets a column from the first array. */
+static void set_form(const struct hdf5_table *t, int c, const struct hdf5_array *a, struct column *out)
 {
     out->kind = hdf5_is_text(a) ? STK_TEXT : a->type == HDF5_BLOCK ? STK_BYTES : STK_TENSOR;
     out->dtype = a->dtype;
@@ -342,11 +342,11 @@ static void first_form(const struct hdf5_table *t, int c, const struct hdf5_arra
     }
 }
 
-/* The same of every other array: what differs is -1. */
-static int join_forms(const struct hdf5_array *first, const struct hdf5_array *a, struct column *out, stk_error *e)
+/* Compares another array with the first. Dimensions that differ become -1. */
+static int merge_form(const struct hdf5_array *first, const struct hdf5_array *a, struct column *out, stk_error *e)
 {
     if (a->type != first->type || a->dtype != first->dtype || (out->kind != STK_IMAGE && a->ndim != first->ndim))
-        return error_set(e, STK_EUSAGE, "open", "%s is not of the same type everywhere", out->name);
+        return error_set(e, STK_EUSAGE, "open", "%s does not have the same type everywhere", out->name);
     for (int d = 0; d < out->ndim && a->type == HDF5_NUMBERS; d++)
         if (a->shape[d + 1] != out->shape[d])
             out->shape[d] = -1;
@@ -362,16 +362,17 @@ static int form_column(struct hdf5_table *t, int c, stk_error *e)
         for (size_t i = (size_t)c; i < t->files[k].n_arrays && rc == STK_OK; i += (size_t)t->columns.n) {
             const struct hdf5_array *a = &t->files[k].arrays[i];
             if (a->ndim > 0 && !first)
-                first_form(t, c, first = a, out);
+                set_form(t, c, first = a, out);
             else if (a->ndim > 0)
-                rc = join_forms(first, a, out, e);
+                rc = merge_form(first, a, out, e);
         }
     if (rc == STK_OK && !first)
-        rc = error_set(e, STK_EUSAGE, "open", "has no %s that can be read", names_at(&t->names, (uint32_t)c));
+        rc = error_set(e, STK_EUSAGE, "open", "has no readable %s", names_at(&t->names, (uint32_t)c));
     return rc;
 }
 
-/* One column of pixels is the image: the one that was named, or the first, unless an image is there in bytes. */
+/* Picks a column of pixels as the image: the one named "image", or else the first. An encoded image takes precedence.
+ */
 static void find_pixels(struct hdf5_table *t)
 {
     int found = -1;
@@ -398,7 +399,7 @@ static void find_pixels(struct hdf5_table *t)
     one->ndim = 3;
 }
 
-/* The first that may be, and numbers before text. */
+/* Picks the first possible label; integers take precedence over text. */
 static void find_label(struct hdf5_table *t)
 {
     int found = -1;
@@ -421,8 +422,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Of chunks so much is kept that the largest has room, or all of them have; of memory an eighth at the most, and as
- * much for what threads unpack with between two rows. */
+/* Keeps decompressed chunks: enough for the largest chunk or for all, but at most an eighth of the memory limit. The
+ * buffers that threads keep between rows may use as much. */
 static void limit_rows(struct hdf5_table *t, const struct source_options *o)
 {
     size_t all = 0, largest = 0, cost = 0;
@@ -456,7 +457,7 @@ int hdf5_table_open(struct hdf5_table *t, const struct source_options *o, const 
         rc = open_file(t, &t->files[i], names_at(paths, i), o, query, e);
     }
     if (rc == STK_OK && t->count < 1)
-        rc = error_set(e, STK_EUSAGE, "open", "there are no samples in it");
+        rc = error_set(e, STK_EUSAGE, "open", "contains no samples");
     for (int c = 0; c < t->columns.n && rc == STK_OK; c++)
         rc = form_column(t, c, e);
     if (rc == STK_OK) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index.c -- the samples that are files, in one block of memory.
+ * index.c -- the index of samples that are files, in one block of memory.
  *
- * A block that comes from a file is not trusted: its checksum is compared first, then every
- * offset is checked once, so that nothing has to be checked afterwards.
+ * A block from a file is not trusted. Its checksum and every offset are verified once, so that later code need not
+ * check.
  */
 #include "source/index.h"
 
@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------ the block */
 
-/* Bytes of the block; 0 when the numbers are absurd. */
+/* The size of the block; 0: the counts are impossible. */
 static size_t block_bytes(const struct index_head *h)
 {
     const uint64_t most = SIZE_MAX / 16;
@@ -74,7 +74,7 @@ uint64_t index_checksum(const struct index_head *h, const int64_t *sizes, const 
     return hash_bytes(rest, rest_bytes, seed);
 }
 
-static bool offsets_hold(const struct index *x)
+static bool offsets_are_valid(const struct index *x)
 {
     const struct index_head *h = x->head;
     uint64_t furthest = 0, dir = 0;
@@ -104,7 +104,7 @@ int index_adopt(struct index *x, void *block, size_t bytes)
         return -1;
     struct index adopted;
     lay_out(&adopted, block);
-    if (!offsets_hold(&adopted))
+    if (!offsets_are_valid(&adopted))
         return -1;
     *x = adopted;
     return 0;
@@ -119,7 +119,7 @@ size_t index_path(const struct index *x, int64_t i, char *buf, size_t n)
     if (n_dir + n_name < n) {
         memcpy(buf, dir, n_dir);
         memcpy(buf + n_dir, name, n_name + 1);
-    } else if (n > 0) { /* cut off, as snprintf does */
+    } else if (n > 0) { /* truncate, as snprintf does */
         const size_t k = n_dir < n - 1 ? n_dir : n - 1;
         memcpy(buf, dir, k);
         memcpy(buf + k, name, n - 1 - k);
@@ -138,7 +138,7 @@ const char *index_class(const struct index *x, int64_t i)
     return x->pool + x->class_at[i];
 }
 
-static int64_t look(const struct index *x, int dir, int64_t i, struct stat *st)
+static int64_t stat_size(const struct index *x, int dir, int64_t i, struct stat *st)
 {
     char path[PATH_MAX];
     const bool there = index_path(x, i, path, sizeof path) < sizeof path && fstatat(dir, path, st, 0) == 0;
@@ -151,12 +151,12 @@ int64_t index_size(const struct index *x, int dir, int64_t i)
 {
     struct stat st;
     const int64_t known = atomic_load_explicit(&x->size[i], memory_order_relaxed);
-    return known >= 0 ? known : look(x, dir, i, &st);
+    return known >= 0 ? known : stat_size(x, dir, i, &st);
 }
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Fixed, since the fingerprint is folded from the chunks'. */
+/* Samples; fixed, because the fingerprint combines the hashes of the chunks. */
 enum { CHUNK = 1024 };
 
 struct measuring {
@@ -165,8 +165,8 @@ struct measuring {
     struct index_sum *chunks;
 };
 
-/* Asks the system only where the mode leaves a doubt. */
-static bool forbidden(const struct index *x, int dir, int64_t i, mode_t mode)
+/* Calls faccessat only if the mode does not allow everyone to read. */
+static bool is_forbidden(const struct index *x, int dir, int64_t i, mode_t mode)
 {
     char path[PATH_MAX];
     if ((mode & (S_IRUSR | S_IRGRP | S_IROTH)) == (S_IRUSR | S_IRGRP | S_IROTH))
@@ -175,18 +175,18 @@ static bool forbidden(const struct index *x, int dir, int64_t i, mode_t mode)
     return faccessat(dir, path, R_OK, AT_EACCESS) != 0;
 }
 
-/* What the index says of the size may be old: a file rewritten in place leaves its folder's time alone. */
-static int64_t look_again(const struct index *x, int dir, int64_t i, struct index_sum *sum)
+/* A size in the index may be out of date: rewriting a file in place does not change the time of its folder. */
+static int64_t measure_file(const struct index *x, int dir, int64_t i, struct index_sum *sum)
 {
     struct stat st;
-    const int64_t known = atomic_load_explicit(&x->size[i], memory_order_relaxed), size = look(x, dir, i, &st);
+    const int64_t known = atomic_load_explicit(&x->size[i], memory_order_relaxed), size = stat_size(x, dir, i, &st);
     sum->learned += size != known;
     sum->missing += size < 0;
-    sum->unreadable += size >= 0 && forbidden(x, dir, i, st.st_mode);
+    sum->unreadable += size >= 0 && is_forbidden(x, dir, i, st.st_mode);
     return size;
 }
 
-/* Files with holes can add up to anything. */
+/* The sizes of sparse files can add up to any number. */
 static int64_t add_bytes(int64_t a, int64_t b)
 {
     return b > INT64_MAX - a ? INT64_MAX : a + b;
@@ -198,7 +198,7 @@ static struct index_sum measure(const struct index *x, int dir, int64_t chunk)
     struct index_sum sum = {0};
     uint64_t h = 0;
     for (int64_t i = chunk * CHUNK; i < end; i++) {
-        const int64_t size = look_again(x, dir, i, &sum);
+        const int64_t size = measure_file(x, dir, i, &sum);
         char path[PATH_MAX];
         const size_t length = index_path(x, i, path, sizeof path);
         h = hash_bytes(path, length < sizeof path ? length : sizeof path - 1, h);
@@ -231,7 +231,7 @@ void index_measure(const struct index *x, int dir, int threads, struct index_sum
     if (m.chunks)
         pool_for(threads, n_chunks, measure_chunk, &m);
     *sum = (struct index_sum){.fingerprint = x->head->n};
-    for (int64_t c = 0; c < n_chunks; c++) { /* without memory for all sums, one after the other */
+    for (int64_t c = 0; c < n_chunks; c++) { /* out of memory: one chunk after the other */
         const struct index_sum one = m.chunks ? m.chunks[c] : measure(x, dir, c);
         add(sum, &one);
     }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_cache.c -- the index of a source kept on disk, per user.
+ * index_cache.c -- the cache of indexes on disk, per user.
  *
- * The file is the index's block of memory with a checksum in its head. It counts only while
- * everything it was made from looks the same: a folder's device, inode and time of change (they tell of
- * every file that came, went or was renamed) and the list's own. A file that is rewritten in place
- * leaves its folder's time alone; so the sizes of some files, spread over the whole, are compared
- * too, and whoever reads a file of another size than the index has drops the cache. Names and labels
- * can be relied on then; sizes are a good guess, and index_measure looks at all of them again.
+ * A cache file is a copy of the index's block, with a checksum in its head. It is valid while device, inode and time of
+ * every folder, and of the list, are unchanged: these change when a file is added, removed or renamed. Rewriting a file
+ * in place does not change its folder. So the sizes of some files, spread over all, are compared too, and reading a
+ * file of another size deletes the cache. Names and labels in a valid index are right. Sizes are a good guess;
+ * index_measure checks all of them.
  *
- * A folder that was changed in the very tick it was read in could change again without a new
- * time. Such an index is not kept; the next open makes it anew.
+ * A folder that was changed in the same clock tick in which it was read could change again without a new time. Such an
+ * index is not cached.
  *
- * Nothing here is an error for the caller: without a usable folder there is no cache.
+ * Nothing here is an error for the caller. Without a usable folder there is no cache.
  */
 #include "source/index.h"
 
@@ -71,7 +70,7 @@ char *index_cache_file(const char *asked, uint64_t key)
 
 /* ------------------------------------------------------------------ watching for change */
 
-/* Clocks of file systems tick; those that keep whole seconds (or two) show it by the zeros. */
+/* File systems have coarse clocks. Zero nanoseconds mean a clock of one or two seconds. */
 enum { TICK_NS = 20 * 1000 * 1000, COARSE_S = 2 };
 
 bool index_stamp(struct stamp *w, const struct stat *st)
@@ -105,7 +104,7 @@ static void check_dirs(void *user, int64_t turn)
     const uint64_t last = (uint64_t)(turn + 1) * DIRS_A_TURN, n = c->x->head->n_dirs, end = last < n ? last : n;
     for (uint64_t i = (uint64_t)turn * DIRS_A_TURN; i < end && !atomic_load(&c->changed); i++) {
         const char *path = c->x->pool + c->x->dir_at[i];
-        struct stamp now = {0}; /* what a missing folder looks like */
+        struct stamp now = {0}; /* the stamp of a missing folder */
         struct stat st;
         if (fstatat(c->dir, path[0] ? path : ".", &st, 0) == 0)
             index_stamp(&now, &st);
@@ -168,7 +167,7 @@ int index_load(struct index *x, const char *file, enum index_kind kind, int dir,
 static int write_block(int fd, const struct index *x)
 {
     const size_t n_sizes = (size_t)x->head->n;
-    int64_t *sizes = malloc(n_sizes * sizeof *sizes); /* others may learn sizes meanwhile */
+    int64_t *sizes = malloc(n_sizes * sizeof *sizes); /* a copy, since other threads may store sizes */
     if (!sizes)
         return -1;
     for (size_t i = 0; i < n_sizes; i++)
@@ -192,7 +191,7 @@ void index_save(const struct index *x, const char *file)
         return;
     const char *slash = strrchr(file, '/');
     snprintf(temp, room, "%.*s", slash ? (int)(slash - file) : 0, file);
-    file_make_folders(temp); /* when it fails, so does what follows */
+    file_make_folders(temp); /* if it fails, so does open() */
     snprintf(temp, room, "%s.%ld.%llx.tmp", file, (long)getpid(), (unsigned long long)now_ns());
     const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {

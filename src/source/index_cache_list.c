@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_cache_list.c -- the indexes that are cached: what they are of, and deleting them.
+ * index_cache_list.c -- lists and deletes cached indexes.
  *
- * Beside every index lies its source's place, in a file of the same name with ".source" behind it.
+ * The location of an index's source is in a file of the same name with the suffix ".source".
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,12 +18,12 @@
 
 enum { HEX = 16, FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW };
 
-void index_save_location(const char *file, const char *place)
+void index_save_location(const char *file, const char *location)
 {
     char name[PATH_MAX];
     const int n = snprintf(name, sizeof name, "%s.source", file);
     if (n > 0 && (size_t)n < sizeof name)
-        file_replace(name, place, strlen(place));
+        file_replace(name, location, strlen(location));
 }
 
 static DIR *open_list(const char *cache_dir)
@@ -38,7 +38,7 @@ static bool is_index(const char *name)
     return strlen(name) == HEX && strspn(name, "0123456789abcdef") == HEX;
 }
 
-static void read_place(int dir, const char *file, char *buf, size_t n)
+static void read_location(int dir, const char *file, char *buf, size_t n)
 {
     char name[HEX + 16];
     snprintf(name, sizeof name, "%s.source", file);
@@ -49,8 +49,8 @@ static void read_place(int dir, const char *file, char *buf, size_t n)
         close(fd);
 }
 
-/* Of either kind of index: of files, or of the records of shards. */
-static int64_t samples_in(int dir, const char *file)
+/* The number of samples in an index of files or of shards. */
+static int64_t count_samples(int dir, const char *file)
 {
     union {
         uint64_t magic;
@@ -74,14 +74,14 @@ int source_list_cached(const char *cache_dir, int (*each)(void *user, const stk_
     DIR *d = open_list(cache_dir);
     int stop = 0;
     for (const struct dirent *f; d && !stop && (f = readdir(d));) {
-        char place[PATH_MAX];
+        char location[PATH_MAX];
         struct stat st;
         if (!is_index(f->d_name) || fstatat(dirfd(d), f->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
-        read_place(dirfd(d), f->d_name, place, sizeof place);
-        const stk_cached c = {.source = place,
+        read_location(dirfd(d), f->d_name, location, sizeof location);
+        const stk_cached c = {.source = location,
                               .kind = "index",
-                              .entries = samples_in(dirfd(d), f->d_name),
+                              .entries = count_samples(dirfd(d), f->d_name),
                               .bytes = (int64_t)st.st_size,
                               .used = (int64_t)st.st_mtim.tv_sec};
         stop = each(user, &c);
@@ -91,8 +91,8 @@ int source_list_cached(const char *cache_dir, int (*each)(void *user, const stk_
     return stop;
 }
 
-/* The index and its name; 0, or the errno. */
-static int forget(int dir, const char *file, int64_t *bytes)
+/* Deletes an index and its location. Returns 0 or an errno. */
+static int delete_index(int dir, const char *file, int64_t *bytes)
 {
     char name[HEX + 16];
     struct stat st;
@@ -105,7 +105,7 @@ static int forget(int dir, const char *file, int64_t *bytes)
     return 0;
 }
 
-int source_delete_cached(const char *cache_dir, const char *place, int64_t *bytes)
+int source_delete_cached(const char *cache_dir, const char *location, int64_t *bytes)
 {
     DIR *d = open_list(cache_dir);
     int rc = 0;
@@ -113,10 +113,10 @@ int source_delete_cached(const char *cache_dir, const char *place, int64_t *byte
         char named[PATH_MAX];
         if (!is_index(f->d_name))
             continue;
-        read_place(dirfd(d), f->d_name, named, sizeof named);
-        if (place && strcmp(place, named) != 0)
+        read_location(dirfd(d), f->d_name, named, sizeof named);
+        if (location && strcmp(location, named) != 0)
             continue;
-        const int why = forget(dirfd(d), f->d_name, bytes);
+        const int why = delete_index(dirfd(d), f->d_name, bytes);
         rc = why ? why : rc;
     }
     if (d)

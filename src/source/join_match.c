@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join_match.c -- what several sources have in common.
+ * join_match.c -- the common fields and classes of several sources.
  *
- * A field goes by its name. Numbers must have one type and shape, for they lie in one array. Images may be anything:
- * where some are encoded and some pixels, or pixels of several sizes, each is told by its own source, and s calls
- * them encoded. Classes go by their names, too: where parts have other ones, s has all of them in byte order.
+ * Fields are matched by name. Numbers must have the same type and shape, since they share an array. Images may differ:
+ * if some are encoded and some are pixels, or pixels differ in size, s calls them encoded and each source describes its
+ * own. Classes are matched by name too. If the sources have different classes, s has all of them in byte order.
  */
 #include "source/join_match.h"
 
@@ -24,7 +24,7 @@ static const struct field *find(const struct source *s, const char *name)
 
 /* ------------------------------------------------------------------ fields */
 
-/* The first part that has no such field, or NULL. */
+/* The first source without the field, or NULL. */
 static const char *source_without(const struct joined *j, const char *name)
 {
     for (int p = 0; p < j->n; p++)
@@ -47,7 +47,7 @@ static int add_text(struct buf *b, const struct field *f)
 }
 
 /* "a.tar has jpg:image, cls:int; b.h5 has x:float32(3)" */
-static int nothing_shared(const struct joined *j, stk_error *e)
+static int fail_unshared(const struct joined *j, stk_error *e)
 {
     struct buf all = {.max = 400};
     char fields[160];
@@ -57,7 +57,7 @@ static int nothing_shared(const struct joined *j, stk_error *e)
             break;
     }
     error_set(e, STK_EUSAGE, "open",
-              "the sources have no field in common: %.*s; give each of them fields of its own, with the same names",
+              "the sources have no field in common: %.*s; give each source its own fields, with the same names",
               (int)all.len, all.data ? (const char *)all.data : "");
     buf_done(&all);
     return STK_EUSAGE;
@@ -79,7 +79,7 @@ int join_common_fields(const struct joined *j, struct buf *fields, struct buf *l
         }
     if (failed || buf_add(fields, "", 1))
         return error_nomem(e, "open", fields->len);
-    return fields->len > 1 ? STK_OK : nothing_shared(j, e);
+    return fields->len > 1 ? STK_OK : fail_unshared(j, e);
 }
 
 static bool is_image(const struct field *f)
@@ -94,7 +94,7 @@ static bool same_form(const struct field *a, const struct field *b)
            (a->kind != FIELD_RAGGED || a->dtype != STK_UINT8 || a->what == b->what);
 }
 
-static int unlike(const struct joined *j, int p, int f, stk_error *e)
+static int fail_unlike(const struct joined *j, int p, int f, stk_error *e)
 {
     char a[128], b[128];
     struct source one = {.n_fields = 1};
@@ -102,22 +102,22 @@ static int unlike(const struct joined *j, int p, int f, stk_error *e)
     source_fields_text(&one, a, sizeof a);
     one.fields[0] = j->sources[p]->fields[f];
     source_fields_text(&one, b, sizeof b);
-    return error_set(
-        e, STK_EUSAGE, "open",
-        "%.200s has %s, and %.200s has %s; fields says what it is to be in all of them, as \"%s\", or leaves it out",
-        j->names[0], a, j->names[p], b, a);
+    return error_set(e, STK_EUSAGE, "open",
+                     "%.200s has %s, but %.200s has %s; set its kind for all sources in fields, as in \"%s\", or leave "
+                     "the field out",
+                     j->names[0], a, j->names[p], b, a);
 }
 
-/* What is read into a cell in one of them is said to be in all: each sample is asked of its own source. */
+/* A field that any source reads into a cell has a column in s. Reading asks the source of the sample. */
 static int join_field(struct source *s, const struct joined *j, int p, int f, stk_error *e)
 {
     struct field *to = &s->fields[f];
     const struct field *one = &j->sources[p]->fields[f];
     if (strcmp(to->name, one->name) != 0 || is_image(to) != is_image(one))
-        return unlike(j, p, f, e);
+        return fail_unlike(j, p, f, e);
     if (!same_form(to, one)) {
         if (!is_image(to))
-            return unlike(j, p, f, e);
+            return fail_unlike(j, p, f, e);
         to->kind = FIELD_ENCODED;
         to->ndim = 0;
         to->bytes = 0;
@@ -139,7 +139,7 @@ int join_fields(struct source *s, const struct joined *j, stk_error *e)
         s->has_image |= j->sources[p]->has_image;
         s->labels_missing |= j->sources[p]->labels_missing;
         if (j->sources[p]->n_fields != s->n_fields)
-            rc = error_set(e, STK_EBUG, "open", "%s has other fields than were asked for", j->names[p]);
+            rc = error_set(e, STK_EBUG, "open", "%s does not have the requested fields", j->names[p]);
         for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
             rc = join_field(s, j, p, f, e);
     }
@@ -156,7 +156,7 @@ static bool same_classes(const struct source *a, const struct source *b)
     return same;
 }
 
-/* The first part whose classes are others than those of the first; n: none. */
+/* The index of the first source whose classes differ from those of source 0; n: none. */
 static int other_classes(const struct joined *j)
 {
     int p = 1;
@@ -173,8 +173,8 @@ static bool has_labels(const struct source *s)
     return false;
 }
 
-/* Numbers that mean nothing beside names: whoever has the names can give them. */
-static int check_named(const struct joined *j, stk_error *e)
+/* Refuses to mix labels with and without class names. */
+static int check_names(const struct joined *j, stk_error *e)
 {
     int with = -1, without = -1;
     for (int p = j->n - 1; p >= 0; p--)
@@ -182,13 +182,13 @@ static int check_named(const struct joined *j, stk_error *e)
     if (with < 0 || without < 0)
         return STK_OK;
     return error_set(e, STK_EUSAGE, "open",
-                     "the labels of %.200s are numbers without names, those of %.200s are %d classes by name; classes "
-                     "gives the names of the numbers, in their order, or fields leave the label out",
+                     "the labels of %.200s have no class names, but %.200s has %d classes; pass all class names in "
+                     "classes, or leave the label out of fields",
                      j->names[without], j->names[with], source_n_classes(j->sources[with]));
 }
 
-/* All names in byte order. */
-static int unite(struct source *s, const struct joined *j)
+/* Sets the classes of s to all names, in byte order. */
+static int join_names(struct source *s, const struct joined *j)
 {
     struct names all = {0};
     uint32_t number, *order = NULL;
@@ -230,11 +230,11 @@ int join_classes(struct source *s, const struct joined *j, uint32_t ***numbers, 
     s->n_classes = alike ? source_n_classes(j->sources[0]) : 0;
     if (alike || !labels)
         return STK_OK;
-    const int rc = check_named(j, e);
+    const int rc = check_names(j, e);
     if (rc != STK_OK)
         return rc;
     *numbers = calloc((size_t)j->n, sizeof **numbers);
-    bool failed = !*numbers || unite(s, j);
+    bool failed = !*numbers || join_names(s, j);
     for (int p = 0; p < j->n && !failed; p++)
         failed = !((*numbers)[p] = numbers_of(s, j->sources[p]));
     return failed ? error_nomem(e, "open", (size_t)s->n_classes * sizeof ***numbers) : STK_OK;

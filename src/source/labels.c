@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * labels.c -- labels that are text.
+ * labels.c -- labels stored as text.
  */
 #include "source/labels.h"
 
@@ -30,12 +30,12 @@ static bool whole_number(const char *s, int64_t *value)
 static int not_among(const struct names *given, const char *name, stk_error *e)
 {
     const char *near = names_nearest(given, name);
-    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not among the %d class%s given%s%.100s%s", name,
-                     (int)given->n, given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "",
-                     near ? " meant?" : "");
+    return error_set(e, STK_EUSAGE, "open", "the label %.100s is not among the %d given class%s%s%.100s%s", name,
+                     (int)given->n, given->n == 1 ? "" : "es", near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
 }
 
-/* Whether all are numbers, which then are their values. */
+/* Whether all labels are integers; sets their values. */
 static bool are_numbers(struct labels *all)
 {
     bool numbers = true;

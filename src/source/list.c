@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list.c -- from the records of a list to rows of path and label.
+ * list.c -- converts the records of a list into rows of path and label.
  */
 #include "source/list.h"
 
@@ -63,7 +63,7 @@ static const char *table_row(const struct list *l, struct slice record, struct l
     struct slice cells[LIST_COLUMNS];
     const int n = list_cells(record, l->delimiter, cells);
     if (l->path_column >= n)
-        return "there is no cell in the column of paths";
+        return "the path is missing: the record has too few cells";
     row->path = cells[l->path_column];
     row->has_label = l->labels;
     if (l->labels)
@@ -86,11 +86,11 @@ static const char *path_problem(struct slice path)
     if (path.n == 0)
         return "the path is empty";
     if (memchr(path.p, 0, path.n))
-        return "the path has a byte 0 in it";
+        return "the path contains a zero byte";
     if (path.n >= PATH_MAX)
         return "the path is longer than the system allows";
     if (path.p[path.n - 1] == '/')
-        return "the path is a folder's";
+        return "the path ends with / and names a folder";
     return NULL;
 }
 
@@ -115,5 +115,5 @@ void list_rewind(struct list *l)
     lines_rewind(&l->lines);
     struct slice header;
     if (l->header)
-        list_next_record(l, &header, NULL); /* what is wrong with it, the next record says again */
+        list_next_record(l, &header, NULL); /* the next record reports its errors again */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_detect.c -- how a list is to be read: format, header, columns.
+ * list_detect.c -- detects format, header and columns of a list.
  *
- * What the suffix leaves open is found by looking at the first records; whether the lines of a
- * .txt carry labels, by looking at all of them.
+ * What the suffix does not tell follows from the first records. Whether the lines of a .txt have labels follows from
+ * all of them.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool is_table(struct slice first, char delimiter)
     return false;
 }
 
-/* The one of the usual delimiters that the first record has; preferred where there is a doubt. */
+/* The delimiter that the first record contains; `preferred` if it contains several or none. */
 static char delimiter_of(struct slice first, char preferred)
 {
     static const char usual[] = {',', '\t', ';'};
@@ -108,7 +108,7 @@ static int first_with_slash(const struct slice *cells, int n)
     return -1;
 }
 
-/* By name; else where a row has something that looks like a path; else the first that is no label. */
+/* By name. Otherwise the first cell that looks like a path, or else the first that is not the label. */
 static int path_column(const struct list *l, const struct table *t, int named, int label)
 {
     if (named >= 0)
@@ -152,11 +152,11 @@ static void choose_columns(struct list *l, const struct table *t)
         snprintf(l->label_name, sizeof l->label_name, "%d", l->label_column + 1);
 }
 
-static int look_at_table(struct list *l, stk_error *e)
+static int detect_table(struct list *l, stk_error *e)
 {
     struct table t;
     struct slice record;
-    struct buf held = {0}; /* the first record, which the second one would overwrite */
+    struct buf held = {0}; /* a copy of the first record, since reading the second overwrites it */
     lines_rewind(&l->lines);
     int rc = list_next_record(l, &record, e);
     if (rc > 0 && buf_add(&held, record.p, record.n)) {
@@ -175,7 +175,7 @@ static int look_at_table(struct list *l, stk_error *e)
     return rc;
 }
 
-/* ------------------------------------------------------------------ labels behind paths */
+/* ------------------------------------------------------------------ labels after paths */
 
 enum { LINES_TRIED = 16 };
 
@@ -190,11 +190,11 @@ static bool exists(const struct list *l, struct slice s)
     return fstatat(l->dir, path, &st, 0) == 0;
 }
 
-/* There are labels when something stands behind an image's suffix, or else behind a space in every line; but a line
- * that exists whole is a path. */
-static int look_at_lines(struct list *l, stk_error *e)
+/* Lines have labels if text follows the suffix of an image, or if text follows a space in every line. A line that names
+ * an existing file is only a path. */
+static int detect_lines(struct list *l, stk_error *e)
 {
-    int64_t n = 0, behind_image = 0, behind_space = 0;
+    int64_t n = 0, after_image = 0, after_space = 0;
     struct slice line, path, label;
     int rc;
     lines_rewind(&l->lines);
@@ -203,11 +203,11 @@ static int look_at_lines(struct list *l, stk_error *e)
         line = list_trim(line);
         if (!list_split(line, &path, &label) || has(label, '/') || is_image(label))
             continue;
-        if (behind_space++ < LINES_TRIED && exists(l, line))
+        if (after_space++ < LINES_TRIED && exists(l, line))
             return 0;
-        behind_image += is_image(path);
+        after_image += is_image(path);
     }
-    l->labels = behind_image > 0 || (n > 0 && behind_space == n);
+    l->labels = after_image > 0 || (n > 0 && after_space == n);
     return rc;
 }
 
@@ -225,16 +225,16 @@ int list_detect(struct list *l, stk_error *e)
     if (rc > 0) {
         choose_format(l, first);
         if (l->format == LIST_TABLE)
-            rc = look_at_table(l, e);
+            rc = detect_table(l, e);
         else if (l->format == LIST_LINES)
-            rc = look_at_lines(l, e);
+            rc = detect_lines(l, e);
     }
     if (rc >= 0)
         list_rewind(l);
     return rc < 0 ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------ values alone */
+/* ------------------------------------------------------------------ lists without paths */
 
 static bool is_number(struct slice s)
 {
@@ -242,12 +242,12 @@ static bool is_number(struct slice s)
     return field_number(s.p, s.n, STK_FLOAT64, number) == 0;
 }
 
-static bool like_file(const struct list *l, struct slice s)
+static bool looks_like_file(const struct list *l, struct slice s)
 {
     return is_image(s) || has(s, '/') || has(s, '\\') || (s.n > 0 && exists(l, s));
 }
 
-/* Of the first record: words alone are names of columns. */
+/* If all cells of the first record are words, they are names of columns. */
 static bool all_words(const struct slice *cells, int n)
 {
     for (int i = 0; i < n; i++)
@@ -256,14 +256,14 @@ static bool all_words(const struct slice *cells, int n)
     return true;
 }
 
-/* What is seen in the first records of a table that names no column of paths. */
-struct sight {
+/* What the first records of a table without a named path column contain. */
+struct findings {
     int records, numbers; /* numbers: in the column of paths */
     bool words;           /* the first record */
     bool files;
 };
 
-static void see_record(const struct list *l, struct slice record, struct sight *v)
+static void add_record(const struct list *l, struct slice record, struct findings *v)
 {
     struct slice cells[LIST_COLUMNS];
     const int n = list_cells(record, l->delimiter, cells);
@@ -273,18 +273,18 @@ static void see_record(const struct list *l, struct slice record, struct sight *
     }
     if (l->path_column >= n)
         return;
-    v->files |= like_file(l, cells[l->path_column]);
+    v->files |= looks_like_file(l, cells[l->path_column]);
     v->numbers += is_number(cells[l->path_column]);
 }
 
 static int table_names_files(struct list *l, stk_error *e)
 {
-    struct sight v = {0};
+    struct findings v = {0};
     struct slice record;
     int rc = 1;
     lines_rewind(&l->lines);
     while (!v.files && v.records < LINES_TRIED && (rc = list_next_record(l, &record, e)) > 0)
-        see_record(l, record, &v);
+        add_record(l, record, &v);
     if (rc < 0)
         return -1;
     const bool values = !v.files && v.records > 1 && (v.words || v.numbers == v.records);
@@ -292,14 +292,14 @@ static int table_names_files(struct list *l, stk_error *e)
         return 1;
     const bool was_header = l->header;
     l->header = v.words;
-    if (!was_header) { /* labels are those that are called so */
+    if (!was_header) { /* only a named column is the label */
         l->labels = false;
         l->label_column = -1;
     }
     return 0;
 }
 
-/* A line that is damaged tells nothing. */
+/* Damaged lines do not count. */
 static int json_names_files(struct list *l, stk_error *e)
 {
     struct slice record;

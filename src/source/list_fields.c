@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_fields.c -- the columns of a list, read from its own lines.
+ * list_fields.c -- the columns of a list, read from its lines.
  *
- * Where the lines are, and what their values are, is found at open by going over the list. 16 bytes a line are kept.
- * The text stays in the file; a line is read when its sample is.
+ * Opening scans the list once for the kinds of the columns and once for the positions of the lines. It keeps 16 bytes
+ * per line. The text stays in the file: a line is read with its sample.
  */
 #include "source/list_fields.h"
 
@@ -18,54 +18,54 @@
 #include "base/io.h"
 #include "source/list_values.h"
 
-enum { VALUES_LOOKED_AT = 4096 }; /* of a row */
+enum { VALUES_MOST = 4096 }; /* per row */
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ positions */
 
-static int add_place(struct list_fields *f, const struct lines *l, struct slice record)
+static int add_position(struct list_fields *f, const struct lines *l, struct slice record)
 {
     if (f->n == f->room) {
         const int64_t room = f->room ? 2 * f->room : 1024;
-        struct line_place *more = realloc(f->lines, (size_t)room * sizeof *more);
+        struct line_position *more = realloc(f->lines, (size_t)room * sizeof *more);
         if (!more)
             return -1;
         f->lines = more;
         f->room = room;
     }
     const int64_t from = l->offset - (int64_t)l->window.len;
-    f->lines[f->n++] = (struct line_place){from + (record.p - (char *)l->window.data), (uint32_t)record.n};
+    f->lines[f->n++] = (struct line_position){from + (record.p - (char *)l->window.data), (uint32_t)record.n};
     return 0;
 }
 
-static int find_places(struct list_fields *f, struct list *l, stk_error *e)
+static int find_positions(struct list_fields *f, struct list *l, stk_error *e)
 {
     struct slice record;
     int rc;
     list_rewind(l);
     while ((rc = list_next_record(l, &record, e)) > 0)
-        if (add_place(f, &l->lines, record))
+        if (add_position(f, &l->lines, record))
             return error_nomem(e, "open", (size_t)f->room * sizeof *f->lines);
     return rc < 0 ? e->code : STK_OK;
 }
 
 /* ------------------------------------------------------------------ columns */
 
-struct looking {
+struct scanning {
     struct list_guess guess;
     int values; /* of this row */
     int failed;
 };
 
-static bool see_value(void *user, const struct list_value *v)
+static bool add_value(void *user, const struct list_value *v)
 {
-    struct looking *k = user;
+    struct scanning *k = user;
     const struct slice name = {(char *)v->name, v->name_bytes};
     k->failed =
         v->too_long ? list_guess_add_long(&k->guess, name) : list_guess_add(&k->guess, -1, name, v->kind, v->text);
-    return !k->failed && ++k->values < VALUES_LOOKED_AT;
+    return !k->failed && ++k->values < VALUES_MOST;
 }
 
-static void see_cells(struct looking *k, struct slice record, char delimiter, const struct slice *names, int n_names)
+static void add_cells(struct scanning *k, struct slice record, char delimiter, const struct slice *names, int n_names)
 {
     struct slice cells[LIST_COLUMNS];
     const int n = list_cells(record, delimiter, cells);
@@ -74,7 +74,7 @@ static void see_cells(struct looking *k, struct slice record, char delimiter, co
             list_guess_add(&k->guess, i, i < n_names ? names[i] : (struct slice){record.p, 0}, JSON_STRING, cells[i]);
 }
 
-/* The header's cells, in memory of *held. */
+/* Reads the header's cells, which point into *held. */
 static int read_names(struct list *l, struct buf *held, struct slice *names, stk_error *e)
 {
     struct slice record;
@@ -91,7 +91,7 @@ static int read_names(struct list *l, struct buf *held, struct slice *names, stk
     return list_cells((struct slice){(char *)held->data, held->len}, l->delimiter, names);
 }
 
-static int look_at_rows(struct list *l, struct looking *k, int64_t most, stk_error *e)
+static int scan_rows(struct list *l, struct scanning *k, int64_t most, stk_error *e)
 {
     struct buf held = {0};
     struct slice names[LIST_COLUMNS], record;
@@ -101,9 +101,9 @@ static int look_at_rows(struct list *l, struct looking *k, int64_t most, stk_err
     for (int64_t i = 0; rc > 0 && !k->failed && i < most && (rc = list_next_record(l, &record, e)) > 0; i++) {
         k->values = 0;
         if (l->format == LIST_TABLE)
-            see_cells(k, record, l->delimiter, names, n_names);
+            add_cells(k, record, l->delimiter, names, n_names);
         else if (l->format == LIST_JSON)
-            list_values(record, see_value, k); /* one that is damaged is a bad sample, later */
+            list_values(record, add_value, k); /* a damaged line is a bad sample when it is read */
     }
     buf_done(&held);
     if (k->failed)
@@ -111,7 +111,7 @@ static int look_at_rows(struct list *l, struct looking *k, int64_t most, stk_err
     return rc < 0 ? e->code : STK_OK;
 }
 
-/* In JSON, the column with the best name; NULL: none has one. */
+/* In JSON, the column whose name fits best; NULL: none fits. */
 static struct column *best_named(const struct list_fields *f, int (*rank_of)(struct slice name))
 {
     struct column *found = NULL;
@@ -132,7 +132,7 @@ static struct column *column_at(const struct list_fields *f, int c)
     return c >= 0 && c + f->paths < f->columns.n ? &f->columns.items[c + f->paths] : NULL;
 }
 
-/* Of a table the columns that were found. The path is told by the image that it leads to. */
+/* Marks the columns of label and path. The path is implied by its image. */
 static void mark_columns(struct list_fields *f, const struct list *l)
 {
     const bool json = l->format == LIST_JSON, table = l->format == LIST_TABLE;
@@ -148,9 +148,9 @@ static void mark_columns(struct list_fields *f, const struct list *l)
 
 int list_fields_detect(struct list_fields *f, struct list *l, int64_t most, stk_error *e)
 {
-    struct looking k = {0};
+    struct scanning k = {0};
     const struct column image = {.name = "image", .kind = STK_IMAGE};
-    int rc = look_at_rows(l, &k, most, e);
+    int rc = scan_rows(l, &k, most, e);
     if (rc == STK_OK && ((f->paths && columns_add(&f->columns, &image)) ||
                          list_guess_columns(&k.guess, l->format == LIST_TABLE, &f->columns)))
         rc = error_nomem(e, "open", sizeof image);
@@ -205,9 +205,10 @@ static int take_classes(struct source *s, const struct labels *words, stk_error 
 {
     for (int i = 0; i < s->n_fields; i++)
         if (s->fields[i].label && s->n_classes > 0)
-            return error_set(e, STK_EUSAGE, "open",
-                             "the labels have classes of their own, so no other field can be of kind class; name "
-                             "only one of the two in fields, or name the classes of both in classes");
+            return error_set(
+                e, STK_EUSAGE, "open",
+                "the labels are class names, so no other field can be of kind class; choose one of the two in "
+                "fields, or pass all names in classes");
     s->n_classes = 0;
     for (uint32_t i = 0; i < words->names.n; i++) {
         uint32_t ignored;
@@ -242,7 +243,7 @@ static int fill(struct list_fields *f, struct list *l, stk_error *e)
     f->format = l->format;
     f->delimiter = l->delimiter;
     const int rc = list_fields_detect(f, l, INT64_MAX, e);
-    return rc == STK_OK ? find_places(f, l, e) : rc;
+    return rc == STK_OK ? find_positions(f, l, e) : rc;
 }
 
 int list_fields_open(struct list_fields **out, struct list *l, bool paths, stk_error *e)
@@ -279,7 +280,7 @@ void list_fields_free(struct list_fields *f)
 
 /* ------------------------------------------------------------------ cells */
 
-/* One row while its cells are made. */
+/* A row while its cells are set. */
 struct row {
     const struct list_fields *f;
     const struct source *s;
@@ -294,7 +295,7 @@ static bool takes_text(const struct field *f)
     return f->what == STK_TEXT || f->what == STK_BYTES || f->what == STK_JSON;
 }
 
-/* A word that is none of the classes, since the list was changed, stays a word, which is no number. */
+/* If the list was changed, a word may not be a class. It stays text, and converting it to a number fails. */
 static void set_class(struct row *row, int f, struct slice word)
 {
     struct cell *cell = &row->r->cells[f];
@@ -350,7 +351,7 @@ static void set_cells(struct row *row, struct slice line)
     }
 }
 
-/* Until a value is found there is none. */
+/* Marks all values as missing. */
 static void clear_cells(const struct list_fields *f, const struct source *s, struct reading *r)
 {
     for (int k = 0; k < s->n_fields; k++)
@@ -360,18 +361,19 @@ static void clear_cells(const struct list_fields *f, const struct source *s, str
 
 int list_fields_read(const struct list_fields *f, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const struct line_place *place = &f->lines[i];
+    const struct line_position *at = &f->lines[i];
     struct row row = {.f = f, .s = s, .r = r};
     r->derived.len = 0;
-    if (buf_reserve(&r->derived, (size_t)place->bytes + 1))
-        return error_nomem(e, "read", place->bytes);
-    const ssize_t got = io_pread(f->fd, r->derived.data, place->bytes, place->at);
+    if (buf_reserve(&r->derived, (size_t)at->bytes + 1))
+        return error_nomem(e, "read", at->bytes);
+    const ssize_t got = io_pread(f->fd, r->derived.data, at->bytes, at->at);
     if (got < 0)
         return error_os(e, errno, "read", "the list cannot be read");
-    if ((size_t)got < place->bytes)
-        return error_set(e, STK_EDATA, "read", "the list ends before this line; it was longer before");
-    r->derived.len = place->bytes;
-    const struct slice line = {(char *)r->derived.data, place->bytes};
+    if ((size_t)got < at->bytes)
+        return error_set(e, STK_EDATA, "read",
+                         "the list ends before this line: it became shorter after it was opened; open it again");
+    r->derived.len = at->bytes;
+    const struct slice line = {(char *)r->derived.data, at->bytes};
     clear_cells(f, s, r);
     if (f->format == LIST_TABLE)
         set_cells(&row, line);

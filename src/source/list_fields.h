@@ -25,7 +25,7 @@ struct list_fields {
     struct columns columns;
     struct labels words; /* of the field of kind class */
     int64_t n, room;     /* lines */
-    struct line_place {
+    struct line_position {
         int64_t at;
         uint32_t bytes;
     } * lines;

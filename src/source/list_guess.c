@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_guess.c -- what the columns of a list are, by looking at its rows.
+ * list_guess.c -- guesses the kinds of the columns of a list from its rows.
  *
- * A column holds whole numbers when all of its values are, numbers when all are, and else text. Arrays of numbers
- * are tensors; other arrays stay JSON. Rows without a value have no say.
+ * A column contains integers if all its values are integers, floats if all are numbers, and otherwise text. Arrays of
+ * numbers are tensors; other arrays are JSON. Missing values do not count.
  */
 #include "source/list_fields.h"
 
@@ -16,13 +16,13 @@
 #include "base/number_list.h"
 #include "source/list.h"
 
-enum { TOO_LONG = -2 }; /* as a number: the name has more bytes than a column can have */
+enum { TOO_LONG = -2 }; /* as index: the name is too long for a column */
 
 struct guess {
     char name[COLUMN_NAME];
     int number;
     bool texts, floats, ints, arrays, others, float_arrays;
-    int64_t least, most; /* numbers of an array */
+    int64_t least, most; /* count of numbers in an array */
 };
 
 static uint64_t hash_of(int number, struct slice name)
@@ -35,7 +35,7 @@ static bool is(const struct guess *g, int number, struct slice name)
     return g->number == number && memcmp(g->name, name.p, name.n) == 0 && g->name[name.n] == 0;
 }
 
-/* Columns mostly come in the same order. */
+/* Columns mostly appear in the same order. */
 static struct guess *find(struct list_guess *g, int number, struct slice name)
 {
     int i = g->next;
@@ -78,7 +78,7 @@ static bool all_digits(struct slice s)
     return i == s.n;
 }
 
-static void see_text(struct guess *g, struct slice s)
+static void add_text(struct guess *g, struct slice s)
 {
     uint8_t number[8];
     if (all_digits(s))
@@ -89,8 +89,8 @@ static void see_text(struct guess *g, struct slice s)
         g->texts = true;
 }
 
-/* Whole numbers are written without a point. */
-static void see_array(struct guess *g, struct slice s)
+/* Integers have no decimal point. */
+static void add_array(struct guess *g, struct slice s)
 {
     struct number_list l;
     const bool ints = !memchr(s.p, '.', s.n) && !number_list_read(s.p, s.n, STK_INT64, NULL, 0, &l);
@@ -118,17 +118,17 @@ int list_guess_add(struct list_guess *g, int number, struct slice name, enum jso
     if (kind == JSON_NULL || (kind == JSON_STRING && number >= 0 && text.n == 0))
         return 0;
     if (kind == JSON_NESTED)
-        see_array(x, text);
+        add_array(x, text);
     else if (is_bool)
         x->ints = true;
     else if (kind == JSON_STRING && number < 0)
         x->texts = true;
     else
-        see_text(x, text);
+        add_text(x, text);
     return 0;
 }
 
-/* Dots stand for the rest; no character is cut in two. */
+/* Ends the name with dots. Does not cut a character in two. */
 int list_guess_add_long(struct list_guess *g, struct slice beginning)
 {
     char name[64];
@@ -145,9 +145,9 @@ void list_guess_done(struct list_guess *g)
     *g = (struct list_guess){0};
 }
 
-/* ------------------------------------------------------------------ judging */
+/* ------------------------------------------------------------------ deciding */
 
-static void judge(const struct guess *g, struct column *c)
+static void decide(const struct guess *g, struct column *c)
 {
     const bool scalars = g->texts || g->floats || g->ints;
     memcpy(c->name, g->name, sizeof c->name);
@@ -170,8 +170,8 @@ int list_guess_columns(const struct list_guess *g, bool table, struct columns *c
 {
     for (int i = 0; i < g->n; i++) {
         struct column one = {0};
-        judge(&g->guesses[i], &one);
-        if (table && one.name[0] == 0) /* a cell without a name is called by its place, from 1 on */
+        decide(&g->guesses[i], &one);
+        if (table && one.name[0] == 0) /* a column without a name is named by its position, from 1 on */
             snprintf(one.name, sizeof one.name, "%d", g->guesses[i].number + 1);
         if (columns_add(c, &one))
             return -1;

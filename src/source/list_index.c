@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_index.c -- the index of a list, in two passes.
+ * list_index.c -- builds the index of a list, in two passes.
  *
- * The first pass counts, collects the folders and the labels, and finds out what kind of labels
- * they are: only when all are seen it is known whether "7" is a number or a name. The second
- * pass fills a block of exactly the right size. So no more than the index is ever held. A list
- * that changes in between is noticed by its numbers.
+ * The first pass counts, and collects the folders and the labels. Only all labels together decide whether "7" is a
+ * number or a name. The second pass fills a block of exactly the right size, so that nothing but the index is held in
+ * memory. If the list changes between the passes, the counts differ.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +34,7 @@ static size_t count_digits(struct slice s, size_t at)
     return n;
 }
 
-/* A decimal number: "-7", "3.0" (as pandas writes 3 where a value is missing), "0.25", "1e9". */
+/* A decimal number: "-7", "3.0" (pandas writes 3 like this if the column has missing values), "0.25", "1e9". */
 static enum label_kind number_kind(struct slice s, int64_t *value)
 {
     const bool negative = s.p[0] == '-';
@@ -83,12 +82,12 @@ static enum label_kind label_kind(struct slice s, int64_t *value)
 /* ------------------------------------------------------------------ the first pass */
 
 struct survey {
-    struct names dirs, labels; /* labels: as text, when no classes are given */
+    struct names dirs, labels; /* labels: as text, if no classes are given */
     uint64_t n, name_bytes;
     int64_t first[LABEL_WORD + 1]; /* line of the first label of each kind; 0: none */
-    int64_t labelled, unlabelled;  /* line of the first row with and without one */
+    int64_t labelled, unlabelled;  /* line of the first row with and without a label */
     bool words;                    /* labels are names, not numbers */
-    bool bad_label;                /* what is wrong is a label */
+    bool bad_label;                /* the error is about a label */
     uint32_t last_dir;
 };
 
@@ -110,7 +109,7 @@ static int dir_of(struct survey *v, struct slice path, size_t n, uint32_t *out)
     return 0;
 }
 
-static int see_row(struct survey *v, const struct names *given, const struct list_row *row)
+static int add_row(struct survey *v, const struct names *given, const struct list_row *row)
 {
     uint32_t number;
     int64_t value;
@@ -136,7 +135,7 @@ static int no_memory(stk_error *e, size_t bytes)
 }
 
 /* "the label", and in a table its column. */
-static const char *label_of_table(const struct list *l, char buf[128])
+static const char *describe_label(const struct list *l, char buf[128])
 {
     const bool table = l->format == LIST_TABLE;
     snprintf(buf, 128, "the label%s%s", table ? " in column " : "", table ? l->label_name : "");
@@ -144,13 +143,13 @@ static const char *label_of_table(const struct list *l, char buf[128])
 }
 
 /* Whether the labels make sense together. */
-static int judge(struct survey *v, const struct list *l, stk_error *e)
+static int check_labels(struct survey *v, const struct list *l, stk_error *e)
 {
     const int64_t *first = v->first;
     const bool numbers = first[LABEL_WHOLE] || first[LABEL_OTHER_NUMBER];
     v->words = first[LABEL_WORD] || (first[LABEL_NULL] && !numbers);
     if (v->n == 0) {
-        error_set(e, STK_EUSAGE, "open", "the list names no files");
+        error_set(e, STK_EUSAGE, "open", "the list contains no paths");
         error_at(e, l->name, -1);
         return -1;
     }
@@ -162,10 +161,10 @@ static int judge(struct survey *v, const struct list *l, stk_error *e)
                          (long long)v->labelled, without);
     if (first[LABEL_MISSING] || (!v->words && first[LABEL_NULL]))
         return list_fail(l, first[LABEL_MISSING] ? first[LABEL_MISSING] : first[LABEL_NULL], e,
-                         "%s is missing; add it, %s", label_of_table(l, name), without);
+                         "%s is missing; add it, %s", describe_label(l, name), without);
     if (!v->words && first[LABEL_OTHER_NUMBER])
         return list_fail(l, first[LABEL_OTHER_NUMBER], e,
-                         "%s is not a 64-bit integer; write integers or class names, %s", label_of_table(l, name),
+                         "%s is not a 64-bit integer; write integers or class names, %s", describe_label(l, name),
                          without);
     v->bad_label = false;
     return 0;
@@ -176,9 +175,9 @@ static int survey(struct survey *v, struct list *l, const struct names *given, s
     struct list_row row;
     int rc;
     while ((rc = list_next(l, &row, e)) > 0)
-        if (see_row(v, given, &row))
+        if (add_row(v, given, &row))
             return no_memory(e, v->dirs.pool.len);
-    return rc < 0 ? -1 : judge(v, l, e);
+    return rc < 0 ? -1 : check_labels(v, l, e);
 }
 
 /* ------------------------------------------------------------------ the second pass */
@@ -186,9 +185,9 @@ static int survey(struct survey *v, struct list *l, const struct names *given, s
 struct filling {
     struct index *x;
     struct survey *v;
-    const struct names *classes; /* those that labels are looked up in */
+    const struct names *classes; /* the names of the labels */
     const struct names *given;
-    const uint32_t *rank; /* of a class in byte order; NULL: as it is */
+    const uint32_t *rank; /* of a class in byte order; NULL: keep the order */
     uint64_t n, pool;     /* filled so far */
 };
 
@@ -199,8 +198,8 @@ static int unknown_class(const struct list *l, const struct names *given, const 
     memcpy(word, row->label.p, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return list_fail(l, row->line, e, "the label %s is not among the %d class%s given%s%s%s", word, (int)given->n,
-                     given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "", near ? " meant?" : "");
+    return list_fail(l, row->line, e, "the label %s is not among the %d given class%s%s%s%s", word, (int)given->n,
+                     given->n == 1 ? "" : "es", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static int label_of(const struct filling *f, const struct list *l, const struct list_row *row, int64_t *label,
@@ -215,10 +214,10 @@ static int label_of(const struct filling *f, const struct list *l, const struct 
         return 0;
     }
     if (label_kind(row->label, label) != LABEL_WHOLE)
-        return list_fail(l, row->line, e, "the list changed while it was read");
+        return list_fail(l, row->line, e, "the list changed while it was read; open it again");
     f->v->bad_label = f->given->n > 0 && (*label < 0 || *label >= (int64_t)f->given->n);
     if (f->v->bad_label)
-        return list_fail(l, row->line, e, "the label %lld is outside of the %d class%s given", (long long)*label,
+        return list_fail(l, row->line, e, "the label %lld is outside the %d given class%s", (long long)*label,
                          (int)f->given->n, f->given->n == 1 ? "" : "es");
     return 0;
 }
@@ -233,8 +232,8 @@ static int fill_row(struct filling *f, const struct list *l, const struct list_r
         return no_memory(e, n_dir);
     if (f->n == x->head->n || dir >= known || n_name + 1 > x->head->pool_bytes - f->pool ||
         row->has_label != (x->label != NULL))
-        return list_fail(l, row->line, e, "the list changed while it was read");
-    memcpy(x->pool + f->pool, row->path.p + n_dir, n_name); /* its 0 is there already */
+        return list_fail(l, row->line, e, "the list changed while it was read; open it again");
+    memcpy(x->pool + f->pool, row->path.p + n_dir, n_name); /* the pool is zeroed */
     x->name_at[f->n] = f->pool;
     x->dir_of[f->n] = dir;
     if (x->label && label_of(f, l, row, &x->label[f->n], e))
@@ -244,7 +243,7 @@ static int fill_row(struct filling *f, const struct list *l, const struct list_r
     return 0;
 }
 
-/* Puts all strings of a set into the pool, in an order of their own; at[i] says where. */
+/* Copies all names into the pool; at[] gets their offsets, in the order of rank. */
 static void fill_names(struct filling *f, const struct names *s, const uint32_t *rank, uint64_t *at)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -270,13 +269,13 @@ static int fill(struct filling *f, struct list *l, stk_error *e)
         if (fill_row(f, l, &row, e))
             return -1;
     if (rc == 0 && f->n < h->n)
-        return list_fail(l, l->lines.line, e, "the list changed while it was read");
+        return list_fail(l, l->lines.line, e, "the list changed while it was read; open it again");
     return rc;
 }
 
 /* ------------------------------------------------------------------ both */
 
-/* rank[i] = place of the i-th name in byte order. */
+/* rank[i] is the position of name i in byte order. */
 static uint32_t *ranks(const struct names *s)
 {
     uint32_t *order = names_sorted(s), *rank = order ? malloc(s->n * sizeof *rank) : NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_json.c -- path and label of one JSON object.
+ * list_json.c -- finds path and label of a JSON object.
  */
 #include <string.h>
 
 #include "format/json.h"
 #include "source/list.h"
 
-const char LIST_NO_PATH[] = "no path: one of the names path, file_name, filename, file, image must have a string";
+const char LIST_NO_PATH[] = "has no path; give one of the names path, file_name, filename, file or image a string";
 
-/* The best name so far. */
+/* The best name found so far. */
 struct best {
-    int rank; /* a lower one is better, -1: none yet */
+    int rank; /* lower is better; -1: none yet */
     struct slice name;
     bool twice;
 };
@@ -70,7 +70,7 @@ const char *list_json(struct slice record, struct list_row *row)
     if (!object(&j, &f, row))
         return j.problem;
     if (json_peek(&j) != 0 || j.p != j.end)
-        return "something follows the object";
+        return "text follows the JSON object";
     if (f.path.rank < 0)
         return LIST_NO_PATH;
     if (f.path.twice || f.label.twice)

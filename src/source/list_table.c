@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_table.c -- cells of a record (RFC 4180), and what columns are called.
+ * list_table.c -- the cells of a record (RFC 4180), and the usual names of columns.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct slice list_trim(struct slice s)
     return s;
 }
 
-/* A cell in quotes at p, which is undone in place: "" stands for ". Returns where it stopped. */
+/* Unquotes the cell at p in place: "" stands for ". Returns where it stopped. */
 static char *quoted(char *p, char *end, struct slice *cell)
 {
     char *to = p, *from = p + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_values.c -- what a JSON object has under names.
+ * list_values.c -- the values of a JSON object, with joined names.
  *
- * Objects within objects are entered, with a stack of the lengths that their names have in the joined one.
+ * Nested objects are entered without recursion: a stack keeps the length of the joined name at each level.
  */
 #include "source/list_values.h"
 
@@ -14,12 +14,12 @@ struct walk {
     struct json j;
     char name[VALUE_NAME];
     size_t n;            /* bytes of it */
-    size_t outer[DEPTH]; /* n of the objects around */
+    size_t outer[DEPTH]; /* n of the enclosing objects */
     int depth;
-    bool too_long; /* the name that was read last does not fit */
+    bool too_long; /* the last name does not fit */
 };
 
-/* A name and the colon behind it, joined to those around. */
+/* Reads a name and its colon, and appends it to the joined name. */
 static bool enter_name(struct walk *w)
 {
     struct slice name;
@@ -44,7 +44,7 @@ static bool enter_object(struct walk *w)
     return true;
 }
 
-/* Behind a value: past the comma to the next name, or out of all objects that end here. */
+/* After a value: moves past the comma to the next name, or leaves all objects that end here. */
 static bool leave_value(struct walk *w)
 {
     while (w->depth > 0) {
@@ -60,7 +60,7 @@ static bool leave_value(struct walk *w)
     return true;
 }
 
-/* One member; an object is entered, and its first member is the next. */
+/* Handles one member. An object is entered; its first member is next. */
 static bool member(struct walk *w, bool (*each)(void *user, const struct list_value *v), void *user, bool *more)
 {
     struct list_value v;
@@ -92,6 +92,6 @@ const char *list_values(struct slice record, bool (*each)(void *user, const stru
         if (!member(&w, each, user, &more))
             return w.j.problem;
     if (more && (json_peek(&w.j) != 0 || w.j.p != w.j.end))
-        return "something follows the object";
+        return "text follows the JSON object";
     return NULL;
 }

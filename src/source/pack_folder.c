@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack_folder.c -- a folder that was packed: its stoker.json says which files in it are the samples, and their classes.
+ * pack_folder.c -- a pack: stoker.json in its folder lists the files with the samples, their fields and their classes.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "base/note.h"
 #include "source/recognise.h"
 
-/* A file of the folder; -1: there is none, or something else of that name, which may be a FIFO. */
+/* Opens a regular file of the folder; -1: there is none. Does not block on a FIFO. */
 static int open_below(const char *folder, const char *name)
 {
     char path[PATH_MAX];
@@ -48,7 +48,7 @@ static int read_note(const char *folder, struct buf *out, stk_error *e)
     const int fd = open_below(folder, "stoker.json");
     if (fd < 0)
         return error_set(e, STK_EUSAGE, "open",
-                         "is a pack that is not finished: `stoker pack` with the same options goes on with it");
+                         "is an unfinished pack; run `stoker pack` with the same options to finish it");
     int rc = STK_OK;
     if (fstat(fd, &st) || st.st_size > MOST || buf_reserve(out, (size_t)st.st_size + 1))
         rc = error_set(e, STK_EIO, "open", "its stoker.json cannot be read");
@@ -62,7 +62,7 @@ static int read_note(const char *folder, struct buf *out, stk_error *e)
 
 static int damaged(stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged, or of another version");
+    return error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged or of another version; pack it again");
 }
 
 static int take_classes(struct recognised *r, struct note_value list, stk_error *e)
@@ -81,7 +81,7 @@ static int take_classes(struct recognised *r, struct note_value list, stk_error 
     return rc;
 }
 
-/* The name of a file of this very folder, behind its path. */
+/* Sets *path to the path of a file in the folder; *name is the offset of its name. */
 static int take_name(const struct recognised *r, struct note_value v, struct buf *path, size_t *name, stk_error *e)
 {
     path->len = 0;
@@ -94,7 +94,7 @@ static int take_name(const struct recognised *r, struct note_value v, struct buf
                : damaged(e);
 }
 
-/* A column beside the first: "&labels=labels.npy"; where runs end belongs to them. */
+/* Adds a further column to the query: "&labels=labels.npy". Skips the offsets of ragged columns. */
 static int take_column(const char *name, struct buf *query, stk_error *e)
 {
     enum { SUFFIX = 4, OFFSETS = 8 };
@@ -106,7 +106,7 @@ static int take_column(const char *name, struct buf *query, stk_error *e)
                                                                                      : STK_OK;
 }
 
-/* Files of samples, and arrays beside them. */
+/* Takes the files with samples, and further columns. */
 static int take_files(struct recognised *r, struct note_value list, struct buf *query, stk_error *e)
 {
     struct buf path = {0};
@@ -127,7 +127,7 @@ static int take_files(struct recognised *r, struct note_value list, struct buf *
     return rc;
 }
 
-/* What the note says of the files and fields; query and fields become r's. */
+/* Takes classes, files and fields from stoker.json. */
 static int take_note(struct recognised *r, struct note_value v, struct buf *format, stk_error *e)
 {
     struct buf query = {0}, fields = {0}, names = {0};

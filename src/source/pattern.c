@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pattern.c -- the files that a pattern names: braces as a shell expands them, then globs, in byte order.
+ * pattern.c -- expands a pattern into file names: braces as in a shell, then globs, in byte order.
  *
- *     a-{000..127}.tar    a-000.tar, a-001.tar, ... as many digits as the first has
+ *     a-{000..127}.tar    a-000.tar, a-001.tar, ... with leading zeros as in the pattern
  *     {train,val}/a?.tar
  */
 #include <errno.h>
@@ -25,12 +25,12 @@ bool pattern_is(const char *path)
 
 static int too_many(stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "the pattern names more than %d files", FILES_MOST);
+    return error_set(e, STK_EUSAGE, "open", "the pattern matches more than %d files", FILES_MOST);
 }
 
 /* ------------------------------------------------------------------ braces */
 
-/* The first pair of braces with a range or a comma in it. */
+/* Finds the first pair of braces that contains a range or a comma. */
 static bool find_braces(const char *s, const char **open, const char **close)
 {
     for (*open = strchr(s, '{'); *open; *open = strchr(*open + 1, '{')) {
@@ -57,7 +57,7 @@ static int add_text(struct names *out, const char *s, const char *open, const ch
     return names_add(out, text, (size_t)length, &ignored) < 0 ? error_nomem(e, "open", (size_t)length) : STK_OK;
 }
 
-/* {007..12}: the numbers between, with leading zeros where one of the two has them. */
+/* {007..12}: a range of numbers, with leading zeros if one of the two has them. */
 static bool is_range(const char *p, const char *end, long long *first, long long *last, int *digits)
 {
     char *stop;
@@ -88,7 +88,7 @@ static int expand_range(struct names *out, const char *s, const char *open, cons
     }
 }
 
-/* One pair of braces of s, all ways. */
+/* Adds all expansions of one pair of braces. */
 static int expand_one(struct names *out, const char *s, const char *open, const char *close, stk_error *e)
 {
     long long first, last;
@@ -106,7 +106,7 @@ static int expand_one(struct names *out, const char *s, const char *open, const 
     }
 }
 
-/* How many names the braces make, as far as they do not lie in each other; more than is allowed: just that. */
+/* How many names the braces expand to, without nesting; FILES_MOST + 1: too many. */
 static int64_t count_names(const char *s)
 {
     int64_t n = 1;
@@ -123,7 +123,7 @@ static int64_t count_names(const char *s)
     return n;
 }
 
-/* Pass after pass, until no name has braces any more. */
+/* Expands one pair of braces per pass until no name has braces. */
 static int expand_braces(const char *pattern, struct names *out, stk_error *e)
 {
     uint32_t ignored;
@@ -158,9 +158,9 @@ static int add_glob(struct names *out, const char *pattern, stk_error *e)
 {
     glob_t found;
     const int rc = glob(pattern, GLOB_ERR, NULL, &found);
-    const bool nowhere = rc == GLOB_ABORTED && (errno == ENOENT || errno == ENOTDIR); /* its folder is not there */
+    const bool nowhere = rc == GLOB_ABORTED && (errno == ENOENT || errno == ENOTDIR); /* its folder does not exist */
     if (rc == GLOB_NOMATCH || nowhere)
-        return error_set(e, STK_ENOTFOUND, "open", "no file has a name like this: %.400s", pattern);
+        return error_set(e, STK_ENOTFOUND, "open", "no file matches %.400s", pattern);
     if (rc != 0)
         return error_os(e, errno ? errno : ENOMEM, "open", "cannot be listed");
     int result = STK_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query.c -- key=value pairs, joined by &. Nothing is escaped: a value may hold anything but &.
+ * query.c -- key=value pairs joined by &. Nothing is escaped: a value may contain anything but &.
  */
 #include "source/query.h"
 
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 
-/* One pair, and what follows it; NULL: the last one was before it. */
+/* Splits off one pair. Returns the text after it; NULL: there are no more pairs. */
 static const char *pair(const char *text, size_t *key, size_t *all)
 {
     if (!text || !*text)
@@ -34,8 +34,8 @@ static int unknown(const char *key, size_t n, const char *const *known, stk_erro
     memcpy(word, key, n);
     word[n] = 0;
     const char *near = names_nearest(&all, word);
-    error_set(e, STK_EUSAGE, "open", "%.100s is not known behind the ?%s%s%s; these are: %s", word, near ? " (is " : "",
-              near ? near : "", near ? " meant?)" : "", list);
+    error_set(e, STK_EUSAGE, "open", "unknown key %.100s after the ?%s%s%s; the keys are %s", word,
+              near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
     names_done(&all);
     return STK_EUSAGE;
 }
@@ -51,7 +51,7 @@ static bool is_known(const char *key, size_t n, const char *const *known)
 static int check_pair(const char *text, size_t key, size_t all, const char *const *known, stk_error *e)
 {
     if (key == 0 || key == all || key >= QUERY_TEXT || all - key > QUERY_TEXT)
-        return error_set(e, STK_EUSAGE, "open", "what follows the ? must be key=value pairs joined by &, not %.100s",
+        return error_set(e, STK_EUSAGE, "open", "the text after the ? must be key=value pairs joined by &, not %.100s",
                          text);
     return is_known(text, key, known) ? STK_OK : unknown(text, key, known, e);
 }
@@ -65,7 +65,7 @@ int query_check(const char *text, const char *const *known, stk_error *e)
         size_t other, ignored;
         for (const char *p = next, *q; rc == STK_OK && (q = pair(p, &other, &ignored)) != NULL; p = q)
             if (other == key && memcmp(p, text, key) == 0)
-                return error_set(e, STK_EUSAGE, "open", "%.*s stands twice behind the ?", (int)key, text);
+                return error_set(e, STK_EUSAGE, "open", "the key %.*s appears twice after the ?", (int)key, text);
     }
     return rc;
 }
@@ -106,7 +106,7 @@ int query_number(const char *text, const char *key, int64_t least, int64_t most,
     errno = 0;
     const long long v = strtoll(word, &end, 10);
     if (end == word || *end || errno || v < least || v > most)
-        return error_set(e, STK_EUSAGE, "open", "%s must be a whole number from %lld to %lld, not %.100s", key,
+        return error_set(e, STK_EUSAGE, "open", "%s must be an integer from %lld to %lld, not %.100s", key,
                          (long long)least, (long long)most, word);
     *value = v;
     return STK_OK;

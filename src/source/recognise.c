@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recognise.c -- what a source's name stands for, by its prefix or by looking.
+ * recognise.c -- finds out what kind of source a name refers to, by its prefix or its content.
  *
- * Whatever cannot be read gets an error that says what it is and what can be read; a name that
- * does not exist, one that says what may have been meant.
+ * If a source cannot be read, the error says what it is and what can be read. If a name does not exist, the error
+ * suggests a similar one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include "format/stream.h"
 #include "source/recognise.h"
 
-static const char READ_HERE[] =
-    "images, folders of images, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md) are";
+static const char SUPPORTED[] =
+    "Stoker reads images, folders of images, lists (.txt .csv .tsv .jsonl) and containers (docs/formats.md)";
 
 /* ------------------------------------------------------------------ containers */
 
@@ -97,7 +97,7 @@ static size_t without_digits(const char *s, size_t n)
     return n;
 }
 
-/* Bytes of a name without the "-00003-of-00128" behind it, by which the shards of a set are numbered. */
+/* The length of a name without the suffix "-00003-of-00128" of a numbered shard. */
 static size_t without_number(const char *s)
 {
     const size_t n = strlen(s), of = without_digits(s, n);
@@ -107,8 +107,8 @@ static size_t without_number(const char *s)
     return dash < of - 4 && dash > 0 && s[dash - 1] == '-' ? dash - 1 : n;
 }
 
-/* Bytes of a name without ".gz" or ".zst" behind it. */
-static size_t without_packing(const char *path)
+/* The length of a name without ".gz" or ".zst". */
+static size_t without_compression(const char *path)
 {
     const size_t n = strlen(path);
     return ends_with(path, ".gz") ? n - 3 : ends_with(path, ".zst") ? n - 4 : n;
@@ -122,11 +122,11 @@ const struct container *container_find(const char *prefix)
 
 static const struct container *by_suffix(const char *path)
 {
-    const size_t packing = without_packing(path), n = path[packing] ? packing : without_number(path);
+    const size_t plain = without_compression(path), n = path[plain] ? plain : without_number(path);
     for (size_t i = 0; i < N_CONTAINERS; i++)
         for (const char *const *suffix = containers[i].suffixes; *suffix; suffix++) {
             const size_t k = strlen(*suffix);
-            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0 && (containers[i].compressible || !path[packing]))
+            if (n >= k && strncasecmp(path + n - k, *suffix, k) == 0 && (containers[i].compressible || !path[plain]))
                 return &containers[i];
         }
     return NULL;
@@ -147,21 +147,21 @@ static const struct container *by_magic(const uint8_t *p, size_t n)
 
 static int not_read(const char *what, stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "%s are not read here; %s", what, READ_HERE);
+    return error_set(e, STK_EUSAGE, "open", "%s are not supported; %s", what, SUPPORTED);
 }
 
-/* Takes the files that path names, for c. */
+/* Expands the path into the files of container c. */
 static int take_container(struct recognised *r, const struct container *c, stk_error *e)
 {
     r->form = SOURCE_CONTAINER;
     r->container = c;
     if (!c->open)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%s are read in Python alone, through pyarrow: stoker.Loader(\"%.200s\")", c->what, r->path);
+        return error_set(e, STK_EUSAGE, "open", "%s are read only from Python, with pyarrow: stoker.Loader(\"%.200s\")",
+                         c->what, r->path);
     return pattern_files(r->path, &r->paths, e);
 }
 
-/* ------------------------------------------------------------------ what is not read */
+/* ------------------------------------------------------------------ unsupported files */
 
 static const struct {
     const char *prefix, *what;
@@ -178,15 +178,15 @@ static const struct {
 } foreign_magic[] = {
     {"%PDF", "PDF documents", 4},
     {"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "ArrayRecord files (Grain's)", 8},
-    {"BZh", "files packed by bzip2", 3},
+    {"BZh", "files compressed with bzip2", 3},
     {"\xfd"
      "7zXZ",
-     "files packed by xz", 5},
+     "files compressed with xz", 5},
     {"7z\xbc\xaf", "7z archives", 4},
     {"Rar!", "rar archives", 4},
 };
 
-/* Of these the names tell more than the first bytes: torch's begin like zip archives. */
+/* Their suffixes tell more than their first bytes: files of torch start like zip archives. */
 static const struct {
     const char *suffix, *what;
 } foreign_suffixes[] = {
@@ -213,7 +213,7 @@ static const char *foreign(const char *path, const uint8_t *p, size_t n)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ what may have been meant */
+/* ------------------------------------------------------------------ suggestions */
 
 static void collect(struct names *s, const char *folder)
 {
@@ -227,8 +227,8 @@ static void collect(struct names *s, const char *folder)
         closedir(dir);
 }
 
-/* What may have been meant as an address, and not as a name. */
-static const char *addressed(const char *path)
+/* A hint on prefixes, if the path looks as if it had one. */
+static const char *prefix_hint(const char *path)
 {
     const size_t word = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (word > 1 && path[word] == ':')
@@ -236,7 +236,7 @@ static const char *addressed(const char *path)
     return "";
 }
 
-/* Goes up to the nearest folder that exists, and looks for a name like the one that is not in it. */
+/* Finds the nearest folder that exists, and suggests a name in it. */
 static int not_found(const char *path, stk_error *e)
 {
     char above[PATH_MAX];
@@ -255,7 +255,8 @@ static int not_found(const char *path, stk_error *e)
             collect(&siblings, folder);
             const char *near = names_nearest(&siblings, name);
             error_set(e, STK_ENOTFOUND, "open", "no such file or folder: there is no %.100s in %.200s%s%.100s%s%s",
-                      name, folder, near ? "; is " : "", near ? near : "", near ? " meant?" : "", addressed(path));
+                      name, folder, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+                      prefix_hint(path));
             names_done(&siblings);
             return STK_ENOTFOUND;
         }
@@ -271,7 +272,7 @@ static bool is_list_suffix(const char *path)
            ends_with(path, ".ndjson");
 }
 
-/* Text in which a word ends like an image. */
+/* Whether a word of the text has the suffix of an image. */
 static bool looks_like_list(const char *p, size_t n)
 {
     if (memchr(p, 0, n))
@@ -292,27 +293,27 @@ static bool looks_like_text(const uint8_t *p, size_t n)
     return n > 0 && !memchr(p, 0, n);
 }
 
-/* A container by its suffix, and else by how it begins: npz archives begin like zip archives. */
+/* The suffix takes precedence over the first bytes, because npz archives start like zip archives. */
 static int recognise_file(struct recognised *r, stk_error *e)
 {
     uint8_t first[4096];
     const ssize_t got = io_peek(AT_FDCWD, r->path, first, sizeof first);
     if (got < 0)
         return error_os(e, errno, "open", "cannot be read");
-    const bool packed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
-    const size_t n = packed ? stream_first(r->path, first, sizeof first) : (size_t)got;
+    const bool compressed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
+    const size_t n = compressed ? stream_first(r->path, first, sizeof first) : (size_t)got;
     const struct container *c = by_suffix(r->path);
     const char *what = c ? NULL : foreign(r->path, first, n);
     if (what)
         return not_read(what, e);
     if (!c)
         c = by_magic(first, n);
-    if (!c && packed && looks_like_text(first, n) && strstr(r->path, ".txt."))
+    if (!c && compressed && looks_like_text(first, n) && strstr(r->path, ".txt."))
         c = by_prefix("text:");
-    if (c && (c->compressible || !packed))
+    if (c && (c->compressible || !compressed))
         return take_container(r, c, e);
-    if (packed)
-        return not_read("packed files of this kind", e);
+    if (compressed)
+        return not_read("compressed files of this kind", e);
     if (picture_magic(first, n) || picture_suffix(r->path, strlen(r->path))) {
         r->form = SOURCE_FILE;
         return STK_OK;
@@ -323,11 +324,10 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return take_container(r, by_prefix("text:"), e);
     if (list || is_list_suffix(r->path))
         return STK_OK;
-    return error_set(
-        e, STK_EUSAGE, "open",
-        "is not recognised; %s read, and numbers without a header as raw:FILE?dtype=uint8&shape=32,32,3 or "
-        "tokens:FILE?dtype=uint16&length=1024",
-        READ_HERE);
+    return error_set(e, STK_EUSAGE, "open",
+                     "is not recognised; %s, and numbers without a header as raw:FILE?dtype=uint8&shape=32,32,3 or "
+                     "tokens:FILE?dtype=uint16&length=1024",
+                     SUPPORTED);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -349,8 +349,8 @@ static const char *without_prefix(const char *source, enum source_form *form, bo
     return source;
 }
 
-/* No such file: a pattern, perhaps, whose files tell what they are. */
-static int look_for_pattern(struct recognised *r, stk_error *e)
+/* The path does not exist: perhaps it is a pattern. Its first file decides what it is. */
+static int recognise_pattern(struct recognised *r, stk_error *e)
 {
     struct names files = {0};
     const char *mark = strrchr(r->path, '?');
@@ -358,7 +358,7 @@ static int look_for_pattern(struct recognised *r, stk_error *e)
         return not_found(r->path, e);
     if (mark && strchr(mark, '='))
         return error_set(e, STK_ENOTFOUND, "open",
-                         "no such file; what follows a ? needs a prefix that says what it is for, as in "
+                         "does not exist; if the text after the ? is a query, add the prefix of the format, as in "
                          "hdf5:x.h5%.100s",
                          mark);
     int rc = pattern_files(r->path, &files, e);
@@ -374,23 +374,23 @@ static int look_for_pattern(struct recognised *r, stk_error *e)
         return rc;
     if (r->form != SOURCE_CONTAINER)
         return error_set(e, STK_EUSAGE, "open",
-                         "only containers can be given as a pattern; give images, lists and folders one by one");
+                         "only containers can be named by a pattern; name images, lists and folders one by one");
     names_done(&r->paths);
     r->paths = (struct names){0};
     return pattern_files(r->path, &r->paths, e);
 }
 
-static int look(struct recognised *r, bool decided, stk_error *e)
+static int recognise_path(struct recognised *r, bool decided, stk_error *e)
 {
     struct stat st;
     if (stat(r->path, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return error_os(e, errno, "open", "cannot be opened");
-        return look_for_pattern(r, e);
+        return recognise_pattern(r, e);
     }
     const bool folder = S_ISDIR(st.st_mode);
     if (!folder && !S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is neither a folder nor a file");
+        return error_set(e, STK_EUSAGE, "open", "is neither a folder nor a regular file");
     if (decided && folder != (r->form != SOURCE_LIST))
         return error_set(e, STK_EUSAGE, "open", "is a %s", folder ? "folder, not a list" : "file, not a folder");
     if (decided)
@@ -401,8 +401,8 @@ static int look(struct recognised *r, bool decided, stk_error *e)
     return folder ? STK_OK : recognise_file(r, e);
 }
 
-/* "tar:x?y": c is decided; r->path becomes x, in memory of r's own. */
-static int look_with_prefix(struct recognised *r, const struct container *c, stk_error *e)
+/* Handles "tar:x?y". r->path becomes x, in memory of r. */
+static int recognise_prefixed(struct recognised *r, const struct container *c, stk_error *e)
 {
     const char *mark = strrchr(r->path, '?');
     if (mark && strchr(mark, '=')) {
@@ -434,8 +434,8 @@ int recognise(const char *source, struct recognised *r, stk_error *e)
     if (r->path[0] == 0)
         return error_set(e, STK_EUSAGE, "open", "the source has an empty name");
     if (strlen(r->path) >= PATH_MAX)
-        return error_set(e, STK_EUSAGE, "open", "the source's name is longer than the system allows");
-    return c ? look_with_prefix(r, c, e) : look(r, decided, e);
+        return error_set(e, STK_EUSAGE, "open", "the name of the source is longer than the system allows");
+    return c ? recognise_prefixed(r, c, e) : recognise_path(r, decided, e);
 }
 
 void recognised_done(struct recognised *r)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_beside.c -- the index that lies beside its shards and goes where they go.
+ * records_beside.c -- an index stored next to its shards, so that copies of the shards have it too.
  *
- * It is the block of the cache under a hidden name in the shards' folder. Folder, device and inode may be others than
- * when it was made; names, sizes and times of change of all shards have to be the same (copies keep their times with cp
- * -p, rsync -a and tar). The one that `stoker pack` writes has no times, so that the same pack has the same bytes:
- * there the note of the pack vouches for the shards, and none may be younger than the index. Whoever wrote it need not
- * be trusted: the block is looked through before it is used.
+ * The file is a copy of the index's block under a hidden name in the folder of the shards. Folder, device and inode may
+ * have changed. Names, sizes and modification times of all shards must be the same; cp -p, rsync -a and tar keep the
+ * times.
+ *
+ * The index of a pack has no times, so that equal packs have equal bytes. stoker.json lists the shards instead, and no
+ * shard may be newer than the index. The file is not trusted: the block is validated before use.
  */
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +26,8 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The name depends on those of the shards, so that several sets can share a folder; false: they lie in several. */
+/* The name contains a hash of the shards' names, so that several datasets can share a folder. false: the shards are in
+ * several folders. */
 static bool file_of(uint32_t format, const struct names *paths, char *buf, size_t n)
 {
     const char *first = names_at(paths, 0);
@@ -41,7 +43,7 @@ static bool file_of(uint32_t format, const struct names *paths, char *buf, size_
     return length > 0 && (size_t)length < n;
 }
 
-/* Wherever it lies: it may have been copied with its index, and is from now on known as the file that it is here. */
+/* Ignores the folder, device and inode, since the shard may be a copy. Updates its stamp. */
 static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {
     struct record_shard *s = &x->shards[i];
@@ -54,7 +56,7 @@ static bool shard_is(struct records_index *x, uint64_t i, const char *path)
            (s->stamp.seconds == then.seconds && s->stamp.nanoseconds == then.nanoseconds);
 }
 
-static bool none_is_younger(const struct records_index *x, const struct stat *index)
+static bool none_is_newer(const struct records_index *x, const struct stat *index)
 {
     struct stamp own;
     index_stamp(&own, index);
@@ -66,7 +68,7 @@ static bool none_is_younger(const struct records_index *x, const struct stat *in
     return true;
 }
 
-/* Labels that are words were numbered without these classes; others have to be among them. */
+/* Labels that are words were numbered without these classes. Integers must be among them. */
 static bool labels_fit(const struct records_index *x, const struct names *classes)
 {
     if (classes->n == 0)
@@ -79,9 +81,9 @@ static bool labels_fit(const struct records_index *x, const struct names *classe
     return true;
 }
 
-/* A block with other names of the shards, from malloc, and not sealed; NULL: no memory. */
-static struct records_head *renamed(const struct records_index *x, const struct names *paths,
-                                    const char *(*name)(const char *path))
+/* A copy of the block with other names of the shards, from malloc, without checksum; NULL: out of memory. */
+static struct records_head *copy_renamed(const struct records_index *x, const struct names *paths,
+                                         const char *(*name)(const char *path))
 {
     const uint64_t kept = x->shards[0].name_at, before = x->head->bytes - x->head->pool_bytes + kept;
     uint8_t *block = malloc((size_t)before + paths->pool.len);
@@ -108,15 +110,15 @@ static void seal(struct records_head *h)
     records_seal(&(struct records_index){.head = h});
 }
 
-static const char *itself(const char *path)
+static const char *whole_path(const char *path)
 {
     return path;
 }
 
-/* The shards are called what they are called here. */
-static int settle(struct records_index *x, const struct names *paths)
+/* Replaces the names of the shards by their paths. */
+static int set_paths(struct records_index *x, const struct names *paths)
 {
-    struct records_head *h = renamed(x, paths, itself);
+    struct records_head *h = copy_renamed(x, paths, whole_path);
     records_done(x);
     if (!h)
         return -1;
@@ -136,11 +138,11 @@ int records_load_beside(struct records_index *x, uint32_t format, const struct n
     if (!file_of(format, paths, file, sizeof file) || stat(file, &st) != 0 ||
         records_load_as(x, file, FILE_ANY, format, paths, shard_is))
         return -1;
-    if (!labels_fit(x, classes) || (x->head->has & RECORDS_TIMELESS && !none_is_younger(x, &st))) {
+    if (!labels_fit(x, classes) || (x->head->has & RECORDS_TIMELESS && !none_is_newer(x, &st))) {
         records_done(x);
         return -1;
     }
-    return settle(x, paths);
+    return set_paths(x, paths);
 }
 
 int records_save_beside(const struct records_index *x, uint32_t format, const struct names *paths, bool timeless,
@@ -148,8 +150,9 @@ int records_save_beside(const struct records_index *x, uint32_t format, const st
 {
     char file[PATH_MAX];
     if (!file_of(format, paths, file, sizeof file))
-        return error_set(e, STK_EUSAGE, "open", "the shards lie in several folders; an index lies beside those of one");
-    struct records_head *h = renamed(x, paths, base_of);
+        return error_set(e, STK_EUSAGE, "open",
+                         "the shards are in several folders; an index next to them needs one folder");
+    struct records_head *h = copy_renamed(x, paths, base_of);
     if (!h)
         return error_nomem(e, "open", (size_t)x->head->bytes);
     struct record_shard *shards = (void *)(h + 1);
@@ -163,7 +166,7 @@ int records_save_beside(const struct records_index *x, uint32_t format, const st
         rc = errno;
     if (rc == 0)
         return STK_OK;
-    rc = error_os(e, rc, "open", "the index cannot be written beside the shards");
+    rc = error_os(e, rc, "open", "cannot write the index next to the shards");
     error_at(e, file, -1);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_build.c -- the index of shards is found in the cache, or made: shards are scanned by all threads.
+ * records_build.c -- loads the index of shards from the cache, or builds it with all threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 #include "source/records_index.h"
 #include "source/shard_files.h"
 
-enum { SCAN_KEPT = 2 << 20 }; /* of each thread, of what it unpacks */
+enum { SCAN_KEPT = 2 << 20 }; /* decompressed bytes per thread */
 
 struct scanning {
     const struct record_format *format;
     const struct names *paths;
     struct record_list *lists;
     struct stream_cache *streams;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following */
     int rc;
     stk_error error;
 };
@@ -40,7 +40,7 @@ static enum stream_form form_of(const struct record_format *f, int fd)
     return f->compression ? f->compression(first, n) : stream_form_of(first, n);
 }
 
-/* Goes on to the end, which proves the checksum; damage is a sample behind the others. */
+/* Reads to the end, which verifies the checksum. Damage becomes a bad sample after the others. */
 static int end_stream(struct record_scan *sc, stk_error *e)
 {
     size_t got = RECORD_PEEK;
@@ -64,13 +64,13 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     if (fstat(fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is no regular file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
     l->stable = index_stamp(&l->stamp, &st);
     l->bytes = (int64_t)st.st_size;
     l->form = form_of(all->format, fd);
     const char *missing = stream_missing((enum stream_form)l->form);
     if (missing)
-        return error_set(e, STK_EUSAGE, "open", "is packed, and this build is without %s", missing);
+        return error_set(e, STK_EUSAGE, "open", "is compressed, and this build has no %s", missing);
     int rc = window_init(&window, fd, (enum stream_form)l->form, all->streams, e);
     struct record_scan sc = {
         .path = names_at(all->paths, i), .bytes = window.stream ? INT64_MAX : l->bytes, .window = &window, .list = l};
@@ -159,7 +159,8 @@ int records_open_index(struct records_index *x, const struct record_format *f, c
     if (rc == STK_OK && o->index_beside && !beside)
         rc = s->classes.n == 0 || s->is_pack
                  ? records_save_beside(x, f->id, paths, s->is_pack, e)
-                 : error_set(e, STK_EUSAGE, "open", "an index beside the data is made without classes");
+                 : error_set(e, STK_EUSAGE, "open",
+                             "an index next to the shards cannot be written with classes; leave out classes");
     if (rc == STK_OK && file && stable && file_replace(file, x->head, (size_t)x->head->bytes) == 0)
         index_save_location(file, names_at(paths, 0));
     free(file);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_groups.c -- what is seen of groups of files only when all shards are scanned.
+ * records_groups.c -- what follows for groups of files once all shards are scanned.
  *
- * Some samples may have their image as jpg, some as png, but none both: then that is one part, "image". And where
- * samples are images and nothing else, and all lie in folders, the folders are classes, as in a folder of classes:
- * the first one behind what all have in common.
+ * If some samples have a jpg and some a png, but none has both, these become one part, "image". If samples consist only
+ * of an image, and all are in folders, the first folder after their common prefix is the class.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,26 +27,26 @@ static const struct record_item *items_of(const struct record_list *l, size_t *n
     return (const void *)l->items.data;
 }
 
-/* Whether a sample of the list has images of two kinds; those of a sample follow each other. */
+/* Whether a sample of the list has images of two formats. The items of a sample are consecutive. */
 static bool has_two(const struct record_list *l)
 {
     size_t n;
     const struct record_item *items = items_of(l, &n);
     int64_t sample = -1;
-    uint32_t kind = 0;
+    uint32_t format = 0;
     for (size_t i = 0; i < n; i++) {
         if (items[i].name == (uint32_t)RECORD_ALL || !is_image(names_at(&l->part_names, items[i].name)))
             continue;
-        if (items[i].sample == sample && items[i].name != kind)
+        if (items[i].sample == sample && items[i].name != format)
             return true;
         sample = items[i].sample;
-        kind = items[i].name;
+        format = items[i].name;
     }
     return false;
 }
 
-/* The kinds of images that there are, up to two. */
-static int n_kinds(const struct record_list *lists, uint32_t n)
+/* The number of image formats, at most 2. */
+static int count_formats(const struct record_list *lists, uint32_t n)
 {
     const char *first = NULL;
     for (uint32_t i = 0; i < n; i++)
@@ -61,7 +60,7 @@ static int n_kinds(const struct record_list *lists, uint32_t n)
     return first != NULL;
 }
 
-/* Calls all images of a list "image". */
+/* Renames all image parts of a list to "image". */
 static int rename_images(struct record_list *l)
 {
     struct names names = {0};
@@ -86,9 +85,9 @@ static int rename_images(struct record_list *l)
     return rc;
 }
 
-static int one_image(struct record_list *lists, uint32_t n)
+static int merge_images(struct record_list *lists, uint32_t n)
 {
-    if (n_kinds(lists, n) < 2)
+    if (count_formats(lists, n) < 2)
         return 0;
     for (uint32_t i = 0; i < n; i++)
         if (has_two(&lists[i]))
@@ -101,7 +100,7 @@ static int one_image(struct record_list *lists, uint32_t n)
 
 /* ------------------------------------------------------------------ classes */
 
-/* Nothing but images, of one kind now, and no labels. */
+/* Whether samples consist only of an image, without labels. */
 static bool only_images(const struct record_list *lists, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -114,34 +113,34 @@ static bool only_images(const struct record_list *lists, uint32_t n)
     return true;
 }
 
-/* What all keys begin with, up to a folder. */
+/* The common prefix of all keys, up to a folder. */
 struct common {
-    const char *key; /* one of them; NULL: none yet */
+    const char *key; /* any key; NULL: none yet */
     size_t n;
-    bool all; /* lie in a folder below */
+    bool all; /* all keys are in a folder */
 };
 
-/* The key of a file that has no name any more: where it was. */
-static bool is_place(const char *key)
+/* Whether a key is "@" and an offset, for a file whose name is unknown. */
+static bool is_offset(const char *key)
 {
     return key[0] == '@' && key[1 + strspn(key + 1, "0123456789")] == 0;
 }
 
-/* Up to the last slash but one: one folder has to be left. */
-static size_t room_for(const char *key, size_t n)
+/* The length up to the last slash but one, so that one folder remains. */
+static size_t prefix_most(const char *key, size_t n)
 {
     const char *slash = memrchr(key, '/', n);
     slash = slash ? memrchr(key, '/', (size_t)(slash - key)) : NULL;
     return slash ? (size_t)(slash - key) + 1 : 0;
 }
 
-static void share(struct common *c, const char *key)
+static void shorten(struct common *c, const char *key)
 {
     const size_t n = strlen(key);
-    if (is_place(key))
+    if (is_offset(key))
         return;
     c->all = c->all && memchr(key, '/', n);
-    const size_t most = room_for(key, n);
+    const size_t most = prefix_most(key, n);
     if (!c->key) {
         c->key = key;
         c->n = most;
@@ -160,7 +159,7 @@ static int label_list(struct record_list *l, size_t common)
 {
     const char *key = (const char *)l->keys.data;
     for (int64_t i = 0; i < l->n; i++, key += strlen(key) + 1) {
-        if (is_place(key))
+        if (is_offset(key))
             continue;
         const char *folder = key + common, *slash = strchr(folder, '/');
         uint32_t number;
@@ -178,7 +177,7 @@ static int label_by_folder(struct record_list *lists, uint32_t n)
     for (uint32_t i = 0; i < n && c.all; i++) {
         const char *key = (const char *)lists[i].keys.data;
         for (int64_t k = 0; k < lists[i].n && c.all; k++, key += strlen(key) + 1)
-            share(&c, key);
+            shorten(&c, key);
     }
     for (uint32_t i = 0; i < n && c.all && c.key; i++)
         if (label_list(&lists[i], c.n))
@@ -188,7 +187,7 @@ static int label_by_folder(struct record_list *lists, uint32_t n)
 
 int records_groups(struct record_list *lists, uint32_t n)
 {
-    if (one_image(lists, n))
+    if (merge_images(lists, n))
         return -1;
     return only_images(lists, n) ? label_by_folder(lists, n) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_index.c -- the block in which the samples of shards are found, its file, and whether it is still true.
+ * records_index.c -- the index of samples in shards: its block, its file, and whether it is up to date.
  */
 #include "source/records_index.h"
 
@@ -14,7 +14,7 @@
 
 enum { SECTIONS = 10 };
 
-/* Where the sections begin, and in the last one where the block ends; false: there are too many of something. */
+/* Offsets of the sections; the last element is the end of the block. false: a count is too large. */
 static bool lay_out(const struct records_head *h, uint64_t at[SECTIONS])
 {
     const uint64_t most = UINT64_C(1) << 40;
@@ -84,9 +84,9 @@ void records_done(struct records_index *x)
     *x = (struct records_index){0};
 }
 
-/* ------------------------------------------------------------------ is it one */
+/* ------------------------------------------------------------------ validating a block */
 
-static bool strings_lie_inside(const uint64_t *at, uint64_t n, uint64_t pool_bytes)
+static bool offsets_are_inside(const uint64_t *at, uint64_t n, uint64_t pool_bytes)
 {
     for (uint64_t i = 0; i < n; i++)
         if (at[i] >= pool_bytes)
@@ -94,9 +94,9 @@ static bool strings_lie_inside(const uint64_t *at, uint64_t n, uint64_t pool_byt
     return true;
 }
 
-enum { SIZE_BITS = 56, RAW_BITS = 42 }; /* so much that sums over all parts, or shards, are numbers still */
+enum { SIZE_BITS = 56, RAW_BITS = 42 }; /* limits, so that sums over all parts or shards do not overflow */
 
-static bool shards_are_in_order(const struct records_index *x)
+static bool shards_are_valid(const struct records_index *x)
 {
     const struct records_head *h = x->head;
     int64_t first = 0;
@@ -110,7 +110,7 @@ static bool shards_are_in_order(const struct records_index *x)
     return h->n_shards > 0 && x->shards[0].first == 0;
 }
 
-static bool parts_lie_somewhere(const struct records_index *x)
+static bool parts_are_valid(const struct records_index *x)
 {
     const struct records_head *h = x->head;
     for (uint64_t i = 0; i < h->n * h->n_parts; i++) {
@@ -133,16 +133,16 @@ int records_adopt(struct records_index *x, void *block, size_t bytes)
         return -1;
     struct records_index y;
     point(&y, block, at);
-    if (y.pool[h->pool_bytes - 1] != 0 || !shards_are_in_order(&y) || !parts_lie_somewhere(&y) ||
-        !strings_lie_inside(y.part_name_at, h->n_parts, h->pool_bytes) ||
-        !strings_lie_inside(y.class_at, h->n_classes, h->pool_bytes) ||
-        (y.key_at && !strings_lie_inside(y.key_at, h->n, h->pool_bytes)))
+    if (y.pool[h->pool_bytes - 1] != 0 || !shards_are_valid(&y) || !parts_are_valid(&y) ||
+        !offsets_are_inside(y.part_name_at, h->n_parts, h->pool_bytes) ||
+        !offsets_are_inside(y.class_at, h->n_classes, h->pool_bytes) ||
+        (y.key_at && !offsets_are_inside(y.key_at, h->n, h->pool_bytes)))
         return -1;
     *x = y;
     return 0;
 }
 
-/* ------------------------------------------------------------------ is it still true */
+/* ------------------------------------------------------------------ loading */
 
 static bool shard_is(struct records_index *x, uint64_t i, const char *path)
 {

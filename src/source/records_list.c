@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_list.c -- what scanning finds, shard by shard, and how it is put together to one index.
+ * records_list.c -- collects what scanning finds per shard, and combines it into one index.
  *
- * Shards are scanned in parallel, each into a list of its own: what is found does not depend on the number of threads.
+ * Each shard is scanned into its own list, in parallel. The result does not depend on the number of threads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static int collect_labels(struct labels *all, const struct record_list *lists, u
     return 0;
 }
 
-/* ------------------------------------------------------------------ putting together */
+/* ------------------------------------------------------------------ combining */
 
 struct joining {
     struct records_index *x;
@@ -123,7 +123,7 @@ static void put_parts(struct joining *j, const struct record_list *l, int64_t fi
             names_find(j->parts, names_at(&l->part_names, item->name), names_length(&l->part_names, item->name), &part);
             cell += part;
         }
-        if (records_bad_reason(j->x, &j->x->parts[cell])) /* a sample that is bad stays so, whatever else it has */
+        if (records_bad_reason(j->x, &j->x->parts[cell])) /* a bad sample stays bad */
             continue;
         j->x->parts[cell] = p;
         if (j->x->extra)
@@ -179,7 +179,7 @@ static void put_all(struct joining *j, const struct names *paths, const struct r
         const uint32_t k = j->labels->rank[i];
         x->class_at[i] = put(j, names_at(classes, k), names_length(classes, k) + 1);
     }
-    for (uint32_t i = 0; i < paths->n; i++) /* last, since they may become others: records_beside.c */
+    for (uint32_t i = 0; i < paths->n; i++) /* last, because records_beside.c replaces them */
         x->shards[i].name_at = put(j, names_at(paths, i), names_length(paths, i) + 1);
 }
 
@@ -195,8 +195,8 @@ static int collect_parts(struct names *parts, const struct record_list *lists, u
     if (parts->n > RECORD_PARTS)
         return error_set(
             e, STK_EUSAGE, "open",
-            "its samples have more than %d kinds of members (%.40s, %.40s, %.40s, ...); a sample's members "
-            "differ in what follows the first dot of their names",
+            "its samples have more than %d parts (%.40s, %.40s, %.40s, ...); the part of a file is what follows the "
+            "first dot of its name: rename the files",
             RECORD_PARTS, names_at(parts, 0), names_at(parts, 1), names_at(parts, 2));
     return STK_OK;
 }
@@ -210,7 +210,7 @@ static uint64_t pool_bytes(const struct names *paths, const struct names *parts,
     return n;
 }
 
-/* Of all shards, in their order. */
+/* Joins the notes of all shards, in order. */
 static int join_notes(const struct record_format *f, const struct record_list *lists, uint32_t n, struct buf *all)
 {
     int rc = 0;
@@ -230,7 +230,7 @@ static int join(struct records_index *x, const struct record_format *f, const st
         head.n += (uint64_t)lists[i].n;
         keyed |= lists[i].keyed;
     }
-    for (uint32_t i = 0; i < paths->n && keyed; i++) /* a shard without keys among others is one without samples */
+    for (uint32_t i = 0; i < paths->n && keyed; i++) /* only a shard without samples may lack keys */
         keyed = lists[i].keyed || lists[i].n == 0;
     head.has = (f->extra ? RECORDS_EXTRA : 0) | (labels->names.n > 0 ? RECORDS_LABELS : 0) | (keyed ? RECORDS_KEYS : 0);
     head.n_classes = labels->rank ? labels->names.n : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_parts.c -- the parts of one sample, read out of its shard.
+ * records_parts.c -- reads the parts of one sample from its shard.
  *
- * All parts that are wanted of a sample are read at once where they lie near each other, and are then moved apart, so
- * that each is followed by zeros; the largest stays where it is.
+ * If the parts are near each other, one read gets all of them. They are then moved apart, so that zeros fit after each.
+ * The largest part is not moved.
  */
 #include "source/shard_files.h"
 
@@ -43,7 +43,7 @@ bool records_parts_adjacent(const struct records_parts *p)
     return p->n > 0 && p->to - p->from - p->bytes <= GAP_MOST;
 }
 
-/* n bytes of the sample's shard, from whoever has read them already. */
+/* Gets n bytes of a shard: from r->ahead if they were read ahead, otherwise from the file. */
 static int read_bytes(const struct shard_files *files, struct reading *r, int64_t shard, uint8_t *to, int64_t at,
                       int64_t n, stk_error *e)
 {
@@ -60,7 +60,7 @@ static int read_bytes(const struct shard_files *files, struct reading *r, int64_
     return rc;
 }
 
-/* One read for all, into a buffer with room to move them apart. */
+/* Reads all parts at once, and moves them apart. */
 static int read_together(const struct shard_files *files, const struct records_parts *p, const struct part *parts,
                          struct reading *r, uint8_t **where, stk_error *e)
 {
@@ -68,12 +68,12 @@ static int read_together(const struct shard_files *files, const struct records_p
     const int rc = read_bytes(files, r, p->shard, base, p->from, p->to - p->from, e);
     if (rc != STK_OK)
         return rc;
-    for (int k = 0; k < p->largest; k++) { /* to the left, the first one first */
+    for (int k = 0; k < p->largest; k++) { /* to the left, from the first on */
         const struct part *one = &parts[p->part[k]];
         where[k] = base + (one->at - p->from) - (ptrdiff_t)(p->largest - k) * IO_SLACK;
         memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
     }
-    for (int k = p->n - 1; k >= p->largest; k--) { /* to the right, the last one first */
+    for (int k = p->n - 1; k >= p->largest; k--) { /* to the right, from the last on */
         const struct part *one = &parts[p->part[k]];
         where[k] = base + (one->at - p->from) + (ptrdiff_t)(k - p->largest) * IO_SLACK;
         memmove(where[k], base + (one->at - p->from), (size_t)one->bytes);
@@ -96,14 +96,14 @@ static int read_apart(const struct shard_files *files, const struct records_part
     return STK_OK;
 }
 
-/* What is lent is followed by zeros: a single part may stay there. */
-static bool stays(const struct reading *r, const struct records_parts *p)
+/* Whether a single part can stay in r->ahead, which is followed by zeros. */
+static bool stays_ahead(const struct reading *r, const struct records_parts *p)
 {
     return r->ahead && p->n == 1 && p->from == r->ahead_at && p->to - p->from == r->ahead_bytes;
 }
 
-/* All parts into r->file, each followed by zeros. What stays elsewhere has its room all the same: a sample takes as
- * much memory whoever has read it, and fits or does not. */
+/* Puts all parts into r->file, each followed by zeros. The room is reserved even if a part stays in r->ahead: a sample
+ * must need the same memory whether or not it was read ahead. */
 static int place_parts(const struct shard_files *files, const struct records_parts *p, const struct part *parts,
                        struct reading *r, uint8_t **where, stk_error *e)
 {
@@ -112,12 +112,12 @@ static int place_parts(const struct shard_files *files, const struct records_par
     if (buf_reserve(&r->file, room))
         return error_nomem(e, "read", room);
     int rc = STK_OK;
-    if (!stays(r, p))
+    if (!stays_ahead(r, p))
         rc = together ? read_together(files, p, parts, r, where, e) : read_apart(files, p, parts, r, where, e);
     if (rc != STK_OK)
         return rc;
     r->file.len = room;
-    for (int k = 0; k < p->n && !stays(r, p); k++)
+    for (int k = 0; k < p->n && !stays_ahead(r, p); k++)
         memset(where[k] + parts[p->part[k]].bytes, 0, IO_SLACK);
     return STK_OK;
 }
@@ -145,7 +145,7 @@ int records_parts_read(const struct shard_files *files, struct reading *r, int64
         out->parts[k].bytes = NULL;
     for (int k = 0; k < p.n; k++) {
         const int part = p.part[k];
-        out->parts[part].bytes = stays(r, &p) ? r->ahead : where[k];
+        out->parts[part].bytes = stays_ahead(r, &p) ? r->ahead : where[k];
         out->parts[part].n = (size_t)parts[part].bytes;
         out->parts[part].at = parts[part].at;
         out->parts[part].extra = x->extra ? x->extra[i * (int64_t)x->head->n_parts + part] : (struct part_extra){0};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_window.c -- looking along a shard: large reads where everything is looked at, small ones where much is
- * skipped.
+ * records_window.c -- the window of a scan: large reads if everything is needed, small ones if much is skipped.
  */
 #include "source/records_index.h"
 
@@ -40,14 +39,13 @@ const char *window_broken(const struct record_window *w)
     return w->broken[0] ? w->broken : NULL;
 }
 
-/* Whether [at, at + n) is in the window. */
+/* Whether the window contains [at, at + n). */
 static bool holds(const struct record_window *w, int64_t at, size_t n)
 {
     return at >= w->at && at - w->at <= (int64_t)w->buf.len && n <= w->buf.len - (size_t)(at - w->at);
 }
 
-/* A look that follows closely asks for more at a time; one that skips a good part of what it would have read, for less.
- */
+/* Sequential access reads more at a time. Skipping a good part of a read reads less. */
 static void adapt(struct record_window *w, int64_t at)
 {
     const int64_t end = w->at + (int64_t)w->buf.len;
@@ -57,8 +55,8 @@ static void adapt(struct record_window *w, int64_t at)
         w->want = WANT_LEAST;
 }
 
-/* What is unpacked from `at` on, up to where the stream breaks off; -1 with errno. */
-static ssize_t unpacked(struct record_window *w, size_t want, int64_t at)
+/* Decompresses from `at` on, up to any damage; -1 with errno. */
+static ssize_t read_stream(struct record_window *w, size_t want, int64_t at)
 {
     size_t got;
     stk_error e;
@@ -82,7 +80,7 @@ static void fill(struct record_window *w, int64_t at, size_t n)
         w->os_error = ENOMEM;
         return;
     }
-    const ssize_t got = w->stream ? unpacked(w, want, at) : io_pread(w->fd, w->buf.data, want, at);
+    const ssize_t got = w->stream ? read_stream(w, want, at) : io_pread(w->fd, w->buf.data, want, at);
     if (got < 0)
         w->os_error = errno;
     else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c -- columns of rows. A column is a chain of parts, each a stretch of a file:
+ * rows.c -- columns of rows. A column is a chain of segments, each a range of a file:
  *
  *     column "image":   | a.npy: rows 0 .. 99 | b.npy: rows 0 .. 49 |
  *     sample:             0 ............... 99 100 ........... 149
  *
- * Labels are read when the source is opened, since they are asked for without reading. Descriptors stay open, up to
- * HELD_OPEN of them; files beyond that are opened for every row.
+ * Labels are read when the source is opened, because source_label() must not read. Up to HELD_OPEN descriptors stay
+ * open; other files are opened for every row.
  */
 #include "source/rows.h"
 
@@ -32,7 +32,7 @@ struct segment {
     bool swapped, fortran;
     int64_t first, n; /* rows */
     int64_t at, step;
-    int offsets; /* where runs begin; -1: rows are no runs */
+    int offsets; /* descriptor of the offsets; -1: not ragged */
     int64_t offsets_at, n_values;
 };
 
@@ -49,12 +49,12 @@ struct column {
 };
 
 struct rows {
-    const char *row; /* what one is called */
+    const char *row; /* the word for a row */
     struct column columns[FIELD_MAX];
     int n_columns, n_open;
     struct arrays_plan plan; /* of columns */
     int64_t *labels;
-    int keys; /* the column that has them; -1: none */
+    int keys; /* column; -1: none */
     struct source_tally tally;
 };
 
@@ -75,12 +75,12 @@ static int read_at(const struct segment *p, int fd, int64_t at, size_t n, void *
     if (got < 0)
         return error_os(e, errno, "read", "cannot be read at byte %lld", (long long)at);
     if ((size_t)got < n)
-        return error_set(e, STK_EIO, "read", "ends at byte %lld: it has become shorter since it was opened",
+        return error_set(e, STK_EIO, "read", "ends at byte %lld: it became shorter after it was opened; open it again",
                          (long long)(at + got));
     return STK_OK;
 }
 
-/* Number by number, since those of a row lie apart. */
+/* Reads number by number, since the numbers of a row are not adjacent. */
 static int read_fortran(const struct column *c, const struct segment *p, int fd, int64_t i, size_t n, uint8_t *to,
                         stk_error *e)
 {
@@ -102,21 +102,21 @@ static int read_fortran(const struct column *c, const struct segment *p, int fd,
     return STK_OK;
 }
 
-/* Which rows of values a sample has. */
-static int find_run(const struct segment *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
+/* The rows of a sample in a ragged column. */
+static int find_range(const struct segment *p, int64_t i, int64_t *from, int64_t *n, stk_error *e)
 {
     int64_t ends[2];
     if (io_pread(p->offsets, ends, sizeof ends, p->offsets_at + i * (int64_t)sizeof ends[0]) != sizeof ends)
-        return error_set(e, STK_EIO, "read", "where its values begin cannot be read");
+        return error_set(e, STK_EIO, "read", "its offsets cannot be read");
     *from = ends[0];
     *n = ends[1] - ends[0];
     if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > p->n_values)
-        return error_set(e, STK_EDATA, "read", "its values are said to be from %lld to %lld of %lld",
-                         (long long)ends[0], (long long)ends[1], (long long)p->n_values);
+        return error_set(e, STK_EDATA, "read", "its offsets are damaged: rows %lld to %lld of %lld", (long long)ends[0],
+                         (long long)ends[1], (long long)p->n_values);
     return STK_OK;
 }
 
-/* The first n bytes of a row, a whole number of elements, in this machine's form. */
+/* Reads the first n bytes of a row, a multiple of the element size, in this machine's byte order. */
 static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_error *e)
 {
     const struct segment *p = segment_at(c, i);
@@ -124,8 +124,8 @@ static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_e
     if (fd < 0 && !p->memory && (fd = io_open(AT_FDCWD, p->path)) < 0)
         return error_os(e, errno, "read", "cannot be opened");
     i -= p->first;
-    int64_t run;
-    int rc = c->ragged ? find_run(p, i, &i, &run, e) : STK_OK; /* i is then that of its first value */
+    int64_t range;
+    int rc = c->ragged ? find_range(p, i, &i, &range, e) : STK_OK; /* then i becomes its first row */
     if (rc == STK_OK)
         rc = p->fortran ? read_fortran(c, p, fd, i, n, to, e) : read_at(p, fd, p->at + i * p->step, n, to, e);
     if (fd != p->fd)
@@ -158,19 +158,19 @@ static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk
     return read_row(&((const struct rows *)s->state)->columns[k], i, n, to, e);
 }
 
-static int run_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
+static int ragged_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
 {
     const struct column *c = &((const struct rows *)s->state)->columns[k];
     const struct segment *p = segment_at(c, i);
     int64_t from, rows = 0;
-    const int rc = find_run(p, i - p->first, &from, &rows, e);
+    const int rc = find_range(p, i - p->first, &from, &rows, e);
     if (rc == STK_OK && rows > s->max_bytes / (int64_t)c->row_bytes)
         return error_set(e, STK_EDATA, "read", "%s has more bytes than max_bytes allows", c->name);
     *n = (size_t)rows * c->row_bytes;
     return rc;
 }
 
-static const struct arrays_reader reader = {row, run_bytes};
+static const struct arrays_reader reader = {row, ragged_bytes};
 
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
@@ -180,7 +180,7 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
     return arrays_cells(s, &((const struct rows *)s->state)->plan, r, i, reader, e);
 }
 
-/* By the first column: a sample may have its others from elsewhere. */
+/* Named after the first column; the others may be in other files. */
 static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const struct rows *r = s->state;
@@ -195,7 +195,7 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     const struct segment *p = segment_at(&r->columns[0], i);
     const char *slash = strrchr(p->path, '/');
     size_t bytes = 0;
-    if (r->keys >= 0 && run_bytes(s, r->keys, i, &bytes, NULL) == STK_OK) {
+    if (r->keys >= 0 && ragged_bytes(s, r->keys, i, &bytes, NULL) == STK_OK) {
         const size_t fits = bytes < n ? bytes : n > 0 ? n - 1 : 0;
         if (row(s, r->keys, i, fits, buf, NULL) == STK_OK) {
             if (n > 0)
@@ -281,14 +281,15 @@ int rows_open(struct source *s, const char *kind, const char *row, stk_error *e)
 static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
 {
     if (r->n_columns == FIELD_MAX)
-        return error_set(e, STK_EUSAGE, "open", "more than %d arrays", FIELD_MAX);
+        return error_set(e, STK_EUSAGE, "open", "there are more than %d arrays", FIELD_MAX);
     struct column *c = &r->columns[r->n_columns];
     const int length = snprintf(c->name, sizeof c->name, "%s", a->name);
     if (length < 1 || (size_t)length >= sizeof c->name)
         return error_set(e, STK_EUSAGE, "open", "the name of the array %.100s must have 1 to %d bytes", a->name,
                          FIELD_NAME - 1);
     if (a->ndim > FIELD_DIMS)
-        return error_set(e, STK_EUSAGE, "open", "rows of %d dimensions; %d are possible", a->ndim, FIELD_DIMS);
+        return error_set(e, STK_EUSAGE, "open", "its rows have %d dimensions; at most %d are supported", a->ndim,
+                         FIELD_DIMS);
     c->dtype = a->dtype;
     c->item = c->row_bytes = dtype_bytes(a->dtype);
     c->ndim = a->ndim;
@@ -296,7 +297,8 @@ static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
     for (int d = 0; d < a->ndim; d++) {
         c->shape[d] = a->shape[d];
         if (a->shape[d] < 1 || c->row_bytes > (size_t)PTRDIFF_MAX / 4 / (size_t)a->shape[d])
-            return error_set(e, STK_EUSAGE, "open", "rows with a dimension of %lld", (long long)a->shape[d]);
+            return error_set(e, STK_EUSAGE, "open", "its rows have an invalid dimension of %lld",
+                             (long long)a->shape[d]);
         c->row_bytes *= (size_t)a->shape[d];
     }
     r->n_columns++;
@@ -360,10 +362,9 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
         c = &r->columns[r->n_columns - 1];
     }
     if (!same_form(c, a))
-        return error_set(e, STK_EUSAGE, "open",
-                         "its rows are of another type or shape than those of the file before it");
+        return error_set(e, STK_EUSAGE, "open", "its rows differ in type or shape from those of the previous file");
     if (a->n < 1) {
-        free(a->memory); /* which is taken over, also where there is nothing in it */
+        free(a->memory); /* taken even if it is empty */
         return STK_OK;
     }
     r->tally.bytes += a->offsets   ? a->n_values * a->step
@@ -372,13 +373,14 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
     return add_segment(r, c, a, e);
 }
 
-/* Labels of one part are one stretch, like a row. */
+/* The labels of a segment are one range, so they are read like a row. */
 static int read_labels(struct source *s, stk_error *e)
 {
     struct rows *r = s->state;
     const struct column *c = &r->columns[r->plan.label];
     if (s->count > s->max_bytes / (int64_t)sizeof *r->labels)
-        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
+        return error_set(e, STK_EUSAGE, "open", "%lld labels need more memory than max_bytes allows",
+                         (long long)s->count);
     r->labels = calloc((size_t)s->count, sizeof *r->labels);
     uint8_t *stored = malloc((size_t)s->count * c->item);
     int rc = r->labels && stored ? STK_OK : error_nomem(e, "open", (size_t)s->count * sizeof *r->labels);
@@ -392,7 +394,7 @@ static int read_labels(struct source *s, stk_error *e)
     return rc == STK_OK ? arrays_check_labels(s, c->dtype, e) : rc;
 }
 
-/* Of a pack: text, beside the others. */
+/* In a pack, the column "keys" contains the keys as text. */
 static void find_keys(struct source *s)
 {
     struct rows *r = s->state;
@@ -402,7 +404,7 @@ static void find_keys(struct source *s)
     s->has_key_column = r->keys >= 0;
 }
 
-/* As many rows in all of them. */
+/* All columns must have the same number of rows. */
 static int check_lengths(const struct source *s, const struct rows *r, stk_error *e)
 {
     const struct column *first = &r->columns[0];
@@ -412,7 +414,7 @@ static int check_lengths(const struct source *s, const struct rows *r, stk_error
             return error_set(e, STK_EUSAGE, "open", "%.60s has %lld row%s, but %.60s has %lld%s", r->columns[k].name,
                              (long long)r->columns[k].n, r->columns[k].n == 1 ? "" : "s", first->name,
                              (long long)first->n,
-                             archive ? "; name those that belong together: npz:x.npz?image=x_train&label=y_train" : "");
+                             archive ? "; choose arrays of equal length: npz:x.npz?image=x_train&label=y_train" : "");
     return STK_OK;
 }
 
@@ -422,7 +424,7 @@ int rows_finish(struct source *s, const struct source_options *o, stk_error *e)
     stk_array all[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
     if (r->columns[0].n < 1)
-        return error_set(e, STK_EUSAGE, "open", "holds not one whole %s", r->row);
+        return error_set(e, STK_EUSAGE, "open", "does not contain a complete %s", r->row);
     for (int k = 0; k < r->n_columns; k++) {
         const struct column *c = &r->columns[k];
         shapes[k][0] = c->n;

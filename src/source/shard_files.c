@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard_files.c -- descriptors of shards, and streams of those that are packed.
+ * shard_files.c -- the descriptors of shards, and the streams of compressed ones.
  */
 #include "source/shard_files.h"
 
@@ -24,7 +24,7 @@ static _Atomic int *new_fds(uint64_t n, uint64_t most)
     return fds;
 }
 
-/* Descriptors are the whole program's. */
+/* Takes only a part of the process's descriptors. */
 static void open_fds(struct shard_files *f)
 {
     struct rlimit most = {.rlim_cur = 256};
@@ -41,9 +41,9 @@ static void close_fds(_Atomic int *fds, uint64_t n)
     free(fds);
 }
 
-/* ------------------------------------------------------------------ packed shards */
+/* ------------------------------------------------------------------ compressed shards */
 
-/* As many samples as SHARD_WINDOW has bytes for. */
+/* How many samples of mean size fit into SHARD_WINDOW. */
 static int64_t window_of(const struct records_index *x)
 {
     int64_t raw = 0;
@@ -93,17 +93,17 @@ static int open_streams(struct shard_files *f, int64_t memory)
 
 int shard_files_open(struct shard_files *f, const struct records_index *x, int64_t memory, stk_error *e)
 {
-    bool packed = false;
+    bool compressed = false;
     f->index = x;
     for (uint64_t i = 0; i < x->head->n_shards; i++) {
         const char *missing = stream_missing((enum stream_form)x->shards[i].form);
         if (missing)
-            return error_set(e, STK_EUSAGE, "open", "is packed, and this build is without %s", missing);
-        packed |= x->shards[i].form != STREAM_PLAIN;
+            return error_set(e, STK_EUSAGE, "open", "is compressed, and this build has no %s", missing);
+        compressed |= x->shards[i].form != STREAM_PLAIN;
     }
     open_fds(f);
-    return packed && open_streams(f, memory) ? error_nomem(e, "open", sizeof(struct stream *) * x->head->n_shards)
-                                             : STK_OK;
+    return compressed && open_streams(f, memory) ? error_nomem(e, "open", sizeof(struct stream *) * x->head->n_shards)
+                                                 : STK_OK;
 }
 
 void shard_files_done(struct shard_files *f)
@@ -134,8 +134,8 @@ static const char *path_of(const struct shard_files *f, int64_t shard)
     return f->index->pool + f->index->shards[shard].name_at;
 }
 
-/* Keeps a descriptor, unless another thread was first; the one that is kept. */
-static int keep(_Atomic int *place, int fd)
+/* Stores a descriptor, unless another thread was first. Returns the stored one. */
+static int store(_Atomic int *place, int fd)
 {
     int none = -1;
     if (atomic_compare_exchange_strong(place, &none, fd))
@@ -145,7 +145,7 @@ static int keep(_Atomic int *place, int fd)
     return none;
 }
 
-/* Whether it is still the file that the index was made from: what lies where is not known of another. */
+/* Whether it is still the file that was indexed. The offsets are wrong for any other. */
 static bool is_indexed(const struct shard_files *f, int64_t shard, const struct stat *st)
 {
     const struct record_shard *s = &f->index->shards[shard];
@@ -175,7 +175,7 @@ int shard_files_take(const struct shard_files *f, int64_t shard, int *fd, stk_er
         return changed(e);
     }
     if (f->fds)
-        *fd = keep(&f->fds[shard], *fd);
+        *fd = store(&f->fds[shard], *fd);
     return STK_OK;
 }
 
@@ -187,11 +187,11 @@ void shard_files_give(const struct shard_files *f, int fd)
 
 static int too_short(int64_t at, stk_error *e)
 {
-    return error_set(e, STK_EDATA, "read", "the shard ends at byte %lld, within the sample; it was longer before",
-                     (long long)at);
+    return error_set(e, STK_EDATA, "read",
+                     "the shard ends at byte %lld, inside the sample: it became shorter; open it again", (long long)at);
 }
 
-/* The file that fd is, and not one that has taken its name since; -2: it is not to be had. */
+/* Opens the file of fd with O_DIRECT, unless another file has its name by now; -2: not possible. */
 static int open_direct(const char *path, int fd)
 {
     struct stat now, then;
@@ -218,7 +218,7 @@ bool shard_files_lend(const struct shard_files *f, int64_t shard, bool direct, s
         return false;
     int past = direct && f->direct ? atomic_load_explicit(&f->direct[shard], memory_order_acquire) : -2;
     if (past == -1)
-        past = keep(&f->direct[shard], open_direct(out->path, out->fd));
+        past = store(&f->direct[shard], open_direct(out->path, out->fd));
     out->direct = past >= 0;
     out->fd = past >= 0 ? past : out->fd;
     return true;

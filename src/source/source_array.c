@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_array.c -- arrays in the caller's memory, read in place; their first dimension is the samples.
+ * source_array.c -- arrays in the caller's memory, read in place. The first dimension is the sample.
  *
- * Strides may be anything: what is dense is copied in one go, the dimensions above it by counting.
+ * Strides may be anything. The inner dimensions that are contiguous are copied at once; the outer ones are iterated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 struct array {
     const uint8_t *data;
     ptrdiff_t stride; /* bytes from sample to sample */
-    size_t run;       /* bytes that lie dense */
-    int outer;        /* dimensions above them, in bytes and counts */
+    size_t dense;     /* contiguous bytes */
+    int outer;        /* dimensions above them: strides in bytes, and counts */
     ptrdiff_t strides[FIELD_DIMS];
     int64_t shape[FIELD_DIMS];
     stk_dtype dtype;
@@ -28,12 +28,12 @@ struct arrays {
 
 /* ------------------------------------------------------------------ samples */
 
-/* The first bytes of a sample, put together from its runs. */
+/* Copies the first n bytes of a sample from its contiguous pieces. */
 static void gather(const struct array *a, const uint8_t *from, uint8_t *to, size_t n)
 {
     int64_t at[FIELD_DIMS] = {0};
     for (;;) {
-        const size_t k = n < a->run ? n : a->run;
+        const size_t k = n < a->dense ? n : a->dense;
         memcpy(to, from, k);
         to += k;
         n -= k;
@@ -78,14 +78,14 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     return STK_OK;
 }
 
-/* Rows that do not lie dense are left to themselves. */
+/* Rows that are not contiguous are not prefetched. */
 static void prefetch(const struct source *s, int64_t i)
 {
     const struct arrays *a = s->state;
     for (int f = 0; f < s->n_fields; f++)
         if (!s->fields[f].label && a->arrays[a->plan.array_of[f]].outer == 0) {
             const struct array *one = &a->arrays[a->plan.array_of[f]];
-            cpu_near(one->data + i * one->stride, one->run);
+            cpu_near(one->data + i * one->stride, one->dense);
         }
 }
 
@@ -132,7 +132,7 @@ static const struct source_ops ops = {
 
 /* ------------------------------------------------------------------ strides */
 
-/* Adds |stride| * (shape - 1) * item to *reach; false when an address could overflow. */
+/* Adds |stride| * (shape - 1) * item to *reach; false: an address could overflow. */
 static bool reaches(int64_t stride, int64_t shape, size_t item, uint64_t *reach)
 {
     const uint64_t most = (uint64_t)PTRDIFF_MAX / 4, steps = shape > 1 ? (uint64_t)shape - 1 : 0;
@@ -145,34 +145,34 @@ static bool reaches(int64_t stride, int64_t shape, size_t item, uint64_t *reach)
 
 static int overflow(const char *name, stk_error *e)
 {
-    return error_set(e, STK_EUSAGE, "open", "array %s is larger than memory can be", name);
+    return error_set(e, STK_EUSAGE, "open", "array %s is larger than the address space", name);
 }
 
-/* Turns shape and strides of one sample into runs of bytes and what is counted above them. */
+/* Splits shape and strides of a sample into contiguous bytes and outer dimensions. */
 static int lay_out(struct array *out, const stk_array *a, const char *name, stk_error *e)
 {
     const stk_dtype dtype = a->dtype == STK_DTYPE_DEFAULT ? STK_FLOAT32 : a->dtype;
     const size_t item = dtype_bytes(dtype);
-    int64_t dense = 1; /* elements */
+    int64_t elements = 1; /* of a contiguous array */
     uint64_t reach = 0;
-    bool in_run = true;
+    bool contiguous = true;
     out->data = a->data;
     out->dtype = dtype;
-    out->run = item;
+    out->dense = item;
     out->outer = 0;
     for (int d = a->ndim - 1; d >= 0; d--) {
-        const int64_t n = a->shape[d], stride = a->strides ? a->strides[d] : dense;
-        if (!reaches(stride, n, item, &reach) || (n > 0 && dense > PTRDIFF_MAX / 4 / n))
+        const int64_t n = a->shape[d], stride = a->strides ? a->strides[d] : elements;
+        if (!reaches(stride, n, item, &reach) || (n > 0 && elements > PTRDIFF_MAX / 4 / n))
             return overflow(name, e);
         const ptrdiff_t step = (ptrdiff_t)stride * (ptrdiff_t)item;
         if (d == 0) {
             out->stride = step;
             break;
         }
-        in_run = in_run && (stride == dense || n == 1);
-        dense *= n;
-        if (in_run) {
-            out->run = (size_t)dense * item;
+        contiguous = contiguous && (stride == elements || n == 1);
+        elements *= n;
+        if (contiguous) {
+            out->dense = (size_t)elements * item;
             continue;
         }
         memmove(out->strides + 1, out->strides, (size_t)out->outer * sizeof out->strides[0]);
@@ -181,14 +181,14 @@ static int lay_out(struct array *out, const stk_array *a, const char *name, stk_
         out->shape[0] = n;
         out->outer++;
     }
-    if ((uint64_t)dense > (uint64_t)PTRDIFF_MAX / 4 / item)
+    if ((uint64_t)elements > (uint64_t)PTRDIFF_MAX / 4 / item)
         return overflow(name, e);
     return STK_OK;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-/* They are in memory that can be read here. */
+/* Checks that the arrays are in host memory. */
 static int check(const stk_array *a, int n, stk_error *e)
 {
     for (int i = 0; i < n; i++) {

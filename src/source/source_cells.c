@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_cells.c -- samples of named columns that the caller's own function gives: tables in foreign memory.
+ * source_cells.c -- hooks with cells(): tables in the caller's memory, read column by column.
  *
- * cells() lends what it has until its next call from the same thread; numbers, text and bytes go from there into their
- * rows. An encoded image is copied into the thread's buffer first: decoders may read past its end. A cell may name a
- * file instead, which is read as the files of a folder are.
+ * cells() lends memory until its next call from the same thread. Numbers, text and bytes are copied from there into
+ * their rows. An encoded image is first copied into the thread's buffer, because decoders may read past its end. A cell
+ * may name a file instead, which is read like the files of a folder.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -21,10 +21,10 @@
 #include "source/source_ops.h"
 
 struct cells {
-    stk_cells_hooks hooks;
-    int wanted[FIELD_MAX]; /* columns of the fields, in their order */
+    stk_source_hooks hooks;
+    int wanted[FIELD_MAX]; /* the column of each field */
     int image;             /* field; -1: none */
-    int others[FIELD_MAX]; /* the same without the image */
+    int others[FIELD_MAX]; /* like wanted, without the image */
     int n_others;
     struct blocks blocks;
 };
@@ -82,7 +82,7 @@ static int load_file(const struct source *s, struct reading *r, int f, const stk
     stk_error why;
     int64_t size;
     if (path_of(c, file))
-        return error_set(e, STK_EDATA, "read", "%s: no file has the path %.*s", s->fields[f].name,
+        return error_set(e, STK_EDATA, "read", "%s: invalid path %.*s", s->fields[f].name,
                          c->n < PATH_MAX ? (int)c->n : PATH_MAX, c->file);
     int rc = source_allow_file(s, r, AT_FDCWD, file, r->derived.len, 1, e);
     if (rc != STK_OK)
@@ -103,7 +103,7 @@ static int load_image(const struct source *s, struct reading *r, int f, const st
     return rc;
 }
 
-/* Appends the file to r->derived; how long it is goes to *n. */
+/* Appends the file to r->derived; *n is its size. */
 static int add_file(const struct source *s, struct reading *r, int f, const stk_cell *c, size_t *n, stk_error *e)
 {
     const int rc = load_file(s, r, f, c, &r->spare[0], e);
@@ -138,8 +138,8 @@ static int take_cell(const struct source *s, struct reading *r, int f, const stk
     return STK_OK;
 }
 
-/* Bytes of files are in r->derived one after the other, and stay where they are once all of them are there. */
-static void point_into_made(const struct source *s, struct reading *r, const bool *filed)
+/* Points the cells of files into r->derived, where the files follow one another. Called when it no longer moves. */
+static void point_to_files(const struct source *s, struct reading *r, const bool *filed)
 {
     const uint8_t *at = r->derived.data;
     for (int f = 0; f < s->n_fields; f++)
@@ -167,11 +167,11 @@ static int read_cells(const struct source *s, struct reading *r, int64_t i, stk_
         filed[f] = one->file && !is_encoded(s, f);
     }
     if (rc == STK_OK)
-        point_into_made(s, r, filed);
+        point_to_files(s, r, filed);
     return rc;
 }
 
-/* Pixels as they lie in the table. */
+/* Copies pixels from the table. */
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
     const struct cells *c = s->state;
@@ -215,10 +215,11 @@ static int take_column(struct columns *to, const stk_column *from, stk_error *e)
     if (n == 0)
         return error_set(e, STK_EUSAGE, "open", "column %d of the source has no name; give it one", to->n);
     if (n >= sizeof c.name)
-        return error_set(e, STK_EUSAGE, "open", "column %d of the source has a name of %zu bytes; at most %zu are read",
-                         to->n, n, sizeof c.name - 1);
+        return error_set(e, STK_EUSAGE, "open",
+                         "column %d of the source has a name of %zu bytes; at most %zu are allowed", to->n, n,
+                         sizeof c.name - 1);
     if (from->ndim < 0 || from->ndim > FIELD_DIMS || (from->ndim > 0 && !from->shape))
-        return error_set(e, STK_EUSAGE, "open", "the column %s has %d dimensions%s; a field has 0 to %d", from->name,
+        return error_set(e, STK_EUSAGE, "open", "the column %s has %d dimensions%s; use 0 to %d", from->name,
                          from->ndim, from->ndim > 0 && !from->shape ? " and no shape" : "", FIELD_DIMS);
     memcpy(c.name, from->name, n + 1);
     for (int d = 0; d < from->ndim; d++)
@@ -228,7 +229,7 @@ static int take_column(struct columns *to, const stk_column *from, stk_error *e)
 
 static int bind(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const stk_cells_hooks *h = o->cells_hooks;
+    const stk_source_hooks *h = o->hooks;
     struct columns columns = {0};
     int rc = STK_OK;
     for (int i = 0; i < h->n_columns && rc == STK_OK; i++)
@@ -239,14 +240,15 @@ static int bind(struct source *s, const struct source_options *o, stk_error *e)
     return rc;
 }
 
-/* Of the caller's blocks a copy, with the end. */
-static int take_blocks(struct blocks *b, const stk_cells_hooks *h, int64_t count, stk_error *e)
+/* Copies the caller's blocks, and adds the end. */
+static int take_blocks(struct blocks *b, const stk_source_hooks *h, int64_t count, stk_error *e)
 {
     bool good = h->window > 0 && h->n_blocks <= count && h->blocks && h->blocks[0] == 0;
     for (int64_t i = 1; good && i < h->n_blocks; i++)
         good = h->blocks[i] > h->blocks[i - 1] && h->blocks[i] < count;
     if (!good)
-        return error_set(e, STK_EUSAGE, "open", "blocks need a window, and first samples that begin with 0 and rise");
+        return error_set(e, STK_EUSAGE, "open",
+                         "blocks need a window, and their first samples must start at 0 and increase");
     const size_t bytes = (size_t)h->n_blocks * sizeof *b->starts;
     b->starts = malloc(bytes + sizeof *b->starts);
     if (!b->starts)
@@ -260,11 +262,11 @@ static int take_blocks(struct blocks *b, const stk_cells_hooks *h, int64_t count
 
 int source_cells_open(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const stk_cells_hooks *h = o->cells_hooks;
+    const stk_source_hooks *h = o->hooks;
     if (h->n_columns < 1 || !h->columns)
-        return error_set(e, STK_EUSAGE, "open", "cells_hooks has no columns");
-    const int64_t count = h->count(h->user);
-    int rc = source_hooks_count(count, e);
+        return error_set(e, STK_EUSAGE, "open", "hooks with cells() need columns");
+    int64_t count;
+    int rc = source_hooks_count(h, &count, e);
     if (rc == STK_OK)
         rc = bind(s, o, e);
     struct blocks near = {0};

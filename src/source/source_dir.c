@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_dir.c -- a folder of class folders, or of files: the latter too when more images lie beside
- * the folders in it than inside them; or a single image file.
+ * source_dir.c -- a folder of class folders, a folder of files, or a single image file.
  *
- * The order of samples is ImageFolder's: by class, then by the path of the folder as a string
- * (so that "a-b" stands between "a" and "a/c"), then by name; all in bytes.
+ * A folder that contains more images directly than in its subfolders is a folder of files.
+ *
+ * The order of samples is that of ImageFolder: by class, then by the path of the folder as a string (so that "a-b" is
+ * between "a" and "a/c"), then by name; all in byte order.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -20,16 +21,16 @@
 #include "source/source_dir.h"
 #include "source/tree.h"
 
-/* A folder's place in the order, and where its samples go. */
+/* A folder in its position in the order, and where its samples go. */
 struct place {
     const struct tree_dir *dir;
     const char *path;
-    size_t path_bytes; /* without the "/" at its end */
-    const char *top;   /* the class it belongs to: path of the folder below the root */
+    size_t path_bytes; /* without the "/" at the end */
+    const char *top;   /* its class: the folder directly below the root */
     size_t top_bytes;
     int64_t label;
-    int64_t first; /* sample */
-    size_t pool;   /* its names in the index; its own path follows */
+    int64_t first; /* index of its first sample */
+    size_t pool;   /* offset of its names in the index; its own path follows */
 };
 
 struct making {
@@ -39,7 +40,7 @@ struct making {
     struct index *index;
     bool classes;
     int n_classes;
-    const int64_t *by_top; /* images below each folder that is a class */
+    const int64_t *by_top; /* number of images below each class folder */
 };
 
 /* ------------------------------------------------------------------ order */
@@ -77,19 +78,19 @@ static int put_in_order(struct making *m)
 
 /* ------------------------------------------------------------------ classes */
 
-static int stranger(const struct names *given, const struct place *p, stk_error *e)
+static int unknown_class(const struct names *given, const struct place *p, stk_error *e)
 {
     char word[NAME_MAX + 1];
     const size_t n = p->top_bytes < NAME_MAX ? p->top_bytes : NAME_MAX;
     memcpy(word, p->top, n);
     word[n] = 0;
     const char *near = names_nearest(given, word);
-    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d class%s given%s%s%s", word,
-                     (int)given->n, given->n == 1 ? "" : "es", near ? "; is " : "", near ? near : "",
-                     near ? " meant?" : "");
+    return error_set(e, STK_EUSAGE, "open", "the class folder %s is not among the %d given class%s%s%s%s", word,
+                     (int)given->n, given->n == 1 ? "" : "es", near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
 }
 
-/* The label of a class folder: its number, or that of its name among the given. */
+/* The label of a class folder: its index, or the index of its name in the given classes. */
 static int label_of(struct making *m, const struct place *p, int64_t *label, stk_error *e)
 {
     if (m->given->n == 0) {
@@ -101,7 +102,7 @@ static int label_of(struct making *m, const struct place *p, int64_t *label, stk
     if (names_find(m->given, p->top, p->top_bytes, &i))
         *label = i;
     else if (m->by_top[p->dir - m->tree->dirs] > 0)
-        return stranger(m->given, p, e);
+        return unknown_class(m->given, p, e);
     return STK_OK;
 }
 
@@ -110,7 +111,7 @@ static int give_labels(struct making *m, stk_error *e)
     int64_t label = -1;
     for (uint32_t k = 0; k < m->tree->n && m->classes; k++) {
         struct place *p = &m->places[k];
-        if (p->dir->depth == 1) { /* the first of its class */
+        if (p->dir->depth == 1) { /* the class folder itself */
             const int rc = label_of(m, p, &label, e);
             if (rc != STK_OK)
                 return rc;
@@ -126,11 +127,11 @@ static int give_labels(struct making *m, stk_error *e)
 
 static bool is_sample_folder(const struct making *m, const struct tree_dir *d)
 {
-    return !m->classes || d->depth > 0; /* beside class folders, files are not samples */
+    return !m->classes || d->depth > 0; /* files next to class folders are not samples */
 }
 
-/* A class folder whose name is the class's. */
-static bool names_itself(const struct making *m, const struct tree_dir *d)
+/* Whether the folder's name becomes a class. */
+static bool names_class(const struct making *m, const struct tree_dir *d)
 {
     return m->classes && d->depth == 1 && m->given->n == 0;
 }
@@ -157,7 +158,7 @@ static void plan_index(struct making *m, struct index_head *h)
         h->pool_bytes += d->path_bytes + 1;
         if (m->classes && d->depth == 1)
             h->empty_classes += m->by_top[d - m->tree->dirs] == 0 && d->os_error == 0;
-        h->pool_bytes += names_itself(m, d) ? p->path_bytes + 1 : 0;
+        h->pool_bytes += names_class(m, d) ? p->path_bytes + 1 : 0;
     }
     h->pool_bytes += m->given->pool.len;
 }
@@ -180,14 +181,14 @@ static void fill_folder(void *user, int64_t k)
     x->dir_at[k] = at;
     x->dir_label[k] = p->label;
     x->stamp[k] = p->dir->stamp;
-    if (names_itself(m, p->dir)) {
+    if (names_class(m, p->dir)) {
         at += p->dir->path_bytes + 1;
-        memcpy(x->pool + at, p->path, p->path_bytes); /* the 0 is there already */
+        memcpy(x->pool + at, p->path, p->path_bytes); /* the pool is zeroed */
         x->class_at[p->label] = at;
     }
 }
 
-/* Behind everything else in the pool: the classes that were given. */
+/* Puts the given classes at the end of the pool. */
 static void fill_classes(struct index *x, const struct names *given)
 {
     size_t at = x->head->pool_bytes - given->pool.len;
@@ -210,7 +211,7 @@ static int make_index(struct making *m, int threads, stk_error *e)
 
 /* ------------------------------------------------------------------ opening */
 
-static int64_t images(const struct tree *t)
+static int64_t count_images(const struct tree *t)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < t->n; i++)
@@ -239,8 +240,8 @@ static bool is_arrow(const char *suffix)
     return strcmp(suffix, ".parquet") == 0 || strcmp(suffix, ".arrow") == 0;
 }
 
-/* What was looked for, and what was found instead. */
-static int nothing(const struct tree *t, stk_error *e)
+/* Reports what was looked for and what was found instead. */
+static int no_samples(const struct tree *t, stk_error *e)
 {
     int64_t other = 0, hidden = 0;
     char suffixes[48] = "";
@@ -253,11 +254,11 @@ static int nothing(const struct tree *t, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "no images: %s; looked for " PICTURE_SUFFIXES,
                          t->n > 1 ? "there are only empty folders" : "the folder is empty");
     if (t->n == 1 && is_container(suffixes))
-        return error_set(e, STK_EUSAGE, "open", "no images, but %lld file%s %s: FOLDER/*%s is a source of all of them",
+        return error_set(e, STK_EUSAGE, "open", "no images, but %lld file%s %s; to read them, use FOLDER/*%s",
                          (long long)other, other == 1 ? "" : "s", suffixes, suffixes);
     if (is_arrow(suffixes))
         return error_set(e, STK_EUSAGE, "open",
-                         "no images, but %lld file%s %s, which %s read in Python alone, through pyarrow: "
+                         "no images, but %lld file%s %s, which %s read only from Python, with pyarrow: "
                          "stoker.Loader(\"FOLDER\")",
                          (long long)other, other == 1 ? "" : "s", suffixes, other == 1 ? "is" : "are");
     return error_set(e, STK_EUSAGE, "open",
@@ -267,21 +268,21 @@ static int nothing(const struct tree *t, stk_error *e)
                      suffixes, suffixes[0] ? ")" : "", (long long)hidden);
 }
 
-/* Images by suffix; in a folder where that finds nothing, arrays; then images by first bytes. */
+/* Looks for images by suffix, then for npy files, then for images by their first bytes. */
 static int scan(struct tree *t, int dir, int threads, stk_error *e)
 {
     static const enum tree_by ways[] = {TREE_SUFFIX, TREE_NPY, TREE_MAGIC};
     int rc = STK_OK;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && rc == STK_OK && images(t) == 0; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && rc == STK_OK && count_images(t) == 0; i++) {
         tree_done(t);
         rc = tree_scan(t, dir, ways[i], threads, e);
     }
-    if (rc == STK_OK && images(t) == 0)
-        rc = nothing(t, e);
+    if (rc == STK_OK && count_images(t) == 0)
+        rc = no_samples(t, e);
     return rc;
 }
 
-/* Images of each class, by the number of its folder; NULL when there is no memory. */
+/* The number of images of each class, by the index of its folder; NULL: out of memory. */
 static int64_t *count_by_top(const struct tree *t)
 {
     int64_t *by_top = calloc(t->n, sizeof *by_top);
@@ -290,7 +291,7 @@ static int64_t *count_by_top(const struct tree *t)
     return by_top;
 }
 
-static void look_back(const struct tree *t, struct files_report *report)
+static void fill_report(const struct tree *t, struct files_report *report)
 {
     report->stable = true;
     for (uint32_t i = 0; i < t->n; i++) {
@@ -299,14 +300,14 @@ static void look_back(const struct tree *t, struct files_report *report)
     }
 }
 
-/* Images beside folders of images: are these classes and those strays, or all of it files in some order of their
- * own? What there is more of decides, unless classes were asked for. */
-static bool class_folders(const struct making *m, enum source_form form)
+/* Decides whether subfolders are classes. If a folder contains images both directly and in subfolders, the majority
+ * decides, unless the caller asked for classes. */
+static bool has_class_folders(const struct making *m, enum source_form form)
 {
-    const int64_t beside = m->by_top[TREE_ROOT], inside = images(m->tree) - beside;
+    const int64_t direct = m->by_top[TREE_ROOT], inside = count_images(m->tree) - direct;
     if (form == SOURCE_FILES || inside == 0)
         return false;
-    return form == SOURCE_CLASSES || m->given->n > 0 || beside <= inside;
+    return form == SOURCE_CLASSES || m->given->n > 0 || direct <= inside;
 }
 
 static int make(struct source *s, const struct source_options *o, enum source_form form, struct files_report *report,
@@ -321,13 +322,13 @@ static int make(struct source *s, const struct source_options *o, enum source_fo
     m.by_top = by_top = count_by_top(&tree);
     if (!by_top)
         goto no_memory;
-    m.classes = class_folders(&m, form);
+    m.classes = has_class_folders(&m, form);
     if (put_in_order(&m))
         goto no_memory;
     rc = give_labels(&m, e);
     if (rc == STK_OK)
         rc = make_index(&m, o->threads, e);
-    look_back(&tree, report);
+    fill_report(&tree, report);
     goto done;
 
 no_memory:
@@ -339,7 +340,7 @@ done:
     return rc;
 }
 
-/* A file is its image; its bytes as they are where fields ask for those. */
+/* A file is an image, or its plain bytes if `fields` says so. */
 static int bind_fields(struct source *s, const char *fields, stk_error *e)
 {
     if (!fields || !fields[0])
@@ -384,7 +385,7 @@ int source_dir_open(struct source *s, const struct source_options *o, const char
 
 static int make_one(struct index *x, const char *name, stk_error *e)
 {
-    /* The pool holds the folder's path, which is "", and the name. */
+    /* The pool contains the path of the folder, "", and the name. */
     const size_t bytes = 1 + strlen(name) + 1;
     const struct index_head head = {.kind = INDEX_FILES, .n = 1, .n_dirs = 1, .pool_bytes = bytes};
     if (index_init(x, &head))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_hdf5.c -- HDF5 files as a source: hdf5_table.c says which samples and columns there are.
+ * source_hdf5.c -- HDF5 files as a source. hdf5_table.c finds the samples and columns.
  *
- * Columns whose rows are as the batch has them are copied straight into it; images in bytes go to where files go, the
- * rest into cells. Labels are read when the source is opened, since they are asked for without reading.
+ * Columns stored in the form of the batch are copied directly into it. Encoded images are read into r->file, other
+ * values into cells. Labels are read when the source is opened, because source_label() must not read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct state {
     struct hdf5_table table;
     int column[FIELD_MAX]; /* of every field */
     int label;             /* column; -1: none */
-    int keys;              /* of a pack: column; -1: none */
+    int keys;              /* column of a pack; -1: none */
     int64_t *labels;
     struct source_tally tally;
 };
@@ -79,7 +79,7 @@ static int64_t label(const struct source *s, int64_t i)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Where a chunk has to be unpacked for a value, that is scratch like any other. */
+/* Asks for the memory to decompress the chunk that contains a value. */
 static int allow(const struct source *s, struct reading *r, int64_t i, int c, stk_error *e)
 {
     const struct hdf5_table *t = table_of(s);
@@ -91,10 +91,10 @@ static int allow(const struct source *s, struct reading *r, int64_t i, int c, st
     char words[256];
     if (chunk > (uint64_t)s->max_bytes)
         return error_set(e, STK_EDATA, "read",
-                         "%s: a chunk or row of it has %zu bytes, more than the %lld that max_bytes allows",
+                         "%s: a chunk or row has %zu bytes, more than the %lld that max_bytes allows",
                          names_at(&t->names, (uint32_t)c), chunk, (long long)s->max_bytes);
     int rc = r->allow ? r->allow(r->user, size_add(cost, a->row_bytes), e) : STK_OK;
-    if (rc == STK_OK && r->allow) { /* how long it is may only be known now */
+    if (rc == STK_OK && r->allow) { /* the length of the value may be unknown before */
         const int64_t n = hdf5_table_bytes(t, i, c, SIZE_MAX);
         rc = r->allow(r->user, size_add(cost, n > 0 ? (size_t)n : 0), e);
     }
@@ -105,7 +105,7 @@ static int allow(const struct source *s, struct reading *r, int64_t i, int c, st
                      (chunk + (1 << 20) - 1) >> 20, words);
 }
 
-enum { UNASKED = 64 << 10 }; /* bytes that nobody counts */
+enum { SMALL_WORK = 64 << 10 }; /* bytes that are used without asking */
 
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
@@ -119,9 +119,9 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     }
     const struct hdf5_array *a = hdf5_table_array(&d->table, i, c, &row);
     if (!a)
-        return hdf5_table_fail(&d->table, c, "the sample has none", e);
+        return hdf5_table_fail(&d->table, c, "the sample has no value", e);
     const struct hdf5_view *v = &hdf5_table_file(&d->table, i)->view;
-    const char *why = hdf5_row(d->table.rows, v, a, row, UNASKED, to);
+    const char *why = hdf5_row(d->table.rows, v, a, row, SMALL_WORK, to);
     if (why == HDF5_COSTS) {
         const int rc = allow(s, r, i, c, e);
         if (rc != STK_OK)
@@ -131,12 +131,12 @@ static int copy(const struct source *s, struct reading *r, int64_t i, int f, voi
     return why ? hdf5_table_fail(&d->table, c, why, e) : STK_OK;
 }
 
-/* A value into r->file. */
+/* Reads a value into r->file. */
 static int read_value(const struct source *s, struct reading *r, int64_t i, int c, bool image, const uint8_t **p,
                       size_t *n, stk_error *e)
 {
     const struct hdf5_table *t = table_of(s);
-    struct hdf5_limits limits = {s->max_bytes, UNASKED};
+    struct hdf5_limits limits = {s->max_bytes, SMALL_WORK};
     const char *(*const read)(const struct hdf5_table *, int64_t, int, const struct hdf5_limits *, struct buf *,
                               const uint8_t **, size_t *) = image ? hdf5_table_image : hdf5_table_value;
     const char *why = read(t, i, c, &limits, &r->file, p, n);
@@ -154,10 +154,10 @@ static int read_image(const struct source *s, struct reading *r, int64_t i, int 
 {
     r->file.len = 0;
     const int rc = read_value(s, r, i, c, true, &r->bytes, &r->n_bytes, e);
-    return rc == STK_OK && r->n_bytes == 0 ? hdf5_table_fail(table_of(s), c, "the image has no bytes", e) : rc;
+    return rc == STK_OK && r->n_bytes == 0 ? hdf5_table_fail(table_of(s), c, "the image is empty", e) : rc;
 }
 
-/* The value of a field as a cell; its bytes are told by where they begin in r->derived, which may still move. */
+/* Reads a field into a cell. *at is the offset of its bytes in r->derived, which may still move; SIZE_MAX: no value. */
 static int read_cell(const struct source *s, struct reading *r, int64_t i, int f, size_t *at, stk_error *e)
 {
     const struct state *d = s->state;
@@ -200,7 +200,7 @@ static bool is_unlabelled(const struct source *s, int64_t i)
     return f && !f->has_fill;
 }
 
-/* A label that could not be read when the source was opened: why. */
+/* Reports why the label could not be read when the source was opened. */
 static int no_label(const struct source *s, int64_t i, stk_error *e)
 {
     const struct state *d = s->state;
@@ -213,7 +213,7 @@ static int no_label(const struct source *s, int64_t i, stk_error *e)
     return hdf5_table_fail(&d->table, d->label, why ? why : HDF5_NO_VALUE, e);
 }
 
-/* The image comes last: until then its memory serves the others. */
+/* The image is read last, because the other values use r->file too. */
 static int read_sample(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     size_t at[FIELD_MAX];
@@ -245,13 +245,13 @@ static int64_t bytes(const struct source *s, int64_t i)
     const struct state *d = s->state;
     int64_t sum = 0;
     for (int f = 0; f < s->n_fields; f++) {
-        const int64_t n = d->column[f] >= 0 ? hdf5_table_bytes(&d->table, i, d->column[f], UNASKED) : 0;
+        const int64_t n = d->column[f] >= 0 ? hdf5_table_bytes(&d->table, i, d->column[f], SMALL_WORK) : 0;
         sum += n > 0 && n < INT64_MAX / 64 ? n : 0;
     }
     return sum;
 }
 
-/* Rows that have labels differ in them. */
+/* Rows with labels are never identical. */
 static int64_t count_identical(const struct source *s, int64_t i)
 {
     const struct state *d = s->state;
@@ -269,7 +269,7 @@ static int64_t count_identical(const struct source *s, int64_t i)
     return least > 1 ? least : 1;
 }
 
-/* ------------------------------------------------------------------ which state of which sample */
+/* ------------------------------------------------------------------ identity */
 
 static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
 {
@@ -285,7 +285,7 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     return h ? h : 1;
 }
 
-/* Names, types and shapes of columns, and some values, spread over the whole. */
+/* Covers names, types and shapes of columns, and some values spread over all samples. */
 static uint64_t fingerprint(const struct source *s)
 {
     const struct hdf5_table *t = table_of(s);
@@ -351,14 +351,15 @@ static int read_labels(struct source *s, stk_error *e)
 {
     struct state *d = s->state;
     if (s->count > s->max_bytes / (int64_t)sizeof *d->labels)
-        return error_set(e, STK_EUSAGE, "open", "%lld labels are more than max_bytes allows", (long long)s->count);
+        return error_set(e, STK_EUSAGE, "open", "%lld labels need more memory than max_bytes allows",
+                         (long long)s->count);
     d->labels = calloc((size_t)s->count, sizeof *d->labels);
     if (!d->labels)
         return error_nomem(e, "open", (size_t)s->count * sizeof *d->labels);
     return hdf5_labels_read(s, &d->table, d->label, d->labels, e);
 }
 
-/* Whether the rows of a column are what the field has of a sample. */
+/* Whether the rows of a column have the type and shape of the field. */
 static bool is_copied(const struct field *f, const struct column *c)
 {
     bool same = c->dtype == f->dtype &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_join.c -- several sources as one, one after the other.
+ * source_join.c -- several sources, one after the other, as one.
  *
- * Sample i is sample i - first[p] of part p. What the parts have in common is found by join_match.c; labels become
- * numbers of the classes of all.
+ * Sample i is sample i - first[p] of source p. join_match.c finds the common fields and classes. Labels become indexes
+ * of the common classes.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,14 +20,14 @@ struct join {
     int n;
     struct source **sources;
     int64_t *first;     /* n + 1 */
-    uint32_t **numbers; /* of every part's classes, in the join; NULL: as they are */
+    uint32_t **numbers; /* the common index of every class of every source; NULL: unchanged */
     struct blocks blocks;
     pthread_mutex_t lock;
-    bool summed; /* under lock, like what follows */
+    bool summed; /* this and the following are protected by lock */
     struct source_tally tally;
 };
 
-/* The part that sample *i is in; *i becomes its number there. */
+/* The index of the source that contains sample *i; *i becomes the index in it. */
 static int find_source(const struct source *s, int64_t *i)
 {
     const struct join *j = s->state;
@@ -75,7 +75,7 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
     return source_key(p, i, buf, n);
 }
 
-/* A label of part p, as the join has it. */
+/* Converts a label of source p. */
 static int64_t renumber(const struct join *j, int p, int64_t label)
 {
     return j->numbers && label >= 0 && label < source_n_classes(j->sources[p]) ? j->numbers[p][label] : label;
@@ -88,7 +88,7 @@ static int64_t label(const struct source *s, int64_t i)
     return renumber(j, p, source_label(j->sources[p], i));
 }
 
-/* After a sample was read: its label, also where that is a cell. */
+/* Converts the label of a sample that was read, in r->label and in cells. */
 static int renumber_read(const struct join *j, int p, struct reading *r, stk_error *e)
 {
     static const struct field number = {.name = "label", .kind = FIELD_TENSOR, .dtype = STK_INT64, .bytes = 8};
@@ -125,7 +125,7 @@ static int peek(const struct source *s, struct reading *r, int64_t i, size_t n, 
     return source_peek(p, r, i, n, e);
 }
 
-/* Parts may have samples of the same key. */
+/* Includes the location, because samples of several sources may have the same key. */
 static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
 {
     const struct source *p = source_of(s, &i);
@@ -192,7 +192,7 @@ static void memory(const struct source *s, size_t *held, size_t *most)
     }
 }
 
-/* Summed when somebody asks: it looks at every file of every part. */
+/* Computed on the first call, because it calls stat on every file. */
 static const struct source_tally *tally(const struct source *s)
 {
     struct join *j = s->state;
@@ -254,7 +254,7 @@ static int open_one(struct join *j, const struct source_options *o, int i, const
     return rc;
 }
 
-static bool has_names(const struct source *s, const struct source *other)
+static bool has_same_names(const struct source *s, const struct source *other)
 {
     bool same = s->n_fields == other->n_fields;
     for (int f = 0; same && f < s->n_fields; f++)
@@ -262,14 +262,14 @@ static bool has_names(const struct source *s, const struct source *other)
     return same;
 }
 
-/* Fields were not said: parts that have others than all share are opened once more, for those alone. */
+/* Without `fields`: if the sources differ in their fields, opens all again with the common ones. */
 static int share_fields(struct source *s, const struct source_options *o, const struct joined *joined, stk_error *e)
 {
     struct join *j = s->state;
     struct buf fields = {0}, left_out = {0};
     bool same = true;
     for (int i = 1; i < j->n && same; i++)
-        same = has_names(j->sources[0], j->sources[i]);
+        same = has_same_names(j->sources[0], j->sources[i]);
     int rc = same ? STK_OK : join_common_fields(joined, &fields, &left_out, e);
     for (int i = 0; i < j->n && rc == STK_OK && !same; i++)
         rc = open_one(j, o, i, (const char *)fields.data, e);
@@ -309,7 +309,7 @@ static int join_blocks(struct join *j, stk_error *e)
 int source_join_open(struct source *s, const struct source_options *o, stk_error *e)
 {
     if (o->n_paths < 1 || o->n_paths > 1 << 20)
-        return error_set(e, STK_EUSAGE, "open", "%d sources to join", o->n_paths);
+        return error_set(e, STK_EUSAGE, "open", "cannot join %d sources", o->n_paths);
     struct join *j = calloc(1, sizeof *j);
     if (!j)
         return error_nomem(e, "open", sizeof *j);

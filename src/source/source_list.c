@@ -34,7 +34,7 @@ static void stamp_one(void *user, int64_t i)
         atomic_store(&w->unstable, true);
 }
 
-/* False when one of them changed in this very moment. */
+/* false: a folder changed just now. */
 static bool stamp_folders(struct index *x, int dir, int threads)
 {
     struct stamping w = {.x = x, .dir = dir};
@@ -44,16 +44,16 @@ static bool stamp_folders(struct index *x, int dir, int threads)
 
 /* ------------------------------------------------------------------ opening */
 
-static bool any_file(const struct source *s)
+static bool any_file_exists(const struct source *s)
 {
     const struct index *x = files_index(s);
-    for (int64_t i = 0; i < (int64_t)x->head->n; i++) /* the first one, as a rule */
+    for (int64_t i = 0; i < (int64_t)x->head->n; i++) /* usually the first one exists */
         if (index_size(x, files_dir(s), i) >= 0)
             return true;
     return false;
 }
 
-static int none_there(const struct source *s, stk_error *e)
+static int no_file_exists(const struct source *s, stk_error *e)
 {
     char first[PATH_MAX], below[PATH_MAX];
     s->ops->path(s, 0, first, sizeof first);
@@ -61,13 +61,13 @@ static int none_there(const struct source *s, stk_error *e)
     struct stat st;
     const bool from_here = below[0] != '/' && stat(below, &st) == 0;
     const int64_t n = (int64_t)files_index(s)->head->n;
-    char none[64] = "its one file does not exist; it";
+    char none[64] = "its only file does not exist; it";
     if (n > 1)
         snprintf(none, sizeof none, "none of the %lld files exists; the first", (long long)n);
-    return error_set(e, STK_ENOTFOUND, "open", "%s was looked for at %.300s; %s", none, first,
-                     from_here             ? "paths begin in the list's own folder, not in the current one"
-                     : strchr(below, '\\') ? "folders are separated by /, not by \\"
-                                           : "paths begin in the list's own folder, or with /");
+    return error_set(e, STK_ENOTFOUND, "open", "%s was expected at %.300s; %s", none, first,
+                     from_here             ? "paths are relative to the folder of the list, not to the current folder"
+                     : strchr(below, '\\') ? "separate folders with /, not with \\"
+                                           : "paths are relative to the folder of the list, unless they start with /");
 }
 
 /* Whether the fields need labels as integers. Without fields they do. Other kinds (label:text) read the column itself,
@@ -94,7 +94,7 @@ static int make(struct source *s, const struct source_options *o, const char *na
     struct stamp list;
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return error_os(e, errno, "open", "cannot be looked at");
+        return error_os(e, errno, "open", "cannot be examined");
     const bool stable = index_stamp(&list, &st);
     int rc = list_detect(&l, e);
     l.labels_optional = !needs_labels(o, l.format);
@@ -113,7 +113,7 @@ static int make(struct source *s, const struct source_options *o, const char *na
     return STK_OK;
 }
 
-/* The folder that a list lies in, as typed: "" when it is the current one. */
+/* The folder of a list, as typed; "": the current folder. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -126,24 +126,24 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-static int read_beside(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
+static int read_columns(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     return list_fields_read(state, s, r, i, e);
 }
 
-static void free_beside(void *state)
+static void free_columns(void *state)
 {
     list_fields_free(state);
 }
 
-/* The fields that are asked for: the list's other columns are read from its lines. */
+/* Sets the fields that were asked for; other columns are read from the lines of the list. */
 static int choose_fields(struct source *s, const struct source_options *o, const char *name, int fd, stk_error *e)
 {
     struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
     struct list_fields *f = NULL;
     int rc = list_detect(&l, e) == 0 ? list_fields_open(&f, &l, true, e) : e->code;
     if (rc == STK_OK && f->n != s->count)
-        rc = error_set(e, STK_EUSAGE, "open", "the list changed while it was read");
+        rc = error_set(e, STK_EUSAGE, "open", "the list changed while it was read; open it again");
     if (rc == STK_OK) {
         f->columns.labels = files_index(s)->head->has_labels;
         rc = columns_bind(s, &f->columns, o->fields, e);
@@ -152,13 +152,13 @@ static int choose_fields(struct source *s, const struct source_options *o, const
         rc = list_fields_classes(f, &l, s, e);
     list_done(&l);
     if (rc == STK_OK)
-        files_add_extra(s, &(struct files_extra){.read = read_beside, .done = free_beside, .state = f});
+        files_add_extra(s, &(struct files_extra){.read = read_columns, .done = free_columns, .state = f});
     else
         list_fields_free(f);
     return rc;
 }
 
-/* The column of paths: its files are the images. */
+/* The column of paths. */
 static int path_column(const struct list *l, const struct columns *c)
 {
     int found = -1, best = INT_MAX;
@@ -174,8 +174,8 @@ static int path_column(const struct list *l, const struct columns *c)
     return found;
 }
 
-/* Columns that are neither path nor label, by name. */
-static int name_spare(struct source *s, const struct list *l, const struct columns *c, stk_error *e)
+/* Stores the names of the columns that are neither path nor label. */
+static int store_unused(struct source *s, const struct list *l, const struct columns *c, stk_error *e)
 {
     const int path = path_column(l, c);
     struct buf all = {0};
@@ -191,17 +191,17 @@ static int name_spare(struct source *s, const struct list *l, const struct colum
     return rc;
 }
 
-/* What could have been asked for, where nothing was. */
-static int tell_spare(struct source *s, const char *name, int fd, stk_error *e)
+/* Without `fields`: finds out which other columns the list has. */
+static int find_unused(struct source *s, const char *name, int fd, stk_error *e)
 {
     struct list l = {.name = name, .dir = files_dir(s), .lines.fd = fd};
     struct list_fields f = {.fd = -1, .paths = true};
     if (!list_has_columns(&l))
         return STK_OK;
-    enum { LINES = 64 }; /* tell the names of columns */
+    enum { LINES = 64 }; /* enough to find the names */
     int rc = list_detect(&l, e) == 0 ? list_fields_detect(&f, &l, LINES, e) : e->code;
     if (rc == STK_OK)
-        rc = name_spare(s, &l, &f.columns, e);
+        rc = store_unused(s, &l, &f.columns, e);
     list_fields_done(&f);
     list_done(&l);
     return rc;
@@ -230,13 +230,13 @@ static int open_at(struct source *s, const struct source_options *o, const char 
         free(folder);
         return source_table_open(s, o, path, fd, e);
     }
-    if (rc == STK_OK && !any_file(s))
-        rc = none_there(s, e);
+    if (rc == STK_OK && !any_file_exists(s))
+        rc = no_file_exists(s, e);
     if (rc == STK_OK)
         files_finish(s, "list", &report);
     if (rc == STK_OK)
         rc = o->all_columns || (o->fields && o->fields[0]) ? choose_fields(s, o, path, fd, e)
-                                                           : tell_spare(s, path, fd, e);
+                                                           : find_unused(s, path, fd, e);
     free(folder);
     return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_npy.c -- NumPy's files and raw binary files: their first dimension is the samples.
+ * source_npy.c -- npy files and raw binary files. The first dimension is the sample.
  *
- *     npy:x-*.npy                                   rows of all files, one after the other, as "image" or "data"
- *     npy:x.npy?label=y.npy                         further columns, from files beside the first
+ *     npy:x-*.npy                                   rows of all files, in order, as "image" or "data"
+ *     npy:x.npy?label=y.npy                         further columns, from files in the same folder
  *     raw:x.bin?dtype=uint8&shape=32,32,3&offset=16&label=y.npy
  */
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* ------------------------------------------------------------------ npy */
 
-/* The first bytes of a file, and how many it has. */
+/* Reads the first bytes of a file, and its size. */
 static int read_head(const char *path, struct buf *head, int64_t *bytes, stk_error *e)
 {
     const int fd = open(path, IO_OPEN_FLAGS);
@@ -32,9 +32,9 @@ static int read_head(const char *path, struct buf *head, int64_t *bytes, stk_err
     struct stat st;
     int rc = STK_OK;
     if (fstat(fd, &st) != 0)
-        rc = error_os(e, errno, "open", "cannot be looked at");
+        rc = error_os(e, errno, "open", "cannot be examined");
     else if (!S_ISREG(st.st_mode))
-        rc = error_set(e, STK_EUSAGE, "open", "is no file");
+        rc = error_set(e, STK_EUSAGE, "open", "is not a regular file");
     else if (buf_reserve(head, NPY_HEAD))
         rc = error_nomem(e, "open", NPY_HEAD);
     if (rc == STK_OK) {
@@ -65,7 +65,7 @@ int source_npy_head(const char *path, struct npy *h, stk_error *e)
 int source_npy_rows(const struct npy *h, struct rows_array *out, stk_error *e)
 {
     if (h->ndim < 1)
-        return error_set(e, STK_EUSAGE, "open", "holds a single number; its first dimension would be the samples");
+        return error_set(e, STK_EUSAGE, "open", "contains a single number; the first dimension must be the samples");
     *out = (struct rows_array){.dtype = h->dtype, .swapped = h->swapped, .fortran = h->fortran};
     out->ndim = h->ndim - 1;
     out->shape = h->shape + 1;
@@ -75,7 +75,7 @@ int source_npy_rows(const struct npy *h, struct rows_array *out, stk_error *e)
     return STK_OK;
 }
 
-/* "x.offsets.npy" beside "x.npy", into a buffer of PATH_MAX; false: there is none. */
+/* Finds "x.offsets.npy" next to "x.npy"; offsets has PATH_MAX bytes. false: there is none. */
 static bool find_offsets(const char *path, char *offsets)
 {
     const size_t n = strlen(path);
@@ -85,7 +85,7 @@ static bool find_offsets(const char *path, char *offsets)
     return length > 0 && length < PATH_MAX && access(offsets, F_OK) == 0;
 }
 
-/* Samples are runs of rows then. */
+/* Makes the array ragged: a sample has any number of rows. */
 static int take_offsets(struct rows_array *a, const char *offsets, stk_error *e)
 {
     struct npy h;
@@ -93,7 +93,7 @@ static int take_offsets(struct rows_array *a, const char *offsets, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (h.ndim != 1 || h.dtype != STK_INT64 || h.swapped || h.shape[0] < 1 || a->fortran)
-        return error_set(e, STK_EUSAGE, "open", "%.200s must be int64, one for every sample and the end", offsets);
+        return error_set(e, STK_EUSAGE, "open", "%.200s must have one int64 per sample and one for the end", offsets);
     a->n_values = a->n;
     a->n = h.shape[0] - 1;
     a->offsets = offsets;
@@ -101,7 +101,7 @@ static int take_offsets(struct rows_array *a, const char *offsets, stk_error *e)
     return STK_OK;
 }
 
-static int add_npy(struct source *s, const char *path, const char *name, bool runs, stk_error *e)
+static int add_npy(struct source *s, const char *path, const char *name, bool ragged, stk_error *e)
 {
     struct npy h;
     struct rows_array a;
@@ -109,7 +109,7 @@ static int add_npy(struct source *s, const char *path, const char *name, bool ru
     int rc = source_npy_head(path, &h, e);
     if (rc == STK_OK)
         rc = source_npy_rows(&h, &a, e);
-    if (rc == STK_OK && runs && find_offsets(path, offsets))
+    if (rc == STK_OK && ragged && find_offsets(path, offsets))
         rc = take_offsets(&a, offsets, e);
     if (rc == STK_OK) {
         a.name = name;
@@ -121,19 +121,19 @@ static int add_npy(struct source *s, const char *path, const char *name, bool ru
     return rc;
 }
 
-/* A file that a query names: beside the first one, unless its path is absolute. */
-static int add_beside(struct source *s, const char *first, const char *name, const char *file, stk_error *e)
+/* Adds a file that the query names, relative to the folder of the first file. */
+static int add_named(struct source *s, const char *first, const char *name, const char *file, stk_error *e)
 {
     char path[PATH_MAX];
     const char *slash = strrchr(first, '/');
     const int folder = slash && file[0] != '/' ? (int)(slash - first) + 1 : 0;
     const int n = snprintf(path, sizeof path, "%.*s%s", folder, first, file);
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set(e, STK_EUSAGE, "open", "the name of %.100s is longer than the system allows", file);
+        return error_set(e, STK_EUSAGE, "open", "the path of %.100s is longer than the system allows", file);
     return add_npy(s, path, name, true, e);
 }
 
-/* The name of a column of a pack: that of its file. */
+/* In a pack, a column is named after its file. */
 static void stem(const char *path, char *to, size_t n)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -155,7 +155,7 @@ int source_npy_open(struct source *s, const struct source_options *o, const stru
         rc = add_npy(s, names_at(paths, i), s->is_pack ? own : "data", s->is_pack, e);
     }
     for (int i = 0; rc == STK_OK && query_at(query, i, key, value); i++)
-        rc = add_beside(s, names_at(paths, 0), key, value, e);
+        rc = add_named(s, names_at(paths, 0), key, value, e);
     return rc == STK_OK ? rows_finish(s, o, e) : rc;
 }
 
@@ -166,11 +166,11 @@ int source_raw_type(const char *query, const char *otherwise, struct rows_array 
     char text[QUERY_TEXT];
     if (!query_get(query, "dtype", text, sizeof text)) {
         if (!otherwise)
-            return error_set(e, STK_EUSAGE, "open", "needs its type: raw:x.bin?dtype=uint8&shape=32,32,3");
+            return error_set(e, STK_EUSAGE, "open", "needs a type, as in raw:x.bin?dtype=uint8&shape=32,32,3");
         snprintf(text, sizeof text, "%s", otherwise);
     }
     if (!npy_type(text, strlen(text), &out->dtype, &out->swapped))
-        return error_set(e, STK_EUSAGE, "open", "%.100s is no type of numbers; uint8, float32, >i2 are", text);
+        return error_set(e, STK_EUSAGE, "open", "unknown type %.100s; use uint8, float32, >i2, ...", text);
     return STK_OK;
 }
 
@@ -185,7 +185,7 @@ static int raw_shape(const char *query, int64_t *shape, int *ndim, stk_error *e)
         errno = 0;
         const long long v = strtoll(p, &end, 10);
         if (end == p || errno || v < 1 || *ndim == FIELD_DIMS || (*end && *end != ','))
-            return error_set(e, STK_EUSAGE, "open", "shape must be up to %d whole numbers, like 32,32,3, not %.100s",
+            return error_set(e, STK_EUSAGE, "open", "shape must be up to %d integers, as in 32,32,3, not %.100s",
                              FIELD_DIMS, text);
         shape[(*ndim)++] = v;
         p = end + 1;
@@ -197,9 +197,9 @@ int source_raw_bytes(const char *path, int64_t *bytes, stk_error *e)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return error_os(e, errno, "open", "cannot be looked at");
+        return error_os(e, errno, "open", "cannot be examined");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is no file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
     *bytes = (int64_t)st.st_size;
     return STK_OK;
 }
@@ -213,7 +213,7 @@ static int add_raw(struct source *s, const char *path, struct rows_array *a, stk
     const int64_t left = bytes - a->at;
     if (left < 0 || left % a->step != 0)
         return error_set(e, STK_EUSAGE, "open",
-                         "has %lld bytes from byte %lld on, which is no whole number of rows of %lld bytes",
+                         "has %lld bytes after byte %lld, which is not a multiple of the row size of %lld bytes",
                          (long long)(left < 0 ? 0 : left), (long long)a->at, (long long)a->step);
     a->n = left / a->step;
     a->path = path;
@@ -236,7 +236,7 @@ static int raw_row(const char *query, struct rows_array *a, int64_t *shape, stk_
     a->step = (int64_t)dtype_bytes(a->dtype);
     for (int d = 0; d < a->ndim; d++) {
         if (shape[d] > INT64_MAX / 4 / a->step)
-            return error_set(e, STK_EUSAGE, "open", "rows of that shape are larger than memory can be");
+            return error_set(e, STK_EUSAGE, "open", "rows of this shape are larger than the address space");
         a->step *= shape[d];
     }
     return STK_OK;
@@ -257,6 +257,6 @@ int source_raw_open(struct source *s, const struct source_options *o, const stru
             error_at(e, names_at(paths, i), -1);
     }
     if (rc == STK_OK && query_get(query, "label", label, sizeof label))
-        rc = add_beside(s, names_at(paths, 0), "label", label, e);
+        rc = add_named(s, names_at(paths, 0), "label", label, e);
     return rc == STK_OK ? rows_finish(s, o, e) : rc;
 }

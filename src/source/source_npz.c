@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_npz.c -- npz archives: npy files in a zip archive, each a column.
+ * source_npz.c -- npz archives: zip archives of npy files, each a column.
  *
  *     npz:x.npz                                   all of them
- *     npz:mnist.npz?image=x_train&label=y_train   some, and what they are to be called
+ *     npz:mnist.npz?image=x_train&label=y_train   some arrays, under these names
  *
- * A member that is stored has its rows read where they lie. One that is deflated cannot be read in the middle, and is
- * unpacked when the source is opened, if max_bytes allows it, together with all others.
+ * The rows of an uncompressed array are read from the archive. A compressed array cannot be read at random, so opening
+ * decompresses it into memory. All such arrays together must fit into max_bytes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@
 #include "source/query.h"
 #include "source/source_npy.h"
 
-enum { PIECE = 65536 };
+enum { STEP = 65536 };
 
 struct archive {
     const char *path;
     int fd;
-    struct buf lent; /* what was peeked at */
+    struct buf lent; /* what peek() returned */
     struct zip zip;
     int n_taken;
-    struct names all; /* the arrays that there are, for who asks for another one */
-    int64_t *left;    /* bytes that may still be unpacked, of all archives */
+    struct names all; /* all arrays, for error messages */
+    int64_t *left;    /* bytes that may still be decompressed, for all archives */
 };
 
 /* ------------------------------------------------------------------ reading the archive */
@@ -52,9 +52,9 @@ static int begin(struct archive *a, const char *path, int64_t *left, stk_error *
     if (a->fd < 0)
         return error_os(e, errno, "open", "cannot be opened");
     if (fstat(a->fd, &st) != 0)
-        return error_os(e, errno, "open", "cannot be looked at");
+        return error_os(e, errno, "open", "cannot be examined");
     if (!S_ISREG(st.st_mode))
-        return error_set(e, STK_EUSAGE, "open", "is no file");
+        return error_set(e, STK_EUSAGE, "open", "is not a regular file");
     a->zip = (struct zip){.peek = peek, .user = a, .bytes = (int64_t)st.st_size};
     const char *reason = zip_begin(&a->zip);
     return reason ? error_set(e, STK_EUSAGE, "open", "%s", reason) : STK_OK;
@@ -70,7 +70,7 @@ static void end(struct archive *a)
 
 /* ------------------------------------------------------------------ one member */
 
-/* Its name without .npy, as NumPy says it; false: it is no array. */
+/* The name without .npy, as in NumPy; false: it is not an array. */
 static bool stem(const struct zip_member *m, char *to, size_t room)
 {
     if (m->n_name < 5 || m->n_name - 4 >= room || memcmp(m->name + m->n_name - 4, ".npy", 4) != 0)
@@ -80,7 +80,7 @@ static bool stem(const struct zip_member *m, char *to, size_t room)
     return true;
 }
 
-/* What it is to be called; false: it is not asked for. */
+/* The name of its column; false: the query does not ask for it. */
 static bool wanted(const char *query, const char *name, char *as)
 {
     char value[QUERY_TEXT];
@@ -91,15 +91,15 @@ static bool wanted(const char *query, const char *name, char *as)
     return !query;
 }
 
-/* From the packed bytes into out, which has room for one byte more than are wanted. */
-static enum gunzip_state unpack(struct archive *a, const struct zip_member *m, uint8_t *out)
+/* Decompresses into out, which has room for one byte more than expected. */
+static enum gunzip_state decompress(struct archive *a, const struct zip_member *m, uint8_t *out)
 {
     struct gunzip *z = gunzip_new(GUNZIP_DEFLATE);
     enum gunzip_state state = z ? GUNZIP_MORE : GUNZIP_NOMEM;
     size_t room = (size_t)m->raw + 1;
     uint8_t *to = out;
     for (int64_t done = 0; state == GUNZIP_MORE && room > 0 && done < m->bytes;) {
-        size_t n = m->bytes - done < PIECE ? (size_t)(m->bytes - done) : PIECE;
+        size_t n = m->bytes - done < STEP ? (size_t)(m->bytes - done) : STEP;
         done += (int64_t)n;
         const uint8_t *p = peek(a, m->at + done - (int64_t)n, n, &n);
         state = gunzip_run(z, &p, &n, &to, &room);
@@ -113,28 +113,29 @@ static enum gunzip_state unpack(struct archive *a, const struct zip_member *m, u
 static int load(struct archive *a, const struct zip_member *m, const char *name, uint8_t **out, stk_error *e)
 {
     if (!gunzip_here())
-        return error_set(e, STK_EUSAGE, "open", "%.100s is packed, and this build has no zlib", name);
+        return error_set(e, STK_EUSAGE, "open", "%.100s is compressed, and this build has no zlib", name);
     if (m->raw > *a->left)
-        return error_set(e, STK_EUSAGE, "open",
-                         "%.100s is packed and takes %lld bytes of memory, more than the %lld that max_bytes allows; "
-                         "np.savez writes it unpacked",
-                         name, (long long)m->raw, (long long)*a->left);
+        return error_set(
+            e, STK_EUSAGE, "open",
+            "%.100s is compressed and needs %lld bytes of memory, more than the %lld that max_bytes allows; "
+            "raise max_bytes, or write it with np.savez",
+            name, (long long)m->raw, (long long)*a->left);
     *a->left -= m->raw;
     uint8_t *all = malloc((size_t)m->raw + 1);
     if (!all)
         return error_nomem(e, "open", (size_t)m->raw);
-    const enum gunzip_state state = unpack(a, m, all);
+    const enum gunzip_state state = decompress(a, m, all);
     if (state != GUNZIP_END) {
         free(all);
         return state == GUNZIP_NOMEM
-                   ? error_nomem(e, "open", PIECE)
-                   : error_set(e, STK_EUSAGE, "open", "%.100s is damaged: it cannot be unpacked", name);
+                   ? error_nomem(e, "open", STEP)
+                   : error_set(e, STK_EUSAGE, "open", "%.100s is damaged and cannot be decompressed", name);
     }
     *out = all;
     return STK_OK;
 }
 
-/* Its header, of the bytes in memory or in the archive, and its rows. */
+/* Parses its header, from memory or from the archive, and describes its rows. */
 static int rows_of(struct archive *a, const struct zip_member *m, const uint8_t *memory, const char *name,
                    struct npy *h, struct rows_array *rows, stk_error *e)
 {
@@ -142,8 +143,8 @@ static int rows_of(struct archive *a, const struct zip_member *m, const uint8_t 
     size_t n = m->raw < NPY_HEAD ? (size_t)m->raw : NPY_HEAD;
     const uint8_t *p = memory ? memory : peek(a, m->at, n, &n);
     if (npy_parse(p, n, (uint64_t)m->raw, h, &why) != 0)
-        return error_set(e, STK_EUSAGE, "open", "%.100s: %s; name the arrays to take: npz:x.npz?image=a&label=b", name,
-                         why);
+        return error_set(e, STK_EUSAGE, "open", "%.100s: %s; choose other arrays, as in npz:x.npz?image=a&label=b",
+                         name, why);
     const int rc = source_npy_rows(h, rows, e);
     rows->at += memory ? 0 : m->at;
     return rc;
@@ -173,9 +174,9 @@ static int take(struct source *s, struct archive *a, struct zip_member *m, const
     return rc;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all members */
 
-/* Every array that is asked for must be there. */
+/* Every array that the query names must exist. */
 static int check_named(const struct archive *a, const char *query, stk_error *e)
 {
     char as[QUERY_TEXT], name[QUERY_TEXT], list[300] = "";
@@ -190,7 +191,7 @@ static int check_named(const struct archive *a, const char *query, stk_error *e)
         if (!found)
             return error_set(e, STK_EUSAGE, "open", "has no array %.100s; the arrays are %s", name, list);
     }
-    return a->n_taken ? STK_OK : error_set(e, STK_EUSAGE, "open", "holds no arrays");
+    return a->n_taken ? STK_OK : error_set(e, STK_EUSAGE, "open", "contains no arrays");
 }
 
 static int add_archive(struct source *s, const char *path, const char *query, int64_t *left, stk_error *e)

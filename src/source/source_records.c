@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_records.c -- samples that lie inside larger files, as a source: any of them is read by itself.
+ * source_records.c -- samples inside shards as a source, with random access.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ struct shards {
     struct records_index index;
     struct shard_files files;
     struct source_tally tally;
-    uint64_t wanted; /* parts that fields are made of */
-    int image;       /* part; -1: none, or not a part of its own */
-    uint64_t column; /* hash of the name that the image's column has: there may be several */
-    int pixels;      /* the part that is pixels as an array */
+    uint64_t wanted; /* bits of the parts that the fields need */
+    int image;       /* part; -1: none, or not a separate part */
+    uint64_t column; /* hash of the name of the image's column, since a sample may have several images */
+    int pixels;      /* the part with pixels as an npy array */
     void *state;     /* of the format */
-    char kind[96];   /* where shards are packed */
+    char kind[96];   /* if shards are compressed */
 };
 
 static const struct shards *shards_of(const struct source *s)
@@ -111,7 +111,7 @@ int records_read(const struct source *s, struct reading *r, int64_t i, struct re
     return read_parts(s, r, i, UINT64_MAX, out, e);
 }
 
-/* The parts are the columns. */
+/* Each part is a column. */
 static void parse_parts(const struct source *s, struct reading *r, const struct record *rec)
 {
     for (int f = 0; f < s->n_fields; f++) {
@@ -119,7 +119,7 @@ static void parse_parts(const struct source *s, struct reading *r, const struct 
         if (p < 0)
             continue;
         r->cells[f] = (struct cell){.text = s->fields[f].text};
-        if (p < records_n_parts(s)) { /* else no sample has it */
+        if (p < records_n_parts(s)) { /* otherwise no sample has it */
             r->cells[f].bytes = rec->parts[p].bytes;
             r->cells[f].n = rec->parts[p].n;
         }
@@ -134,8 +134,8 @@ static void show_bytes(const uint8_t *p, size_t n, char *to, size_t room)
     to[at] = 0;
 }
 
-/* Files of groups have it in the part that is called cls. */
-static int no_label(const struct source *s, struct reading *r, int64_t i, stk_error *e)
+/* Reports a missing label. In groups of files, the part "cls" contains it. */
+static int fail_label(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     struct record rec;
     char shown[64] = "";
@@ -143,9 +143,9 @@ static int no_label(const struct source *s, struct reading *r, int64_t i, stk_er
     while (--p >= 0 && strcmp(records_part_name(s, p), "cls") != 0)
         ;
     if (p < 0 || p >= 64 || read_parts(s, r, i, UINT64_C(1) << p, &rec, e) != STK_OK || !rec.parts[p].bytes)
-        return error_set(e, STK_EDATA, "read", "there is no label, which other samples have");
+        return error_set(e, STK_EDATA, "read", "the label is missing, although other samples have one");
     show_bytes(rec.parts[p].bytes, rec.parts[p].n, shown, sizeof shown);
-    return error_set(e, STK_EDATA, "read", "the label is damaged: its cls has %zu byte%s%s%s%s", rec.parts[p].n,
+    return error_set(e, STK_EDATA, "read", "the label is invalid: its cls has %zu byte%s%s%s%s", rec.parts[p].n,
                      rec.parts[p].n == 1 ? "" : "s", shown[0] ? ", \"" : "", shown, shown[0] ? "\"" : "");
 }
 
@@ -167,13 +167,13 @@ static int read_sample(const struct source *s, struct reading *r, int64_t i, stk
         parse_parts(s, r, &rec);
     const struct field *labelled = d->index.label && d->index.label[i] == LABEL_NONE ? source_label_field(s) : NULL;
     if (rc == STK_OK && labelled && !labelled->has_fill)
-        rc = no_label(s, r, i, e);
+        rc = fail_label(s, r, i, e);
     for (int f = 0; f < s->n_fields && rc == STK_OK; f++)
         if (s->fields[f].kind == FIELD_ENCODED && !r->rest) {
             r->bytes = r->cells[f].bytes;
             r->n_bytes = r->cells[f].n;
             if (!r->bytes || r->n_bytes == 0)
-                rc = error_set(e, STK_EDATA, "read", r->bytes ? "the image has no bytes" : "there is no image");
+                rc = error_set(e, STK_EDATA, "read", r->bytes ? "the image is empty" : "the image is missing");
         }
     return rc;
 }
@@ -215,7 +215,7 @@ static int64_t bytes(const struct source *s, int64_t i)
     return sum;
 }
 
-/* ------------------------------------------------------------------ which state of which sample */
+/* ------------------------------------------------------------------ identity */
 
 static uint64_t identity(const struct source *s, int64_t i, const struct source_read *r)
 {
@@ -237,7 +237,7 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     return h ? h : 1;
 }
 
-/* Keys, sizes and labels of all samples, in order. */
+/* Covers keys, sizes and labels of all samples, in order. */
 static uint64_t fingerprint(const struct source *s)
 {
     const struct records_index *x = &shards_of(s)->index;
@@ -280,8 +280,8 @@ static void close_shards(struct source *s)
     s->state = NULL;
 }
 
-/* Reads elsewhere, and a second time where it was before. */
-static void turn_aside(struct reading *r)
+/* Exchanges file and derived with the spare buffers; a second call undoes it. */
+static void swap_buffers(struct reading *r)
 {
     const struct buf file = r->file, derived = r->derived;
     r->file = r->spare[0];
@@ -290,7 +290,7 @@ static void turn_aside(struct reading *r)
     r->spare[1] = derived;
 }
 
-/* Pixels that lie in a part as an array. */
+/* Copies pixels from an npy array in a part. */
 static int copy_pixels(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
     const int part = shards_of(s)->pixels;
@@ -304,12 +304,12 @@ static int copy_pixels(const struct source *s, struct reading *r, int64_t i, int
     return field_store(&array, &c, to, e);
 }
 
-/* The cells of the sample may have been read before. */
+/* Keeps the buffers that cells of the sample may point into. */
 static int copy(const struct source *s, struct reading *r, int64_t i, int f, void *to, stk_error *e)
 {
-    turn_aside(r);
+    swap_buffers(r);
     const int rc = copy_pixels(s, r, i, f, to, e);
-    turn_aside(r);
+    swap_buffers(r);
     return rc;
 }
 
@@ -333,11 +333,11 @@ static const struct source_ops ops = {
 
 /* ------------------------------------------------------------------ opening */
 
-/* What a part is, by its name, and else by some samples that have it; of arrays the shape they agree in. */
-static void look_at_part(const struct source *s, struct reading *r, int p, struct column *out)
+/* Guesses the kind of a part from its name, or else from some samples. For arrays, finds the common shape. */
+static void guess_part(const struct source *s, struct reading *r, int p, struct column *out)
 {
-    enum { LOOKS = 32 };
-    const int64_t step = s->count / LOOKS + 1;
+    enum { TRIED = 32 };
+    const int64_t step = s->count / TRIED + 1;
     const char *name = records_part_name(s, p);
     *out = (struct column){.kind = columns_guess(name, NULL, 0), .label = strcmp(name, "cls") == 0};
     snprintf(out->name, sizeof out->name, "%s", name);
@@ -348,19 +348,19 @@ static void look_at_part(const struct source *s, struct reading *r, int p, struc
             continue;
         if (out->kind == STK_KIND_DEFAULT || out->kind == STK_TEXT)
             out->kind = columns_guess(name, rec.parts[p].bytes, rec.parts[p].n);
-        more = out->kind == STK_TENSOR || out->kind == STK_TEXT; /* text as long as all of them are */
+        more = out->kind == STK_TENSOR || out->kind == STK_TEXT; /* text only if all samples are text */
         if (out->kind == STK_TENSOR)
             columns_merge_npy(out, rec.parts[p].bytes, rec.parts[p].n);
     }
 }
 
-static int look_at_parts(const struct source *s, struct columns *c, stk_error *e)
+static int guess_parts(const struct source *s, struct columns *c, stk_error *e)
 {
     struct reading r = {0};
     int rc = STK_OK;
     for (int p = 0; p < records_n_parts(s) && rc == STK_OK; p++) {
         struct column one;
-        look_at_part(s, &r, p, &one);
+        guess_part(s, &r, p, &one);
         if (columns_add(c, &one))
             rc = error_nomem(e, "open", sizeof one);
     }
@@ -368,7 +368,7 @@ static int look_at_parts(const struct source *s, struct columns *c, stk_error *e
     return rc;
 }
 
-/* "npy" alone, of bytes that could be pixels, is the image where there is no other. */
+/* Without another image, the part "npy" is the image if it has the shape of pixels. */
 static void find_pixels(struct columns *c)
 {
     struct column *npy = NULL;
@@ -383,7 +383,7 @@ static void find_pixels(struct columns *c)
         npy->kind = STK_IMAGE;
 }
 
-/* Whether samples lack the label, where nothing else is read of them that would tell. */
+/* Whether some samples lack the label, and no other read of them would report it. */
 static bool lacks_labels(const struct source *s)
 {
     const struct records_index *x = &shards_of(s)->index;
@@ -400,7 +400,7 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
 {
     struct shards *d = s->state;
     struct columns c = {.labels = d->index.label != NULL, .declared = s->is_pack};
-    int rc = d->format->find_columns ? d->format->find_columns(s, &c, e) : look_at_parts(s, &c, e);
+    int rc = d->format->find_columns ? d->format->find_columns(s, &c, e) : guess_parts(s, &c, e);
     if (d->format->groups)
         find_pixels(&c);
     if (rc == STK_OK)
@@ -418,12 +418,12 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
     for (int f = 0; f < s->n_fields && !d->format->parse; f++) {
         if (s->fields[f].column < 0)
             continue;
-        if (s->fields[f].kind == FIELD_PIXELS) { /* not read into a cell, but copied straight */
+        if (s->fields[f].kind == FIELD_PIXELS) { /* copied directly, not read into a cell */
             d->pixels = s->fields[f].column;
             s->fields[f].column = -1;
             continue;
         }
-        if (s->fields[f].column < records_n_parts(s)) /* else no sample has it */
+        if (s->fields[f].column < records_n_parts(s)) /* otherwise no sample has it */
             d->wanted |= UINT64_C(1) << s->fields[f].column;
         if (s->fields[f].kind == FIELD_ENCODED)
             d->image = s->fields[f].column;
@@ -450,11 +450,11 @@ int source_records_open(struct source *s, const struct source_options *o, const 
     s->has_key_column = s->is_pack && !f->groups && d->index.key_at;
     s->count = (int64_t)d->index.head->n;
     if (s->count == 0)
-        return error_set(e, STK_EUSAGE, "open", "there are no samples in it%s",
-                         f->groups
-                             ? ": the names of their files need a dot, as in 0017.jpg, and hidden files and those "
-                               "that begin with __name__ are skipped"
-                             : "");
+        return error_set(
+            e, STK_EUSAGE, "open", "contains no samples%s",
+            f->groups ? ": file names need a dot, as in 0017.jpg; hidden files and paths that start with __name__ are "
+                        "skipped"
+                      : "");
     if (s->n_classes == 0)
         s->n_classes = (int)d->index.head->n_classes;
     for (uint64_t i = 0; i < d->index.head->n_shards; i++)
@@ -465,9 +465,10 @@ int source_records_open(struct source *s, const struct source_options *o, const 
     if (d->files.blocks.n > 0) {
         const int64_t window = d->files.blocks.window;
         if (window < s->count)
-            snprintf(d->kind, sizeof d->kind, "%s, packed: shuffled in windows of %lld", f->kind, (long long)window);
+            snprintf(d->kind, sizeof d->kind, "%s, compressed: shuffled in windows of %lld", f->kind,
+                     (long long)window);
         else
-            snprintf(d->kind, sizeof d->kind, "%s, packed", f->kind);
+            snprintf(d->kind, sizeof d->kind, "%s, compressed", f->kind);
         s->kind = d->kind;
     }
     return make_fields(s, o, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_table.c -- a list whose lines name no files: its columns are the samples.
+ * source_table.c -- a list whose rows contain values and no paths.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@
 #include "base/io.h"
 #include "source/list_fields.h"
 
-struct rows {
+struct table {
     struct list_fields *list;
     struct source_tally tally;
     char *path; /* as typed */
 };
 
-static void close_rows(struct source *s)
+static void close_table(struct source *s)
 {
-    struct rows *x = s->state;
+    struct table *x = s->state;
     if (!x)
         return;
     list_fields_free(x->list);
@@ -33,14 +33,14 @@ static void close_rows(struct source *s)
 
 static size_t path(const struct source *s, int64_t i, char *buf, size_t n)
 {
-    const struct rows *x = s->state;
+    const struct table *x = s->state;
     const int length = snprintf(buf, n, "%s row %lld", x->path, (long long)i);
     return length > 0 ? (size_t)length : 0;
 }
 
 static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 {
-    const struct rows *x = s->state;
+    const struct table *x = s->state;
     const char *slash = strrchr(x->path, '/');
     const int length = snprintf(buf, n, "%s:%lld", slash ? slash + 1 : x->path, (long long)i);
     return length > 0 ? (size_t)length : 0;
@@ -48,23 +48,23 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 
 static int64_t bytes(const struct source *s, int64_t i)
 {
-    return ((const struct rows *)s->state)->list->lines[i].bytes;
+    return ((const struct table *)s->state)->list->lines[i].bytes;
 }
 
 static int read_row(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const struct rows *x = s->state;
+    const struct table *x = s->state;
     r->bytes = NULL;
     r->n_bytes = 0;
     r->label = -1;
     return list_fields_read(x->list, s, r, i, e);
 }
 
-/* All of the text. */
+/* Covers the whole text. */
 static uint64_t fingerprint(const struct source *s)
 {
     enum { STEP = 1 << 16 };
-    const struct rows *x = s->state;
+    const struct table *x = s->state;
     uint64_t h = hash_mix(hash_bytes("rows", 4, 0), (uint64_t)s->count);
     uint8_t *p = malloc(STEP);
     ssize_t got = p ? 1 : 0;
@@ -78,11 +78,11 @@ static uint64_t fingerprint(const struct source *s)
 
 static const struct source_tally *tally(const struct source *s)
 {
-    return &((const struct rows *)s->state)->tally;
+    return &((const struct table *)s->state)->tally;
 }
 
 static const struct source_ops ops = {
-    .close = close_rows,
+    .close = close_table,
     .path = path,
     .key = key,
     .label = source_unknown,
@@ -93,7 +93,7 @@ static const struct source_ops ops = {
     .class_name = source_given_class,
 };
 
-/* Where all columns are wanted, one that cannot be had is not dropped in silence. */
+/* Without `fields`, a column that cannot become a field is an error, not silently dropped. */
 static int refuse_long_names(const struct columns *c, stk_error *e)
 {
     for (int i = 0; i < c->n; i++)
@@ -107,7 +107,7 @@ static int refuse_long_names(const struct columns *c, stk_error *e)
 int source_table_open(struct source *s, const struct source_options *o, const char *name, int fd, stk_error *e)
 {
     struct list l = {.name = name, .dir = -1, .lines.fd = fd};
-    struct rows *x = calloc(1, sizeof *x);
+    struct table *x = calloc(1, sizeof *x);
     struct stat st;
     if (!x)
         return error_nomem(e, "open", sizeof *x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_tar.c -- tar archives as shards, also packed by gzip or zstd as a whole.
+ * source_tar.c -- tar archives as shards, perhaps compressed with gzip or zstd.
  */
 #include "base/error.h"
 #include "format/tar.h"
@@ -11,7 +11,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
     return record_peek(user, at, n, got);
 }
 
-/* A file; its label is read where it is one. */
+/* Adds a file, and reads it if it is the label. */
 static int add(struct group *g, const struct tar_member *m)
 {
     if (group_add(g, m->name, m->n_name, (struct part){m->at, m->bytes}, NULL))
@@ -23,7 +23,7 @@ static int add(struct group *g, const struct tar_member *m)
     return got == (size_t)m->bytes ? group_label(g, text, got) : 0;
 }
 
-/* What was found; 0, or -1: no memory. files counts what was whole. */
+/* Handles one entry. Returns 0, or -1: out of memory. *files counts the complete files. */
 static int take(struct group *g, enum tar_found found, const struct tar_member *m, int64_t *files)
 {
     switch (found) {
@@ -33,7 +33,7 @@ static int take(struct group *g, enum tar_found found, const struct tar_member *
     case TAR_BAD:
         return group_bad(g, m->name, m->n_name, m->header, m->reason);
     case TAR_CUT:
-        return g->added ? record_bad(g->scan, m->header, "the archive ends inside of it") : 0;
+        return g->added ? record_bad(g->scan, m->header, "the archive ends inside it") : 0;
     default:
         return -1;
     }
@@ -56,7 +56,7 @@ static int scan(struct record_scan *sc, stk_error *e)
     if (rc != 0)
         return error_nomem(e, "open", TAR_BLOCK);
     if (first_is_bad && files == 0)
-        return error_set(e, STK_EDATA, "open", "is no tar archive: it has no header at its beginning, and none behind");
+        return error_set(e, STK_EDATA, "open", "is not a tar archive: it contains no valid header");
     return STK_OK;
 }
 
@@ -67,6 +67,6 @@ int source_tar_open(struct source *s, const struct source_options *o, const stru
                     stk_error *e)
 {
     if (query)
-        return error_set(e, STK_EUSAGE, "open", "tar shards take nothing behind a ?");
+        return error_set(e, STK_EUSAGE, "open", "tar shards take no query; remove the ? and the text after it");
     return source_records_open(s, o, &format, paths, e);
 }

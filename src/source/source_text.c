@@ -2,9 +2,8 @@
 /*
  * source_text.c -- lines of text files as samples: text:corpus-*.txt
  *
- * A line ends at \n or \r\n, neither of which belongs to it; the last one may end with the file. Empty lines are
- * samples, too, so that line i of a file is sample i. A mark of the order of bytes at the beginning of a file is none
- * of its text.
+ * A line ends with \n or \r\n, which is not part of it. The last line may end with the file. Empty lines are samples
+ * too, so that line i of a file is sample i. A byte order mark at the start of a file is skipped.
  */
 #include <string.h>
 
@@ -26,8 +25,8 @@ static int add(struct record_scan *sc, struct line *l, int64_t end, bool cr)
     return record_part(sc, NAME, sizeof NAME - 1, (struct part){l->begin, bytes}, NULL);
 }
 
-/* The lines that end in the n bytes at `at`, of which there are some. */
-static int lines(struct record_scan *sc, struct line *l, int64_t at, const uint8_t *p, size_t n)
+/* Adds the lines that end in the n bytes at `at`; n > 0. */
+static int add_lines(struct record_scan *sc, struct line *l, int64_t at, const uint8_t *p, size_t n)
 {
     const uint8_t *const end = p + n, *from = p;
     for (const uint8_t *q; (q = memchr(from, '\n', (size_t)(end - from))) != NULL; from = q + 1) {
@@ -49,7 +48,7 @@ static int scan(struct record_scan *sc, stk_error *e)
         if (at == 0 && got >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
             l.begin = 3;
         if (got > 0)
-            rc = lines(sc, &l, at, p, got);
+            rc = add_lines(sc, &l, at, p, got);
     }
     if (rc == 0 && record_failed(sc, e))
         return e->code;
@@ -64,6 +63,6 @@ int source_text_open(struct source *s, const struct source_options *o, const str
                      stk_error *e)
 {
     if (query)
-        return error_set(e, STK_EUSAGE, "open", "lines of text take nothing behind a ?");
+        return error_set(e, STK_EUSAGE, "open", "lines of text take no query; remove the ? and the text after it");
     return source_records_open(s, o, &format, paths, e);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_tfrecord.c -- TFRecord files: of tf.train.Examples, or of anything else, which is then one column of bytes.
+ * source_tfrecord.c -- TFRecord files of tf.train.Examples, or of other records, which become one column of bytes.
  *
- * 12 bytes say how long a record is, and prove it. Where they do not, the record is bad, and the next place that proves
- * itself is searched for. What features there are is seen in all records while the file is scanned (example_scan.c). A
- * record's data is proved when it is read; it is the sample's one part, together with the checksum behind it.
+ * The 12-byte header of a record contains its length and a checksum. If the checksum is wrong, the record is bad, and
+ * the scan searches for the next valid header. The scan surveys the features of all records (example_scan.c). The data
+ * of a record and its checksum are the only part of the sample; the checksum is verified when the sample is read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 
 enum { STEP = 64 << 10, LENGTH_UNKNOWN_MOST = 1 << 30 };
 
-/* Begins a record that has no name; among those of a pack, which have names, it is called by its place. */
-static int begin_nameless(struct record_scan *sc, bool named, int64_t at)
+/* Starts a record without a name. In a pack, where records have names, it is named by its offset. */
+static int begin_unnamed(struct record_scan *sc, bool named, int64_t at)
 {
     char place[32];
     const int n = snprintf(place, sizeof place, "@%lld", (long long)at);
@@ -31,11 +31,11 @@ static int begin_nameless(struct record_scan *sc, bool named, int64_t at)
 
 static int bad(struct record_scan *sc, bool named, int64_t at, const char *reason)
 {
-    return begin_nameless(sc, named, at) || record_bad(sc, at, reason) ? -1 : 0;
+    return begin_unnamed(sc, named, at) || record_bad(sc, at, reason) ? -1 : 0;
 }
 
-/* Steps into the part of this number that begins here, and may end behind what there is; its bytes, -1: none begins. */
-static int64_t step_into(struct wire *w, int number)
+/* Enters the field of this number, which may extend past the available bytes. Returns its size; -1: there is none. */
+static int64_t enter_field(struct wire *w, int number)
 {
     enum { LENGTH_BITS = 35 };
     int64_t n = 0;
@@ -49,25 +49,25 @@ static int64_t step_into(struct wire *w, int number)
     return -1;
 }
 
-/* The file name that packing puts before the other features of an example; *n is 0 where there is none. */
+/* The file name, which packing stores as the first feature of an example; *n is 0 if there is none. */
 static const char *first_name(const uint8_t *p, size_t bytes, size_t *n)
 {
     static const char feature[] = "image/filename";
     enum { LENGTH = sizeof feature - 1 };
     struct wire w = {p, p + bytes};
     *n = 0;
-    if (step_into(&w, 1) < 0 || step_into(&w, 1) < 0 || step_into(&w, 1) != LENGTH || w.end - w.p < LENGTH ||
+    if (enter_field(&w, 1) < 0 || enter_field(&w, 1) < 0 || enter_field(&w, 1) != LENGTH || w.end - w.p < LENGTH ||
         memcmp(w.p, feature, LENGTH) != 0)
         return NULL;
     w.p += LENGTH;
-    const int64_t length = step_into(&w, 2) < 0 || step_into(&w, 1) < 0 ? -1 : step_into(&w, 1);
+    const int64_t length = enter_field(&w, 2) < 0 || enter_field(&w, 1) < 0 ? -1 : enter_field(&w, 1);
     if (length > 0 && length <= w.end - w.p && !memchr(w.p, 0, (size_t)length))
         *n = (size_t)length;
     return (const char *)w.p;
 }
 
-/* The next head behind `at`; -1: there is none. */
-static int64_t next_head(struct record_scan *sc, const struct crc32c *crc, int64_t at)
+/* The next valid header after `at`; -1: none. */
+static int64_t next_header(struct record_scan *sc, const struct crc32c *crc, int64_t at)
 {
     for (;;) {
         size_t got;
@@ -82,8 +82,8 @@ static int64_t next_head(struct record_scan *sc, const struct crc32c *crc, int64
     }
 }
 
-/* Whether the record's bytes are all there. In a stream that is seen by going there. */
-static bool is_whole(struct record_scan *sc, int64_t at, uint64_t length)
+/* Whether the record is complete. In a compressed stream, this reads up to its end. */
+static bool is_complete(struct record_scan *sc, int64_t at, uint64_t length)
 {
     if (length > INT64_MAX - TFRECORD_HEAD - TFRECORD_FOOT - (uint64_t)at)
         return false;
@@ -95,9 +95,9 @@ static bool is_whole(struct record_scan *sc, int64_t at, uint64_t length)
     return got == TFRECORD_FOOT;
 }
 
-static int whole_record(struct record_scan *sc, bool named, int64_t at, int64_t length)
+static int add_record(struct record_scan *sc, bool named, int64_t at, int64_t length)
 {
-    enum { NAME_MOST = 4200 }; /* with what stands before it */
+    enum { NAME_MOST = 4200 }; /* including what precedes it */
     const struct part p = {at + TFRECORD_HEAD, length + TFRECORD_FOOT};
     size_t n = 0, got = 0;
     const char *name = NULL;
@@ -105,13 +105,13 @@ static int whole_record(struct record_scan *sc, bool named, int64_t at, int64_t 
         const uint8_t *first = record_peek(sc, p.at, length < NAME_MOST ? (size_t)length : NAME_MOST, &got);
         name = first_name(first, got, &n);
     }
-    return (n > 0 ? record_begin(sc, name, n) : begin_nameless(sc, named, at)) || record_part(sc, "", 0, p, NULL) ? -1
-                                                                                                                  : 0;
+    return (n > 0 ? record_begin(sc, name, n) : begin_unnamed(sc, named, at)) || record_part(sc, "", 0, p, NULL) ? -1
+                                                                                                                 : 0;
 }
 
-/* One record at *at, which moves on; -1 when nothing follows that could be read. 0, or -1: no memory. */
-static int one_record(struct record_scan *sc, bool named, const struct crc32c *crc, struct example_survey *l,
-                      int64_t *at)
+/* Scans the record at *at. *at becomes the next record, or -1 at the end. Returns 0, or -1: out of memory. */
+static int scan_record(struct record_scan *sc, bool named, const struct crc32c *crc, struct example_survey *l,
+                       int64_t *at)
 {
     size_t got;
     uint64_t length;
@@ -121,15 +121,15 @@ static int one_record(struct record_scan *sc, bool named, const struct crc32c *c
     if (got == 0)
         return 0;
     if (got < TFRECORD_HEAD)
-        return bad(sc, named, from, "the file ends within the head of a record");
+        return bad(sc, named, from, "the file ends inside the header of a record");
     if (!tfrecord_head(crc, p, &length)) {
-        *at = next_head(sc, crc, from);
+        *at = next_header(sc, crc, from);
         return bad(sc, named, from, "the checksum of the record's length is wrong");
     }
-    if (!is_whole(sc, from, length))
-        return bad(sc, named, from, "the file ends within the record");
+    if (!is_complete(sc, from, length))
+        return bad(sc, named, from, "the file ends inside the record");
     *at = from + TFRECORD_HEAD + (int64_t)length + TFRECORD_FOOT;
-    if (whole_record(sc, named, from, (int64_t)length))
+    if (add_record(sc, named, from, (int64_t)length))
         return -1;
     return example_scan(l, sc, crc, from + TFRECORD_HEAD, (int64_t)length);
 }
@@ -140,14 +140,14 @@ static int scan_as(struct record_scan *sc, bool named, stk_error *e)
     size_t got;
     uint64_t length;
     const uint8_t *p = record_peek(sc, 0, TFRECORD_HEAD, &got);
-    if (got == TFRECORD_HEAD && !tfrecord_head(crc, p, &length) && next_head(sc, crc, 0) < 0 &&
+    if (got == TFRECORD_HEAD && !tfrecord_head(crc, p, &length) && next_header(sc, crc, 0) < 0 &&
         !record_failed(sc, NULL))
-        return error_set(e, STK_EUSAGE, "open", "is no TFRecord file: nowhere in it a record begins");
+        return error_set(e, STK_EUSAGE, "open", "is not a TFRecord file: it contains no valid record header");
     struct example_survey l = {0};
     struct buf notes = {0};
     int rc = 0;
     for (int64_t at = 0; at >= 0 && rc == 0;)
-        rc = one_record(sc, named, crc, &l, &at);
+        rc = scan_record(sc, named, crc, &l, &at);
     if (rc == 0)
         rc = example_survey_write(&l, &notes) || record_note(sc, notes.data, notes.len);
     example_survey_done(&l);
@@ -180,15 +180,15 @@ static int join(struct buf *all, const uint8_t *one, size_t n)
 
 /* ------------------------------------------------------------------ columns */
 
-static const char DATA[] = "data"; /* what records are that are no examples */
+static const char DATA[] = "data"; /* the column of records that are not examples */
 
 static bool is_data(const struct columns *c)
 {
     return c->n == 1 && c->items[0].whole;
 }
 
-/* The data of a record that proves itself; NULL: it does not. */
-static const uint8_t *proved(const struct crc32c *crc, const struct record *rec, size_t *n)
+/* The data of a record; NULL: its checksum is wrong. */
+static const uint8_t *verified_data(const struct crc32c *crc, const struct record *rec, size_t *n)
 {
     const uint8_t *p = rec->parts[0].bytes;
     if (!p || rec->parts[0].n < TFRECORD_FOOT || !tfrecord_data(crc, p, rec->parts[0].n - TFRECORD_FOOT))
@@ -197,7 +197,7 @@ static const uint8_t *proved(const struct crc32c *crc, const struct record *rec,
     return p;
 }
 
-/* Records are examples when more of them are than are not. */
+/* Records are examples if the majority is. */
 static int find_columns(const struct source *s, struct columns *c, stk_error *e)
 {
     struct example_survey l = {0};
@@ -207,7 +207,7 @@ static int find_columns(const struct source *s, struct columns *c, stk_error *e)
     const uint8_t *notes = records_notes(s, &n);
     const int added = example_survey_merge(&l, notes, n);
     int rc = added < 0   ? error_nomem(e, "open", n)
-             : added > 0 ? error_set(e, STK_EDATA, "open", "its index is damaged; `stoker index` makes it again")
+             : added > 0 ? error_set(e, STK_EDATA, "open", "its index is damaged; rebuild it with `stoker index`")
                          : STK_OK;
     const bool examples = l.n > 0 && l.examples > l.others;
     if (rc == STK_OK && (examples ? example_columns(&l, c) : columns_add(c, &data)))
@@ -241,7 +241,7 @@ static int parse(const struct source *s, struct reading *r, const struct record 
 {
     const struct reader *reader = records_state(s);
     size_t n;
-    const uint8_t *p = proved(reader->crc, rec, &n);
+    const uint8_t *p = verified_data(reader->crc, rec, &n);
     if (!p)
         return error_set(e, STK_EDATA, "read", "the checksum of the record's data is wrong (at byte %lld)",
                          (long long)rec->parts[0].at);
@@ -261,7 +261,7 @@ bool source_tfrecord_is(const uint8_t *p, size_t n)
     return n >= TFRECORD_HEAD && tfrecord_head(crc32c_choose(STK_CPU_DEFAULT), p, &length);
 }
 
-/* TensorFlow's ZLIB has no mark but a sum of its first two bytes, which a record's head may have, too. */
+/* zlib has no signature, only a checksum of its first two bytes, which a record header may match by chance. */
 static enum stream_form compression(const uint8_t *first, size_t n)
 {
     if (source_tfrecord_is(first, n))
@@ -290,6 +290,6 @@ int source_tfrecord_open(struct source *s, const struct source_options *o, const
                                                     .prepare = prepare,
                                                     .parse = parse}};
     if (query)
-        return error_set(e, STK_EUSAGE, "open", "nothing can be said behind a ? for TFRecord files");
+        return error_set(e, STK_EUSAGE, "open", "TFRecord files take no query; remove the ? and the text after it");
     return source_records_open(s, o, &formats[s->is_pack], paths, e);
 }

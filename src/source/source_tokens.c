@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_tokens.c -- files of tokens, cut into sequences:
+ * source_tokens.c -- files of tokens, split into sequences:
  *
  *     tokens:train-*.bin?dtype=uint16&length=1024&stride=1024&offset=0
  *
- * Sequence i of a file is its tokens i * stride .. i * stride + length - 1; what is left at its end is too short for
- * one and left out. length=1025&stride=1024 gives every sequence the token that follows it, for next-token targets.
- * Files of one dimension written by NumPy are known by how they begin.
+ * Sequence i of a file has its tokens i * stride .. i * stride + length - 1. An incomplete sequence at the end is
+ * ignored. length=1025&stride=1024 adds to every sequence the token that follows it, for next-token targets.
+ * One-dimensional npy files are recognised by their first bytes.
  */
 #include <string.h>
 
@@ -45,7 +45,7 @@ static bool is_npy(const char *path)
     return io_peek(AT_FDCWD, path, first, sizeof first) == 6 && memcmp(first, "\x93NUMPY", 6) == 0;
 }
 
-/* The tokens of a file as its "rows". */
+/* Describes the tokens of a file as rows. */
 static int tokens_of(const char *path, const char *query, const struct cut *c, struct rows_array *a, stk_error *e)
 {
     *a = (struct rows_array){.at = c->offset};
@@ -63,9 +63,10 @@ static int tokens_of(const char *path, const char *query, const struct cut *c, s
     if (rc == STK_OK)
         rc = source_npy_rows(&h, a, e);
     if (rc == STK_OK && h.ndim != 1)
-        rc = error_set(e, STK_EUSAGE, "open", "has %d dimensions; tokens have one", h.ndim);
+        rc = error_set(e, STK_EUSAGE, "open", "has %d dimensions; tokens need one", h.ndim);
     if (rc == STK_OK && (query_get(query, "dtype", (char[QUERY_TEXT]){0}, QUERY_TEXT) || c->offset))
-        rc = error_set(e, STK_EUSAGE, "open", "is an npy file, which says itself what dtype and offset are");
+        rc = error_set(e, STK_EUSAGE, "open",
+                       "is an npy file, which already defines dtype and offset; remove them from the query");
     return rc;
 }
 
@@ -76,7 +77,8 @@ static int add(struct source *s, const char *path, const char *query, const stru
     if (rc != STK_OK)
         return rc;
     if (!is_integer(a.dtype))
-        return error_set(e, STK_EUSAGE, "open", "has tokens of type %s; whole numbers are needed", dtype_name(a.dtype));
+        return error_set(e, STK_EUSAGE, "open", "has tokens of type %s; an integer type is needed",
+                         dtype_name(a.dtype));
     a.name = "tokens";
     a.path = path;
     a.ndim = 1;

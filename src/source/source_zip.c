@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_zip.c -- zip archives as shards; their files become samples as those of tar archives do.
+ * source_zip.c -- zip archives as shards; files are grouped into samples as in tar archives.
  *
- * The central directory is read first and kept, so that the headers before the files are looked at in one walk.
+ * The central directory is read first and kept, so that the local headers are read in one pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
 
 /* ------------------------------------------------------------------ scanning */
 
-/* Members as the directory has them; their names are places in `names`. */
+/* The entries of the directory, and their names one after the other. */
 struct members {
     struct buf list, names;
 };
@@ -43,7 +43,7 @@ static struct part_extra extra_of(const struct zip_member *m)
     return (struct part_extra){.a = (uint64_t)m->raw << 1 | m->deflated, .b = m->crc};
 }
 
-/* The label that a file of few bytes holds. */
+/* Reads the label from a small file. */
 static int add_label(struct group *g, const struct zip_member *m)
 {
     uint8_t raw[GROUP_LABEL_MOST];
@@ -104,31 +104,32 @@ static int scan(struct record_scan *sc, stk_error *e)
 
 /* ------------------------------------------------------------------ reading */
 
-struct told {
+struct stored {
     size_t raw;
     uint32_t crc;
     bool deflated;
 };
 
-static struct told told_of(const struct part_extra *x)
+static struct stored stored_of(const struct part_extra *x)
 {
-    return (struct told){.raw = (size_t)(x->a >> 1), .crc = (uint32_t)x->b, .deflated = x->a & 1};
+    return (struct stored){.raw = (size_t)(x->a >> 1), .crc = (uint32_t)x->b, .deflated = x->a & 1};
 }
 
-/* Room for all that is deflated, and the means; nothing is asked for that is not needed. */
+/* Reserves memory for the compressed parts, if there are any. */
 static int prepare(const struct source *s, struct reading *r, const struct record *rec, stk_error *e)
 {
     size_t room = 0, raw = 0;
     for (int k = 0; k < records_n_parts(s); k++)
         if (rec->parts[k].bytes && rec->parts[k].extra.a & 1) {
-            raw = size_add(raw, told_of(&rec->parts[k].extra).raw);
+            raw = size_add(raw, stored_of(&rec->parts[k].extra).raw);
             room = size_add(raw, ((size_t)k + 1) * IO_SLACK);
         }
     r->derived.len = 0;
     if (room == 0)
         return STK_OK;
     if (raw > (size_t)s->max_bytes)
-        return error_set(e, STK_EDATA, "read", "has %zu bytes unpacked, more than the %lld that max_bytes allows", raw,
+        return error_set(e, STK_EDATA, "read",
+                         "has %zu bytes when decompressed, more than the %lld that max_bytes allows", raw,
                          (long long)s->max_bytes);
     const int rc = r->allow ? r->allow(r->user, r->file.len + room, e) : STK_OK;
     if (rc != STK_OK)
@@ -145,11 +146,11 @@ static int decompress(const struct source *s, struct reading *r, struct record *
     for (int k = 0; k < records_n_parts(s) && rc == STK_OK; k++) {
         if (!rec->parts[k].bytes)
             continue;
-        const struct told w = told_of(&rec->parts[k].extra);
+        const struct stored w = stored_of(&rec->parts[k].extra);
         if (w.deflated) {
             uint8_t *to = r->derived.data + r->derived.len;
             if (gunzip_whole(r->gunzip, rec->parts[k].bytes, rec->parts[k].n, to, w.raw) != (int64_t)w.raw)
-                return error_set(e, STK_EDATA, "read", "its %s does not unpack to the %zu bytes that it should have",
+                return error_set(e, STK_EDATA, "read", "its %s is damaged: it does not decompress to %zu bytes",
                                  records_part_name(s, k), w.raw);
             memset(to + w.raw, 0, IO_SLACK);
             r->derived.len += w.raw + IO_SLACK;
@@ -174,8 +175,8 @@ int source_zip_open(struct source *s, const struct source_options *o, const stru
                     stk_error *e)
 {
     if (query)
-        return error_set(e, STK_EUSAGE, "open", "zip archives take nothing behind a ?");
+        return error_set(e, STK_EUSAGE, "open", "zip archives take no query; remove the ? and the text after it");
     if (!gunzip_here())
-        return error_set(e, STK_EUSAGE, "open", "zip archives need zlib, which this build is without");
+        return error_set(e, STK_EUSAGE, "open", "zip archives need zlib, which this build lacks");
     return source_records_open(s, o, &format, paths, e);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c -- the folders below a folder, scanned level by level.
+ * tree.c -- scans all folders below a folder, level by level.
  *
- * All folders of a level are read in parallel, each by one thread that touches nothing but its own
- * tree_dir; between levels one thread lists the folders of the next. Links are followed. A folder
- * that is its own ancestor is a loop and is left out; a folder reached in several ways is read
- * each time, as ImageFolder does, but not without bound: links that cross can make more paths
- * than there are atoms.
+ * The folders of a level are read in parallel. A thread writes only to the tree_dir of its folder. Between levels, one
+ * thread lists the folders of the next level. Links are followed. A folder that is its own ancestor is a loop and is
+ * skipped. A folder that is reached several times is read each time, as ImageFolder does, up to a limit, since crossing
+ * links can create exponentially many paths.
  */
 #include "source/tree.h"
 
@@ -34,7 +33,7 @@ static int add_child(struct tree_dir *d, const char *name, const struct stat *st
     return buf_add(&d->children, &c, sizeof c) || buf_add(&d->children, name, strlen(name) + 1) ? ENOMEM : 0;
 }
 
-static void note_other(struct tree_dir *d, const char *name)
+static void count_other(struct tree_dir *d, const char *name)
 {
     if (d->other++ > 0)
         return;
@@ -55,8 +54,7 @@ static bool is_sample(const struct tree *t, int fd, const char *name, size_t n)
     return got > 0 && picture_magic(first, (size_t)got);
 }
 
-/* A folder that cannot be looked at is one all the same: what is wrong with it comes out when it is read, and its
- * class keeps its number. */
+/* A folder that stat() fails on also counts: reading it reports the error, and its class keeps its index. */
 static bool is_folder(int fd, const struct dirent *entry, struct stat *st)
 {
     const unsigned char type = entry->d_type;
@@ -68,7 +66,7 @@ static bool is_folder(int fd, const struct dirent *entry, struct stat *st)
     return type == DT_DIR;
 }
 
-/* Sorts one entry of a folder into where it belongs: 0, or an errno. */
+/* Handles one entry of a folder. Returns 0 or an errno. */
 static int take_entry(const struct tree *t, struct tree_dir *d, int fd, const struct dirent *entry)
 {
     const char *name = entry->d_name;
@@ -83,7 +81,7 @@ static int take_entry(const struct tree *t, struct tree_dir *d, int fd, const st
         return add_child(d, name, &st);
     const size_t n = strlen(name);
     if (!is_sample(t, fd, name, n)) {
-        note_other(d, name);
+        count_other(d, name);
         return 0;
     }
     d->n++;
@@ -103,8 +101,8 @@ static int read_entries(const struct tree *t, struct tree_dir *d, DIR *dir)
     }
 }
 
-/* Names are sorted by the eight bytes behind what they all begin with, one byte after the other from the last to the
- * first; only where these are equal they are compared as strings. */
+/* Names are sorted by the eight bytes after their common prefix, with a radix sort from the last byte to the first.
+ * Only names with equal keys are compared as strings. */
 struct entry {
     uint64_t key;
     const char *name;
@@ -116,7 +114,7 @@ static int compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Sorts a[n] by key; b is as large, for the way. Which of the two holds the result. */
+/* Sorts a[n] by key, with b[n] as scratch memory. Returns the one that contains the result. */
 static struct entry *sort_by_key(struct entry *a, struct entry *b, size_t n)
 {
     uint32_t count[8][256] = {{0}};
@@ -124,7 +122,7 @@ static struct entry *sort_by_key(struct entry *a, struct entry *b, size_t n)
         for (int d = 0; d < 8; d++)
             count[d][a[i].key >> 8 * d & 255]++;
     for (int d = 0; d < 8; d++) {
-        if (count[d][a[0].key >> 8 * d & 255] == n) /* all have the same byte there */
+        if (count[d][a[0].key >> 8 * d & 255] == n) /* all names have the same byte here */
             continue;
         for (uint32_t v = 0, before = 0; v < 256; v++) {
             const uint32_t k = count[d][v];
@@ -244,7 +242,7 @@ static int add_dir(struct tree *t, uint32_t parent, const char *name)
         const struct tree_dir above = t->dirs[parent];
         d.depth = above.depth + 1;
         d.top = parent == TREE_ROOT ? t->n : above.top;
-        /* The pool may move while the parent's path, which is part of it, is added. */
+        /* Reserve first: appending the parent's path from the same buffer must not move it. */
         if (buf_reserve(&t->paths, t->paths.len + above.path_bytes + strlen(name) + 2) ||
             buf_add(&t->paths, t->paths.data + above.path, above.path_bytes) || buf_add_str(&t->paths, name) ||
             buf_add(&t->paths, "/", 1))
@@ -268,7 +266,7 @@ static bool is_loop(const struct tree *t, uint32_t at, const struct child *c)
     }
 }
 
-/* Lists the folders of one folder for the next level. */
+/* Adds the subfolders of a folder to the next level. */
 static int expand(struct tree *t, uint32_t at)
 {
     struct buf children = t->dirs[at].children;
@@ -292,8 +290,8 @@ static int expand(struct tree *t, uint32_t at)
     return rc;
 }
 
-/* What must not pass as an unreadable folder: images would be missing for no fault of theirs. */
-static bool fatal(int os_error)
+/* Whether the error is not the folder's own, so that skipping the folder would lose images. */
+static bool is_fatal(int os_error)
 {
     return os_error == ENOMEM || os_error == EMFILE || os_error == ENFILE;
 }
@@ -314,7 +312,7 @@ int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e
         const uint32_t end = t->n;
         pool_for(threads, (int64_t)end - t->level, scan_one, t);
         for (uint32_t at = t->level; at < end; at++) {
-            if (t->dirs[at].os_error && (at == TREE_ROOT || fatal(t->dirs[at].os_error)))
+            if (t->dirs[at].os_error && (at == TREE_ROOT || is_fatal(t->dirs[at].os_error)))
                 return fail(t, at, e);
             if (expand(t, at))
                 goto no_memory;

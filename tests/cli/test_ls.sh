@@ -40,12 +40,12 @@ ends 0 "arrays" "$stoker" pack photos arrays --to hdf5 --as raw --ops 'Resize(32
 ends 0 "ls of arrays" "$stoker" ls 'hdf5:arrays/data.h5?image=images' --json
 json out "ls of arrays" 'd["bytes"] == 24 * 32 * 32 * 3 and d["file_bytes"]["min"] == 32 * 32 * 3'
 ends 2 "a dataset that is none" "$stoker" ls 'hdf5:arrays/data.h5?image=image'
-says err 'no dataset image \(is images meant\?\); the datasets are images, keys, labels' "which there are"
+says err 'no dataset image \(did you mean images\?\); the datasets are images, keys, labels' "which there are"
 
 # A shuffle by windows is told where a window is less than all; of HDF5, what is no field is a dataset.
 (cd photos && tar --sort=name -czf ../small.tar.gz .)
 ends 0 "ls of packed shards" "$stoker" ls small.tar.gz
-says out 'tar shards, packed$' "one window is a shuffle of all"
+says out 'tar shards, compressed$' "one window is a shuffle of all"
 if "${STOKER_PYTHON:-python3}" -c 'import h5py' 2>/dev/null; then
   "${STOKER_PYTHON:-python3}" -c 'import h5py; h = h5py.File("odd.h5", "w"); h["x"] = [1.0] * 9; h["y"] = [2.0] * 9; h["z"] = [3.0]'
   ends 0 "ls of datasets" "$stoker" ls odd.h5
@@ -93,15 +93,15 @@ says err 'given 2 times for 1 source;' "how often it may be given"
 
 mkdir shards && cp part.tar shards
 ends 2 "a folder of shards" "$stoker" ls shards
-says err 'no images, but 1 file \.tar: FOLDER/\*\.tar' "how they are addressed"
+says err 'no images, but 1 file \.tar; to read them, use FOLDER/\*\.tar' "how they are addressed"
 
 mkdir tables && echo PAR1 >tables/a.parquet && echo PAR1 >tables/b.parquet
 ends 2 "a folder of Parquet files" "$stoker" ls tables
-says err 'but 2 files \.parquet, which are read in Python alone' "where they are read"
+says err 'but 2 files \.parquet, which are read only from Python' "where they are read"
 
 echo nothing/there.jpg >one.txt
 ends 3 "a list of one file that is none" "$stoker" ls one.txt
-says err 'its one file does not exist; it was looked for at ' "one file is one"
+says err 'its only file does not exist; it was expected at ' "one file is one"
 
 # More classes than a screen has lines.
 ends 0 "many classes" "$stoker" synth many --samples 60 --classes 60 --size 32

@@ -110,7 +110,7 @@ says out 'kept/shard-000001.tar: has the checksum' "the file is named"
 rm kept/stoker.json
 echo >kept/.stoker-pack.journal
 ends 2 "an unfinished pack" "$stoker" ls kept
-says err 'not finished' "an unfinished pack"
+says err 'unfinished pack' "an unfinished pack"
 
 # Archives that are packed as a whole.
 mkdir tree && printf one >tree/a.txt && head -c 300000 /dev/zero >tree/b.bin && tar -cf t.tar -C tree a.txt b.bin

@@ -309,7 +309,7 @@ def test_the_same_checksum_as_the_folder(any_source: str, folder: Path) -> None:
     assert command("checksum", any_source, *words) == command("checksum", folder, *words)
     packed = command("checksum", any_source, *words, "--shuffle")
     assert packed == command("checksum", any_source, *words, "--shuffle", "--threads", 1, "--batch-size", 7)
-    if "packed" not in stoker.Loader(any_source, OPS).explain():
+    if "compressed" not in stoker.Loader(any_source, OPS).explain():
         assert packed == command("checksum", folder, *words, "--shuffle")
 
 
@@ -365,4 +365,4 @@ def test_packed_shards(name: str, folder: Path, tmp_path: Path) -> None:
     epochs = [np.concatenate([batch[0] for batch in chosen]).tolist() for _ in range(4)]
     assert all(sorted(epoch) == list(range(2 * PHOTOS)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
-    assert "packed" in chosen.explain()  # and its window, where that is smaller than the set
+    assert "compressed" in chosen.explain()  # and its window, where that is smaller than the set

@@ -232,7 +232,7 @@ def test_pickles_and_resumes(shard):
     ("fields", "words"),
     [
         ("caption=tyt:text", "there is no column tyt"),
-        ("txt:txet", "is text meant"),
+        ("txt:txet", "did you mean text"),
         ({"a": "nothing"}, "there is no column nothing"),
         ({"a": 'x"y'}, "is no"),
         ("png, ids=ids.npy:int64(2)", "not the 2 of its shape"),
@@ -253,7 +253,7 @@ def test_a_sample_without_a_label_is_bad(tmp_path, fields, joined):
                 member.size = 1
                 tar.addfile(member, io.BytesIO(b"%d" % i))
     source = [str(tmp_path / "x.tar")] * 2 if joined else str(tmp_path / "x.tar")
-    with pytest.raises(stoker.DataError, match="there is no label, which other samples have"):
+    with pytest.raises(stoker.DataError, match="the label is missing, although other samples have one"):
         list(stoker.Loader(source, batch_size=2, output="numpy", fields=fields))
     filled = stoker.Loader(source, batch_size=2, output="numpy", fields=fields.replace("label", "label:int ? 9"))
     labels = [int(n) for batch in filled for n in batch.label]
@@ -267,7 +267,7 @@ def test_a_label_that_is_damaged_is_shown(tmp_path):
                 member = tarfile.TarInfo(name)
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))
-    with pytest.raises(stoker.DataError, match=r'the label is damaged: its cls has 2 bytes, "a\\x00"'):
+    with pytest.raises(stoker.DataError, match=r'the label is invalid: its cls has 2 bytes, "a\\x00"'):
         list(stoker.Loader(tmp_path / "d.tar"))
 
 

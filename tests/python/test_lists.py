@@ -71,7 +71,7 @@ def test_values_alone(tmp_path):
     assert sorted(zip(batch.age.tolist(), batch.height.round(2).tolist(), batch.name, strict=True)) == sorted(
         [(3, np.float32(0.9).round(2), "Anna"), (41, np.float32(1.8).round(2), "Bert"), (7, 1.25, "Zoë")]
     )
-    with pytest.raises(stoker.UsageError, match="is height meant"):
+    with pytest.raises(stoker.UsageError, match="did you mean height"):
         stoker.Loader(tmp_path / "v.csv", fields=("heigth",))
 
 

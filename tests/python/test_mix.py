@@ -201,7 +201,7 @@ def test_pictures_of_every_kind(kinds):
     one = next(iter(stoker.Loader(kinds["folder"], "CenterCrop(8)", batch_size=12, dtype="uint8", output="numpy")))
     np.testing.assert_array_equal(batch.image[:12], one.image)
     both = stoker.Source.joined(everything[1:])
-    with pytest.raises(stoker.UsageError, match="numbers without names"):
+    with pytest.raises(stoker.UsageError, match="have no class names"):
         len(both)
     assert stoker.Loader(both, "CenterCrop(8)", fields="image").get(5).image.shape == (1, 3, 8, 8)
 
@@ -224,7 +224,7 @@ def test_fields_of_their_own(kinds):
 @pytest.mark.parametrize(
     ("names", "fields", "words"),
     [
-        (("folder", "px.npz"), None, "numbers without names, those of .* are 2 classes by name; classes"),
+        (("folder", "px.npz"), None, "have no class names, but .* has 2 classes; pass all class names in classes"),
         (("folder", "numbers.npz"), None, "no field in common: .* has image:image, label:int; .* has number:int64"),
         (("folder", "t.tar"), "txt", "there is no column txt"),
     ],

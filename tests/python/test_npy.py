@@ -53,7 +53,7 @@ def test_npz(tmp_path: Path, save: Any) -> None:
 
 def test_members_that_are_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x_train=made("f4", (10, 4)), x_test=made("f4", (3, 4)), y_train=made("i8", (10,)))
-    with pytest.raises(stoker.UsageError, match=r"x_test has 3 rows, but x_train has 10; name those.*npz:x"):
+    with pytest.raises(stoker.UsageError, match=r"x_test has 3 rows, but x_train has 10; choose arrays.*npz:x"):
         stoker.Loader(str(tmp_path / "a.npz"))
     found = read(f"npz:{tmp_path}/a.npz?x=x_train&label=y_train")
     assert sorted(found) == ["label", "x"]

@@ -56,7 +56,7 @@ static void an_error_tells_them(void)
 {
     stk_error e = {0};
     CHECK_STR(told("capton", 3, &e),
-              "there is no column capton (is caption meant?); the columns are image, caption, score");
+              "there is no column capton (did you mean caption?); the columns are image, caption, score");
     CHECK_STR(told("x", 1, &e), "there is no column x; the column is image");
     CHECK_STR(told("x", 0, &e), "there is no column x; the columns are none");
     CHECK(strstr(told("x", 40, &e), "a column of many letters 3, ") != NULL);

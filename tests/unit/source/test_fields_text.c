@@ -86,18 +86,18 @@ static void several(void)
 
 static void what_is_refused(void)
 {
-    fails("", "a column expected at \"the end\"");
-    fails("a,,b", "a column expected");
-    fails("a,", "a column expected");
+    fails("", "expected a column at \"the end\"");
+    fails("a,,b", "expected a column");
+    fails("a,", "expected a column");
     fails("a pad=0", "a kind before pad");
     fails("a:flaot", "image, int, float");
     fails("a:float32(0)", "above 0");
-    fails("a:float32(3", "\")\" expected");
+    fails("a:float32(3", "expected \")\"");
     fails("a:float32(1,1,1,1,1,1,1,1,1)", "fewer dimensions");
     fails("a:text(3)", "no shape");
-    fails("a:int64(*) pad=", "a number expected");
+    fails("a:int64(*) pad=", "expected a number");
     fails("\"a", "closing quote");
-    fails("a:int64(3) b", "\",\" expected");
+    fails("a:int64(3) b", "expected \",\"");
     fails("a_name_of_more_than_sixty_three_bytes_which_is_what_the_fields_have_room_for=x", "at most 63 bytes");
 }
 

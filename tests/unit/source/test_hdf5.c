@@ -153,10 +153,10 @@ static void refusals(void)
 {
     refused("old", "?x=nothing", NULL, "has no dataset nothing; the datasets are ");
     refused("old", "?group=none", NULL, "has no group none");
-    refused("old", "?samples=both", NULL, "samples are groups or rows");
+    refused("old", "?samples=both", NULL, "samples must be groups or rows");
     refused("old", "?x=y&z=l", NULL, "l has 9 rows, but y has 6");
     refused("old", "", "nothing", "there is no column nothing");
-    refused("dense", "", NULL, "has no dataset of rows");
+    refused("dense", "", NULL, "has no dataset with rows");
     refused("dense", "?x=n003", NULL, "is a single value");
 }
 
@@ -290,12 +290,9 @@ static void unwritten_rows_are_one_run(void)
     snprintf(path, sizeof path, "hdf5:%s", seed("sparse"));
     for (int runs = 0; runs < 2; runs++) {
         struct tally t = {.in_order = true, .named = true};
-        const stk_scan_options how = {
-            .decode = 1, .each = count_run, .user = &t, .runs = runs, .threads = 3, .take = 2 * CHUNK + 5000};
-        stk_source *scanned;
-        CHECK_EQ(stk_source_open(&scanned, &(stk_source_options){.source = path, .cache_dir = "off"}, &error), STK_OK);
-        CHECK_EQ(stk_scan(scanned, &how, &error), STK_OK);
-        stk_source_close(scanned);
+        const stk_options o = {.source = path, .threads = 3, .take = 2 * CHUNK + 5000, .cache_dir = "off"};
+        const stk_scan_options how = {.decode = 1, .each = count_run, .user = &t, .runs = runs};
+        CHECK_EQ(stk_scan(&o, &how, &error), STK_OK);
         CHECK_EQ(t.samples, 2 * CHUNK + 5000);
         CHECK_EQ(t.calls, runs ? CHUNK + 2 : t.samples);
         CHECK(t.in_order && t.named);
@@ -386,8 +383,7 @@ static void chunks_count(void)
     struct source *s;
     CHECK_EQ(source_open(&s, &o, &error), STK_OK);
     CHECK_EQ(source_copy(s, &r, 3, 0, row, &error), STK_EDATA);
-    CHECK(strstr(error.text, "a chunk or row of it has 8388608 bytes, more than the 4194304 that max_bytes allows") !=
-          NULL);
+    CHECK(strstr(error.text, "a chunk or row has 8388608 bytes, more than the 4194304 that max_bytes allows") != NULL);
     source_close(s);
 }
 

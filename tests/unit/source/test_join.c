@@ -50,8 +50,7 @@ static void make(void)
 
 static stk_source *open_two(const char *const *two, const char *fields, const char *const *own)
 {
-    const stk_source_options o = {
-        .sources = two, .n_sources = 2, .fields = fields, .source_fields = own, .cache_dir = "off"};
+    const stk_options o = {.sources = two, .n_sources = 2, .fields = fields, .source_fields = own, .cache_dir = "off"};
     stk_source *s;
     return stk_source_open(&s, &o, &error) == STK_OK ? s : NULL;
 }
@@ -102,13 +101,13 @@ static void shared_fields(void)
 
     s = open_two((const char *const[]){t, x}, NULL, (const char *const[]){"image, y=cls:int", "y=data:image"});
     CHECK(!s);
-    CHECK(strstr(error.text, "has y:int, and ") && strstr(error.text, "x.npy has y:image"));
+    CHECK(strstr(error.text, "has y:int, but ") && strstr(error.text, "x.npy has y:image"));
     refuses((const char *const[]){y, t}, NULL, NULL, "no field in common: ");
     refuses((const char *const[]){y, t}, "data", NULL, "t.tar: there is no column data");
     refuses((const char *const[]){y, x}, NULL, (const char *const[]){NULL, "data=data:uint8(3,5,3)"},
-            "fields says what it is to be in all");
+            "set its kind for all sources in fields");
     refuses((const char *const[]){a, t}, "picture", (const char *const[]){"pictures=image", NULL},
-            "no column picture (is pictures meant?) among the fields that the source was given");
+            "no column picture (did you mean pictures?); the source was opened with these fields");
     temp_end();
 }
 
@@ -119,10 +118,10 @@ static void same_rows(const stk_options *joined, const stk_options *alone, int64
     stk_batch *p, *q;
     CHECK_EQ(stk_open(&l, joined, &error), STK_OK);
     CHECK_EQ(stk_open(&m, alone, &error), STK_OK);
-    for (int64_t i = 0; i < stk_loader_count(m); i++) {
+    for (int64_t i = 0; i < stk_count(m); i++) {
         const int64_t at = first + i;
-        CHECK_EQ(stk_loader_get(l, &at, NULL, 1, 0, &p, &error), STK_OK);
-        CHECK_EQ(stk_loader_get(m, &i, NULL, 1, 0, &q, &error), STK_OK);
+        CHECK_EQ(stk_get(l, &at, 1, 0, &p, &error), STK_OK);
+        CHECK_EQ(stk_get(m, &i, 1, 0, &q, &error), STK_OK);
         const stk_array *image = stk_field(p, "picture"), *other = stk_field(q, "picture");
         CHECK_EQ(image->shape[2], 2);
         CHECK(memcmp(image->data, other->data, 3 * 2 * 2) == 0);
@@ -162,10 +161,10 @@ static void pictures_of_all_kinds(void)
     uint8_t *px;
     int w, h;
     int64_t label;
-    CHECK_EQ(stk_source_image(s, 1, &px, &w, &h, &label, &error), STK_OK);
+    CHECK_EQ(stk_source_picture(s, 1, &px, &w, &h, &label, &error), STK_OK);
     CHECK(w == 5 && h == 3 && px[44] == 77);
     stk_free(px);
-    CHECK_EQ(stk_source_image(s, 2, &px, &w, &h, &label, &error), STK_OK);
+    CHECK_EQ(stk_source_picture(s, 2, &px, &w, &h, &label, &error), STK_OK);
     CHECK(w == 6 && h == 4 && px[1] == 20);
     stk_free(px);
     stk_source_close(s);
@@ -180,7 +179,7 @@ static void shapes_differ(void)
     npy_file("z.npy", "<f4", "False", "(2, 3)", numbers, sizeof numbers);
     char z[4096];
     snprintf(z, sizeof z, "%s", temp_path("z.npy"));
-    refuses((const char *const[]){y, z}, NULL, NULL, "y.npy has data:float32(2), and ");
+    refuses((const char *const[]){y, z}, NULL, NULL, "y.npy has data:float32(2), but ");
     stk_source *s = open_two((const char *const[]){y, z}, "data:float32(*)", NULL);
     CHECK(s != NULL);
     stk_source_close(s);

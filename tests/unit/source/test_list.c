@@ -172,7 +172,7 @@ static void json_problems(void)
     json_is_wrong("{", "string was expected");
     json_is_wrong("{}", "no path");
     json_is_wrong("{\"path\": 3}", "no path");
-    json_is_wrong("{\"path\": \"a\"} x", "something follows");
+    json_is_wrong("{\"path\": \"a\"} x", "text follows");
     json_is_wrong("{\"path\": \"a\"", "comma or }");
     json_is_wrong("{\"path\" \"a\"}", "colon");
     json_is_wrong("{\"path\": \"a", "not closed");
@@ -334,10 +334,10 @@ static void problem_is(const char *name, const char *text, const char *words)
 static void problems_name_the_line(void)
 {
     problem_is("p.csv", "path,label\na.jpg,1\n,2\n", "p.csv:3: the path is empty");
-    problem_is("p.csv", "label,path\n1,a.jpg\n2\n", "p.csv:3: there is no cell in the column of paths");
-    problem_is("p.csv", "path\na.jpg\nfolder/\n", "p.csv:3: the path is a folder's");
+    problem_is("p.csv", "label,path\n1,a.jpg\n2\n", "p.csv:3: the path is missing: the record has too few cells");
+    problem_is("p.csv", "path\na.jpg\nfolder/\n", "p.csv:3: the path ends with / and names a folder");
     problem_is("p.csv", "path\n\"a.jpg\n", "p.csv:2: a quote is opened");
-    problem_is("p.jsonl", "{\"path\": \"a\"}\n{\"path\": \"a\\u0000\"}\n", "p.jsonl:2: the path has a byte 0");
+    problem_is("p.jsonl", "{\"path\": \"a\"}\n{\"path\": \"a\\u0000\"}\n", "p.jsonl:2: the path contains a zero byte");
     problem_is("p.jsonl", "{\"path\": \"a\"}\nnonsense\n", "p.jsonl:2: not a JSON object");
 }
 

@@ -44,7 +44,7 @@ static void wrong(void)
 {
     CHECK_STR(values("[1]"), "not a JSON object");
     CHECK_STR(values("{\"a\": {\"b\": 1}"), "a comma or } was expected");
-    CHECK_STR(values("{\"a\": 1} x"), "something follows the object");
+    CHECK_STR(values("{\"a\": 1} x"), "text follows the JSON object");
     CHECK_STR(values("{\"a\" 1}"), "a colon was expected");
     CHECK_STR(values("{\"a\": [1}"), "brackets do not match");
 }

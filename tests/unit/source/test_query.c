@@ -46,7 +46,7 @@ static void refused(const char *text, const char *words)
 static void what_is_wrong(void)
 {
     int64_t n = 0;
-    refused("dtpye=uint8", "is dtype meant?");
+    refused("dtpye=uint8", "did you mean dtype?");
     refused("zzzzzz=1", "dtype, shape, offset");
     refused("dtype", "key=value");
     refused("=1", "key=value");

@@ -399,7 +399,7 @@ static void labels_among_given_classes(void)
     struct source other = {0};
     names_add(&other.classes, "dogs", 4, &ignored);
     CHECK_EQ(open_lines(&other, &o, &path, 1), STK_EUSAGE);
-    CHECK(strstr(error.text, "is dogs meant?") != NULL);
+    CHECK(strstr(error.text, "did you mean dogs?") != NULL);
     close_lines(&other);
 }
 

@@ -64,7 +64,7 @@ static void recognised(void)
     kind_is("", "l.ndjson", "list");
     kind_is("", "listing", "list");
     kind_is("list:", "odd.name", "list");
-    fails("", "odd.name", STK_EUSAGE, "is not recognised; images, folders of images, lists");
+    fails("", "odd.name", STK_EUSAGE, "is not recognised; Stoker reads images, folders of images, lists");
 }
 
 static void what_is_not_read(void)
@@ -73,29 +73,29 @@ static void what_is_not_read(void)
     temp_file("a.json", "[]");
     temp_file("one.jpg", "\xff\xd8\xff\xe0");
     fails("", "shard-{0000..0127}.tar", STK_ENOTFOUND, "there is no shard-0000.tar");
-    fails("", "x*.tar", STK_ENOTFOUND, "no file has a name like this");
-    fails("", "a.parquet", STK_EUSAGE, "Parquet files are read in Python alone");
-    fails("", "a.json?x=y", STK_ENOTFOUND, "needs a prefix");
+    fails("", "x*.tar", STK_ENOTFOUND, "no file matches");
+    fails("", "a.parquet", STK_EUSAGE, "Parquet files are read only from Python");
+    fails("", "a.json?x=y", STK_ENOTFOUND, "add the prefix of the format");
     fails("", "a.json", STK_EUSAGE, "(.jsonl)");
     temp_file("x.array_record-00000-of-00001", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f");
     temp_file("model.pt", "PK\3\4");
     fails("", "x.array_record-00000-of-00001", STK_EUSAGE, "ArrayRecord");
-    fails("", "model.pt", STK_EUSAGE, "torch's saved objects are not read");
-    fails("s3://", "x", STK_EUSAGE, "object stores are not read");
+    fails("", "model.pt", STK_EUSAGE, "torch's saved objects are not supported");
+    fails("s3://", "x", STK_EUSAGE, "object stores are not supported");
     fails("list:", "", STK_EUSAGE, "is a folder, not a list");
     fails("folder:", "one.jpg", STK_EUSAGE, "is a file, not a folder");
     mkfifo(temp_path("pipe"), 0666);
-    fails("", "pipe", STK_EUSAGE, "neither a folder nor a file");
+    fails("", "pipe", STK_EUSAGE, "neither a folder nor a regular file");
 }
 
 static void what_was_meant(void)
 {
     temp_file("data/imagenet/train/c/1.jpg", "x");
-    fails("", "data/imagnet", STK_ENOTFOUND, "is imagenet meant?");
-    fails("", "data/imagenet/trian/", STK_ENOTFOUND, "is train meant?");
+    fails("", "data/imagnet", STK_ENOTFOUND, "did you mean imagenet?");
+    fails("", "data/imagenet/trian/", STK_ENOTFOUND, "did you mean train?");
     fails("", "data/quite/other/place", STK_ENOTFOUND, "there is no quite in");
     fails("", "data/imagenet/train/c/1.jpg/x", STK_ENOTFOUND, "there is no x in");
-    fails("", "dataa", STK_ENOTFOUND, "is data meant?");
+    fails("", "dataa", STK_ENOTFOUND, "did you mean data?");
     struct source *s;
     struct source_options o = {.path = "no-such-name-here"};
     CHECK_EQ(source_open(&s, &o, &error), STK_ENOTFOUND);

@@ -276,7 +276,7 @@ static void given_classes(void)
     temp_file("k/birdd/3.jpg", "x");
     CHECK(open_with(o) == NULL);
     CHECK_EQ(error.code, STK_EUSAGE);
-    CHECK(strstr(error.text, "birdd") && strstr(error.text, "is bird meant?"));
+    CHECK(strstr(error.text, "birdd") && strstr(error.text, "did you mean bird?"));
 
     o.classes = twice;
     o.n_classes = 2;

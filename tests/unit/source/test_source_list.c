@@ -129,7 +129,7 @@ static void given_classes(void)
     source_close(s);
     temp_file("l.csv", "img/a.jpg,cat\nimg/b.jpg,dogg\n");
     CHECK(open_with("l.csv", classes, 2, NULL) == NULL);
-    CHECK(strstr(error.text, "l.csv:2: the label dogg") && strstr(error.text, "is dog meant?"));
+    CHECK(strstr(error.text, "l.csv:2: the label dogg") && strstr(error.text, "did you mean dog?"));
     temp_file("l.csv", "img/a.jpg,1\nimg/b.jpg,2\n");
     CHECK(open_with("l.csv", classes, 2, NULL) == NULL);
     CHECK(strstr(error.text, "l.csv:2: the label 2 is outside"));
@@ -169,9 +169,9 @@ static void bad_labels(void)
 
 static void nothing_in_it(void)
 {
-    fails("e.csv", "", STK_EUSAGE, "e.csv: the list names no files");
-    fails("e.csv", "path,label\n", STK_EUSAGE, "e.csv: the list names no files");
-    fails("e.txt", "", STK_EUSAGE, "e.txt: the list names no files");
+    fails("e.csv", "", STK_EUSAGE, "e.csv: the list contains no paths");
+    fails("e.csv", "path,label\n", STK_EUSAGE, "e.csv: the list contains no paths");
+    fails("e.txt", "", STK_EUSAGE, "e.txt: the list contains no paths");
 }
 
 static void missing_files(void)
@@ -184,9 +184,8 @@ static void missing_files(void)
     CHECK_EQ(source_tally(s)->bytes, 2);
     buf_done(&r.file);
     source_close(s);
-    fails("m.txt", "gone1.jpg\ngone2.jpg\n", STK_ENOTFOUND,
-          "none of the 2 files exists; the first was looked for at /");
-    fails("m.txt", "img\\a.jpg\n", STK_ENOTFOUND, "separated by /");
+    fails("m.txt", "gone1.jpg\ngone2.jpg\n", STK_ENOTFOUND, "none of the 2 files exists; the first was expected at /");
+    fails("m.txt", "img\\a.jpg\n", STK_ENOTFOUND, "separate folders with /");
     s = open_list("m.txt", "some words of a letter\nthat is no list\n");
     CHECK_STR(source_kind(s), "lines of text");
     source_close(s);

@@ -76,7 +76,7 @@ static void joined(void)
     CHECK_STR(name, "3.npy:1");
     source_close(s);
     npy_file("j/4.npy", "<u2", "False", "(1, 2)", six, 4);
-    refused("%", "j/*.npy", "another type or shape");
+    refused("%", "j/*.npy", "differ in type or shape");
     CHECK(strstr(error.path, "4.npy") != NULL);
 }
 
@@ -124,7 +124,7 @@ static void pictures_and_labels(void)
     source_close(s);
     const struct source_options classes = {.classes = (const char *[]){"a", "b"}, .n_classes = 2};
     CHECK(open_named("npy:%?label=y.npy", "x.npy", &classes) == NULL);
-    CHECK(strstr(error.text, "outside of the 2 classes") != NULL);
+    CHECK(strstr(error.text, "outside the 2 given classes") != NULL);
     npy_file("y3.npy", "<i4", "False", "(1,)", y, 4);
     refused("npy:%?label=y3.npy", "x.npy", "label has 1 row, but data has 2");
     refused("npy:%?label=none.npy", "x.npy", "none.npy");
@@ -205,7 +205,7 @@ static void folder_of_files(void)
     CHECK_EQ(source_field(s, 0)->kind, FIELD_RAGGED);
     source_close(s);
     npy_file("d/cat/3.npy", "<u4", "False", "(3,)", six, 12);
-    refused("%", "d", "several types");
+    refused("%", "d", "differ in type");
     buf_done(&r.file);
 }
 
@@ -225,17 +225,17 @@ static void raw(void)
     s = open_named("raw:%?dtype=uint8&shape=2,1,3", "r.bin", NULL);
     CHECK_EQ(source_field(s, 0)->kind, FIELD_PIXELS);
     source_close(s);
-    refused("raw:%", "r.bin", "needs its type");
-    refused("raw:%?dtype=int7", "r.bin", "no type");
-    refused("raw:%?dtype=uint8&shape=5", "r.bin", "no whole number of rows");
-    refused("raw:%?dtype=uint8&offset=13", "r.bin", "no whole number of rows");
-    refused("raw:%?dtype=uint8&offset=12", "r.bin", "not one whole row");
+    refused("raw:%", "r.bin", "needs a type");
+    refused("raw:%?dtype=int7", "r.bin", "unknown type");
+    refused("raw:%?dtype=uint8&shape=5", "r.bin", "not a multiple of the row size");
+    refused("raw:%?dtype=uint8&offset=13", "r.bin", "not a multiple of the row size");
+    refused("raw:%?dtype=uint8&offset=12", "r.bin", "does not contain a complete row");
     refused("raw:%?dtype=uint8&shape=", "r.bin", "shape must be");
     refused("raw:%?dtype=uint8&shape=2,x", "r.bin", "shape must be");
     refused("raw:%?dtype=uint8&shape=0", "r.bin", "shape must be");
-    refused("raw:%?dtype=uint8&shape=3037000500,3037000500,2", "r.bin", "larger than memory");
-    refused("raw:%?dtype=uint8&size=5", "r.bin", "not known");
-    refused("raw:%?dtype=uint8", "j", "is no file");
+    refused("raw:%?dtype=uint8&shape=3037000500,3037000500,2", "r.bin", "larger than the address space");
+    refused("raw:%?dtype=uint8&size=5", "r.bin", "unknown key size");
+    refused("raw:%?dtype=uint8", "j", "is not a regular file");
 }
 
 static void a_file_that_shrinks(void)
@@ -258,14 +258,14 @@ static void what_is_refused(void)
     npy_file("z.npy", "<u2", "False", "()", six, 2);
     refused("%", "z.npy", "single number");
     npy_file("e.npy", "<u2", "False", "(0, 3)", six, 0);
-    refused("%", "e.npy", "not one whole row");
+    refused("%", "e.npy", "does not contain a complete row");
     npy_file("w.npy", "<u2", "False", "(3, 0)", six, 0);
     refused("%", "w.npy", "dimension of 0");
     npy_file("l.npy", "<u2", "False", "(7,)", six, sizeof six);
     refused("%", "l.npy", "promises more");
     temp_file("n.npy", "hello");
     refused("%", "n.npy", "no npy file");
-    refused("npy:%", "j", "is no file");
+    refused("npy:%", "j", "is not a regular file");
 }
 
 int main(int argc, char **argv)

@@ -102,7 +102,7 @@ static void what_is_refused(void)
     z = (struct zips){0};
     add(&z, "a.txt", npy, n, false);
     write_archive(&z, "e.npz");
-    refused("%", "e.npz", "holds no arrays");
+    refused("%", "e.npz", "contains no arrays");
     temp_file("n.npz", "hello");
     refused("%", "n.npz", "n.npz");
     if (!gunzip_here())

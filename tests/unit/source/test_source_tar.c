@@ -68,8 +68,9 @@ static void groups(void)
     tars_text(&t, "a/2.jpg", "two");
     tars_text(&t, "a/1.jpg", "again");
     save("g.tar", &t);
-    CHECK_STR(shown("g.tar", NULL), "a/1 [7] image=one caption.txt=a cat | a/2 [3] image=two | a/1 !there is no label, "
-                                    "which other samples have | ");
+    CHECK_STR(shown("g.tar", NULL),
+              "a/1 [7] image=one caption.txt=a cat | a/2 [3] image=two | a/1 !the label is missing, "
+              "although other samples have one | ");
     CHECK(strstr(shown("g.tar", "image, label ? 9"), "| a/1 [9] image=again | "));
     CHECK_STR(shown("g.tar", "jpg:bytes, text=caption.txt"),
               "a/1 [7] jpg=one text=a cat | a/2 [3] jpg=two | a/1 jpg=again | ");
@@ -144,19 +145,19 @@ static void damage(void)
     CHECK_STR(shown("d.tar", NULL),
               "a/1 [0] image=one | @1024 !the checksum of its header is wrong (at byte 1024 of the shard) | "
               "b/3 [1] image=three | b/4 [1] !is a sparse file, which is not read; archives made without --sparse are "
-              "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside of it (at byte 5120 of the shard) | ");
+              "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside it (at byte 5120 of the shard) | ");
     buf_done(&t.bytes);
     char junk[3000];
     memset(junk, 'j', sizeof junk);
     temp_bytes("junk.tar", junk, sizeof junk);
-    CHECK(strstr(shown("junk.tar", NULL), "!is no tar archive"));
+    CHECK(strstr(shown("junk.tar", NULL), "!is not a tar archive"));
     temp_bytes("empty.tar", "", 0);
-    CHECK(strstr(shown("empty.tar", NULL), "!there are no samples"));
+    CHECK(strstr(shown("empty.tar", NULL), "!contains no samples"));
     struct tars plain = {0};
     tars_text(&plain, "a/1", "one");
     tars_end(&plain);
     temp_bytes("plain.tar", plain.bytes.data, plain.bytes.len);
-    CHECK(strstr(shown("plain.tar", NULL), "!there are no samples in it: the names of their files need a dot"));
+    CHECK(strstr(shown("plain.tar", NULL), "!contains no samples: file names need a dot"));
     buf_done(&plain.bytes);
 }
 
@@ -199,7 +200,7 @@ static void packed(void)
     CHECK_STR(shown("p.tar.gz", NULL), both);
     temp_bytes("p.tar.gz", z.data, 10 + 5 + 1000 + 8 + 10 + 5 + 1200);
     CHECK_STR(shown("p.tar.gz", NULL),
-              "a/1 [0] image=one | a/2 [0] !the archive ends inside of it (at byte 1024 of the shard) | "
+              "a/1 [0] image=one | a/2 [0] !the archive ends inside it (at byte 1024 of the shard) | "
               "@2200 !the gzip stream was cut short after 2200 bytes (at byte 2200 of the shard) | ");
     free(plain);
     buf_done(&z);
@@ -216,8 +217,8 @@ static void other_packed_files(void)
     temp_bytes("lines.gz", z.data, z.len);
     temp_bytes("array.npy.gz", z.data, z.len);
     CHECK_STR(shown("lines.txt.gz", NULL), "lines.txt.gz:0 text=one | lines.txt.gz:1 text=two | ");
-    CHECK(strstr(shown("lines.gz", NULL), "!packed files of this kind are not read"));
-    CHECK(strstr(shown("array.npy.gz", NULL), "!packed files of this kind are not read"));
+    CHECK(strstr(shown("lines.gz", NULL), "!compressed files of this kind are not supported"));
+    CHECK(strstr(shown("array.npy.gz", NULL), "!compressed files of this kind are not supported"));
     buf_done(&z);
 }
 
@@ -290,7 +291,7 @@ static void unpacked_counts(void)
         stk_stats_get(l, &s);
         CHECK(s.memory_bytes > 1 << 20 && s.memory_bytes <= memory);
         const int64_t eighth = memory >> 23;
-        snprintf(words, sizeof words, "and %lld MiB for what the source decompresses; it holds ",
+        snprintf(words, sizeof words, "and %lld MiB for what the source unpacks, of which it holds ",
                  (long long)((eighth < 128 ? eighth : 128) + eighth));
         stk_explain(l, text, sizeof text);
         CHECK(strstr(text, words) != NULL);

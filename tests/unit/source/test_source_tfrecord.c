@@ -152,7 +152,7 @@ static void no_records(void)
     write_file("n.tfrecord", "this is something else altogether", 33);
     CHECK(!open_fields("n.tfrecord", NULL));
     CHECK_EQ(error.code, STK_EUSAGE);
-    CHECK(strstr(error.text, "no TFRecord file"));
+    CHECK(strstr(error.text, "not a TFRecord file"));
     write_file("e.tfrecord", "", 0);
     CHECK(!open_fields("e.tfrecord", NULL));
     CHECK_EQ(error.code, STK_EUSAGE);
@@ -371,7 +371,7 @@ static void mixed(void)
     struct reading r = {0};
     CHECK_EQ(source_read(s, &r, 5, &error), STK_OK);
     CHECK_EQ(source_read(s, &r, 6, &error), STK_EDATA);
-    CHECK(strstr(error.text, "no tf.train.Example"));
+    CHECK(strstr(error.text, "not a tf.train.Example"));
     done(&r, s);
     buf_done(&b);
 }
@@ -483,7 +483,7 @@ static void check_many(struct source *s)
     CHECK_EQ(p.n, 8);
     piece_done(&p);
     CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA); /* no numbers can be made of these bytes */
-    CHECK_SAYS(error.text, "the feature bytes holds bytes in this example");
+    CHECK_SAYS(error.text, "the feature bytes contains bytes in this example");
     done(&r, s);
 }
 

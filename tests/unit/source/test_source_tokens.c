@@ -57,15 +57,15 @@ static void several_files(void)
 
 static void what_is_refused(void)
 {
-    refused("tokens:%?length=11", "t.bin", "not one whole sequence");
+    refused("tokens:%?length=11", "t.bin", "does not contain a complete sequence");
     refused("tokens:%?length=0", "t.bin", "length must be");
     refused("tokens:%?stride=0", "t.bin", "stride must be");
-    refused("tokens:%?dtype=float32", "t.bin", "whole numbers are needed");
-    refused("tokens:%?lenght=4", "t.bin", "is length meant?");
-    refused("tokens:%?dtype=uint16&length=2", "m/a.npy", "says itself");
+    refused("tokens:%?dtype=float32", "t.bin", "an integer type is needed");
+    refused("tokens:%?lenght=4", "t.bin", "did you mean length?");
+    refused("tokens:%?dtype=uint16&length=2", "m/a.npy", "already defines dtype");
     npy_file("two.npy", "<u2", "False", "(2, 5)", ten, sizeof ten);
     refused("tokens:%?length=2", "two.npy", "2 dimensions");
-    refused("tokens:%?length=2", "m", "is no file");
+    refused("tokens:%?length=2", "m", "is not a regular file");
 }
 
 int main(int argc, char **argv)

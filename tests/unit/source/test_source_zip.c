@@ -54,7 +54,7 @@ static void groups(void)
     add(&z, "a/1.jpg", "again");
     save("g.zip", &z);
     CHECK_STR(shown("g.zip", NULL), "a/1 [0] image=one txt=hello hello hello hello\n | a/2 [1] image=two | "
-                                    "a/1 !there is no label, which other samples have | ");
+                                    "a/1 !the label is missing, although other samples have one | ");
     CHECK_STR(shown("zip:g.zip", "txt"), shown("g.zip", "txt"));
 }
 
@@ -86,8 +86,8 @@ static void refused(void)
     f = packed("6.jpg");
     zips_add(&z, &f);
     save("r.zip", &z);
-    CHECK_STR(shown("r.zip", NULL), "1 !its jpg does not unpack to the 23 bytes that it should have | "
-                                    "2 !its jpg does not unpack to the 25 bytes that it should have | "
+    CHECK_STR(shown("r.zip", NULL), "1 !its jpg is damaged: it does not decompress to 23 bytes | "
+                                    "2 !its jpg is damaged: it does not decompress to 25 bytes | "
                                     "3 !the checksum of its jpg is wrong | "
                                     "4 !is encrypted (at byte 454 of the shard) | "
                                     "5 !the checksum of its jpg is wrong | "
@@ -114,7 +114,7 @@ static void cells(void)
     save("c.zip", &z);
     char path[4096];
     snprintf(path, sizeof path, "%s", temp_path("c.zip"));
-    const stk_source_options o = {.source = path, .cache_dir = "off"};
+    const stk_options o = {.source = path, .cache_dir = "off"};
     stk_source *s;
     stk_error e;
     size_t n = 0;
