@@ -20,12 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ahead.h"
 #include "base/arena.h"
 #include "base/cpu.h"
 #include "base/pool.h"
 #include "base/strip.h"
-#include "read/fetch.h"
+#include "batch/ring.h"
+#include "read/ahead.h"
+#include "source/source.h"
 
 enum { MEMORY = 32 << 20, ROWS = 64 };
 
@@ -62,24 +63,48 @@ struct bench {
     struct ring ring;
     struct depot *depot;
     struct ahead *ahead;
+    struct pool reader;
     _Atomic int64_t bytes;
 };
 
-static int64_t batches(void *user, int64_t epoch)
+static void claim_rows(struct bench *b, struct foresight *f)
 {
-    return epoch == 0 ? order_batches(&((struct bench *)user)->order, 0) : 0;
+    struct foreseen seen[AHEAD_MOST];
+    struct ahead_row rows[AHEAD_MOST];
+    const int most = ahead_wanted(b->ahead);
+    if (most < 0)
+        return;
+    const int n = ring_foresee(&b->ring, f, seen, most);
+    for (int i = 0; i < n; i++)
+        rows[i] = (struct ahead_row){seen[i].serial, {.sample = (uint64_t)seen[i].pick.index}};
+    const int claimed = ahead_claim(b->ahead, rows, n, f->born, f->serial);
+    for (int i = 0; i < claimed; i++) {
+        const int64_t sample = (int64_t)rows[i].draw.sample;
+        const bool direct = ahead_is_direct(b->ahead, sample);
+        struct extent x;
+        char path[PATH_MAX];
+        int dir;
+        if (source_file(b->source, sample, &dir, path, sizeof path))
+            ahead_file(b->ahead, &rows[i], dir, path, direct);
+        else
+            ahead_extent(b->ahead, &rows[i], source_extent(b->source, sample, direct, &x) ? &x : NULL);
+    }
 }
 
-static void span(void *user, struct place at, int64_t *first, int64_t *rows)
+static void read_ahead(void *user, int i)
 {
-    const struct span s = order_span(&((struct bench *)user)->order, at.epoch, at.batch);
-    *first = s.first;
-    *rows = s.rows;
-}
-
-static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
-{
-    return order_at(&((struct bench *)user)->order, w, epoch, position);
+    (void)i;
+    struct bench *b = user;
+    struct foresight f = {.walk.pass = -1};
+    struct ahead_open open;
+    if (!ahead_begin(b->ahead))
+        return;
+    do {
+        while (ahead_opened(b->ahead, &open))
+            ahead_read(b->ahead, &open, &(struct parts){0});
+        claim_rows(b, &f);
+    } while (ahead_wait(b->ahead));
+    ahead_end(b->ahead);
 }
 
 static void read_row(struct bench *b, struct reading *r, int64_t serial, int64_t sample)
@@ -103,8 +128,11 @@ static void work(void *user, int i)
     struct reading r = {.thread = i};
     struct walk w = {.pass = -1};
     struct ticket t;
+    stk_error e;
     while (ring_take(&b->ring, i, 1, &t)) {
-        read_row(b, &r, t.serial, pick(b, &w, t.epoch, t.first + t.row).index);
+        if (ahead_starts(b->ahead) && pool_open(&b->reader, 1, read_ahead, NULL, b, &e) != STK_OK)
+            fail("thread", &e);
+        read_row(b, &r, t.serial, order_at(&b->order, &w, t.epoch, t.first + t.row).index);
         ring_give(&b->ring, &t);
     }
     reading_done(&r);
@@ -136,6 +164,19 @@ static void drop_files(const struct source *s)
     }
 }
 
+/* One epoch, shuffled: none after it is prefetched. */
+static void give_order(struct order *o)
+{
+    struct perm p;
+    struct given g = {.n = o->samples, .samples = malloc((size_t)o->samples * sizeof *g.samples)};
+    if (!g.samples)
+        fail("order", NULL);
+    perm_init(&p, (uint64_t)g.n, now_ns(), 0);
+    for (int64_t i = 0; i < g.n; i++)
+        g.samples[i] = (int64_t)perm_at(&p, (uint64_t)i);
+    order_give(o, &g);
+}
+
 static void open_bench(struct bench *b, const char *name, stk_reader reader, int threads, int depth)
 {
     stk_error e;
@@ -144,27 +185,22 @@ static void open_bench(struct bench *b, const char *name, stk_reader reader, int
         fail(name, &e);
     drop_files(b->source); /* looking for samples may have read something of shards */
     const int64_t n = source_count(b->source);
-    b->order = (struct order){
-        .n = n, .samples = n, .batch_size = ROWS, .world = 1, .seed = now_ns(), .shuffle = true, .resumed_epoch = -1};
+    b->order = (struct order){.samples = n, .batch_size = ROWS, .world = 1, .sampled = true, .resumed_epoch = -1};
+    give_order(&b->order);
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
-    const struct ring_plan plan = {.user = b, .batches = batches, .span = span};
     if (depot_open(&b->depot, &f, 1, 1, ROWS, 9, NULL, &e) != STK_OK ||
-        ring_init(&b->ring, threads, 8, 8, b->depot, plan, &e) != STK_OK)
+        ring_init(&b->ring, threads, 8, 8, b->depot, &b->order, &e) != STK_OK)
         fail("ring", &e);
     struct machine m;
     machine_look(&m);
     const struct ahead_options o = {
         .reader = reader,
-        .ring = &b->ring,
-        .source = b->source,
         .threads = threads,
         .memory = MEMORY,
         .most = depth,
         .max_bytes = 1 << 30,
         .samples = n,
         .cache_bytes = m.memory_available,
-        .user = b,
-        .pick = pick,
     };
     if (reader != STK_READER_PREAD && ahead_open(&b->ahead, &o, &e) != STK_OK)
         fail("ahead", &e);
@@ -187,7 +223,7 @@ static int files(const char *name, const char *how, int threads, int depth)
     struct bad *bads;
     while (ring_deliver(&b.ring, -1, &batch, &rows, &bads) == STK_OK)
         stk_release(batch);
-    report(begun, b.order.n, b.bytes);
+    report(begun, b.order.samples, b.bytes);
     struct buf words = {0};
     if (b.ahead)
         ahead_explain(b.ahead, &words);
@@ -195,10 +231,13 @@ static int files(const char *name, const char *how, int threads, int depth)
     buf_done(&words);
     ring_stop(&b.ring);
     pool_close(&pool);
+    ahead_stop(b.ahead);
+    pool_close(&b.reader);
     ahead_close(b.ahead);
     ring_done(&b.ring);
     depot_close(b.depot);
     source_close(b.source);
+    order_done(&b.order);
     return 0;
 }
 
@@ -210,20 +249,21 @@ struct ranges {
     int64_t good, bytes;
 };
 
-static uint8_t *room(void *user, int64_t token, size_t n)
+static void wait_for(struct fetch *f, struct ranges *r)
 {
-    struct ranges *r = user;
-    r->pieces[token] = strip_take(&r->strip, n);
-    return r->pieces[token] < 0 ? NULL : strip_at(&r->strip, r->pieces[token]);
-}
-
-static void done(void *user, int64_t token, const uint8_t *bytes, size_t n, bool warm)
-{
-    (void)warm;
-    struct ranges *r = user;
-    strip_give(&r->strip, r->pieces[token]);
-    r->good += bytes != NULL;
-    r->bytes += (int64_t)n;
+    struct fetch_event v;
+    fetch_wait(f);
+    while (fetch_next(f, &v)) {
+        int64_t *piece = &r->pieces[v.token];
+        if (v.kind == FETCH_OPENED) {
+            *piece = strip_take(&r->strip, v.n);
+            fetch_read(f, &v, *piece < 0 ? NULL : strip_at(&r->strip, *piece), NULL);
+            continue;
+        }
+        strip_give(&r->strip, *piece);
+        r->good += v.bytes != NULL;
+        r->bytes += v.bytes ? (int64_t)v.size : 0;
+    }
 }
 
 static int ranges(const char *path, size_t bytes, int depth)
@@ -238,22 +278,20 @@ static int ranges(const char *path, size_t bytes, int depth)
         fail(path, NULL);
     drop_fd(open(path, O_RDONLY | O_CLOEXEC));
     strip_init(&r.strip, MEMORY, 1 << 10);
-    strip_limit(&r.strip, 4 * (size_t)depth * bytes); /* as ahead_reader.c does */
-    const struct fetch_options o = {
-        .most = depth, .memory = r.strip.memory, .memory_bytes = r.strip.bytes, .user = &r, .room = room, .done = done};
-    if (fetch_open(&f, &o, &e) != STK_OK)
+    strip_limit(&r.strip, 4 * (size_t)depth * bytes); /* as read/ahead_reader.c does */
+    if (fetch_open(&f, depth, r.strip.memory, r.strip.bytes, &e) != STK_OK)
         fail("io_uring", &e);
     uint64_t random = now_ns() | 1;
     const struct clocks begun = start();
     for (int i = 0; i < RECORDS; i++) {
         while (fetch_under_way(f) == depth || strip_room(&r.strip) < bytes + 3 * STRIP_ALIGN)
-            fetch_wait(f);
+            wait_for(f, &r);
         random = random * 6364136223846793005u + 1442695040888963407u;
         const int64_t at = (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1));
         fetch_extent(f, i % (1 << 10), &(struct extent){.fd = fd, .at = at, .bytes = bytes, .direct = true});
     }
     while (fetch_under_way(f) > 0)
-        fetch_wait(f);
+        wait_for(f, &r);
     report(begun, RECORDS, r.bytes);
     if (r.good != RECORDS)
         fail("some ranges", NULL);

@@ -46,7 +46,7 @@ static int64_t batch_bytes(const stk_batch *b)
         [STK_INT16] = 2,   [STK_UINT16] = 2,  [STK_INT32] = 4,    [STK_UINT32] = 4, [STK_INT64] = 8,
         [STK_UINT64] = 8,  [STK_FLOAT64] = 8, [STK_BOOL] = 1};
     int64_t n = 0;
-    for (int f = 0; f < stk_n_fields(b); f++)
+    for (int f = 0; f < stk_batch_n_fields(b); f++)
         n += bytes_of(stk_field_at(b, f), item);
     return n;
 }

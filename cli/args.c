@@ -486,3 +486,31 @@ void args_done(struct args *a)
     a->joined = NULL;
     a->mix = NULL;
 }
+
+int args_open_source(const struct args *a, stk_source **s, stk_error *e)
+{
+    const stk_options *o = &a->o;
+    const stk_source_options source = {
+        .source = o->source,
+        .sources = o->sources,
+        .n_sources = o->n_sources,
+        .classes = o->classes,
+        .n_classes = o->n_classes,
+        .index_beside = o->index_beside,
+        .max_bytes = o->max_bytes,
+        .fields = o->fields,
+        .source_fields = o->source_fields,
+        .no_exif = o->no_exif,
+        .max_pixels = o->max_pixels,
+        .threads = o->threads,
+        .memory = o->memory,
+        .cache_dir = o->cache_dir,
+    };
+    return stk_source_open(s, &source, e);
+}
+
+stk_scan_options args_scan(const struct args *a)
+{
+    return (stk_scan_options){
+        .take = a->o.take, .threads = a->o.threads, .memory = a->o.memory, .cpu = a->o.cpu, .runs = 1};
+}

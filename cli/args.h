@@ -135,6 +135,10 @@ int args_given(const struct args *a, const char *name);
 void args_show(const struct args *a, const struct args_option *o, char *buf, size_t n);
 /* Sets an option from text, but does not mark it as given. Returns an END_*. */
 int args_set(struct args *a, const struct args_option *o, const char *text);
+/* Opens the source that the options describe. */
+int args_open_source(const struct args *a, stk_source **s, stk_error *e);
+/* The options of a scan that the command line sets. */
+stk_scan_options args_scan(const struct args *a);
 
 /* help.c */
 void help_overview(const struct command *const *commands, FILE *f);

@@ -33,17 +33,16 @@ struct bench {
     double began, seconds, open_s, cpu_s;
     int complete;
     stk_stats stats;
-    const char *limit;
     const char *what; /* "images", or "samples" if there are no images */
 };
 
 /* ------------------------------------------------------------------ running */
 
-static int has_images(const stk_options *o)
+static int has_images(const struct args *a)
 {
     char fields[2048] = "";
     stk_source *s;
-    if (stk_source_open(&s, o, NULL) != STK_OK)
+    if (args_open_source(a, &s, NULL) != STK_OK)
         return 1;
     stk_source_fields(s, fields, sizeof fields);
     stk_source_close(s);
@@ -55,13 +54,13 @@ static int open_loader(struct bench *b, stk_error *e)
     stk_options *o = &b->a->o;
     b->began = out_clock();
     int rc = stk_open(&b->loader, o, e);
-    if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_images(o)) {
+    if (rc == STK_EUSAGE && !args_given(b->a, "ops") && !has_images(b->a)) {
         o->ops = NULL;
         rc = stk_open(&b->loader, o, e);
     }
     if (rc == STK_OK && stk_length(b->loader) == 0 && o->drop_last) { /* smaller than a batch: measure it anyway */
         out_say("bench", "%s cannot fill a batch of %s%s; the short batch is kept",
-                out_some(stk_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,
+                out_some(stk_loader_count(b->loader), "sample", "samples").s, out_count(o->batch_size).s,
                 o->world_size > 1 ? " on every rank" : "");
         stk_close(b->loader);
         o->drop_last = 0;
@@ -71,7 +70,7 @@ static int open_loader(struct bench *b, stk_error *e)
     b->open_s = out_clock() - b->began;
     char fields[2048] = "";
     if (rc == STK_OK)
-        stk_fields(b->loader, fields, sizeof fields);
+        stk_source_fields(stk_loader_source(b->loader), fields, sizeof fields);
     b->what = strstr(fields, ":image") ? "images" : "samples";
     return rc;
 }
@@ -88,7 +87,7 @@ static int run_epoch(struct bench *b, struct epoch *to, stk_error *e)
     /* The threads start working when the loader is opened, so the first epoch starts there. */
     const double began = b->n_epochs == 1 ? b->began : out_clock();
     const int64_t step = b->a->o.batch_size * (b->a->o.world_size > 0 ? b->a->o.world_size : 1);
-    to->epoch = stk_epoch(b->loader);
+    to->epoch = stk_loader_epoch(b->loader);
     int rc = STK_OK;
     while (!enough(b)) {
         stk_batch *batch;
@@ -112,7 +111,7 @@ static int run_epoch(struct bench *b, struct epoch *to, stk_error *e)
 
 static int run_epochs(struct bench *b, stk_error *e)
 {
-    const int64_t first = stk_epoch(b->loader), n = b->r.first + b->r.epochs - first;
+    const int64_t first = stk_loader_epoch(b->loader), n = b->r.first + b->r.epochs - first;
     const int64_t world = b->a->o.world_size > 0 ? b->a->o.world_size : 1;
     if (n <= 0)
         out_say("bench", "the run in %s is complete; --epochs %" PRId64 " continues it", b->a->state, b->r.epochs + 1);
@@ -121,7 +120,7 @@ static int run_epochs(struct bench *b, stk_error *e)
         snprintf(e->text, sizeof e->text, "no memory for %s epochs", out_count(n).s);
         return STK_ENOMEM;
     }
-    progress_begin(&b->progress, "bench", n > 0 ? n * stk_count(b->loader) / world : 0);
+    progress_begin(&b->progress, "bench", n > 0 ? n * stk_loader_count(b->loader) / world : 0);
     int rc = STK_END;
     while (rc == STK_END && b->n_epochs < n && !enough(b)) {
         rc = run_epoch(b, &b->epochs[b->n_epochs++], e);
@@ -129,7 +128,6 @@ static int run_epochs(struct bench *b, stk_error *e)
             b->r.position = 0;
     }
     progress_end(&b->progress);
-    b->limit = stk_limit(b->loader);
     return rc == STK_END ? STK_OK : rc;
 }
 
@@ -204,24 +202,23 @@ static void print_advice(const struct bench *b)
         puts("Rows are copied and nothing is decoded, so there are no stages to report.");
         return;
     }
-    if (strcmp(b->limit, "consumer") == 0) {
+    if (s->limit == STK_LIMIT_CONSUMER) {
         puts("The threads mostly waited and the caller hardly did: loading is not the bottleneck.");
         return;
     }
-    const char *doing = strcmp(b->limit, "read") == 0        ? "reading"
-                        : strcmp(b->limit, "decode") == 0    ? "decoding"
-                        : strcmp(b->limit, "transform") == 0 ? "transforming"
-                                                             : "the op";
-    const double part = strcmp(b->limit, "read") == 0        ? s->read_s
-                        : strcmp(b->limit, "decode") == 0    ? s->decode_s
-                        : strcmp(b->limit, "transform") == 0 ? s->transform_s
-                                                             : s->op_s;
-    printf("Limited by %s, %s of the work: ", doing, out_share(part, work_s(s)).s);
+    const struct {
+        const char *name;
+        double seconds;
+    } stages[] = {[STK_LIMIT_READ] = {"reading", s->read_s},
+                  [STK_LIMIT_DECODE] = {"decoding", s->decode_s},
+                  [STK_LIMIT_TRANSFORM] = {"transforming", s->transform_s},
+                  [STK_LIMIT_OP] = {"the op", s->op_s}};
+    printf("Limited by %s, %s of the work: ", stages[s->limit].name, out_share(stages[s->limit].seconds, work_s(s)).s);
     if (s->threads < i.threads)
         printf("only %d of %d CPUs are used; try --threads %d first.\n", s->threads, i.threads, i.threads);
-    else if (strcmp(b->limit, "read") == 0)
+    else if (s->limit == STK_LIMIT_READ)
         puts("a faster disk helps, or enough memory to keep the files between epochs.");
-    else if (strcmp(b->limit, "decode") == 0)
+    else if (s->limit == STK_LIMIT_DECODE)
         puts("all CPUs are busy; smaller images help most (`stoker pack --resize` shrinks them once).");
     else
         puts("all CPUs are busy; smaller outputs or --dtype uint8 help most.");
@@ -252,7 +249,7 @@ static void print_text(const struct bench *b)
     out_paint(stdout, PAINT_BOLD);
     out_name(stdout, b->a->operand);
     out_paint(stdout, PAINT_PLAIN);
-    printf(": %s, batches of %s, %s, opened in %s\n", out_some(stk_count(b->loader), "sample", "samples").s,
+    printf(": %s, batches of %s, %s, opened in %s\n", out_some(stk_loader_count(b->loader), "sample", "samples").s,
            out_count(o->batch_size).s, out_some(b->stats.threads, "thread", "threads").s, out_seconds(b->open_s).s);
     printf("  %s\n", o->ops && o->ops[0] ? o->ops : "no ops");
     print_epochs(b);
@@ -266,10 +263,10 @@ static void print_text(const struct bench *b)
         printf("  cache    %s in %s, %s\n", out_some(b->stats.cache_entries, "sample", "samples").s,
                out_bytes(b->stats.cache_disk_bytes ? b->stats.cache_disk_bytes : b->stats.cache_bytes).s,
                out_some(b->stats.cache_hits, "hit", "hits").s);
-    stk_mixed m;
-    for (int i = 0; stk_mixed_get(b->loader, i, &m); i++)
+    stk_mix_stats m;
+    for (int i = 0; stk_loader_mix(b->loader, i, &m) == STK_OK; i++)
         printf("  %-8s source %d: %s, %s of the positions\n", i ? "" : "mix", i,
-               out_some(m.came, "sample", "samples").s, out_share(m.share, 1).s);
+               out_some(m.delivered, "sample", "samples").s, out_share(m.share, 1).s);
     if (b->stats.warnings)
         printf("  warnings the codec warned about %s\n", out_some(b->stats.warnings, "image", "images").s);
     out_paint(stdout, PAINT_BOLD);
@@ -310,12 +307,12 @@ static void json_stage(struct json *j, const char *name, double seconds, int64_t
 
 static void json_mixed(struct json *j, stk_loader *l)
 {
-    stk_mixed m;
+    stk_mix_stats m;
     json_open(j, "mix", '[');
-    for (int i = 0; stk_mixed_get(l, i, &m); i++) {
+    for (int i = 0; stk_loader_mix(l, i, &m) == STK_OK; i++) {
         json_open(j, NULL, '{');
         json_real(j, "share", m.share);
-        json_int(j, "samples", m.came);
+        json_int(j, "samples", m.delivered);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -323,11 +320,12 @@ static void json_mixed(struct json *j, stk_loader *l)
 
 static void print_json(const struct bench *b)
 {
+    static const char *const limits[] = {"unknown", "read", "decode", "transform", "op", "consumer"};
     const stk_stats *s = &b->stats;
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
     json_text(&j, "source", b->a->operand);
-    json_int(&j, "samples", stk_count(b->loader));
+    json_int(&j, "samples", stk_loader_count(b->loader));
     json_int(&j, "threads", s->threads);
     json_text(&j, "ops", b->a->o.ops ? b->a->o.ops : "");
     json_int(&j, "batch_size", b->a->o.batch_size);
@@ -355,7 +353,7 @@ static void print_json(const struct bench *b)
     json_real(&j, "cpu_s", b->cpu_s);
     json_bool(&j, "complete", b->complete);
     json_int(&j, "warnings", s->warnings);
-    json_text(&j, "limit", b->limit);
+    json_text(&j, "limit", limits[s->limit]);
     json_text(&j, "version", stk_version());
     out_json_error(&j);
     json_close(&j, '}');
@@ -367,7 +365,7 @@ static int run_open(struct bench *b)
 {
     stk_error e = {.sample = -1};
     if (!b->r.found)
-        b->r.first = stk_epoch(b->loader);
+        b->r.first = stk_loader_epoch(b->loader);
     const int rc = run_epochs(b, &e);
     if (rc != STK_OK && rc != STK_STOPPED)
         return out_fail("bench", rc, &e);

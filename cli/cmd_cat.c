@@ -216,7 +216,7 @@ static int run(struct args *a)
     struct printing p = {.a = a, .json = {.f = stdout}};
     stk_source *s;
     stk_error e = {.sample = -1};
-    const int rc = stk_source_open(&s, &a->o, &e);
+    const int rc = args_open_source(a, &s, &e);
     if (rc != STK_OK)
         return out_fail("cat", rc, &e);
     const int64_t sample = find(s, a->second);

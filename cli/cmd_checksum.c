@@ -81,7 +81,7 @@ static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row,
 static uint64_t hash_row(const stk_batch *b, int64_t row)
 {
     uint64_t h = 0;
-    for (int i = 0; i < stk_n_fields(b); i++) {
+    for (int i = 0; i < stk_batch_n_fields(b); i++) {
         const stk_array *x = stk_field_at(b, i);
         size_t n;
         const char *p = row_of(b, x, row, &n);
@@ -150,8 +150,8 @@ static void json_head(struct checksum *c)
     c->json.f = stdout;
     json_open(&c->json, NULL, '{');
     json_text(&c->json, "source", c->a->operand);
-    json_int(&c->json, "total", stk_count(c->loader));
-    json_hex(&c->json, "fingerprint", stk_fingerprint(c->loader));
+    json_int(&c->json, "total", stk_loader_count(c->loader));
+    json_hex(&c->json, "fingerprint", stk_loader_fingerprint(c->loader));
     json_text(&c->json, "ops", o->ops);
     json_int(&c->json, "rank", o->rank);
     json_int(&c->json, "world_size", o->world_size > 0 ? o->world_size : 1);
@@ -204,7 +204,7 @@ static void end_epoch(struct checksum *c, int64_t epoch)
 /* Does not stop right before the end of an epoch, so that its line is still printed in this run. */
 static int may_stop(const struct checksum *c)
 {
-    const int64_t left = stk_count(c->loader) - c->r.position;
+    const int64_t left = stk_loader_count(c->loader) - c->r.position;
     return left > 0 && !(c->a->o.drop_last && left < c->step);
 }
 
@@ -212,13 +212,13 @@ static int may_stop(const struct checksum *c)
 static int64_t rows_due(const struct checksum *c)
 {
     const int64_t world = c->a->o.world_size > 0 ? c->a->o.world_size : 1;
-    const int64_t epochs = c->r.first + c->r.epochs - stk_epoch(c->loader);
-    return epochs > 0 ? (epochs * stk_count(c->loader) - c->r.position) / world : 0;
+    const int64_t epochs = c->r.first + c->r.epochs - stk_loader_epoch(c->loader);
+    return epochs > 0 ? (epochs * stk_loader_count(c->loader) - c->r.position) / world : 0;
 }
 
 static int go(struct checksum *c, stk_error *e)
 {
-    int64_t epoch = stk_epoch(c->loader);
+    int64_t epoch = stk_loader_epoch(c->loader);
     const int64_t end = c->r.first + c->r.epochs;
     while (epoch < end) {
         stk_batch *b;
@@ -246,7 +246,7 @@ static int run_open(struct checksum *c)
     const stk_options *o = &c->a->o;
     c->step = (o->batch_size > 0 ? o->batch_size : 1) * (o->world_size > 0 ? o->world_size : 1);
     if (!c->r.found)
-        c->r.first = stk_epoch(c->loader);
+        c->r.first = stk_loader_epoch(c->loader);
     else if (rows_due(c) == 0)
         out_say("checksum", "the run in %s is complete; --epochs %" PRId64 " continues it", c->a->state,
                 c->r.epochs + 1);
@@ -263,7 +263,7 @@ static int run_open(struct checksum *c)
         end = resume_save(&c->r, c->a, c->loader);
     if (end == END_GOOD && rc == STK_STOPPED) {
         end = END_INTERRUPTED;
-        out_say("checksum", "stopped in epoch %" PRId64 ", which has no hash yet", stk_epoch(c->loader));
+        out_say("checksum", "stopped in epoch %" PRId64 ", which has no hash yet", stk_loader_epoch(c->loader));
     }
     if (c->a->json)
         json_tail(c, end == END_GOOD);

@@ -10,14 +10,14 @@
 #include "json.h"
 #include "out.h"
 
-static void report_json(const struct args *a, const stk_overview *v, const char *fields)
+static void report_json(const struct args *a, const stk_source *s, const stk_overview *v, const char *fields)
 {
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
     json_text(&j, "source", a->operand);
-    json_text(&j, "kind", v->kind);
-    json_int(&j, "samples", v->samples);
-    json_int(&j, "classes", v->n_classes);
+    json_text(&j, "kind", stk_source_kind(s));
+    json_int(&j, "samples", stk_source_count(s));
+    json_int(&j, "classes", stk_source_n_classes(s));
     json_text(&j, "fields", fields);
     json_int(&j, "bytes", v->bytes);
     json_bool(&j, "cached", v->index_cached);
@@ -28,22 +28,22 @@ static void report_json(const struct args *a, const stk_overview *v, const char 
 }
 
 /* What was read per second: the files of a folder, the lines of a list, else the bytes of shards. */
-static struct out_text pace_of(const stk_overview *v)
+static struct out_text pace_of(const stk_source *s, const stk_overview *v)
 {
-    const int64_t samples = (int64_t)((double)v->samples / v->index_s);
-    if (strncmp(v->kind, "folder", 6) == 0)
+    const int64_t samples = (int64_t)((double)stk_source_count(s) / v->index_s);
+    if (strncmp(stk_source_kind(s), "folder", 6) == 0)
         return out_some(samples, "file", "files");
-    if (strncmp(v->kind, "list", 4) == 0)
+    if (strncmp(stk_source_kind(s), "list", 4) == 0)
         return out_some(samples, "line", "lines");
     return out_bytes((int64_t)((double)v->bytes / v->index_s));
 }
 
-static void report(const struct args *a, const stk_overview *v, const char *fields)
+static void report(const struct args *a, const stk_source *s, const stk_overview *v, const char *fields)
 {
     out_name(stdout, a->operand);
-    printf(": %s, %s", v->kind, out_some(v->samples, "sample", "samples").s);
-    if (v->n_classes)
-        printf(" in %s", out_some(v->n_classes, "class", "classes").s);
+    printf(": %s, %s", stk_source_kind(s), out_some(stk_source_count(s), "sample", "samples").s);
+    if (stk_source_n_classes(s))
+        printf(" in %s", out_some(stk_source_n_classes(s), "class", "classes").s);
     printf(", %s\n", out_bytes(v->bytes).s);
     if (fields[0])
         printf("  fields  %s\n", fields);
@@ -54,7 +54,7 @@ static void report(const struct args *a, const stk_overview *v, const char *fiel
     printf("  index   %s, %s%s", out_bytes(v->index_bytes).s, v->index_cached ? "loaded in " : "made in ",
            out_seconds(v->index_s).s);
     if (!v->index_cached && v->index_s > 0)
-        printf(" (%s per second)", pace_of(v).s);
+        printf(" (%s per second)", pace_of(s, v).s);
     putchar('\n');
 }
 
@@ -64,12 +64,12 @@ static int run(struct args *a)
     stk_error e = {.sample = -1};
     stk_overview v;
     char fields[2048];
-    const int rc = stk_source_open(&s, &a->o, &e);
+    const int rc = args_open_source(a, &s, &e);
     if (rc != STK_OK)
         return out_fail("index", rc, &e);
     stk_source_overview(s, &v);
     stk_source_fields(s, fields, sizeof fields);
-    (a->json ? report_json : report)(a, &v, fields);
+    (a->json ? report_json : report)(a, s, &v, fields);
     stk_source_close(s);
     return END_GOOD;
 }

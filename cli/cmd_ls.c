@@ -38,10 +38,10 @@ struct values {
 struct listing {
     const struct args *a;
     struct progress progress;
+    stk_source *source;
     stk_overview o;
-    char kind[64];
-    char fields[512], columns[512], left_out[1024];
-    char **classes;
+    int n_classes;
+    char fields[512];
     int64_t *class_counts;
     int64_t samples, seen, unlabelled, n_bad;
     int64_t formats[N_FORMATS], odd[STK_N_ODDITIES];
@@ -53,25 +53,20 @@ struct listing {
 
 /* ------------------------------------------------------------------ collecting */
 
-static void begin(void *user, const stk_overview *o, const char *const *class_names)
+static int begin(struct listing *l, stk_error *e)
 {
-    struct listing *l = user;
-    l->o = *o; /* except its strings, which are valid only during this call */
-    snprintf(l->kind, sizeof l->kind, "%s", o->kind);
-    snprintf(l->fields, sizeof l->fields, "%s", o->fields ? o->fields : "");
-    snprintf(l->columns, sizeof l->columns, "%s", o->columns ? o->columns : "");
-    snprintf(l->left_out, sizeof l->left_out, "%s", o->left_out ? o->left_out : "");
-    const int64_t take = l->a->o.take;
-    l->samples = take > 0 && take < o->samples ? take : o->samples;
-    const size_t k = (size_t)o->n_classes;
-    l->classes = calloc(k + 1, sizeof *l->classes);
-    l->class_counts = calloc(k + 1, sizeof *l->class_counts);
-    l->no_memory = !l->classes || !l->class_counts;
-    for (size_t i = 0; i < k && !l->no_memory; i++) {
-        l->classes[i] = strdup(class_names[i]);
-        l->no_memory = !l->classes[i];
-    }
+    const int rc = args_open_source(l->a, &l->source, e);
+    if (rc != STK_OK)
+        return rc;
+    stk_source_overview(l->source, &l->o);
+    stk_source_fields(l->source, l->fields, sizeof l->fields);
+    const int64_t take = l->a->o.take, n = stk_source_count(l->source);
+    l->samples = take > 0 && take < n ? take : n;
+    l->n_classes = stk_source_n_classes(l->source);
+    l->class_counts = calloc((size_t)l->n_classes + 1, sizeof *l->class_counts);
+    l->no_memory = !l->class_counts;
     progress_begin(&l->progress, "ls", l->samples);
+    return STK_OK;
 }
 
 static int make_room(struct values *v)
@@ -130,7 +125,7 @@ static int each(void *user, const stk_finding *f)
     if (l->no_memory || l->seen >= l->samples)
         return 1;
     l->seen += f->run;
-    if (f->label >= 0 && f->label < l->o.n_classes)
+    if (f->label >= 0 && f->label < l->n_classes)
         l->class_counts[f->label] += f->run;
     else if (f->label < 0)
         l->unlabelled += f->run;
@@ -152,13 +147,11 @@ static int each(void *user, const stk_finding *f)
 
 static void done(struct listing *l)
 {
-    for (int i = 0; l->classes && i < l->o.n_classes; i++)
-        free(l->classes[i]);
     for (int64_t i = 0; i < l->n_bad && i < BADS_KEPT; i++) {
         free(l->bads[i].path);
         free(l->bads[i].reason);
     }
-    free(l->classes);
+    stk_source_close(l->source);
     free(l->class_counts);
     free(l->bytes.of);
     free(l->widths.of);
@@ -208,25 +201,25 @@ static void print_head(const struct listing *l)
     out_paint(stdout, PAINT_BOLD);
     out_name(stdout, l->a->operand);
     out_paint(stdout, PAINT_PLAIN);
-    printf(": %s\n", l->kind);
+    printf(": %s\n", stk_source_kind(l->source));
     line("samples");
     printf("%s, %s", out_count(l->seen).s, out_bytes(l->total_bytes).s);
-    if (l->seen < l->o.samples)
-        printf(" (of %s)", out_count(l->o.samples).s);
+    if (l->seen < l->samples)
+        printf(" (of %s)", out_count(l->samples).s);
     putchar('\n');
     print_names("fields", "", l->fields);
-    print_names("columns", "available with --fields: ", l->columns);
-    print_names("left out", "not in every source: ", l->left_out);
+    print_names("columns", "available with --fields: ", l->o.columns ? l->o.columns : "");
+    print_names("left out", "not in every source: ", l->o.left_out ? l->o.left_out : "");
     line("classes");
-    if (l->o.n_classes)
-        printf("%s", out_count(l->o.n_classes).s);
+    if (l->n_classes)
+        printf("%s", out_count(l->n_classes).s);
     else
         fputs(strstr(l->fields, "label:int") ? "none; labels are integers without names" : "none", stdout);
-    if (l->o.n_classes && l->unlabelled)
+    if (l->n_classes && l->unlabelled)
         printf(", %s without a class", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
-    printf("%016" PRIx64 "\n", l->o.fingerprint);
+    printf("%016" PRIx64 "\n", stk_source_fingerprint(l->source));
     if (l->o.index_bytes == 0)
         return; /* rows of arrays need no index */
     line("index");
@@ -268,7 +261,7 @@ static void print_oddities(const struct listing *l)
 static void print_ignored(const struct listing *l)
 {
     const stk_overview *o = &l->o;
-    const int datasets = strncmp(l->kind, "HDF5", 4) == 0;
+    const int datasets = strncmp(stk_source_kind(l->source), "HDF5", 4) == 0;
     const struct {
         const char *words;
         int64_t n;
@@ -316,7 +309,7 @@ static void print_sizes(struct listing *l)
 
 static void print_classes(const struct listing *l)
 {
-    const int n = l->o.n_classes, height = out_height(stdout);
+    const int n = l->n_classes, height = out_height(stdout);
     const int screenful = height > 24 ? height - 20 : 20;
     const int shown = l->a->all || n <= screenful + 1 ? n : screenful;
     if (n == 0)
@@ -327,7 +320,7 @@ static void print_classes(const struct listing *l)
     for (int i = 0; i < shown; i++) {
         char label[16];
         snprintf(label, sizeof label, "%d", i);
-        table_row(&t, label, l->classes[i], out_count(l->class_counts[i]).s, NULL);
+        table_row(&t, label, stk_source_class(l->source, i), out_count(l->class_counts[i]).s, NULL);
     }
     table_print(&t, stdout);
     if (shown < n)
@@ -403,9 +396,9 @@ static void json_tallies(struct json *j, const struct listing *l)
 static void json_lists(struct json *j, const struct listing *l)
 {
     json_open(j, "classes", '[');
-    for (int i = 0; i < l->o.n_classes; i++) {
+    for (int i = 0; i < l->n_classes; i++) {
         json_open(j, NULL, '{');
-        json_text(j, "name", l->classes[i]);
+        json_text(j, "name", stk_source_class(l->source, i));
         json_int(j, "samples", l->class_counts[i]);
         json_close(j, '}');
     }
@@ -426,14 +419,14 @@ static void print_json(struct listing *l)
     struct json j = {.f = stdout};
     json_open(&j, NULL, '{');
     json_text(&j, "source", l->a->operand);
-    json_text(&j, "kind", l->kind);
+    json_text(&j, "kind", stk_source_kind(l->source));
     json_text(&j, "fields", l->fields);
-    json_text(&j, "columns", l->columns);
-    json_text(&j, "left_out", l->left_out);
+    json_text(&j, "columns", l->o.columns ? l->o.columns : "");
+    json_text(&j, "left_out", l->o.left_out ? l->o.left_out : "");
     json_int(&j, "samples", l->seen);
     json_int(&j, "bytes", l->total_bytes);
-    json_int(&j, "n_classes", l->o.n_classes);
-    json_hex(&j, "fingerprint", l->o.fingerprint);
+    json_int(&j, "n_classes", l->n_classes);
+    json_hex(&j, "fingerprint", stk_source_fingerprint(l->source));
     json_spread(&j, "width", spread_of(&l->widths));
     json_spread(&j, "height", spread_of(&l->heights));
     json_spread(&j, "file_bytes", spread_of(&l->bytes));
@@ -456,8 +449,12 @@ static int run(struct args *a)
 {
     struct listing l = {.a = a};
     stk_error e = {.sample = -1};
-    const stk_scan_options s = {.begin = begin, .each = each, .user = &l, .runs = 1};
-    int rc = stk_scan(&a->o, &s, &e);
+    stk_scan_options scan = args_scan(a);
+    scan.each = each;
+    scan.user = &l;
+    int rc = begin(&l, &e);
+    if (rc == STK_OK)
+        rc = stk_scan(l.source, &scan, &e);
     progress_end(&l.progress);
     if (rc == STK_OK && l.no_memory) {
         rc = STK_ENOMEM;

@@ -115,15 +115,16 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
 
 void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char *buf, size_t n)
 {
+    const stk_source *s = stk_loader_source(l);
     const int64_t label = v->labels ? v->labels[row] : -1;
-    const char *class = label >= 0 && label < stk_n_classes(l) ? stk_class_name(l, (int)label) : NULL;
+    const char *class = label >= 0 && label < stk_source_n_classes(s) ? stk_source_class(s, (int)label) : NULL;
     if (class) {
         snprintf(buf, n, "%s", class);
     } else if (label >= 0) {
         snprintf(buf, n, "label %" PRId64, label);
     } else {
         char path[1024];
-        stk_path(l, v->samples ? v->samples[row] : row, path, sizeof path);
+        stk_source_path(s, v->samples ? v->samples[row] : row, path, sizeof path);
         const char *slash = strrchr(path, '/');
         snprintf(buf, n, "%s", slash ? slash + 1 : path);
     }
@@ -155,9 +156,9 @@ int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_e
 
 static void describe(const struct args *a, const stk_loader *l, char *title, size_t title_n, char *under, size_t n)
 {
-    const int classes = stk_n_classes(l);
+    const int classes = stk_source_n_classes(stk_loader_source(l));
     snprintf(title, title_n, "%s", a->operand);
-    int at = snprintf(under, n, "%s", out_some(stk_count(l), "sample", "samples").s);
+    int at = snprintf(under, n, "%s", out_some(stk_loader_count(l), "sample", "samples").s);
     if (classes > 0)
         at += snprintf(under + at, n - (size_t)at, ", %s", out_some(classes, "class", "classes").s);
     at += snprintf(under + at, n - (size_t)at, "  \xc2\xb7  epoch %" PRId64 "  \xc2\xb7  seed %" PRIu64, a->epoch,
@@ -204,7 +205,7 @@ static void print_json(const struct args *a, const stk_loader *l, const struct s
         json_int(&j, "label", v->labels ? v->labels[i] : -1);
         show_name(l, v, i, text, sizeof text);
         json_text(&j, "caption", text);
-        stk_path(l, sample, text, sizeof text);
+        stk_source_path(stk_loader_source(l), sample, text, sizeof text);
         json_text(&j, "path", text);
         json_close(&j, '}');
     }

@@ -23,15 +23,6 @@ struct verify {
     FILE *list;                     /* the bad paths, in memory */
 };
 
-static void begin(void *user, const stk_overview *o, const char *const *class_names)
-{
-    struct verify *v = user;
-    (void)class_names;
-    const int64_t take = v->a->o.take;
-    v->samples = take > 0 && take < o->samples ? take : o->samples;
-    progress_begin(&v->progress, "verify", v->samples);
-}
-
 static void report(struct verify *v, const stk_finding *f)
 {
     char reason[800];
@@ -148,12 +139,23 @@ static int check_files(struct verify *v, stk_error *e)
 
 static int scan(struct verify *v, stk_error *e)
 {
-    const stk_scan_options s = {.decode = 1, .begin = begin, .each = each, .user = v, .runs = 1};
+    stk_scan_options scan = args_scan(v->a);
+    scan.decode = 1;
+    scan.each = each;
+    scan.user = v;
     const double began = out_clock();
+    stk_source *s = NULL;
     int rc = check_files(v, e);
     if (rc == STK_OK)
-        rc = stk_scan(&v->a->o, &s, e);
-    progress_end(&v->progress);
+        rc = args_open_source(v->a, &s, e);
+    if (rc == STK_OK) {
+        const int64_t n = stk_source_count(s);
+        v->samples = scan.take > 0 && scan.take < n ? scan.take : n;
+        progress_begin(&v->progress, "verify", v->samples);
+        rc = stk_scan(s, &scan, e);
+        progress_end(&v->progress);
+    }
+    stk_source_close(s);
     if (rc != STK_OK)
         return rc;
     fflush(stdout);

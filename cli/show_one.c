@@ -75,8 +75,17 @@ static int measure_array(struct one *o, stk_options p, stk_error *e)
 
 static int measure(struct one *o, const stk_options *p, stk_error *e)
 {
-    const stk_scan_options s = {.each = keep_finding, .user = o};
-    const int rc = stk_scan(p, &s, e);
+    stk_scan_options scan = args_scan(o->a);
+    scan.take = 0;
+    scan.subset = p->subset;
+    scan.n_subset = p->n_subset;
+    scan.each = keep_finding;
+    scan.user = o;
+    stk_source *s;
+    int rc = args_open_source(o->a, &s, e);
+    if (rc == STK_OK)
+        rc = stk_scan(s, &scan, e);
+    stk_source_close(s);
     if (rc != STK_OK)
         return rc;
     upright(o);
@@ -109,7 +118,7 @@ static int load_original(struct one *o, stk_error *e)
 static int check_index(const struct args *a, stk_error *e)
 {
     stk_source *s;
-    const int rc = stk_source_open(&s, &a->o, e);
+    const int rc = args_open_source(a, &s, e);
     if (rc != STK_OK)
         return rc;
     const int64_t n = stk_source_count(s);
@@ -129,14 +138,14 @@ static int load_draws(struct one *o, stk_error *e)
         struct show_view *v = &o->draws[o->n_draws];
         rc = show_next(o->loader, v, e);
         if (rc == STK_OK)
-            rc = stk_drawn(o->loader, &o->a->index, NULL, stk_batch_epoch(v->batch), o->drawn[o->n_draws++],
-                           sizeof o->drawn[0], e);
+            rc = stk_loader_drawn(o->loader, &o->a->index, NULL, stk_batch_epoch(v->batch), o->drawn[o->n_draws++],
+                                  sizeof o->drawn[0], e);
         if (rc == STK_END)
             rc = STK_OK; /* the next epoch follows */
     }
     if (rc != STK_OK)
         return rc;
-    stk_path(o->loader, o->a->index, o->path, sizeof o->path);
+    stk_source_path(stk_loader_source(o->loader), o->a->index, o->path, sizeof o->path);
     show_name(o->loader, &o->draws[0], 0, o->name, sizeof o->name);
     return STK_OK;
 }

@@ -211,7 +211,7 @@ static int train(const struct options *o)
     }
     if (!o->naive && loader_open(&loader, o) != STK_OK)
         goto done;
-    const int n_classes = o->naive ? (int)other.n_classes : stk_n_classes(loader);
+    const int n_classes = o->naive ? (int)other.n_classes : stk_source_n_classes(stk_loader_source(loader));
     if (n_classes < 1 || net_init(&net, n_classes, 1) != 0) {
         fprintf(stderr, "train: a folder with a folder for each class is needed\n");
         goto done;

@@ -384,21 +384,21 @@ static size_t path(void *user, int64_t sample, char *buf, size_t n)
     return named(c->name, c->name[0] ? sample - c->first : sample, buf, n);
 }
 
-void arrow_hooks(struct hooks *h, stk_source_hooks *to)
+void arrow_hooks(struct hooks *h, stk_cells_hooks *to)
 {
     const struct arrow *t = h->arrow.table;
-    *to = (stk_source_hooks){.user = h,
-                             .count = count,
-                             .cells = cells,
-                             .columns = t->about,
-                             .n_columns = t->n_columns,
-                             .key = key,
-                             .path = path,
-                             .kind = t->kind,
-                             .fingerprint = t->fingerprint,
-                             .blocks = t->starts,
-                             .n_blocks = t->window > 0 ? t->n_chunks : 0,
-                             .window = t->window};
+    *to = (stk_cells_hooks){.user = h,
+                            .count = count,
+                            .cells = cells,
+                            .columns = t->about,
+                            .n_columns = t->n_columns,
+                            .key = key,
+                            .path = path,
+                            .kind = t->kind,
+                            .fingerprint = t->fingerprint,
+                            .blocks = t->starts,
+                            .n_blocks = t->window > 0 ? t->n_chunks : 0,
+                            .window = t->window};
 }
 
 int arrow_reader_init(struct arrow_reader *r, PyObject *table)

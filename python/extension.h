@@ -76,7 +76,8 @@ struct hooks {
     int n_fields;
     stk_array result;
     struct hook_field about_result;
-    stk_source_hooks source;
+    stk_fill_hooks fill_hooks;
+    stk_cells_hooks cells_hooks;
     stk_op_hook on_row;
 };
 
@@ -102,6 +103,8 @@ struct options {
 
 int options_read(struct options *to, PyObject *dict); /* 0, or -1 with an exception; options_done in both cases */
 void options_done(struct options *o);
+/* Opens the source that the options describe. Releases the GIL meanwhile. */
+int options_open_source(const struct options *o, stk_source **out, stk_error *e);
 
 /* closing.c */
 PyObject *closing_wait(PyObject *module, PyObject *none);

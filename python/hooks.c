@@ -163,8 +163,8 @@ int hooks_set_fill(struct hooks *h, PyObject *spec)
             return -1;
     h->count = n;
     h->fill = Py_NewRef(function);
-    h->source =
-        (stk_source_hooks){.user = h, .count = count, .fill = run_fill, .fields = h->fields, .n_fields = h->n_fields};
+    h->fill_hooks =
+        (stk_fill_hooks){.user = h, .count = count, .fill = run_fill, .fields = h->fields, .n_fields = h->n_fields};
     return 0;
 }
 

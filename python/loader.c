@@ -162,14 +162,14 @@ enum { ON_REQUEST = 3 };
 
 static const stk_array *field_at(const stk_batch *b, int i)
 {
-    const int n = stk_n_fields(b);
+    const int n = stk_batch_n_fields(b);
     return i < n ? stk_field_at(b, i) : stk_field(b, on_request[i - n]);
 }
 
 static PyObject *tuple_of(struct loader *o, const stk_batch *b)
 {
     const struct state *s = loader_state((PyObject *)o);
-    const int n = o->wanted ? o->n_wanted : stk_n_fields(b);
+    const int n = o->wanted ? o->n_wanted : stk_batch_n_fields(b);
     PyObject *fields = PyTuple_New(n);
     for (int i = 0; fields && i < n; i++) {
         PyObject *m = memory_new(s, b, o->wanted ? stk_field(b, o->wanted[i]) : field_at(b, i));
@@ -242,7 +242,7 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
         stk_batch *b;
         stk_error e;
         PyThreadState *thread = PyEval_SaveThread();
-        const int rc = stk_get_at(l, samples.buf, positions.buf, n, epoch, &b, &e);
+        const int rc = stk_loader_get(l, samples.buf, positions.buf, n, epoch, &b, &e);
         PyEval_RestoreThread(thread);
         result = rc == STK_OK ? tuple_of(o, b) : module_raise(loader_state(self), &e);
         stk_release(b);
@@ -290,9 +290,8 @@ static PyObject *beside(const stk_batch *b, const char *name)
 static PyObject *about_field(const stk_batch *b, int i)
 {
     const stk_array *a = field_at(b, i);
-    const stk_kind kind = stk_field_kind(b, stk_field_number(b, a->name));
-    return Py_BuildValue("NsNsN", module_text(a->name), memory_dtype_name(a->dtype), row_shape(a),
-                         kind ? kinds[kind] : "tensor", beside(b, a->name));
+    return Py_BuildValue("NsNsN", module_text(a->name), memory_dtype_name(a->dtype), row_shape(a), kinds[a->kind],
+                         beside(b, a->name));
 }
 
 /* All of them, those on request last. */
@@ -306,7 +305,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     stk_batch *b;
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
-    const int rc = stk_get(l, NULL, 0, 0, &b, &e);
+    const int rc = stk_loader_get(l, NULL, NULL, 0, 0, &b, &e);
     PyEval_RestoreThread(thread);
     if (rc != STK_OK) {
         module_raise(loader_state(self), &e);
@@ -314,7 +313,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
         return NULL;
     }
     PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < stk_n_fields(b) + ON_REQUEST; i++) {
+    for (int i = 0; list && i < stk_batch_n_fields(b) + ON_REQUEST; i++) {
         PyObject *about = about_field(b, i);
         if (!about || PyList_Append(list, about))
             Py_CLEAR(list);
@@ -381,7 +380,7 @@ static PyObject *set_order(PyObject *self, PyObject *args)
     if (l) {
         stk_error e;
         PyThreadState *thread = PyEval_SaveThread();
-        const int rc = stk_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
+        const int rc = stk_loader_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
         PyEval_RestoreThread(thread);
         result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
         loader_leave(o);

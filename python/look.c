@@ -24,7 +24,7 @@ static int64_t length_of(stk_loader *l)
 
 static int64_t count_of(stk_loader *l)
 {
-    return stk_count(l);
+    return stk_loader_count(l);
 }
 
 PyObject *loader_length(PyObject *self, PyObject *none)
@@ -42,25 +42,25 @@ PyObject *loader_count(PyObject *self, PyObject *none)
 PyObject *loader_epoch(PyObject *self, PyObject *none)
 {
     (void)none;
-    return get_number(self, stk_epoch);
+    return get_number(self, stk_loader_epoch);
 }
 
 /* Without the GIL: it waits for locks. */
-static int get_mixed(stk_loader *l, int i, stk_mixed *to)
+static int get_mixed(stk_loader *l, int i, stk_mix_stats *to)
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const int found = stk_mixed_get(l, i, to);
+    const int rc = stk_loader_mix(l, i, to);
     PyEval_RestoreThread(thread);
-    return found;
+    return rc;
 }
 
 /* [(share, samples that came), ...] of a mixture; else empty. */
 static PyObject *mixed(stk_loader *l)
 {
     PyObject *list = PyList_New(0);
-    stk_mixed m;
-    for (int i = 0; list && get_mixed(l, i, &m); i++) {
-        PyObject *one = Py_BuildValue("(dL)", m.share, (long long)m.came);
+    stk_mix_stats m;
+    for (int i = 0; list && get_mixed(l, i, &m) == STK_OK; i++) {
+        PyObject *one = Py_BuildValue("(dL)", m.share, (long long)m.delivered);
         if (!one || PyList_Append(list, one))
             Py_CLEAR(list);
         Py_XDECREF(one);
@@ -75,10 +75,10 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
     stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
+    static const char *const limits[] = {"unknown", "read", "decode", "transform", "op", "consumer"};
     stk_stats s = {0};
     PyThreadState *thread = PyEval_SaveThread();
     stk_stats_get(l, &s);
-    const char *limit = stk_limit(l);
     PyEval_RestoreThread(thread);
     PyObject *sources = mixed(l);
     loader_leave(o);
@@ -90,9 +90,9 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
         (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s, "transform_s", s.transform_s, "op_s",
         s.op_s, "idle_s", s.idle_s, "threads", s.threads, "memory_bytes", (long long)s.memory_bytes, "memory_limit",
         (long long)s.memory_limit, "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit",
-        limit, "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes, "cache_disk_bytes",
-        (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits, "cache_misses", (long long)s.cache_misses,
-        "sources", sources);
+        limits[s.limit], "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes,
+        "cache_disk_bytes", (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits, "cache_misses",
+        (long long)s.cache_misses, "sources", sources);
 }
 
 PyObject *loader_explain(PyObject *self, PyObject *none)
@@ -113,9 +113,9 @@ PyObject *loader_explain(PyObject *self, PyObject *none)
 static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const int found = stk_bad_sample(l, i, e);
+    const int rc = stk_loader_bad_sample(l, i, e);
     PyEval_RestoreThread(thread);
-    return found;
+    return rc;
 }
 
 /* [(sample, path, stage, reason)] */
@@ -128,7 +128,7 @@ PyObject *loader_bad_samples(PyObject *self, PyObject *none)
         return NULL;
     PyObject *list = PyList_New(0);
     stk_error e;
-    for (int64_t i = 0; list && bad_sample(l, i, &e); i++) {
+    for (int64_t i = 0; list && bad_sample(l, i, &e) == STK_OK; i++) {
         PyObject *bad =
             Py_BuildValue("LNsN", (long long)e.sample, module_text(e.path), e.stage, module_words(e.reason));
         if (!bad || PyList_Append(list, bad))
@@ -146,10 +146,11 @@ PyObject *loader_classes(PyObject *self, PyObject *none)
     stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
-    const int n = stk_n_classes(l);
+    const stk_source *s = stk_loader_source(l);
+    const int n = stk_source_n_classes(s);
     PyObject *list = PyList_New(n);
     for (int i = 0; list && i < n; i++) {
-        PyObject *name = module_text(stk_class_name(l, i));
+        PyObject *name = module_text(stk_source_class(s, i));
         if (!name || PyList_SetItem(list, i, name))
             Py_CLEAR(list);
     }
@@ -157,7 +158,7 @@ PyObject *loader_classes(PyObject *self, PyObject *none)
     return list;
 }
 
-static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_loader *, int64_t, char *, size_t))
+static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_source *, int64_t, char *, size_t))
 {
     struct loader *o = (struct loader *)self;
     long long sample;
@@ -167,19 +168,19 @@ static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_
     if (!l)
         return NULL;
     char text[8192];
-    of(l, sample, text, sizeof text);
+    of(stk_loader_source(l), sample, text, sizeof text);
     loader_leave(o);
     return module_text(text);
 }
 
 PyObject *loader_path(PyObject *self, PyObject *args)
 {
-    return name_of(self, args, stk_path);
+    return name_of(self, args, stk_source_path);
 }
 
 PyObject *loader_key(PyObject *self, PyObject *args)
 {
-    return name_of(self, args, stk_key);
+    return name_of(self, args, stk_source_key);
 }
 
 /* (sample or None, position or None, epoch) */
@@ -200,8 +201,8 @@ PyObject *loader_drawn(PyObject *self, PyObject *args)
     char text[STK_DRAWN_BYTES];
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
-    const int rc = stk_drawn(l, which == Py_None ? NULL : &sample, where == Py_None ? NULL : &position, epoch, text,
-                             sizeof text, &e);
+    const int rc = stk_loader_drawn(l, which == Py_None ? NULL : &sample, where == Py_None ? NULL : &position, epoch,
+                                    text, sizeof text, &e);
     PyEval_RestoreThread(thread);
     loader_leave(o);
     return rc == STK_OK ? PyUnicode_FromString(text) : module_raise(loader_state(self), &e);

@@ -64,7 +64,7 @@ PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array 
     struct memory *m = PyObject_New(struct memory, (PyTypeObject *)s->memory_type);
     if (!m)
         return NULL;
-    m->memory = stk_field_retain(b, stk_field_number(b, a->name));
+    m->memory = stk_batch_retain_field(b, a->name);
     m->data = a->data;
     m->dtype = a->dtype;
     m->ndim = a->ndim;

@@ -216,14 +216,15 @@ static int take_rest(struct options *to, PyObject *dict)
     if ((value = PyDict_GetItemString(dict, "arrow"))) {
         if (arrow_reader_init(&to->hooks.arrow, value))
             return -1;
-        arrow_hooks(&to->hooks, &to->hooks.source);
+        arrow_hooks(&to->hooks, &to->hooks.cells_hooks);
     }
     if ((value = PyDict_GetItemString(dict, "op")) && hooks_set_op(&to->hooks, value))
         return -1;
     o->classes = to->classes;
     o->sources = to->sources;
     o->source_fields = to->source_fields;
-    o->hooks = to->hooks.fill || to->hooks.arrow.table ? &to->hooks.source : NULL;
+    o->fill_hooks = to->hooks.fill ? &to->hooks.fill_hooks : NULL;
+    o->cells_hooks = to->hooks.arrow.table ? &to->hooks.cells_hooks : NULL;
     o->op = to->hooks.op ? &to->hooks.on_row : NULL;
     return 0;
 }
@@ -256,4 +257,30 @@ void options_done(struct options *o)
     Py_CLEAR(o->hooks.op);
     arrow_reader_done(&o->hooks.arrow);
     memset(o, 0, sizeof *o);
+}
+
+int options_open_source(const struct options *from, stk_source **out, stk_error *e)
+{
+    const stk_options *o = &from->o;
+    const stk_source_options source = {
+        .source = o->source,
+        .sources = o->sources,
+        .n_sources = o->n_sources,
+        .arrays = o->arrays,
+        .n_arrays = o->n_arrays,
+        .fill_hooks = o->fill_hooks,
+        .cells_hooks = o->cells_hooks,
+        .classes = o->classes,
+        .n_classes = o->n_classes,
+        .fields = o->fields,
+        .source_fields = o->source_fields,
+        .no_exif = o->no_exif,
+        .threads = o->threads,
+        .memory = o->memory,
+        .cache_dir = o->cache_dir,
+    };
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_source_open(out, &source, e);
+    PyEval_RestoreThread(thread);
+    return rc;
 }

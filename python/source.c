@@ -23,9 +23,7 @@ static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywo
     int rc = options_read(&o->options, dict);
     if (rc == 0) {
         stk_error e;
-        PyThreadState *thread = PyEval_SaveThread();
-        rc = stk_source_open(&o->s, &o->options.o, &e);
-        PyEval_RestoreThread(thread);
+        rc = options_open_source(&o->options, &o->s, &e);
         if (rc != STK_OK)
             module_raise(PyType_GetModuleState(type), &e);
     }
@@ -134,7 +132,7 @@ static PyObject *key(PyObject *self, PyObject *args)
 }
 
 /* (pixels, height, width, label) */
-static PyObject *picture(PyObject *self, PyObject *args)
+static PyObject *image(PyObject *self, PyObject *args)
 {
     long long sample;
     if (!PyArg_ParseTuple(args, "L", &sample))
@@ -144,7 +142,7 @@ static PyObject *picture(PyObject *self, PyObject *args)
     int64_t label = -1;
     stk_error e;
     PyThreadState *thread = PyEval_SaveThread();
-    const int rc = stk_source_picture(((struct source *)self)->s, sample, &pixels, &w, &h, &label, &e);
+    const int rc = stk_source_image(((struct source *)self)->s, sample, &pixels, &w, &h, &label, &e);
     PyEval_RestoreThread(thread);
     if (rc != STK_OK)
         return module_raise(PyType_GetModuleState(Py_TYPE(self)), &e);
@@ -162,7 +160,7 @@ static PyMethodDef methods[] = {
     {"key_hashes", key_hashes, METH_NOARGS, "Hashes of all keys, bytes of uint64."},
     {"path", path, METH_VARARGS, "Path of a sample."},
     {"key", key, METH_VARARGS, "Path below the source's folder."},
-    {"picture", picture, METH_VARARGS, "(pixels, height, width, label)"},
+    {"image", image, METH_VARARGS, "(pixels, height, width, label)"},
     {0},
 };
 
@@ -184,23 +182,28 @@ PyType_Spec source_spec = {
 /* ------------------------------------------------------------------ the scan */
 
 struct scan {
-    PyObject *found, *overview;
+    PyObject *found;
     PyThreadState *thread; /* saved while the engine runs */
 };
 
-static void begin(void *user, const stk_overview *v, const char *const *class_names)
+static PyObject *overview(const stk_source *s, const stk_scan_options *o)
 {
-    (void)class_names;
-    struct scan *s = user;
-    PyEval_RestoreThread(s->thread);
-    s->overview = Py_BuildValue(
-        "{sssNsNsNsLsLsisKsLsLsLsLsLsL}", "kind", v->kind, "fields", module_text(v->fields), "columns",
-        module_text(v->columns ? v->columns : ""), "left_out", module_text(v->left_out ? v->left_out : ""), "samples",
-        (long long)v->samples, "bytes", (long long)v->bytes, "n_classes", v->n_classes, "fingerprint",
-        (unsigned long long)v->fingerprint, "ignored_hidden", (long long)v->ignored_hidden, "ignored_other",
-        (long long)v->ignored_other, "ignored_loops", (long long)v->ignored_loops, "unreadable",
-        (long long)v->unreadable, "empty_classes", (long long)v->empty_classes, "missing", (long long)v->missing);
-    s->thread = PyEval_SaveThread();
+    char fields[2048];
+    stk_overview v;
+    PyThreadState *thread = PyEval_SaveThread();
+    stk_source_overview(s, &v);
+    const uint64_t hash = stk_source_fingerprint(s);
+    stk_source_fields(s, fields, sizeof fields);
+    PyEval_RestoreThread(thread);
+    const int64_t all = o->subset ? o->n_subset : stk_source_count(s),
+                  samples = o->take > 0 && o->take < all ? o->take : all;
+    return Py_BuildValue(
+        "{sssNsNsNsLsLsisKsLsLsLsLsLsL}", "kind", stk_source_kind(s), "fields", module_text(fields), "columns",
+        module_text(v.columns ? v.columns : ""), "left_out", module_text(v.left_out ? v.left_out : ""), "samples",
+        (long long)samples, "bytes", (long long)v.bytes, "n_classes", stk_source_n_classes(s), "fingerprint",
+        (unsigned long long)hash, "ignored_hidden", (long long)v.ignored_hidden, "ignored_other",
+        (long long)v.ignored_other, "ignored_loops", (long long)v.ignored_loops, "unreadable", (long long)v.unreadable,
+        "empty_classes", (long long)v.empty_classes, "missing", (long long)v.missing);
 }
 
 static const char *format_name(stk_format f)
@@ -224,28 +227,43 @@ static int each(void *user, const stk_finding *f)
     return stop;
 }
 
+/* (overview, findings); NULL with an exception. */
+static PyObject *scan_source(PyObject *module, const struct options *options, stk_scan_options o)
+{
+    struct scan s = {.found = PyList_New(0)};
+    o.each = each;
+    o.user = &s;
+    o.take = options->o.take;
+    o.subset = options->o.subset;
+    o.n_subset = options->o.n_subset;
+    o.threads = options->o.threads;
+    o.memory = options->o.memory;
+    stk_source *source = NULL;
+    stk_error e;
+    PyObject *about = NULL;
+    int rc = s.found ? options_open_source(options, &source, &e) : STK_OK;
+    if (s.found && rc == STK_OK && (about = overview(source, &o))) {
+        s.thread = PyEval_SaveThread();
+        rc = stk_scan(source, &o, &e);
+        PyEval_RestoreThread(s.thread);
+    }
+    if (rc != STK_OK && !PyErr_Occurred())
+        module_raise(PyModule_GetState(module), &e);
+    PyObject *result = PyErr_Occurred() ? NULL : Py_BuildValue("OO", about, s.found);
+    stk_source_close(source);
+    Py_XDECREF(about);
+    Py_XDECREF(s.found);
+    return result;
+}
+
 PyObject *source_scan(PyObject *module, PyObject *args)
 {
     PyObject *dict;
-    int decode, runs;
-    if (!PyArg_ParseTuple(args, "O!pp", &PyDict_Type, &dict, &decode, &runs))
+    stk_scan_options o = {0};
+    if (!PyArg_ParseTuple(args, "O!pp", &PyDict_Type, &dict, &o.decode, &o.runs))
         return NULL;
     struct options options;
-    struct scan s = {0};
-    PyObject *result = NULL;
-    if (options_read(&options, dict) == 0 && (s.found = PyList_New(0))) {
-        const stk_scan_options o = {.decode = decode, .begin = begin, .each = each, .user = &s, .runs = runs};
-        stk_error e;
-        s.thread = PyEval_SaveThread();
-        const int rc = stk_scan(&options.o, &o, &e);
-        PyEval_RestoreThread(s.thread);
-        if (rc != STK_OK)
-            module_raise(PyModule_GetState(module), &e);
-        else if (!PyErr_Occurred())
-            result = Py_BuildValue("OO", s.overview ? s.overview : Py_None, s.found);
-    }
+    PyObject *result = options_read(&options, dict) == 0 ? scan_source(module, &options, o) : NULL;
     options_done(&options);
-    Py_XDECREF(s.found);
-    Py_XDECREF(s.overview);
     return result;
 }

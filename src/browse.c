@@ -1,24 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * browse.c -- a source alone: its samples, their names and labels, and a picture now and then.
+ * browse.c -- a source without a loader: its samples, their names and labels, and single images.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "browse.h"
+#include "loader.h"
 
-int stk_source_open_sized(stk_source **out, const stk_options *o, size_t size, stk_error *e)
+int stk_source_open_sized(stk_source **out, const stk_source_options *given, size_t size, stk_error *e)
 {
-    *out = NULL;
-    struct stk_source *s = calloc(1, sizeof *s);
-    if (!s)
-        return error_nomem(e, "open", sizeof *s);
+    stk_source_options o = {0};
+    stk_options options;
     struct machine m;
-    int rc = options_take(&s->options, o, size, &m, e);
+    *out = NULL;
+    const int known = given ? options_copy(&o, sizeof o, given, size, e) : STK_OK;
+    const stk_options all = {
+        .source = o.source,
+        .sources = o.sources,
+        .n_sources = o.n_sources,
+        .arrays = o.arrays,
+        .n_arrays = o.n_arrays,
+        .read_hooks = o.read_hooks,
+        .fill_hooks = o.fill_hooks,
+        .cells_hooks = o.cells_hooks,
+        .classes = o.classes,
+        .n_classes = o.n_classes,
+        .index_beside = o.index_beside,
+        .max_bytes = o.max_bytes,
+        .fields = o.fields,
+        .source_fields = o.source_fields,
+        .no_exif = o.no_exif,
+        .max_pixels = o.max_pixels,
+        .threads = o.threads,
+        .memory = o.memory,
+        .cache_dir = o.cache_dir,
+    };
+    struct stk_source *s = calloc(1, sizeof *s);
+    if (known != STK_OK || !s) {
+        options_close(&all);
+        free(s);
+        return known != STK_OK ? known : error_nomem(e, "open", sizeof *s);
+    }
+    int rc = options_take(&options, &all, sizeof all, &m, e);
     if (rc == STK_OK)
-        rc = options_source(&s->options, false, &s->source, e);
+        rc = options_source(&options, false, &s->source, e);
+    s->limits = options_limits(&options);
+    s->max_bytes = options.max_bytes;
     if (rc == STK_OK)
         *out = s;
     else
@@ -84,7 +112,7 @@ size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n)
     return source_key(s->source, sample, buf, n);
 }
 
-/* ------------------------------------------------------------------ one picture */
+/* ------------------------------------------------------------------ one image */
 
 static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
 {
@@ -104,24 +132,6 @@ static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
     return STK_OK;
 }
 
-static int decode_whole(struct desk *d, const struct decode_limits *limits, struct image *image, stk_error *e)
-{
-    struct head head;
-    int warnings = 0;
-    int rc = decode_head(d->reading.bytes, d->reading.n_bytes, limits, &head, e);
-    if (rc != STK_OK)
-        return rc;
-    const struct want want = {.crop = {.w = head_width(&head), .h = head_height(&head)}};
-    const size_t scratch = decode_scratch(&head, &want);
-    if (scratch == 0)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", head.w, head.h);
-    rc = desk_reserve(d, scratch, 0, e);
-    if (rc != STK_OK)
-        return rc;
-    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, &head, &want, &d->arena, image, &warnings,
-                         e);
-}
-
 static int find_picture(const struct source *s, int64_t sample)
 {
     for (int f = 0; f < source_n_fields(s); f++)
@@ -132,9 +142,16 @@ static int find_picture(const struct source *s, int64_t sample)
 
 static int read_encoded(const struct stk_source *s, struct desk *d, int64_t sample, struct image *image, stk_error *e)
 {
-    const struct decode_limits limits = options_limits(&s->options);
-    const int rc = desk_read(d, s->source, sample, e);
-    return rc == STK_OK ? decode_whole(d, &limits, image, e) : rc;
+    int rc = desk_read(d, s->source, sample, e);
+    struct desk_image im = desk_image(d);
+    if (rc == STK_OK)
+        rc = desk_head(&im, &s->limits, e);
+    if (rc == STK_OK) {
+        const struct want want = desk_whole(&im.head);
+        rc = desk_decode(d, &im, &want, 0, e);
+    }
+    *image = im.pixels;
+    return rc;
 }
 
 /* Pixels as they are stored. */
@@ -154,20 +171,20 @@ static int read_pixels(const struct stk_source *s, struct desk *d, int64_t sampl
     return source_copy(s->source, &d->reading, sample, f, image->px, e);
 }
 
-int stk_source_picture(stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
-                       stk_error *e)
+int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
+                     stk_error *e)
 {
     *pixels = NULL;
     if (!has(s, sample))
-        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
-                         (long long)source_count(s->source));
+        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; the source has %lld samples, counted from 0",
+                         (long long)sample, (long long)source_count(s->source));
     const int f = find_picture(s->source, sample);
     if (f < 0)
-        return error_set(e, STK_EUSAGE, "read", "this source has no pictures");
+        return error_set(e, STK_EUSAGE, "read", "this source has no images");
     const bool encoded = source_field_at(s->source, sample, f)->kind == FIELD_ENCODED;
     struct desk d;
     struct image image;
-    int rc = desk_init(&d, 0, NULL, true, s->options.cpu, e);
+    int rc = desk_init(&d, 0, NULL, true, STK_CPU_DEFAULT, e);
     if (rc == STK_OK)
         rc = encoded ? read_encoded(s, &d, sample, &image, e) : read_pixels(s, &d, sample, f, &image, e);
     if (rc == STK_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * caches.c -- what lies in a folder of caches, and deleting it: indexes, which sources keep, and entries.
+ * caches.c -- lists and clears a cache folder: the indexes of src/source/ and the entries of src/cache/.
  */
 #include <limits.h>
 #include <string.h>
@@ -36,8 +36,8 @@ int stk_cache_clear(const char *cache_dir, const char *kind, const char *source,
     int64_t deleted = 0;
     int why = 0;
     if (kind && !is_kind(kind))
-        return error_set(e, STK_EUSAGE, "cache", "%s is no kind of cache; there are index, points, bytes, dct, pixels",
-                         kind);
+        return error_set(e, STK_EUSAGE, "cache",
+                         "unknown kind of cache: %s; the kinds are index, points, bytes, dct and pixels", kind);
     if (source && source_locate(source, place, sizeof place))
         source = place;
     source_cache_dir(cache_dir, dir, sizeof dir);
@@ -49,5 +49,5 @@ int stk_cache_clear(const char *cache_dir, const char *kind, const char *source,
     }
     if (bytes)
         *bytes = deleted;
-    return why ? error_os(e, why, "cache", "not everything in %s can be deleted", dir) : STK_OK;
+    return why ? error_os(e, why, "cache", "some files in the cache folder %s cannot be deleted", dir) : STK_OK;
 }

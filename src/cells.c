@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.c -- what a source has stored of one sample, and how it was found.
+ * cells.c -- the stored values of one sample, and finding a sample by its key.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "browse.h"
+#include "loader.h"
 
 int64_t stk_source_find(const stk_source *s, const char *key)
 {
@@ -21,13 +21,19 @@ void stk_source_overview_sized(const stk_source *s, stk_overview *out, size_t si
 {
     const struct source_tally *t = source_tally(s->source);
     const stk_overview v = {
-        .kind = source_kind(s->source),
-        .samples = source_count(s->source),
         .bytes = t->bytes,
-        .n_classes = source_n_classes(s->source),
+        .ignored_hidden = t->ignored_hidden,
+        .ignored_other = t->ignored_other,
+        .ignored_loops = t->ignored_loops,
+        .unreadable = t->unreadable,
+        .empty_classes = t->empty_classes,
+        .missing = t->missing,
+        .beside = t->beside,
         .index_cached = t->index_cached,
         .index_s = t->index_s,
         .index_bytes = t->index_bytes,
+        .columns = source_unused_columns(s->source),
+        .left_out = source_unshared_fields(s->source),
     };
     memset(out, 0, size);
     memcpy(out, &v, size < sizeof v ? size : sizeof v);
@@ -48,7 +54,7 @@ static bool is_read(const struct field *f)
     return f->kind == FIELD_ENCODED || f->column >= 0;
 }
 
-/* A field that the source copies. */
+/* A field that only the source can copy. */
 static int copied(struct telling *t, int f, stk_cell *c, void **own, stk_error *e)
 {
     const struct field *of = source_field_at(t->source, t->sample, f);
@@ -83,7 +89,7 @@ static int tell(struct telling *t, int f, int *stopped, stk_error *e)
     return rc;
 }
 
-int stk_source_cells(stk_source *s, int64_t sample,
+int stk_source_cells(const stk_source *s, int64_t sample,
                      int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c), void *user,
                      stk_error *e)
 {
@@ -92,10 +98,10 @@ int stk_source_cells(stk_source *s, int64_t sample,
     bool read = false;
     int rc = STK_OK, stopped = 0;
     if (sample < 0 || sample >= source_count(s->source))
-        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; there are %lld", (long long)sample,
-                         (long long)source_count(s->source));
+        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; the source has %lld samples, counted from 0",
+                         (long long)sample, (long long)source_count(s->source));
     if (source_fills_rows(s->source))
-        return error_set(e, STK_EUSAGE, "read", "a source that fills rows has nothing stored");
+        return error_set(e, STK_EUSAGE, "read", "a source with fill() makes its samples and stores none");
     t.reading.label = source_label(s->source, sample);
     for (int f = 0; f < n; f++)
         read |= is_read(source_field_at(s->source, sample, f));

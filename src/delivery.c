@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery.c -- batches to the caller, in order: the policy on bad samples.
+ * delivery.c -- delivers batches to the caller in order, and applies the policy on bad samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ bad samples */
 
-/* path: NULL: filled in later. */
+/* path is NULL: it is added later. */
 static int error_of(const struct bad *b, const char *path, stk_error *e)
 {
     error_set(e, b->code, b->stage, "%s", b->reason);
@@ -21,8 +21,8 @@ static int error_of(const struct bad *b, const char *path, stk_error *e)
     return b->code;
 }
 
-/* A sample that is bad in every epoch is listed once, without its path: the caller's function may know that, and must
- * not be called under the lock. */
+/* A sample that is bad in every epoch is listed once. Its path is added later: finding it may call a function of the
+ * caller, which must not happen under the lock. */
 static void keep_bad(struct stk_loader *l, const struct bad *b)
 {
     l->bad++;
@@ -54,8 +54,7 @@ int64_t loader_bad_limit(const struct stk_loader *l)
     return limit < 1 ? 1 : limit;
 }
 
-/* Bad rows come newest first and from several workers: in the order of their rows they are the same
- * for any number of threads. */
+/* Bad rows come from several workers, newest first. Sorted by row, they are the same for any number of threads. */
 static struct bad *sort_bads(struct bad *list)
 {
     struct bad *sorted = NULL;
@@ -74,8 +73,7 @@ static int rotten(const struct stk_loader *l, stk_error *e)
 {
     return error_set(
         e, STK_EROTTEN, "read",
-        "%lld bad samples in epoch %lld, more than the %lld that max_bad allows; `stoker verify` lists them "
-        "all",
+        "%lld bad samples in epoch %lld, more than the %lld that max_bad allows; list them with `stoker verify`",
         (long long)l->bad_in_epoch, (long long)l->bad_epoch, (long long)loader_bad_limit(l));
 }
 
@@ -92,8 +90,7 @@ static void count_bads(struct stk_loader *l, int64_t epoch, const struct bad *ba
         l->rotten = true;
 }
 
-/* Skipped rows go; where the shape is to stay, a good row stands in for them, not valid. valid is
- * already false for them. */
+/* Removes skipped rows. If the shape must stay the same, a good row takes their place; valid is already false there. */
 static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t rows)
 {
     const uint8_t *valid = batch_row(b, l->valid, 0);
@@ -109,7 +106,7 @@ static void skip_rows(const struct stk_loader *l, struct stk_batch *b, int64_t r
             batch_copy_row(b, good < rows ? good : -1, row, l->valid);
 }
 
-/* Whether a batch has no good sample and nobody needs it. Several ranks do, so that their steps stay equal. */
+/* Whether a batch has no good sample and can be left out. Several ranks need it, so that they make the same steps. */
 static bool is_left_out(const struct stk_loader *l, const struct stk_batch *b, int64_t rows)
 {
     const bool alone = l->options.world_size == 1 && !l->options.keep_empty;
@@ -123,7 +120,7 @@ static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
     return error_of(b, path, e);
 }
 
-/* Applies the policy on errors to a whole batch. STK_AGAIN: it is left out. */
+/* Applies the policy on bad samples to a batch. STK_AGAIN: the batch is left out. */
 static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
     const stk_on_error policy = l->options.on_error;
@@ -153,7 +150,7 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
         if (e)
             *e = unjoined;
     }
-    if (l->log.line && !fatal) /* without the lock: the caller's function may ask the loader something */
+    if (l->log.line && !fatal) /* without the lock: the caller's function may call the loader */
         for (const struct bad *x = bads; x; x = x->next)
             log_bad(l, x);
     bads_free(bads);
@@ -162,7 +159,7 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
 
 /* ------------------------------------------------------------------ in order */
 
-/* The next batch of the ring; *left_out: nobody shall see it, and the one after it is due. */
+/* Takes the next batch of the ring. *left_out: it is not delivered, and the next one is due. */
 static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left_out, stk_error *e)
 {
     int64_t rows = 0;
@@ -176,8 +173,8 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     if (rc == STK_ENOMEM)
         return error_nomem(e, "batch", l->batch_bytes);
     if (rc == STK_EUSAGE)
-        return error_set(e, STK_EUSAGE, "next", "no order was given for epoch %lld; stk_set_order gives it",
-                         (long long)stk_epoch(l));
+        return error_set(e, STK_EUSAGE, "next", "epoch %lld has no order; give one with stk_loader_set_order",
+                         (long long)stk_loader_epoch(l));
     if (rc != STK_OK)
         return rc;
     rc = finish(l, b, rows, bads, e);

@@ -2,23 +2,26 @@
 /*
  * desk.c -- what one thread works with, within its share of the budget.
  *
- * Between samples a desk holds at most its share: buffers stay as large as they were, since the next
- * sample is likely to need as much, but together they may not outgrow the share. What a large picture
- * took in its turn goes back before the next one's.
+ * Between samples a desk holds at most its share. Buffers stay as large as they were, because the next sample probably
+ * needs as much, but together they may not exceed the share. Memory that a large image took in its turn is freed before
+ * the turn ends.
  */
 #include "desk.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "base/size.h"
 
 static int charge(struct desk *d, size_t need, stk_error *e)
 {
-    return d->budget ? budget_enter(d->budget, need, &d->in_turn, e) : STK_OK;
+    const int rc = d->budget ? budget_enter(d->budget, need, &d->in_turn, e) : STK_OK;
+    d->refused |= rc != STK_OK;
+    return rc;
 }
 
-/* For sources that learn the size of a sample only while reading it. */
+/* For sources that learn the size of a sample only while they read it. */
 static int allow(void *user, size_t bytes, stk_error *e)
 {
     return charge(user, bytes, e);
@@ -63,7 +66,7 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     return f->data;
 }
 
-/* What the file takes, charged alike, whoever has read it, and what was made of it. */
+/* The bytes of the file, which are charged whoever has read it, and of what was made from it. */
 static size_t file_bytes(const struct desk *d)
 {
     const struct reading *r = &d->reading;
@@ -81,13 +84,13 @@ struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
     return &d->spare;
 }
 
-/* Of the picture; where there is none, of the record or the line that the fields are of. */
+/* Bytes of the image; without one, of the record or line that contains the fields. */
 static size_t bytes_of(const struct reading *r)
 {
     return r->n_bytes > 0 ? r->n_bytes : r->file.len > 0 ? r->file.len : r->derived.len;
 }
 
-static int read_plainly(struct desk *d, const struct source *s, int64_t i, stk_error *e)
+static int read_now(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
     d->reading.probe = ahead_probes(d->ahead);
     const int rc = source_read(s, &d->reading, i, e);
@@ -97,7 +100,7 @@ static int read_plainly(struct desk *d, const struct source *s, int64_t i, stk_e
     return rc;
 }
 
-/* Bytes that were read ahead of their turn. */
+/* Uses bytes that were read ahead. */
 static int borrow(struct desk *d, const struct source *s, int64_t i, const struct ahead_file *f, stk_error *e)
 {
     d->parts = f->parts;
@@ -110,11 +113,11 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
     struct ahead_file f;
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
-    d->reading.derived.len = 0; /* another source's, where several are joined */
+    d->reading.derived.len = 0; /* may be another source's, if several are joined */
     d->lent = ahead_take(d->ahead, d->serial, i, &f);
     int rc = charge(d, source_read_bytes(s, i), e);
     if (rc == STK_OK)
-        rc = d->lent ? borrow(d, s, i, &f, e) : read_plainly(d, s, i, e);
+        rc = d->lent ? borrow(d, s, i, &f, e) : read_now(d, s, i, e);
     d->all_read = rc == STK_OK;
     return rc;
 }
@@ -143,11 +146,6 @@ int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t 
     return rc;
 }
 
-const struct parts *desk_parts(const struct desk *d)
-{
-    return d->parts.n > 0 ? &d->parts : NULL;
-}
-
 bool desk_had_parts(struct desk *d)
 {
     const bool had = d->parts.n > 0;
@@ -167,11 +165,98 @@ int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
     return arena_reserve(&d->arena, scratch) == 0 ? STK_OK : error_nomem(e, "decode", scratch);
 }
 
+/* ------------------------------------------------------------------ the path of an image */
+
+struct desk_image desk_image(const struct desk *d)
+{
+    return (struct desk_image){.bytes = d->reading.bytes, .n = d->reading.n_bytes};
+}
+
+int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e)
+{
+    return im->dct ? decode_pack_head(im->bytes, im->n, limits, &im->head, e)
+                   : decode_head(im->bytes, im->n, limits, &im->head, e);
+}
+
+int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
+                   struct desk_image *im, stk_error *e)
+{
+    enum { HEAD_BYTES = 64 << 10 };
+    int rc = STK_OK;
+    *im = (struct desk_image){0};
+    if (!whole) {
+        rc = source_peek(s, &d->reading, i, HEAD_BYTES, e);
+        if (rc != STK_OK)
+            return rc;
+        *im = desk_image(d);
+        if (desk_head(im, limits, NULL) == STK_OK)
+            return STK_OK;
+    }
+    rc = desk_read(d, s, i, e);
+    if (rc != STK_OK)
+        return rc;
+    *im = desk_image(d);
+    return desk_head(im, limits, e);
+}
+
+int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e)
+{
+    const int32_t w = head_width(&im->head), h = head_height(&im->head);
+    const int rc = plan_draw(p, d, w, h, out, e);
+    if (rc == STK_OK)
+        plan_draft(p, out, w, h, decode_shrink(&im->head));
+    return rc;
+}
+
+struct want desk_whole(const struct head *h)
+{
+    return (struct want){.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+}
+
+int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)
+{
+    const struct head *h = &im->head;
+    struct want some = *want;
+    some.parts = !im->dct && d->parts.n > 0 ? &d->parts : NULL;
+    const size_t scratch = decode_scratch(h, want), all = size_add(scratch, more);
+    int rc;
+    if (scratch == 0 || all == SIZE_MAX)
+        rc = error_set(e, STK_EDATA, "decode", "the image has %d x %d pixels, too many to decode", h->w, h->h);
+    else
+        rc = desk_reserve(d, all, im->dct ? 0 : decode_foreign(h, want), e);
+    if (rc != STK_OK) {
+        decoder_drop_notes(d->decoder);
+        return rc;
+    }
+    if (im->dct)
+        return decode_pack_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, e);
+    return decode_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, &im->warnings, e);
+}
+
+struct image image_part(const struct image *im, struct rect c)
+{
+    struct image part = *im;
+    part.px += (size_t)c.y * im->stride + (size_t)c.x * (size_t)im->channels;
+    part.w = c.w;
+    part.h = c.h;
+    return part;
+}
+
+struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels)
+{
+    if (channels == 1)
+        for (size_t i = (size_t)w * (size_t)h; i-- > 0;)
+            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
+    return (struct image){.px = px, .stride = (size_t)w * 3, .w = w, .h = h, .channels = 3};
+}
+
+/* ------------------------------------------------------------------ the end of a sample */
+
 void desk_clear(struct desk *d)
 {
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
-    d->lent = d->all_read = false;
+    d->lent = d->all_read = d->refused = false;
     d->parts.n = 0;
     d->spare.len = 0;
     if (!d->in_turn)

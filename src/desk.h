@@ -1,55 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * desk.h -- what one thread works with: its reading, its codecs, its scratch, and how much of it it may hold.
+ * desk.h -- what one thread works with: its reading, its decoders, its scratch memory, and how much memory it may hold.
  *
- *     desk_read(d, source, i, e)               the bytes, charged before they are taken
- *     desk_reserve(d, scratch, foreign, e)     room for what comes next in d->arena
- *     desk_clear(d)                            after every sample, also a bad one
+ *     desk_read(d, source, i, e)                  reads the sample; its memory is charged before it is allocated
+ *     desk_head(&im, limits, e)                   size, format and orientation, from the first bytes
+ *     desk_draw(&im, plan, draw, &job, e)         all random choices, and so the crop
+ *     desk_decode(d, &im, &job.want, more, e)     reserves memory and decodes the crop
+ *     plan_run(plan, &job, &im.pixels, ...)       the ops
+ *     desk_clear(d)                               after every sample, also a bad one
+ *
+ * Everything that decodes an image takes these steps: the loader, its caches, scanning, browsing and packing.
  */
 #ifndef DESK_H
 #define DESK_H
 
-#include "ahead.h"
 #include "base/arena.h"
 #include "base/budget.h"
 #include "decode/decode.h"
+#include "read/ahead.h"
 #include "source/source.h"
+#include "transform/plan.h"
 
 struct desk {
     struct reading reading;
     struct decoder *decoder;
-    struct buf spare; /* for what is made of the file */
+    struct buf spare; /* for coefficients or checkpoints of the file */
     struct arena arena;
     struct budget *budget; /* shared by all desks; NULL: no limit */
     bool in_turn;
-    struct ahead *ahead; /* who may have read the sample already; NULL: nobody */
-    int64_t serial;      /* of the row that is worked on, where it is known; -1 */
-    bool lent;           /* the bytes are his */
-    bool all_read;       /* all fields of the sample */
-    struct parts parts;  /* of the file that are there; none: all of it */
-    size_t read;         /* bytes that reading it took */
+    bool refused;        /* the budget refused something for this sample */
+    struct ahead *ahead; /* may have read the sample already; NULL: nothing is read ahead */
+    int64_t serial;      /* of the current row; -1: unknown */
+    bool lent;           /* the bytes belong to ahead */
+    bool all_read;       /* all fields of the sample were read */
+    struct parts parts;  /* the parts of the file that were read; none: all of it */
+    size_t read;         /* bytes that were read */
 };
 
-/* codecs: whether pictures are to be decoded here, and with which kernels. */
+/* An image on its way from bytes to pixels. */
+struct desk_image {
+    const uint8_t *bytes;
+    size_t n;
+    bool dct; /* bytes are coefficients as decode_pack() makes them, not a file */
+    struct head head;
+    struct image pixels; /* exactly the wanted crop */
+    int warnings;        /* of the decoder, about data that it could decode nevertheless */
+};
+
+/* codecs: whether images are decoded here, and with which kernels. */
 int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e);
 void desk_done(struct desk *d); /* also zeroed, also half-built */
 
-/* Room for n bytes in place of a file's, followed by zeros; NULL: it may not be had. */
+/* Room for n bytes in place of a file's, followed by zeros. NULL: the budget or the system refuses it. */
 uint8_t *desk_blank(struct desk *d, size_t n);
-/* An empty buffer for up to `most` bytes, while a codec takes foreign ones; NULL: it may not be had. */
+/* An empty buffer for up to `most` bytes, while a codec allocates `foreign` bytes. NULL: refused. */
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
-/* The same without the picture. */
+/* The same without the image. */
 int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e);
-/* The label that the source knows, or that was read of a column of its own; without one -1. */
+/* The label that the source knows, or that was read from a column; -1: none. */
 int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t *label, stk_error *e);
-/* For want.parts, after it. */
-const struct parts *desk_parts(const struct desk *d);
-/* Whether there were only parts of the file. If so, all is cleared, and the next desk_read reads the whole. */
+/* Whether only parts of the file were read. If so, clears the desk, and the next desk_read reads all of it. */
 bool desk_had_parts(struct desk *d);
-/* scratch in the arena, foreign in the codec's own heap. STK_EDATA with words when it never fits. */
+
+/* The image that was read. */
+struct desk_image desk_image(const struct desk *d);
+int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e);
+/* Reads a sample only as far as its head needs: the first bytes nearly always contain it. If they do not, or `whole` is
+ * set, all of the sample is read (d->all_read). */
+int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
+                   struct desk_image *im, stk_error *e);
+int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e);
+/* Everything: the whole image, decoded to the end of the file. */
+struct want desk_whole(const struct head *h);
+/* Reserves memory for decoding, and `more` bytes of arena for what follows; then decodes. */
+int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e);
+/* Reserves scratch bytes in the arena, and charges `foreign` bytes that a codec allocates. STK_EDATA if they never fit.
+ */
 int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);
+
 void desk_clear(struct desk *d);
 size_t desk_held(const struct desk *d);
+
+/* A part of an image, in the same memory. */
+struct image image_part(const struct image *im, struct rect c);
+/* An image of w x h pixels with 3 channels, in memory that has one or three. Grey is spread in place. */
+struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get.c -- samples out of turn: their rows as they are in an epoch, and what was drawn for them.
+ * get.c -- single samples out of turn: their rows as in an epoch, and what was drawn for them.
  *
- * All of it is done in the caller's thread by the last worker, which has no thread and no share of the budget; whoever
- * uses it holds `getting`, and it keeps nothing.
+ * The last worker does this in the caller's thread. It has no thread and no share of the budget, is protected by
+ * `getting`, and keeps nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,25 +25,25 @@ static void end(struct stk_loader *l, struct worker *w)
     pthread_mutex_unlock(&l->getting);
 }
 
-/* ------------------------------------------------------------------ which sample, which time */
+/* ------------------------------------------------------------------ which sample, which repeat */
 
 static int check_sample(const struct stk_loader *l, int64_t sample, stk_error *e)
 {
     if (sample >= 0 && sample < source_count(l->source))
         return STK_OK;
-    return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; there are %lld", (long long)sample,
-                     (long long)source_count(l->source));
+    return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; the source has %lld samples, counted from 0",
+                     (long long)sample, (long long)source_count(l->source));
 }
 
 static int check_position(const struct stk_loader *l, int64_t position, stk_error *e)
 {
     if (position >= 0 && (l->order.sampled || position < l->order.n))
         return STK_OK;
-    return error_set(e, STK_EUSAGE, "get", "there is no position %lld; an epoch has %lld", (long long)position,
-                     (long long)l->order.n);
+    return error_set(e, STK_EUSAGE, "get", "there is no position %lld; an epoch has %lld positions, counted from 0",
+                     (long long)position, (long long)l->order.n);
 }
 
-/* sample: NULL: what our own order has at the position; position: NULL: the first time. */
+/* sample is NULL: the sample that our own order has at the position. position is NULL: the first occurrence. */
 static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int64_t *sample, const int64_t *position,
                 struct pick *out, stk_error *e)
 {
@@ -53,11 +53,12 @@ static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int
     if (rc != STK_OK)
         return rc;
     if (!sample && (!position || l->order.sampled))
-        return error_set(e, STK_EUSAGE, "get", "say which samples: %s",
-                         position ? "orders that were given are not kept" : "neither they nor positions are given");
+        return error_set(e, STK_EUSAGE, "get", "give the samples to get: %s",
+                         position ? "a position is not enough if the caller gives the order"
+                                  : "there are neither samples nor positions");
     *out = (struct pick){.repeat = position && l->order.sampled ? *position : 0};
     if (position && !l->order.sampled)
-        *out = loader_pick(l, &w->walk, epoch, *position);
+        *out = order_at(&l->order, &w->walk, epoch, *position);
     if (sample)
         out->index = *sample;
     return STK_OK;
@@ -85,16 +86,18 @@ static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return batch_join(b, e);
 }
 
-int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
-               stk_batch **out, stk_error *e)
+int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
+                   stk_batch **out, stk_error *e)
 {
     *out = NULL;
     int rc = loader_check(l, e);
     if (rc != STK_OK)
         return rc;
     if (n < 0 || n > l->options.batch_size || epoch < 0)
-        return error_set(e, STK_EUSAGE, "get", "%lld samples of epoch %lld; 0 to %lld (batch_size) are possible",
-                         (long long)n, (long long)epoch, (long long)l->options.batch_size);
+        return error_set(
+            e, STK_EUSAGE, "get",
+            "cannot get %lld samples of epoch %lld; get 0 to %lld (batch_size) samples of an epoch from 0 on",
+            (long long)n, (long long)epoch, (long long)l->options.batch_size);
     struct stk_batch *b = depot_take(l->depot);
     if (!b)
         return error_nomem(e, "get", l->batch_bytes);
@@ -110,16 +113,11 @@ int stk_get_at(stk_loader *l, const int64_t *samples, const int64_t *positions, 
     return rc;
 }
 
-int stk_get(stk_loader *l, const int64_t *samples, int64_t n, int64_t epoch, stk_batch **out, stk_error *e)
-{
-    return stk_get_at(l, samples, NULL, n, epoch, out, e);
-}
-
 /* ------------------------------------------------------------------ what was drawn */
 
-/* The size of a picture before the ops; 0 x 0 where there is none. */
-static int picture_size(struct stk_loader *l, struct worker *w, int64_t sample, int32_t *wide, int32_t *high,
-                        stk_error *e)
+/* The size of an image before the ops; 0 x 0 without one. */
+static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, int32_t *wide, int32_t *high,
+                      stk_error *e)
 {
     *wide = *high = 0;
     if (l->picture < 0)
@@ -131,14 +129,13 @@ static int picture_size(struct stk_loader *l, struct worker *w, int64_t sample, 
         return STK_OK;
     }
     const struct decode_limits limits = options_limits(&l->options);
-    const struct reading *r = &w->desk.reading;
-    struct head head;
     int rc = desk_read(&w->desk, l->source, sample, e);
+    struct desk_image im = desk_image(&w->desk);
     if (rc == STK_OK)
-        rc = decode_head(r->bytes, r->n_bytes, &limits, &head, e);
+        rc = desk_head(&im, &limits, e);
     if (rc == STK_OK) {
-        *wide = head_width(&head);
-        *high = head_height(&head);
+        *wide = head_width(&im.head);
+        *high = head_height(&im.head);
     }
     desk_clear(&w->desk);
     return rc;
@@ -148,7 +145,7 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
 {
     int32_t wide, high;
     char ops[PLAN_DRAWN] = "[]", hooks[96] = "";
-    int rc = picture_size(l, w, (int64_t)d->sample, &wide, &high, e);
+    int rc = image_size(l, w, (int64_t)d->sample, &wide, &high, e);
     if (rc == STK_OK && l->plan)
         rc = plan_drawn(l->plan, d, wide, high, ops, e);
     if (rc != STK_OK)
@@ -162,11 +159,12 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
                                (int)high, (int)wide, ops, hooks);
     return (size_t)wrote < n ? STK_OK
                              : error_set(e, STK_EUSAGE, "get",
-                                         "%zu bytes are too few for what was drawn; %d are enough", n, STK_DRAWN_BYTES);
+                                         "a buffer of %zu bytes is too small for what was drawn; %d bytes are enough",
+                                         n, STK_DRAWN_BYTES);
 }
 
-int stk_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
-              stk_error *e)
+int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
+                     stk_error *e)
 {
     int rc = loader_check(l, e);
     if (rc != STK_OK)

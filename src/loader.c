@@ -4,9 +4,9 @@
  *
  *     ticket -> read -> head -> draw -> decode -> transform -> row
  *
- * make_picture below is that path, and keep.c the short cuts that later epochs take; all else here gives it its
- * tickets, its memory and its policy on errors. Nothing is shared between workers but the ring, the source and the
- * plan, which are read-only, and the budget.
+ * make_image below is that path. loader_cache_image.c has the short cuts that later epochs take. Everything else here
+ * supplies tickets, memory and the policy on errors. Workers share only the ring, the source and the plan, which are
+ * read-only, and the budget.
  */
 #include "loader.h"
 
@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/size.h"
 
 /* ------------------------------------------------------------------ one sample */
 
@@ -31,132 +32,153 @@ static void count_read(struct worker *w, size_t bytes)
     atomic_fetch_add_explicit(&w->count.read_bytes, bytes, memory_order_relaxed);
 }
 
-/* Room for decoding and transforming, known before either begins. */
-static int reserve(struct stk_loader *l, struct worker *w, const struct head *h, const struct job *j, stk_error *e)
+static int read_file(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
-    const size_t decode = decode_scratch(h, &j->want), transform = plan_scratch(l->plan, j);
-    if (decode == 0 || transform == 0 || decode > SIZE_MAX - transform)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
-    return desk_reserve(&w->desk, decode + transform, decode_foreign(h, &j->want), e);
-}
-
-int loader_row(struct stk_loader *l, struct worker *w, const struct job *j, uint8_t **row, stk_error *e)
-{
-    int64_t shape[3];
-    if (*row)
-        return STK_OK;
-    const size_t bytes = plan_job_shape(l->plan, j, shape);
-    return batch_open_row(w->to, l->picture, shape, bytes, row, e);
-}
-
-/* The path of a sample. */
-static int make_picture(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
-{
-    const struct decode_limits limits = options_limits(&l->options);
-    const struct reading *r = &w->desk.reading;
-    struct head head;
-    struct job job;
-    struct image image;
-    int warnings = 0;
-
-    if (keep_row(l, w, d, row))
-        return STK_OK;
-    uint64_t clock = now_ns();
     int rc = STK_OK;
-    if (!keep_read(l, w, (int64_t)d->sample)) {
-        rc = desk_read(&w->desk, l->source, (int64_t)d->sample, e);
+    if (!w->desk.all_read) { /* a short cut may have read it and failed */
+        rc = desk_read(&w->desk, l->source, m->sample, e);
         if (rc == STK_OK)
             count_read(w, w->desk.read);
     }
-    clock = lap(&w->count.read_ns, clock);
-    if (rc != STK_OK)
-        return rc;
+    m->form = FORM_FILE;
+    m->image = desk_image(&w->desk);
+    return rc;
+}
 
-    rc = decode_head(r->bytes, r->n_bytes, &limits, &head, e);
-    if (rc == STK_OK && keep_fill(l, w, d, &head, row))
+static int find_head(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
+{
+    const struct decode_limits limits = options_limits(&l->options);
+    if (m->form == FORM_PIXELS)
         return STK_OK;
+    const int rc = desk_head(&m->image, &limits, e);
     if (rc == STK_OK)
-        rc = plan_draw(l->plan, d, head_width(&head), head_height(&head), &job, e);
-    if (rc == STK_OK) {
-        plan_draft(l->plan, &job, head_width(&head), head_height(&head), decode_shrink(&head));
-        job.want.parts = desk_parts(&w->desk);
-        keep_lend(l, w, (int64_t)d->sample, &head); /* what it takes is charged with the rest */
-        rc = reserve(l, w, &head, &job, e);
-        if (rc != STK_OK)
-            decoder_drop_notes(w->desk.decoder);
-    }
-    if (rc == STK_OK)
-        rc = decode_pixels(w->desk.decoder, r->bytes, r->n_bytes, &head, &job.want, &w->desk.arena, &image, &warnings,
-                           e);
-    clock = lap(&w->count.decode_ns, clock);
-    if (warnings)
-        atomic_fetch_add_explicit(&w->count.warnings, 1, memory_order_relaxed);
-    if (rc != STK_OK)
-        return rc;
-    if (!warnings) {
-        keep_bytes(l, w, (int64_t)d->sample);
-        keep_notes(l, w, (int64_t)d->sample);
-    }
+        loader_cache_to_dct(l, w, m);
+    return rc;
+}
 
-    rc = loader_row(l, w, &job, &row, e);
+/* All random choices. Then it is known which part of the image is needed. */
+static int draw(struct stk_loader *l, struct making *m, stk_error *e)
+{
+    struct desk_image *im = &m->image;
+    m->kept_bytes = 0;
+    if (m->form == FORM_PIXELS)
+        return plan_draw_rest(l->plan, m->draw, im->pixels.w, im->pixels.h, &m->job, e);
+    if (m->form == FORM_FILE && loader_cache_draw(l, m))
+        return STK_OK;
+    return desk_draw(im, l->plan, m->draw, &m->job, e);
+}
+
+/* Memory for everything that follows is reserved first: for the ops, and for pixels to keep. */
+static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
+{
+    size_t more = plan_scratch(l->plan, &m->job);
+    if (more > 0 && m->kept_bytes > 0) {
+        const size_t rest = plan_scratch(l->plan, &m->rest);
+        more = rest > 0 ? size_add(more, size_add(rest, arena_cost(m->kept_bytes))) : 0;
+    }
+    if (more == 0)
+        return error_set(e, STK_EDATA, "transform", "the ops make an image with too many pixels");
+    if (m->form == FORM_PIXELS) {
+        m->image.pixels = image_part(&m->image.pixels, m->job.want.crop);
+        return desk_reserve(&w->desk, more, 0, e);
+    }
+    if (m->form == FORM_FILE && m->kept_bytes == 0)
+        loader_checkpoints_lend(l, w, m); /* before memory is reserved: theirs is charged as well */
+    const int rc = desk_decode(&w->desk, &m->image, &m->job.want, more, e);
+    if (m->image.warnings > 0 && m->kept_bytes == 0)
+        atomic_fetch_add_explicit(&w->count.warnings, 1, memory_order_relaxed);
+    return rc;
+}
+
+/* Runs the ops. Rows of open size (row is NULL) get their memory now that their size is known. */
+static int transform(struct stk_loader *l, struct worker *w, const struct job *j, const struct image *im, uint8_t *row,
+                     stk_error *e)
+{
+    int rc = STK_OK;
+    if (!row) {
+        int64_t shape[3];
+        const size_t bytes = plan_job_shape(l->plan, j, shape);
+        rc = batch_open_row(w->to, l->picture, shape, bytes, &row, e);
+    }
+    return rc == STK_OK ? plan_run(l->plan, j, im, &w->desk.arena, row, e) : rc;
+}
+
+/* The path of an image. */
+static int make_image(struct stk_loader *l, struct worker *w, struct making *m, uint8_t *row, stk_error *e)
+{
+    uint64_t clock = now_ns();
+    int rc = STK_OK;
+    if (!loader_cache_find(l, w, m)) /* no shorter way is known */
+        rc = read_file(l, w, m, e);
+    clock = lap(&w->count.read_ns, clock);
     if (rc == STK_OK)
-        rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
+        rc = find_head(l, w, m, e);
+    if (rc == STK_OK)
+        rc = draw(l, m, e);
+    if (rc == STK_OK)
+        rc = decode(l, w, m, e);
+    clock = lap(&w->count.decode_ns, clock);
+    if (rc == STK_OK)
+        rc = loader_cache_keep(l, w, m, e);
+    if (rc == STK_OK)
+        rc = transform(l, w, &m->job, &m->image.pixels, row, e);
     lap(&w->count.transform_ns, clock);
     return rc;
 }
 
-/* Where parts of its file were read ahead and will not do, that is no verdict: all of it is read. */
+/* Only the whole file decides whether a sample is bad. If a short cut fails, or parts of the file are not enough, the
+ * image takes the usual path. */
 static int make_encoded(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
-    int rc = make_picture(l, w, d, row, e);
-    if (rc != STK_OK && desk_had_parts(&w->desk))
-        rc = make_picture(l, w, d, row, e);
+    struct making m;
+    m.draw = d;
+    m.sample = (int64_t)d->sample;
+    m.plain = m.shortened = false;
+    m.form = FORM_FILE;
+    m.image = (struct desk_image){0};
+    int rc = make_image(l, w, &m, row, e);
+    if (rc != STK_OK && (m.shortened || desk_had_parts(&w->desk))) {
+        m.plain = true;
+        rc = make_image(l, w, &m, row, e);
+    }
     return rc;
 }
 
-/* Pixels in memory take the same path from the draw on. */
+/* Pixels from the source take the same path from the draw on. */
 static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
-    const struct field *f = source_field_at(l->source, (int64_t)d->sample, l->picture);
-    const int32_t h = (int32_t)f->shape[0], wide = (int32_t)f->shape[1], channels = (int32_t)f->shape[2];
-    const size_t n = (size_t)h * (size_t)wide;
+    const int64_t sample = (int64_t)d->sample;
+    const struct field *f = source_field_at(l->source, sample, l->picture);
+    const int32_t high = (int32_t)f->shape[0], wide = (int32_t)f->shape[1], channels = (int32_t)f->shape[2];
+    const size_t n = (size_t)high * (size_t)wide * 3;
     struct job job;
 
     uint64_t clock = now_ns();
-    int rc = plan_draw(l->plan, d, wide, h, &job, e);
+    int rc = plan_draw(l->plan, d, wide, high, &job, e);
     if (rc != STK_OK)
         return rc;
-    const size_t copy = arena_cost(n * 3), transform = plan_scratch(l->plan, &job);
-    if (transform == 0 || copy > SIZE_MAX - transform)
-        return error_set(e, STK_EDATA, "transform", "%d x %d pixels are too many", wide, h);
-    rc = desk_reserve(&w->desk, copy + transform, 0, e);
+    const size_t scratch = plan_scratch(l->plan, &job), all = size_add(arena_cost(n), scratch);
+    if (scratch == 0 || all == SIZE_MAX)
+        return error_set(e, STK_EDATA, "transform", "the image has %d x %d pixels, too many to transform", wide, high);
+    rc = desk_reserve(&w->desk, all, 0, e);
     if (rc != STK_OK)
         return rc;
-    uint8_t *px = arena_alloc(&w->desk.arena, n * 3);
-    if (!keep_take_pixels(l, (int64_t)d->sample, px)) {
-        rc = source_copy(l->source, &w->desk.reading, (int64_t)d->sample, l->picture, px, e);
+    uint8_t *px = arena_alloc(&w->desk.arena, n);
+    if (!loader_rows_take_pixels(l, sample, px)) {
+        rc = source_copy(l->source, &w->desk.reading, sample, l->picture, px, e);
         if (rc != STK_OK)
             return rc;
         count_read(w, f->bytes);
-        keep_put_pixels(l, (int64_t)d->sample, px);
+        loader_rows_keep_pixels(l, sample, px);
     }
-    if (channels == 1)
-        for (size_t i = n; i-- > 0;)
-            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
+    const struct image whole = image_rgb(px, wide, high, channels), part = image_part(&whole, job.want.crop);
     clock = lap(&w->count.read_ns, clock);
-
-    const struct rect c = job.want.crop;
-    const size_t stride = (size_t)wide * 3;
-    const struct image image = {
-        .px = px + (size_t)c.y * stride + (size_t)c.x * 3, .stride = stride, .w = c.w, .h = c.h, .channels = 3};
-    rc = loader_row(l, w, &job, &row, e);
-    if (rc == STK_OK)
-        rc = plan_run(l->plan, &job, &image, &w->desk.arena, row, e);
+    rc = transform(l, w, &job, &part, row, e);
     lap(&w->count.transform_ns, clock);
     return rc;
 }
 
-/* What a hook is told about a row; its random number belongs to the kind of hook. */
+/* What a hook learns about a row. Its random number depends on the kind of hook. */
 static stk_row row_of(const struct worker *w, const struct draw *d, int64_t position, int64_t label, const char *hook)
 {
     return (stk_row){
@@ -169,7 +191,7 @@ static stk_row row_of(const struct worker *w, const struct draw *d, int64_t posi
     };
 }
 
-/* The op's picture: the row itself, or what was made for it apart when the op makes another shape. */
+/* The caller's op works on the row itself, or on a separate image if it makes another shape. */
 static int op_on_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                      int64_t position, stk_error *e)
 {
@@ -197,7 +219,7 @@ static void put_i64(const struct stk_batch *b, int field, int64_t row, int64_t v
     memcpy(batch_row(b, field, row), &value, sizeof value);
 }
 
-/* The caller's own function writes all fields of the row. */
+/* The caller's function writes all fields of the row. */
 static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                     int64_t position, stk_error *e)
 {
@@ -211,7 +233,7 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
     return rc;
 }
 
-/* A field that the source writes where it belongs. */
+/* A field that the source writes to its row. */
 static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, int f, uint8_t *to, stk_error *e)
 {
     const int rc = source_copy(l->source, &w->desk.reading, sample, f, to, e);
@@ -220,7 +242,7 @@ static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, in
     return rc;
 }
 
-/* What the fields besides the picture are made of, where it came from a cache, or there is none. */
+/* Reads the other fields, if the image came from a cache or there is none. */
 static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
 {
     if (!l->reads || w->desk.all_read || !source_reads_fields_at(l->source, sample))
@@ -231,7 +253,7 @@ static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk
     return rc;
 }
 
-/* A field besides the picture. */
+/* A field other than the image. */
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
 {
@@ -256,7 +278,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
 {
     struct desk *desk = &w->desk;
     int rc = STK_OK;
-    if (l->keep.cache && keep_take_fields(l, w, (int64_t)d->sample, b, row))
+    if (l->cache.entries && loader_rows_take(l, w, (int64_t)d->sample, b, row))
         return rc;
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->picture >= 0) {
@@ -270,8 +292,8 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
         if (f != l->picture)
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
-    if (rc == STK_OK && l->keep.cache)
-        keep_put_fields(l, w, (int64_t)d->sample, b, row);
+    if (rc == STK_OK && l->cache.entries)
+        loader_rows_keep(l, w, (int64_t)d->sample, b, row);
     return rc;
 }
 
@@ -315,21 +337,13 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
-struct pick loader_pick(const struct stk_loader *l, struct walk *w, int64_t epoch, int64_t position)
-{
-    struct pick p = order_at(&l->order, w, epoch, position);
-    if (l->subset)
-        p.index = l->subset[p.index];
-    return p;
-}
-
-/* The next good sample of the order takes the row. A set that is rotten is not searched to its end. */
+/* The next good sample of the order takes the row. The search ends after more bad samples than max_bad allows. */
 static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position)
 {
     stk_error e;
     const int64_t n = order_length(&l->order, b->epoch), most = 1 + loader_bad_limit(l);
     for (int64_t step = 1; step < n && step <= most && !ring_wants_back(&l->ring); step++) {
-        const struct pick p = loader_pick(l, &w->walk, b->epoch, position + step);
+        const struct pick p = order_at(&l->order, &w->walk, b->epoch, position + step);
         if (loader_make_row(l, w, b, row, position, p, &e) == STK_OK)
             return true;
         if (error_is_machine(&e))
@@ -338,16 +352,16 @@ static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return false;
 }
 
-/* The samples of a run are known some rows before they are made, so that the source can have them brought nearer. */
+/* Finds the samples of a run some rows ahead, so that the source can prefetch them. */
 static struct pick next_pick(const struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t row)
 {
     enum { MASK = PICKS - 1, AHEAD = PICKS / 2 };
     const int64_t end = t->row + t->rows;
-    if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps their making */
+    if (w->picked <= row + AHEAD) /* several at a time: the CPU overlaps the work */
         for (const int64_t to = row + PICKS < end ? row + PICKS : end; w->picked < to; w->picked++)
-            w->picks[w->picked & MASK] = loader_pick(l, &w->walk, t->epoch, t->first + w->picked);
+            w->picks[w->picked & MASK] = order_at(&l->order, &w->walk, t->epoch, t->first + w->picked);
     const int64_t near = row + AHEAD < end ? w->picks[(row + AHEAD) & MASK].index : -1;
-    if (near >= 0 && !(l->keep.cache && keep_near(l, near)))
+    if (near >= 0 && !(l->cache.entries && loader_rows_near(l, near)))
         source_prefetch(l->source, near);
     return w->picks[row & MASK];
 }
@@ -367,7 +381,7 @@ static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int
         *batch_row(t->to, l->valid, row) = 0;
 }
 
-/* Runs of tiny samples are made long enough to be worth their ticket. */
+/* Runs of tiny samples are long enough to be worth a ticket. */
 static int64_t run_for(int64_t rows, uint64_t ns)
 {
     const uint64_t worth = 50000, each = ns / (uint64_t)rows + 1;
@@ -383,8 +397,9 @@ void loader_work(void *user, int i)
     uint64_t clock = now_ns();
     while (ring_take(&l->ring, i, w->run, &t)) {
         clock = lap(&w->count.idle_ns, clock);
+        loader_start_ahead(l);
         w->picked = t.row;
-        /* What is left of a run is dropped when the ring is: nobody will see it. */
+        /* When the ring drops its batches, the rest of the run is not made. */
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&l->ring); row++)
             do_row(l, w, &t, row);
         const uint64_t began = clock;

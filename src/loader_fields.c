@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_fields.c -- the fields of a batch: the source's, our own, and what tells the rows of ragged ones apart.
+ * loader_fields.c -- the fields of a batch: those of the source, index, position and valid, and offsets or lengths of
+ * ragged fields.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,15 +29,15 @@ static void picture_field(const struct plan *p, const stk_options *o, struct fie
     f->bytes = dtype_bytes(o->dtype);
 }
 
-/* An op that makes another shape or type: its result is the field, and the picture is made apart. */
+/* If the caller's op makes another shape or type, its result is the field, and the image is made separately. */
 static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
 {
     if (!l->op.run || !l->op.result)
         return STK_OK;
     if (f->kind == FIELD_OPEN)
         return error_set(e, STK_EUSAGE, "open",
-                         "an op with a result needs images of one size: end ops with CenterCrop(224), or give Resize "
-                         "both sides, Resize((224, 224))");
+                         "an op with a result needs images of one size; end ops with CenterCrop(224), or give Resize "
+                         "both sides: Resize((224, 224))");
     l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
     memcpy(l->made_shape, f->shape, sizeof l->made_shape);
     l->made_bytes = f->bytes;
@@ -48,14 +49,14 @@ enum { OWN_FIELDS = 3 };
 static int add_beside(struct field *fields, int *n, const struct field *of, const char *suffix, stk_error *e)
 {
     if (*n >= FIELD_MAX)
-        return error_set(e, STK_EUSAGE, "open", "too many ragged fields; fields says which ones are wanted");
+        return error_set(e, STK_EUSAGE, "open", "too many ragged fields; choose fewer with fields");
     struct field *f = &fields[(*n)++];
     *f = small_field("", STK_INT64);
     const int length = snprintf(f->name, sizeof f->name, "%.*s.%s", FIELD_NAME - 1, of->name, suffix);
     return length > 0 ? STK_OK : STK_EBUG;
 }
 
-/* What tells the rows of ragged fields apart. */
+/* Adds offsets or lengths, and shapes, of ragged fields. */
 static int lay_beside(struct field *fields, int *n, stk_error *e)
 {
     const int all = *n;
@@ -80,7 +81,7 @@ static int lay_beside(struct field *fields, int *n, stk_error *e)
     return STK_OK;
 }
 
-/* Ops without images: which columns there are, and how one is said to hold them. */
+/* There are ops but no images: names the columns, and how to declare one as images. */
 static int no_images(const struct source *s, stk_error *e)
 {
     char names[400] = "", hint[192] = "";
@@ -95,22 +96,22 @@ static int no_images(const struct source *s, stk_error *e)
     if (first)
         snprintf(hint, sizeof hint, "; fields=\"%s:image\" reads %s as images", first, first);
     return error_set(e, STK_EUSAGE, "open",
-                     "ops work on images, and this source has none; its columns: %s%s; an array of images is of uint8, "
-                     "samples x rows x columns x 3",
+                     "ops need images, and this source has none; its columns: %s%s; an array of images has type uint8 "
+                     "and shape samples x rows x columns x 3",
                      names, hint);
 }
 
-/* A source without a picture has no ops; where fields leave it out there is nothing for them to do. */
+/* Without images there can be no ops, unless fields left the images out: then the ops are not run. */
 static int lay_none(const struct stk_loader *l, stk_error *e)
 {
     const bool left_out = source_has_image(l->source);
     if (l->op.result)
-        return error_set(e, STK_EUSAGE, "open", "an op with a result works on pictures, and %s",
-                         left_out ? "fields leave the picture out" : "this source has none");
+        return error_set(e, STK_EUSAGE, "open", "an op with a result needs images, and %s",
+                         left_out ? "fields leave them out" : "this source has none");
     return l->options.ops && l->options.ops[0] && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
-/* The plan is of one picture. */
+/* Makes the plan for the image field. */
 static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
 {
     const stk_options *o = &l->options;
@@ -132,7 +133,9 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
 {
     *n = source_n_fields(l->source);
     if (*n + OWN_FIELDS > FIELD_MAX)
-        return error_set(e, STK_EUSAGE, "open", "%d fields, over the limit of %d", *n, FIELD_MAX - OWN_FIELDS);
+        return error_set(e, STK_EUSAGE, "open",
+                         "the source has %d fields, but at most %d are supported; choose fewer with fields", *n,
+                         FIELD_MAX - OWN_FIELDS);
     l->picture = -1;
     l->reads = source_reads_fields(l->source);
     for (int i = 0; i < *n; i++) {

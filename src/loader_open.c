@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader_open.c -- a loader is put together and taken apart; memory is divided.
+ * loader_open.c -- opens and closes a loader, and divides its memory.
  *
- *     memory = what the source unpacks: an eighth for what is kept of it, an eighth for the work; of what is left:
- *            + batches: at most half, at least two (one is with the caller); of that half, what is not needed
- *              for the first ones is for files that are read ahead, up to AHEAD_MOST
- *            + ragged rows, where there are any: a quarter, out of that half
- *            + scratch: what is left, half of it in shares, half for one large picture at a time
- *            + what is kept, where a cache is wanted: all that neither the ring nor shares of an everyday size need
+ * A source that decompresses shards has a share of its own: an eighth of memory to keep them, and an eighth to work in.
+ * The rest is divided:
  *
- * A cache takes nothing from the half that one large picture may need, so that no sample is bad for its sake.
+ *     batches        at most half, but at least two batches (one is with the caller)
+ *       files        of that half, what the first batches do not need, up to AHEAD_BYTES: for files read ahead
+ *       ragged rows  a quarter of memory, taken from that half, if there are ragged fields
+ *     scratch        the other half: half of it in equal shares, half for one large image at a time
+ *     cache          if wanted: what neither the ring nor shares of a usual size need
+ *
+ * A cache takes nothing from the part for one large image, so that no sample becomes bad because of a cache.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -28,25 +30,13 @@ int loader_check(const struct stk_loader *l, stk_error *e)
         return STK_OK;
     return error_set(
         e, STK_EFORK, "fork",
-        "this loader was opened before fork(), and its threads are in the parent process; open a new one in "
+        "this loader was opened before fork(), and its threads are in the parent process; open a new loader in "
         "this process");
 }
 
-static int64_t plan_batches(void *user, int64_t epoch)
-{
-    return order_batches(&((struct stk_loader *)user)->order, epoch);
-}
-
-static void plan_span(void *user, struct place at, int64_t *first, int64_t *rows)
-{
-    const struct span s = order_span(&((struct stk_loader *)user)->order, at.epoch, at.batch);
-    *first = s.first;
-    *rows = s.rows;
-}
-
-enum { DEEPER = 8 };            /* times what is ahead at first, for callers who take batches in bursts */
-enum { SHARE_MOST = 64 << 20 }; /* per thread, where there is a better use for memory: a photo of 12 million pixels */
-enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of an everyday size in its share, and one in its turn */
+enum { DEEPER = 8 };            /* times as many batches ahead as at first, for callers that take batches in bursts */
+enum { SHARE_MOST = 64 << 20 }; /* per thread, if a cache can use the rest: enough for a photo of 12 million pixels */
+enum { SCRATCH_MIN = 8 << 20 }; /* per thread: a photo of a usual size in its share, and one in its turn */
 
 static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
 {
@@ -54,22 +44,22 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
     const bool chosen = o->memory == machine_memory(&l->machine);
     least += l->unpacked_most;
     return error_set(e, STK_EUSAGE, "open",
-                     "memory of %lld MiB%s is less than the %llu MiB that batches of %lld rows and %d threads need; "
-                     "raise memory, or take a smaller batch_size or fewer threads",
+                     "memory is %lld MiB%s, less than the %llu MiB that batches of %lld rows and %d threads need; "
+                     "raise memory, or use a smaller batch_size or fewer threads",
                      (long long)(o->memory >> 20),
                      chosen ? " (the default: a quarter of what is free, divided by the ranks here)" : "",
                      (unsigned long long)((least + (1 << 20) - 1) >> 20), (long long)o->batch_size, o->threads);
 }
 
-enum { AHEAD_MOST = 32 << 20, AHEAD_LEAST = 1 << 20 }; /* bytes of files that are read ahead */
+enum { AHEAD_BYTES = 32 << 20, AHEAD_BYTES_LEAST = 1 << 20 }; /* for files read ahead */
 
-/* Batches ahead at first and at most; bytes for files read ahead, for scratch and for what is kept. */
+/* Batches ahead, at first and at most; bytes for files read ahead, for scratch and for a cache. */
 struct share {
     int64_t depth, depth_most, ahead, scratch, kept;
-    int64_t ragged; /* what the ragged rows of a batch may have */
+    int64_t ragged; /* bytes for the ragged rows of a batch */
 };
 
-/* Ragged rows: of batches under way, of one that is begun, and of one that is put together. */
+/* Ragged rows have three equal parts: for batches under way, for one being started, and for one being joined. */
 enum { RAGGED_SHARE = 4, RAGGED_PARTS = 3 };
 
 static bool is_ragged(const struct field *fields, int n)
@@ -80,7 +70,7 @@ static bool is_ragged(const struct field *fields, int n)
     return any;
 }
 
-/* Of what is left of the batches' half. */
+/* Bytes for files read ahead, out of what is left of the batches' half. */
 static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
 {
     const stk_reader reader = l->options.reader;
@@ -88,17 +78,17 @@ static int64_t ahead_bytes(const struct stk_loader *l, int64_t left)
     if (lies == SOURCE_ACCESS_NONE || (lies == SOURCE_ACCESS_MEMORY && reader != STK_READER_URING))
         return 0;
     const int64_t fair = l->options.cache == STK_CACHE_NONE ? left : left / 4;
-    return fair < AHEAD_LEAST ? 0 : fair < AHEAD_MOST ? fair : AHEAD_MOST;
+    return fair < AHEAD_BYTES_LEAST ? 0 : fair < AHEAD_BYTES ? fair : AHEAD_BYTES;
 }
 
-/* How much of memory is for batches, whatever the number of threads, and how many of them that makes. */
+/* Divides memory. The share of the batches does not depend on the number of threads. */
 static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t batch = (int64_t)l->batch_bytes;
     const int64_t least = l->picture >= 0 ? (int64_t)o->threads * SCRATCH_MIN : 0;
     if (batch == 0 || batch > INT64_MAX / 4)
-        return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows has more bytes than there can be",
+        return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows is too large; use a smaller batch_size",
                          (long long)o->batch_size);
     const int64_t memory = o->memory - (int64_t)l->unpacked_most;
     const int64_t apart = ragged ? memory / RAGGED_SHARE : 0, half = memory / 2 - apart;
@@ -110,7 +100,7 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
         return too_little(l, (uint64_t)(ragged ? even / (RAGGED_SHARE - 1) * RAGGED_SHARE : even), e);
     }
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
-    int64_t room = batches / batch - 1; /* one is with the caller */
+    int64_t room = batches / batch - 1; /* the caller has one */
     s->depth = room < ahead ? room : ahead;
     s->ahead = ahead_bytes(l, batches - (s->depth + 1) * batch);
     room = (batches - s->ahead) / batch - 1;
@@ -121,22 +111,7 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
     return STK_OK;
 }
 
-static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
-{
-    return loader_pick(user, w, epoch, position);
-}
-
-static bool needless(void *user, int64_t sample)
-{
-    return cache_has(((const struct stk_loader *)user)->keep.cache, sample);
-}
-
-static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
-{
-    keep_parts(user, epoch, p, out);
-}
-
-/* What is left for the page cache, which the ranks of a machine share, once each of them holds its memory. */
+/* What is left for the page cache of this machine, once each of its ranks has its memory. */
 static int64_t page_cache(const struct stk_loader *l)
 {
     const int64_t ranks = l->machine.local_ranks > 1 ? l->machine.local_ranks : 1;
@@ -144,22 +119,16 @@ static int64_t page_cache(const struct stk_loader *l)
     return left > 0 ? left / 5 * 4 * ranks : 0;
 }
 
-/* Without it samples are read when it is their turn, which is slower where storage is cold, and else the same. */
+/* If this fails, samples are read in their turn, which is slower only if storage is cold. */
 static void open_ahead(struct stk_loader *l, int64_t memory)
 {
     const struct ahead_options o = {
         .reader = l->options.reader,
-        .ring = &l->ring,
-        .source = l->source,
         .threads = l->options.threads,
         .memory = (size_t)memory,
         .max_bytes = l->options.max_bytes,
         .samples = l->order.samples,
         .cache_bytes = page_cache(l),
-        .user = l,
-        .pick = pick,
-        .needless = needless,
-        .parts = parts,
     };
     if (memory > 0)
         ahead_open(&l->ahead, &o, NULL);
@@ -190,9 +159,8 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     budget_init(&l->budget, (size_t)s.scratch, l->options.threads);
     if (l->options.cache != STK_CACHE_NONE)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
-    keep_open(l, (size_t)s.kept);
-    const struct ring_plan plan = {.user = l, .batches = plan_batches, .span = plan_span};
-    rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, plan, e);
+    loader_cache_open(l, (size_t)s.kept);
+    rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
     if (rc == STK_OK)
         open_ahead(l, s.ahead);
     return rc;
@@ -200,7 +168,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
 
 static int open_workers(struct stk_loader *l, stk_error *e)
 {
-    const int n = l->options.threads + 1; /* one without a thread, for stk_get */
+    const int n = l->options.threads + 1; /* one without a thread, for stk_loader_get */
     l->workers = calloc((size_t)n, sizeof *l->workers);
     if (!l->workers)
         return error_nomem(e, "open", (size_t)n * sizeof *l->workers);
@@ -209,7 +177,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->walk.pass = -1;
         blocks_walk_init(&w->walk.near, &l->order.near);
         w->run = 1;
-        /* The one without a thread is not among those that share: it keeps nothing, and waits for no turn. */
+        /* The one without a thread has no share: it keeps nothing, and waits for no turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
         const int rc = desk_init(&w->desk, i, b, l->picture >= 0, l->options.cpu, e);
         if (rc != STK_OK)
@@ -231,55 +199,55 @@ static int take_subset(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
     l->order.samples = source_count(l->source);
-    const int rc = options_check_subset(o, l->order.samples, e);
+    const int rc = options_check_subset(o->subset, o->n_subset, l->order.samples, e);
     if (rc != STK_OK)
         return rc;
     if (o->subset) {
-        const size_t bytes = (size_t)o->n_subset * sizeof *l->subset;
-        l->subset = malloc(bytes);
-        if (!l->subset)
+        const size_t bytes = (size_t)o->n_subset * sizeof *o->subset;
+        l->order.subset = malloc(bytes);
+        if (!l->order.subset)
             return error_nomem(e, "open", bytes);
-        memcpy(l->subset, o->subset, bytes);
+        memcpy(l->order.subset, o->subset, bytes);
         l->order.samples = o->n_subset;
-        l->subset_hash = hash_bytes(l->subset, bytes, 0);
+        l->subset_hash = hash_bytes(o->subset, bytes, 0);
     }
     if (o->take > 0 && o->take < l->order.samples) {
         l->order.samples = o->take;
         l->subset_hash = hash_mix(l->subset_hash, (uint64_t)o->take);
     }
     if (l->order.samples < 1)
-        return error_set(e, STK_EUSAGE, "open", "no samples: the %s is empty",
-                         o->subset ? "part that was chosen" : "source");
+        return error_set(e, STK_EUSAGE, "open", "there are no samples: the %s is empty",
+                         o->subset ? "subset" : "source");
     return STK_OK;
 }
 
-/* The first sample that the order has of each source, and the end. */
+/* The first sample of each source in the order, and the end. */
 static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
 {
+    const int64_t *subset = l->order.subset;
     int part = 0;
-    for (int64_t i = 0; l->subset && i < l->order.samples; i++) {
-        if (l->subset[i] < begins[part])
+    for (int64_t i = 0; subset && i < l->order.samples; i++) {
+        if (subset[i] < begins[part])
             return error_set(e, STK_EUSAGE, "open",
-                             "mix: the subset goes back from source %d; it must have each source's samples together",
-                             part);
-        while (l->subset[i] >= begins[part + 1])
+                             "mix: the subset returns to an earlier source after source %d; order it by source", part);
+        while (subset[i] >= begins[part + 1])
             first[++part] = i;
     }
-    for (int s = 0; !l->subset && s < n; s++)
+    for (int s = 0; !subset && s < n; s++)
         first[s] = begins[s] < l->order.samples ? begins[s] : l->order.samples;
-    while (l->subset && part < n)
+    while (subset && part < n)
         first[++part] = l->order.samples;
     first[n] = l->order.samples;
     return STK_OK;
 }
 
-/* The same for parts of these sizes. */
+/* The same for sources of given sizes. */
 static int count_parts(const struct stk_loader *l, int64_t *first, stk_error *e)
 {
     const stk_options *o = &l->options;
     for (int s = 0; s < o->n_mix; s++) {
         if (o->mix_counts[s] < 0 || o->mix_counts[s] > l->order.samples - first[s])
-            return error_set(e, STK_EUSAGE, "open", "mix: the counts do not sum to the %lld samples",
+            return error_set(e, STK_EUSAGE, "open", "mix: the counts of the sources do not add up to the %lld samples",
                              (long long)l->order.samples);
         first[s + 1] = first[s] + o->mix_counts[s];
     }
@@ -292,8 +260,8 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     const int64_t *begins;
     const int n = o->mix_counts ? o->n_mix : source_joined(l->source, &begins);
     if (n != o->n_mix || n < 1)
-        return error_set(e, STK_EUSAGE, "open",
-                         "mix: %d weights for %d sources; several are mixed, one weight for each", o->n_mix, n ? n : 1);
+        return error_set(e, STK_EUSAGE, "open", "mix: %d weights for %d sources; give one weight per source", o->n_mix,
+                         n ? n : 1);
     int64_t *first = calloc((size_t)n + 1, sizeof *first);
     if (!first)
         return error_nomem(e, "open", (size_t)n * sizeof *first);
@@ -304,18 +272,20 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     return rc;
 }
 
-/* What is given by the caller is not split again: to the order, such a loader is one of one. */
+/* An order that the caller gives is not divided among ranks: for the order, such a loader is rank 0 of 1. */
 static int open_order(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
     const int64_t samples = l->order.samples, step = o->world_size * o->batch_size;
     const bool sampled = o->sampled != 0;
     if (o->steps_per_epoch > INT64_MAX / 2 / step)
-        return error_set(e, STK_EUSAGE, "open", "steps_per_epoch is %lld; that is more samples than can be counted",
+        return error_set(e, STK_EUSAGE, "open",
+                         "steps_per_epoch is %lld, which makes an epoch too long; use a smaller value",
                          (long long)o->steps_per_epoch);
     l->order = (struct order){
         .n = o->steps_per_epoch > 0 ? o->steps_per_epoch * step : samples,
         .samples = samples,
+        .subset = l->order.subset,
         .batch_size = o->batch_size,
         .rank = sampled ? 0 : o->rank,
         .world = sampled ? 1 : o->world_size,
@@ -328,14 +298,14 @@ static int open_order(struct stk_loader *l, stk_error *e)
         .resumed_epoch = -1,
     };
     const struct blocks *blocks = source_blocks(l->source);
-    if (blocks && l->order.shuffle && !o->mix && blocks_init(&l->order.near, blocks, l->subset, samples))
+    if (blocks && l->order.shuffle && !o->mix && blocks_init(&l->order.near, blocks, l->order.subset, samples))
         return error_nomem(e, "open", (size_t)samples);
     if (o->mix)
         return open_mix(l, e);
     if (!o->weights)
         return STK_OK;
     if (o->n_weights != samples)
-        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; one for each is needed",
+        return error_set(e, STK_EUSAGE, "open", "%lld weights for %lld samples; give one weight per sample",
                          (long long)o->n_weights, (long long)samples);
     return alias_init(&l->order.alias, o->weights, samples, e);
 }
@@ -357,6 +327,7 @@ int loader_open(struct stk_loader *l, stk_error *e)
     l->op = o->op ? *o->op : (stk_op_hook){0};
     l->log = o->log ? *o->log : (stk_log_hook){0};
     int rc = options_source(o, false, &l->source, e);
+    l->lent = (struct stk_source){.source = l->source, .limits = options_limits(o), .max_bytes = o->max_bytes};
     if (rc == STK_OK)
         rc = take_subset(l, e);
     if (rc != STK_OK)
@@ -376,6 +347,8 @@ void loader_close(struct stk_loader *l)
     if (l->ring.slots)
         ring_stop(&l->ring);
     pool_close(&l->pool);
+    ahead_stop(l->ahead);
+    pool_close(&l->reader);
     ahead_close(l->ahead);
     ring_done(&l->ring);
     depot_close(l->depot);
@@ -386,42 +359,22 @@ void loader_close(struct stk_loader *l)
     }
     if (l->budget.reserve)
         budget_done(&l->budget);
-    keep_close(l);
+    loader_cache_close(l);
     free(l->workers);
     plan_free(l->plan);
     source_close(l->source);
-    order_forget(&l->order);
-    alias_done(&l->order.alias);
-    mix_done(&l->order.mix);
-    blocks_done(&l->order.near);
-    free(l->subset);
+    order_done(&l->order);
     free(l->bads);
     pthread_mutex_destroy(&l->lock);
     pthread_mutex_destroy(&l->getting);
     free(l);
 }
 
-struct start {
-    struct stk_loader *l;
-    int64_t epoch, position;
-};
-
-/* Under the ring's lock, with no ticket out that could still look at the order. */
-static void set_start(void *user)
+void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
 {
-    const struct start *s = user;
-    struct stk_loader *l = s->l;
-    l->order.resumed_epoch = s->epoch;
-    l->order.resumed_at = s->position;
-    order_forget(&l->order);
     pthread_mutex_lock(&l->lock);
     l->rotten = false;
     l->bad_in_epoch = 0;
     pthread_mutex_unlock(&l->lock);
-}
-
-void loader_restart(struct stk_loader *l, int64_t epoch, int64_t position)
-{
-    struct start s = {.l = l, .epoch = epoch, .position = position};
-    ring_restart(&l->ring, (struct place){.epoch = epoch}, set_start, &s);
+    ring_restart(&l->ring, epoch, position);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c -- goes over all samples, without batches: looks at headers, or decodes everything.
+ * scan.c -- goes over all samples without batches: reads headers, or decodes everything.
  *
- * Threads look at runs of samples (base/window.h). A run is one sample, or several for which nothing was ever stored:
- * what is found of the first holds for all of them.
+ * Threads look at runs of samples (base/window.h). A run is one sample, or several that were never stored: a finding
+ * for the first holds for all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #include "base/window.h"
 #include "loader.h"
 
-enum { SLOTS = 256, HEAD_BYTES = 64 << 10, MEMORY_MIN = 16 << 20 /* a thread, to decode everyday photos */ };
+enum { SLOTS = 256, MEMORY_MIN = 16 << 20 /* per thread, to decode photos of a usual size */ };
 
 struct result {
-    bool machine; /* not the sample's fault */
+    bool machine; /* the machine failed, not the sample */
     int os_error;
     stk_finding finding;
     char path[1024];
@@ -26,10 +26,11 @@ struct result {
 
 struct scan {
     stk_options options;
+    const struct decode_limits *limits;
     bool decode;
     struct source *source;
-    int picture; /* the field that is one; -1: none */
-    bool labels; /* are a column of their own, and nowhere else */
+    int picture; /* the field with the image; -1: none */
+    bool labels; /* labels have to be read from a column */
     int64_t n;
     struct budget budget;
     struct desk *desks;
@@ -38,28 +39,16 @@ struct scan {
     const stk_scan_options *report_to;
 };
 
-/* Of what reading and reserving say, only the budget's words are of decoding. */
-static int of_budget(int rc, const stk_error *e)
+static int decode_whole(struct desk *d, struct desk_image *im, stk_finding *f, stk_error *e)
 {
-    return rc == STK_EDATA && strcmp(e->stage, "decode") == 0;
+    const struct want want = desk_whole(&im->head);
+    const int rc = desk_decode(d, im, &want, 0, e);
+    f->needs_memory = d->refused;
+    f->warnings = im->warnings;
+    return rc;
 }
 
-static int decode_whole(struct desk *d, const struct head *h, stk_finding *f, stk_error *e)
-{
-    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
-    const size_t scratch = decode_scratch(h, &want), foreign = decode_foreign(h, &want);
-    if (scratch == 0)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
-    const int rc = desk_reserve(d, scratch, foreign, e);
-    f->needs_memory = of_budget(rc, e);
-    if (rc != STK_OK)
-        return rc;
-    struct image image;
-    return decode_pixels(d->decoder, d->reading.bytes, d->reading.n_bytes, h, &want, &d->arena, &image, &f->warnings,
-                         e);
-}
-
-/* Whether everything but the picture can be made of what is read. */
+/* Checks that all fields except the image can be made from what was read. */
 static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
 {
     struct piece *scratch = &s->scratch[d->reading.thread];
@@ -85,32 +74,21 @@ static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f,
 {
     if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
-    const struct decode_limits limits = options_limits(&s->options);
-    struct head head = {0};
-    int rc = STK_OK;
-    if (!s->decode && !s->labels) {
-        /* The first bytes nearly always hold the header; else the whole file is read below. */
-        rc = source_peek(s->source, &d->reading, i, HEAD_BYTES, e);
-        if (rc == STK_OK && decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, NULL) != STK_OK)
-            head.w = 0;
-    }
-    if (rc == STK_OK && head.w == 0) {
-        rc = desk_read(d, s->source, i, e);
-        f->needs_memory = of_budget(rc, e);
-        if (rc == STK_OK) {
-            f->bytes = (int64_t)d->reading.n_bytes;
-            rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &head, e);
-        }
-    }
-    f->format = head.format;
-    f->width = head.w;
-    f->height = head.h;
-    f->channels = head.channels;
-    f->bits = head.bits;
-    f->orientation = head.orientation;
-    f->odd |= head.odd & ((1u << STK_N_ODDITIES) - 1);
+    struct desk_image im;
+    const struct head *head = &im.head;
+    int rc = desk_read_head(d, s->source, i, s->decode || s->labels, s->limits, &im, e);
+    f->needs_memory = d->refused;
+    if (d->all_read)
+        f->bytes = (int64_t)im.n;
+    f->format = head->format;
+    f->width = head->w;
+    f->height = head->h;
+    f->channels = head->channels;
+    f->bits = head->bits;
+    f->orientation = head->orientation;
+    f->odd |= head->odd & ((1u << STK_N_ODDITIES) - 1);
     if (rc == STK_OK && s->decode)
-        rc = decode_whole(d, &head, f, e);
+        rc = decode_whole(d, &im, f, e);
     if (rc == STK_OK && s->decode)
         rc = check_fields(s, d, i, e);
     return rc;
@@ -182,7 +160,7 @@ static size_t look_at_run(void *user, int thread, int64_t i, int64_t n, int slot
     return 0;
 }
 
-/* A machine that has run out of something ends the scan: the sample may be as good as any. */
+/* If the machine has run out of something, the scan ends: the sample may be good. */
 static int machine_failed(const struct result *r, stk_error *e)
 {
     error_set(e, r->finding.code, "scan", "%s", r->reason);
@@ -192,7 +170,8 @@ static int machine_failed(const struct result *r, stk_error *e)
     return r->finding.code;
 }
 
-/* Tells the caller of a run: at once where it asked for that and all is well, else of each sample. */
+/* Reports a run to the caller: in one call if it asked for runs and the samples are good, otherwise sample by sample.
+ */
 static int report(const struct scan *s, const stk_scan_options *o, struct result *r)
 {
     stk_finding *f = &r->finding;
@@ -217,44 +196,6 @@ static int take(void *user, int slot, stk_error *e)
     if (r->machine)
         return machine_failed(r, e);
     return report(s, s->report_to, r) ? STK_STOPPED : STK_OK;
-}
-
-static int announce(const struct scan *s, const stk_scan_options *o, stk_error *e)
-{
-    if (!o->begin)
-        return STK_OK;
-    const struct source_tally *t = source_tally(s->source);
-    const int n = source_n_classes(s->source);
-    const char **names = calloc((size_t)n + 1, sizeof *names);
-    if (!names)
-        return error_nomem(e, "scan", (size_t)n * sizeof *names);
-    for (int i = 0; i < n; i++)
-        names[i] = source_class(s->source, i);
-    char fields[2048];
-    source_fields_text(s->source, fields, sizeof fields);
-    const stk_overview v = {
-        .kind = source_kind(s->source),
-        .fields = fields,
-        .samples = s->n,
-        .bytes = t->bytes,
-        .n_classes = n,
-        .fingerprint = source_fingerprint(s->source),
-        .ignored_hidden = t->ignored_hidden,
-        .ignored_other = t->ignored_other,
-        .ignored_loops = t->ignored_loops,
-        .unreadable = t->unreadable,
-        .empty_classes = t->empty_classes,
-        .missing = t->missing,
-        .beside = t->beside,
-        .index_cached = t->index_cached,
-        .index_s = t->index_s,
-        .index_bytes = t->index_bytes,
-        .columns = source_unused_columns(s->source),
-        .left_out = source_unshared_fields(s->source),
-    };
-    o->begin(o->user, &v, names);
-    free(names);
-    return STK_OK;
 }
 
 static int open_workers(struct scan *s, stk_error *e)
@@ -286,7 +227,7 @@ static void close_scan(struct scan *s)
     budget_done(&s->budget);
 }
 
-/* With less, photos of an everyday size would be called bad. */
+/* With less memory, photos of a usual size would be reported as bad. */
 static int check_memory(const struct scan *s, stk_error *e)
 {
     const stk_options *o = &s->options;
@@ -294,7 +235,7 @@ static int check_memory(const struct scan *s, stk_error *e)
     if (!s->decode || o->memory >= least)
         return STK_OK;
     return error_set(e, STK_EUSAGE, "scan",
-                     "memory of %lld MiB is less than the %lld MiB that %d threads need; raise memory, or take fewer "
+                     "memory is %lld MiB, less than the %lld MiB that %d threads need; raise memory, or use fewer "
                      "threads",
                      (long long)(o->memory >> 20), (long long)(least >> 20), o->threads);
 }
@@ -302,15 +243,14 @@ static int check_memory(const struct scan *s, stk_error *e)
 static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
 {
     int rc = check_memory(s, e);
-    if (rc != STK_OK) {
-        options_close(&s->options);
+    if (rc != STK_OK)
         return rc;
-    }
     rc = options_source(&s->options, false, &s->source, e);
     if (rc != STK_OK)
         return rc;
     if (source_fills_rows(s->source))
-        return error_set(e, STK_EUSAGE, "scan", "samples that fill() makes cannot be looked at");
+        return error_set(e, STK_EUSAGE, "scan",
+                         "a source with fill() makes its samples and stores none: there is nothing to scan");
     s->picture = -1;
     for (int f = 0; f < source_n_fields(s->source); f++)
         if (source_field(s->source, f)->kind == FIELD_ENCODED)
@@ -318,14 +258,12 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
         else if (source_is_label(source_field(s->source, f)) && source_field(s->source, f)->column >= 0)
             s->labels = true;
     s->n = s->options.subset ? s->options.n_subset : source_count(s->source);
-    rc = options_check_subset(&s->options, source_count(s->source), e);
+    rc = options_check_subset(s->options.subset, s->options.n_subset, source_count(s->source), e);
     if (rc != STK_OK)
         return rc;
     if (s->options.take > 0 && s->options.take < s->n)
         s->n = s->options.take;
-    rc = announce(s, o, e);
-    if (rc == STK_OK)
-        rc = open_workers(s, e);
+    rc = open_workers(s, e);
     if (rc != STK_OK)
         return rc;
     s->report_to = o;
@@ -335,22 +273,28 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     return rc == STK_STOPPED ? STK_OK : rc; /* the caller has seen enough */
 }
 
-int stk_scan_sized(const stk_options *options, size_t size, const stk_scan_options *o, size_t o_size, stk_error *e)
+int stk_scan_sized(const stk_source *source, const stk_scan_options *given, size_t size, stk_error *e)
 {
-    struct scan s = {0};
     struct machine m;
-    stk_scan_options scan = {0};
-    int rc = options_take(&s.options, options, size, &m, e);
+    stk_scan_options o = {0};
+    if (!source)
+        return error_set(e, STK_EUSAGE, "scan", "no source");
+    int rc = given ? options_copy(&o, sizeof o, given, size, e) : STK_OK;
     if (rc != STK_OK)
         return rc;
-    rc = options_copy(&scan, sizeof scan, o, o_size, e);
-    if (rc != STK_OK) {
-        options_close(&s.options);
+    struct scan s = {.limits = &source->limits, .decode = o.decode != 0};
+    const stk_options all = {.opened = source,
+                             .take = o.take,
+                             .subset = o.subset,
+                             .n_subset = o.n_subset,
+                             .threads = o.threads,
+                             .memory = o.memory,
+                             .cpu = o.cpu};
+    rc = options_take(&s.options, &all, sizeof all, &m, e);
+    if (rc != STK_OK)
         return rc;
-    }
-    s.decode = scan.decode != 0;
     budget_init(&s.budget, (size_t)s.options.memory, s.options.threads);
-    rc = scan_all(&s, &scan, e);
+    rc = scan_all(&s, &o, e);
     close_scan(&s);
     return rc;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state.c -- where a loader is, as a handful of numbers in a line of JSON.
+ * state.c -- where a loader is, as a few numbers in a line of JSON.
  *
  *     {"stoker":1,"data":"8f…","samples":1000,"seed":7,"shuffle":1,"order":2,"epoch":3,"position":640}
  *
- * position counts what was delivered over all ranks. The rest says what it is a position in: a state
- * of another data set, seed or order is refused with words on what differs. "order" is ORDER_VERSION; states
- * without it are of version 1. Five more are there only when they mean something: "length", of an epoch, with
- * steps_per_epoch; "weights", their hash; "mix", that of the shares, from which each source's own position follows;
- * "window", where only windows are shuffled; "sampled". An order that was given is not in the state: the caller gives
- * it again.
+ * position counts the samples delivered over all ranks. The other values identify the dataset and the order. A state of
+ * another dataset, seed or order is refused, and the error says what differs. "order" is ORDER_VERSION; states without
+ * it have version 1. Five more values are present only if they apply:
+ *
+ *     length     samples in an epoch, with steps_per_epoch
+ *     weights    the hash of the weights
+ *     mix        the hash of the shares of mixed sources; the position of each source follows from it
+ *     window     samples in a window, if only windows are shuffled
+ *     sampled    1 if the caller gives the order; the state does not contain that order, the caller gives it again
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +25,8 @@
 #include "loader.h"
 
 enum { STATE_VERSION = 1 };
-static const int64_t EPOCH_MAX = (int64_t)1 << 53; /* as far as a double counts: further is a mistake */
+static const int64_t EPOCH_MAX =
+    (int64_t)1 << 53; /* the largest integer that a double represents exactly; larger epochs are a mistake */
 
 struct state {
     uint64_t version, data, samples, seed, shuffle, epoch, position;
@@ -35,19 +39,10 @@ static uint64_t window_of(const struct order *o)
     return o->near.n > 0 && o->alias.n == 0 && !o->sampled ? (uint64_t)o->near.window : 0;
 }
 
-struct place loader_place(struct stk_loader *l, int64_t *position)
-{
-    pthread_mutex_lock(&l->ring.lock); /* the order changes under this lock alone */
-    const struct place at = l->ring.out;
-    *position = order_position(&l->order, at.epoch, at.batch);
-    pthread_mutex_unlock(&l->ring.lock);
-    return at;
-}
-
 static void state_of(struct stk_loader *l, struct state *s)
 {
     int64_t position;
-    const struct place at = loader_place(l, &position);
+    const struct place at = ring_place(&l->ring, &position);
     *s = (struct state){
         .version = STATE_VERSION,
         .data = loader_fingerprint(l),
@@ -103,7 +98,7 @@ static const char *skip_space(const char *p)
     return p;
 }
 
-/* "key" -> where its value starts; NULL: not there. Values here are numbers and strings without escapes. */
+/* The start of the value of "key"; NULL: missing. Values are numbers and strings without escapes. */
 static const char *value_of(const char *text, const char *key)
 {
     char quoted[32];
@@ -125,7 +120,8 @@ static int number(const char *text, const char *key, int base, uint64_t *out, st
     errno = 0;
     *out = digit ? strtoull(p, &end, base) : 0;
     if (!digit || errno || *end == 0 || !strchr(base == 16 ? "\"" : ",} \t\r\n", *end))
-        return error_set(e, STK_EUSAGE, "state", "this is no state of a loader: no number for \"%s\" in it", key);
+        return error_set(e, STK_EUSAGE, "state", "this is not the state of a loader: \"%s\" is missing or not a number",
+                         key);
     return STK_OK;
 }
 
@@ -166,21 +162,23 @@ static int compare_version(const struct stk_loader *l, const struct state *s, st
 {
     if (s->order > ORDER_VERSION)
         return error_set(e, STK_ECHANGED, "state",
-                         "the order is of version %" PRIu64 ", and this library makes version %d; update Stoker",
+                         "the state has an order of version %" PRIu64
+                         ", but this Stoker only knows version %d; update Stoker",
                          s->order, ORDER_VERSION);
     if (s->order < ORDER_VERSION && order_shuffles_few(&l->order))
-        return error_set(
-            e, STK_ECHANGED, "state",
-            "the order changed: an older Stoker saved this state, and shuffled sets of up to %d samples or "
-            "shards in another order; begin the epoch anew (set_epoch)",
-            PERM_SMALL);
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order changed: an older Stoker saved this state, and it shuffled up to %d samples or "
+                         "shards in another "
+                         "order; start the epoch again (set_epoch)",
+                         PERM_SMALL);
     return STK_OK;
 }
 
 static int compare(const struct state *s, const struct state *mine, stk_error *e)
 {
     if (s->version != STATE_VERSION)
-        return error_set(e, STK_ECHANGED, "state", "the state is of version %" PRIu64 ", this library reads %d",
+        return error_set(e, STK_ECHANGED, "state",
+                         "the state has version %" PRIu64 ", but this Stoker reads version %d; update Stoker",
                          s->version, STATE_VERSION);
     if (s->samples != mine->samples)
         return error_set(e, STK_ECHANGED, "state",
@@ -196,30 +194,35 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
     if (s->seed != mine->seed || s->shuffle != mine->shuffle)
         return error_set(e, STK_ECHANGED, "state",
                          "the order changed: seed %" PRIu64 ", shuffle %" PRIu64 " then; seed %" PRIu64
-                         ", shuffle %" PRIu64 " now",
+                         ", shuffle %" PRIu64 " now; use the same seed and shuffle",
                          s->seed, s->shuffle, mine->seed, mine->shuffle);
     if (s->window != mine->window)
         return error_set(e, STK_ECHANGED, "state",
                          "the order changed: shuffled in windows of %" PRIu64 " samples then, of %" PRIu64
-                         " now (0: all at once); of tables that are larger than a quarter of memory the window follows "
-                         "memory and the fields that are read",
+                         " now (0: no windows); for tables larger than a quarter of memory, the window depends on "
+                         "memory and on the fields that are read: use the same memory and fields",
                          s->window, mine->window);
     if (s->length != mine->length)
         return error_set(e, STK_ECHANGED, "state",
-                         "the order changed: epochs of %" PRIu64 " samples by steps_per_epoch then, of %" PRIu64
-                         " now (0: none)",
+                         "the order changed: steps_per_epoch made epochs of %" PRIu64 " samples then, of %" PRIu64
+                         " now (0: not set); use the same steps_per_epoch, batch_size and world_size",
                          s->length, mine->length);
     if (s->weights && mine->weights && s->weights != mine->weights)
-        return error_set(e, STK_ECHANGED, "state", "the order changed: it is drawn by other weights than then");
-    if (s->mix && mine->mix && s->mix != mine->mix)
         return error_set(e, STK_ECHANGED, "state",
-                         "the order changed: the sources are mixed by other weights than then");
+                         "the order changed: the weights differ from those of the state; use the same weights");
+    if (s->mix && mine->mix && s->mix != mine->mix)
+        return error_set(
+            e, STK_ECHANGED, "state",
+            "the order changed: the weights of mixed sources differ from those of the state; use the same");
     if (s->weights != mine->weights || s->mix != mine->mix || s->sampled != mine->sampled)
-        return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now", kind_of(s), kind_of(mine));
+        return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now; open the loader as it was then",
+                         kind_of(s), kind_of(mine));
     const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;
     if (s->position > most || s->epoch > EPOCH_MAX)
-        return error_set(e, STK_EUSAGE, "state", "the state stands at position %" PRIu64 " of %" PRIu64, s->position,
-                         s->samples);
+        return error_set(e, STK_EUSAGE, "state",
+                         "the state is at position %" PRIu64 " of epoch %" PRIu64 ", but an epoch has %" PRIu64
+                         " samples; the state is damaged",
+                         s->position, s->epoch, most);
     return STK_OK;
 }
 
@@ -240,51 +243,34 @@ int stk_state_set(stk_loader *l, const char *text, stk_error *e)
     return rc;
 }
 
-/* ------------------------------------------------------------------ orders from outside */
-
-struct giving {
-    struct stk_loader *l;
-    struct given given;
-    stk_error *e;
-};
-
-/* Under the ring's lock: tickets of the epoch before the current one have all come back, so that the
- * order two epochs ago, whose place this one takes, is looked at by nobody. */
-static int give(void *user, struct place out)
-{
-    struct giving *g = user;
-    const int64_t epoch = g->given.epoch;
-    if (epoch != out.epoch && epoch != out.epoch + 1)
-        return error_set(g->e, STK_EUSAGE, "order", "an order for epoch %lld; the loader is in epoch %lld",
-                         (long long)epoch, (long long)out.epoch);
-    if (order_given(&g->l->order, epoch))
-        return error_set(g->e, STK_EUSAGE, "order", "epoch %lld has its order already", (long long)epoch);
-    order_give(&g->l->order, &g->given);
-    return STK_OK;
-}
+/* ------------------------------------------------------------------ orders that the caller gives */
 
 static int check_starts(const stk_loader *l, int64_t n, const int64_t *starts, int64_t n_batches, stk_error *e)
 {
     if (l->order.drop_last || l->order.pad_last)
-        return error_set(e, STK_EUSAGE, "order", "batches that are given exclude drop_last and pad_last");
+        return error_set(e, STK_EUSAGE, "order",
+                         "the order has batches of its own, which drop_last and pad_last exclude; leave these out");
     for (int64_t i = 0; i < n_batches; i++) {
         const int64_t rows = (i + 1 < n_batches ? starts[i + 1] : n) - starts[i];
         if (rows < 1 || rows > l->options.batch_size || (i == 0 && starts[0] != 0))
-            return error_set(e, STK_EUSAGE, "order", "batch %lld has %lld rows; 1 to %lld (batch_size) are possible",
+            return error_set(e, STK_EUSAGE, "order", "batch %lld has %lld rows; it must have 1 to %lld (batch_size)",
                              (long long)i, (long long)rows, (long long)l->options.batch_size);
     }
-    return n_batches > 0 || n == 0 ? STK_OK : error_set(e, STK_EUSAGE, "order", "samples without a batch");
+    return n_batches > 0 || n == 0 ? STK_OK : error_set(e, STK_EUSAGE, "order", "the order has samples but no batches");
 }
 
 static int check_given(const stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, stk_error *e)
 {
     if (!l->order.sampled)
-        return error_set(e, STK_EUSAGE, "order", "this loader has an order of its own; open it with sampled");
+        return error_set(e, STK_EUSAGE, "order", "this loader makes its own order; open it with sampled to give one");
     if (epoch < 0 || n < 0 || (n > 0 && !samples))
-        return error_set(e, STK_EUSAGE, "order", "%lld samples for epoch %lld", (long long)n, (long long)epoch);
+        return error_set(e, STK_EUSAGE, "order",
+                         "the order has %lld samples and is for epoch %lld; neither may be negative", (long long)n,
+                         (long long)epoch);
     for (int64_t i = 0; i < n; i++)
         if (samples[i] < 0 || samples[i] >= l->order.samples)
-            return error_set(e, STK_EUSAGE, "order", "the order names sample %lld at position %lld; there are %lld",
+            return error_set(e, STK_EUSAGE, "order",
+                             "the order has sample %lld at position %lld, but there are only %lld samples",
                              (long long)samples[i], (long long)i, (long long)l->order.samples);
     return STK_OK;
 }
@@ -297,8 +283,8 @@ static int64_t *copy_of(const int64_t *from, int64_t n)
     return to;
 }
 
-int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
-                  int64_t n_batches, stk_error *e)
+int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
+                         int64_t n_batches, stk_error *e)
 {
     int rc = loader_check(l, e);
     if (rc == STK_OK)
@@ -307,26 +293,28 @@ int stk_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t 
         rc = check_starts(l, n, starts, n_batches, e);
     if (rc != STK_OK)
         return rc;
-    struct giving g = {.l = l, .e = e, .given = {.epoch = epoch, .n = n, .n_batches = n_batches}};
-    g.given.samples = copy_of(samples, n);
-    g.given.starts = starts ? copy_of(starts, n_batches) : NULL;
-    if (!g.given.samples || (starts && !g.given.starts)) {
+    const struct given g = {.epoch = epoch,
+                            .n = n,
+                            .samples = copy_of(samples, n),
+                            .starts = starts ? copy_of(starts, n_batches) : NULL,
+                            .n_batches = n_batches};
+    if (!g.samples || (starts && !g.starts))
         rc = error_nomem(e, "order", (size_t)n * sizeof *samples);
-    } else {
-        rc = ring_change(&l->ring, give, &g);
-    }
+    else
+        rc = ring_give_order(&l->ring, &g, e);
     if (rc != STK_OK) {
-        free(g.given.samples);
-        free(g.given.starts);
+        free(g.samples);
+        free(g.starts);
     }
     return rc;
 }
 
 /* ------------------------------------------------------------------ epochs */
 
-int64_t stk_epoch(stk_loader *l)
+int64_t stk_loader_epoch(stk_loader *l)
 {
-    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring).epoch : -1;
+    int64_t position;
+    return loader_check(l, NULL) == STK_OK ? ring_place(&l->ring, &position).epoch : -1;
 }
 
 int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)
@@ -335,8 +323,8 @@ int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e)
     if (rc != STK_OK)
         return rc;
     if (epoch < 0 || epoch > EPOCH_MAX)
-        return error_set(e, STK_EUSAGE, "epoch", "epoch is %lld; epochs count from 0 to 2^53", (long long)epoch);
-    if (epoch != stk_epoch(l))
+        return error_set(e, STK_EUSAGE, "epoch", "epoch is %lld; it must be 0 to 2^53", (long long)epoch);
+    if (epoch != stk_loader_epoch(l))
         loader_restart(l, epoch, 0);
     return STK_OK;
 }

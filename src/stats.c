@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stats.c -- what the loader did, what it waits for, and what was chosen for it.
+ * stats.c -- statistics: what a loader did, what limits it, and which settings were chosen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void add_worker(stk_stats *s, struct counters *c)
     s->memory_bytes += (int64_t)load(&c->held_bytes);
 }
 
-/* What is out of the depot is either in the ring or with the caller. */
+/* Memory outside the depot is either in the ring or with the caller. */
 static void add_memory(stk_loader *l, stk_stats *s)
 {
     pthread_mutex_lock(&l->ring.lock);
@@ -52,9 +52,9 @@ static void add_memory(stk_loader *l, stk_stats *s)
 static void add_cache(stk_loader *l, stk_stats *s)
 {
     struct cache_stats c;
-    cache_stats(l->keep.points, &c);
+    cache_stats(l->cache.checkpoints, &c);
     s->memory_bytes += c.memory_bytes;
-    cache_stats(l->keep.cache, &c);
+    cache_stats(l->cache.entries, &c);
     s->memory_bytes += c.memory_bytes;
     s->cache_bytes = c.memory_bytes;
     s->cache_disk_bytes = c.disk_bytes;
@@ -79,6 +79,19 @@ static void collect(stk_loader *l, stk_stats *s)
     pthread_mutex_unlock(&l->lock);
 }
 
+static stk_limit limit_of(const stk_stats *s)
+{
+    const double busy = s->read_s + s->decode_s + s->transform_s + s->op_s;
+    if (s->idle_s > busy && s->waited_s < 0.2 * s->seconds) /* threads wait for room in the ring, the caller does not */
+        return STK_LIMIT_CONSUMER;
+    const double most = s->decode_s > s->read_s ? s->decode_s : s->read_s;
+    if (s->op_s > most && s->op_s > s->transform_s)
+        return STK_LIMIT_OP;
+    if (s->transform_s > most)
+        return STK_LIMIT_TRANSFORM;
+    return s->decode_s >= s->read_s ? STK_LIMIT_DECODE : STK_LIMIT_READ;
+}
+
 int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
 {
     const int rc = loader_check(l, NULL);
@@ -86,62 +99,51 @@ int stk_stats_get_sized(stk_loader *l, stk_stats *out, size_t size)
         return rc;
     stk_stats s;
     collect(l, &s);
+    s.limit = limit_of(&s);
     memset(out, 0, size);
     memcpy(out, &s, size < sizeof s ? size : sizeof s);
     return STK_OK;
 }
 
-int stk_mixed_get_sized(stk_loader *l, int i, stk_mixed *out, size_t size)
+int stk_loader_mix(stk_loader *l, int i, stk_mix_stats *out)
 {
     const struct mix *m = &l->order.mix;
-    struct walk *w = loader_check(l, NULL) == STK_OK && i >= 0 && i < m->n ? calloc(1, sizeof *w) : NULL;
+    const int rc = loader_check(l, NULL);
+    if (rc != STK_OK)
+        return rc;
+    if (i < 0 || i >= m->n)
+        return STK_END;
+    struct walk *w = calloc(1, sizeof *w);
     if (!w)
-        return 0;
+        return STK_ENOMEM;
     int64_t position;
-    const struct place at = loader_place(l, &position);
-    const stk_mixed one = {.share = (double)m->parts[i].share / m->block,
+    const struct place at = ring_place(&l->ring, &position);
+    *out = (stk_mix_stats){.share = (double)m->parts[i].share / m->block,
                            .samples = m->parts[i].count,
-                           .came = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
+                           .delivered = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
     free(w);
-    memset(out, 0, size);
-    memcpy(out, &one, size < sizeof one ? size : sizeof one);
-    return 1;
+    return STK_OK;
 }
 
-const char *stk_limit(stk_loader *l)
+int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out)
 {
-    stk_stats s;
-    if (stk_stats_get(l, &s) != STK_OK)
-        return "";
-    const double busy = s.read_s + s.decode_s + s.transform_s + s.op_s;
-    if (s.idle_s > busy && s.waited_s < 0.2 * s.seconds) /* threads wait for room in the ring, the caller for nothing */
-        return "consumer";
-    const double most = s.decode_s > s.read_s ? s.decode_s : s.read_s;
-    if (s.op_s > most && s.op_s > s.transform_s)
-        return "op";
-    if (s.transform_s > most)
-        return "transform";
-    return s.decode_s >= s.read_s ? "decode" : "read";
-}
-
-int stk_bad_sample(stk_loader *l, int64_t i, stk_error *out)
-{
-    if (loader_check(l, NULL) != STK_OK)
-        return 0;
+    const int rc = loader_check(l, NULL);
+    if (rc != STK_OK)
+        return rc;
     pthread_mutex_lock(&l->lock);
-    const int found = i >= 0 && i < l->n_bads;
+    const bool found = i >= 0 && i < l->n_bads;
     if (found)
         *out = l->bads[i];
     pthread_mutex_unlock(&l->lock);
-    if (found) {
-        char path[1024];
-        source_path(l->source, out->sample, path, sizeof path);
-        error_at(out, path, out->sample);
-    }
-    return found;
+    if (!found)
+        return STK_END;
+    char path[1024];
+    source_path(l->source, out->sample, path, sizeof path);
+    error_at(out, path, out->sample);
+    return STK_OK;
 }
 
-/* ------------------------------------------------------------------ what was chosen */
+/* ------------------------------------------------------------------ explain */
 
 static void explain_threads(const stk_loader *l, struct buf *b)
 {
@@ -154,7 +156,7 @@ static void explain_threads(const stk_loader *l, struct buf *b)
     else if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
         buf_printf(b, " (%d CPUs for %d ranks on this machine)\n", m->cpus_online, m->local_ranks);
     else
-        buf_printf(b, " (of %d CPUs, all this process may use)\n", m->cpus_online);
+        buf_printf(b, " (of %d CPUs; all that this process may use)\n", m->cpus_online);
 }
 
 static void explain_pace(stk_loader *l, struct buf *b)
@@ -173,15 +175,15 @@ static void explain_memory(stk_loader *l, struct buf *b)
                "thread\n",
                (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
                (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
-    buf_printf(b, "           and %zu MiB more for one large picture at a time\n", l->budget.reserve >> 20);
+    buf_printf(b, "           and %zu MiB more for one large image at a time\n", l->budget.reserve >> 20);
     size_t held, most;
     source_memory(l->source, &held, &most);
     if (l->depot->ragged_most > 0)
-        buf_printf(
-            b, "           and %lld MiB for the ragged rows of a batch, twice as much for those before and behind it\n",
-            (long long)(l->depot->ragged_most / mib));
+        buf_printf(b,
+                   "           and %lld MiB for the ragged rows of a batch, and twice as much for the other batches\n",
+                   (long long)(l->depot->ragged_most / mib));
     if (most > 0)
-        buf_printf(b, "           and %zu MiB for what the source unpacks, of which it holds %zu MiB\n", most >> 20,
+        buf_printf(b, "           and %zu MiB for what the source decompresses; it holds %zu MiB now\n", most >> 20,
                    (held + (1 << 20) - 1) >> 20);
 }
 
@@ -192,20 +194,20 @@ static void explain_reader(stk_loader *l, struct buf *b)
     else if (l->options.reader == STK_READER_PREAD)
         buf_printf(b, "reader     pread (as asked)\n");
     else if (source_probe_access(l->source) == SOURCE_ACCESS_MEMORY)
-        buf_printf(b, "reader     pread (files lie in memory)\n");
+        buf_printf(b, "reader     pread (the files are in memory)\n");
     else
-        buf_printf(b, "reader     pread (no files to be read ahead, or no memory for it)\n");
+        buf_printf(b, "reader     pread (there are no files to read ahead, or no memory for it)\n");
 }
 
-/* Where each source of a mixture is. */
+/* Where each of several mixed sources is. */
 static void explain_mix(stk_loader *l, struct buf *b)
 {
-    stk_mixed m;
-    for (int i = 0; stk_mixed_get(l, i, &m); i++) {
+    stk_mix_stats m;
+    for (int i = 0; stk_loader_mix(l, i, &m) == STK_OK; i++) {
         const int64_t n = m.samples > 0 ? m.samples : 1;
-        buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld until now; at sample %lld of %lld, pass %lld\n",
-                   i ? "" : "mix", i, 100 * m.share, (long long)m.came, (long long)(m.came % n), (long long)m.samples,
-                   (long long)(m.came / n));
+        buf_printf(b, "%-10s source %d: %.4g %% of the positions, %lld so far; at sample %lld of %lld, pass %lld\n",
+                   i ? "" : "mix", i, 100 * m.share, (long long)m.delivered, (long long)(m.delivered % n),
+                   (long long)m.samples, (long long)(m.delivered / n));
     }
 }
 
@@ -217,8 +219,8 @@ static void explain_order(stk_loader *l, struct buf *b)
     if (l->order.near.n > 0 && l->order.near.window < l->order.samples)
         buf_printf(
             b,
-            "           %lld blocks, each read as a whole, in shuffled order; in that row each window of %lld samples "
-            "is shuffled for itself\n",
+            "           %lld blocks, each read as a whole, in shuffled order; each window of %lld samples in that "
+            "sequence is shuffled separately\n",
             (long long)l->order.near.n, (long long)l->order.near.window);
 }
 
@@ -231,7 +233,7 @@ static void explain_source(stk_loader *l, struct buf *b)
         buf_printf(b, ", %d class%s", classes, classes == 1 ? "" : "es");
     buf_printf(b, "\n");
     if (source_unshared_fields(l->source))
-        buf_printf(b, "           left out, since not all sources have it: %s\n", source_unshared_fields(l->source));
+        buf_printf(b, "           left out, because not all sources have it: %s\n", source_unshared_fields(l->source));
 }
 
 size_t stk_explain(stk_loader *l, char *buf, size_t n)
@@ -244,15 +246,15 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
     else if (l->options.ops && l->options.ops[0])
-        buf_printf(&b, "ops        not run: fields leave the picture out\n");
+        buf_printf(&b, "ops        not run: fields leave the images out\n");
     if (l->options.fidelity == STK_DRAFT)
-        buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less come smaller from the decoder\n");
+        buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less are decoded at a smaller size\n");
     explain_order(l, &b);
     explain_mix(l, &b);
     explain_threads(l, &b);
     explain_pace(l, &b);
     explain_memory(l, &b);
-    keep_explain(l, &b);
+    loader_cache_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
     explain_reader(l, &b);
     const size_t len = b.len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stoker.c -- the public face: checks arguments, fills in defaults, and asks the right one.
+ * stoker.c -- the public functions: they check arguments, fill in defaults and call the part that does the work.
  */
 #include <limits.h>
 #include <math.h>
@@ -44,13 +44,19 @@ int options_copy(void *to, size_t known, const void *from, size_t size, stk_erro
 
 static int check_source(const stk_options *o, stk_error *e)
 {
-    const int given = (o->source != NULL) + (o->sources != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
+    const int given = (o->source != NULL) + (o->sources != NULL) + (o->arrays != NULL) + (o->read_hooks != NULL) +
+                      (o->fill_hooks != NULL) + (o->cells_hooks != NULL) + (o->opened != NULL);
     if (given == 0)
-        return usage(e, "no source: give source, sources, arrays or hooks");
+        return usage(e, "no source: set source, sources, arrays, opened, or hooks");
     if (given > 1)
-        return usage(e, "more than one of source, sources, arrays and hooks");
-    if (o->hooks && (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1))
-        return usage(e, "hooks need count, and one of read, fill and cells");
+        return usage(e, "more than one source: set only one of source, sources, arrays, opened, and hooks");
+    if ((o->read_hooks && (!o->read_hooks->count || !o->read_hooks->read)) ||
+        (o->fill_hooks && (!o->fill_hooks->count || !o->fill_hooks->fill)) ||
+        (o->cells_hooks && (!o->cells_hooks->count || !o->cells_hooks->cells)))
+        return usage(e, "the hooks of the source lack count, or one of read, fill and cells");
+    if (o->opened && (o->classes || o->fields || o->source_fields || o->index_beside || o->max_bytes))
+        return usage(e, "the source is open already: set classes, fields, source_fields, index_beside and max_bytes in "
+                        "stk_source_open");
     if (o->take < 0 || o->n_subset < 0 || o->n_arrays < 0 || o->n_classes < 0)
         return usage(e, "a count of samples, arrays or classes is negative");
     if (o->op && !o->op->run)
@@ -132,7 +138,7 @@ static void fill_in(stk_options *o, const struct machine *m)
     if (o->max_pixels == 0)
         o->max_pixels = 256 * 1000 * 1000;
     if (o->max_bytes == 0)
-        o->max_bytes = (int64_t)1 << 30;
+        o->max_bytes = o->opened ? o->opened->max_bytes : (int64_t)1 << 30;
     if (o->batch_size == 0)
         o->batch_size = 1;
     if (o->world_size == 0)
@@ -145,19 +151,24 @@ static void fill_in(stk_options *o, const struct machine *m)
 
 void options_close(const stk_options *o)
 {
-    if (o->hooks && o->hooks->close)
-        o->hooks->close(o->hooks->user);
+    if (o->read_hooks && o->read_hooks->close)
+        o->read_hooks->close(o->read_hooks->user);
+    if (o->fill_hooks && o->fill_hooks->close)
+        o->fill_hooks->close(o->fill_hooks->user);
+    if (o->cells_hooks && o->cells_hooks->close)
+        o->cells_hooks->close(o->cells_hooks->user);
 }
 
+/* Checks what the caller set before defaults are filled in. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e)
 {
     if (!from)
         return usage(e, "no options");
     int rc = options_copy(to, sizeof *to, from, size, e);
-    machine_look(m);
-    fill_in(to, m);
     if (rc == STK_OK)
         rc = check_source(to, e);
+    machine_look(m);
+    fill_in(to, m);
     if (rc == STK_OK)
         rc = check_form(to, e);
     if (rc == STK_OK)
@@ -173,13 +184,19 @@ int options_take(stk_options *to, const stk_options *from, size_t size, struct m
 
 int options_source(const stk_options *o, bool all_columns, struct source **out, stk_error *e)
 {
+    if (o->opened) {
+        *out = source_ref(o->opened->source);
+        return STK_OK;
+    }
     const struct source_options s = {
         .path = o->source,
-        .arrays = o->arrays,
-        .n_arrays = o->n_arrays,
-        .hooks = o->hooks,
         .paths = o->sources,
         .n_paths = o->n_sources,
+        .arrays = o->arrays,
+        .n_arrays = o->n_arrays,
+        .read_hooks = o->read_hooks,
+        .fill_hooks = o->fill_hooks,
+        .cells_hooks = o->cells_hooks,
         .classes = o->classes,
         .n_classes = o->n_classes,
         .threads = o->threads,
@@ -197,12 +214,12 @@ int options_source(const stk_options *o, bool all_columns, struct source **out, 
     return rc;
 }
 
-int options_check_subset(const stk_options *o, int64_t count, stk_error *e)
+int options_check_subset(const int64_t *subset, int64_t n, int64_t count, stk_error *e)
 {
-    for (int64_t i = 0; o->subset && i < o->n_subset; i++)
-        if (o->subset[i] < 0 || o->subset[i] >= count)
-            return error_set(e, STK_EUSAGE, "open", "subset names sample %lld of %lld", (long long)o->subset[i],
-                             (long long)count);
+    for (int64_t i = 0; subset && i < n; i++)
+        if (subset[i] < 0 || subset[i] >= count)
+            return error_set(e, STK_EUSAGE, "open", "subset names sample %lld, but the source has %lld samples",
+                             (long long)subset[i], (long long)count);
     return STK_OK;
 }
 
@@ -216,17 +233,18 @@ struct decode_limits options_limits(const stk_options *o)
 int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_error *e)
 {
     *out = NULL;
+    stk_options options;
+    struct machine machine;
+    int rc = options_take(&options, o, size, &machine, e);
+    if (rc != STK_OK)
+        return rc;
     struct stk_loader *l = calloc(1, sizeof *l);
     if (!l) {
-        if (o && size >= sizeof *o)
-            options_close(o);
+        options_close(&options);
         return error_nomem(e, "open", sizeof *l);
     }
-    int rc = options_take(&l->options, o, size, &l->machine, e);
-    if (rc != STK_OK) {
-        free(l);
-        return rc;
-    }
+    l->options = options;
+    l->machine = machine;
     rc = loader_open(l, e);
     if (rc != STK_OK) {
         loader_close(l);
@@ -255,13 +273,6 @@ static bool is_mine(const stk_loader *l)
     return loader_check(l, NULL) == STK_OK;
 }
 
-static size_t no_text(char *buf, size_t n)
-{
-    if (n)
-        buf[0] = 0;
-    return 0;
-}
-
 int64_t stk_length(const stk_loader *l)
 {
     if (!is_mine(l))
@@ -276,42 +287,22 @@ int64_t stk_length(const stk_loader *l)
                          0);
 }
 
-int64_t stk_count(const stk_loader *l)
+int64_t stk_loader_count(const stk_loader *l)
 {
     return is_mine(l) ? l->order.samples : -1;
 }
 
-int stk_n_classes(const stk_loader *l)
-{
-    return is_mine(l) ? source_n_classes(l->source) : 0;
-}
-
-const char *stk_class_name(const stk_loader *l, int i)
-{
-    return i >= 0 && i < stk_n_classes(l) ? source_class(l->source, i) : NULL;
-}
-
-uint64_t stk_fingerprint(const stk_loader *l)
+uint64_t stk_loader_fingerprint(const stk_loader *l)
 {
     return is_mine(l) ? loader_fingerprint(l) : 0;
 }
 
-size_t stk_path(const stk_loader *l, int64_t sample, char *buf, size_t n)
+const stk_source *stk_loader_source(const stk_loader *l)
 {
-    return is_mine(l) ? source_path(l->source, sample, buf, n) : no_text(buf, n);
+    return is_mine(l) ? &l->lent : NULL;
 }
 
-size_t stk_fields(const stk_loader *l, char *buf, size_t n)
-{
-    return is_mine(l) ? source_fields_text(l->source, buf, n) : no_text(buf, n);
-}
-
-size_t stk_key(const stk_loader *l, int64_t sample, char *buf, size_t n)
-{
-    return is_mine(l) ? source_key(l->source, sample, buf, n) : no_text(buf, n);
-}
-
-/* ------------------------------------------------------------------ pictures, hashing */
+/* ------------------------------------------------------------------ images, hashing */
 
 int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels, size_t stride,
                      const stk_encode_options *o, size_t size, void **out, size_t *n, stk_error *e)
@@ -322,8 +313,10 @@ int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels,
         return error_set(e, STK_EUSAGE, "encode", "needs pixels of 1 or 3 channels, at least 1 x 1");
     if (stride < (size_t)width * (size_t)channels)
         return error_set(e, STK_EUSAGE, "encode", "stride %zu is less than a row of %d pixels", stride, width);
-    stk_encode_options filled = {0};
-    memcpy(&filled, o, size < sizeof filled ? size : sizeof filled);
+    stk_encode_options filled;
+    const int rc = options_copy(&filled, sizeof filled, o, size, e);
+    if (rc != STK_OK)
+        return rc;
     if (filled.quality < 0 || filled.quality > 100)
         return error_set(e, STK_EUSAGE, "encode", "quality %d is not between 1 and 100", filled.quality);
     if (filled.quality == 0)
@@ -354,7 +347,7 @@ static void look_for_uring(char *why_not, size_t n)
     uring_close(u);
 }
 
-int stk_info_get_sized(stk_info *out, size_t size)
+void stk_info_get_sized(stk_info *out, size_t size)
 {
     struct machine m;
     machine_look(&m);
@@ -381,5 +374,4 @@ int stk_info_get_sized(stk_info *out, size_t size)
     i.zstd = unzstd_version();
     memset(out, 0, size);
     memcpy(out, &i, size < sizeof i ? size : sizeof i);
-    return STK_OK;
 }

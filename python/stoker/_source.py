@@ -168,7 +168,7 @@ class Source:
         return self._handle.count() if self._indices is None else len(self._indices)
 
     def _picture(self, number: int) -> NDArray[np.uint8]:
-        pixels, height, width, _ = self._handle.picture(number)
+        pixels, height, width, _ = self._handle.image(number)
         return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
 
     def __getitem__(self, i: int) -> Any:

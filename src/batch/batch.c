@@ -3,9 +3,9 @@
  * batch.c -- the depot, the batches and their memories.
  *
  * Invariants:
- *   (1) depot->refs = 1 for the loader until depot_close + every batch and memory outside of the depot.
- *   (2) what is in the lists of the depot has no references.
- *   (3) in a forked child nothing is given back: the lock may be held by a thread that is not there.
+ *   (1) depot->refs counts the loader (until depot_close) and every batch and memory outside the depot.
+ *   (2) Batches and memories in the lists of the depot have no references.
+ *   (3) A forked child gives nothing back: the lock may be held by a thread that does not exist there.
  */
 #include "batch/batch.h"
 
@@ -15,7 +15,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "batch/ragged.h"
 
 static size_t memory_bytes(const struct field *f, int64_t rows)
 {
@@ -97,7 +96,7 @@ void depot_close(struct depot *d)
     pthread_mutex_lock(&d->lock);
     d->closed = true;
     pthread_mutex_unlock(&d->lock);
-    /* From here on nothing comes into the lists any more. */
+    /* Nothing is added to the lists from here on. */
     for (struct stk_batch *b = d->batches, *next; b; b = next) {
         next = b->next;
         b->depot = d;
@@ -138,7 +137,7 @@ static struct stk_memory *memory_made(struct depot *d, int field, size_t bytes)
     return m;
 }
 
-/* The memory that waits, unless it is too small: then it goes. */
+/* Takes memory from the depot, or frees it if it is too small. */
 static struct stk_memory *memory_find(struct depot *d, int field, size_t bytes)
 {
     pthread_mutex_lock(&d->lock);
@@ -175,8 +174,7 @@ struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes)
     return m;
 }
 
-/* What the caller kept beyond the ring's own is freed when it comes; but one may wait, for those who always keep some.
- */
+/* Frees memory beyond what the ring needs. But one may always stay, for callers that constantly keep some. */
 static bool memory_put_back(struct stk_memory *m)
 {
     struct depot *d = m->depot;
@@ -210,14 +208,6 @@ void stk_memory_release(stk_memory *m)
 void stk_memory_retain(stk_memory *m)
 {
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
-}
-
-stk_memory *stk_field_retain(const stk_batch *b, int i)
-{
-    if (!b || i < 0 || i >= b->depot->n_fields || !b->memory[i])
-        return NULL;
-    stk_memory_retain(b->memory[i]);
-    return b->memory[i];
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -288,6 +278,7 @@ static void describe(struct stk_batch *b, int i)
         .name = f->name,
         .data = b->memory[i] ? b->memory[i]->data : NULL,
         .dtype = f->dtype,
+        .kind = f->what ? f->what : STK_TENSOR,
         .ndim = f->ndim + 1,
         .device = 1,
         .shape = b->shapes[i],
@@ -350,7 +341,7 @@ void batch_set_rows(struct stk_batch *b, int64_t n)
         b->shapes[i][0] = n + (b->depot->fields[i].kind == FIELD_OFFSETS);
 }
 
-/* What is left where it was is nobody's: so nothing has to be had for it. */
+/* Swapping needs no memory. The row that ends up at `from` is not used any more. */
 static void swap_pieces(struct stk_batch *b, int field, int64_t from, int64_t to)
 {
     struct piece *pieces = b->pieces[field];
@@ -422,14 +413,9 @@ int64_t stk_batch_epoch(const stk_batch *b)
     return b->epoch;
 }
 
-int stk_n_fields(const stk_batch *b)
+int stk_batch_n_fields(const stk_batch *b)
 {
     return b->depot->n_plain;
-}
-
-stk_kind stk_field_kind(const stk_batch *b, int i)
-{
-    return i >= 0 && i < b->depot->n_fields ? b->depot->fields[i].what : STK_TENSOR;
 }
 
 const stk_array *stk_field_at(const stk_batch *b, int i)
@@ -437,7 +423,7 @@ const stk_array *stk_field_at(const stk_batch *b, int i)
     return i >= 0 && i < b->depot->n_fields ? &b->arrays[i] : NULL;
 }
 
-int stk_field_number(const stk_batch *b, const char *name)
+static int find_field(const stk_batch *b, const char *name)
 {
     for (int i = 0; name && i < b->depot->n_fields; i++)
         if (strcmp(b->depot->fields[i].name, name) == 0)
@@ -447,6 +433,14 @@ int stk_field_number(const stk_batch *b, const char *name)
 
 const stk_array *stk_field(const stk_batch *b, const char *name)
 {
-    const int i = stk_field_number(b, name);
-    return i < 0 ? NULL : &b->arrays[i];
+    return stk_field_at(b, find_field(b, name));
+}
+
+stk_memory *stk_batch_retain_field(const stk_batch *b, const char *name)
+{
+    const int i = find_field(b, name);
+    if (i < 0 || !b->memory[i])
+        return NULL;
+    stk_memory_retain(b->memory[i]);
+    return b->memory[i];
 }

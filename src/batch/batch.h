@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.h -- batches and where their memory comes from and goes back to.
+ * batch.h -- batches, and the depot that their memory comes from and returns to.
  *
  *     depot --take--> ring --deliver--> caller --release--> depot
  *
- * Every field of a batch has memory of its own with a count of references: a kept label does not
- * hold the images. What the caller keeps is his; the depot makes new memory instead, and never hands out
- * what somebody still holds. Depot, batches and memories may outlive the loader in any order.
+ * Every field of a batch has its own reference-counted memory, so that a label that the caller keeps does not hold the
+ * images. The depot allocates new memory in place of what the caller keeps, and never hands out memory that is still
+ * referenced. Depot, batches and memories may outlive the loader, and may be released in any order.
  */
 #ifndef BATCH_H
 #define BATCH_H
@@ -23,7 +23,7 @@ struct depot;
 struct stk_memory {
     atomic_int refs;
     uint8_t *data;
-    size_t bytes; /* that it has room for */
+    size_t bytes; /* allocated */
     int field;
     struct depot *depot;
     struct stk_memory *next; /* in the depot */
@@ -34,49 +34,49 @@ struct stk_batch {
     struct depot *depot;
     int n_fields;
     int64_t n_pieces;           /* of each ragged field */
-    int64_t epoch, first, rows; /* as laid out; rows that were skipped are gone from the arrays */
+    int64_t epoch, first, rows; /* as laid out; the arrays do not contain rows that were skipped */
     stk_array arrays[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
-    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged and not joined, or open and not made */
-    struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; else NULL */
-    _Atomic int64_t ragged;               /* bytes of those */
-    atomic_bool too_large;                /* they have more than the depot allows: the rest was left out */
+    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged and not joined yet, or open and not made yet */
+    struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; NULL for other fields */
+    _Atomic int64_t ragged;               /* bytes in these rows */
+    atomic_bool too_large;                /* they exceed the limit of the depot; the rest was left out */
     struct stk_batch *next;               /* in the depot */
 };
 
 struct depot {
-    atomic_int refs; /* the loader, and everything that is not in the depot */
+    atomic_int refs; /* one for the loader, and one for every batch and memory outside the depot */
     pid_t pid;
     pthread_mutex_t lock;
     bool closed;
-    int keep;              /* how many of each there are, unless the caller keeps more */
+    int keep;              /* how many of each exist, unless the caller keeps more */
     int64_t rows;          /* of a batch */
-    int n_fields, n_plain; /* the first n_plain are fields to be seen by stk_field_at */
+    int n_fields, n_plain; /* stk_field_at() shows the first n_plain */
     struct field fields[FIELD_MAX];
     stk_allocator allocator;
     struct stk_batch *batches;
     int n_batches;
     struct stk_memory *memories[FIELD_MAX];
-    int n_memories[FIELD_MAX], n_out[FIELD_MAX]; /* waiting here; with others */
-    _Atomic int64_t bytes_out, bytes_in;         /* with others; waiting here */
-    /* Rows of ragged fields: the memory they have, that of which in use, and what one batch may have; 0: no limit. */
+    int n_memories[FIELD_MAX], n_out[FIELD_MAX]; /* in the depot; outside */
+    _Atomic int64_t bytes_out, bytes_in;         /* outside; in the depot */
+    /* Rows of ragged fields: bytes allocated, bytes in use, and the limit for one batch; 0: no limit. */
     _Atomic int64_t pieces, ragged;
     int64_t ragged_most;
 };
 
-/* fields: of one row; the arrays get the number of rows as first dimension. allocator may be NULL. */
+/* fields describe one row; arrays get the number of rows as their first dimension. allocator may be NULL. */
 int depot_open(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
                const stk_allocator *allocator, stk_error *e);
-/* The loader is done with it; also NULL. */
+/* The loader no longer uses it. Also NULL. */
 void depot_close(struct depot *d);
 
-/* How many batches there are from now on, unless the caller keeps more: only ever more. */
+/* Raises the number of batches that exist, unless the caller keeps more. It never falls. */
 void depot_keep(struct depot *d, int keep);
-/* Makes all that it may keep, so that none has to be made later. */
+/* Allocates all batches now, so that none has to be allocated later. */
 int depot_fill(struct depot *d, stk_error *e);
-/* A batch with room for all rows and one reference, or NULL when there is no memory. */
+/* A batch with room for all rows and one reference. NULL: out of memory. */
 struct stk_batch *depot_take(struct depot *d);
-/* Memory for at least so many bytes of a field, with one reference; NULL: there is none. */
+/* Memory for at least this many bytes of a field, with one reference. NULL: out of memory. */
 struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes);
 size_t depot_batch_bytes(const struct field *fields, int n_fields, int64_t rows); /* 0: overflow */
 
@@ -84,21 +84,29 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
 {
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
 }
-/* What a row of a ragged field was put together to. */
+/* A row of a ragged field, before it is joined. */
 struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
-/* Puts it together. */
+/* Stores a cell in such a row. */
 int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
-/* Memory for the row of an open field, in place of what it had. */
+/* Allocates the row of an open field, and frees what it had. */
 int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t bytes, uint8_t **row, stk_error *e);
-/* Puts the rows of ragged fields one after the other, when all are there; or STK_ENOMEM with words. */
+/* Joins the rows of ragged fields, once all of them exist. Or STK_ENOMEM. */
 int batch_join(struct stk_batch *b, stk_error *e);
-/* Whether no batch should be begun before others are taken: ragged rows have all that one batch may have. */
+/* Whether ragged rows already use what one batch may have, so that no other batch should be started now. */
 bool depot_is_full(const struct depot *d);
-/* Says that the batch has n rows. */
+/* Sets the number of rows. */
 void batch_set_rows(struct stk_batch *b, int64_t n);
-/* Takes out the rows whose keep[row] is 0, in order, and returns how many are left. */
+/* Removes the rows whose keep[row] is 0, and returns how many are left. */
 int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows);
-/* Copies row `from` to row `to` in all fields but one; from < 0: zeroes. */
+/* Copies row `from` to row `to` in all fields except one. from < 0: writes zeros. */
 void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field);
+
+/* ------------------------------------------------------------------ between batch.c and ragged.c */
+
+void ragged_begin(struct stk_batch *b); /* makes all rows empty */
+void ragged_end(struct stk_batch *b);   /* the rows are no longer in use; their memory stays */
+void ragged_drop(struct stk_batch *b);  /* frees their memory */
+/* Copies a row. from < 0: makes the row empty, which needs no memory. */
+void ragged_copy(struct stk_batch *b, int field, int64_t from, int64_t to);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ragged.c -- the rows of ragged fields, made apart by many threads, are put together when all are there.
+ * ragged.c -- the rows of ragged fields. Threads make them separately; they are joined once all of them exist.
  *
- * How long they are is not known before. So a batch may have so many bytes and no more: what is too much is not even
- * kept until then. And none is begun ahead while those that are under way have as much.
+ * Their lengths are not known in advance. So the ragged rows of a batch have a limit in bytes, and rows beyond it are
+ * not kept. No further batch is started while the rows of all batches under way exceed that limit.
  */
-#include "batch/ragged.h"
+#include "batch/batch.h"
 
 #include <string.h>
 
@@ -77,7 +77,7 @@ int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c,
     return rc;
 }
 
-/* ------------------------------------------------------------------ putting together */
+/* ------------------------------------------------------------------ joining */
 
 static int64_t longest(const struct stk_batch *b, int i)
 {
@@ -108,8 +108,7 @@ int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t 
     const int64_t had = b->memory[field] ? (int64_t)b->memory[field]->bytes : 0, mib = 1 << 20;
     if (exceeds(d, (int64_t)bytes))
         return error_set(e, STK_EDATA, "batch",
-                         "takes %lld MiB in a batch, more than the %lld MiB that memory leaves for one image; raise "
-                         "memory",
+                         "the image takes %lld MiB in a batch, but memory leaves only %lld MiB for it; raise memory",
                          ((long long)bytes + mib - 1) / mib, (long long)d->ragged_most / mib);
     count(b, -had);
     if (!join_memory(b, field, bytes))
@@ -192,8 +191,8 @@ static int fails(const struct stk_batch *b, int i, stk_error *e)
     if (!atomic_load_explicit(&b->too_large, memory_order_relaxed))
         return error_nomem(e, "batch", 0);
     return error_set(e, STK_ENOMEM, "batch",
-                     "%s: the rows of a batch have more than the %lld MiB that memory leaves for ragged ones; raise "
-                     "memory, or take a smaller batch_size",
+                     "the rows of the ragged field %s take more than the %lld MiB that memory leaves for them in a "
+                     "batch; raise memory, or use a smaller batch_size",
                      b->depot->fields[i].name, (long long)(b->depot->ragged_most >> 20));
 }
 
@@ -202,7 +201,7 @@ int batch_join(struct stk_batch *b, stk_error *e)
     const struct depot *d = b->depot;
     for (int i = 0; i < d->n_fields; i++) {
         const struct field *f = &d->fields[i];
-        if (f->kind == FIELD_OPEN && !b->memory[i] && !join_memory(b, i, 0)) /* there is no row */
+        if (f->kind == FIELD_OPEN && !b->memory[i] && !join_memory(b, i, 0)) /* the batch has no row */
             return fails(b, i, e);
         if (f->kind != FIELD_RAGGED)
             continue;

@@ -2,23 +2,20 @@
 /*
  * ring.c -- the ring of batches between the workers and the caller.
  *
- * Workers fill rows in any order; the caller takes whole batches in order. Batches are numbered
- * through all epochs, so that the next epoch is prefetched while one ends; batch b lives in
- * slots[b % n_slots] and moves through the ring so:
+ * Workers fill rows in any order; the caller takes whole batches in order. Batches are counted through all epochs, so
+ * that the next epoch is prefetched while one ends. Batch b uses slots[b % n_slots] and moves through the ring:
  *
- *        head                         tail
- *     ----+----------------------------+---------------> batches
- *      gone | ready or being filled     | not begun
+ *              head                    tail
+ *     -----------+-----------------------+--------------> batches
+ *      delivered | ready or being filled | not started
  *
  * Invariants, under lock:
- *   (1) head <= tail <= head + pace.depth <= head + n_slots; tickets are handed out of batch tail - 1
- *       only, from `row` on.
- *   (2) slots[b].missing counts the rows of b that were not given back; the batch is ready when it
- *       is 0.
- *   (3) between ring_take and ring_give a run of rows belongs to one worker, without lock.
- *   (4) `in` is the place of batch tail, `out` of batch head.
- *   (5) while paused no ticket is handed out; ring_restart waits until in_flight is 0.
- *   (6) a serial names one row for ever: rows that were foreseen and then dropped keep theirs.
+ *   (1) head <= tail <= head + pace.depth <= head + n_slots. Only rows of batch tail - 1 are handed out, from `row` on.
+ *   (2) slots[b].missing counts the rows of b that were not given back. The batch is ready when it is 0.
+ *   (3) Between ring_take and ring_give a run of rows belongs to one worker, which needs no lock.
+ *   (4) `in` is the place of batch tail, `out` that of batch head.
+ *   (5) While paused, no ticket is handed out and the order does not change. ring_restart waits until in_flight is 0.
+ *   (6) A serial is never used twice: rows that were foreseen and then dropped keep theirs.
  */
 #include "batch/ring.h"
 
@@ -28,10 +25,10 @@
 
 #include "base/error.h"
 
-int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct ring_plan plan,
+int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct order *order,
               stk_error *e)
 {
-    *r = (struct ring){.n_slots = n_slots, .depot = d, .plan = plan};
+    *r = (struct ring){.n_slots = n_slots, .depot = d, .order = order};
     r->slots = calloc((size_t)n_slots, sizeof *r->slots);
     if (!r->slots)
         return error_nomem(e, "open", (size_t)n_slots * sizeof *r->slots);
@@ -84,15 +81,56 @@ void ring_done(struct ring *r)
     *r = (struct ring){0};
 }
 
+/* ------------------------------------------------------------------ pace */
+
+enum {
+    PATIENCE = 16,
+    PATIENCE_MOST = 4096,
+    EASY = 8, /* batches; tells a caller who takes bursts from one who is always faster than the workers */
+};
+
+void pace_init(struct pace *p, int threads, int64_t depth, int64_t depth_most)
+{
+    *p = (struct pace){
+        .threads = threads, .active = threads, .depth = depth, .depth_most = depth_most, .patience = PATIENCE};
+}
+
+void pace_full(struct pace *p)
+{
+    p->idle = true;
+}
+
+void pace_waits(struct pace *p)
+{
+    if (p->easy >= EASY)
+        p->depth = 2 * p->depth < p->depth_most ? 2 * p->depth : p->depth_most;
+    if (p->active < p->threads && p->patience < PATIENCE_MOST)
+        p->patience *= 2;
+    p->active = p->threads;
+    p->calm = p->easy = 0;
+    p->idle = false;
+}
+
+void pace_served(struct pace *p)
+{
+    p->calm = p->idle ? p->calm + 1 : 0;
+    p->easy += p->idle;
+    p->idle = false;
+    if (p->calm < p->patience)
+        return;
+    p->calm = 0;
+    if (p->active > 1)
+        p->active--;
+}
+
 /* ------------------------------------------------------------------ workers */
 
-/* Steps over epochs that have no batch; false when none has (an order of that kind has none for
- * ever after its first two epochs). */
+/* Skips epochs without batches. false: no epoch has any, since only the first two epochs can differ from the rest. */
 static bool find_batch(const struct ring *r, struct place *at)
 {
     for (int tries = 0; tries < 3; tries++) {
-        const int64_t n = r->plan.batches(r->plan.user, at->epoch);
-        if (n < 0) /* nobody knows yet: ring_change will say so */
+        const int64_t n = order_batches(r->order, at->epoch);
+        if (n < 0) /* no order yet: ring_give_order wakes us */
             return false;
         if (at->batch < n)
             return true;
@@ -101,8 +139,8 @@ static bool find_batch(const struct ring *r, struct place *at)
     return false;
 }
 
-/* Begins batch tail; false when there is no room, nothing to do, or no memory. */
-static bool begin_batch(struct ring *r)
+/* Starts batch tail. false: no room, nothing to do, or no memory. */
+static bool start_batch(struct ring *r)
 {
     if (r->tail - r->head >= r->pace.depth || (r->tail > r->head && depot_is_full(r->depot))) {
         pace_full(&r->pace);
@@ -115,13 +153,12 @@ static bool begin_batch(struct ring *r)
     }
     struct slot *s = slot_of(r, r->tail);
     s->batch = depot_take(r->depot);
-    if (!s->batch) /* tried again when a batch comes back; the caller hears of it when he runs dry */
+    if (!s->batch) /* tried again when a batch comes back; reported when the ring is empty */
         return false;
-    int64_t first = 0;
-    r->plan.span(r->plan.user, r->in, &first, &s->rows);
-    s->batch->epoch = r->in.epoch;
-    s->batch->first = first;
-    s->missing = s->rows;
+    const struct span span = order_span(r->order, r->in.epoch, r->in.batch);
+    s->batch->epoch = span.epoch;
+    s->batch->first = span.first;
+    s->missing = s->rows = span.rows;
     s->bads = NULL;
     r->in.batch++;
     r->tail++;
@@ -141,7 +178,7 @@ static bool find_rows(struct ring *r)
     if (r->paused)
         return false;
     while (!has_rows(r))
-        if (!begin_batch(r))
+        if (!start_batch(r))
             return false;
     return true;
 }
@@ -191,7 +228,7 @@ void ring_give(struct ring *r, struct ticket *t)
     if (r->paused && r->in_flight == 0)
         pthread_cond_broadcast(&r->quiet);
     pthread_mutex_unlock(&r->lock);
-    if (whole) /* without the lock, which a caller on this CPU would wake up for and have to wait for again */
+    if (whole) /* after unlocking: a caller that wakes up on this CPU would have to wait for the lock */
         pthread_cond_broadcast(&r->ready);
 }
 
@@ -202,10 +239,13 @@ bool ring_wants_back(struct ring *r)
 
 /* ------------------------------------------------------------------ foresight */
 
-/* The walk begins anew where the tickets are. */
+/* Moves the walk to where the tickets are. */
 static void catch_up(struct ring *r, struct foresight *f)
 {
-    *f = (struct foresight){.serial = r->serial, .born = r->born, .next = r->in};
+    f->serial = r->serial;
+    f->born = r->born;
+    f->next = r->in;
+    f->row = f->rows = 0;
     if (!has_rows(r))
         return;
     const struct slot *s = slot_of(r, r->tail - 1);
@@ -220,25 +260,29 @@ static bool next_batch(struct ring *r, struct foresight *f)
     struct place at = f->next;
     if (!find_batch(r, &at))
         return false;
-    f->epoch = at.epoch;
+    const struct span span = order_span(r->order, at.epoch, at.batch);
+    f->epoch = span.epoch;
+    f->first = span.first;
     f->row = 0;
-    r->plan.span(r->plan.user, at, &f->first, &f->rows);
+    f->rows = span.rows;
     f->next = (struct place){.epoch = at.epoch, .batch = at.batch + 1};
     return true;
 }
 
-int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
-                     void (*each)(void *user, int64_t serial, int64_t epoch, int64_t position), void *user)
+int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int max)
 {
-    int64_t n = 0;
+    int n = 0;
     pthread_mutex_lock(&r->lock);
     if (f->serial < r->serial || f->born != r->born || f->next.epoch < r->out.epoch)
         catch_up(r, f);
-    int empty = 0; /* a rank without samples has batches without rows, for ever */
+    int empty = 0; /* a rank without samples only has batches without rows */
     while (n < max && empty < 4 && !r->paused && !r->stopped) {
         if (f->row < f->rows) {
-            each(user, f->serial++, f->epoch, f->first + f->row++);
-            n++;
+            const int64_t position = f->first + f->row++;
+            rows[n++] = (struct foreseen){.serial = f->serial++,
+                                          .epoch = f->epoch,
+                                          .position = position,
+                                          .pick = order_at(r->order, &f->walk, f->epoch, position)};
         } else if (next_batch(r, f)) {
             empty = f->rows > 0 ? 0 : empty + 1;
         } else {
@@ -251,32 +295,32 @@ int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
     return n;
 }
 
-/* ------------------------------------------------------------------ callers */
+/* ------------------------------------------------------------------ the caller */
 
-/* Nothing is under way and no batch can be begun: there is no memory for one. */
+/* Nothing is under way, and no batch can be started for lack of memory. */
 static bool is_dry(struct ring *r)
 {
     if (r->head < r->tail || r->in_flight > 0 || r->paused)
         return false;
-    if (!begin_batch(r))
+    if (!start_batch(r))
         return true;
     pthread_cond_broadcast(&r->work);
     return false;
 }
 
-/* STK_AGAIN: nothing to say yet. */
+/* STK_AGAIN: the next batch is not ready. */
 static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct bad **bads)
 {
     if (r->stopped)
         return STK_STOPPED;
-    if (r->paused) /* rows that were dropped count as given back: a batch may look ready, and is not made */
+    if (r->paused) /* dropped rows count as given back, so a batch may look ready without having been made */
         return STK_AGAIN;
-    const int64_t n = r->plan.batches(r->plan.user, r->out.epoch);
+    const int64_t n = order_batches(r->order, r->out.epoch);
     if (n < 0)
         return STK_EUSAGE;
     if (r->out.batch >= n) {
         r->out = (struct place){.epoch = r->out.epoch + 1};
-        if (r->in.epoch < r->out.epoch) /* the plan may forget an epoch that is over */
+        if (r->in.epoch < r->out.epoch) /* the order of an epoch that is over may be gone */
             r->in = r->out;
         return STK_END;
     }
@@ -301,7 +345,7 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
     return STK_OK;
 }
 
-/* The caller has to wait: what slept for want of work may be of use again. */
+/* The caller has to wait: wakes all threads, and allows more batches ahead. */
 static void hurry(struct ring *r)
 {
     pace_waits(&r->pace);
@@ -355,20 +399,27 @@ void ring_stop(struct ring *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void *user)
+/* Waits, under lock, until no restart is under way. */
+static void wait_for_restart(struct ring *r)
+{
+    while (r->paused)
+        pthread_cond_wait(&r->quiet, &r->lock);
+}
+
+void ring_restart(struct ring *r, int64_t epoch, int64_t position)
 {
     pthread_mutex_lock(&r->lock);
-    while (r->paused) /* another restart is under way */
-        pthread_cond_wait(&r->quiet, &r->lock);
+    wait_for_restart(r);
     r->paused = true;
     atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
     while (r->in_flight > 0)
         pthread_cond_wait(&r->quiet, &r->lock);
     drop_all(r);
-    r->in = r->out = at;
+    r->in = r->out = (struct place){.epoch = epoch};
     r->serial = r->born = r->foreseen > r->serial ? r->foreseen : r->serial;
-    if (set)
-        set(user);
+    order_forget(r->order);
+    r->order->resumed_epoch = epoch;
+    r->order->resumed_at = position;
     r->paused = false;
     atomic_store_explicit(&r->dropping, r->stopped, memory_order_relaxed);
     pthread_cond_broadcast(&r->quiet);
@@ -377,10 +428,27 @@ void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void
     pthread_mutex_unlock(&r->lock);
 }
 
-int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user)
+/* The order given takes the place of the one for two epochs earlier. No ticket uses that one any more: tickets of the
+ * epoch before `out` have all come back. */
+static int give_order(struct ring *r, const struct given *g, stk_error *e)
+{
+    if (g->epoch != r->out.epoch && g->epoch != r->out.epoch + 1)
+        return error_set(e, STK_EUSAGE, "order",
+                         "the order is for epoch %lld, but the loader is in epoch %lld; give the order of the current "
+                         "or the next epoch",
+                         (long long)g->epoch, (long long)r->out.epoch);
+    if (order_given(r->order, g->epoch))
+        return error_set(e, STK_EUSAGE, "order", "epoch %lld already has an order; give each epoch's order once",
+                         (long long)g->epoch);
+    order_give(r->order, g);
+    return STK_OK;
+}
+
+int ring_give_order(struct ring *r, const struct given *g, stk_error *e)
 {
     pthread_mutex_lock(&r->lock);
-    const int rc = set(user, r->out);
+    wait_for_restart(r);
+    const int rc = give_order(r, g, e);
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);
     pthread_mutex_unlock(&r->lock);
@@ -395,10 +463,11 @@ struct pace ring_pace(struct ring *r)
     return p;
 }
 
-struct place ring_place(struct ring *r)
+struct place ring_place(struct ring *r, int64_t *position)
 {
     pthread_mutex_lock(&r->lock);
     const struct place at = r->out;
+    *position = order_position(r->order, at.epoch, at.batch);
     pthread_mutex_unlock(&r->lock);
     return at;
 }

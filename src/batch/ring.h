@@ -2,8 +2,8 @@
 /*
  * ring.h -- the ring of batches between the workers and the caller.
  *
- * Workers take tickets (a run of rows of one batch), fill the rows and give the ticket back; the
- * caller takes whole batches in order. See ring.c for how it works.
+ * Workers take tickets (a run of rows of one batch), fill the rows and give the ticket back. The caller takes whole
+ * batches in order. ring.c explains how it works.
  */
 #ifndef RING_H
 #define RING_H
@@ -13,27 +13,27 @@
 #include <stdint.h>
 
 #include "batch/batch.h"
-#include "batch/pace.h"
+#include "order/order.h"
 
-/* A row that could not be made: kept until its batch is delivered. */
+/* A row that could not be made. It is kept until its batch is delivered. */
 struct bad {
     struct bad *next;
     int64_t row, sample;
-    bool replaced; /* another sample stands in its row */
-    bool machine;  /* no memory, no descriptors: not the sample's fault, and no policy passes over it */
+    bool replaced; /* the row has another sample */
+    bool machine;  /* out of memory or descriptors: not the sample's fault, and fatal under every policy */
     int code, os_error;
     char stage[16];
     char reason[640];
 };
 
 struct ticket {
-    int64_t batch; /* number in the ring's own count */
+    int64_t batch; /* counted by the ring, through all epochs */
     struct stk_batch *to;
-    int64_t epoch, first; /* position of row 0 of the batch */
+    int64_t epoch, first; /* first: the position of row 0 of the batch */
     int64_t row, rows;    /* the run */
-    int64_t serial;       /* of its first row, in the order in which rows are handed out */
-    struct bad *bads;     /* what went wrong in it, given back with it */
-    bool no_memory;       /* something went wrong that could not even be noted */
+    int64_t serial;       /* of its first row; rows are counted in the order in which they are handed out */
+    struct bad *bads;     /* the worker adds its bad rows here */
+    bool no_memory;       /* a bad row could not be recorded */
 };
 
 struct slot {
@@ -43,72 +43,92 @@ struct slot {
     bool no_memory;
 };
 
-/* Where a walk along the epochs is: the next batch of an epoch. */
+/* A batch of an epoch. */
 struct place {
     int64_t epoch, batch;
 };
 
-/* What the ring asks: how many batches an epoch has (-1: not known yet), and the rows of one. */
-struct ring_plan {
-    void *user;
-    int64_t (*batches)(void *user, int64_t epoch);
-    void (*span)(void *user, struct place at, int64_t *first, int64_t *rows);
+/* A row that will be handed out. */
+struct foreseen {
+    int64_t serial, epoch, position;
+    struct pick pick;
 };
 
-/* A walk along the rows that will be handed out, ahead of the tickets; zeroed at first. */
+/* A walk along the rows that will be handed out, ahead of the tickets. It starts as {.walk.pass = -1}. */
 struct foresight {
     int64_t serial;                  /* of the next row */
-    int64_t born;                    /* what was foreseen before this serial will never come */
-    int64_t epoch, first, row, rows; /* the batch it is in */
+    int64_t born;                    /* rows with a smaller serial that were foreseen earlier will never come */
+    int64_t epoch, first, row, rows; /* the current batch */
     struct place next;               /* the batch after it */
+    struct walk walk;
 };
+
+/*
+ * How many threads work, and how many batches they may be ahead.
+ *
+ * When the caller waits, all threads work again. If the ring had been full for a while before it ran empty, it also
+ * becomes deeper: the caller takes batches in bursts, or some samples are slow. When the caller never waits, fewer
+ * threads are enough: after `patience` batches that were ready with a full ring behind them, one thread goes to sleep.
+ * patience doubles whenever that turns out to have been one thread too many.
+ */
+struct pace {
+    int threads, active;       /* workers with an index below active may work */
+    int64_t depth_most, depth; /* batches ahead: the limit for ever; the limit now */
+    int64_t calm, patience;    /* batches ready in time since the last change; how many a change takes */
+    int64_t easy;              /* batches since the caller last waited that were ready with a full ring behind them */
+    bool idle;                 /* the ring was full since the caller was last served */
+};
+
+void pace_init(struct pace *p, int threads, int64_t depth, int64_t depth_most);
+void pace_full(struct pace *p);   /* workers found no room */
+void pace_waits(struct pace *p);  /* the caller came and nothing was ready */
+void pace_served(struct pace *p); /* the caller came and got a batch at once */
 
 struct ring {
     pthread_mutex_t lock;
     pthread_cond_t work, ready, quiet;
     struct slot *slots;
     int64_t n_slots;
-    int64_t head, tail;   /* batches delivered; batches begun */
-    int64_t row;          /* next row of the batch that is being handed out, tail - 1 */
-    struct place in, out; /* of the next batch to begin; of the next to deliver */
-    int64_t serial;       /* of the next row to be handed out; a restart leaves out those that were foreseen */
+    int64_t head, tail;   /* batches delivered; batches started */
+    int64_t row;          /* the next row of batch tail - 1, whose rows are being handed out */
+    struct place in, out; /* the next batch to start; the next batch to deliver */
+    int64_t serial;       /* of the next row to hand out; a restart skips serials that were foreseen */
     int64_t born;         /* its value at the last restart */
-    int64_t foreseen;     /* rows before this serial may have been foreseen */
-    int in_flight;        /* tickets that are with workers */
+    int64_t foreseen;     /* rows with a smaller serial may have been foreseen */
+    int in_flight;        /* tickets that workers hold */
     bool paused, stopped;
-    atomic_int dropping; /* whether either is set, for those without the lock */
+    atomic_int dropping; /* whether paused or stopped is set, for readers without the lock */
     struct pace pace;
     struct depot *depot;
-    struct ring_plan plan;
+    struct order *order; /* changed only under lock */
 };
 
-/* At first `depth` batches ahead; up to n_slots when the caller waits nevertheless. */
-int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct ring_plan plan,
+/* At first up to `depth` batches ahead, and up to n_slots when the caller still has to wait. */
+int ring_init(struct ring *r, int threads, int64_t depth, int64_t n_slots, struct depot *d, struct order *order,
               stk_error *e);
-void ring_done(struct ring *r); /* no thread may be in it any more */
+void ring_done(struct ring *r); /* no thread may use it any more */
 
-/* For workers, numbered from 0. Waits for work; a run of at most max_rows rows. false: stopped. */
+/* For workers, which count from 0. Waits for work, and takes a run of at most max_rows rows. false: stopped. */
 bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out);
 void ring_give(struct ring *r, struct ticket *t);
-/* Whether the rest of a ticket will never be seen: it may be given back at once. */
+/* Whether the rest of a ticket will be dropped, so that the worker can give it back at once. */
 bool ring_wants_back(struct ring *r);
 
-/* Calls each() for up to max rows that will be handed out next and were not foreseen yet, under the ring's lock: what
- * the plan answers does not change meanwhile. How many there were; fewer when more is not known yet. */
-int64_t ring_foresee(struct ring *r, struct foresight *f, int64_t max,
-                     void (*each)(void *user, int64_t serial, int64_t epoch, int64_t position), void *user);
+/* Returns up to max rows that will be handed out next and were not foreseen yet. Fewer: the rest is not known yet. */
+int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int max);
 
-/* For callers. Waits up to ms (< 0: for ever): STK_OK with the batch, its rows as laid out and its bad rows (the
- * caller frees them), STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when nobody knows the epoch. */
+/* For the caller. Waits up to ms milliseconds (< 0: for ever). STK_OK with the batch, its rows as laid out and its bad
+ * rows, which the caller frees; or STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when the epoch has no
+ * order yet. */
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);
 
 void ring_stop(struct ring *r);
-/* Drops all that is prefetched and goes on at another place. set, called in between, may change what
- * the plan answers. */
-void ring_restart(struct ring *r, struct place at, void (*set)(void *user), void *user);
-/* Adds to what the plan answers, under the ring's lock, and wakes who waits for it; returns what set returns. */
-int ring_change(struct ring *r, int (*set)(void *user, struct place out), void *user);
-struct place ring_place(struct ring *r); /* of the next batch to be delivered */
+/* Drops everything that is prefetched and continues at the first batch of an epoch, from this position on. Orders that
+ * were given before are freed. */
+void ring_restart(struct ring *r, int64_t epoch, int64_t position);
+/* Gives the order of one epoch, and takes ownership of it on success. Waits while a restart is under way. */
+int ring_give_order(struct ring *r, const struct given *g, stk_error *e);
+struct place ring_place(struct ring *r, int64_t *position); /* the next batch to deliver, and where it starts */
 struct pace ring_pace(struct ring *r);
 
 void bads_free(struct bad *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.c -- a shelf in memory, a store on disk, or both: then the store is for later runs and other processes, and
- * what is found there comes onto the shelf.
+ * cache.c -- a shelf in memory, a store on disk, or both. With both, the store serves later runs and other processes,
+ * and entries found there are copied to the shelf.
  */
 #include "cache/cache.h"
 
@@ -19,9 +19,9 @@
 
 struct cache {
     enum cache_kind kind;
-    uint64_t seed; /* of keys: the kind, the variant and the data set */
+    uint64_t seed; /* of keys: the kind, the variant and the dataset */
     size_t most, tables;
-    bool has_shelf, has_store, opened; /* opened: the store is to be closed, whatever it can do */
+    bool has_shelf, has_store, opened; /* opened: the store has to be closed, even if it cannot be used */
     struct shelf shelf;
     struct store store;
     const char *why;
@@ -54,7 +54,7 @@ static void open_store(struct cache *c, const struct cache_options *o)
     c->tables = store_memory(o->samples);
     if (c->tables > o->memory) {
         c->tables = 0;
-        c->why = "memory leaves no room for its tables";
+        c->why = "memory leaves no room for the tables of the cache folder";
         return;
     }
     c->has_store = store_open(&c->store, o) == 0;
@@ -179,7 +179,7 @@ void cache_renew(struct cache *c, int64_t sample, uint64_t id, const void *bytes
     put(c, sample, id, bytes, n, true);
 }
 
-/* ------------------------------------------------------------------ seeing */
+/* ------------------------------------------------------------------ statistics */
 
 void cache_stats(struct cache *c, struct cache_stats *out)
 {
@@ -205,13 +205,13 @@ void cache_stats(struct cache *c, struct cache_stats *out)
 
 void cache_why_not(struct cache *c, char *buf, size_t n)
 {
-    snprintf(buf, n, "%s", c ? c->why : "there is no memory for it");
+    snprintf(buf, n, "%s", c ? c->why : "out of memory");
     if (!c || !c->opened || buf[0])
         return;
     struct store *s = &c->store;
     pthread_mutex_lock(&s->lock);
     if (s->full && !s->why[0])
-        snprintf(buf, n, "it is full; `stoker cache ls` shows what the folder holds");
+        snprintf(buf, n, "it is full; `stoker cache ls` lists what the folder contains");
     else
         snprintf(buf, n, "%s", s->why);
     pthread_mutex_unlock(&s->lock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder.c -- the folder of caches: where a data set's is, how much it holds, what may be deleted.
+ * folder.c -- the cache folder: where each dataset's entries are, how much it contains, and deleting.
  *
- * Deleting needs no lock: who has a file open keeps reading and writing it, and it is gone with them.
+ * Deleting needs no lock: a process that has a file open continues to use it, and the file disappears when it is
+ * closed.
  */
 #include "cache/folder.h"
 
@@ -25,9 +26,9 @@ enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static const int64_t SPARE_LEAST = (int64_t)2 << 30;
 
-/* ------------------------------------------------------------------ a data set's own */
+/* ------------------------------------------------------------------ one dataset */
 
-/* For people: nothing breaks when it is missing. A pipe or a link of that name is replaced, and never opened. */
+/* For people: nothing depends on it. A pipe or a link of that name is replaced, and never opened. */
 static void write_source(int dir, const char *folder, const char *source)
 {
     char path[PATH_MAX];
@@ -75,7 +76,7 @@ int64_t folder_share(int dir, int64_t held, int64_t *spare)
 
 /* ------------------------------------------------------------------ all of them */
 
-/* One folder being gone through. */
+/* A folder that is being listed. */
 struct going {
     DIR *d;
     const struct dirent *entry;
@@ -107,7 +108,7 @@ static int open_data(const char *cache_dir, struct going *g)
     return begin(g, AT_FDCWD, path) ? 0 : errno;
 }
 
-/* Which kind a file of a data set's folder belongs to; CACHE_KINDS: none. */
+/* The kind of a file in a dataset's folder; CACHE_KINDS: none. */
 static enum cache_kind kind_of(const char *file)
 {
     int k = 0;
@@ -210,7 +211,7 @@ static int clear_set(struct going *g, const char *kind, int64_t *bytes)
     return rc;
 }
 
-/* Whether nothing but its name is left. */
+/* Whether only the file with its name is left. */
 static bool is_empty(struct going *g)
 {
     rewinddir(g->d);

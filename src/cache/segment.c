@@ -2,9 +2,9 @@
 /*
  * segment.c -- a pair of files that one process at a time appends entries to.
  *
- * The lock is flock's on the index, held while the process lives: the system drops it, however the process ends, and
- * the next one that has something to write goes on behind the last whole record. Readers take no lock: what they see
- * is only ever appended to. Who deletes the files takes nothing from those that have them open.
+ * The writer holds a lock (flock) on the index as long as it lives. The system releases it however the process ends,
+ * and the next writer continues after the last complete record. Readers take no lock: the files only grow. Deleting
+ * them does not affect processes that have them open.
  */
 #include "cache/segment.h"
 
@@ -107,8 +107,8 @@ int segment_open(struct segment *s, int dir, const char *name)
     return open_both(s, dir, name, O_RDONLY) == 0 ? 0 : -1;
 }
 
-/* Locks it and finds where to go on writing, behind the last whole record. 0, or the errno: EWOULDBLOCK when another
- * process has it. */
+/* Locks it, and finds the end of the last complete record. Returns 0, or the errno: EWOULDBLOCK if another process has
+ * it. */
 static int take(struct segment *s)
 {
     struct stat index, data;
@@ -132,7 +132,7 @@ int segment_lock(struct segment *s, int dir)
         segment_close(&mine);
         return -1;
     }
-    /* The descriptors that others may be reading with stay the same. */
+    /* Other threads may be reading with the descriptors: their numbers stay the same. */
     if (dup3(mine.index, s->index, O_CLOEXEC) < 0 || dup3(mine.data, s->data, O_CLOEXEC) < 0) {
         segment_close(&mine);
         return -1;
@@ -140,11 +140,11 @@ int segment_lock(struct segment *s, int dir)
     s->index_end = mine.index_end;
     s->data_end = mine.data_end;
     s->ours = true;
-    segment_close(&mine); /* the lock belongs to what was opened, which s->index still refers to */
+    segment_close(&mine); /* the lock belongs to the open file, which s->index refers to as well */
     return 0;
 }
 
-/* Between being made and being locked a file is free for all: another process may see it and be the quicker. */
+/* Between creating and locking a file, another process may find it and lock it first. */
 int segment_make(struct segment *s, int dir, const char *prefix)
 {
     enum { TRIES = 100 };
@@ -157,7 +157,7 @@ int segment_make(struct segment *s, int dir, const char *prefix)
         why = take(s);
         if (why == 0)
             return 0;
-        if (why != EWOULDBLOCK && why != ESTALE) { /* a file system without locks: the name is ours alone */
+        if (why != EWOULDBLOCK && why != ESTALE) { /* the file system has no locks; no other process uses this name */
             s->index_end = s->data_end = 0;
             s->ours = true;
             return 0;

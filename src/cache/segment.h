@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment.h -- a pair of files that one process at a time appends entries to, and any may read.
+ * segment.h -- a pair of files. One process at a time appends entries to it, and every process may read it.
  *
  *     NAME.data     the bytes of the entries, one after the other
  *     NAME.index    a record of fixed size for each, written after its bytes
  *
- * A process that is killed leaves bytes without a record, or part of a record at the end: neither is ever looked at.
- * A record proves itself, so that one that is damaged is passed over; the bytes are proved when they are read.
+ * A process that is killed leaves bytes without a record, or a partial record at the end; readers ignore both. A record
+ * has a checksum, and damaged ones are skipped. The checksum of the bytes is verified when they are read.
  */
 #ifndef SEGMENT_H
 #define SEGMENT_H
@@ -21,7 +21,7 @@ struct record {
     uint32_t magic, kind;
     uint64_t key, at, n;
     uint64_t sum;   /* of the bytes, seeded with the key */
-    uint64_t check; /* of all before it */
+    uint64_t check; /* of everything before it */
 };
 
 struct segment {
@@ -32,17 +32,17 @@ struct segment {
     char name[SEGMENT_NAME]; /* without the suffix */
 };
 
-/* Opens NAME.* below dir for reading; 0, or -1 when it is not there or not this user's. */
+/* Opens NAME.* below dir for reading. Returns 0, or -1 if it is missing or belongs to another user. */
 int segment_open(struct segment *s, int dir, const char *name);
-/* Makes it ours: 0, or -1 when another process has it, or it is not there any more. */
+/* Locks it and opens it for writing. Returns 0, or -1 if another process has it or it was deleted. */
 int segment_lock(struct segment *s, int dir);
-/* A new one, ours; 0, or the errno. */
+/* Creates one, locked. Returns 0, or the errno. */
 int segment_make(struct segment *s, int dir, const char *prefix);
 void segment_unlink(const struct segment *s, int dir);
-void segment_close(struct segment *s); /* also zeroed-by-segment_none, also twice */
+void segment_close(struct segment *s); /* also after segment_none, also twice */
 void segment_none(struct segment *s);
 
-/* Calls each(user, record) for the good records that came since the last call. */
+/* Calls each(user, record) for the valid records that were added since the last call. */
 void segment_news(struct segment *s, void (*each)(void *user, const struct record *r), void *user);
 
 struct record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n);

@@ -2,14 +2,15 @@
 /*
  * shelf.c -- entries in memory.
  *
- *     base: | nothing | length, bytes, zeros | length, bytes, zeros | ... used | not touched yet
- *     slots[sample]: where its entry begins, in units of UNIT; EMPTY; FILLING
+ *     base:  | unused | length, bytes, zeros | length, bytes, zeros | ... | not written yet
+ *                                                                         ^ used
+ *     slots[sample]: where its entry begins, in units of UNIT; or EMPTY, or FILLING
  *
  * Invariants:
- *   (1) used only grows, and what lies below it belongs to one writer or is never written again.
- *   (2) A slot is set, with release, after its entry was written; readers take it with acquire.
- *   (3) FILLING is left by the thread that set it, and by no other.
- *   (4) What was never written is zero, so that an entry is followed by zeros.
+ *   (1) used only grows. Memory below it belongs to one writer, or is never written again.
+ *   (2) A slot is set, with release, after its entry was written. Readers load it with acquire.
+ *   (3) Only the thread that set FILLING changes it.
+ *   (4) Memory that was never written is zero, so that every entry is followed by zeros.
  */
 #include "cache/shelf.h"
 
@@ -71,7 +72,7 @@ bool shelf_near(const struct shelf *s, int64_t sample, size_t n)
     return true;
 }
 
-/* Bytes an entry takes; 0 when it can have no place at all. */
+/* Bytes that an entry takes; 0: more than the shelf has. */
 static size_t cost(const struct shelf *s, size_t n)
 {
     if (n > s->cap)
@@ -85,7 +86,7 @@ bool shelf_fits(const struct shelf *s, size_t n)
     return need > 0 && need <= s->cap - atomic_load_explicit(&s->used, memory_order_relaxed);
 }
 
-/* A place of its own for an entry of n bytes; 0: none left. */
+/* Claims room for an entry of n bytes; 0: no room left. */
 static size_t claim(struct shelf *s, size_t n)
 {
     const size_t need = cost(s, n);

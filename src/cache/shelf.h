@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shelf.h -- entries in memory: appended, found by the number of the sample, never moved.
+ * shelf.h -- entries in memory: appended, found by the index of the sample, never moved.
  */
 #ifndef SHELF_H
 #define SHELF_H
@@ -14,21 +14,21 @@ struct shelf {
     uint8_t *base;
     size_t cap, slots_bytes;
     _Atomic size_t used;
-    _Atomic uint32_t *slots; /* one a sample */
+    _Atomic uint32_t *slots; /* one per sample */
     int64_t samples;
     _Atomic int64_t entries;
 };
 
-/* Takes at most `bytes`, as address space at once, as memory when it is written; 0, or -1 when there is none. */
+/* Takes at most `bytes`: address space now, memory when it is written. Returns 0, or -1 if that is not available. */
 int shelf_init(struct shelf *s, int64_t samples, size_t bytes);
 void shelf_done(struct shelf *s); /* also zeroed, also twice */
 
-/* NULL: there is none. */
+/* NULL: no entry. */
 const uint8_t *shelf_find(const struct shelf *s, int64_t sample, size_t *n);
-/* An entry of n bytes is about to be read, without a look at it now; false: there is none. */
+/* Prefetches an entry of n bytes into the CPU's caches. false: no entry. */
 bool shelf_near(const struct shelf *s, int64_t sample, size_t n);
 bool shelf_fits(const struct shelf *s, size_t n);
-/* false: it does not fit, or there is one already (unless it is to be renewed). */
+/* false: it does not fit, or there is already one and renew is not set. */
 bool shelf_put(struct shelf *s, int64_t sample, const void *bytes, size_t n, bool renew);
 size_t shelf_held(const struct shelf *s);
 

@@ -5,17 +5,17 @@
  *     slots[sample] --> spots[] --> segments[].data
  *     key --> table ------^
  *
- * At open the indexes of all segments are read into spots, and the table finds them by key. A sample's first find goes
- * through the table, under lock, since only the key of its state now tells which entry is its own; the slot remembers
- * the spot from then on, without lock. A key may have several spots: written twice by two processes, or again after
- * one was found broken. The longest counts, then the latest; one that proves broken is forgotten, and the next
- * find sees another or none.
+ * At open the indexes of all segments are read into spots, and the table finds them by key. The first lookup of a
+ * sample goes through the table, under lock: the key contains the current version of the sample. The slot remembers the
+ * spot, and later lookups need no lock. A key may have several spots, if two processes wrote it, or if it was written
+ * again after an entry was found damaged. The longest one counts, then the latest. A damaged one is forgotten, and the
+ * next lookup finds another or none.
  *
- * What others append meanwhile is looked for on every LOOK-th miss, so that ranks share what each of them makes.
+ * Every LOOK-th miss looks for entries that other processes have added, so that ranks share what each of them makes.
  *
- * Writing: room is claimed under lock, the bytes are written without it, and then, under lock again, the record. So
- * a record is never there before its bytes, whenever the process is killed. The first failure ends the writing, for
- * good: a disk that is full or read-only will not be better for the next sample.
+ * To write an entry, room is claimed under lock, the bytes are written without it, and then the record, under lock. So
+ * no record exists before its bytes, whenever the process is killed. After the first failure nothing is written any
+ * more: a disk that is full or read-only will not be better for the next sample.
  */
 #include "cache/store.h"
 
@@ -76,7 +76,7 @@ static int make_tables(struct store *s, int64_t samples)
     return s->slots && s->spots && s->table ? 0 : -1;
 }
 
-/* The place in the table of the best spot for a key; -1: none. The table is never full. */
+/* The index in the table of the best spot for a key; -1: none. The table is never full. */
 static int64_t look_up(const struct store *s, uint64_t key)
 {
     int64_t best = -1;
@@ -91,8 +91,8 @@ static int64_t look_up(const struct store *s, uint64_t key)
     return best;
 }
 
-/* The number of the new spot; -1: no room for it. While nobody looks yet, one that counts more takes the older's
- * place: entries that grew from run to run would use up the room. */
+/* Returns the index of the new spot; -1: no room. During open a better spot replaces an older one with the same key:
+ * otherwise entries that grew from run to run would use up the room. */
 static int64_t add_spot(struct store *s, const struct record *r, int segment)
 {
     const struct spot new = {
@@ -116,7 +116,7 @@ static int64_t add_spot(struct store *s, const struct record *r, int segment)
     return s->n_spots - 1;
 }
 
-/* ------------------------------------------------------------------ what there is */
+/* ------------------------------------------------------------------ reading the indexes */
 
 struct reading {
     struct store *s;
@@ -138,7 +138,7 @@ static bool has_segment(const struct store *s, const char *name, size_t length)
     return false;
 }
 
-/* Whether a file is the index of a segment of this kind; the length of the name without its suffix. */
+/* If a file is the index of a segment of this kind: the length of its name without the suffix. Otherwise 0. */
 static size_t is_index(const struct store *s, const char *file)
 {
     const size_t n = strlen(file), suffix = strlen(".index"), prefix = strlen(s->prefix);
@@ -156,7 +156,7 @@ static void find_segments(struct store *s)
             close(fd);
         return;
     }
-    rewinddir(d); /* the descriptors share their place */
+    rewinddir(d); /* duplicated descriptors share their position */
     for (const struct dirent *f; s->n_segments < STORE_SEGMENTS && (f = readdir(d));) {
         char name[SEGMENT_NAME];
         const size_t n = is_index(s, f->d_name);
@@ -169,7 +169,7 @@ static void find_segments(struct store *s)
     closedir(d);
 }
 
-/* New segments and new records of others. */
+/* Reads new segments and new records of other processes. */
 static void look(struct store *s)
 {
     const int64_t before = s->bytes;
@@ -186,7 +186,7 @@ static void touch_segments(const struct store *s)
 {
     const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
     for (int i = 0; i < s->n_segments; i++)
-        futimens(s->segments[i].index, now); /* when it was last used, for `cache ls` */
+        futimens(s->segments[i].index, now); /* the time of last use, for `cache ls` */
 }
 
 /* ------------------------------------------------------------------ life */
@@ -208,10 +208,10 @@ static void set_limits(struct store *s, const struct cache_options *o)
     const int64_t share = folder_share(s->dir, s->held, &s->spare);
     s->limit = o->disk <= 0 || (o->own && share < o->disk) ? share : o->disk;
     if (o->disk > 0 && !o->own)
-        s->spare = 0; /* as asked */
+        s->spare = 0; /* the caller set the limit */
     s->file_limit = INT64_MAX / 2;
     if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < (rlim_t)s->file_limit)
-        s->file_limit = (int64_t)r.rlim_cur; /* writing past it would be a signal */
+        s->file_limit = (int64_t)r.rlim_cur; /* writing beyond it would raise a signal */
 }
 
 int store_open(struct store *s, const struct cache_options *o)
@@ -220,10 +220,10 @@ int store_open(struct store *s, const struct cache_options *o)
     *s = (struct store){.dir = -1, .own = -1, .kind = (uint32_t)o->kind};
     pthread_mutex_init(&s->lock, NULL);
     if (make_tables(s, o->samples) != 0)
-        return refuse(s, "no memory for its tables", 0);
+        return refuse(s, "out of memory for the tables of the cache folder", 0);
     s->dir = folder_open(o->folder, o->source, &why);
     if (s->dir < 0)
-        return refuse(s, "its folder cannot be made", why);
+        return refuse(s, "its folder cannot be created", why);
     snprintf(s->prefix, sizeof s->prefix, "%s.%016llx", cache_kind_name(o->kind), (unsigned long long)o->variant);
     s->opening = true;
     look(s);
@@ -235,11 +235,12 @@ int store_open(struct store *s, const struct cache_options *o)
     return 0;
 }
 
-/* Full of entries of which hardly one was of any use, though half of all samples were looked for: the files have
- * changed since. The next run begins anew. Only what nobody writes to is deleted. */
+/* If the store is full, and hardly any entry was used although half of all samples were looked up, the files have
+ * changed. Then the entries are deleted, and the next run starts with an empty store. Segments that another process
+ * writes to are not deleted. */
 static void clear_stale(struct store *s)
 {
-    const uint64_t useful = s->useful + s->n_spots - s->found; /* with what was put in this run */
+    const uint64_t useful = s->useful + s->n_spots - s->found; /* including the entries of this run */
     if (!s->full || useful >= (s->found + 15) / 16 || (int64_t)s->misses < s->samples / 2)
         return;
     for (int i = 0; i < s->n_segments; i++)
@@ -302,7 +303,7 @@ bool store_find(struct store *s, int64_t sample, uint64_t key, struct cache_entr
     return true;
 }
 
-/* What is not as it was put is not found again. */
+/* A damaged entry is not found again. */
 static void forget(struct store *s, const struct cache_entry *e, uint32_t spot)
 {
     uint32_t slot = e->spot;
@@ -338,14 +339,14 @@ bool store_load(struct store *s, const struct cache_entry *e, void *to)
 
 /* ------------------------------------------------------------------ keeping */
 
-/* Under lock. The one that is written to: one that nobody writes to any more, or a new one. */
+/* Chooses the segment to write to, under lock: one that no process writes to any more, or a new one. */
 static int choose_own(struct store *s)
 {
     for (int i = 0; i < s->n_segments; i++) {
         struct reading g = {s, i};
         if (segment_lock(&s->segments[i], s->dir) != 0)
             continue;
-        segment_news(&s->segments[i], take_record, &g); /* of whoever had it before */
+        segment_news(&s->segments[i], take_record, &g); /* records of the process that had it before */
         s->own = i;
         return 0;
     }
@@ -354,9 +355,9 @@ static int choose_own(struct store *s)
     struct reading g = {s, s->n_segments};
     const int why = segment_make(&s->segments[s->n_segments], s->dir, s->prefix);
     if (why)
-        return refuse(s, "nothing can be written to its folder", why);
+        return refuse(s, "its folder cannot be written to", why);
     s->own = s->n_segments++;
-    segment_news(&s->segments[s->own], take_record, &g); /* of whoever had it before we could lock it */
+    segment_news(&s->segments[s->own], take_record, &g); /* records of a process that locked it before us */
     return 0;
 }
 
@@ -379,7 +380,7 @@ bool store_fits(struct store *s, size_t n)
     return yes;
 }
 
-/* Under lock: other programs fill the disk, too. */
+/* Under lock. Other programs fill the disk as well. */
 static bool disk_has_room(struct store *s, size_t n)
 {
     s->unlooked += (int64_t)n;
@@ -390,7 +391,7 @@ static bool disk_has_room(struct store *s, size_t n)
     return left < 0 || left >= s->spare || refuse(s, "the disk is nearly full", 0) == 0;
 }
 
-/* Room for n bytes: where, or -1. */
+/* Claims room for n bytes. Returns the offset, or -1. */
 static int64_t claim(struct store *s, size_t n)
 {
     int64_t at = -1;
@@ -405,10 +406,10 @@ static int64_t claim(struct store *s, size_t n)
     return at;
 }
 
-/* Writes the bytes, then the record; the number of its spot, or -1. */
+/* Writes the bytes, then the record. Returns the index of its spot, or -1. */
 static int64_t write_entry(struct store *s, uint64_t key, int64_t at, const void *bytes, size_t n)
 {
-    struct segment *own = &s->segments[s->own]; /* once chosen, it stays */
+    struct segment *own = &s->segments[s->own]; /* once chosen, it does not change */
     int why = file_write_at(own->data, bytes, n, at);
     const struct record r = segment_record(s->kind, key, at, bytes, n);
     int64_t spot = -1;

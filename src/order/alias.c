@@ -2,9 +2,9 @@
 /*
  * alias.c -- Walker's alias method, built as Vose does it.
  *
- * Every sample has a slot of equal width. What a light sample leaves free in its slot is filled by
- * a heavy one, which shrinks by as much; so each slot has at most two owners. A draw picks a slot
- * and then one of its owners.
+ * Every sample has a slot of equal width. A light sample leaves part of its slot free. A heavy sample takes that part,
+ * and its own weight shrinks by as much. So each slot has at most two owners. A draw picks a slot and then one of its
+ * owners.
  */
 #include "order/alias.h"
 
@@ -20,19 +20,20 @@ static int sum_of(const double *weights, int64_t n, double *sum, stk_error *e)
     *sum = 0;
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(weights[i]) || weights[i] < 0)
-            return error_set(e, STK_EUSAGE, "open", "the weight of sample %lld is %g; weights are 0 or more",
-                             (long long)i, weights[i]);
+            return error_set(e, STK_EUSAGE, "open",
+                             "the weight of sample %lld is %g; weights must be finite and not negative", (long long)i,
+                             weights[i]);
         *sum += weights[i];
     }
     if (!(*sum > 0) || !isfinite(*sum))
-        return error_set(e, STK_EUSAGE, "open", "the weights sum to %g; at least one must be above 0", *sum);
+        return error_set(e, STK_EUSAGE, "open", "the weights sum to %g; at least one must be greater than 0", *sum);
     return STK_OK;
 }
 
-/* keep[] holds the weights scaled to a mean of 1; stack has room for n numbers. */
+/* keep[] contains the weights, scaled to a mean of 1. stack has room for n samples. */
 static void pair_up(struct alias *a, int64_t *stack)
 {
-    int64_t light = 0, heavy = a->n; /* light ones from the left, heavy ones from the right */
+    int64_t light = 0, heavy = a->n; /* light samples from the left, heavy ones from the right */
     for (int64_t i = 0; i < a->n; i++)
         stack[a->keep[i] < 1 ? light++ : --heavy] = i;
     while (light > 0 && heavy < a->n) {
@@ -44,7 +45,7 @@ static void pair_up(struct alias *a, int64_t *stack)
             stack[light++] = large;
         }
     }
-    /* What is left is 1 but for rounding. */
+    /* The rest is 1, except for rounding. */
     while (light > 0)
         a->keep[stack[--light]] = 1;
     while (heavy < a->n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alias.h -- draws from weighted samples in O(1): the alias method.
+ * alias.h -- draws samples by weight in constant time: the alias method.
  */
 #ifndef ALIAS_H
 #define ALIAS_H
@@ -11,15 +11,15 @@
 
 struct alias {
     int64_t n;
-    double *keep;   /* the share of slot i that is i's own */
-    int64_t *other; /* whose the rest of it is */
+    double *keep;   /* the share of slot i that belongs to sample i */
+    int64_t *other; /* the sample that owns the rest of it */
     uint64_t hash;  /* of the weights */
 };
 
-/* Weights need not sum to 1; negative ones, NaN, infinities and nothing but zeroes are refused. */
+/* Weights need not sum to 1. Negative weights, NaN, infinities, and weights that are all 0 are refused. */
 int alias_init(struct alias *a, const double *weights, int64_t n, stk_error *e);
 void alias_done(struct alias *a); /* also zeroed, also twice */
-/* The sample drawn at a position of an epoch: a function of these numbers alone. */
+/* The sample drawn at a position of an epoch. It depends on nothing else. */
 int64_t alias_at(const struct alias *a, uint64_t seed, int64_t epoch, int64_t position);
 
 #endif

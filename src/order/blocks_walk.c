@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocks_walk.c -- blocks in shuffled order, and windows shuffled.
+ * blocks_walk.c -- shuffles the order of blocks, and the samples within each window.
  *
- *     blocks, in order:     |  4  |    1    | 3 |   0   |  2  |
- *     windows:              |   .   |   .   |   .   |   .   |.|        a position moves only inside its window
+ *     blocks, in shuffled order:  |  4  |    1    | 3 |   0   |  2  |
+ *     windows:                    |       |       |       |       | |
  *
- * Windows cross the ends of blocks. So at most two windows' samples are in use at a time.
+ * A sample moves only inside its window. Windows cross the boundaries of blocks, so at any time the samples in use are
+ * from at most two windows.
  */
 #include "order/blocks_walk.h"
 
@@ -46,7 +47,7 @@ static void begin_pass(const struct blocks *b, struct blocks_walk *w, uint64_t s
     }
 }
 
-/* Moves a position inside of its window. */
+/* Moves a position within its window. */
 static int64_t move(const struct blocks *b, struct blocks_walk *w, uint64_t seed, int64_t i)
 {
     const int64_t near = i / b->window, begin = near * b->window, left = b->starts[b->n] - begin;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocks_walk.h -- a shuffle that stays near, for samples in blocks: jumping between compressed files would mean
- * decompressing them again and again.
+ * blocks_walk.h -- shuffles samples that come in blocks, such as compressed files. Jumping between blocks would
+ * decompress them again and again.
  *
- * The blocks come in shuffled order. In the sequence of samples that this makes, each window is shuffled by itself.
- * Both shuffles are functions of (seed, pass, position), like the shuffle of all samples.
+ * The blocks come in shuffled order. In the sequence of samples that results, each window is shuffled separately. Both
+ * shuffles are functions of (seed, pass, position), like the shuffle of all samples.
  */
 #ifndef BLOCKS_WALK_H
 #define BLOCKS_WALK_H
@@ -12,12 +12,12 @@
 #include "base/blocks.h"
 #include "order/perm.h"
 
-/* What a walk along a pass remembers. */
+/* State that makes consecutive calls of blocks_at fast. */
 struct blocks_walk {
-    int64_t pass; /* of order; meaningless before the first call */
+    int64_t pass; /* the pass that order shuffles */
     int64_t near; /* the window that `within` shuffles */
     struct perm order, within;
-    int64_t *begins; /* where each block begins in that order; NULL: counted on every call */
+    int64_t *begins; /* where each block begins in that order; NULL: computed on every call */
 };
 
 /* Allocates memory that makes blocks_at() fast. Without it blocks_at() is slow, but works. */

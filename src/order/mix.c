@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mix.c -- mixtures by weight, in blocks.
+ * mix.c -- mixes sources by weight, in blocks.
  *
- * In every block each source has its exact share of the places, so that how many of its samples came before a place
- * is a formula: share * blocks + those in the block so far. The m-th of them is sample m % count of pass m / count, and
- * each pass has a shuffle of its own: no sample of a source comes again before all of them came. Inside a block the
- * places are shuffled; an order that is not shuffled spreads them evenly.
+ * In every block each source has exactly its share of the places. So the number m of its samples before a place is a
+ * formula: share * blocks + those in this block so far. The next one is sample m % count of pass m / count. Every pass
+ * has its own shuffle, and no sample of a source is repeated before all of them have come. Within a block the places
+ * are shuffled; if the order is not shuffled, they are spread evenly.
  */
 #include "order/mix.h"
 
@@ -27,17 +27,22 @@ static int check_weights(const double *weights, int n, const int64_t *first, dou
     *sum = 0;
     for (int s = 0; s < n; s++) {
         if (!isfinite(weights[s]) || weights[s] < 0)
-            return error_set(e, STK_EUSAGE, "open", "mix: the weight of source %d is %g; weights are 0 or more", s,
+            return error_set(e, STK_EUSAGE, "open",
+                             "mix: the weight of source %d is %g; weights must be finite and not negative", s,
                              weights[s]);
         if (weights[s] > 0 && first[s + 1] <= first[s])
-            return error_set(e, STK_EUSAGE, "open", "mix: source %d has a weight of %g, and no samples", s, weights[s]);
+            return error_set(e, STK_EUSAGE, "open",
+                             "mix: source %d has a weight of %g but no samples; set its weight to 0, or leave it out",
+                             s, weights[s]);
         *sum += weights[s];
     }
     if (!(*sum > 0) || !isfinite(*sum))
-        return error_set(e, STK_EUSAGE, "open", "mix: the weights sum to %g; at least one must be above 0", *sum);
+        return error_set(e, STK_EUSAGE, "open", "mix: the weights sum to %g; at least one must be greater than 0",
+                         *sum);
     for (int s = 0; s < n; s++)
         if (weights[s] > 0 && weights[s] / *sum * MIX_BLOCK < 0.5)
-            return error_set(e, STK_EUSAGE, "open", "mix: source %d has %g of all weight; 1/%d is the least, or 0", s,
+            return error_set(e, STK_EUSAGE, "open",
+                             "mix: source %d has a share of %g; a share must be 0 or at least 1/%d", s,
                              weights[s] / *sum, 2 * MIX_BLOCK);
     return STK_OK;
 }
@@ -52,7 +57,7 @@ static bool is_exact(const double *weights, int n, double sum, int block)
     return true;
 }
 
-/* The smallest block in which all shares are whole, as often as it fits into the usual size; 0: there is none. */
+/* The smallest block in which all shares are whole numbers, repeated up to the usual size. 0: there is none. */
 static int find_block(const double *weights, int n, double sum)
 {
     for (int block = 1; block <= MIX_BLOCK; block++)
@@ -61,7 +66,7 @@ static int find_block(const double *weights, int n, double sum)
     return 0;
 }
 
-/* Largest remainders: whoever has most left over of his share gets the next place. */
+/* Largest remainders: the source that is furthest below its share gets the next place. */
 static void share_out(struct mix *m, const double *weights, double sum)
 {
     int left = m->block;
@@ -87,7 +92,7 @@ static void share_out(struct mix *m, const double *weights, double sum)
     }
 }
 
-/* At every place the source that is furthest behind its share. */
+/* Every place gets the source that is furthest behind its share. */
 static void spread(struct mix *m)
 {
     int had[MIX_SOURCES] = {0};
@@ -110,7 +115,7 @@ int mix_init(struct mix *m, const double *weights, int n, const int64_t *first, 
 {
     *m = (struct mix){0};
     if (n < 1 || n > MIX_SOURCES)
-        return error_set(e, STK_EUSAGE, "open", "mix: %d sources; 1 to %d are possible", n, MIX_SOURCES);
+        return error_set(e, STK_EUSAGE, "open", "mix: %d sources; 1 to %d can be mixed", n, MIX_SOURCES);
     double sum;
     const int rc = check_weights(weights, n, first, &sum, e);
     if (rc != STK_OK)
@@ -166,7 +171,7 @@ static void lay_block(const struct mix *m, struct mix_walk *w, uint64_t seed, bo
     w->next = block + 1;
 }
 
-/* The place of q in its block, which w then holds. */
+/* The place of q in its block. Lays that block out in w. */
 static int place_of(const struct mix *m, struct mix_walk *w, uint64_t seed, bool shuffle, uint64_t q)
 {
     const uint64_t block = q / (uint64_t)m->block;

@@ -2,17 +2,24 @@
 /*
  * order.c -- positions, batches and ranks.
  *
- *     epoch:  |<--- W*B --->|<--- W*B --->|<-- rest -->|
- *     batch:  |    0        |     1       |     2      |
- *     rank:   | 0 | 1 | ... | 0 | 1 | ... | 0 | 1 | .. |
+ * With W ranks and B rows per batch:
  *
- * A resumed epoch is laid out in the same way from the position where it was left, so that
- * another number of ranks goes on with exactly the samples that are due.
+ *     positions:  |<---- W*B ---->|<---- W*B ---->|<-- rest -->|
+ *     batch:      |       0       |       1       |     2      |
+ *     rank:       | 0 | 1 |...|W-1| 0 | 1 |...|W-1| 0 | 1 |... |
  *
- * Which sample stands at a position has five answers: the position itself; a shuffle by epoch; the walk of passes, in
- * which epoch e is the positions e*n .. e*n + n - 1 and each pass over the samples has a shuffle of its own; a walk
- * like that through several sources, mixed by weight (mix.c); a draw by weight. Or the caller says it. The shuffle of
- * all samples keeps near to blocks where they are packed (blocks.c).
+ * A resumed epoch has the same layout, starting at the position where it was left. So a different number of ranks
+ * continues with exactly the samples that are due.
+ *
+ * The sample at a position is one of:
+ *   - the position itself;
+ *   - a shuffle, with a different key in every epoch;
+ *   - with passes: position e*n + p of an endless walk, for position p of epoch e. Every pass of that walk over the
+ *     samples has its own shuffle;
+ *   - the same walk over several sources, mixed by weight (mix.c);
+ *   - a draw by weight (alias.c);
+ *   - the sample that the caller gave.
+ * If the source has blocks that must be read as a whole, the shuffle stays close to them (blocks_walk.c).
  */
 #include "order/order.h"
 
@@ -37,7 +44,7 @@ static const int64_t *starts_of(const struct order *o, int64_t epoch)
     return g ? g->starts : NULL;
 }
 
-/* Of the batches that begin at starts: the one that position is in. */
+/* The batch that contains a position. */
 static int64_t batch_of(const struct given *g, int64_t position)
 {
     return search_last(g->starts, sizeof *g->starts, g->n_batches, position);
@@ -117,7 +124,7 @@ static int64_t shuffled(const struct order *o, struct walk *w, int64_t pass, int
         w->pass = pass;
         w->run_at = -1;
     }
-    const int64_t at = i - i % PERM_RUN; /* positions are asked for in order, mostly */
+    const int64_t at = i - i % PERM_RUN; /* callers mostly ask for positions in order */
     if (w->run_at != at) {
         perm_run(&w->perm, (uint64_t)at, w->run);
         w->run_at = at;
@@ -125,20 +132,20 @@ static int64_t shuffled(const struct order *o, struct walk *w, int64_t pass, int
     return (int64_t)w->run[i - at];
 }
 
-/* Epochs beyond all reason wrap around. */
+/* Huge epochs wrap around. */
+static uint64_t place_in_walk(const struct order *o, int64_t epoch, int64_t position)
+{
+    return (uint64_t)epoch * (uint64_t)o->n + (uint64_t)position;
+}
+
 static struct pick pass_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
 {
-    const uint64_t samples = (uint64_t)o->samples, begin = (uint64_t)epoch * (uint64_t)o->n;
-    const uint64_t q = begin + (uint64_t)position;
+    const uint64_t samples = (uint64_t)o->samples, begin = place_in_walk(o, epoch, 0);
+    const uint64_t q = place_in_walk(o, epoch, position);
     return (struct pick){
         .index = shuffled(o, w, (int64_t)(q / samples), (int64_t)(q % samples)),
         .repeat = (int64_t)(q / samples - begin / samples),
     };
-}
-
-static uint64_t place_in_walk(const struct order *o, int64_t epoch, int64_t position)
-{
-    return (uint64_t)epoch * (uint64_t)o->n + (uint64_t)position;
 }
 
 uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64_t position, int s)
@@ -146,7 +153,7 @@ uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64
     return mix_before(&o->mix, &w->mix, o->seed, o->shuffle, place_in_walk(o, epoch, position), s);
 }
 
-struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
+static struct pick pick_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
 {
     const int64_t n = order_length(o, epoch), i = position < n ? position : n > 0 ? position % n : 0;
     if (o->sampled)
@@ -159,6 +166,18 @@ struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64
     if (o->passes)
         return pass_at(o, w, epoch, i);
     return (struct pick){.index = shuffled(o, w, epoch, i)};
+}
+
+int64_t order_sample(const struct order *o, int64_t i)
+{
+    return o->subset ? o->subset[i] : i;
+}
+
+struct pick order_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
+{
+    struct pick p = pick_at(o, w, epoch, position);
+    p.index = order_sample(o, p.index);
+    return p;
 }
 
 static bool is_few(int64_t n)
@@ -175,7 +194,7 @@ bool order_shuffles_few(const struct order *o)
         few |= is_few(o->mix.parts[s].count);
     if (o->mix.n > 0)
         return few;
-    if (o->near.n > 0) /* the blocks, a window, the last window */
+    if (o->near.n > 0) /* the order of the blocks, a full window, the last window */
         return is_few(o->near.n) || is_few(o->near.window) || is_few(o->samples % o->near.window);
     return is_few(o->samples);
 }
@@ -200,4 +219,14 @@ void order_forget(struct order *o)
 {
     drop(&o->given[0]);
     drop(&o->given[1]);
+}
+
+void order_done(struct order *o)
+{
+    order_forget(o);
+    alias_done(&o->alias);
+    mix_done(&o->mix);
+    blocks_done(&o->near);
+    free(o->subset);
+    o->subset = NULL;
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perm.c -- a keyed permutation of 0..n-1: a Feistel network over the next power of two, walked
- * until it lands below n. Up to PERM_SMALL numbers: a Fisher-Yates shuffle.
+ * perm.c -- a keyed permutation of 0..n-1: a Feistel network over the next power of two, applied repeatedly until the
+ * result is below n. Up to PERM_SMALL numbers: a Fisher-Yates shuffle.
  *
- * The two halves differ by at most one bit, so the domain is under 2n and the walk takes under two
- * steps on average. Each round replaces one half by itself XOR a function of the other, which is a
- * bijection whatever the function is; walking along the cycles of a bijection of the larger domain
- * is a bijection of the smaller.
+ * The two halves differ by at most one bit. So the domain is smaller than 2n, and a number takes under two steps on
+ * average. Each round replaces one half by itself XOR a function of the other half, which is a bijection whatever the
+ * function is. Following the cycles of a bijection on the larger domain gives a bijection on the smaller one.
  *
  * A round function of two or three bits has few values, and eight rounds do not hide that: over a million epochs,
  * chi2/df of the pairs at two places is up to 650 for n <= 8, 3.7 for n <= 16 and 2.8 for n <= 32. From 33 on it is 1.
  *
- * One number is a long chain of multiplications, each waiting for the one before it; several side by side fill the
- * gaps.
+ * One number is a long chain of multiplications, each of which waits for the one before. Several numbers side by side
+ * use the waiting time.
  */
 #include "order/perm.h"
 
@@ -28,7 +27,7 @@ static void choose(struct perm *p)
 #endif
 }
 
-/* Fisher-Yates from the inside out. The remainder favours no number by more than 2^-59. */
+/* Fisher-Yates, inside out. The modulo favours no number by more than 2^-59. */
 static void shuffle(struct perm *p, uint64_t key)
 {
     for (uint64_t i = 0; i < p->n; i++) {
@@ -97,7 +96,7 @@ void perm_run(const struct perm *p, uint64_t first, uint64_t to[PERM_RUN])
         return;
     }
     uint64_t v[PERM_RUN] = {0};
-    int of[PERM_RUN], n = 0; /* those that are still walking */
+    int of[PERM_RUN], n = 0; /* the numbers that are not below n yet */
     for (; n < PERM_RUN && first + (uint64_t)n < p->n; n++) {
         v[n] = first + (uint64_t)n;
         of[n] = n;

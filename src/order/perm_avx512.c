@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perm_avx512.c -- the rounds of the shuffle for AVX-512: sixteen numbers, whose chains of multiplications overlap.
+ * perm_avx512.c -- the rounds of the shuffle for AVX-512: sixteen numbers at a time, whose multiplications overlap.
  */
 #include "base/hash.h"
 #include "order/perm.h"
@@ -21,7 +21,7 @@ static inline __m512i finish(__m512i v)
     return _mm512_xor_si512(v, _mm512_srli_epi64(v, 31));
 }
 
-/* hash_mix, as hash.h has it. */
+/* hash_mix of hash.h. */
 static inline __m512i mix(__m512i a, uint64_t b)
 {
     const __m512i v = finish(_mm512_add_epi64(a, _mm512_set1_epi64((int64_t)HASH_K0)));
@@ -38,7 +38,7 @@ static inline void half_round(__m512i *to, const __m512i *from, uint64_t key, __
 
 void perm_scramble_avx512(const struct perm *p, uint64_t *v, int n)
 {
-    (void)n; /* those behind n are scrambled for nothing */
+    (void)n; /* values from n on are computed and ignored */
     const __m512i low_mask = _mm512_set1_epi64((int64_t)(((uint64_t)1 << p->low_bits) - 1)),
                   high_mask = _mm512_set1_epi64((int64_t)(((uint64_t)1 << p->high_bits) - 1));
     const __m128i low_bits = _mm_cvtsi32_si128(p->low_bits);

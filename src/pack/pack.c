@@ -161,12 +161,14 @@ int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *
 {
     struct packer p = {0};
     struct machine m;
-    if (!how)
-        return error_set(e, STK_EUSAGE, "pack", "no options");
     int rc = options_take(&p.options, o, o_size, &m, e);
     if (rc != STK_OK)
         return rc;
-    rc = options_copy(&p.how, sizeof p.how, how, how_size, e);
+    if (!how || p.options.opened)
+        rc = error_set(e, STK_EUSAGE, "pack",
+                       how ? "packing opens its source itself: set source, not opened" : "no options");
+    else
+        rc = options_copy(&p.how, sizeof p.how, how, how_size, e);
     if (rc != STK_OK) {
         options_close(&p.options);
         return rc;

@@ -156,28 +156,21 @@ static int add_image(const struct packer *p, stk_format from, const struct image
 }
 
 /* Decodes what the job needs, runs it, and encodes the result. */
-static int make_pixels(const struct packer *p, struct desk *d, const struct head *h, const struct plan *plan,
+static int make_pixels(const struct packer *p, struct desk *d, struct desk_image *im, const struct plan *plan,
                        const struct job *j, struct packed *out, stk_error *e)
 {
-    const struct reading *r = &d->reading;
-    const size_t n = size_mul(size_mul((size_t)j->w, (size_t)j->h), (size_t)j->channels);
-    const size_t decode = decode_scratch(h, &j->want), run = plan_scratch(plan, j);
-    if (decode == 0 || run == 0 || n == SIZE_MAX)
-        return error_set(e, STK_EDATA, "decode", "%d x %d pixels are too many", h->w, h->h);
-    int rc = desk_reserve(d, size_add(size_add(decode, run), arena_cost(n)), decode_foreign(h, &j->want), e);
-    struct image in;
-    int warnings = 0;
-    if (rc == STK_OK)
-        rc = decode_pixels(d->decoder, r->bytes, r->n_bytes, h, &j->want, &d->arena, &in, &warnings, e);
+    const size_t n = size_mul(size_mul((size_t)j->w, (size_t)j->h), (size_t)j->channels), run = plan_scratch(plan, j);
+    const size_t more = run == 0 || n == SIZE_MAX ? SIZE_MAX : size_add(run, arena_cost(n));
+    int rc = desk_decode(d, im, &j->want, more, e);
     if (rc != STK_OK)
         return rc;
     uint8_t *px = arena_alloc(&d->arena, n);
     if (!px)
         return error_set(e, STK_EBUG, "pack", "the arena is smaller than was reserved");
-    rc = plan_run(plan, j, &in, &d->arena, px, e);
+    rc = plan_run(plan, j, &im->pixels, &d->arena, px, e);
     const struct image made = {
         .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    return rc == STK_OK ? add_image(p, h->format, &made, out, e) : rc;
+    return rc == STK_OK ? add_image(p, im->head.format, &made, out, e) : rc;
 }
 
 static bool wants_pixels(const struct packer *p)
@@ -191,7 +184,7 @@ static bool in_one_scan(const struct packer *p, struct desk *d, const struct hea
 {
     if (!(p->how.baseline || p->how.as == STK_AS_JPEG) || !(h->odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC)))
         return false;
-    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    const struct want want = desk_whole(h);
     struct buf *made = desk_spare(d, size_add(2 * d->reading.n_bytes, 1 << 20), size_mul(decode_foreign(h, &want), 2));
     if (!made || !decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
         return false;
@@ -208,7 +201,7 @@ static bool as_dct(const struct packer *p, struct desk *d, const struct head *h,
 {
     if (p->how.as != STK_AS_DCT || h->format != STK_JPEG)
         return false;
-    const struct want want = {.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
+    const struct want want = desk_whole(h);
     struct buf *made = desk_spare(d, size_add(size_mul(d->reading.n_bytes, 4), 64 << 10), decode_foreign(h, &want));
     if (!made || !decode_pack_file(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
         return false;
@@ -248,38 +241,28 @@ int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
 int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&p->options);
-    struct head h = {0};
-    out->bytes_in += (int64_t)d->reading.n_bytes;
-    int rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, e);
-    if (rc == STK_OK && h.packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
+    struct desk_image im = desk_image(d);
+    const struct head *h = &im.head;
+    out->bytes_in += (int64_t)im.n;
+    int rc = desk_head(&im, &limits, e);
+    if (rc == STK_OK && h->packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
         return error_set(
             e, STK_EUSAGE, "pack",
             "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or encode "
             "it as JPEG (--as jpeg)");
     const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
     if (same && !wants_pixels(p)) /* also if it cannot be decoded */
-        return keep_format(p, d, rc == STK_OK ? &h : &(struct head){.orientation = 1}, out, e);
+        return keep_format(p, d, rc == STK_OK ? h : &(struct head){.orientation = 1}, out, e);
     struct plan *plan = NULL;
     struct job j;
     if (rc == STK_OK)
-        rc = draw_for(p, head_width(&h), head_height(&h), &plan, &j, e);
-    const bool own = format_for(p, h.format) == h.format && (same || !h.packed); /* other readers cannot read dct */
-    if (rc == STK_OK && own && !changes(&j, head_width(&h), head_height(&h)))
-        rc = keep_format(p, d, &h, out, e);
+        rc = draw_for(p, head_width(h), head_height(h), &plan, &j, e);
+    const bool own = format_for(p, h->format) == h->format && (same || !h->packed); /* other readers cannot read dct */
+    if (rc == STK_OK && own && !changes(&j, head_width(h), head_height(h)))
+        rc = keep_format(p, d, h, out, e);
     else if (rc == STK_OK)
-        rc = make_pixels(p, d, &h, plan, &j, out, e);
+        rc = make_pixels(p, d, &im, plan, &j, out, e);
     plan_free(plan);
-    return rc;
-}
-
-/* Copies pixels of the source, as 3 channels. */
-static int copy_pixels(struct packer *p, struct desk *d, int f, int64_t sample, uint8_t *px, stk_error *e)
-{
-    const struct field *of = source_field_at(p->source, sample, f);
-    const int rc = source_copy(p->source, &d->reading, sample, f, px, e);
-    if (rc == STK_OK && of->shape[2] == 1)
-        for (size_t i = of->bytes; i-- > 0;)
-            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
     return rc;
 }
 
@@ -287,18 +270,18 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
                       struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
-    const size_t stride = (size_t)of->shape[1] * 3, n = size_mul(stride, (size_t)of->shape[0]);
+    const size_t n = size_mul((size_t)of->shape[1] * 3, (size_t)of->shape[0]);
     const size_t made = size_mul(size_mul((size_t)j->w, (size_t)j->h), 3), run = plan_scratch(plan, j);
     int rc = desk_reserve(d, size_add(size_add(arena_cost(n), arena_cost(made)), run), 0, e);
     if (rc != STK_OK)
         return rc;
     uint8_t *px = arena_alloc(&d->arena, n), *to = arena_alloc(&d->arena, made);
-    const struct rect c = j->want.crop;
-    const struct image in = {
-        .px = px + (size_t)c.y * stride + (size_t)c.x * 3, .stride = stride, .w = c.w, .h = c.h, .channels = 3};
-    rc = copy_pixels(p, d, f, out->sample, px, e);
-    if (rc == STK_OK)
+    rc = source_copy(p->source, &d->reading, out->sample, f, px, e);
+    if (rc == STK_OK) {
+        const struct image all = image_rgb(px, (int32_t)of->shape[1], (int32_t)of->shape[0], (int32_t)of->shape[2]);
+        const struct image in = image_part(&all, j->want.crop);
         rc = plan_run(plan, j, &in, &d->arena, to, e);
+    }
     const struct image im = {
         .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
     /* All images of a pack have one form: pixels stay raw unless other images of the source are encoded, or the target

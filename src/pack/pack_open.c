@@ -193,7 +193,7 @@ static int open_source(struct packer *p, stk_error *e)
         return rc;
     if (source_fills_rows(p->source))
         return usage("a source with fill() has no stored samples to pack", e);
-    rc = options_check_subset(o, source_count(p->source), e);
+    rc = options_check_subset(o->subset, o->n_subset, source_count(p->source), e);
     if (rc != STK_OK)
         return rc;
     p->n = o->subset ? o->n_subset : source_count(p->source);

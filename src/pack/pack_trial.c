@@ -58,24 +58,16 @@ static bool ops_fix_size(const struct packer *p)
 /* Computes the size that an image will have. False: the image is bad, which is reported when it is packed. */
 static bool size_of(const struct packer *p, struct desk *d, int64_t sample, struct size *out)
 {
-    enum { HEAD_BYTES = 64 << 10 };
     const struct decode_limits limits = options_limits(&p->options);
     const struct field *f = source_field_at(p->source, sample, image_of(p->source));
-    struct head h = {0};
+    struct desk_image im;
     if (f->kind == FIELD_PIXELS) {
         *out = (struct size){(int32_t)f->shape[1], (int32_t)f->shape[0]};
         return packer_size(p, &out->w, &out->h, NULL) == STK_OK;
     }
-    int rc = source_peek(p->source, &d->reading, sample, HEAD_BYTES, NULL);
-    if (rc == STK_OK)
-        rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, NULL);
-    if (rc != STK_OK) {
-        rc = desk_read(d, p->source, sample, NULL);
-        if (rc == STK_OK)
-            rc = decode_head(d->reading.bytes, d->reading.n_bytes, &limits, &h, NULL);
-    }
+    const int rc = desk_read_head(d, p->source, sample, false, &limits, &im, NULL);
     desk_clear(d);
-    *out = (struct size){head_width(&h), head_height(&h)};
+    *out = (struct size){head_width(&im.head), head_height(&im.head)};
     return rc == STK_OK && packer_size(p, &out->w, &out->h, NULL) == STK_OK;
 }
 

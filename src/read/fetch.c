@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch.c -- many files on their way into memory at once.
+ * fetch.c -- reads many files into memory at once.
  *
- *     openat (queued) -> fstat, parts, room -> reads (queued) -> done
+ *     openat (queued) -> fstat -> FETCH_OPENED -> fetch_read -> reads (queued) -> FETCH_DONE
  *
- * Opening is queued since the folder and the inode may have to come from the disk, too; fstat then finds them
- * in memory. A read through the page cache is tried first without waiting: it is done when the file is
- * warm, and else has the kernel fetch all of it at once. As in io_pread.c one byte more than
- * the size is asked for, so that a file which has grown is noticed.
+ * Opening is queued because the folder and the inode may have to come from the disk, too; fstat then finds them in
+ * memory. A read through the page cache is first tried without waiting. It succeeds if the file is warm; otherwise the
+ * kernel starts to fetch all of it. As in base/io.c, one byte more than the size is read, so that a file that has grown
+ * is noticed.
+ *
+ * A flight is one file under way. It has at most one event in the queue, and is reused after fetch_next has returned
+ * its FETCH_DONE.
  */
 #include "read/fetch.h"
 
@@ -28,23 +31,26 @@ struct flight {
     int64_t token;
     int fd; /* -1: being opened */
     int dir;
-    bool busy, direct, whole, lent; /* whole: all of the file is wanted; lent: the descriptor is the caller's */
+    bool busy, direct, whole, lent; /* whole: a whole file, not an extent; lent: the descriptor is the caller's */
+    bool ended, good, warm;         /* ended: its FETCH_DONE is in the queue */
     uint8_t *to;
-    int64_t at;          /* where in the file */
-    size_t before, size; /* bytes that were read for the sake of alignment; bytes wanted */
-    struct parts parts;  /* that are read; none: all in one */
+    int64_t at;          /* offset in the file */
+    size_t before, size; /* bytes read only for alignment; bytes wanted */
+    struct parts parts;  /* to read; none: everything in one read */
     int reads;           /* under way */
-    bool failed;         /* one of them has */
+    bool failed;         /* one of them failed */
     int64_t max_bytes;
     char path[PATH_MAX];
 };
 
 struct fetch {
-    struct fetch_options o;
+    int most;
     struct uring *ring;
     struct flight *flights;
-    int *idle; /* numbers of those that are not under way */
+    int *idle; /* indexes of flights that are not under way */
     int n_idle;
+    int *queue; /* indexes of flights with an event: a ring of `most` */
+    int64_t head, tail;
     bool refused, broken;
 };
 
@@ -53,20 +59,26 @@ static size_t round_up(size_t n)
     return (n + FETCH_ALIGN - 1) / FETCH_ALIGN * FETCH_ALIGN;
 }
 
+static void report(struct fetch *f, const struct flight *l)
+{
+    f->queue[f->tail++ % f->most] = (int)(l - f->flights);
+}
+
 static void end(struct fetch *f, struct flight *l, bool good, bool warm)
 {
     if (l->fd >= 0 && !l->lent)
         close(l->fd);
-    l->busy = false;
-    f->idle[f->n_idle++] = (int)(l - f->flights);
+    l->ended = true;
+    l->good = good;
+    l->warm = warm;
     if (good)
         memset(l->to + l->before + l->size, 0, IO_SLACK);
-    f->o.done(f->o.user, l->token, good ? l->to + l->before : NULL, good ? l->size : 0, warm);
+    report(f, l);
 }
 
 /* ------------------------------------------------------------------ steps */
 
-/* Which read of which flight an event is of. */
+/* Names a read of a flight. */
 static uint64_t name_of(const struct fetch *f, const struct flight *l, int read)
 {
     return (uint64_t)(l - f->flights) * PARTS_MAX + (uint64_t)read;
@@ -78,7 +90,6 @@ static void queue_open(struct fetch *f, struct flight *l)
     uring_openat(f->ring, l->dir, l->path, flags, name_of(f, l, 0));
 }
 
-/* Of a whole file one byte more. */
 static void queue_read(struct fetch *f, struct flight *l)
 {
     const size_t n = l->before + l->size + l->whole;
@@ -86,7 +97,7 @@ static void queue_read(struct fetch *f, struct flight *l)
     uring_read(f->ring, l->fd, l->to, l->direct ? round_up(n) : n, l->at - (int64_t)l->before, name_of(f, l, 0));
 }
 
-/* Whole blocks of each, to where they belong. */
+/* Reads whole blocks, to where they would be in the whole file. */
 static void queue_parts(struct fetch *f, struct flight *l)
 {
     l->reads = l->parts.n;
@@ -97,7 +108,7 @@ static void queue_parts(struct fetch *f, struct flight *l)
     }
 }
 
-/* Through the page cache, without waiting: whether all is there. Else the kernel begins to fetch it. */
+/* Reads what the page cache contains, without waiting. false: not everything; the kernel then starts to fetch it. */
 static bool is_warm(const struct flight *l)
 {
     const struct iovec all = {.iov_base = l->to, .iov_len = l->size + l->whole};
@@ -107,14 +118,7 @@ static bool is_warm(const struct flight *l)
     return false;
 }
 
-static void choose_parts(struct fetch *f, struct flight *l)
-{
-    l->parts.n = 0;
-    if (l->direct && l->whole && f->o.parts)
-        f->o.parts(f->o.user, l->token, l->size, &l->parts);
-}
-
-/* How much a whole file is; false: it is not to be read. */
+/* Finds the size of a whole file. false: it must not be read. */
 static bool measure(struct flight *l)
 {
     struct stat st;
@@ -131,10 +135,17 @@ static void opened(struct fetch *f, struct flight *l, int fd)
         end(f, l, false, false);
         return;
     }
-    choose_parts(f, l);
     l->before = l->direct ? (size_t)(l->at % FETCH_ALIGN) : 0;
-    l->to = f->o.room(f->o.user, l->token, round_up(l->before + l->size + IO_SLACK));
-    if (!l->to)
+    report(f, l);
+}
+
+void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct parts *parts)
+{
+    struct flight *l = &f->flights[e->flight];
+    l->to = to;
+    if (parts && e->may_part)
+        l->parts = *parts;
+    if (!l->to || f->broken)
         end(f, l, false, false);
     else if (l->parts.n > 0)
         queue_parts(f, l);
@@ -144,7 +155,7 @@ static void opened(struct fetch *f, struct flight *l, int fd)
         queue_read(f, l);
 }
 
-/* Whether a read brought what it was to. A range may be read beyond its end, a file not. */
+/* Whether a read returned what was wanted. An extent may be read beyond its end, a whole file may not. */
 static bool is_enough(const struct flight *l, int read, int64_t got)
 {
     const int64_t all = (int64_t)(l->before + l->size);
@@ -180,7 +191,7 @@ static struct flight *begin(struct fetch *f, int64_t token, bool direct)
     l->token = token;
     l->fd = -1;
     l->direct = direct;
-    l->whole = l->lent = false;
+    l->whole = l->lent = l->ended = false;
     l->to = NULL;
     l->at = 0;
     l->before = l->size = 0;
@@ -221,19 +232,20 @@ void fetch_extent(struct fetch *f, int64_t token, const struct extent *x)
         open_path(f, l, AT_FDCWD, x->path);
 }
 
-/* The ring is of no more use: what is under way will not be heard of, though it may still be written. */
+/* The ring cannot be used any more. It will not report the reads under way, though they may still write to memory. */
 static void give_up(struct fetch *f)
 {
     f->broken = true;
-    for (int i = 0; i < f->o.most; i++)
-        if (f->flights[i].busy)
+    for (int i = 0; i < f->most; i++)
+        if (f->flights[i].busy && !f->flights[i].ended)
             end(f, &f->flights[i], false, false);
 }
 
 bool fetch_wait(struct fetch *f)
 {
     struct uring_event events[64];
-    const int n = fetch_under_way(f) > 0 ? uring_wait(f->ring, events, 64) : 0;
+    const bool wait = f->head == f->tail && fetch_under_way(f) > 0;
+    const int n = wait ? uring_wait(f->ring, events, 64) : 0;
     for (int i = 0; i < n; i++)
         happened(f, &f->flights[events[i].token / PARTS_MAX], (int)(events[i].token % PARTS_MAX), events[i].result);
     if (n < 0)
@@ -241,9 +253,30 @@ bool fetch_wait(struct fetch *f)
     return !f->broken;
 }
 
+bool fetch_next(struct fetch *f, struct fetch_event *out)
+{
+    if (f->head == f->tail)
+        return false;
+    const int i = f->queue[f->head++ % f->most];
+    struct flight *l = &f->flights[i];
+    *out = (struct fetch_event){.token = l->token, .flight = i, .size = l->size};
+    if (!l->ended) {
+        out->kind = FETCH_OPENED;
+        out->may_part = l->direct && l->whole;
+        out->n = round_up(l->before + l->size + IO_SLACK);
+        return true;
+    }
+    out->kind = FETCH_DONE;
+    out->bytes = l->good ? l->to + l->before : NULL;
+    out->warm = l->warm;
+    l->busy = false;
+    f->idle[f->n_idle++] = i;
+    return true;
+}
+
 int fetch_under_way(const struct fetch *f)
 {
-    return f->o.most - f->n_idle;
+    return f->most - f->n_idle;
 }
 
 bool fetch_refused(const struct fetch *f)
@@ -253,19 +286,20 @@ bool fetch_refused(const struct fetch *f)
 
 /* ------------------------------------------------------------------ life */
 
-int fetch_open(struct fetch **out, const struct fetch_options *o, stk_error *e)
+int fetch_open(struct fetch **out, int most, uint8_t *memory, size_t memory_bytes, stk_error *e)
 {
     struct fetch *f = *out = calloc(1, sizeof *f);
     if (!f)
         return error_nomem(e, "open", sizeof *f);
-    f->o = *o;
-    f->flights = calloc((size_t)o->most, sizeof *f->flights);
-    f->idle = calloc((size_t)o->most, sizeof *f->idle);
-    for (int i = o->most; f->idle && i-- > 0;)
+    f->most = most;
+    f->flights = calloc((size_t)most, sizeof *f->flights);
+    f->idle = calloc((size_t)most, sizeof *f->idle);
+    f->queue = calloc((size_t)most, sizeof *f->queue);
+    for (int i = most; f->idle && i-- > 0;)
         f->idle[f->n_idle++] = i;
-    const unsigned entries = (unsigned)o->most * (o->parts ? PARTS_MAX : 1);
-    const int rc = f->flights && f->idle ? uring_open(&f->ring, entries, o->memory, o->memory_bytes, e)
-                                         : error_nomem(e, "open", (size_t)o->most * sizeof *f->flights);
+    const int rc = f->flights && f->idle && f->queue
+                       ? uring_open(&f->ring, (unsigned)most * PARTS_MAX, memory, memory_bytes, e)
+                       : error_nomem(e, "open", (size_t)most * sizeof *f->flights);
     if (rc != STK_OK) {
         fetch_close(f);
         *out = NULL;
@@ -277,10 +311,16 @@ void fetch_close(struct fetch *f)
 {
     if (!f)
         return;
-    while (f->ring && fetch_under_way(f) > 0)
+    struct fetch_event event;
+    while (f->ring && fetch_under_way(f) > 0) {
         fetch_wait(f);
+        while (fetch_next(f, &event))
+            if (event.kind == FETCH_OPENED)
+                fetch_read(f, &event, NULL, NULL);
+    }
     uring_close(f->ring);
     free(f->flights);
     free(f->idle);
+    free(f->queue);
     free(f);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch.h -- many files on their way into memory at once, by one thread, through io_uring.
+ * fetch.h -- reads many files into memory at once, from one thread, through io_uring.
  *
- *     fetch_open(&f, &options, &e)
- *     fetch_file(f, &want);            up to options.most at a time
- *     fetch_wait(f);                   some of them may be done
+ *     fetch_open(&f, most, memory, bytes, &e)
+ *     fetch_file(f, &want);                     up to `most` at a time
+ *     fetch_wait(f);                            something has happened to at least one of them
+ *     while (fetch_next(f, &event))
+ *         if (event.kind == FETCH_OPENED)       the file is open, and its size is known
+ *             fetch_read(f, &event, memory for event.n bytes, parts);
+ *         else                                  event.bytes, or NULL
  *
- * What does not go smoothly (missing, empty, cut, too large, no room, an error of the disk) ends without
- * bytes: whoever needs the file then reads it plainly, which finds the same and has the words for it.
+ * Whatever goes wrong (the file is missing, empty, cut or too large, no room, a disk error) ends without bytes. The
+ * worker that needs the file then reads it with pread, finds the same problem and reports it.
  */
 #ifndef FETCH_H
 #define FETCH_H
@@ -18,43 +22,49 @@
 
 #include "base/sample.h"
 
-enum { FETCH_ALIGN = 4096 }; /* of memory, offsets and lengths when the page cache is passed by */
+enum { FETCH_ALIGN = 4096 }; /* of memory, offsets and lengths in reads that bypass the page cache */
 
 struct fetch;
-
-struct fetch_options {
-    int most;        /* at a time */
-    uint8_t *memory; /* what room() gives out pieces of */
-    size_t memory_bytes;
-    void *user;
-    /* Memory for n bytes, aligned to FETCH_ALIGN; NULL: none now. */
-    uint8_t *(*room)(void *user, int64_t token, size_t n);
-    /* Which parts of a file of n bytes, all within it, are enough when it is read past the page cache; none: all of it.
-     * They come to where they would be in the whole, with anything in between. May be NULL. */
-    void (*parts)(void *user, int64_t token, size_t n, struct parts *out);
-    /* The end of it: bytes, with IO_SLACK zeros behind them, or NULL. warm: they were in the page cache. */
-    void (*done)(void *user, int64_t token, const uint8_t *bytes, size_t n, bool warm);
-};
 
 struct fetch_want {
     int64_t token;
     int dir;
     const char *path;  /* copied */
     int64_t max_bytes; /* a larger file is not read */
-    bool direct;       /* past the page cache, where the file system can do that */
+    bool direct;       /* bypass the page cache if the file system can do that */
 };
 
-int fetch_open(struct fetch **out, const struct fetch_options *o, stk_error *e);
-void fetch_close(struct fetch *f); /* waits for all that is under way; also NULL */
+enum fetch_kind { FETCH_OPENED, FETCH_DONE };
 
-/* Under way; or done at once, without bytes, when the path is too long. */
+struct fetch_event {
+    enum fetch_kind kind;
+    int64_t token;
+    int flight;           /* for fetch_read */
+    bool may_part;        /* opened: parts of the file may be read instead of all of it */
+    const uint8_t *bytes; /* done: followed by IO_SLACK zeros; NULL: failed */
+    size_t size;          /* of the file or the extent */
+    size_t n;             /* opened: the memory that reading it takes */
+    bool warm;            /* done: the bytes were in the page cache */
+};
+
+/* At most `most` files at a time; what fetch_read receives is part of memory. */
+int fetch_open(struct fetch **out, int most, uint8_t *memory, size_t memory_bytes, stk_error *e);
+void fetch_close(struct fetch *f); /* waits for everything under way; also NULL */
+
+/* Starts to open and read a file. fetch_under_way() must be below `most`. */
 void fetch_file(struct fetch *f, const struct fetch_want *w);
-/* The same for some bytes of a file, which may be open. Past the page cache, whole blocks are read. */
+/* The same for an extent of a file, which may be open. Reads that bypass the page cache read whole blocks. */
 void fetch_extent(struct fetch *f, int64_t token, const struct extent *x);
-/* Waits until something has happened to at least one of them; false when io_uring fails and can be used no more. */
-bool fetch_wait(struct fetch *f);
 
-int fetch_under_way(const struct fetch *f);
-bool fetch_refused(const struct fetch *f); /* a file system refused to be read past the page cache */
+/* Waits for an event. false: io_uring fails and cannot be used any more. All files under way then end without bytes. */
+bool fetch_wait(struct fetch *f);
+/* Returns the next event. false: there are no more. */
+bool fetch_next(struct fetch *f, struct fetch_event *out);
+/* Answers FETCH_OPENED. to: e->n bytes, aligned to FETCH_ALIGN; NULL: do not read the file. parts, all within the file:
+ * what to read, if e->may_part; none or NULL: all of it. Parts are read to where they would be in the whole file. */
+void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct parts *parts);
+
+int fetch_under_way(const struct fetch *f); /* until fetch_next has returned their last event */
+bool fetch_refused(const struct fetch *f);  /* a file system refused to bypass the page cache */
 
 #endif

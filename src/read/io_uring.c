@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io_uring.c -- opening and reading through io_uring, the only user of liburing.
+ * io_uring.c -- opens and reads through io_uring. The only file that uses liburing.
  *
- * One thread sets the ring up and uses it. Where liburing was absent at build time, the kernel is too old
- * or a sandbox forbids the calls, uring_open says so, and reading goes on without.
+ * One thread sets up the ring and uses it. If liburing was absent at build time, the kernel is too old, or a sandbox
+ * forbids the calls, uring_open fails and files are read with pread.
  */
 #include "read/io_uring.h"
 
@@ -21,7 +21,7 @@ struct uring {
 
 static int set_up(struct uring *u, unsigned entries)
 {
-    /* Completions are worked on when we wait for them, not whenever they come; older kernels do not know it. */
+    /* The kernel handles completions when we wait for them, not at any time. Older kernels do not support it. */
     const unsigned flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
     const int rc = io_uring_queue_init(entries, &u->ring, flags);
     return rc == -EINVAL ? io_uring_queue_init(entries, &u->ring, 0) : rc;
@@ -44,16 +44,16 @@ int uring_open(struct uring **out, unsigned entries, void *memory, size_t bytes,
     if (rc != 0) {
         free(u);
         *out = NULL;
-        return error_os(e, -rc, "open", "no io_uring here");
+        return error_os(e, -rc, "open", "io_uring is not available");
     }
     if (!knows(u, IORING_OP_OPENAT)) {
         uring_close(u);
         *out = NULL;
-        return error_set(e, STK_EIO, "open", "the io_uring of this kernel cannot open files");
+        return error_set(e, STK_EIO, "open", "io_uring of this kernel cannot open files");
     }
     const struct iovec all = {.iov_base = memory, .iov_len = bytes};
     rc = io_uring_register_buffers(&u->ring, &all, 1);
-    u->registered = rc == 0; /* else it is over RLIMIT_MEMLOCK: the kernel then looks at the pages at every read */
+    u->registered = rc == 0; /* otherwise it exceeds RLIMIT_MEMLOCK, and the kernel maps the pages at every read */
     return STK_OK;
 }
 
@@ -87,7 +87,7 @@ int uring_wait(struct uring *u, struct uring_event *events, int max)
     do
         rc = io_uring_submit_and_wait(&u->ring, 1);
     while (rc == -EINTR);
-    if (rc < 0 && rc != -EAGAIN && rc != -EBUSY) /* these two: more was finished than is fetched */
+    if (rc < 0 && rc != -EAGAIN && rc != -EBUSY) /* these two: the completion queue is full */
         return rc;
     struct io_uring_cqe *c;
     unsigned head;
@@ -108,7 +108,7 @@ int uring_open(struct uring **out, unsigned entries, void *memory, size_t bytes,
 {
     (void)entries, (void)memory, (void)bytes;
     *out = NULL;
-    return error_set(e, STK_EUSAGE, "open", "io_uring is not built in");
+    return error_set(e, STK_EUSAGE, "open", "io_uring is not available: Stoker was built without liburing");
 }
 
 void uring_close(struct uring *u)

@@ -20,12 +20,14 @@ struct blocks;
 struct gunzip;
 struct source;
 
-/* Set exactly one of path, paths, arrays and hooks. */
+/* Set exactly one of path, paths, arrays and the three kinds of hooks. */
 struct source_options {
     const char *path;
     const stk_array *arrays;
     int n_arrays;
-    const stk_source_hooks *hooks;
+    const stk_read_hooks *read_hooks;
+    const stk_fill_hooks *fill_hooks;
+    const stk_cells_hooks *cells_hooks;
     const char *const *paths; /* several sources, joined */
     int n_paths;
     const char *const *classes; /* NULL: as found */
@@ -52,6 +54,8 @@ struct source_tally {
 };
 
 int source_open(struct source **out, const struct source_options *o, stk_error *e);
+/* Adds an owner. Every owner calls source_close. */
+struct source *source_ref(struct source *s);
 void source_close(struct source *s); /* accepts NULL */
 
 const char *source_kind(const struct source *s); /* "folder of classes", ... */

@@ -21,7 +21,7 @@
 #include "source/source_ops.h"
 
 struct cells {
-    stk_source_hooks hooks;
+    stk_cells_hooks hooks;
     int wanted[FIELD_MAX]; /* the column of each field */
     int image;             /* field; -1: none */
     int others[FIELD_MAX]; /* like wanted, without the image */
@@ -229,7 +229,7 @@ static int take_column(struct columns *to, const stk_column *from, stk_error *e)
 
 static int bind(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const stk_source_hooks *h = o->hooks;
+    const stk_cells_hooks *h = o->cells_hooks;
     struct columns columns = {0};
     int rc = STK_OK;
     for (int i = 0; i < h->n_columns && rc == STK_OK; i++)
@@ -241,7 +241,7 @@ static int bind(struct source *s, const struct source_options *o, stk_error *e)
 }
 
 /* Copies the caller's blocks, and adds the end. */
-static int take_blocks(struct blocks *b, const stk_source_hooks *h, int64_t count, stk_error *e)
+static int take_blocks(struct blocks *b, const stk_cells_hooks *h, int64_t count, stk_error *e)
 {
     bool good = h->window > 0 && h->n_blocks <= count && h->blocks && h->blocks[0] == 0;
     for (int64_t i = 1; good && i < h->n_blocks; i++)
@@ -262,11 +262,11 @@ static int take_blocks(struct blocks *b, const stk_source_hooks *h, int64_t coun
 
 int source_cells_open(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const stk_source_hooks *h = o->hooks;
+    const stk_cells_hooks *h = o->cells_hooks;
     if (h->n_columns < 1 || !h->columns)
-        return error_set(e, STK_EUSAGE, "open", "hooks with cells() need columns");
-    int64_t count;
-    int rc = source_hooks_count(h, &count, e);
+        return error_set(e, STK_EUSAGE, "open", "cells_hooks has no columns");
+    const int64_t count = h->count(h->user);
+    int rc = source_hooks_count(count, e);
     if (rc == STK_OK)
         rc = bind(s, o, e);
     struct blocks near = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_hooks.c -- hooks with read() or fill(): samples from the caller's functions.
+ * source_hooks.c -- samples from the caller's read() or fill().
  *
- * Encoded bytes are copied into the thread's buffer, because decoders may read past their end. fill() writes directly
- * into the row.
+ * Encoded bytes are copied into the thread's buffer, because decoders may read past the end. fill() writes straight
+ * into its row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +12,25 @@
 #include "base/hash.h"
 #include "source/source_ops.h"
 
-static void close_hooks(struct source *s)
+static void close_read(struct source *s)
 {
-    stk_source_hooks *h = s->state;
-    if (h && h->close)
+    stk_read_hooks *h = s->state;
+    if (h->close)
         h->close(h->user);
     free(h);
-    s->state = NULL;
+}
+
+static void close_fill(struct source *s)
+{
+    stk_fill_hooks *h = s->state;
+    if (h->close)
+        h->close(h->user);
+    free(h);
 }
 
 static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
-    const stk_source_hooks *h = s->state;
+    const stk_read_hooks *h = s->state;
     const void *bytes = NULL;
     size_t n = 0;
     r->label = -1;
@@ -39,7 +46,7 @@ static int read_hook(const struct source *s, struct reading *r, int64_t i, stk_e
 
 static int fill_hook(const struct source *s, const stk_row *row, void *const *to, stk_error *e)
 {
-    const stk_source_hooks *h = s->state;
+    const stk_fill_hooks *h = s->state;
     error_clear(e);
     const int rc = h->fill(h->user, row, to, e);
     return rc == STK_OK ? rc : error_of_hook(e, rc, "read", "the source's fill()");
@@ -64,8 +71,8 @@ static int no_bytes(const struct source *s, struct reading *r, int64_t i, stk_er
     return error_set(e, STK_EUSAGE, "read", "samples of fill() have no encoded bytes");
 }
 
-static const struct source_ops reading_ops = {
-    .close = close_hooks,
+static const struct source_ops read_ops = {
+    .close = close_read,
     .path = source_numbered_path,
     .key = source_numbered_path,
     .label = source_unknown,
@@ -77,8 +84,8 @@ static const struct source_ops reading_ops = {
     .class_name = source_given_class,
 };
 
-static const struct source_ops filling_ops = {
-    .close = close_hooks,
+static const struct source_ops fill_ops = {
+    .close = close_fill,
     .path = source_numbered_path,
     .key = source_numbered_path,
     .label = source_unknown,
@@ -91,11 +98,11 @@ static const struct source_ops filling_ops = {
     .class_name = source_given_class,
 };
 
-static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e)
+static int take_fields(struct source *s, const stk_fill_hooks *h, stk_error *e)
 {
     if (h->n_fields < 1 || h->n_fields > FIELD_MAX - 2 || !h->fields)
-        return error_set(e, STK_EUSAGE, "open", "hooks with fill() need 1 to %d fields, not %d", FIELD_MAX - 2,
-                         h->n_fields);
+        return error_set(e, STK_EUSAGE, "open", "fill_hooks has %d fields; it needs 1 to %d", h->n_fields,
+                         FIELD_MAX - 2);
     for (int i = 0; i < h->n_fields; i++) {
         struct field *f = &s->fields[i];
         *f = (struct field){.kind = FIELD_TENSOR, .what = STK_TENSOR, .column = -1};
@@ -110,41 +117,42 @@ static int take_fields(struct source *s, const stk_source_hooks *h, stk_error *e
     return STK_OK;
 }
 
-int source_hooks_count(const stk_source_hooks *h, int64_t *count, stk_error *e)
+int source_hooks_count(int64_t count, stk_error *e)
 {
-    *count = h->count(h->user);
-    if (*count > 0)
+    if (count > 0)
         return STK_OK;
-    if (*count == 0)
+    if (count == 0)
         return error_set(e, STK_EUSAGE, "open", "the source is empty: its count() returned 0");
     return error_set(e, STK_EUSAGE, "open", "the source's count() returned %lld; it must return the number of samples",
-                     (long long)*count);
+                     (long long)count);
 }
 
-int source_hooks_open(struct source *s, const struct source_options *o, stk_error *e)
+static int open_hooks(struct source *s, const struct source_ops *ops, const void *hooks, size_t bytes, stk_error *e)
 {
-    if (!o->hooks->count || !!o->hooks->read + !!o->hooks->fill + !!o->hooks->cells != 1)
-        return error_set(e, STK_EUSAGE, "open", "hooks need count() and exactly one of read(), fill() and cells()");
-    if (o->hooks->cells)
-        return source_cells_open(s, o, e);
-    int64_t count;
-    const int counted = source_hooks_count(o->hooks, &count, e);
-    if (counted != STK_OK)
-        return counted;
-    if (o->hooks->fill) {
-        const int rc = take_fields(s, o->hooks, e);
-        if (rc != STK_OK)
-            return rc;
-    } else {
-        source_default_fields(s, true);
-    }
-    stk_source_hooks *h = malloc(sizeof *h);
-    if (!h)
-        return error_nomem(e, "open", sizeof *h);
-    *h = *o->hooks;
-    s->state = h;
-    s->ops = h->fill ? &filling_ops : &reading_ops;
+    s->state = malloc(bytes);
+    if (!s->state)
+        return error_nomem(e, "open", bytes);
+    memcpy(s->state, hooks, bytes);
+    s->ops = ops;
     s->kind = "hooks";
-    s->count = count;
     return STK_OK;
+}
+
+int source_read_open(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const stk_read_hooks *h = o->read_hooks;
+    s->count = h->count(h->user);
+    source_default_fields(s, true);
+    const int rc = source_hooks_count(s->count, e);
+    return rc == STK_OK ? open_hooks(s, &read_ops, h, sizeof *h, e) : rc;
+}
+
+int source_fill_open(struct source *s, const struct source_options *o, stk_error *e)
+{
+    const stk_fill_hooks *h = o->fill_hooks;
+    s->count = h->count(h->user);
+    int rc = source_hooks_count(s->count, e);
+    if (rc == STK_OK)
+        rc = take_fields(s, h, e);
+    return rc == STK_OK ? open_hooks(s, &fill_ops, h, sizeof *h, e) : rc;
 }

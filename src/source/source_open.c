@@ -104,10 +104,6 @@ static int open_path(struct source *s, const struct source_options *given, stk_e
 
 static int open_kind(struct source *s, const struct source_options *o, stk_error *e)
 {
-    const int given = (o->path != NULL) + (o->paths != NULL) + (o->arrays != NULL) + (o->hooks != NULL);
-    if (given != 1)
-        return error_set(e, STK_EUSAGE, "open", "%s of source, sources, arrays and hooks %s given; one is needed",
-                         given ? "more than one" : "none", given ? "are" : "is");
     const int rc = take_classes(s, o, e);
     if (rc != STK_OK)
         return rc;
@@ -115,7 +111,11 @@ static int open_kind(struct source *s, const struct source_options *o, stk_error
         return open_path(s, o, e);
     if (o->paths)
         return source_join_open(s, o, e);
-    return o->arrays ? source_array_open(s, o, e) : source_hooks_open(s, o, e);
+    if (o->arrays)
+        return source_array_open(s, o, e);
+    if (o->read_hooks)
+        return source_read_open(s, o, e);
+    return o->fill_hooks ? source_fill_open(s, o, e) : source_cells_open(s, o, e);
 }
 
 /* Appends a hash of all paths if there are several files. */
@@ -171,6 +171,7 @@ int source_open(struct source **out, const struct source_options *o, stk_error *
     struct source *s = calloc(1, sizeof *s);
     if (!s)
         return error_nomem(error, "open", sizeof *s);
+    atomic_init(&s->refs, 1);
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : INT64_MAX;
     const int rc = open_kind(s, &options, error);
     if (rc != STK_OK) {
@@ -182,9 +183,15 @@ int source_open(struct source **out, const struct source_options *o, stk_error *
     return STK_OK;
 }
 
+struct source *source_ref(struct source *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
 void source_close(struct source *s)
 {
-    if (!s)
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (s->ops)
         s->ops->close(s);

@@ -8,6 +8,8 @@
 #ifndef SOURCE_OPS_H
 #define SOURCE_OPS_H
 
+#include <stdatomic.h>
+
 #include "base/names.h"
 #include "source/source.h"
 
@@ -45,6 +47,7 @@ struct source_ops {
 };
 
 struct source {
+    atomic_int refs;
     const struct source_ops *ops;
     const char *kind;
     int64_t count;
@@ -78,10 +81,11 @@ int source_list_open(struct source *s, const struct source_options *o, const cha
 int source_table_open(struct source *s, const struct source_options *o, const char *path, int fd, stk_error *e);
 int source_array_open(struct source *s, const struct source_options *o, stk_error *e);
 int source_join_open(struct source *s, const struct source_options *o, stk_error *e);
-int source_cells_open(struct source *s, const struct source_options *o, stk_error *e); /* hooks with cells */
-int source_hooks_open(struct source *s, const struct source_options *o, stk_error *e);
-/* Calls count(), and fails unless it returns at least 1. */
-int source_hooks_count(const stk_source_hooks *h, int64_t *count, stk_error *e);
+int source_read_open(struct source *s, const struct source_options *o, stk_error *e);  /* read_hooks */
+int source_fill_open(struct source *s, const struct source_options *o, stk_error *e);  /* fill_hooks */
+int source_cells_open(struct source *s, const struct source_options *o, stk_error *e); /* cells_hooks */
+/* Fails unless the count() of hooks returned at least 1. */
+int source_hooks_count(int64_t count, stk_error *e);
 
 /* Openers of containers get the files in order, and the text after the ? or NULL. */
 int source_tar_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,

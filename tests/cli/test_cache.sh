@@ -107,7 +107,7 @@ if command -v unshare >/dev/null && unshare -rm true 2>/dev/null; then
           "$2" checksum one --ops "$3" --epochs 3 --shuffle --cache $4 --cache-dir small --cache-size 1G >"$5" || exit 1
           cmp -s "$5" right || exit 4
         done' limits "$how" "$stoker" "$ops" $what "$work/limited"
-        [ $what != pixels ] || says err 'the cache (is not used|does not have everything): ' "$how is told"
+        [ $what != pixels ] || says err 'the cache (is not used|does not contain everything): ' "$how is told"
       done
     fi
   done

@@ -35,24 +35,36 @@ class Array(c.Structure):
         ("name", c.c_char_p),
         ("data", c.c_void_p),
         ("dtype", c.c_int),
+        ("kind", c.c_int),
         ("ndim", c.c_int),
-        ("device", c.c_int),
         ("shape", c.POINTER(c.c_int64)),
         ("strides", c.POINTER(c.c_int64)),
+        ("device", c.c_int),
+        ("device_id", c.c_int),
+        ("ready", c.c_void_p),
     ]
 
 
 class Options(c.Structure):
     _fields_ = [
         ("source", c.c_char_p),
+        ("sources", c.c_void_p),
+        ("n_sources", c.c_int),
         ("arrays", c.POINTER(Array)),
         ("n_arrays", c.c_int),
-        ("hooks", c.c_void_p),
+        ("read_hooks", c.c_void_p),
+        ("fill_hooks", c.c_void_p),
+        ("cells_hooks", c.c_void_p),
+        ("opened", c.c_void_p),
         ("classes", c.c_void_p),
         ("n_classes", c.c_int),
-        ("take", c.c_int64),
+        ("index_beside", c.c_int),
+        ("max_bytes", c.c_int64),
+        ("fields", c.c_char_p),
+        ("source_fields", c.c_void_p),
         ("subset", c.POINTER(c.c_int64)),
         ("n_subset", c.c_int64),
+        ("take", c.c_int64),
         ("ops", c.c_char_p),
         ("op", c.c_void_p),
         ("dtype", c.c_int),
@@ -60,23 +72,32 @@ class Options(c.Structure):
         ("fidelity", c.c_int),
         ("no_exif", c.c_int),
         ("max_pixels", c.c_int64),
-        ("max_bytes", c.c_int64),
         ("batch_size", c.c_int64),
-        ("shuffle", c.c_int),
         ("drop_last", c.c_int),
         ("pad_last", c.c_int),
+        ("shuffle", c.c_int),
         ("seed", c.c_uint64),
-        ("rank", c.c_int),
-        ("world_size", c.c_int),
+        ("steps_per_epoch", c.c_int64),
+        ("weights", c.c_void_p),
+        ("n_weights", c.c_int64),
+        ("sampled", c.c_int),
+        ("mix", c.c_void_p),
+        ("n_mix", c.c_int),
+        ("mix_counts", c.c_void_p),
         ("on_error", c.c_int),
         ("max_bad", c.c_double),
+        ("keep_empty", c.c_int),
+        ("log", c.c_void_p),
         ("threads", c.c_int),
         ("memory", c.c_int64),
-        ("cache_dir", c.c_char_p),
         ("reader", c.c_int),
         ("cpu", c.c_int),
         ("allocator", c.c_void_p),
-        ("log", c.c_void_p),
+        ("cache", c.c_int),
+        ("cache_dir", c.c_char_p),
+        ("cache_size", c.c_int64),
+        ("rank", c.c_int),
+        ("world_size", c.c_int),
     ]
 
 
@@ -98,10 +119,12 @@ def load(path: str) -> c.CDLL:
     lib.stk_samples.restype = c.c_int64
     lib.stk_field.argtypes = [c.c_void_p, c.c_char_p]
     lib.stk_field.restype = c.POINTER(Array)
-    lib.stk_count.argtypes = [c.c_void_p]
-    lib.stk_count.restype = c.c_int64
-    lib.stk_path.argtypes = [c.c_void_p, c.c_int64, c.c_char_p, c.c_size_t]
-    lib.stk_path.restype = c.c_size_t
+    lib.stk_loader_count.argtypes = [c.c_void_p]
+    lib.stk_loader_count.restype = c.c_int64
+    lib.stk_loader_source.argtypes = [c.c_void_p]
+    lib.stk_loader_source.restype = c.c_void_p
+    lib.stk_source_path.argtypes = [c.c_void_p, c.c_int64, c.c_char_p, c.c_size_t]
+    lib.stk_source_path.restype = c.c_size_t
     return lib
 
 
@@ -132,11 +155,11 @@ class Loader:
         self.lib.stk_close(self.handle)
 
     def __len__(self) -> int:
-        return self.lib.stk_count(self.handle)
+        return self.lib.stk_loader_count(self.handle)
 
     def path(self, sample: int) -> bytes:
         buffer = c.create_string_buffer(8192)
-        self.lib.stk_path(self.handle, sample, buffer, len(buffer))
+        self.lib.stk_source_path(self.lib.stk_loader_source(self.handle), sample, buffer, len(buffer))
         return buffer.value
 
     def epoch(self, fields: Sequence[str] = ("image", "label", "index")) -> Iterator[dict[str, np.ndarray]]:

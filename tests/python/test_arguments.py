@@ -183,7 +183,7 @@ def test_wrong_samplers(photos, k, words):
         (lambda src: src.split(0.5, by="size"), "None and 'class'"),
         (lambda src: src.subset(["a"]), "indices gave"),
         (lambda src: src.subset([1.5]), "indices gave"),
-        (lambda src: stoker.Loader(src.take(0), "CenterCrop(8)"), "no samples: the part that was chosen is empty"),
+        (lambda src: stoker.Loader(src.take(0), "CenterCrop(8)"), "there are no samples: the subset is empty"),
         (lambda src: src.take(-1), "0 or more"),
         (lambda src: src.take("a"), "whole number"),
         (lambda src: src.select(classes=[99]), "no class 99; there are 2"),

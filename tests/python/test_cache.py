@@ -54,7 +54,7 @@ def test_a_function_comes_after_what_is_kept(settled):
 
 def test_only_pictures_are_kept():
     loader = stoker.Loader(np.zeros((6, 2)), cache="auto", output="numpy")
-    assert "cache      none (the samples are in memory as they are" in loader.explain()
+    assert "cache      none (the samples are already in memory" in loader.explain()
 
 
 def test_no_room_is_no_error(settled, tmp_path):
@@ -111,4 +111,4 @@ def test_records_without_a_picture(tmp_path, write, cache):
         for ours, theirs in zip(kept, plain, strict=True):
             assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     assert kept.stats().cache_entries == 40 and kept.stats().cache_hits > 60
-    assert "bytes in memory (rows as the source has them" in kept.explain()
+    assert "bytes in memory (rows as the source returns them" in kept.explain()

@@ -359,7 +359,7 @@ def test_get_by_positions(photos):
     check_again(loader)
     rows = loader.get([3, 3], epoch=0, positions=[0, 1])
     assert not np.array_equal(rows.image[0], rows.image[1])
-    with pytest.raises(stoker.UsageError, match="say which samples"):
+    with pytest.raises(stoker.UsageError, match="give the samples to get"):
         loader.get(epoch=0, positions=[0])
 
 
@@ -401,7 +401,7 @@ def test_seeds_of_functions_are_told(photos):
         ({"indices": [0.5]}, "whole numbers"),
         ({"indices": [[1]]}, "whole numbers"),
         ({"indices": "one"}, "whole numbers"),
-        ({"indices": [100]}, "there is no sample 100; there are 100"),
+        ({"indices": [100]}, "there is no sample 100; the source has 100 samples"),
         ({"positions": [100]}, "there is no position 100; an epoch has 100"),
         ({"positions": [-1]}, "there is no position -1"),
         ({"indices": 1, "epoch": -1}, "epoch is -1"),

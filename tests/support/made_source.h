@@ -59,11 +59,12 @@ static inline void close_source(void *user)
     closed++;
 }
 
-static const stk_source_hooks hooks = {.count = count, .read = read_picture, .close = close_source};
+static const stk_read_hooks hooks = {.count = count, .read = read_picture, .close = close_source};
 
 static inline stk_options base_options(void)
 {
-    return (stk_options){.hooks = &hooks, .ops = "CenterCrop(4)", .dtype = STK_UINT8, .batch_size = 8, .threads = 3};
+    return (stk_options){
+        .read_hooks = &hooks, .ops = "CenterCrop(4)", .dtype = STK_UINT8, .batch_size = 8, .threads = 3};
 }
 
 static inline stk_loader *open_loader(const stk_options *o)

@@ -25,9 +25,11 @@ static void make_tree(void)
 static void one_source(void)
 {
     make_tree();
+    temp_bytes("b/.hidden.png", "x", 1);
+    temp_bytes("b/notes.txt", "x", 1);
     char path[4096];
     snprintf(path, sizeof path, "%s", temp_path("b"));
-    const stk_options o = {.source = path, .cache_dir = "off"};
+    const stk_source_options o = {.source = path, .cache_dir = "off"};
     stk_source *s;
     stk_error e;
     CHECK_EQ(stk_source_open(&s, &o, &e), STK_OK);
@@ -39,6 +41,11 @@ static void one_source(void)
     CHECK(strstr(stk_source_kind(s), "folder"));
     CHECK(stk_source_fingerprint(s) != 0);
     char text[4096];
+    stk_overview v;
+    stk_source_overview(s, &v);
+    CHECK(v.bytes > 0 && v.index_bytes > 0);
+    CHECK_EQ(v.ignored_hidden, 1);
+    CHECK_EQ(v.ignored_other, 1);
     CHECK_EQ(stk_source_key(s, 0, text, sizeof text), 9);
     CHECK_STR(text, "cat/3.png");
     CHECK(stk_source_path(s, 0, text, sizeof text) > 9);
@@ -47,18 +54,18 @@ static void one_source(void)
     uint8_t *pixels;
     int w, h;
     int64_t label;
-    CHECK_EQ(stk_source_picture(s, 1, &pixels, &w, &h, &label, &e), STK_OK);
+    CHECK_EQ(stk_source_image(s, 1, &pixels, &w, &h, &label, &e), STK_OK);
     CHECK_EQ(w, 3);
     CHECK_EQ(h, 2);
     CHECK_EQ(label, 1);
     CHECK_EQ(pixels[2], 30);
     stk_free(pixels);
-    CHECK_EQ(stk_source_picture(s, 2, &pixels, &w, &h, &label, &e), STK_EDATA);
+    CHECK_EQ(stk_source_image(s, 2, &pixels, &w, &h, &label, &e), STK_EDATA);
     CHECK(strstr(e.path, "5.png"));
-    CHECK_EQ(stk_source_picture(s, 9, &pixels, &w, &h, &label, &e), STK_EUSAGE);
+    CHECK_EQ(stk_source_image(s, 9, &pixels, &w, &h, &label, &e), STK_EUSAGE);
     stk_source_close(s);
     stk_source_close(NULL);
-    CHECK_EQ(stk_source_open(&s, &(stk_options){.source = "/nonexistent"}, &e), STK_ENOTFOUND);
+    CHECK_EQ(stk_source_open(&s, &(stk_source_options){.source = "/nonexistent"}, &e), STK_ENOTFOUND);
     temp_end();
 }
 
@@ -70,7 +77,7 @@ static void joined(void)
     snprintf(b, sizeof b, "%s", temp_path("b"));
     snprintf(c, sizeof c, "%s", temp_path("c"));
     const char *const two[] = {a, b}, *const odd[] = {a, c}, *const classes[] = {"bird", "cat", "dog"};
-    stk_options o = {.sources = two, .n_sources = 2, .cache_dir = "off"};
+    stk_source_options o = {.sources = two, .n_sources = 2, .cache_dir = "off"};
     stk_source *s;
     stk_error e;
     CHECK_EQ(stk_source_open(&s, &o, &e), STK_OK);
@@ -90,19 +97,29 @@ static void joined(void)
     CHECK_EQ(stk_source_label(s, 2), 0);
     CHECK_EQ(stk_source_label(s, 0), 1);
     CHECK(stk_source_fingerprint(s) != both);
-    stk_source_close(s);
 
-    o.ops = "CenterCrop(2)";
-    o.batch_size = 3;
+    /* A loader of an open source, which may be closed before it. */
+    const stk_options of_opened = {.opened = s, .ops = "CenterCrop(2)", .batch_size = 3, .cache_dir = "off"};
+    stk_options twice = of_opened;
+    twice.source = a;
     stk_loader *l;
     stk_batch *batch;
-    CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
+    CHECK_EQ(stk_open(&l, &twice, &e), STK_EUSAGE);
+    twice = of_opened;
+    twice.fields = "image";
+    CHECK_EQ(stk_open(&l, &twice, &e), STK_EUSAGE);
+    CHECK_SAYS(e.text, "stk_source_open");
+    CHECK_EQ(stk_open(&l, &of_opened, &e), STK_OK);
+    CHECK_EQ(stk_loader_fingerprint(l), stk_source_fingerprint(s));
+    stk_source_close(s);
     CHECK_EQ(stk_next(l, &batch, &e), STK_OK);
     CHECK_EQ(((const int64_t *)stk_field(batch, "label")->data)[2], 0);
     stk_release(batch);
-    CHECK_EQ(stk_key(l, 2, text, sizeof text), 10);
+    const stk_source *lent = stk_loader_source(l);
+    CHECK_EQ(stk_source_n_classes(lent), 3);
+    CHECK_EQ(stk_source_key(lent, 2, text, sizeof text), 10);
     CHECK_STR(text, "bird/6.png");
-    CHECK_EQ(stk_key(l, 99, text, sizeof text), 0);
+    CHECK_EQ(stk_source_key(lent, 99, text, sizeof text), 0);
     stk_close(l);
     temp_end();
 }

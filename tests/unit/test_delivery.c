@@ -38,11 +38,11 @@ static const stk_array fields[] = {
     {.name = "label", .dtype = STK_INT64},
     {.name = "random", .dtype = STK_UINT64},
 };
-static const stk_source_hooks hooks = {.count = count, .fill = fill, .fields = fields, .n_fields = 3};
+static const stk_fill_hooks hooks = {.count = count, .fill = fill, .fields = fields, .n_fields = 3};
 
 static stk_options base_options(void)
 {
-    return (stk_options){.hooks = &hooks, .batch_size = 4, .threads = 2, .on_error = STK_SKIP, .max_bad = 1};
+    return (stk_options){.fill_hooks = &hooks, .batch_size = 4, .threads = 2, .on_error = STK_SKIP, .max_bad = 1};
 }
 
 static stk_loader *open_loader(const stk_options *o)
@@ -87,14 +87,14 @@ static void rows_are_filled(void)
     CHECK_EQ(read_some(l, 100, samples, &rc), MANY - 1);
     CHECK_EQ(rc, STK_END);
     stk_error e;
-    CHECK(stk_bad_sample(l, 0, &e));
+    CHECK_EQ(stk_loader_bad_sample(l, 0, &e), STK_OK);
     CHECK_EQ(e.sample, 13);
     CHECK_STR(e.reason, "is unlucky");
     stk_close(l);
 
-    stk_source_hooks none = hooks;
+    stk_fill_hooks none = hooks;
     none.n_fields = 0;
-    o.hooks = &none;
+    o.fill_hooks = &none;
     CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
     none.n_fields = 3;
     none.fill = NULL;
@@ -110,7 +110,7 @@ static void steps_make_the_epoch(void)
     int64_t samples[3 * MANY];
     int rc, seen[MANY] = {0};
     CHECK_EQ(stk_length(l), 25);
-    CHECK_EQ(stk_count(l), MANY);
+    CHECK_EQ(stk_loader_count(l), MANY);
     int64_t n = read_some(l, 100, samples, &rc);
     CHECK_EQ(rc, STK_END);
     for (int64_t i = 0; i < n; i++)
@@ -215,10 +215,10 @@ static void orders_are_given(void)
     CHECK_EQ(stk_next(l, &b, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "epoch 0"));
     const int64_t first[] = {5, 5, 5, 39, 0, 1}, second[] = {7, 8, 9}, starts[] = {0, 1};
-    CHECK_EQ(stk_set_order(l, 0, first, 6, NULL, 0, &e), STK_OK);
-    CHECK_EQ(stk_set_order(l, 0, first, 6, NULL, 0, &e), STK_EUSAGE);
-    CHECK_EQ(stk_set_order(l, 2, first, 6, NULL, 0, &e), STK_EUSAGE);
-    CHECK_EQ(stk_set_order(l, 1, second, 3, starts, 2, &e), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 0, first, 6, NULL, 0, &e), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 0, first, 6, NULL, 0, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_set_order(l, 2, first, 6, NULL, 0, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_set_order(l, 1, second, 3, starts, 2, &e), STK_OK);
     int64_t got[MANY];
     int rc;
     CHECK_EQ(read_some(l, 100, got, &rc), 6);
@@ -232,20 +232,20 @@ static void orders_are_given(void)
 
     CHECK_EQ(stk_state_set(l, state, &e), STK_OK); /* forgets; given again it goes on in the middle */
     CHECK_EQ(stk_next(l, &b, &e), STK_EUSAGE);
-    CHECK_EQ(stk_set_order(l, 1, second, 3, starts, 2, &e), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 1, second, 3, starts, 2, &e), STK_OK);
     CHECK_EQ(read_some(l, 100, got, &rc), 2);
     CHECK_EQ(got[0], 8);
 
     const int64_t wrong[] = {MANY};
-    CHECK_EQ(stk_set_order(l, 2, wrong, 1, NULL, 0, &e), STK_EUSAGE);
-    CHECK_EQ(stk_set_order(l, 2, second, 3, wrong, 1, &e), STK_EUSAGE);
-    CHECK_EQ(stk_set_order(l, 2, NULL, 0, NULL, 0, &e), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 2, wrong, 1, NULL, 0, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_set_order(l, 2, second, 3, wrong, 1, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_set_order(l, 2, NULL, 0, NULL, 0, &e), STK_OK);
     CHECK_EQ(stk_next(l, &b, &e), STK_END);
     stk_close(l);
 
     o.sampled = 0;
     l = open_loader(&o);
-    CHECK_EQ(stk_set_order(l, 0, second, 3, NULL, 0, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_set_order(l, 0, second, 3, NULL, 0, &e), STK_EUSAGE);
     stk_close(l);
 }
 
@@ -256,14 +256,14 @@ static void two_orders_are_given_ahead(void)
     o.sampled = 1;
     stk_loader *l = open_loader(&o);
     const int64_t samples[] = {7, 8, 9};
-    CHECK_EQ(stk_set_order(l, 0, samples, 3, NULL, 0, NULL), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 0, samples, 3, NULL, 0, NULL), STK_OK);
     for (int64_t epoch = 0; epoch < 20; epoch += 2) {
         int64_t got[MANY];
         int rc;
         CHECK_EQ(read_some(l, 100, got, &rc), 3);
         CHECK_EQ(rc, STK_END);
-        CHECK_EQ(stk_set_order(l, epoch + 1, samples, 3, NULL, 0, NULL), STK_OK);
-        CHECK_EQ(stk_set_order(l, epoch + 2, samples, 3, NULL, 0, NULL), STK_OK);
+        CHECK_EQ(stk_loader_set_order(l, epoch + 1, samples, 3, NULL, 0, NULL), STK_OK);
+        CHECK_EQ(stk_loader_set_order(l, epoch + 2, samples, 3, NULL, 0, NULL), STK_OK);
         CHECK_EQ(read_some(l, 100, got, &rc), 3);
         CHECK_EQ(rc, STK_END);
     }
@@ -278,7 +278,7 @@ static void repeats_differ(void)
     stk_loader *l = open_loader(&o);
     const int64_t same[] = {5, 5, 5, 5};
     stk_batch *b;
-    CHECK_EQ(stk_set_order(l, 0, same, 4, NULL, 0, NULL), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 0, same, 4, NULL, 0, NULL), STK_OK);
     CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
     const uint64_t *random = stk_field(b, "random")->data;
     CHECK(random[0] != random[1] && random[1] != random[2] && random[0] != random[3]);

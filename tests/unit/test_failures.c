@@ -5,6 +5,7 @@
  * the right pixels or with an error in words; the sanitizers watch for leaks and worse.
  */
 #include <dirent.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -213,13 +214,17 @@ static void scan_each(const char *kind)
 {
     char path[200];
     snprintf(path, sizeof path, "%s/set", folder);
-    const stk_options o = {.source = path, .threads = 1, .cache_dir = "off", .memory = 64 << 20};
-    const stk_scan_options s = {.decode = 1, .each = check_finding};
+    const stk_source_options o = {.source = path, .threads = 1, .cache_dir = "off", .memory = 64 << 20};
+    const stk_scan_options how = {.decode = 1, .each = check_finding, .threads = 1, .memory = 64 << 20};
     for (int n = 0, more = 1; more; n++) {
         stk_error e;
         failing = kind;
         fail_in = n;
-        const int rc = stk_scan(&o, &s, &e);
+        stk_source *s;
+        int rc = stk_source_open(&s, &o, &e);
+        if (rc == STK_OK)
+            rc = stk_scan(s, &how, &e);
+        stk_source_close(s);
         more = fail_in < 0;
         fail_in = -1;
         CHECK(rc == STK_OK || e.text[0] != 0);
@@ -357,7 +362,7 @@ static int read_container(const char *path, stk_reader reader, uint64_t *hash)
     *hash = 0;
     int rc = stk_open(&l, &o, &e);
     while (rc == STK_OK && (rc = stk_next(l, &b, &e)) == STK_OK) {
-        for (int f = 0; f < stk_n_fields(b); f++) {
+        for (int f = 0; f < stk_batch_n_fields(b); f++) {
             const stk_array *a = stk_field_at(b, f);
             *hash = stk_hash(a->shape, (size_t)a->ndim * sizeof *a->shape, *hash);
         }
@@ -442,6 +447,52 @@ static void hdf5_files(void)
     }
 }
 
+static int64_t count_one(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static int read_nothing(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label, stk_error *e)
+{
+    (void)user, (void)thread, (void)i, (void)bytes, (void)n, (void)label, (void)e;
+    return STK_EDATA;
+}
+
+static void count_close(void *user)
+{
+    ++*(int *)user;
+}
+
+/* close() is called exactly once, whichever allocation or thread of opening fails. */
+static void close_each(const char *kind, bool loader)
+{
+    for (int n = 0, more = 1; more; n++) {
+        int times = 0;
+        const stk_read_hooks h = {.user = &times, .count = count_one, .read = read_nothing, .close = count_close};
+        const stk_options o = {.read_hooks = &h, .ops = "CenterCrop(8)", .threads = 2, .memory = 64 << 20};
+        const stk_source_options so = {.read_hooks = &h, .threads = 2, .memory = 64 << 20};
+        stk_loader *l = NULL;
+        stk_source *s = NULL;
+        failing = kind;
+        fail_in = n;
+        const int rc = loader ? stk_open(&l, &o, NULL) : stk_source_open(&s, &so, NULL);
+        more = fail_in < 0;
+        fail_in = -1;
+        CHECK_EQ(times, rc != STK_OK);
+        stk_close(l);
+        stk_source_close(s);
+        CHECK_EQ(times, 1);
+    }
+}
+
+static void hooks_are_closed(void)
+{
+    close_each("memory", true);
+    close_each("thread", true);
+    close_each("memory", false);
+}
+
 /* Once the largest sample was seen and the ring is as deep as it gets, our code allocates nothing more. PNG is left
  * out: libpng's own memory comes through a hook of ours. */
 static void no_allocation_per_sample(void)
@@ -483,9 +534,9 @@ int main(int argc, char **argv)
     int rc = job(&right, 0, STK_READER_DEFAULT);
     if (rc != 0)
         printf("the job itself fails with %d\n", rc);
-    const struct test_case cases[] = {T(memory),         T(reads),      T(writes),
-                                      T(threads),        T(scans),      T(containers),
-                                      T(joined_sources), T(hdf5_files), T(no_allocation_per_sample)};
+    const struct test_case cases[] = {
+        T(memory),     T(reads),          T(writes),     T(threads),          T(scans),
+        T(containers), T(joined_sources), T(hdf5_files), T(hooks_are_closed), T(no_allocation_per_sample)};
     rc = rc ? 1 : test_main(cases, sizeof cases / sizeof cases[0], argc, argv);
     remove_folder();
     return rc;

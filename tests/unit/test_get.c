@@ -46,11 +46,11 @@ static int fill(void *user, const stk_row *row, void *const *to, stk_error *e)
 }
 
 static const stk_array fields[] = {{.name = "label", .dtype = STK_INT64}, {.name = "random", .dtype = STK_UINT64}};
-static const stk_source_hooks filled = {.count = many, .fill = fill, .fields = fields, .n_fields = 2};
+static const stk_fill_hooks filled = {.count = many, .fill = fill, .fields = fields, .n_fields = 2};
 
 static stk_options filled_options(void)
 {
-    return (stk_options){.hooks = &filled, .batch_size = 4, .threads = 2, .on_error = STK_SKIP, .max_bad = 1};
+    return (stk_options){.fill_hooks = &filled, .batch_size = 4, .threads = 2, .on_error = STK_SKIP, .max_bad = 1};
 }
 
 /* The same labels, random numbers and positions in both. */
@@ -71,23 +71,21 @@ static void get_is_what_training_saw(void)
     stk_batch *b, *again;
     CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
     stk_error e;
-    CHECK_EQ(stk_get(l, numbers(b, "index"), stk_samples(b), 0, &again, &e), STK_OK);
+    CHECK_EQ(stk_loader_get(l, numbers(b, "index"), NULL, stk_samples(b), 0, &again, &e), STK_OK);
     check_same(b, again);
     stk_release(again);
     stk_release(b);
     const int64_t bad[] = {1, 13}, none[] = {MANY};
-    CHECK_EQ(stk_get(l, bad, 2, 0, &again, &e), STK_EDATA);
+    CHECK_EQ(stk_loader_get(l, bad, NULL, 2, 0, &again, &e), STK_EDATA);
     CHECK_EQ(e.sample, 13);
-    CHECK_EQ(stk_get(l, none, 1, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, bad, 99, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, bad, 1, -1, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, NULL, 1, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_get(l, bad, 0, 3, &again, &e), STK_OK);
+    CHECK_EQ(stk_loader_get(l, none, NULL, 1, 0, &again, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_get(l, bad, NULL, 99, 0, &again, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_get(l, bad, NULL, 1, -1, &again, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_get(l, NULL, NULL, 1, 0, &again, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_get(l, bad, NULL, 0, 3, &again, &e), STK_OK);
     CHECK_EQ(stk_samples(again), 0);
-    CHECK_EQ(stk_field_number(again, "label"), 0);
-    CHECK_EQ(stk_field_number(again, "nothing"), -1);
-    CHECK(stk_field_number(again, "valid") > stk_field_number(again, "index"));
-    stk_memory *m = stk_field_retain(again, stk_field_number(again, "valid"));
+    CHECK(stk_batch_retain_field(again, "nothing") == NULL);
+    stk_memory *m = stk_batch_retain_field(again, "valid");
     stk_memory_retain(m);
     stk_memory_release(m);
     stk_memory_release(m);
@@ -100,11 +98,11 @@ static void *get_many(void *user)
     for (int64_t i = 0; i < 50; i++) {
         stk_batch *b;
         const int64_t sample = i % 13;
-        CHECK_EQ(stk_get(user, &sample, 1, 0, &b, NULL), STK_OK);
+        CHECK_EQ(stk_loader_get(user, &sample, NULL, 1, 0, &b, NULL), STK_OK);
         CHECK_EQ(numbers(b, "label")[0], sample);
         stk_release(b);
         char text[STK_DRAWN_BYTES];
-        CHECK_EQ(stk_drawn(user, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
+        CHECK_EQ(stk_loader_drawn(user, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
     }
     return NULL;
 }
@@ -137,12 +135,12 @@ static void check_positions(stk_loader *l, bool alone)
         if (rc != STK_OK)
             continue;
         const int64_t epoch = stk_batch_epoch(b), rows = stk_samples(b);
-        CHECK_EQ(stk_get_at(l, numbers(b, "index"), numbers(b, "position"), rows, epoch, &again, NULL), STK_OK);
+        CHECK_EQ(stk_loader_get(l, numbers(b, "index"), numbers(b, "position"), rows, epoch, &again, NULL), STK_OK);
         check_same(b, again);
         CHECK_EQ(numbers(b, "position")[0], numbers(again, "position")[0]);
         stk_release(again);
         if (alone) {
-            CHECK_EQ(stk_get_at(l, NULL, numbers(b, "position"), rows, epoch, &again, NULL), STK_OK);
+            CHECK_EQ(stk_loader_get(l, NULL, numbers(b, "position"), rows, epoch, &again, NULL), STK_OK);
             check_same(b, again);
             stk_release(again);
         }
@@ -159,7 +157,7 @@ static void positions_are_what_training_saw(void)
     const int64_t outside[] = {-1, MANY};
     stk_batch *b;
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(stk_get_at(l, NULL, &outside[i], 1, 0, &b, NULL), STK_EUSAGE);
+        CHECK_EQ(stk_loader_get(l, NULL, &outside[i], 1, 0, &b, NULL), STK_EUSAGE);
     stk_close(l);
 
     o.shuffle = 1;
@@ -194,16 +192,16 @@ static void positions_of_orders_that_are_given(void)
     stk_loader *l = open_loader(&o);
     const int64_t samples[] = {5, 5, 7, 5}, positions[] = {0, 1, 2, 3};
     stk_batch *b, *again;
-    CHECK_EQ(stk_set_order(l, 0, samples, 4, NULL, 0, NULL), STK_OK);
+    CHECK_EQ(stk_loader_set_order(l, 0, samples, 4, NULL, 0, NULL), STK_OK);
     CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
-    CHECK_EQ(stk_get_at(l, samples, positions, 4, 0, &again, NULL), STK_OK);
+    CHECK_EQ(stk_loader_get(l, samples, positions, 4, 0, &again, NULL), STK_OK);
     check_same(b, again);
     CHECK(numbers(b, "random")[0] != numbers(b, "random")[1]);
     stk_release(again);
     stk_release(b);
     stk_error e;
-    CHECK_EQ(stk_get_at(l, NULL, positions, 4, 0, &again, &e), STK_EUSAGE);
-    CHECK(strstr(e.reason, "say which samples"));
+    CHECK_EQ(stk_loader_get(l, NULL, positions, 4, 0, &again, &e), STK_EUSAGE);
+    CHECK(strstr(e.reason, "give the samples to get"));
     stk_close(l);
 }
 
@@ -228,7 +226,7 @@ static int read_picture(void *user, int thread, int64_t sample, const void **byt
     return STK_OK;
 }
 
-static const stk_source_hooks encoded = {.count = three, .read = read_picture};
+static const stk_read_hooks encoded = {.count = three, .read = read_picture};
 
 static bool make_pictures(void)
 {
@@ -257,26 +255,26 @@ static void words_for_pictures(void)
         SKIP("PNG is not in this build");
     uint64_t random = 0;
     const stk_op_hook op = {.user = &random, .run = no_op};
-    stk_options o = {.hooks = &encoded, .ops = "RandomCrop(8) | RandomHorizontalFlip(1)", .op = &op, .threads = 1};
+    stk_options o = {.read_hooks = &encoded, .ops = "RandomCrop(8) | RandomHorizontalFlip(1)", .op = &op, .threads = 1};
     o.sampled = 1; /* nothing is made ahead */
     stk_loader *l = open_loader(&o);
     char text[STK_DRAWN_BYTES], want[64];
     const int64_t sample = 1, bad = 2, beyond = 3;
     stk_error e;
-    CHECK_EQ(stk_drawn(l, &sample, NULL, 3, text, sizeof text, &e), STK_OK);
+    CHECK_EQ(stk_loader_drawn(l, &sample, NULL, 3, text, sizeof text, &e), STK_OK);
     CHECK(strstr(text, "{\"sample\": 1, \"size\": [23, 31], \"ops\": [{\"op\": \"RandomCrop\", "));
     CHECK(strstr(text, "\"height\": 8, \"width\": 8}, {\"op\": \"RandomHorizontalFlip\", \"flip\": true}], \"op\": "));
     stk_batch *b;
-    CHECK_EQ(stk_get(l, &sample, 1, 3, &b, &e), STK_OK);
+    CHECK_EQ(stk_loader_get(l, &sample, NULL, 1, 3, &b, &e), STK_OK);
     stk_release(b);
     snprintf(want, sizeof want, "\"op\": %" PRIu64 "}", random);
     CHECK(strstr(text, want));
-    CHECK_EQ(stk_drawn(l, &bad, NULL, 0, text, sizeof text, &e), STK_EDATA);
+    CHECK_EQ(stk_loader_drawn(l, &bad, NULL, 0, text, sizeof text, &e), STK_EDATA);
     CHECK_EQ(e.sample, 2);
-    CHECK_EQ(stk_drawn(l, &beyond, NULL, 0, text, sizeof text, &e), STK_EUSAGE);
-    CHECK_EQ(stk_drawn(l, &sample, NULL, -1, text, sizeof text, &e), STK_EUSAGE);
-    CHECK_EQ(stk_drawn(l, &sample, NULL, 0, text, 20, &e), STK_EUSAGE);
-    CHECK(strstr(e.reason, "4096 are enough"));
+    CHECK_EQ(stk_loader_drawn(l, &beyond, NULL, 0, text, sizeof text, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_drawn(l, &sample, NULL, -1, text, sizeof text, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_drawn(l, &sample, NULL, 0, text, 20, &e), STK_EUSAGE);
+    CHECK(strstr(e.reason, "4096 bytes are enough"));
     stk_close(l);
     for (int i = 0; i < 3; i++)
         stk_free(pictures[i]);
@@ -291,7 +289,7 @@ static void words_for_the_rest(void)
     stk_loader *l = open_loader(&o);
     char text[STK_DRAWN_BYTES];
     const int64_t sample = 1;
-    CHECK_EQ(stk_drawn(l, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
+    CHECK_EQ(stk_loader_drawn(l, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
     CHECK_STR(text, "{\"sample\": 1, \"size\": [5, 6], \"ops\": [{\"op\": \"CenterCrop\", \"top\": 1, \"left\": -1, "
                     "\"height\": 3, \"width\": 8}, {\"op\": \"Normalize\"}]}");
     stk_close(l);
@@ -300,13 +298,13 @@ static void words_for_the_rest(void)
     const stk_array plain[] = {{.name = "x", .data = x, .dtype = STK_FLOAT32, .ndim = 1, .shape = two}};
     o = (stk_options){.arrays = plain, .n_arrays = 1, .threads = 1};
     l = open_loader(&o);
-    CHECK_EQ(stk_drawn(l, NULL, &sample, 0, text, sizeof text, NULL), STK_OK);
+    CHECK_EQ(stk_loader_drawn(l, NULL, &sample, 0, text, sizeof text, NULL), STK_OK);
     CHECK_STR(text, "{\"sample\": 1, \"size\": [0, 0], \"ops\": []}");
     stk_close(l);
 
     o = filled_options();
     l = open_loader(&o);
-    CHECK_EQ(stk_drawn(l, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
+    CHECK_EQ(stk_loader_drawn(l, &sample, NULL, 0, text, sizeof text, NULL), STK_OK);
     CHECK(strstr(text, "\"ops\": [], \"fill\": "));
     stk_close(l);
 }

@@ -15,11 +15,11 @@ static void an_epoch_has_every_sample_once(void)
     o.shuffle = 1;
     stk_loader *l = open_loader(&o);
     CHECK_EQ(stk_length(l), 13);
-    CHECK_EQ(stk_count(l), MANY);
+    CHECK_EQ(stk_loader_count(l), MANY);
     for (int64_t epoch = 0; epoch < 3; epoch++) {
         int64_t samples[2 * MANY];
         int seen[MANY] = {0}, rc;
-        CHECK_EQ(stk_epoch(l), epoch);
+        CHECK_EQ(stk_loader_epoch(l), epoch);
         CHECK_EQ(read_some(l, 1000, samples, &rc), MANY);
         CHECK_EQ(rc, STK_END);
         for (int i = 0; i < MANY; i++)
@@ -215,11 +215,11 @@ static void a_child_can_open_its_own(void)
         int bad = stk_next(l, &b, &e) != STK_EFORK || !strstr(e.text, "fork");
         bad |= stk_set_epoch(l, 3, &e) != STK_EFORK || stk_state_set(l, "{}", &e) != STK_EFORK;
         bad |= stk_state_get(l, text, sizeof text) != 0 || stk_stats_get(l, &s) != STK_EFORK;
-        bad |= stk_get(l, NULL, 0, 0, &b, &e) != STK_EFORK || stk_set_order(l, 0, NULL, 0, NULL, 0, &e) != STK_EFORK;
-        bad |= stk_epoch(l) != -1 || stk_length(l) != -1 || stk_count(l) != -1 || stk_n_classes(l) != 0;
-        bad |= stk_class_name(l, 0) != NULL || stk_bad_sample(l, 0, &e) != 0 || stk_fingerprint(l) != 0;
-        bad |= stk_path(l, 0, text, sizeof text) != 0 || text[0] || stk_key(l, 0, text, sizeof text) != 0 || text[0];
-        bad |= stk_fields(l, text, sizeof text) != 0 || text[0] || stk_limit(l)[0];
+        bad |= stk_loader_get(l, NULL, NULL, 0, 0, &b, &e) != STK_EFORK;
+        bad |= stk_loader_set_order(l, 0, NULL, 0, NULL, 0, &e) != STK_EFORK;
+        bad |= stk_loader_epoch(l) != -1 || stk_length(l) != -1 || stk_loader_count(l) != -1;
+        bad |= stk_loader_source(l) != NULL || stk_loader_bad_sample(l, 0, &e) != STK_EFORK;
+        bad |= stk_loader_fingerprint(l) != 0 || stk_loader_mix(l, 0, &(stk_mix_stats){0}) != STK_EFORK;
         bad |= stk_explain(l, text, sizeof text) == 0 || !strstr(text, "fork");
         stk_stop(l);
         stk_release(kept);
@@ -394,7 +394,7 @@ static void ask_back(void *user, const char *text)
     (void)text;
     stk_stats s;
     stk_error e;
-    *(int *)user += stk_stats_get(asked, &s) == STK_OK && stk_bad_sample(asked, 0, &e) == 1;
+    *(int *)user += stk_stats_get(asked, &s) == STK_OK && stk_loader_bad_sample(asked, 0, &e) == STK_OK;
 }
 
 static void a_log_may_ask_the_loader(void)
@@ -433,16 +433,16 @@ static void a_key_may_ask_the_loader(void)
 {
     int answers = 0;
     const stk_column x = {.name = "x", .kind = STK_TENSOR, .dtype = STK_FLOAT32};
-    const stk_source_hooks h = {
+    const stk_cells_hooks h = {
         .user = &answers, .count = count, .columns = &x, .n_columns = 1, .cells = bad_cells, .key = key_with_questions};
-    const stk_options o = {.hooks = &h, .fields = "x", .batch_size = 2};
+    const stk_options o = {.cells_hooks = &h, .fields = "x", .batch_size = 2};
     stk_batch *b;
     stk_error e;
     alarm(60); /* a deadlock ends the test */
     asked = open_loader(&o);
     CHECK_EQ(stk_next(asked, &b, &e), STK_EDATA);
     CHECK_STR(e.path, "row 0");
-    CHECK_EQ(stk_bad_sample(asked, 1, &e), 1);
+    CHECK_EQ(stk_loader_bad_sample(asked, 1, &e), STK_OK);
     CHECK_STR(e.path, "row 1");
     CHECK_SAYS(e.text, "row 1: ");
     CHECK(answers > 0);
@@ -468,9 +468,11 @@ static void words(void)
     const size_t n = stk_explain(l, text, sizeof text);
     CHECK(n == strlen(text) && strstr(text, "threads    3") && strstr(text, "CenterCrop"));
     CHECK(stk_explain(l, NULL, 0) == n);
-    CHECK(stk_limit(l) != NULL);
-    CHECK(stk_path(l, 17, text, sizeof text) > 0);
-    CHECK_EQ(stk_path(l, 1000, text, sizeof text), 0);
+    stk_stats s;
+    CHECK_EQ(stk_stats_get(l, &s), STK_OK);
+    CHECK(s.limit >= STK_LIMIT_READ && s.limit <= STK_LIMIT_CONSUMER);
+    CHECK(stk_source_path(stk_loader_source(l), 17, text, sizeof text) > 0);
+    CHECK_EQ(stk_source_path(stk_loader_source(l), 1000, text, sizeof text), 0);
     stk_close(l);
     first_bad = MANY;
 }

@@ -20,7 +20,7 @@ static int read_large(void *user, int thread, int64_t i, const void **bytes, siz
 /* Whether a picture fits depends on memory alone, and what is held stays within it. */
 static void memory_is_held(void)
 {
-    const stk_source_hooks h = {.count = count, .read = read_large};
+    const stk_read_hooks h = {.count = count, .read = read_large};
     const int64_t mib = 1 << 20;
     large_bytes = (size_t)(40 * mib);
     large = calloc(1, large_bytes);
@@ -28,7 +28,7 @@ static void memory_is_held(void)
     for (int64_t memory = 144; memory <= 176; memory += 32)
         for (int threads = 1; threads <= 8; threads *= 2) {
             stk_options o = base_options();
-            o.hooks = &h;
+            o.read_hooks = &h;
             o.threads = threads;
             o.memory = memory * mib;
             stk_loader *l = open_loader(&o);
@@ -145,21 +145,21 @@ static void absurd_options(void)
         const char *words;
     } cases[] = {
         {{.batch_size = 1}, "no source"},
-        {{.hooks = &hooks, .source = "x"}, "more than one"},
-        {{.hooks = &hooks, .batch_size = -1}, "batch_size"},
-        {{.hooks = &hooks, .threads = -1}, "threads"},
-        {{.hooks = &hooks, .threads = 100000}, "threads"},
-        {{.hooks = &hooks, .rank = 2, .world_size = 2}, "rank 2 of 2"},
-        {{.hooks = &hooks, .dtype = (stk_dtype)77}, "dtype"},
-        {{.hooks = &hooks, .dtype = STK_INT64}, "dtype"},
-        {{.hooks = &hooks, .layout = (stk_layout)77}, "layout"},
-        {{.hooks = &hooks, .fidelity = (stk_fidelity)3}, "draft"},
-        {{.hooks = &hooks, .reader = (stk_reader)9}, "uring"},
-        {{.hooks = &hooks, .on_error = (stk_on_error)9}, "on_error"},
-        {{.hooks = &hooks, .max_bad = 2}, "max_bad"},
-        {{.hooks = &hooks, .memory = -5}, "memory"},
-        {{.hooks = &hooks, .take = -1}, "negative"},
-        {{.hooks = &hooks, .max_pixels = -1}, "max_pixels"},
+        {{.read_hooks = &hooks, .source = "x"}, "more than one"},
+        {{.read_hooks = &hooks, .batch_size = -1}, "batch_size"},
+        {{.read_hooks = &hooks, .threads = -1}, "threads"},
+        {{.read_hooks = &hooks, .threads = 100000}, "threads"},
+        {{.read_hooks = &hooks, .rank = 2, .world_size = 2}, "rank 2 of 2"},
+        {{.read_hooks = &hooks, .dtype = (stk_dtype)77}, "dtype"},
+        {{.read_hooks = &hooks, .dtype = STK_INT64}, "dtype"},
+        {{.read_hooks = &hooks, .layout = (stk_layout)77}, "layout"},
+        {{.read_hooks = &hooks, .fidelity = (stk_fidelity)3}, "draft"},
+        {{.read_hooks = &hooks, .reader = (stk_reader)9}, "uring"},
+        {{.read_hooks = &hooks, .on_error = (stk_on_error)9}, "on_error"},
+        {{.read_hooks = &hooks, .max_bad = 2}, "max_bad"},
+        {{.read_hooks = &hooks, .memory = -5}, "memory"},
+        {{.read_hooks = &hooks, .take = -1}, "negative"},
+        {{.read_hooks = &hooks, .max_pixels = -1}, "max_pixels"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CHECK_EQ(stk_open(&l, &cases[i].o, &e), STK_EUSAGE);
@@ -216,9 +216,9 @@ static void make_sized(void)
 
 static void one_image_a_batch_may_have_any_size(void)
 {
-    const stk_source_hooks any = {.count = count_sized, .read = read_sized};
+    const stk_read_hooks any = {.count = count_sized, .read = read_sized};
     const stk_op_hook op = {.run = invert};
-    stk_options o = {.hooks = &any, .dtype = STK_UINT8, .op = &op};
+    stk_options o = {.read_hooks = &any, .dtype = STK_UINT8, .op = &op};
     make_sized();
     stk_loader *l = open_loader(&o);
     for (int epoch = 0; epoch < 3; epoch++)
@@ -289,6 +289,35 @@ static void hooks_are_closed_once(void)
         CHECK(stk_open(&l, &o, NULL) != STK_OK);
         CHECK_EQ(closed, before + 1);
     }
+    struct {
+        stk_source_options known;
+        int later;
+    } more = {.known = {.read_hooks = &hooks}, .later = 1};
+    const int before = closed;
+    stk_source *s;
+    CHECK_EQ(stk_source_open_sized(&s, &more.known, sizeof more, NULL), STK_EUSAGE);
+    CHECK_EQ(closed, before + 1);
+    more.known.threads = -1;
+    CHECK_EQ(stk_source_open(&s, &more.known, NULL), STK_EUSAGE);
+    CHECK_EQ(closed, before + 2);
+}
+
+/* A program built for a later header may set options of encoding that this library does not know. */
+static void unknown_options_of_encoding_are_refused(void)
+{
+    struct {
+        stk_encode_options known;
+        int later;
+    } o = {.known = {.format = STK_PNG}, .later = 1};
+    const uint8_t px[3] = {0};
+    void *out;
+    size_t n;
+    stk_error e;
+    CHECK_EQ(stk_encode_sized(px, 1, 1, 3, 3, &o.known, sizeof o, &out, &n, &e), STK_EUSAGE);
+    CHECK_SAYS(e.text, "does not know");
+    o.later = 0;
+    CHECK_EQ(stk_encode_sized(px, 1, 1, 3, 3, &o.known, sizeof o, &out, &n, &e), STK_OK);
+    stk_free(out);
 }
 
 int main(int argc, char **argv)
@@ -304,6 +333,7 @@ int main(int argc, char **argv)
         T(one_image_a_batch_may_have_any_size),
         T(options_may_grow),
         T(hooks_are_closed_once),
+        T(unknown_options_of_encoding_are_refused),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     made_end();

@@ -37,9 +37,9 @@ static void raise_fails_one_batch(void)
     stk_stats_get(l, &s);
     CHECK_EQ(s.bad, 1);
     CHECK_EQ(s.batches, 2);
-    CHECK_EQ(stk_bad_sample(l, 0, &e), 1);
+    CHECK_EQ(stk_loader_bad_sample(l, 0, &e), STK_OK);
     CHECK_EQ(e.sample, 10);
-    CHECK_EQ(stk_bad_sample(l, 1, &e), 0);
+    CHECK_EQ(stk_loader_bad_sample(l, 1, &e), STK_END);
     stk_close(l);
     first_bad = MANY;
 }
@@ -82,12 +82,12 @@ static int64_t position_of(stk_loader *l)
 }
 
 /* Batches 1 and 12, the last one, of samples that are all bad. */
-static stk_options two_bad_batches(stk_source_hooks *h)
+static stk_options two_bad_batches(stk_read_hooks *h)
 {
     *h = hooks;
     h->read = read_all_but_two_batches;
     stk_options o = base_options();
-    o.hooks = h;
+    o.read_hooks = h;
     o.on_error = STK_SKIP;
     o.max_bad = 1;
     return o;
@@ -96,7 +96,7 @@ static stk_options two_bad_batches(stk_source_hooks *h)
 /* A batch without a single good sample is left out: it is in the length and the position, not in the batches. */
 static void skip_leaves_a_bad_batch_out(void)
 {
-    stk_source_hooks h;
+    stk_read_hooks h;
     stk_options o = two_bad_batches(&h);
     for (int pad = 0; pad < 2; pad++) {
         o.pad_last = pad;
@@ -113,7 +113,7 @@ static void skip_leaves_a_bad_batch_out(void)
         CHECK_EQ(position_of(l), 24);
         CHECK_EQ(read_some(l, 100, samples, &rc), 72);
         CHECK_EQ(rc, STK_END);
-        CHECK_EQ(stk_epoch(l), 1);
+        CHECK_EQ(stk_loader_epoch(l), 1);
         stk_stats s;
         stk_stats_get(l, &s);
         CHECK_EQ(s.batches, 11);
@@ -129,7 +129,7 @@ static void skip_leaves_a_bad_batch_out(void)
 /* With several ranks steps must stay equal; and who counts on the batches may say so. */
 static void empty_batches_are_kept(void)
 {
-    stk_source_hooks h;
+    stk_read_hooks h;
     for (int ranks = 1; ranks <= 2; ranks++) {
         stk_options o = two_bad_batches(&h);
         o.batch_size = 8 / ranks;
@@ -163,7 +163,7 @@ static void an_epoch_may_be_all_bad(void)
     CHECK_EQ(stk_next(l, &b, NULL), STK_END);
     CHECK(b == NULL);
     CHECK_EQ(stk_next(l, &b, NULL), STK_END);
-    CHECK_EQ(stk_epoch(l), 2);
+    CHECK_EQ(stk_loader_epoch(l), 2);
     stk_close(l);
     first_bad = MANY;
 }
@@ -240,7 +240,7 @@ static void the_list_names_each_once(void)
     stk_error e;
     for (int epoch = 0; epoch < 3; epoch++)
         read_some(l, 100, samples, &rc);
-    CHECK(stk_bad_sample(l, 0, &e) == 1 && stk_bad_sample(l, 1, &e) == 0);
+    CHECK(stk_loader_bad_sample(l, 0, &e) == STK_OK && stk_loader_bad_sample(l, 1, &e) == STK_END);
     stk_close(l);
     first_bad = MANY;
 }
@@ -284,10 +284,10 @@ static int no_descriptors(void *user, int thread, int64_t i, const void **bytes,
 /* What the machine lacks is not the sample's fault: no policy passes over it. */
 static void a_machine_that_runs_out(void)
 {
-    const stk_source_hooks h = {.count = count, .read = no_descriptors};
+    const stk_read_hooks h = {.count = count, .read = no_descriptors};
     for (int policy = STK_RAISE; policy <= STK_REPLACE; policy++) {
         stk_options o = base_options();
-        o.hooks = &h;
+        o.read_hooks = &h;
         o.on_error = (stk_on_error)policy;
         stk_loader *l = open_loader(&o);
         stk_batch *b;
@@ -323,9 +323,9 @@ static int64_t a_million(void *user)
 /* Neither a search for a good sample nor a long run of rows holds up the end. */
 static void closes_in_the_middle_of_a_search(void)
 {
-    const stk_source_hooks h = {.count = a_million, .read = rotten_and_slow};
+    const stk_read_hooks h = {.count = a_million, .read = rotten_and_slow};
     stk_options o = base_options();
-    o.hooks = &h;
+    o.read_hooks = &h;
     o.on_error = STK_REPLACE;
     o.batch_size = 64;
     stk_loader *l = open_loader(&o);

@@ -17,27 +17,25 @@ static int each(void *user, const stk_finding *f)
     return ++seen == stop_at;
 }
 
-static void begin(void *user, const stk_overview *v, const char *const *names)
-{
-    (void)user;
-    CHECK_EQ(v->samples, MANY);
-    CHECK(v->kind && names);
-}
-
-static int scan(stk_options *o, int decode)
+static int scan(stk_scan_options o)
 {
     static int headers = 1;
-    const stk_scan_options s = {.decode = decode, .begin = expected ? NULL : begin, .each = each, .user = &headers};
+    const stk_source_options made = {.read_hooks = &hooks};
+    stk_source *s;
+    CHECK_EQ(stk_source_open(&s, &made, NULL), STK_OK);
+    o.each = each;
+    o.user = &headers;
     seen = bad = 0;
-    return stk_scan(o, &s, NULL);
+    const int rc = stk_scan(s, &o, NULL);
+    stk_source_close(s);
+    return rc;
 }
 
 static void in_order_for_any_number_of_threads(void)
 {
     for (int threads = 1; threads <= 8; threads *= 2)
         for (int decode = 0; decode < 2; decode++) {
-            stk_options o = {.hooks = &hooks, .threads = threads};
-            CHECK_EQ(scan(&o, decode), STK_OK);
+            CHECK_EQ(scan((stk_scan_options){.threads = threads, .decode = decode}), STK_OK);
             CHECK_EQ(seen, MANY);
             CHECK_EQ(bad, 0);
         }
@@ -47,8 +45,7 @@ static void the_bad_are_named(void)
 {
     first_bad = 40;
     n_bad = 3;
-    stk_options o = {.hooks = &hooks, .threads = 3};
-    CHECK_EQ(scan(&o, 1), STK_OK);
+    CHECK_EQ(scan((stk_scan_options){.threads = 3, .decode = 1}), STK_OK);
     CHECK_EQ(seen, MANY);
     CHECK_EQ(bad, 3);
     first_bad = MANY;
@@ -56,9 +53,8 @@ static void the_bad_are_named(void)
 
 static void the_caller_may_stop(void)
 {
-    stk_options o = {.hooks = &hooks, .threads = 3};
     stop_at = 10;
-    CHECK_EQ(scan(&o, 1), STK_OK);
+    CHECK_EQ(scan((stk_scan_options){.threads = 3, .decode = 1}), STK_OK);
     CHECK_EQ(seen, 10);
     stop_at = 0;
 }
@@ -66,18 +62,17 @@ static void the_caller_may_stop(void)
 static void a_part_of_the_samples(void)
 {
     const int64_t subset[] = {7, 3, 99};
-    stk_options o = {.hooks = &hooks, .subset = subset, .n_subset = 3, .threads = 2};
     expected = subset;
-    CHECK_EQ(scan(&o, 1), STK_OK);
+    CHECK_EQ(scan((stk_scan_options){.subset = subset, .n_subset = 3, .threads = 2, .decode = 1}), STK_OK);
     CHECK_EQ(seen, 3);
     const int64_t wrong[] = {100};
-    o.subset = wrong;
-    o.n_subset = 1;
-    CHECK_EQ(scan(&o, 1), STK_EUSAGE);
+    CHECK_EQ(scan((stk_scan_options){.subset = wrong, .n_subset = 1}), STK_EUSAGE);
     expected = NULL;
-    const stk_scan_options silent = {.decode = 1};
-    stk_options all = {.hooks = &hooks};
-    CHECK_EQ(stk_scan(&all, &silent, NULL), STK_OK);
+    stk_source *s;
+    CHECK_EQ(stk_source_open(&s, &(stk_source_options){.read_hooks = &hooks}, NULL), STK_OK);
+    CHECK_EQ(stk_scan(s, NULL, NULL), STK_OK); /* no options, and nobody to call */
+    CHECK_EQ(stk_scan(NULL, NULL, NULL), STK_EUSAGE);
+    stk_source_close(s);
 }
 
 int main(int argc, char **argv)

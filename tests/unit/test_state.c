@@ -28,10 +28,10 @@ static void resumes_exactly(void)
     o.batch_size = 3; /* another batch size is another layout of the same order */
     l = open_loader(&o);
     CHECK_EQ(stk_state_set(l, state, NULL), STK_OK);
-    CHECK_EQ(stk_epoch(l), 1);
+    CHECK_EQ(stk_loader_epoch(l), 1);
     CHECK_EQ(read_some(l, 1000, rest, &rc), n - at);
     CHECK(memcmp(rest, whole + at, (size_t)(n - at) * sizeof rest[0]) == 0);
-    CHECK_EQ(stk_epoch(l), 2);
+    CHECK_EQ(stk_loader_epoch(l), 2);
     stk_close(l);
 }
 
@@ -140,7 +140,7 @@ static void epochs_can_be_set(void)
     CHECK_EQ(rc, STK_END);
     read_some(l, 2, a, &rc);
     CHECK_EQ(stk_set_epoch(l, 7, NULL), STK_OK);
-    CHECK_EQ(stk_epoch(l), 7);
+    CHECK_EQ(stk_loader_epoch(l), 7);
     read_some(l, 100, a, &rc);
     CHECK_EQ(stk_set_epoch(l, 7, NULL), STK_OK);
     read_some(l, 100, b, &rc);
@@ -184,12 +184,12 @@ static void ask_all(stk_loader *l)
     CHECK_EQ(stk_stats_get(l, &s), STK_OK);
     CHECK(stk_state_get(l, text, 300) > 0);
     CHECK(stk_explain(l, text, sizeof text) > 0);
-    CHECK_EQ(stk_epoch(l), 0);
+    CHECK_EQ(stk_loader_epoch(l), 0);
     CHECK_EQ(stk_length(l), 13);
-    CHECK(stk_limit(l) != NULL);
-    CHECK_EQ(stk_bad_sample(l, 0, &e), 0);
-    stk_mixed m;
-    CHECK_EQ(stk_mixed_get(l, 0, &m), 1);
+    CHECK_EQ(stk_loader_bad_sample(l, 0, &e), STK_END);
+    stk_mix_stats m;
+    CHECK_EQ(stk_loader_mix(l, 0, &m), STK_OK);
+    CHECK_EQ(stk_loader_mix(l, 99, &m), STK_END);
 }
 
 /* The first row waits until the loader is about to restart, and asks it then. */
@@ -222,7 +222,7 @@ static void a_restart_waits_without_locks(void)
         sched_yield();
     CHECK_EQ(stk_set_epoch(restarted, 5, NULL), STK_OK);
     CHECK(asked);
-    CHECK_EQ(stk_epoch(restarted), 5);
+    CHECK_EQ(stk_loader_epoch(restarted), 5);
     alarm(0);
     stk_close(restarted);
 }

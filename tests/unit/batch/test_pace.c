@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "batch/pace.h"
+#include "batch/ring.h"
 
 #include "test.h"
 

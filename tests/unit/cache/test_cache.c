@@ -497,7 +497,7 @@ static void no_folder(void)
     CHECK_EQ(count(c, SAMPLES), 0);
     CHECK(!cache_asks_id(c, 0));
     cache_why_not(c, why, sizeof why);
-    CHECK(strstr(why, "folder cannot be made: Not a directory"));
+    CHECK(strstr(why, "folder cannot be created: Not a directory"));
     cache_close(c);
     temp_end();
 }

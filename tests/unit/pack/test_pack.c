@@ -119,7 +119,7 @@ static int index_is_found(const char *pack)
     stk_source *source = NULL;
     stk_overview v;
     snprintf(path, sizeof path, "%s", temp_path(pack));
-    const stk_options o = {.source = path, .threads = 1, .cache_dir = "off"};
+    const stk_source_options o = {.source = path, .threads = 1, .cache_dir = "off"};
     CHECK_EQ(stk_source_open(&source, &o, &e), STK_OK);
     stk_source_overview(source, &v);
     stk_source_close(source);
@@ -295,7 +295,7 @@ static void keys_of_arrays(void)
         stk_source *s = NULL;
         CHECK_EQ(pack_to("out", &(stk_pack_options){.to = to[i], .as = STK_AS_RAW, .force = 1}, NULL, &e), STK_OK);
         snprintf(out, sizeof out, "%s", temp_path("out"));
-        CHECK_EQ(stk_source_open(&s, &(stk_options){.source = out, .cache_dir = "off"}, &e), STK_OK);
+        CHECK_EQ(stk_source_open(&s, &(stk_source_options){.source = out, .cache_dir = "off"}, &e), STK_OK);
         CHECK_EQ(stk_source_key(s, 1, NULL, 0), 9);
         CHECK_EQ(stk_source_key(s, 1, key, 4), 9);
         CHECK_STR(key, "a/p");
@@ -333,7 +333,7 @@ static void labels_of_a_type(void)
         stk_source *s = NULL;
         CHECK_EQ(stk_pack(&o, &(stk_pack_options){.out = out, .to = to[i], .as = STK_AS_RAW}, &r, &e), STK_OK);
         CHECK_STR(e.text, "");
-        const stk_options back = {.source = out, .cache_dir = "off"};
+        const stk_source_options back = {.source = out, .cache_dir = "off"};
         CHECK_EQ(stk_source_open(&s, &back, &e), STK_OK);
         for (int64_t k = 0; s && k < 3; k++) {
             float label = 0;
@@ -366,8 +366,8 @@ static void closed(void *user)
 static void hooks_are_closed(void)
 {
     int times = 0;
-    const stk_source_hooks hooks = {.count = none, .read = nothing, .close = closed, .user = &times};
-    const stk_options o = {.hooks = &hooks};
+    const stk_read_hooks hooks = {.count = none, .read = nothing, .close = closed, .user = &times};
+    const stk_options o = {.read_hooks = &hooks};
     struct {
         stk_pack_options known;
         int later;
@@ -378,6 +378,8 @@ static void hooks_are_closed(void)
     CHECK_EQ(stk_pack_sized(&o, sizeof o, &more.known, sizeof more, NULL, 0, &e), STK_EUSAGE);
     CHECK(strstr(e.text, "does not know") != NULL);
     CHECK_EQ(times, 2);
+    CHECK_EQ(stk_pack(&o, NULL, NULL, &e), STK_EUSAGE);
+    CHECK_EQ(times, 3);
 }
 
 /* back: the name that the key gives; NULL: the same. */
@@ -444,12 +446,11 @@ static int64_t count_of(const char *name, stk_error *e)
 {
     char path[4096];
     stk_source *s = NULL;
-    stk_overview v = {.samples = -1};
     snprintf(path, sizeof path, "%s", temp_path(name));
-    if (stk_source_open(&s, &(stk_options){.source = path, .cache_dir = "off"}, e) == STK_OK)
-        stk_source_overview(s, &v);
+    const int rc = stk_source_open(&s, &(stk_source_options){.source = path, .cache_dir = "off"}, e);
+    const int64_t n = rc == STK_OK ? stk_source_count(s) : -1;
     stk_source_close(s);
-    return v.samples;
+    return n;
 }
 
 /* Names that a format reserves: WebDataset skips __x__/ and __x__, tools skip hidden files. */

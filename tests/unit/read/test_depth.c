@@ -2,7 +2,7 @@
 /*
  * test_depth.c -- the depth of the queue against made storage.
  */
-#include "read/depth.h"
+#include "read/ahead_inner.h"
 
 #include "test.h"
 

@@ -290,9 +290,12 @@ static void unwritten_rows_are_one_run(void)
     snprintf(path, sizeof path, "hdf5:%s", seed("sparse"));
     for (int runs = 0; runs < 2; runs++) {
         struct tally t = {.in_order = true, .named = true};
-        const stk_options o = {.source = path, .threads = 3, .take = 2 * CHUNK + 5000, .cache_dir = "off"};
-        const stk_scan_options how = {.decode = 1, .each = count_run, .user = &t, .runs = runs};
-        CHECK_EQ(stk_scan(&o, &how, &error), STK_OK);
+        const stk_scan_options how = {
+            .decode = 1, .each = count_run, .user = &t, .runs = runs, .threads = 3, .take = 2 * CHUNK + 5000};
+        stk_source *scanned;
+        CHECK_EQ(stk_source_open(&scanned, &(stk_source_options){.source = path, .cache_dir = "off"}, &error), STK_OK);
+        CHECK_EQ(stk_scan(scanned, &how, &error), STK_OK);
+        stk_source_close(scanned);
         CHECK_EQ(t.samples, 2 * CHUNK + 5000);
         CHECK_EQ(t.calls, runs ? CHUNK + 2 : t.samples);
         CHECK(t.in_order && t.named);

@@ -50,7 +50,8 @@ static void make(void)
 
 static stk_source *open_two(const char *const *two, const char *fields, const char *const *own)
 {
-    const stk_options o = {.sources = two, .n_sources = 2, .fields = fields, .source_fields = own, .cache_dir = "off"};
+    const stk_source_options o = {
+        .sources = two, .n_sources = 2, .fields = fields, .source_fields = own, .cache_dir = "off"};
     stk_source *s;
     return stk_source_open(&s, &o, &error) == STK_OK ? s : NULL;
 }
@@ -118,10 +119,10 @@ static void same_rows(const stk_options *joined, const stk_options *alone, int64
     stk_batch *p, *q;
     CHECK_EQ(stk_open(&l, joined, &error), STK_OK);
     CHECK_EQ(stk_open(&m, alone, &error), STK_OK);
-    for (int64_t i = 0; i < stk_count(m); i++) {
+    for (int64_t i = 0; i < stk_loader_count(m); i++) {
         const int64_t at = first + i;
-        CHECK_EQ(stk_get(l, &at, 1, 0, &p, &error), STK_OK);
-        CHECK_EQ(stk_get(m, &i, 1, 0, &q, &error), STK_OK);
+        CHECK_EQ(stk_loader_get(l, &at, NULL, 1, 0, &p, &error), STK_OK);
+        CHECK_EQ(stk_loader_get(m, &i, NULL, 1, 0, &q, &error), STK_OK);
         const stk_array *image = stk_field(p, "picture"), *other = stk_field(q, "picture");
         CHECK_EQ(image->shape[2], 2);
         CHECK(memcmp(image->data, other->data, 3 * 2 * 2) == 0);
@@ -161,10 +162,10 @@ static void pictures_of_all_kinds(void)
     uint8_t *px;
     int w, h;
     int64_t label;
-    CHECK_EQ(stk_source_picture(s, 1, &px, &w, &h, &label, &error), STK_OK);
+    CHECK_EQ(stk_source_image(s, 1, &px, &w, &h, &label, &error), STK_OK);
     CHECK(w == 5 && h == 3 && px[44] == 77);
     stk_free(px);
-    CHECK_EQ(stk_source_picture(s, 2, &px, &w, &h, &label, &error), STK_OK);
+    CHECK_EQ(stk_source_image(s, 2, &px, &w, &h, &label, &error), STK_OK);
     CHECK(w == 6 && h == 4 && px[1] == 20);
     stk_free(px);
     stk_source_close(s);

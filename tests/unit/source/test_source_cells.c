@@ -73,29 +73,29 @@ static struct mine make(void)
     return m;
 }
 
-static stk_source_hooks hooks_of(struct mine *m)
+static stk_cells_hooks hooks_of(struct mine *m)
 {
-    return (stk_source_hooks){.user = m,
-                              .count = count,
-                              .cells = cells,
-                              .close = close_mine,
-                              .columns = columns,
-                              .n_columns = 4,
-                              .key = key,
-                              .kind = "table"};
+    return (stk_cells_hooks){.user = m,
+                             .count = count,
+                             .cells = cells,
+                             .close = close_mine,
+                             .columns = columns,
+                             .n_columns = 4,
+                             .key = key,
+                             .kind = "table"};
 }
 
 static void columns_become_fields(void)
 {
     struct mine m = make();
-    const stk_source_hooks h = hooks_of(&m);
-    const stk_options o = {.hooks = &h, .batch_size = 7, .threads = 2};
+    const stk_cells_hooks h = hooks_of(&m);
+    const stk_options o = {.cells_hooks = &h, .batch_size = 7, .threads = 2};
     stk_loader *l;
     stk_error e;
     stk_batch *b;
     CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
     CHECK_EQ(stk_next(l, &b, &e), STK_OK);
-    CHECK_EQ(stk_n_fields(b), 4);
+    CHECK_EQ(stk_batch_n_fields(b), 4);
     CHECK_STR(stk_field_at(b, 0)->name, "label");
     CHECK_EQ(((const int64_t *)stk_field(b, "label")->data)[4], 1);
     CHECK(((const float *)stk_field(b, "x")->data)[2 * 6 + 1] == -6.0f);
@@ -104,10 +104,10 @@ static void columns_become_fields(void)
     CHECK(memcmp((const char *)stk_field(b, "caption")->data + text[3], "t3", 2) == 0);
     CHECK_EQ(ids[7], 21);
     CHECK_EQ(((const int64_t *)stk_field(b, "ids")->data)[ids[3] + 2], 102);
-    CHECK_EQ(stk_field_kind(b, 2), STK_TEXT);
+    CHECK_EQ(stk_field_at(b, 2)->kind, STK_TEXT);
     stk_release(b);
     char name[64];
-    CHECK_EQ(stk_path(l, 3, name, sizeof name), 11);
+    CHECK_EQ(stk_source_path(stk_loader_source(l), 3, name, sizeof name), 11);
     CHECK_STR(name, "table row 3");
     stk_close(l);
     CHECK_EQ(m.closed, 1);
@@ -116,16 +116,16 @@ static void columns_become_fields(void)
 static void fields_choose(void)
 {
     struct mine m = make();
-    const stk_source_hooks h = hooks_of(&m);
+    const stk_cells_hooks h = hooks_of(&m);
     const stk_options o = {
-        .hooks = &h, .batch_size = 5, .threads = 1, .fields = "words=caption:text ? \"\", ids:int32(*) pad=-1"};
+        .cells_hooks = &h, .batch_size = 5, .threads = 1, .fields = "words=caption:text ? \"\", ids:int32(*) pad=-1"};
     m.missing = 2;
     stk_loader *l;
     stk_error e;
     stk_batch *b;
     CHECK_EQ(stk_open(&l, &o, &e), STK_OK);
     CHECK_EQ(stk_next(l, &b, &e), STK_OK);
-    CHECK_EQ(stk_n_fields(b), 2);
+    CHECK_EQ(stk_batch_n_fields(b), 2);
     const int64_t *text = stk_field(b, "words.offsets")->data;
     CHECK_EQ(text[3] - text[2], 0);
     const stk_array *ids = stk_field(b, "ids");
@@ -139,8 +139,8 @@ static void fields_choose(void)
 static void failures_are_bad_samples(void)
 {
     struct mine m = make();
-    const stk_source_hooks h = hooks_of(&m);
-    const stk_options o = {.hooks = &h, .batch_size = 5, .threads = 1};
+    const stk_cells_hooks h = hooks_of(&m);
+    const stk_options o = {.cells_hooks = &h, .batch_size = 5, .threads = 1};
     m.fails = 3;
     m.missing = 7;
     stk_loader *l;
@@ -159,8 +159,8 @@ static void failures_are_bad_samples(void)
 static void refused(void)
 {
     struct mine m = make();
-    stk_source_hooks h = hooks_of(&m);
-    stk_options o = {.hooks = &h, .threads = 1, .fields = "capton:text"};
+    stk_cells_hooks h = hooks_of(&m);
+    stk_options o = {.cells_hooks = &h, .threads = 1, .fields = "capton:text"};
     stk_loader *l;
     stk_error e;
     CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
@@ -197,11 +197,11 @@ static void blocks_stay_together(void)
 {
     static const int64_t fives[] = {0, 5, 10, 15};
     struct mine m = make();
-    stk_source_hooks h = hooks_of(&m);
+    stk_cells_hooks h = hooks_of(&m);
     h.blocks = fives;
     h.n_blocks = 4;
     h.window = 5;
-    const stk_options o = {.hooks = &h, .batch_size = 4, .threads = 2, .shuffle = 1, .seed = 3};
+    const stk_options o = {.cells_hooks = &h, .batch_size = 4, .threads = 2, .shuffle = 1, .seed = 3};
     int64_t order[ROWS];
     char state[512];
     order_of(&o, order, state, sizeof state);
@@ -221,8 +221,8 @@ static void states_of_other_windows_are_refused(void)
 {
     static const int64_t tens[] = {0, 10};
     struct mine m = make();
-    stk_source_hooks h = hooks_of(&m);
-    const stk_options o = {.hooks = &h, .batch_size = 4, .threads = 1, .shuffle = 1};
+    stk_cells_hooks h = hooks_of(&m);
+    const stk_options o = {.cells_hooks = &h, .batch_size = 4, .threads = 1, .shuffle = 1};
     int64_t order[ROWS];
     char state[512];
     stk_loader *l;
@@ -242,8 +242,8 @@ static void wrong_blocks_are_refused(void)
 {
     static const int64_t wrong[][2] = {{1, 5}, {0, 0}, {0, ROWS}, {0, -1}};
     struct mine m = make();
-    stk_source_hooks h = hooks_of(&m);
-    const stk_options o = {.hooks = &h, .threads = 1};
+    stk_cells_hooks h = hooks_of(&m);
+    const stk_options o = {.cells_hooks = &h, .threads = 1};
     stk_loader *l;
     stk_error e;
     h.n_blocks = 2;
@@ -259,8 +259,8 @@ static void wrong_blocks_are_refused(void)
 static void text_as_numbers(void)
 {
     struct mine m = make();
-    const stk_source_hooks h = hooks_of(&m);
-    const stk_options o = {.hooks = &h, .batch_size = ROWS, .threads = 1, .fields = "caption:float32(2)"};
+    const stk_cells_hooks h = hooks_of(&m);
+    const stk_options o = {.cells_hooks = &h, .batch_size = ROWS, .threads = 1, .fields = "caption:float32(2)"};
     stk_loader *l;
     stk_error e;
     stk_batch *b;
@@ -305,8 +305,8 @@ static int named_cells(void *user, int thread, int64_t i, const int *wanted, int
 static int next_of(struct files *f, const char *fields, stk_batch **b, stk_error *e)
 {
     static const stk_column two_files[] = {{.name = "a", .kind = STK_BYTES}, {.name = "b", .kind = STK_IMAGE}};
-    const stk_source_hooks h = {.user = f, .count = one, .cells = named_cells, .columns = two_files, .n_columns = 2};
-    const stk_options o = {.hooks = &h, .batch_size = 1, .threads = 1, .max_bytes = 100, .fields = fields};
+    const stk_cells_hooks h = {.user = f, .count = one, .cells = named_cells, .columns = two_files, .n_columns = 2};
+    const stk_options o = {.cells_hooks = &h, .batch_size = 1, .threads = 1, .max_bytes = 100, .fields = fields};
     stk_loader *l;
     CHECK_EQ(stk_open(&l, &o, e), STK_OK);
     const int rc = stk_next(l, b, e);

@@ -291,7 +291,7 @@ static void unpacked_counts(void)
         stk_stats_get(l, &s);
         CHECK(s.memory_bytes > 1 << 20 && s.memory_bytes <= memory);
         const int64_t eighth = memory >> 23;
-        snprintf(words, sizeof words, "and %lld MiB for what the source unpacks, of which it holds ",
+        snprintf(words, sizeof words, "and %lld MiB for what the source decompresses; it holds ",
                  (long long)((eighth < 128 ? eighth : 128) + eighth));
         stk_explain(l, text, sizeof text);
         CHECK(strstr(text, words) != NULL);

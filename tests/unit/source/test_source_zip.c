@@ -114,7 +114,7 @@ static void cells(void)
     save("c.zip", &z);
     char path[4096];
     snprintf(path, sizeof path, "%s", temp_path("c.zip"));
-    const stk_options o = {.source = path, .cache_dir = "off"};
+    const stk_source_options o = {.source = path, .cache_dir = "off"};
     stk_source *s;
     stk_error e;
     size_t n = 0;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead.c -- files are read before their turn, in the order of need.
+ * ahead.c -- reads files before their turn: the workers' side.
  *
- * Who knows the order of a whole epoch can have many reads under way at once, which cold storage needs to be
- * fast. One thread walks along the rows that the ring will hand out and fetches their files (fetch.c) into
- * a strip of memory; the worker whose turn it is takes the bytes from there, waits while they are on
- * their way, or reads himself what nobody has begun or what went wrong, so that errors are the plain reader's.
+ * The order of a whole epoch is known, so many reads can be under way at once. Cold storage needs that to be fast. One
+ * thread follows the rows that the ring will hand out and fetches their files (fetch.c) into a strip of memory. The
+ * worker that gets such a row takes the bytes from there, or waits while they are being read. If nobody has started to
+ * read them, or reading failed, the worker reads the file with pread, so that all errors are pread's.
  *
- * Warm files need none of this: by itself (auto) the thread sleeps, or was never started, until the workers' own
- * reads turn out to be cold, and sleeps again when what it fetches is warm.
+ * Warm files need none of this. With reader=auto the thread is started when the workers' own reads turn out to be
+ * cold, and sleeps again when the files that it fetches are warm.
  *
- * Where all files fit into the page cache they are read through it, so that the next epoch finds them warm. Of a
- * larger set only a share is, always the same samples, since files that come and go in turn would never be found there
- * again; the rest is read past it, for a fraction of the CPU time and without driving out anything.
+ * If all files fit into the page cache, they are read through it, so that the next epoch finds them there. If they do
+ * not, only a share of them goes through it, always the same samples: otherwise files would evict each other before
+ * they are read again. The rest bypasses it, which takes a fraction of the CPU time and evicts nothing.
  *
  * Invariants, under lock:
- *   (1) a serial is in entries[serial % WINDOW] from claim() until ahead_release(), or nowhere.
- *   (2) an entry belongs to the reader while COMING, to the worker of its row while HERE or LOST.
- *   (3) nothing is claimed that a worker has asked for before (`passed`): he would not ask again.
+ *   (1) A row is in entries[serial % WINDOW] from ahead_claim() until ahead_release(), and nowhere else.
+ *   (2) An entry belongs to the thread while COMING, and to the worker of its row while HERE or LOST.
+ *   (3) No row is claimed that a worker has already asked for (`passed`), since the worker would not ask again.
  */
-#include "ahead_inner.h"
+#include "read/ahead_inner.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,14 +31,14 @@ struct entry *ahead_entry(struct ahead *a, int64_t serial)
     return &a->entries[serial % WINDOW];
 }
 
-/* There is something to do for the reader. */
+/* Tells the thread that there is something to do. */
 static void poke(struct ahead *a)
 {
     a->poked = true;
     pthread_cond_signal(&a->work);
 }
 
-/* The reader is called when there is room for many files, not for each. */
+/* Wakes the thread when there is room for many files, not after each one. */
 void ahead_release(struct ahead *a, struct entry *e)
 {
     if (e->piece >= 0)
@@ -48,7 +48,6 @@ void ahead_release(struct ahead *a, struct entry *e)
         poke(a);
 }
 
-/* Reads that were warm need nobody ahead. */
 void ahead_feel(struct ahead *a, bool warm)
 {
     if (a->o.reader == STK_READER_URING)
@@ -61,7 +60,7 @@ void ahead_feel(struct ahead *a, bool warm)
 
 /* ------------------------------------------------------------------ workers */
 
-/* Whether a row may be among those that are read ahead. */
+/* Whether a row may have been claimed. */
 static bool is_concerned(struct ahead *a, int64_t serial)
 {
     return a && serial >= 0 && (atomic_load(&a->awake) || serial < atomic_load(&a->cursor));
@@ -75,16 +74,16 @@ bool ahead_take(struct ahead *a, int64_t serial, int64_t sample, struct ahead_fi
     pthread_mutex_lock(&a->lock);
     if (a->passed <= serial)
         a->passed = serial + 1;
-    const bool known = e->serial == serial && e->state != NOTHING;
+    const bool known = e->row.serial == serial && e->state != NOTHING;
     if (!known)
-        poke(a); /* he has been left behind */
+        poke(a); /* the workers are faster than the thread */
     if (!known || e->state == COMING)
         a->waits++;
     while (known && e->state == COMING) {
         e->waited = true;
         pthread_cond_wait(&a->bells[serial % BELLS], &a->lock);
     }
-    const bool here = known && e->state == HERE && e->pick.index == sample;
+    const bool here = known && e->state == HERE && (int64_t)e->row.draw.sample == sample;
     e->taken = e->taken || known;
     if (here)
         *out = e->file;
@@ -100,9 +99,9 @@ void ahead_done(struct ahead *a, int64_t serial)
     pthread_mutex_lock(&a->lock);
     if (a->passed <= serial)
         a->passed = serial + 1;
-    const bool known = e->serial == serial && e->state != NOTHING;
+    const bool known = e->row.serial == serial && e->state != NOTHING;
     if (known && !e->taken)
-        ahead_feel(a, true); /* another way was found: what is read in vain is as good as warm */
+        ahead_feel(a, true); /* the worker did not need the file: reading it ahead helps as little as if it were warm */
     if (known && e->state == COMING)
         e->dropped = true;
     else if (known)
@@ -113,14 +112,6 @@ void ahead_done(struct ahead *a, int64_t serial)
 static void wake(struct ahead *a)
 {
     pthread_mutex_lock(&a->lock);
-    if (!a->started && !a->broken) {
-        a->started = true;
-        stk_error e;
-        if (pool_open(&a->thread, 1, ahead_reader, NULL, a, &e) != STK_OK) {
-            a->broken = true;
-            a->why = e;
-        }
-    }
     if (!a->broken && !a->stopped) {
         atomic_store(&a->temperature, AWAKE);
         atomic_store(&a->awake, true);
@@ -145,6 +136,17 @@ void ahead_note(struct ahead *a, bool cold, size_t bytes)
         wake(a);
 }
 
+bool ahead_probes(const struct ahead *a)
+{
+    return a && a->o.reader != STK_READER_URING;
+}
+
+bool ahead_starts(struct ahead *a)
+{
+    return a && atomic_load_explicit(&a->awake, memory_order_relaxed) && !atomic_load(&a->started) &&
+           !atomic_exchange(&a->started, true);
+}
+
 /* ------------------------------------------------------------------ life */
 
 int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e)
@@ -153,7 +155,6 @@ int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e)
     if (!a)
         return error_nomem(e, "open", sizeof *a);
     a->o = *o;
-    a->shuffle.pass = -1;
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->work, NULL);
     for (int i = 0; i < BELLS; i++)
@@ -164,14 +165,14 @@ int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e)
         *out = NULL;
         return error_nomem(e, "open", o->memory);
     }
-    madvise(a->strip.memory, a->strip.bytes, MADV_DONTFORK); /* the kernel writes there, and not for a child */
-    madvise(a->strip.memory, a->strip.bytes, MADV_HUGEPAGE); /* few pages to pin, and few pieces to a read */
+    madvise(a->strip.memory, a->strip.bytes, MADV_DONTFORK); /* the kernel writes there; a child must not share it */
+    madvise(a->strip.memory, a->strip.bytes, MADV_HUGEPAGE); /* fewer pages to pin, and fewer segments per read */
     if (o->reader == STK_READER_URING)
         wake(a);
     return STK_OK;
 }
 
-void ahead_close(struct ahead *a)
+void ahead_stop(struct ahead *a)
 {
     if (!a)
         return;
@@ -179,7 +180,12 @@ void ahead_close(struct ahead *a)
     a->stopped = true;
     poke(a);
     pthread_mutex_unlock(&a->lock);
-    pool_close(&a->thread);
+}
+
+void ahead_close(struct ahead *a)
+{
+    if (!a)
+        return;
     strip_done(&a->strip);
     free(a->entries);
     pthread_mutex_destroy(&a->lock);
@@ -189,19 +195,14 @@ void ahead_close(struct ahead *a)
     free(a);
 }
 
-/* ------------------------------------------------------------------ what is said of it */
-
-bool ahead_probes(const struct ahead *a)
-{
-    return a && a->o.reader != STK_READER_URING;
-}
+/* ------------------------------------------------------------------ statistics */
 
 size_t ahead_held(struct ahead *a)
 {
     if (!a)
         return 0;
     pthread_mutex_lock(&a->lock);
-    const size_t held = a->started && !a->broken ? a->strip.bytes : 0;
+    const size_t held = atomic_load(&a->started) && !a->broken ? a->strip.bytes : 0;
     pthread_mutex_unlock(&a->lock);
     return held;
 }

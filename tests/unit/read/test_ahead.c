@@ -4,13 +4,14 @@
  * while the ring is restarted and stopped, files are missing or cut, memory and descriptors are short and storage
  * changes its temperature.
  */
-#include "ahead.h"
+#include "read/ahead.h"
 
 #include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "base/pool.h"
-#include "read/fetch.h"
+#include "batch/ring.h"
+#include "source/source.h"
 #include "support/tars.h"
 #include "support/temp_tree.h"
 #include "test.h"
@@ -21,8 +22,8 @@ static struct ring ring;
 static struct depot *depot;
 static struct source *source;
 static struct ahead *ahead;
-static struct pool pool;
-static int64_t shift; /* which sample stands at a position: another one after it was changed */
+static struct pool pool, reader;
+static struct order order;
 static atomic_int lent, own, wrong, partly, bad;
 static bool in_parts;
 static const char *set = "set";        /* or shards of the same samples */
@@ -74,34 +75,58 @@ static void make_shards(void)
 
 /* ------------------------------------------------------------------ the ring and its workers */
 
-static int64_t batches(void *user, int64_t epoch)
-{
-    (void)user, (void)epoch;
-    return BATCHES;
-}
-
-static void span(void *user, struct place at, int64_t *first, int64_t *rows)
-{
-    (void)user;
-    *first = at.batch * ROWS;
-    *rows = ROWS;
-}
-
-static struct pick pick(void *user, struct walk *w, int64_t epoch, int64_t position)
-{
-    (void)user, (void)w;
-    return (struct pick){.index = (position * 37 + epoch * 11 + shift) % FILES};
-}
-
 /* What is wanted of some files while in_parts is set: their beginning, and something behind. */
-static void parts(void *user, int64_t epoch, struct pick p, struct parts *out)
+static struct parts parts_of(const struct draw *d)
 {
-    (void)user;
-    const size_t n = size_of(p.index), at = n / 3 + (size_t)epoch * 7 % 100;
-    if (in_parts && p.index % 3 == 0)
-        *out = (struct parts){.n = 2, .at = {{0, 50}, {at, p.index % 7 == 0 ? n : n - n / 10}}};
-    if (in_parts && p.index % 11 == 0) /* as if the file had once been longer */
-        *out = (struct parts){.n = 1, .at = {{100, n + 1}}};
+    const int64_t sample = (int64_t)d->sample;
+    const size_t n = size_of(sample), at = n / 3 + (size_t)d->epoch * 7 % 100;
+    if (in_parts && sample % 11 == 0) /* as if the file had once been longer */
+        return (struct parts){.n = 1, .at = {{100, n + 1}}};
+    if (in_parts && sample % 3 == 0)
+        return (struct parts){.n = 2, .at = {{0, 50}, {at, sample % 7 == 0 ? n : n - n / 10}}};
+    return (struct parts){0};
+}
+
+static void claim_rows(struct foresight *f)
+{
+    struct foreseen seen[AHEAD_MOST];
+    struct ahead_row rows[AHEAD_MOST];
+    const int most = ahead_wanted(ahead);
+    if (most < 0)
+        return;
+    const int n = ring_foresee(&ring, f, seen, most);
+    for (int i = 0; i < n; i++)
+        rows[i] = (struct ahead_row){seen[i].serial,
+                                     {.epoch = (uint64_t)seen[i].epoch, .sample = (uint64_t)seen[i].pick.index}};
+    const int claimed = ahead_claim(ahead, rows, n, f->born, f->serial);
+    for (int i = 0; i < claimed; i++) {
+        const int64_t sample = (int64_t)rows[i].draw.sample;
+        const bool direct = ahead_is_direct(ahead, sample);
+        struct extent x;
+        char path[PATH_MAX];
+        int dir;
+        if (source_file(source, sample, &dir, path, sizeof path))
+            ahead_file(ahead, &rows[i], dir, path, direct);
+        else
+            ahead_extent(ahead, &rows[i], source_extent(source, sample, direct, &x) ? &x : NULL);
+    }
+}
+
+static void read_ahead(void *user, int i)
+{
+    (void)user, (void)i;
+    struct foresight f = {.walk.pass = -1};
+    struct ahead_open open;
+    if (!ahead_begin(ahead))
+        return;
+    do {
+        while (ahead_opened(ahead, &open)) {
+            const struct parts parts = parts_of(&open.row.draw);
+            ahead_read(ahead, &open, &parts);
+        }
+        claim_rows(&f);
+    } while (ahead_wait(ahead));
+    ahead_end(ahead);
 }
 
 static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struct parts *p)
@@ -140,10 +165,13 @@ static void work(void *user, int i)
 {
     (void)user;
     struct reading r = {.thread = i, .probe = true};
+    struct walk walk = {.pass = -1};
     struct ticket t;
     while (ring_take(&ring, i, 1 + i, &t)) {
+        if (ahead_starts(ahead))
+            CHECK_EQ(pool_open(&reader, 1, read_ahead, NULL, NULL, NULL), STK_OK);
         for (int64_t row = t.row; row < t.row + t.rows && !ring_wants_back(&ring); row++)
-            do_row(&r, t.serial + row - t.row, pick(NULL, NULL, t.epoch, t.first + row).index);
+            do_row(&r, t.serial + row - t.row, order_at(&order, &walk, t.epoch, t.first + row).index);
         ring_give(&ring, &t);
     }
     buf_done(&r.file);
@@ -155,25 +183,22 @@ static void stop(void *user)
     ring_stop(&ring);
 }
 
-static void begin(stk_reader reader, int threads, size_t memory, int64_t cache_bytes)
+static void begin(stk_reader how, int threads, size_t memory, int64_t cache_bytes)
 {
     const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
-    const struct ring_plan plan = {.batches = batches, .span = span};
     const struct source_options s = {.path = temp_path(set), .cache_dir = "off"};
     CHECK_EQ(source_open(&source, &s, NULL), STK_OK);
     CHECK_EQ(depot_open(&depot, &f, 1, 1, ROWS, 5, NULL, NULL), STK_OK);
-    CHECK_EQ(ring_init(&ring, threads, 4, 4, depot, plan, NULL), STK_OK);
+    order = (struct order){
+        .n = FILES, .samples = FILES, .batch_size = ROWS, .world = 1, .shuffle = true, .resumed_epoch = -1};
+    CHECK_EQ(ring_init(&ring, threads, 4, 4, depot, &order, NULL), STK_OK);
     const struct ahead_options o = {
-        .reader = reader,
-        .ring = &ring,
-        .source = source,
+        .reader = how,
         .threads = threads,
         .memory = memory,
         .max_bytes = 1 << 30,
         .samples = FILES,
         .cache_bytes = cache_bytes,
-        .pick = pick,
-        .parts = parts,
     };
     lent = own = wrong = partly = bad = 0;
     CHECK_EQ(ahead_open(&ahead, &o, NULL), STK_OK);
@@ -184,6 +209,8 @@ static void end(void)
 {
     ring_stop(&ring);
     pool_close(&pool);
+    ahead_stop(ahead);
+    pool_close(&reader);
     ahead_close(ahead);
     ring_done(&ring);
     depot_close(depot);
@@ -269,22 +296,15 @@ static void with_little_memory(void)
     end();
 }
 
-static void set_epoch(void *user)
-{
-    shift = *(int64_t *)user;
-}
-
 static void goes_elsewhere(void)
 {
     begin(STK_READER_URING, 3, 2 << 20, 0);
     for (int64_t i = 0; i < 60; i++) {
         read_batches((int)(i % 4));
-        int64_t by = i * 3; /* what was foreseen is now wrong */
-        ring_restart(&ring, (struct place){.epoch = i % 7, .batch = i % BATCHES}, set_epoch, &by);
+        ring_restart(&ring, i % 7, i % BATCHES * ROWS); /* what was foreseen is now wrong */
     }
     read_batches(BATCHES);
     end();
-    shift = 0;
 }
 
 static void stopped_in_the_middle(void)
@@ -440,7 +460,9 @@ static void takes_nobody(void)
     ahead_note(NULL, true, 1);
     ahead_done(NULL, 0);
     CHECK(!ahead_probes(NULL));
+    CHECK(!ahead_starts(NULL));
     CHECK_EQ(ahead_held(NULL), 0);
+    ahead_stop(NULL);
     ahead_close(NULL);
 }
 

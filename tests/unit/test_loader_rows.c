@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_keep_rows.c -- rows that need no decoding are the same from a cache: pixels, fields and labels; and which are
+/* test_loader_rows.c -- rows that need no decoding are the same from a cache: pixels, fields and labels; and which are
  * not kept. */
 #include "stoker.h"
 #include "support/npy_files.h"
@@ -15,7 +15,7 @@ struct run {
 
 static uint64_t hash_batch(const stk_batch *b, uint64_t h)
 {
-    for (int f = 0; f < stk_n_fields(b); f++) {
+    for (int f = 0; f < stk_batch_n_fields(b); f++) {
         const stk_array *a = stk_field_at(b, f);
         size_t n = a->dtype == STK_FLOAT32 || a->dtype == STK_INT32 ? 4 : a->dtype == STK_INT64 ? 8 : 1;
         for (int i = 0; i < a->ndim; i++)
@@ -64,7 +64,7 @@ static void same_from_a_cache(const stk_options *o, int64_t rows)
         CHECK_EQ(kept.stats.bad, plain.stats.bad);
         CHECK_EQ(kept.stats.cache_entries, rows);
         CHECK(kept.stats.cache_hits >= 2 * rows);
-        CHECK(strstr(kept.explained, "cache      bytes in memory (rows as the source has them"));
+        CHECK(strstr(kept.explained, "cache      bytes in memory (rows as the source returns them"));
     }
 }
 
@@ -160,8 +160,7 @@ static void some_are_not_kept(void)
     make_tar();
     const stk_options ragged = {.source = temp_path("a.tar"), .fields = "x=txt:text"};
     struct run r = run_loader(ragged, STK_CACHE_BYTES);
-    CHECK(
-        strstr(r.explained, "cache      none (samples without a picture are kept only where all have the same length"));
+    CHECK(strstr(r.explained, "cache      none (samples without an image are kept only if all have the same length"));
     CHECK(r.hash == run_loader(ragged, STK_CACHE_NONE).hash);
 
     char cache[PATH_MAX];

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep_rows.c -- samples that need no decoding, kept as the source gave them.
+ * loader_rows.c -- keeps samples that need no decoding as the source returned them.
  *
- * A picture that comes as pixels is kept before its ops; a sample without a picture as all of its fields, with the
- * label in front. In memory alone: what lies in a file of rows gains nothing from lying in another one.
+ * An image that the source returns as pixels is kept before its ops. A sample without an image is kept as all of its
+ * fields, with the label in front. They are kept in memory only: reading rows from a cache file would be no faster than
+ * reading them from the source.
  */
 #include <string.h>
 
 #include "base/size.h"
 #include "loader.h"
 
-bool keep_is_rows(const struct stk_loader *l)
+bool loader_rows_only(const struct stk_loader *l)
 {
     return l->picture < 0 || source_field(l->source, l->picture)->kind != FIELD_ENCODED;
 }
 
-size_t keep_rows_bytes(const struct stk_loader *l)
+size_t loader_rows_bytes(const struct stk_loader *l)
 {
     if (source_fills_rows(l->source))
         return 0;
@@ -34,29 +35,29 @@ size_t keep_rows_bytes(const struct stk_loader *l)
 static const uint8_t *find(struct stk_loader *l, int64_t sample)
 {
     struct cache_entry e;
-    return cache_find(l->keep.cache, sample, 0, &e) ? e.bytes : NULL;
+    return cache_find(l->cache.entries, sample, 0, &e) ? e.bytes : NULL;
 }
 
-bool keep_near(const struct stk_loader *l, int64_t sample)
+bool loader_rows_near(const struct stk_loader *l, int64_t sample)
 {
-    return l->keep.row_bytes > 0 && cache_near(l->keep.cache, sample, l->keep.row_bytes);
+    return l->cache.row_bytes > 0 && cache_near(l->cache.entries, sample, l->cache.row_bytes);
 }
 
-bool keep_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
+bool loader_rows_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
 {
-    const uint8_t *kept = l->keep.row_bytes > 0 ? find(l, sample) : NULL;
+    const uint8_t *kept = l->cache.row_bytes > 0 ? find(l, sample) : NULL;
     if (kept)
-        memcpy(px, kept, l->keep.row_bytes);
+        memcpy(px, kept, l->cache.row_bytes);
     return kept != NULL;
 }
 
-void keep_put_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px)
+void loader_rows_keep_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px)
 {
-    if (l->keep.row_bytes > 0) /* not where others of the pictures are encoded */
-        cache_put(l->keep.cache, sample, 0, px, l->keep.row_bytes);
+    if (l->cache.row_bytes > 0) /* 0: other images of the source are encoded */
+        cache_put(l->cache.entries, sample, 0, px, l->cache.row_bytes);
 }
 
-bool keep_take_fields(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row)
+bool loader_rows_take(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row)
 {
     const uint8_t *from = l->picture < 0 ? find(l, sample) : NULL;
     if (!from)
@@ -71,10 +72,10 @@ bool keep_take_fields(struct stk_loader *l, struct worker *w, int64_t sample, st
     return true;
 }
 
-void keep_put_fields(struct stk_loader *l, struct worker *w, int64_t sample, const struct stk_batch *b, int64_t row)
+void loader_rows_keep(struct stk_loader *l, struct worker *w, int64_t sample, const struct stk_batch *b, int64_t row)
 {
-    const size_t all = l->keep.row_bytes;
-    if (l->picture >= 0 || !cache_has_room(l->keep.cache, sample, all) ||
+    const size_t all = l->cache.row_bytes;
+    if (l->picture >= 0 || !cache_has_room(l->cache.entries, sample, all) ||
         desk_reserve(&w->desk, arena_cost(all), 0, NULL) != STK_OK)
         return;
     uint8_t *const entry = arena_alloc(&w->desk.arena, all), *to = entry;
@@ -87,5 +88,5 @@ void keep_put_fields(struct stk_loader *l, struct worker *w, int64_t sample, con
         memcpy(to, batch_row(b, f, row), n);
         to += n;
     }
-    cache_put(l->keep.cache, sample, 0, entry, all);
+    cache_put(l->cache.entries, sample, 0, entry, all);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keep.c -- a loader with a cache delivers the bits of one without: in every epoch and run, after damage, with
- * changed, missing and bad files, and however the process before it ended. Covers keep.c and keep_choose.c.
+ * test_loader_cache.c -- a loader with a cache delivers the bits of one without: in every epoch and run, after damage,
+ * with changed, missing and bad files, and however the process before it ended. Covers loader_cache*.c, cache_choose.c
+ * and cache_pixels.c.
  */
 #include <glob.h>
 #include <signal.h>
@@ -219,12 +220,12 @@ static void points_need_no_asking(void)
     make_set();
     const stk_options o = options(pipelines[0]);
     struct run r = with_cache(&o, STK_CACHE_NONE, "cache", 3);
-    CHECK(strstr(r.explained, "cache      none\npoints     of 8 JPEG files"));
+    CHECK(strstr(r.explained, "cache      none\npoints     checkpoints of 8 JPEG files"));
     CHECK(strstr(r.explained, "in the cache folder, for later runs"));
     r = with_cache(&o, STK_CACHE_NONE, "cache", 1);
-    CHECK(strstr(r.explained, "points     of 8 JPEG files"));
+    CHECK(strstr(r.explained, "points     checkpoints of 8 JPEG files"));
     r = run_loader(&o, 1);
-    CHECK(strstr(r.explained, "points     of 8 JPEG files") && !strstr(r.explained, "for later runs"));
+    CHECK(strstr(r.explained, "points     checkpoints of 8 JPEG files") && !strstr(r.explained, "for later runs"));
     const stk_options whole = options("Resize((24, 24))"); /* no crop, no use */
     CHECK(!strstr(run_loader(&whole, 1).explained, "points"));
     temp_end();
@@ -514,7 +515,7 @@ static void auto_says_what_it_chose(void)
     make_set();
     stk_options o = options(pipelines[2]);
     struct run r = with_cache(&o, STK_CACHE_AUTO, NULL, 2);
-    CHECK(strstr(r.explained, "cache      pixels in memory (chosen: all pixels take some"));
+    CHECK(strstr(r.explained, "cache      pixels in memory (chosen: the pixels of all images take about"));
     o.cache_size = 1000;
     r = with_cache(&o, STK_CACHE_AUTO, "cache", 2);
     CHECK(strstr(r.explained, "cache      none (chosen: all pixels would take"));
@@ -538,7 +539,7 @@ static void arrays_need_none(void)
     char text[2000];
     CHECK_EQ(stk_open(&l, &o, NULL), STK_OK);
     stk_explain(l, text, sizeof text);
-    CHECK(strstr(text, "cache      none (the samples are in memory as they are"));
+    CHECK(strstr(text, "cache      none (the samples are already in memory"));
     stk_close(l);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keep_points.c -- later epochs and runs read only the parts of a file that a crop takes: the same bits, fewer
- * bytes, and the same verdict on files that have changed since. Covers keep_points.c, and what desk.c and loader.c do
- * with parts.
+ * test_loader_checkpoints.c -- later epochs and runs read only the parts of a file that a crop takes: the same bits,
+ * fewer bytes, and the same verdict on files that have changed since. Covers loader_checkpoints.c, and what desk.c and
+ * loader.c do with parts.
  */
 #include <stdbool.h>
 

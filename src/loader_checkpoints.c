@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_checkpoints.c -- keeps the checkpoints of JPEG files, without being asked, also for later runs.
+ *
+ * Checkpoints take about 2 % of a file's size, and grow as crops reach further down. The cache gets them again only
+ * when they have become a good deal longer. For the few files with several scans, which are slow to decode, the
+ * coefficients are kept instead. Checkpoints use a small part of memory, and the cache folder unless it is off. Wrong
+ * ones do no harm: the decoder verifies them.
+ *
+ * If the ops need whole images, checkpoints would not help, and none are made.
+ *
+ * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
+ * only the parts that the crop needs. It does not if whole files are wanted for a cache.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "loader.h"
+
+enum {
+    LOOKED_AT = 32,
+    FEW = 1000,            /* samples; fewer are not worth files in the cache folder */
+    PERCENT = 8,           /* of the dataset's bytes, at most */
+    AHEAD_BYTES = 1 << 20, /* of one file's checkpoints, at most, for the thread that reads ahead */
+    APART = 32 << 10       /* bytes between two parts, at least: one more read costs as much as reading these */
+};
+
+/* Bytes of all files, estimated from a few; 0: unknown. */
+static int64_t data_bytes(const struct stk_loader *l)
+{
+    const int64_t n = l->order.samples, step = n / LOOKED_AT + 1;
+    int64_t sum = 0, looked = 0;
+    for (int64_t i = 0; i < n && source_location(l->source); i += step) {
+        const int64_t bytes = source_bytes(l->source, order_sample(&l->order, i));
+        sum += bytes > 0 ? bytes : 0;
+        looked++;
+    }
+    return looked ? (int64_t)((double)sum / (double)looked * (double)n) : 0;
+}
+
+/* Whether crops leave something out, judged by a few draws for an image of a usual size. */
+static bool crops(const struct plan *p)
+{
+    enum { W = 640, H = 480, DRAWS = 8 };
+    struct job j;
+    for (uint64_t i = 0; i < DRAWS; i++)
+        if (plan_draw(p, &(struct draw){.epoch = i}, W, H, &j, NULL) == STK_OK &&
+            (j.want.crop.w < W || j.want.crop.h < H))
+            return true;
+    return false;
+}
+
+size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
+{
+    char folder[PATH_MAX] = "";
+    if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED || !crops(l->plan))
+        return 0;
+    const int64_t data = data_bytes(l), share = l->options.memory / 16;
+    const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;
+    size_t most = (size_t)(limit < share ? limit : share);
+    most = most < memory ? most : memory;
+    if (l->order.samples >= FEW || (l->options.cache_dir && l->options.cache_dir[0]))
+        source_cache_dir(l->options.cache_dir, folder, sizeof folder);
+    const struct cache_options o = {
+        .kind = CACHE_POINTS,
+        .samples = source_count(l->source),
+        .memory = most,
+        .in_memory = true,
+        .folder = folder[0] ? folder : NULL,
+        .source = source_location(l->source),
+        .variant = loader_cache_version(),
+        .disk = limit,
+        .own = true,
+    };
+    l->cache.checkpoints = cache_open(&o);
+    return most;
+}
+
+/* Memory for checkpoints that are on disk. The cache copies them into its own. */
+static struct buf *room_for(struct stk_loader *l, struct worker *w, size_t n)
+{
+    struct buf *b = w ? desk_spare(&w->desk, n, 0) : n <= AHEAD_BYTES ? &l->cache.ahead : NULL;
+    if (!b || buf_reserve(b, n))
+        return NULL;
+    b->len = n;
+    return b;
+}
+
+/* w is NULL: for the thread that reads ahead. */
+static const uint8_t *find(struct stk_loader *l, struct worker *w, int64_t sample, size_t *n)
+{
+    struct cache *c = l->cache.checkpoints;
+    struct cache_entry e;
+    uint64_t id = 0;
+    if (cache_asks_id(c, sample))
+        id = w ? loader_cache_identity(l, w, sample) : source_identity(l->source, sample);
+    while (cache_find(c, sample, id, &e)) {
+        *n = e.n;
+        if (e.bytes)
+            return e.bytes;
+        struct buf *b = room_for(l, w, e.n);
+        if (!b)
+            return NULL;
+        if (cache_load(c, &e, b->data))
+            return b->data;
+    }
+    return NULL;
+}
+
+void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct parts *out)
+{
+    const struct decode_limits limits = options_limits(&l->options);
+    const bool wanted = l->cache.checkpoints && l->cache.what == STK_CACHE_NONE;
+    struct desk_image im;
+    struct job job;
+    size_t n = 0;
+    const uint8_t *found = wanted ? find(l, NULL, (int64_t)d->sample, &n) : NULL;
+    out->n = 0;
+    if (!found || !decode_noted_head(found, n, &limits, &im.head) || desk_draw(&im, l->plan, d, &job, NULL) != STK_OK ||
+        !decode_noted_parts(found, n, &im.head, &job.want, APART, out))
+        out->n = 0;
+}
+
+void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struct making *m)
+{
+    w->checkpoint_bytes = 0;
+    if (!l->cache.checkpoints)
+        return;
+    const uint8_t *found = find(l, w, m->sample, &w->checkpoint_bytes);
+    if (found)
+        decoder_lend_notes(w->desk.decoder, found, w->checkpoint_bytes);
+    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_notes_bytes(&m->image.head, m->image.n)))
+        decoder_lend_notes(w->desk.decoder, NULL, 0);
+}
+
+/* Checkpoints that were in memory were found without asking for the version of the file. */
+static uint64_t identity_of_grown(struct stk_loader *l, struct worker *w, int64_t sample)
+{
+    if (w->identified || w->checkpoint_bytes == 0)
+        return loader_cache_read_identity(l, w, sample);
+    return source_identity_since(l->source, sample, w->desk.reading.n_bytes, l->opened_s);
+}
+
+void loader_checkpoints_keep(struct stk_loader *l, struct worker *w, int64_t sample)
+{
+    size_t n = 0;
+    const void *made = l->cache.checkpoints ? decoder_new_notes(w->desk.decoder, &n) : NULL;
+    if (made && n > w->checkpoint_bytes + w->checkpoint_bytes / 4)
+        cache_renew(l->cache.checkpoints, sample, identity_of_grown(l, w, sample), made, n);
+}
