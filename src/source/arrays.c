@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "source/columns.h"
 
-/* ------------------------------------------------------------------ what they are */
+/* ------------------------------------------------------------------ kinds of arrays */
 
 static stk_dtype dtype_of(const stk_array *a)
 {
@@ -183,7 +183,7 @@ static int add_all(struct source *s, const stk_array *a, int n, struct arrays_pl
     return rc;
 }
 
-/* ------------------------------------------------------------------ fields that were asked for */
+/* ------------------------------------------------------------------ requested fields */
 
 /* Array k as a column, under its own name. */
 static int add_column(struct columns *c, const stk_array *a, int k, const struct arrays_plan *m)

@@ -241,8 +241,7 @@ bool columns_hold_numbers(const struct column *c)
     return (c->kind == STK_INT || c->kind == STK_FLOAT || c->kind == STK_TENSOR) && dtype_bytes(c->dtype) > 0;
 }
 
-/* Whether the numbers can be read as an image on request. */
-static bool holds_pixels(const struct column *c)
+bool columns_hold_pixels(const struct column *c)
 {
     return c->dtype == STK_UINT8 && c->ndim == 3 && c->shape[0] > 0 && c->shape[1] > 0 &&
            (c->shape[2] == 1 || c->shape[2] == 3);
@@ -284,7 +283,8 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->name, c->refused);
     switch (kind) {
     case STK_IMAGE:
-        return columns_hold_numbers(c) && !holds_pixels(c) ? refuse_kind(f, c, "numbers", e) : make_image(s, f, c, e);
+        return columns_hold_numbers(c) && !columns_hold_pixels(c) ? refuse_kind(f, c, "numbers", e)
+                                                                  : make_image(s, f, c, e);
     case STK_INT:
         make_scalar(f, STK_INT64);
         return t->words ? make_classes(s, f, c, e) : STK_OK;

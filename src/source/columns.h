@@ -52,6 +52,8 @@ void columns_done(struct columns *c);
 
 /* Whether values are stored as binary numbers. */
 bool columns_hold_numbers(const struct column *c);
+/* Whether the values have the type and shape of pixels: uint8, height x width x (1 or 3). */
+bool columns_hold_pixels(const struct column *c);
 /* The default field name of a column: the first 63 bytes of its name. Names that every batch has get the prefix "my_",
  * as in "my_key". */
 void columns_field_name(char to[FIELD_NAME], const char *column);

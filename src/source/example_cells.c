@@ -46,11 +46,6 @@ struct decoding {
     bool decoded[FIELD_MAX];
 };
 
-static size_t round_up(size_t n)
-{
-    return (n + 7) / 8 * 8;
-}
-
 static int damaged(const struct column *c, stk_error *e)
 {
     return error_set(e, STK_EDATA, "read", "the feature %s is damaged", c->name);
@@ -72,7 +67,7 @@ static int measure(const struct example_wanted *w, const struct source *s, struc
         m->decoded[i] = true;
         m->at[i] = room;
         m->n[i] = feature_room(f);
-        room += round_up(m->n[i]);
+        room += (m->n[i] + 7) / 8 * 8;
     }
     if (s->max_bytes > 0 && room > (uint64_t)s->max_bytes)
         return error_set(e, STK_EDATA, "read", "its numbers need %zu bytes, more than the %lld that max_bytes allows",

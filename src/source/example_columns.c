@@ -70,7 +70,7 @@ void example_glance(const struct feature *f, struct example_glance *out)
     }
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ the survey */
 
 static bool is(const struct seen *s, const uint8_t *name, size_t n)
 {
@@ -231,7 +231,7 @@ int example_survey_merge(struct example_survey *l, const uint8_t *p, size_t n)
     return 0;
 }
 
-/* ------------------------------------------------------------------ judging */
+/* ------------------------------------------------------------------ deciding */
 
 /* Usual names of the class index. */
 static bool is_label(const char *name)

@@ -2,11 +2,11 @@
 /*
  * example_columns.h -- the columns of a dataset of tf.train.Examples, from a survey of all of them.
  *
- *     struct example_survey look = {0};
+ *     struct example_survey survey = {0};
  *     example_glance(&feature, &g);               for each feature of each example
- *     example_survey_add(&look, name, n, &g);
- *     example_columns(&look, &columns);
- *     example_survey_done(&look);
+ *     example_survey_add(&survey, name, n, &g);
+ *     example_columns(&survey, &columns);
+ *     example_survey_done(&survey);
  *
  * The survey of some shards can be written to bytes and merged into that of others.
  */

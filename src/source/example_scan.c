@@ -24,7 +24,7 @@ enum {
 };
 
 struct scanning {
-    struct example_survey *look;
+    struct example_survey *survey;
     struct record_scan *sc;
     const struct crc32c *crc;
     int64_t at, end; /* of the data */
@@ -73,13 +73,13 @@ static void see(struct scanning *s, const uint8_t *name, size_t n, const struct 
     uint8_t own[COLUMN_NAME];
     if (n >= sizeof own)
         return;
-    if (example_survey_is_new(s->look, name, n, g)) {
+    if (example_survey_is_new(s->survey, name, n, g)) {
         memcpy(own, name, n);
         name = own;
         if (!is_verified(s))
             return;
     }
-    s->failed |= example_survey_add(s->look, name, n, g) != 0;
+    s->failed |= example_survey_add(s->survey, name, n, g) != 0;
 }
 
 static bool see_entry(struct scanning *s, struct example_entry *x)
@@ -93,7 +93,7 @@ static bool see_entry(struct scanning *s, struct example_entry *x)
     return true;
 }
 
-/* ------------------------------------------------------------------ all of it in memory */
+/* ------------------------------------------------------------------ a record in memory */
 
 static bool see_whole(struct scanning *s, const uint8_t *p)
 {
@@ -107,7 +107,7 @@ static bool see_whole(struct scanning *s, const uint8_t *p)
     return rc >= 0;
 }
 
-/* ------------------------------------------------------------------ a large record, by its heads */
+/* ------------------------------------------------------------------ a large record, by its headers */
 
 struct range {
     int64_t from, to; /* positions in the shard */
@@ -219,7 +219,7 @@ static bool see_messages(struct scanning *s)
 /* A compressed file is read from start to end anyway, and going back in it is slow. */
 int example_scan(struct example_survey *l, struct record_scan *sc, const struct crc32c *crc, int64_t at, int64_t bytes)
 {
-    struct scanning s = {.look = l, .sc = sc, .crc = crc, .at = at, .end = at + bytes};
+    struct scanning s = {.survey = l, .sc = sc, .crc = crc, .at = at, .end = at + bytes};
     const uint8_t *p =
         bytes <= (sc->bytes == INT64_MAX ? WHOLE_MOST : SMALL) ? peek(&s, at, s.end + TFRECORD_FOOT) : NULL;
     l->next = 0;

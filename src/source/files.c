@@ -179,14 +179,7 @@ static uint64_t identity(const struct source *s, int64_t i, const struct source_
     return hash_bytes(is, sizeof is, hash_bytes(below, n, 0));
 }
 
-/* ------------------------------------------------------------------ all of them */
-
-static void forget_cache(struct files *f)
-{
-    free(f->cache);
-    f->cache = NULL;
-    f->unsaved = false;
-}
+/* ------------------------------------------------------------------ tally and fingerprint */
 
 static void save(struct files *f)
 {
@@ -230,7 +223,7 @@ static const struct source_tally *tally(const struct source *s)
     return &measured(s)->tally;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ opening and closing */
 
 static void close_files(struct source *s)
 {
@@ -374,6 +367,9 @@ void files_finish(struct source *s, const char *kind, const struct files_report 
         .index_bytes = (int64_t)h->bytes,
     };
     f->unsaved = !f->found;
-    if (!report->stable || report->unreadable > 0 || s->count < CACHE_FROM)
-        forget_cache(f);
+    if (!report->stable || report->unreadable > 0 || s->count < CACHE_FROM) {
+        free(f->cache);
+        f->cache = NULL;
+        f->unsaved = false;
+    }
 }

@@ -241,7 +241,7 @@ static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const stru
     return rc;
 }
 
-/* ------------------------------------------------------------------ both */
+/* ------------------------------------------------------------------ rows and groups */
 
 static bool is_option(const char *key)
 {

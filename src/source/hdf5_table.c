@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/npy.h"
 #include "base/picture.h"
+#include "base/search.h"
 #include "base/size.h"
 #include "format/hdf5_type.h"
 
@@ -53,15 +54,7 @@ int hdf5_table_fail(const struct hdf5_table *t, int c, const char *why, stk_erro
 
 const struct hdf5_file *hdf5_table_file(const struct hdf5_table *t, int64_t i)
 {
-    int low = 0, high = t->n_files;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (t->files[middle].first <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &t->files[low];
+    return &t->files[search_last(&t->files->first, sizeof *t->files, t->n_files, i)];
 }
 
 const struct hdf5_array *hdf5_table_array(const struct hdf5_table *t, int64_t i, int c, int64_t *row)

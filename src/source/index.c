@@ -154,7 +154,7 @@ int64_t index_size(const struct index *x, int dir, int64_t i)
     return known >= 0 ? known : stat_size(x, dir, i, &st);
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ measuring all files */
 
 /* Samples; fixed, because the fingerprint combines the hashes of the chunks. */
 enum { CHUNK = 1024 };

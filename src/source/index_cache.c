@@ -27,7 +27,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 
-/* ------------------------------------------------------------------ where */
+/* ------------------------------------------------------------------ paths */
 
 static bool is(const char *s, const char *word)
 {
@@ -68,7 +68,7 @@ char *index_cache_file(const char *asked, uint64_t key)
     return file;
 }
 
-/* ------------------------------------------------------------------ watching for change */
+/* ------------------------------------------------------------------ detecting changes */
 
 /* File systems have coarse clocks. Zero nanoseconds mean a clock of one or two seconds. */
 enum { TICK_NS = 20 * 1000 * 1000, COARSE_S = 2 };

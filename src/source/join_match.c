@@ -41,11 +41,6 @@ static bool seen_before(const struct joined *j, int p, const char *name)
     return false;
 }
 
-static int add_text(struct buf *b, const struct field *f)
-{
-    return buf_printf(b, "%s\"%s\"%s", b->len ? ", " : "", f->name, f->what == STK_BYTES ? ":bytes" : "");
-}
-
 /* "a.tar has jpg:image, cls:int; b.h5 has x:float32(3)" */
 static int fail_unshared(const struct joined *j, stk_error *e)
 {
@@ -75,7 +70,8 @@ int join_common_fields(const struct joined *j, struct buf *fields, struct buf *l
             if (without)
                 failed = buf_printf(left_out, "%s%s (not in %s)", left_out->len ? ", " : "", one->name, without);
             else
-                failed = add_text(fields, one);
+                failed = buf_printf(fields, "%s\"%s\"%s", fields->len ? ", " : "", one->name,
+                                    one->what == STK_BYTES ? ":bytes" : "");
         }
     if (failed || buf_add(fields, "", 1))
         return error_nomem(e, "open", fields->len);

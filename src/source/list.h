@@ -63,7 +63,7 @@ int list_fail(const struct list *l, int64_t line, stk_error *e, const char *form
  * class indexes: in the given classes, or in all labels in byte order. */
 int list_index(struct list *l, const struct names *given, struct index *x, stk_error *e);
 
-/* ------------------------------------------------------------------ between the list_*.c */
+/* ------------------------------------------------------------------ shared by list_*.c */
 
 enum { LIST_COLUMNS = 256 };
 

@@ -233,7 +233,7 @@ int list_fields_classes(struct list_fields *f, struct list *l, struct source *s,
     return rc == STK_OK && f->words.rank ? take_classes(s, &f->words, e) : rc;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ opening and closing */
 
 static int fill(struct list_fields *f, struct list *l, stk_error *e)
 {

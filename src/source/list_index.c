@@ -273,7 +273,7 @@ static int fill(struct filling *f, struct list *l, stk_error *e)
     return rc;
 }
 
-/* ------------------------------------------------------------------ both */
+/* ------------------------------------------------------------------ both passes */
 
 /* rank[i] is the position of name i in byte order. */
 static uint32_t *ranks(const struct names *s)

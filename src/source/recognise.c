@@ -120,7 +120,7 @@ const struct container *container_find(const char *prefix)
     return c && strcmp(c->prefix, prefix) == 0 ? c : NULL;
 }
 
-static const struct container *by_suffix(const char *path)
+const struct container *container_by_suffix(const char *path)
 {
     const size_t plain = without_compression(path), n = path[plain] ? plain : without_number(path);
     for (size_t i = 0; i < N_CONTAINERS; i++)
@@ -302,7 +302,7 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return error_os(e, errno, "open", "cannot be read");
     const bool compressed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
     const size_t n = compressed ? stream_first(r->path, first, sizeof first) : (size_t)got;
-    const struct container *c = by_suffix(r->path);
+    const struct container *c = container_by_suffix(r->path);
     const char *what = c ? NULL : foreign(r->path, first, n);
     if (what)
         return not_read(what, e);

@@ -41,8 +41,9 @@ struct recognised {
 int recognise(const char *source, struct recognised *r, stk_error *e);
 void recognised_done(struct recognised *r); /* accepts zeroed memory */
 
-/* The container with this prefix, including the colon; NULL: none. */
+/* The container with this prefix, including the colon; or whose files have the suffix of this path; NULL: none. */
 const struct container *container_find(const char *prefix);
+const struct container *container_by_suffix(const char *path);
 
 /* Whether a folder is a pack. pack_folder_read reads its stoker.json. */
 bool pack_folder_is(const char *folder);

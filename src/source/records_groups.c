@@ -12,7 +12,7 @@
 #include "base/picture.h"
 #include "source/records_index.h"
 
-/* ------------------------------------------------------------------ one image */
+/* ------------------------------------------------------------------ image formats */
 
 static bool is_image(const char *part)
 {
@@ -21,17 +21,11 @@ static bool is_image(const char *part)
     return !strchr(part, '.') && picture_suffix(name, strlen(name));
 }
 
-static const struct record_item *items_of(const struct record_list *l, size_t *n)
-{
-    *n = l->items.len / sizeof(struct record_item);
-    return (const void *)l->items.data;
-}
-
 /* Whether a sample of the list has images of two formats. The items of a sample are consecutive. */
 static bool has_two(const struct record_list *l)
 {
-    size_t n;
-    const struct record_item *items = items_of(l, &n);
+    const struct record_item *items = (const void *)l->items.data;
+    const size_t n = l->items.len / sizeof *items;
     int64_t sample = -1;
     uint32_t format = 0;
     for (size_t i = 0; i < n; i++) {

@@ -177,7 +177,7 @@ int records_load(struct records_index *x, const char *file, uint32_t format, con
     return records_load_as(x, file, FILE_OWN, format, paths, shard_is);
 }
 
-/* ------------------------------------------------------------------ looking up */
+/* ------------------------------------------------------------------ lookup */
 
 int64_t records_shard(const struct records_index *x, int64_t i)
 {

@@ -18,6 +18,7 @@
 #include "base/pool.h"
 #include "source/columns.h"
 #include "source/files.h"
+#include "source/recognise.h"
 #include "source/source_dir.h"
 #include "source/tree.h"
 
@@ -226,20 +227,6 @@ static void add_suffix(char *list, size_t room, const char *suffix)
         snprintf(list + n, room - n, "%s%s", n ? ", " : "", suffix);
 }
 
-static bool is_container(const char *suffix)
-{
-    static const char *const known[] = {".tar", ".tgz", ".tfrecord", ".tfrec", ".h5", ".hdf5", ".npz", ".zip"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(suffix, known[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_arrow(const char *suffix)
-{
-    return strcmp(suffix, ".parquet") == 0 || strcmp(suffix, ".arrow") == 0;
-}
-
 /* Reports what was looked for and what was found instead. */
 static int no_samples(const struct tree *t, stk_error *e)
 {
@@ -253,10 +240,11 @@ static int no_samples(const struct tree *t, stk_error *e)
     if (other + hidden == 0)
         return error_set(e, STK_EUSAGE, "open", "no images: %s; looked for " PICTURE_SUFFIXES,
                          t->n > 1 ? "there are only empty folders" : "the folder is empty");
-    if (t->n == 1 && is_container(suffixes))
+    const struct container *c = strchr(suffixes, ',') ? NULL : container_by_suffix(suffixes);
+    if (t->n == 1 && c && c->open)
         return error_set(e, STK_EUSAGE, "open", "no images, but %lld file%s %s; to read them, use FOLDER/*%s",
                          (long long)other, other == 1 ? "" : "s", suffixes, suffixes);
-    if (is_arrow(suffixes))
+    if (c && !c->open)
         return error_set(e, STK_EUSAGE, "open",
                          "no images, but %lld file%s %s, which %s read only from Python, with pyarrow: "
                          "stoker.Loader(\"FOLDER\")",

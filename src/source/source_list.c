@@ -17,7 +17,7 @@
 #include "source/files.h"
 #include "source/list_fields.h"
 
-/* ------------------------------------------------------------------ stamping the folders */
+/* ------------------------------------------------------------------ stamps of the folders */
 
 struct stamping {
     struct index *x;
@@ -158,30 +158,14 @@ static int choose_fields(struct source *s, const struct source_options *o, const
     return rc;
 }
 
-/* The column of paths. */
-static int path_column(const struct list *l, const struct columns *c)
-{
-    int found = -1, best = INT_MAX;
-    if (l->format == LIST_TABLE)
-        return l->path_column + 1;
-    for (int i = 1; i < c->n; i++) {
-        const int rank = list_path_rank((struct slice){c->items[i].name, strlen(c->items[i].name)});
-        if (rank >= 0 && rank < best) {
-            best = rank;
-            found = i;
-        }
-    }
-    return found;
-}
-
 /* Stores the names of the columns that are neither path nor label. */
-static int store_unused(struct source *s, const struct list *l, const struct columns *c, stk_error *e)
+static int store_unused(struct source *s, const struct columns *c, stk_error *e)
 {
-    const int path = path_column(l, c);
     struct buf all = {0};
     int rc = STK_OK;
     for (int i = 1; i < c->n && rc == STK_OK; i++)
-        if (i != path && !c->items[i].label && buf_printf(&all, "%s%s", all.len ? ", " : "", c->items[i].name))
+        if (!c->items[i].implied && !c->items[i].label &&
+            buf_printf(&all, "%s%s", all.len ? ", " : "", c->items[i].name))
             rc = error_nomem(e, "open", all.len);
     if (rc == STK_OK && all.len > 0) {
         s->unused_columns = strndup((const char *)all.data, all.len);
@@ -201,7 +185,7 @@ static int find_unused(struct source *s, const char *name, int fd, stk_error *e)
     enum { LINES = 64 }; /* enough to find the names */
     int rc = list_detect(&l, e) == 0 ? list_fields_detect(&f, &l, LINES, e) : e->code;
     if (rc == STK_OK)
-        rc = store_unused(s, &l, &f.columns, e);
+        rc = store_unused(s, &f.columns, e);
     list_fields_done(&f);
     list_done(&l);
     return rc;

@@ -378,8 +378,7 @@ static void find_pixels(struct columns *c)
         if (strcmp(c->items[i].name, "npy") == 0)
             npy = &c->items[i];
     }
-    if (npy && npy->kind == STK_TENSOR && npy->dtype == STK_UINT8 && npy->ndim == 3 && npy->shape[0] > 0 &&
-        npy->shape[1] > 0 && (npy->shape[2] == 1 || npy->shape[2] == 3))
+    if (npy && npy->kind == STK_TENSOR && columns_hold_pixels(npy))
         npy->kind = STK_IMAGE;
 }
 

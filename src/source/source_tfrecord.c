@@ -182,11 +182,6 @@ static int join(struct buf *all, const uint8_t *one, size_t n)
 
 static const char DATA[] = "data"; /* the column of records that are not examples */
 
-static bool is_data(const struct columns *c)
-{
-    return c->n == 1 && c->items[0].whole;
-}
-
 /* The data of a record; NULL: its checksum is wrong. */
 static const uint8_t *verified_data(const struct crc32c *crc, const struct record *rec, size_t *n)
 {
@@ -232,7 +227,7 @@ static int prepare(const struct source *s, const struct columns *c, void **state
         return error_nomem(e, "open", sizeof *r);
     *state = r;
     r->crc = crc32c_choose(STK_CPU_DEFAULT);
-    r->examples = !is_data(c);
+    r->examples = c->n != 1 || !c->items[0].whole;
     example_want(&r->wanted, s, c);
     return STK_OK;
 }
