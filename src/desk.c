@@ -66,7 +66,8 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     return f->data;
 }
 
-/* The bytes of the file, which are charged whoever has read it, and of what was made from it. */
+/* The bytes of the file, charged whether the desk or the thread that reads ahead has read it, and of data derived from
+ * it. */
 static size_t file_bytes(const struct desk *d)
 {
     const struct reading *r = &d->reading;

@@ -120,9 +120,9 @@ static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, in
                       stk_error *e)
 {
     *wide = *high = 0;
-    if (l->picture < 0)
+    if (l->image < 0)
         return STK_OK;
-    const struct field *f = source_field_at(l->source, sample, l->picture);
+    const struct field *f = source_field_at(l->source, sample, l->image);
     if (f->kind == FIELD_PIXELS) {
         *high = (int32_t)f->shape[0];
         *wide = (int32_t)f->shape[1];

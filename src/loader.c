@@ -98,7 +98,7 @@ static int transform(struct stk_loader *l, struct worker *w, const struct job *j
     if (!row) {
         int64_t shape[3];
         const size_t bytes = plan_job_shape(l->plan, j, shape);
-        rc = batch_open_row(w->to, l->picture, shape, bytes, &row, e);
+        rc = batch_open_row(w->to, l->image, shape, bytes, &row, e);
     }
     return rc == STK_OK ? plan_run(l->plan, j, im, &w->desk.arena, row, e) : rc;
 }
@@ -148,7 +148,7 @@ static int make_encoded(struct stk_loader *l, struct worker *w, const struct dra
 static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
     const int64_t sample = (int64_t)d->sample;
-    const struct field *f = source_field_at(l->source, sample, l->picture);
+    const struct field *f = source_field_at(l->source, sample, l->image);
     const int32_t high = (int32_t)f->shape[0], wide = (int32_t)f->shape[1], channels = (int32_t)f->shape[2];
     const size_t n = (size_t)high * (size_t)wide * 3;
     struct job job;
@@ -165,7 +165,7 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
         return rc;
     uint8_t *px = arena_alloc(&w->desk.arena, n);
     if (!loader_rows_take_pixels(l, sample, px)) {
-        rc = source_copy(l->source, &w->desk.reading, sample, l->picture, px, e);
+        rc = source_copy(l->source, &w->desk.reading, sample, l->image, px, e);
         if (rc != STK_OK)
             return rc;
         count_read(w, f->bytes);
@@ -195,7 +195,7 @@ static stk_row row_of(const struct worker *w, const struct draw *d, int64_t posi
 static int op_on_row(struct stk_loader *l, struct worker *w, const struct draw *d, struct stk_batch *b, int64_t row,
                      int64_t position, stk_error *e)
 {
-    const int f = l->picture < 0 ? 0 : l->picture;
+    const int f = l->image < 0 ? 0 : l->image;
     stk_array image = b->arrays[f];
     image.data = batch_row(b, f, row);
     image.ndim--;
@@ -281,16 +281,16 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     if (l->cache.entries && loader_rows_take(l, w, (int64_t)d->sample, b, row))
         return rc;
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
-    if (l->picture >= 0) {
+    if (l->image >= 0) {
         w->to = b;
-        uint8_t *to = w->made ? w->made : plan_is_open(l->plan) ? NULL : batch_row(b, l->picture, row);
-        const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->picture)->kind == FIELD_ENCODED;
+        uint8_t *to = w->made ? w->made : plan_is_open(l->plan) ? NULL : batch_row(b, l->image, row);
+        const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->image)->kind == FIELD_ENCODED;
         rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
     }
     if (rc == STK_OK)
         rc = read_rest(l, w, (int64_t)d->sample, e);
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
-        if (f != l->picture)
+        if (f != l->image)
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
     if (rc == STK_OK && l->cache.entries)
         loader_rows_keep(l, w, (int64_t)d->sample, b, row);

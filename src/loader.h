@@ -71,10 +71,10 @@ struct stk_loader {
     int64_t made_shape[FIELD_DIMS];
     size_t made_bytes; /* 0: none */
     size_t batch_bytes;
-    size_t unpacked_most;                /* how much memory the source may hold */
-    pthread_mutex_t getting;             /* protects the last worker, which has no thread */
-    int picture, index, position, valid; /* the indexes of these fields; -1: none */
-    bool reads;                          /* fields besides the image are read */
+    size_t source_most;                /* how much memory the source may hold */
+    pthread_mutex_t getting;           /* protects the last worker, which has no thread */
+    int image, index, position, valid; /* the indexes of these fields; -1: none */
+    bool reads;                        /* fields besides the image are read */
 
     /* What was delivered, under lock. No function of the caller is called under it. It may be taken while the ring's
      * lock is held, but not the other way round. */

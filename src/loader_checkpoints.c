@@ -13,7 +13,6 @@
  * only the parts that the crop needs. It does not if whole files are wanted for a cache.
  */
 #include <limits.h>
-#include <string.h>
 
 #include "loader.h"
 
@@ -53,7 +52,7 @@ static bool crops(const struct plan *p)
 size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
 {
     char folder[PATH_MAX] = "";
-    if (!l->plan || source_field(l->source, l->picture)->kind != FIELD_ENCODED || !crops(l->plan))
+    if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED || !crops(l->plan))
         return 0;
     const int64_t data = data_bytes(l), share = l->options.memory / 16;
     const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;

@@ -17,7 +17,7 @@ static struct field small_field(const char *name, stk_dtype type)
     return f;
 }
 
-static void picture_field(const struct plan *p, const stk_options *o, struct field *f)
+static void image_field(const struct plan *p, const stk_options *o, struct field *f)
 {
     f->dtype = o->dtype;
     f->ndim = 3;
@@ -112,7 +112,7 @@ static int lay_none(const struct stk_loader *l, stk_error *e)
 }
 
 /* Makes the plan for the image field. */
-static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
+static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
 {
     const stk_options *o = &l->options;
     struct plan_options p = {
@@ -125,7 +125,7 @@ static int lay_picture(struct stk_loader *l, struct field *f, stk_error *e)
     const int rc = plan_new(&l->plan, &p, e);
     if (rc != STK_OK)
         return rc;
-    picture_field(l->plan, o, f);
+    image_field(l->plan, o, f);
     return result_field(l, f, e);
 }
 
@@ -136,14 +136,14 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
         return error_set(e, STK_EUSAGE, "open",
                          "the source has %d fields, but at most %d are supported; choose fewer with fields", *n,
                          FIELD_MAX - OWN_FIELDS);
-    l->picture = -1;
+    l->image = -1;
     l->reads = source_reads_fields(l->source);
     for (int i = 0; i < *n; i++) {
         fields[i] = *source_field(l->source, i);
         if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
-            l->picture = i;
+            l->image = i;
     }
-    const int rc = l->picture >= 0 ? lay_picture(l, &fields[l->picture], e) : lay_none(l, e);
+    const int rc = l->image >= 0 ? lay_image(l, &fields[l->image], e) : lay_none(l, e);
     if (rc != STK_OK)
         return rc;
     l->index = *n;

@@ -42,7 +42,7 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
 {
     const stk_options *o = &l->options;
     const bool chosen = o->memory == machine_memory(&l->machine);
-    least += l->unpacked_most;
+    least += l->source_most;
     return error_set(e, STK_EUSAGE, "open",
                      "memory is %lld MiB%s, less than the %llu MiB that batches of %lld rows and %d threads need; "
                      "raise memory, or use a smaller batch_size or fewer threads",
@@ -86,11 +86,11 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
 {
     const stk_options *o = &l->options;
     const int64_t batch = (int64_t)l->batch_bytes;
-    const int64_t least = l->picture >= 0 ? (int64_t)o->threads * SCRATCH_MIN : 0;
+    const int64_t least = l->image >= 0 ? (int64_t)o->threads * SCRATCH_MIN : 0;
     if (batch == 0 || batch > INT64_MAX / 4)
         return error_set(e, STK_EUSAGE, "open", "a batch of %lld rows is too large; use a smaller batch_size",
                          (long long)o->batch_size);
-    const int64_t memory = o->memory - (int64_t)l->unpacked_most;
+    const int64_t memory = o->memory - (int64_t)l->source_most;
     const int64_t apart = ragged ? memory / RAGGED_SHARE : 0, half = memory / 2 - apart;
     const int64_t batches = half > 2 * batch ? half : 2 * batch;
     s->ragged = apart / RAGGED_PARTS;
@@ -144,7 +144,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
     struct share s = {0};
     size_t held;
-    source_memory(l->source, &held, &l->unpacked_most);
+    source_memory(l->source, &held, &l->source_most);
     rc = divide(l, is_ragged(fields, n), &s, e);
     if (rc != STK_OK)
         return rc;
@@ -179,7 +179,7 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->run = 1;
         /* The one without a thread has no share: it keeps nothing, and waits for no turn. */
         struct budget *b = i < l->options.threads ? &l->budget : NULL;
-        const int rc = desk_init(&w->desk, i, b, l->picture >= 0, l->options.cpu, e);
+        const int rc = desk_init(&w->desk, i, b, l->image >= 0, l->options.cpu, e);
         if (rc != STK_OK)
             return rc;
         w->desk.ahead = i < l->options.threads ? l->ahead : NULL;

@@ -13,15 +13,15 @@
 
 bool loader_rows_only(const struct stk_loader *l)
 {
-    return l->picture < 0 || source_field(l->source, l->picture)->kind != FIELD_ENCODED;
+    return l->image < 0 || source_field(l->source, l->image)->kind != FIELD_ENCODED;
 }
 
 size_t loader_rows_bytes(const struct stk_loader *l)
 {
     if (source_fills_rows(l->source))
         return 0;
-    if (l->picture >= 0)
-        return source_field(l->source, l->picture)->bytes;
+    if (l->image >= 0)
+        return source_field(l->source, l->image)->bytes;
     size_t n = sizeof(int64_t);
     for (int f = 0; f < source_n_fields(l->source); f++) {
         const struct field *field = source_field(l->source, f);
@@ -59,7 +59,7 @@ void loader_rows_keep_pixels(struct stk_loader *l, int64_t sample, const uint8_t
 
 bool loader_rows_take(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row)
 {
-    const uint8_t *from = l->picture < 0 ? find(l, sample) : NULL;
+    const uint8_t *from = l->image < 0 ? find(l, sample) : NULL;
     if (!from)
         return false;
     memcpy(&w->desk.reading.label, from, sizeof(int64_t));
@@ -75,7 +75,7 @@ bool loader_rows_take(struct stk_loader *l, struct worker *w, int64_t sample, st
 void loader_rows_keep(struct stk_loader *l, struct worker *w, int64_t sample, const struct stk_batch *b, int64_t row)
 {
     const size_t all = l->cache.row_bytes;
-    if (l->picture >= 0 || !cache_has_room(l->cache.entries, sample, all) ||
+    if (l->image >= 0 || !cache_has_room(l->cache.entries, sample, all) ||
         desk_reserve(&w->desk, arena_cost(all), 0, NULL) != STK_OK)
         return;
     uint8_t *const entry = arena_alloc(&w->desk.arena, all), *to = entry;

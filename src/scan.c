@@ -29,7 +29,7 @@ struct scan {
     const struct decode_limits *limits;
     bool decode;
     struct source *source;
-    int picture; /* the field with the image; -1: none */
+    int image;   /* the field with the image; -1: none */
     bool labels; /* labels have to be read from a column */
     int64_t n;
     struct budget budget;
@@ -72,7 +72,7 @@ static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_err
 
 static int look(const struct scan *s, struct desk *d, int64_t i, stk_finding *f, stk_error *e)
 {
-    if (s->picture < 0 || source_field_at(s->source, i, s->picture)->kind != FIELD_ENCODED)
+    if (s->image < 0 || source_field_at(s->source, i, s->image)->kind != FIELD_ENCODED)
         return s->decode ? check_fields(s, d, i, e) : STK_OK;
     struct desk_image im;
     const struct head *head = &im.head;
@@ -251,10 +251,10 @@ static int scan_all(struct scan *s, const stk_scan_options *o, stk_error *e)
     if (source_fills_rows(s->source))
         return error_set(e, STK_EUSAGE, "scan",
                          "a source with fill() makes its samples and stores none: there is nothing to scan");
-    s->picture = -1;
+    s->image = -1;
     for (int f = 0; f < source_n_fields(s->source); f++)
         if (source_field(s->source, f)->kind == FIELD_ENCODED)
-            s->picture = f;
+            s->image = f;
         else if (source_is_label(source_field(s->source, f)) && source_field(s->source, f)->column >= 0)
             s->labels = true;
     s->n = s->options.subset ? s->options.n_subset : source_count(s->source);

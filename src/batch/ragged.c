@@ -124,7 +124,7 @@ static int64_t elements(const struct field *f, const struct piece *p)
     return field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
 }
 
-/* One after the other, and where each begins. */
+/* Joins the values of all rows, and writes where each row begins. */
 static int join_values(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];

@@ -105,8 +105,7 @@ struct cache_facts {
 /* Chooses what to keep in so many bytes, and says why. Unless AUTO was asked for: what was asked for, if possible. */
 stk_cache cache_choose(const struct cache_facts *f, int64_t room, char *words, size_t n);
 
-/* ------------------------------------------------------------------ cache_pixels.c: kept pixels, with their shape in
- * front */
+/* ------------------------------------------------------------------ kept pixels, with their shape in front */
 
 /* Bytes of an entry; SIZE_MAX: too many. */
 size_t cache_pixels_bytes(int32_t w, int32_t h, int32_t channels);

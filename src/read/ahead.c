@@ -4,8 +4,8 @@
  *
  * The order of a whole epoch is known, so many reads can be under way at once. Cold storage needs that to be fast. One
  * thread follows the rows that the ring will hand out and fetches their files (fetch.c) into a strip of memory. The
- * worker that gets such a row takes the bytes from there, or waits while they are being read. If nobody has started to
- * read them, or reading failed, the worker reads the file with pread, so that all errors are pread's.
+ * worker that gets such a row takes the bytes from there, or waits while they are being read. If they were not
+ * claimed, or reading failed, the worker reads the file with pread, so that all errors are pread's.
  *
  * Warm files need none of this. With reader=auto the thread is started when the workers' own reads turn out to be
  * cold, and sleeps again when the files that it fetches are warm.

@@ -16,7 +16,7 @@
  *         while (ahead_opened(a, &file))
  *             ahead_read(a, &file, parts)           reads all of an open file, or some parts
  *         n = ahead_wanted(a)                       how many more rows can be read now
- *         n = ahead_claim(a, rows, n, born, next)   keeps those that nobody has asked for yet
+ *         n = ahead_claim(a, rows, n, born, next)   keeps those that no worker has asked for yet
  *         ahead_file(), ahead_extent()              for each of these
  *     } while (ahead_wait(a))
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_loader_cache.c -- a loader with a cache delivers the bits of one without: in every epoch and run, after damage,
- * with changed, missing and bad files, and however the process before it ended. Covers loader_cache*.c, cache_choose.c
- * and cache_pixels.c.
+ * with changed, missing and bad files, and however the process before it ended. Covers loader_cache*.c and
+ * cache_choose.c.
  */
 #include <glob.h>
 #include <signal.h>
