@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * browse.c -- a source without a loader: its samples, their names and labels, and single images.
+ * browse.c -- a source without a loader: its samples, their names and labels, single images and stored values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +112,37 @@ size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n)
     return source_key(s->source, sample, buf, n);
 }
 
+int64_t stk_source_find(const stk_source *s, const char *key)
+{
+    char name[4096];
+    for (int64_t i = 0; i < source_count(s->source); i++)
+        if (source_key(s->source, i, name, sizeof name) < sizeof name && strcmp(name, key) == 0)
+            return i;
+    return -1;
+}
+
+void stk_source_overview_sized(const stk_source *s, stk_overview *out, size_t size)
+{
+    const struct source_tally *t = source_tally(s->source);
+    const stk_overview v = {
+        .bytes = t->bytes,
+        .ignored_hidden = t->ignored_hidden,
+        .ignored_other = t->ignored_other,
+        .ignored_loops = t->ignored_loops,
+        .unreadable = t->unreadable,
+        .empty_classes = t->empty_classes,
+        .missing = t->missing,
+        .beside = t->beside,
+        .index_cached = t->index_cached,
+        .index_s = t->index_s,
+        .index_bytes = t->index_bytes,
+        .columns = source_unused_columns(s->source),
+        .left_out = source_unshared_fields(s->source),
+    };
+    memset(out, 0, size);
+    memcpy(out, &v, size < sizeof v ? size : sizeof v);
+}
+
 /* ------------------------------------------------------------------ one image */
 
 static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
@@ -132,7 +163,7 @@ static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
     return STK_OK;
 }
 
-static int find_picture(const struct source *s, int64_t sample)
+static int find_image(const struct source *s, int64_t sample)
 {
     for (int f = 0; f < source_n_fields(s); f++)
         if (source_field_at(s, sample, f)->what == STK_IMAGE)
@@ -175,16 +206,16 @@ int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int 
                      stk_error *e)
 {
     *pixels = NULL;
-    if (!has(s, sample))
-        return error_set(e, STK_EUSAGE, "read", "there is no sample %lld; the source has %lld samples, counted from 0",
-                         (long long)sample, (long long)source_count(s->source));
-    const int f = find_picture(s->source, sample);
+    int rc = loader_check_sample(s->source, "read", sample, e);
+    if (rc != STK_OK)
+        return rc;
+    const int f = find_image(s->source, sample);
     if (f < 0)
         return error_set(e, STK_EUSAGE, "read", "this source has no images");
     const bool encoded = source_field_at(s->source, sample, f)->kind == FIELD_ENCODED;
     struct desk d;
     struct image image;
-    int rc = desk_init(&d, 0, NULL, true, STK_CPU_DEFAULT, e);
+    rc = desk_init(&d, 0, NULL, true, STK_CPU_DEFAULT, e);
     if (rc == STK_OK)
         rc = encoded ? read_encoded(s, &d, sample, &image, e) : read_pixels(s, &d, sample, f, &image, e);
     if (rc == STK_OK)
@@ -194,10 +225,84 @@ int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int 
         *height = image.h;
         *label = d.reading.label;
     } else {
-        char path[1024];
-        source_path(s->source, sample, path, sizeof path);
-        error_at(e, path, sample);
+        loader_blame(s->source, sample, e);
     }
     desk_done(&d);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ the stored values of one sample */
+
+/* Cells that are reported to the caller. */
+struct report {
+    const struct source *source;
+    struct reading reading;
+    int64_t sample;
+    int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c);
+    void *user;
+};
+
+static bool is_read(const struct field *f)
+{
+    return f->kind == FIELD_ENCODED || f->column >= 0;
+}
+
+/* A field that only the source can copy. */
+static int copy_cell(struct report *t, int f, stk_cell *c, void **own, stk_error *e)
+{
+    const struct field *of = source_field_at(t->source, t->sample, f);
+    *own = malloc(of->bytes + IMAGE_SLACK);
+    if (!*own)
+        return error_nomem(e, "read", of->bytes);
+    *c = (stk_cell){.bytes = *own, .n = of->bytes, .dtype = of->dtype, .ndim = of->ndim};
+    memcpy(c->shape, of->shape, sizeof c->shape);
+    return source_copy(t->source, &t->reading, t->sample, f, *own, e);
+}
+
+static int report_cell(struct report *t, int f, int *stopped, stk_error *e)
+{
+    const struct field *of = source_field_at(t->source, t->sample, f);
+    const struct cell *cell = &t->reading.cells[f];
+    void *own = NULL;
+    int rc = STK_OK;
+    stk_cell c = {0};
+    if (of->kind == FIELD_ENCODED) {
+        c = (stk_cell){.bytes = t->reading.bytes, .n = t->reading.n_bytes};
+    } else if (of->label) {
+        c = (stk_cell){.bytes = &t->reading.label, .n = sizeof t->reading.label, .dtype = STK_INT64};
+    } else if (of->column >= 0) {
+        c = (stk_cell){.bytes = cell->bytes, .n = cell->n, .dtype = cell->dtype, .ndim = cell->ndim};
+        memcpy(c.shape, cell->shape, sizeof c.shape);
+    } else {
+        rc = copy_cell(t, f, &c, &own, e);
+    }
+    if (rc == STK_OK)
+        *stopped = t->each(t->user, of->name, of->what, &c);
+    free(own);
+    return rc;
+}
+
+int stk_source_cells(const stk_source *s, int64_t sample,
+                     int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c), void *user,
+                     stk_error *e)
+{
+    struct report t = {.source = s->source, .sample = sample, .each = each, .user = user};
+    const int n = source_n_fields(s->source);
+    bool read = false;
+    int stopped = 0, rc = loader_check_sample(s->source, "read", sample, e);
+    if (rc != STK_OK)
+        return rc;
+    if (source_fills_rows(s->source))
+        return error_set(e, STK_EUSAGE, "read", "a source with fill() makes its samples and stores none");
+    t.reading.label = source_label(s->source, sample);
+    for (int f = 0; f < n; f++)
+        read |= is_read(source_field_at(s->source, sample, f));
+    if (read)
+        rc = source_read(s->source, &t.reading, sample, e);
+    for (int f = 0; f < n && rc == STK_OK && !stopped; f++)
+        rc = report_cell(&t, f, &stopped, e);
+    reading_done(&t.reading);
+    if (rc != STK_OK)
+        loader_blame(s->source, sample, e);
     return rc;
 }

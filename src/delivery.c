@@ -11,13 +11,13 @@
 
 /* ------------------------------------------------------------------ bad samples */
 
-/* path is NULL: it is added later. */
-static int error_of(const struct bad *b, const char *path, stk_error *e)
+/* Without the path, which loader_blame adds. */
+static int error_of(const struct bad *b, stk_error *e)
 {
     error_set(e, b->code, b->stage, "%s", b->reason);
     if (e)
         e->os_error = b->os_error;
-    error_at(e, path, b->sample);
+    error_at(e, NULL, b->sample);
     return b->code;
 }
 
@@ -34,7 +34,7 @@ static void keep_bad(struct stk_loader *l, const struct bad *b)
     for (int64_t i = 0; i < l->n_bads; i++)
         if (l->bads[i].sample == b->sample)
             return;
-    error_of(b, NULL, &l->bads[l->n_bads++]);
+    error_of(b, &l->bads[l->n_bads++]);
 }
 
 static void log_bad(const struct stk_loader *l, const struct bad *b)
@@ -115,9 +115,9 @@ static bool is_left_out(const struct stk_loader *l, const struct stk_batch *b, i
 
 static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
 {
-    char path[1024];
-    source_path(l->source, b->sample, path, sizeof path);
-    return error_of(b, path, e);
+    const int rc = error_of(b, e);
+    loader_blame(l->source, b->sample, e);
+    return rc;
 }
 
 /* Applies the policy on bad samples to a batch. STK_AGAIN: the batch is left out. */

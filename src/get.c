@@ -27,14 +27,6 @@ static void end(struct stk_loader *l, struct worker *w)
 
 /* ------------------------------------------------------------------ which sample, which repeat */
 
-static int check_sample(const struct stk_loader *l, int64_t sample, stk_error *e)
-{
-    if (sample >= 0 && sample < source_count(l->source))
-        return STK_OK;
-    return error_set(e, STK_EUSAGE, "get", "there is no sample %lld; the source has %lld samples, counted from 0",
-                     (long long)sample, (long long)source_count(l->source));
-}
-
 static int check_position(const struct stk_loader *l, int64_t position, stk_error *e)
 {
     if (position >= 0 && (l->order.sampled || position < l->order.n))
@@ -47,7 +39,7 @@ static int check_position(const struct stk_loader *l, int64_t position, stk_erro
 static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int64_t *sample, const int64_t *position,
                 struct pick *out, stk_error *e)
 {
-    int rc = sample ? check_sample(l, *sample, e) : STK_OK;
+    int rc = sample ? loader_check_sample(l->source, "get", *sample, e) : STK_OK;
     if (rc == STK_OK && position)
         rc = check_position(l, *position, e);
     if (rc != STK_OK)
@@ -77,9 +69,7 @@ static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b,
         rc = loader_make_row(l, w, b, row, positions ? positions[row] : row, p, e);
         if (rc == STK_OK)
             continue;
-        char path[1024];
-        source_path(l->source, p.index, path, sizeof path);
-        error_at(e, path, p.index);
+        loader_blame(l->source, p.index, e);
         return rc;
     }
     batch_set_rows(b, n);
@@ -177,11 +167,8 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
     if (rc == STK_OK) {
         const struct draw d = loader_draw(l, epoch, p);
         rc = describe(l, w, &d, buf, n, e);
-        if (rc != STK_OK) {
-            char path[1024];
-            source_path(l->source, p.index, path, sizeof path);
-            error_at(e, path, p.index);
-        }
+        if (rc != STK_OK)
+            loader_blame(l->source, p.index, e);
     }
     end(l, w);
     return rc;

@@ -297,6 +297,21 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     return rc;
 }
 
+void loader_blame(const struct source *s, int64_t sample, stk_error *e)
+{
+    char path[1024];
+    source_path(s, sample, path, sizeof path);
+    error_at(e, path, sample);
+}
+
+int loader_check_sample(const struct source *s, const char *stage, int64_t sample, stk_error *e)
+{
+    if (sample >= 0 && sample < source_count(s))
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, stage, "there is no sample %lld; the source has %lld samples, counted from 0",
+                     (long long)sample, (long long)source_count(s));
+}
+
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p)
 {
     return (struct draw){

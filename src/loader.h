@@ -107,6 +107,10 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
 void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
+/* Adds the path of a sample to an error. */
+void loader_blame(const struct source *s, int64_t sample, stk_error *e);
+/* STK_EUSAGE if the source has no such sample. */
+int loader_check_sample(const struct source *s, const char *stage, int64_t sample, stk_error *e);
 /* The key of the random decisions of a row. */
 struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p);
 
@@ -118,8 +122,8 @@ int64_t loader_bad_limit(const struct stk_loader *l);
 
 /* stoker.c: checks options and fills in defaults. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);
-/* Any struct of options, of which `known` bytes are ours: a program built for a later header may know more; those must
- * be unset. */
+/* Copies a struct of options. The `known` bytes of this version are copied; a program built for a later header may pass
+ * more, which must be zero. */
 int options_copy(void *to, size_t known, const void *from, size_t size, stk_error *e);
 /* Calls close() of the caller's hooks. It must be called exactly once, even if opening fails: options_take and
  * options_source call this if they fail; source_close calls close() itself. */

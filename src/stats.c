@@ -137,9 +137,7 @@ int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out)
     pthread_mutex_unlock(&l->lock);
     if (!found)
         return STK_END;
-    char path[1024];
-    source_path(l->source, out->sample, path, sizeof path);
-    error_at(out, path, out->sample);
+    loader_blame(l->source, out->sample, out);
     return STK_OK;
 }
 

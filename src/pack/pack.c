@@ -30,7 +30,7 @@ static size_t make(void *user, int thread, int64_t position, int64_t n, int slot
     (void)n;
     s->rc = packer_make(p, &b->desk, sample, &s->sample, &s->error);
     if (s->rc != STK_OK)
-        packer_blame(p, sample, &s->error);
+        loader_blame(p->source, sample, &s->error);
     return s->sample.bytes.cap;
 }
 
@@ -74,7 +74,7 @@ static int write_sample(struct packer *p, struct pack_slot *s, stk_error *e)
     if (rc == STK_OK)
         rc = s->rc == STK_OK ? target_add(&p->target, &s->sample, e) : bad_sample(p, s, e);
     if ((rc == STK_EDATA || rc == STK_EUSAGE) && s->rc == STK_OK)
-        packer_blame(p, s->sample.sample, e);
+        loader_blame(p->source, s->sample.sample, e);
     return rc;
 }
 

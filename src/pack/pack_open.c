@@ -160,13 +160,6 @@ static int write_recipe(struct packer *p, uint64_t print, stk_error *e)
 
 /* ------------------------------------------------------------------ opening */
 
-void packer_blame(const struct packer *p, int64_t sample, stk_error *e)
-{
-    char path[1024];
-    source_path(p->source, sample, path, sizeof path);
-    error_at(e, path, sample);
-}
-
 int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position)
 {
     const int64_t i = order_at(&p->order, w, 0, position).index;
@@ -328,7 +321,7 @@ static int probe(struct packer *p, struct probe *out, stk_error *e)
         const int64_t sample = packer_sample(p, &b->walk, p->target.next + left * i / n);
         const int made = packer_make(p, &b->desk, sample, &s, e);
         if (made == STK_EUSAGE) {
-            packer_blame(p, sample, e);
+            loader_blame(p->source, sample, e);
             rc = made;
         }
         if (made != STK_OK)

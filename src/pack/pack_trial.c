@@ -111,7 +111,7 @@ static int refuse_sizes(const struct sizes *s, stk_error *e)
                              "ops with CenterCrop(%d) or similar, or %s",
                              (int)s->other.w, (int)s->other.h, (int)s->first.w, (int)s->first.h, side,
                              p->how.to == STK_TO_NPY ? "pack to tar" : "leave out --as raw");
-    packer_blame(p, packer_sample(p, &walk, s->found), e);
+    loader_blame(p->source, packer_sample(p, &walk, s->found), e);
     return rc;
 }
 
@@ -250,7 +250,7 @@ int packer_trial(struct packer *p, struct packed *s, bool *tried, stk_error *e)
     int rc = write_trial(p, out, s, e);
     if (rc == STK_OK && read_trial(p, out, s, &why) != STK_OK) {
         rc = error_set(e, STK_EUSAGE, "pack", "cannot be read back after packing with these options: %s", why.reason);
-        packer_blame(p, s->sample, e);
+        loader_blame(p->source, s->sample, e);
     }
     remove_folder(p->target.dir, strrchr(out, '/') + 1);
     return rc;

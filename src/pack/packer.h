@@ -51,8 +51,6 @@ int packer_open(struct packer *p, stk_error *e);
 void packer_close(struct packer *p);
 /* The sample at a position. */
 int64_t packer_sample(const struct packer *p, struct walk *w, int64_t position);
-/* Adds the path and the index of a sample to an error. */
-void packer_blame(const struct packer *p, int64_t sample, stk_error *e);
 /* Estimates size and time from a few samples. STK_EIO when the disk has too little room. */
 int packer_estimate(struct packer *p, stk_error *e);
 

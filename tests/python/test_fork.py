@@ -56,7 +56,7 @@ if child == 0:
         try:
             call()
         except stoker.Error as error:
-            assert "before fork()" in str(error) and "open a new one" in str(error), (name, error)
+            assert "before fork()" in str(error) and "open a new loader" in str(error), (name, error)
         else:
             raise SystemExit(f"{{name}} raised nothing")
     assert "before fork()" in repr(loader), repr(loader)

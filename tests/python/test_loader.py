@@ -212,7 +212,7 @@ def test_weights():
     for half in halves:
         half.load_state_dict(loader.state_dict())
     assert first + labels(b for both in zip(*halves, strict=True) for b in both) == whole
-    with pytest.raises(stoker.UsageError, match="other weights"):
+    with pytest.raises(stoker.UsageError, match="weights differ from those of the state"):
         arrays(weights=Y + 1, seed=3).load_state_dict(loader.state_dict())
     for bad in ([1.0], np.full(100, np.nan), np.zeros(100), -np.ones(100)):
         with pytest.raises(stoker.UsageError):

@@ -131,8 +131,8 @@ def test_pickles(two):
     [
         ({"mix": (1, 2, 3)}, "3 weights for 2 sources"),
         ({"mix": (1, "x")}, "no number"),
-        ({"mix": (1, -1)}, "0 or more"),
-        ({"mix": (0, 0)}, "above 0"),
+        ({"mix": (1, -1)}, "not negative"),
+        ({"mix": (0, 0)}, "greater than 0"),
         ({"mix": (1, 1), "weights": np.ones(12)}, "exclude"),
         ({"mix": (1, 1), "sampler": [1, 2], "shuffle": False}, "excludes"),
         ({"mix": 3}, "several sources"),
@@ -145,7 +145,7 @@ def test_refused(two, arguments, words):
 
 def test_a_state_of_other_weights_is_refused(two):
     state = opened(list(two), mix=(0.7, 0.3)).state_dict()
-    with pytest.raises(stoker.Error, match="other weights"):
+    with pytest.raises(stoker.Error, match="weights of mixed sources differ"):
         opened(list(two), mix=(0.6, 0.4)).load_state_dict(state)
 
 
