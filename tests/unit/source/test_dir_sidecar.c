@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_dir_sidecar.c -- fields of a packed folder, in files beside the pictures: missing, empty, not files at all;
- * notes that lead elsewhere.
+ * test_dir_sidecar.c -- fields of a packed folder, in files next to the images: missing, empty, not regular files; a
+ * stoker.json that names other folders.
  */
 #include "source/source.h"
 #include "support/temp_tree.h"
@@ -43,7 +43,7 @@ static void fields_beside(void)
     CHECK_STR(e.text, "");
     CHECK_EQ(source_count(s), 2);
     CHECK_EQ(source_n_fields(s), 4);
-    CHECK_EQ(source_label(s, 0), 1); /* as the note numbers the classes */
+    CHECK_EQ(source_label(s, 0), 1); /* as in stoker.json */
     CHECK_EQ(source_read(s, &r, 0, &e), STK_OK);
     CHECK(r.n_bytes == 3 && memcmp(r.bytes, "one", 3) == 0);
     CHECK(r.cells[2].n == 5 && memcmp(r.cells[2].bytes, "words\0", 6) == 0);
@@ -73,7 +73,7 @@ static int allow(void *user, size_t bytes, stk_error *e)
     return bytes <= a->limit ? STK_OK : STK_EDATA;
 }
 
-/* Memory for a file is asked for before it is read, with that for its copy and for what is there already. */
+/* Memory for a file is requested before it is read, including its copy and what is already held. */
 static void memory_is_asked_for(void)
 {
     temp_begin();

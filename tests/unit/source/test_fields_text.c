@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fields_text.c -- the text that says which fields are wanted.
+ * test_fields_text.c -- the syntax of stk_options.fields.
  */
 #include <string.h>
 

@@ -88,7 +88,7 @@ static void change_is_noticed(void)
     CHECK_EQ(see("big").count, 2001);
 }
 
-/* A file rewritten in place leaves no trace in its folder; reading it does. */
+/* Rewriting a file in place does not change its folder; reading the file notices it. */
 static void reading_drops_a_stale_cache(void)
 {
     temp_settle();
@@ -111,8 +111,7 @@ static void reading_drops_a_stale_cache(void)
     CHECK(after.fingerprint != before.fingerprint);
 }
 
-/* Nor may the fingerprint come from what the cache says of sizes: the file here is none of those that opening
- * compares. */
+/* The fingerprint must not use sizes from the cache: opening does not compare the size of this file. */
 static void fingerprint_looks_at_every_size(void)
 {
     make_many("rewritten", 3000);

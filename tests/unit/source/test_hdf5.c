@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hdf5.c -- HDF5 files as h5py has written them (the fuzzer's seeds): values, samples, and damage of any kind. */
+/* test_hdf5.c -- HDF5 files written by h5py (the fuzzer's seeds): values, samples, and damage of any kind. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,7 +31,7 @@ static uint8_t *seed_bytes(const char *name, size_t *n)
     return p;
 }
 
-/* "hdf5:" and the seed, and what follows. */
+/* "hdf5:", the seed, and a query. */
 static struct source *open_seed(const char *name, const char *query, const char *fields)
 {
     char path[5000];
@@ -70,7 +70,7 @@ static void rows_of_old_files(void)
         CHECK(field_of_name(s, "z", &z) != NULL);
         CHECK_EQ(source_copy(s, NULL, i, 0, plain, &error), STK_OK);
         CHECK_EQ(source_copy(s, NULL, i, z, packed, &error), STK_OK);
-        CHECK(memcmp(plain, packed, 12) == 0); /* the same numbers, in chunks that cut rows */
+        CHECK(memcmp(plain, packed, 12) == 0); /* the same numbers, in chunks that split rows */
     }
     char text[5000];
     CHECK(source_path(s, 3, text, sizeof text) > 0 && strstr(text, "old row 3"));
@@ -160,10 +160,10 @@ static void refusals(void)
     refused("dense", "?x=n003", NULL, "is a single value");
 }
 
-/* All rows of a dataset, or of a member of its structures. */
+/* All rows of a dataset, or of a member of a compound dataset. */
 static void use_rows(const struct hdf5_view *v, int64_t at, const char *member)
 {
-    struct hdf5_rows *k = hdf5_rows_new(1 << 16, 1 << 16); /* arrays are known to it by their address */
+    struct hdf5_rows *k = hdf5_rows_new(1 << 16, 1 << 16); /* it identifies arrays by their address */
     struct hdf5_array a;
     struct hdf5_odd odd;
     uint8_t row[4096];
@@ -175,7 +175,7 @@ static void use_rows(const struct hdf5_view *v, int64_t at, const char *member)
     hdf5_rows_free(k);
 }
 
-/* Everything that can be done with a file in memory. */
+/* Calls every function on a file in memory. */
 static void use(const uint8_t *p, size_t n)
 {
     struct hdf5_view v = {.fd = -1, .memory = p, .size = (int64_t)n};
@@ -233,7 +233,7 @@ static void bits_flipped(void)
     }
 }
 
-/* A file that shrinks is an error of the samples that it has lost. */
+/* If a file shrinks, only the lost samples are bad. */
 static void shrinks(void)
 {
     size_t n;
@@ -273,7 +273,7 @@ static int count_run(void *user, const stk_finding *f)
     return 0;
 }
 
-/* 2^31 rows in chunks of 65,536, of which the second and the last were written. */
+/* 2^31 rows in chunks of 65,536; only the second and the last chunk were written. */
 static void unwritten_rows_are_one_run(void)
 {
     enum { CHUNK = 65536 };
@@ -347,7 +347,7 @@ static int allow(void *user, size_t bytes, stk_error *e)
     return bytes <= a->limit ? STK_OK : error_set(e, STK_EDATA, "decode", "needs more than there is");
 }
 
-/* Two rows of 4 MiB in a chunk that is packed. */
+/* Two rows of 4 MiB in a compressed chunk. */
 static void chunks_count(void)
 {
     enum { ROW = 4 << 20, CHUNK = 2 * ROW };
@@ -368,8 +368,8 @@ static void chunks_count(void)
             source_memory(s, &held, &most);
             CHECK(held <= most);
         }
-        /* Twice a chunk: before it is unpacked, and when the row's length is known. The first was looked at by opening.
-         */
+        /* Asked twice: before the chunk is decompressed, and when the row's length is known. Opening read the first
+         * row. */
         CHECK_EQ(a.times, 2 * (kept ? 1 : 4));
         CHECK(a.most > 2 * CHUNK + ROW && a.most < 3 * CHUNK);
         CHECK(kept ? most > 2 * CHUNK && held >= 2 * CHUNK : most <= 8 << 20);

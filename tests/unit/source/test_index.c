@@ -114,7 +114,7 @@ static void back_from_a_file(void)
     index_done(&y);
 }
 
-/* No byte of the file may be changed, cut or added without being noticed. */
+/* Any changed, missing or additional byte of the file is detected. */
 static void every_byte_counts(void)
 {
     struct index x = {0}, y = {0};
@@ -137,7 +137,7 @@ static void every_byte_counts(void)
     free(bad);
 }
 
-/* Offsets that lead out of the block, under a checksum that is right. */
+/* Offsets outside the block, with a correct checksum. */
 static void wrong_offsets(void)
 {
     for (int kind = 0; kind < 6; kind++) {
@@ -203,19 +203,19 @@ static void no_place_no_cache(void)
     index_save(&x, temp_path("file/index/1")); /* below a file */
     index_save(&x, "/proc/stoker/index/1");
     temp_dir("busy/index/1/occupied");
-    index_save(&x, temp_path("busy/index/1")); /* a folder is where the file should be */
+    index_save(&x, temp_path("busy/index/1")); /* a folder has the name of the file */
     CHECK_EQ(count_files(temp_path("busy/index")), 1);
     index_done(&x);
 }
 
-/* A pipe where the source's place is written is replaced; opening it for writing would wait for a reader. */
+/* A pipe in the place of the location file is replaced; opening it for writing would wait for a reader. */
 static void pipe_as_name(void)
 {
     struct stat st;
     temp_dir("pipe");
     const char *name = temp_path("pipe/1.source");
     CHECK_EQ(mkfifo(name, 0600), 0);
-    alarm(60); /* ends the test where it hangs */
+    alarm(60); /* aborts the test if it hangs */
     index_save_location(temp_path("pipe/1"), "/data/photos");
     alarm(0);
     CHECK(stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 12);
@@ -249,8 +249,8 @@ static void where_caches_are(void)
     free(file);
 }
 
-/* Whether a file that was changed so many seconds ago can be trusted. Repeated until the question took no longer than 5
- * ms: a process that has to wait for the CPU sees an older file. */
+/* Whether the stamp of a file that was changed so many seconds ago is reliable. Repeated until it took at most 5 ms,
+ * because a process that waits for the CPU sees an older file. */
 static bool trusted(time_t seconds_ago, bool whole_seconds)
 {
     struct stamp w;
@@ -271,7 +271,7 @@ static void just_changed_is_not_trusted(void)
 {
     CHECK(!trusted(0, false));
     CHECK(trusted(3, false));
-    CHECK(!trusted(1, true)); /* whole seconds tell less */
+    CHECK(!trusted(1, true)); /* a clock of whole seconds */
     CHECK(trusted(3, true));
     CHECK(!trusted(-3600, false)); /* the future */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_join.c -- sources of several kinds as one: the fields they share, fields of their own, classes by name,
- * pictures that are encoded beside pixels. Covers join_match.c.
+ * test_join.c -- joins sources of several kinds: common fields, own fields, classes by name, encoded images together
+ * with pixels. Covers join_match.c.
  */
 #include "stoker.h"
 #include "support/npy_files.h"
@@ -84,7 +84,7 @@ static void classes_by_name(void)
         CHECK_EQ(stk_source_label(s, i), labels[i]);
     stk_source_close(s);
 
-    s = open_two((const char *const[]){a, b}, "image", NULL); /* nobody asks for labels */
+    s = open_two((const char *const[]){a, b}, "image", NULL); /* no label in fields */
     CHECK_EQ(stk_source_n_classes(s), 0);
     stk_source_close(s);
     temp_end();
@@ -112,7 +112,7 @@ static void shared_fields(void)
     temp_end();
 }
 
-/* What a loader makes of a part is what it makes of that source alone. */
+/* A loader reads the same from a joined source as from the source alone. */
 static void same_rows(const stk_options *joined, const stk_options *alone, int64_t first)
 {
     stk_loader *l, *m;
@@ -133,7 +133,7 @@ static void same_rows(const stk_options *joined, const stk_options *alone, int64
     stk_close(m);
 }
 
-static void pictures_of_all_kinds(void)
+static void images_of_all_kinds(void)
 {
     make();
     const char *const all[] = {a, x, t};
@@ -172,7 +172,7 @@ static void pictures_of_all_kinds(void)
     temp_end();
 }
 
-/* Rows of one type and another number of columns do not go into one array. */
+/* Rows of different lengths do not fit into one array. */
 static void shapes_differ(void)
 {
     const float numbers[6] = {1, 2, 3, 4, 5, 6};
@@ -189,5 +189,5 @@ static void shapes_differ(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(classes_by_name), T(shared_fields), T(pictures_of_all_kinds), T(shapes_differ))
+    TESTS(T(classes_by_name), T(shared_fields), T(images_of_all_kinds), T(shapes_differ))
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_list.c -- records of text files, cells, JSON, and how a list is recognised.
+ * test_list.c -- records of text files, cells, JSON, and the detection of lists.
  * Covers lines.c, list.c, list_detect.c, list_table.c, list_json.c; list_index.c is in test_source_list.c.
  */
 #include "source/list.h"
@@ -189,7 +189,7 @@ static void json_problems(void)
     json_is_wrong(deep, "64 deep");
 }
 
-/* Opens a list and checks how it is understood. */
+/* Opens a list and detects its format. */
 static struct list look(const char *name, const char *text)
 {
     struct list l = {.dir = open(temp_root, O_RDONLY | O_DIRECTORY)};
@@ -277,7 +277,7 @@ static void headers(void)
     l = look("l.csv", "what;where\ncat;a.jpg\n");
     row_is(&l, "a.jpg", "cat", 2);
     ends(&l);
-    l = look("l.csv", "id_code,diagnosis\n000c,3\n"); /* nothing looks like a path: data */
+    l = look("l.csv", "id_code,diagnosis\n000c,3\n"); /* nothing looks like a path, so this is not a header */
     row_is(&l, "id_code", "diagnosis", 1);
     row_is(&l, "000c", "3", 2);
     ends(&l);

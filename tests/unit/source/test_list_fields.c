@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_list_fields.c -- lists with several columns, beside pictures and by themselves.
+ * test_list_fields.c -- lists with several columns, with and without images.
  * Covers list_fields.c, list_guess.c and source_table.c.
  */
 #include "base/field.h"
@@ -36,7 +36,7 @@ static void done(struct reading *r, struct source *s)
     source_close(s);
 }
 
-/* Field f of the sample that was read is this text. */
+/* Checks that field f of the sample is this text. */
 static void is(const struct reading *r, int f, const char *text)
 {
     const struct cell *c = &r->cells[f];
@@ -47,7 +47,7 @@ static const char table[] = "path,label,caption,score,age\n"
                             "img/a.jpg,cat,\"one, \"\"two\"\"\",0.5,3\n"
                             "img/b.jpg,dog,\"three\nlines\",1,\n";
 
-static void beside_pictures(void)
+static void with_images(void)
 {
     struct source *s = open_list("l.csv", table, "image, label, caption, score, age ? -1");
     struct reading r = {0};
@@ -65,7 +65,7 @@ static void beside_pictures(void)
     CHECK_EQ(r.label, 0);
     is(&r, 2, "one, \"two\"");
     is(&r, 4, "3");
-    r.rest = true; /* the picture came from elsewhere */
+    r.rest = true; /* the image came from elsewhere */
     r.n_bytes = 0;
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
     CHECK_EQ(r.n_bytes, 0);
@@ -73,14 +73,14 @@ static void beside_pictures(void)
     done(&r, s);
 }
 
-/* Without a wish a list is what it always was. */
+/* Without `fields`, a list has image and label. */
 static void not_asked_for(void)
 {
     struct source *s = open_list("l.csv", table, NULL);
     CHECK_EQ(source_n_fields(s), 2);
     CHECK_STR(source_field(s, 1)->name, "label");
     source_close(s);
-    s = open_list("l.csv", table, "label:text, caption"); /* names of classes as they are written; no picture */
+    s = open_list("l.csv", table, "label:text, caption"); /* class names as text; no image */
     struct reading r = {.rest = true};
     CHECK_EQ(source_n_fields(s), 2);
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
@@ -171,7 +171,7 @@ static void nested_names(void)
     done(&r, s);
 }
 
-/* No more columns are found than a limit, but all rows decide what the known ones are. */
+/* The number of columns is limited, but all rows decide the kinds of the known ones. */
 static void many_columns(void)
 {
     enum { N = 1024 };
@@ -219,7 +219,7 @@ static void rows_alone(void)
     source_close(s);
 }
 
-/* What looks like files, or may be meant to be some, stays a list of files. */
+/* Cells that look like paths make a list of files, even if the files do not exist. */
 static void files_all_the_same(void)
 {
     CHECK(!open_list("m.csv", "missing.jpg,1\n", NULL));
@@ -250,7 +250,7 @@ static void damaged_line(void)
     done(&r, s);
 }
 
-/* A name that is read has one value; others do not matter. */
+/* A name that is read must have one value; other names do not matter. */
 static void name_twice(void)
 {
     static const char text[] = "{\"a\": {\"b\": 1}, \"c\": 1}\n"
@@ -282,7 +282,7 @@ static void path_or_label_twice(void)
     CHECK_EQ(error.code, STK_OK);
 }
 
-/* A name that no column can have is reported by its beginning; named fields are read all the same. */
+/* The start of a name that is too long is reported; fields chosen by name can be read. */
 static void name_too_long(void)
 {
     char text[2048];
@@ -346,7 +346,7 @@ static void nested_arrays(void)
     source_close(s);
 }
 
-/* Text in a cell of a table is parsed as well; it is never taken for binary numbers. */
+/* Text in a cell is parsed; it is never read as binary numbers. */
 static void text_with_a_shape(void)
 {
     struct source *s = open_list("t.csv", "x,name\n12.5,Anna\n1;2,Bert\n\"[3, 4]\",Carl\n\"5, 6\",Dora\n",
@@ -371,7 +371,7 @@ static void text_with_a_shape(void)
     done(&r, s);
 }
 
-/* Numbers are written with a point, whatever the program's locale is. */
+/* Numbers have a decimal point in every locale. */
 static void comma_locale(void)
 {
     if (!comma_enter())
@@ -393,7 +393,7 @@ static void comma_locale(void)
     done(&r, s);
 }
 
-/* Names are told apart by all of their bytes. */
+/* All bytes of a name count. */
 static void long_names(void)
 {
 #define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
@@ -409,7 +409,7 @@ static void long_names(void)
     is(&r, 0, "3");
     is(&r, 1, "4");
     done(&r, s);
-    CHECK(!open_list("l.jsonl", NULL, NULL)); /* as fields both would be called alike */
+    CHECK(!open_list("l.jsonl", NULL, NULL)); /* both would become the same field */
     CHECK_SAYS(error.text, "l.jsonl: the columns a_name");
     s = open_list("m.jsonl", "{\"" STEM "x\": 1}\n{\"" STEM "x\": 3, \"" STEM "y\": 4}\n", STEM "x");
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
@@ -427,7 +427,7 @@ static int64_t number_of(const struct source *s, int64_t i, int f)
     return number;
 }
 
-/* A column of words as numbers of classes, where that is asked for. */
+/* The kind class turns words into class indexes. */
 static void words_as_classes(void)
 {
     struct source *s = open_list("w.csv", "x,cls\n1,dog\n2,cat\n3,\n4,dog\n", "x, cls:class ? -1");
@@ -451,10 +451,10 @@ static void words_as_classes(void)
     CHECK_EQ(number_of(s, 0, 1), 1);
     CHECK_EQ(number_of(s, 1, 1), 0);
     source_close(s);
-    s = open_list("l.csv", table, "caption:class, label:text"); /* the label's own classes are not asked for */
+    s = open_list("l.csv", table, "caption:class, label:text"); /* the label is not of kind class here */
     CHECK_EQ(source_n_classes(s), 2);
     source_close(s);
-    s = open_list("l.csv", table, "age:class ? 0"); /* whole numbers stay as they are */
+    s = open_list("l.csv", table, "age:class ? 0"); /* integers are kept */
     CHECK_EQ(number_of(s, 0, 0), 3);
     source_close(s);
     s = open_list("l.csv", table, "label:class");
@@ -466,7 +466,7 @@ static void words_as_classes(void)
     CHECK_SAYS(error.text, "a and b are both of kind class");
 }
 
-/* Given classes keep their numbers; another word is refused. */
+/* Given classes keep their indexes; other words are refused. */
 static void words_among_given_classes(void)
 {
     static const char *const classes[] = {"dog", "cat", "emu"};
@@ -495,7 +495,7 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(beside_pictures), T(not_asked_for), T(header_without_label), T(bad_labels_not_asked_for), T(unknown),
+    TESTS(T(with_images), T(not_asked_for), T(header_without_label), T(bad_labels_not_asked_for), T(unknown),
           T(nested_names), T(many_columns), T(rows_alone), T(files_all_the_same), T(list_that_shrinks), T(damaged_line),
           T(name_twice), T(path_or_label_twice), T(name_too_long), T(nested_arrays), T(text_with_a_shape),
           T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))

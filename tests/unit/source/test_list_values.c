@@ -57,7 +57,7 @@ static void deep(void)
     CHECK_STR(values(text), "nested more than 64 deep");
 }
 
-/* Of a name that is too long the beginning is given, and its object is not entered. */
+/* A name that is too long is cut off, and its object is not entered. */
 static void long_names(void)
 {
     enum { N = VALUE_NAME };
@@ -71,7 +71,7 @@ static void long_names(void)
     free(text);
 }
 
-/* The names around leave no room for the dot, or only for the dot. */
+/* The enclosing names leave no room for the dot, or only for the dot. */
 static void long_joined_names(void)
 {
     char text[VALUE_NAME + 64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_query.c -- what stands behind the ? of a source's name.
+ * test_query.c -- the query after the ? of a source's name.
  */
 #include "source/query.h"
 
@@ -52,7 +52,7 @@ static void what_is_wrong(void)
     refused("=1", "key=value");
     refused("dtype=a&&offset=1", "key=value");
     refused("dtype=a&offset=1&dtype=b", "twice");
-    CHECK_EQ(query_check("dtype=", known, &error), STK_OK); /* empty, but said */
+    CHECK_EQ(query_check("dtype=", known, &error), STK_OK); /* empty, but present */
     CHECK_EQ(query_number("n=x", "n", 0, 9, &n, &error), STK_EUSAGE);
     CHECK_EQ(query_number("n=10", "n", 0, 9, &n, &error), STK_EUSAGE);
     CHECK_EQ(query_number("n=", "n", 0, 9, &n, &error), STK_EUSAGE);

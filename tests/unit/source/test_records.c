@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_records.c -- samples inside shards: scanned, indexed, kept, read. The format is made for the purpose:
+ * test_records.c -- samples inside shards: scanning, index, cache, reading. The format exists only for this test:
  *
- *     a line "key part n", and n bytes behind it; "key ! reason" is broken
+ *     a line "key part n", followed by n bytes; "key ! reason" is a bad sample
  */
 #include "source/records.h"
 
@@ -129,7 +129,7 @@ static void samples_of_two_shards(void)
     close_lines(&s);
 }
 
-/* Parts that lie near each other come with one read, and each is followed by zeros. */
+/* One read gets parts that are near each other. Each is followed by zeros. */
 static void parts_are_moved_apart(void)
 {
     const char *path = shard("a", "k a.txt 2\n11k b.txt 9\n222222222k c.txt 3\n333");
@@ -153,7 +153,7 @@ static void parts_are_moved_apart(void)
     close_lines(&s);
 }
 
-/* Parts behind what is broken do not make a sample whole. */
+/* Parts after the damage do not make a bad sample good. */
 static void bad_stays_bad(void)
 {
     const char *path = shard("a", "k1 a.txt 2\n11k2 ! odd\nk2 a.txt 1\n4");
@@ -168,7 +168,7 @@ static void bad_stays_bad(void)
     close_lines(&s);
 }
 
-/* What is too large for one is not for who allows more, of the same index. */
+/* The same index serves any max_bytes. */
 static void index_is_of_any_limit(void)
 {
     const char *path = shard("a", "k1 a.txt 2\n11k1 b.txt 9\n222222222");
@@ -186,7 +186,7 @@ static void index_is_of_any_limit(void)
     }
 }
 
-/* An index need not be true: sizes that no file has are none. */
+/* An index is not trusted: impossible sizes are rejected. */
 static void sizes_of_an_index(void)
 {
     static const struct part wrong[] = {{INT64_MAX / 2, 1}, {0, INT64_MAX / 2}, {-1, 1}};
@@ -203,7 +203,7 @@ static void sizes_of_an_index(void)
     }
 }
 
-/* Pixels that are copied leave the cells that were read before as they are. */
+/* Copying pixels does not change cells that were read before. */
 static void pixels_beside_cells(void)
 {
     static const char head[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2, 3), }";
@@ -232,7 +232,7 @@ static void pixels_beside_cells(void)
     close_lines(&s);
 }
 
-/* Bytes that somebody has read from where the extent is make the cells that reading makes. */
+/* Bytes read by the caller from the extent yield the same cells as reading. */
 static void lent_as_if_read(void)
 {
     const char text[] = "k1 a.txt 2\n11k1 b.txt 9\n222222222k1 c.txt 3\n333k2 a.txt 1\n4k3 ! odd\nk4 a.txt 0\n";
@@ -253,9 +253,9 @@ static void lent_as_if_read(void)
     CHECK_EQ(source_read_from(&s, &r, 0, (const uint8_t *)text + 11, 36, &error), STK_OK);
     CHECK(cell_is(&r, 0, "11") && cell_is(&r, 1, "222222222") && cell_is(&r, 2, "333"));
     CHECK_EQ(r.cells[1].bytes[9], 0);
-    CHECK_EQ(source_read(&s, &r, 0, &error), STK_EDATA); /* what was lent is forgotten */
+    CHECK_EQ(source_read(&s, &r, 0, &error), STK_EDATA); /* r->ahead is reset */
     CHECK_EQ(source_read_from(&s, &r, 0, (const uint8_t *)text + 11, 35, &error), STK_EDATA);
-    uint8_t four[1 + IO_SLACK] = "4"; /* a single part is not even copied */
+    uint8_t four[1 + IO_SLACK] = "4"; /* a single part is not copied */
     CHECK_EQ(source_read_from(&s, &r, 1, four, 1, &error), STK_OK);
     CHECK(r.cells[0].bytes == four && cell_is(&r, 0, "4") && !r.cells[1].bytes);
     s.max_bytes = 13;
@@ -308,7 +308,7 @@ static void what_is_broken_is_named(void)
     close_lines(&s);
 }
 
-/* Bytes lie elsewhere in a shard that took the place of the one that was indexed, or had its bytes changed. */
+/* A shard that was replaced or changed after indexing is refused, because its offsets are wrong. */
 static void a_shard_that_is_replaced(void)
 {
     struct source_options o = {.threads = 1, .cache_dir = "off"};
@@ -350,7 +350,7 @@ static void the_index_is_kept(void)
     }
 }
 
-/* It goes where the shards go, while they keep their names, sizes and times. */
+/* The index next to the shards is valid for copies that keep names, sizes and times. */
 static void the_index_lies_beside(void)
 {
     struct source_options o = {.threads = 1, .cache_dir = "off", .index_beside = true};
@@ -403,7 +403,7 @@ static void labels_among_given_classes(void)
     close_lines(&other);
 }
 
-/* Whatever byte of the block is another, it is noticed, or the block is still whole. */
+/* A changed byte is detected, or the block is still valid. */
 static void blocks_prove_themselves(void)
 {
     struct record_list list = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source.c -- what a source's name stands for, and the words when it stands for nothing.
+ * test_source.c -- what kind of source a name refers to, and the errors.
  * Covers source.c and recognise.c.
  */
 #include "source/source.h"
@@ -88,7 +88,7 @@ static void what_is_not_read(void)
     fails("", "pipe", STK_EUSAGE, "neither a folder nor a regular file");
 }
 
-static void what_was_meant(void)
+static void suggestions(void)
 {
     temp_file("data/imagenet/train/c/1.jpg", "x");
     fails("", "data/imagnet", STK_ENOTFOUND, "did you mean imagenet?");
@@ -123,7 +123,7 @@ static void classes_without_a_name(void)
     source_close(NULL);
 }
 
-/* Relative names keep working when the program moves to another folder. */
+/* Relative names keep working after chdir. */
 static void the_current_folder(void)
 {
     char path[PATH_MAX];
@@ -170,6 +170,6 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(recognised), T(what_is_not_read), T(what_was_meant), T(classes_without_a_name), T(the_current_folder),
+    TESTS(T(recognised), T(what_is_not_read), T(suggestions), T(classes_without_a_name), T(the_current_folder),
           T(real_photos))
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source_array.c -- arrays in memory: what they are taken for, strides, and what is refused. */
+/* test_source_array.c -- arrays in memory: fields, strides, and errors. */
 #include "source/source.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@ static struct source *open_arrays(const stk_array *a, int n)
     return s;
 }
 
-static void pictures_and_labels(void)
+static void images_and_labels(void)
 {
     uint8_t px[2 * 4 * 5 * 3];
     int32_t y[2] = {7, -2};
@@ -65,7 +65,7 @@ static void pictures_and_labels(void)
     source_close(s);
 }
 
-static void grey_pictures(void)
+static void grey_images(void)
 {
     uint8_t px[3 * 2 * 2] = {0};
     const stk_array named = {.name = "image", .data = px, .dtype = STK_UINT8, .ndim = 3, .shape = (int64_t[]){3, 2, 2}};
@@ -81,7 +81,7 @@ static void grey_pictures(void)
     source_close(s);
 }
 
-/* One sample of an int16 array with given strides must be what indexing gives. */
+/* A sample of an int16 array with any strides equals the result of indexing. */
 static void strided(const int64_t *strides, size_t base)
 {
     static const int64_t shape[4] = {3, 4, 5, 6};
@@ -147,7 +147,7 @@ static void float_labels_are_tensors(void)
     source_close(s);
 }
 
-/* What is called like something that every batch has gets a name of its own, and can be asked for by either. */
+/* Arrays with reserved names get a prefix; fields may use either name. */
 static void taken_names(void)
 {
     float data[2] = {3, 4};
@@ -259,6 +259,6 @@ static void fingerprints(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(pictures_and_labels), T(grey_pictures), T(any_strides), T(label_types), T(float_labels_are_tensors),
+    TESTS(T(images_and_labels), T(grey_images), T(any_strides), T(label_types), T(float_labels_are_tensors),
           T(taken_names), T(what_is_refused), T(labels_within_classes), T(fingerprints))
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source_cells.c -- tables of the caller's own: columns, fields made of them, and a loader over them. */
+/* test_source_cells.c -- hooks with cells(): columns, their fields, and a loader. */
 #include "stoker.h"
 #include "support/temp_tree.h"
 #include "test.h"
@@ -192,7 +192,7 @@ static void order_of(const stk_options *o, int64_t *to, char *state, size_t n)
     stk_close(l);
 }
 
-/* Blocks of five: they come as a whole, one after the other, and each window of five is one of them. */
+/* Blocks of five are read one after the other; each window of five samples is one block. */
 static void blocks_stay_together(void)
 {
     static const int64_t fives[] = {0, 5, 10, 15};
@@ -255,7 +255,7 @@ static void wrong_blocks_are_refused(void)
     }
 }
 
-/* Text is parsed where numbers are asked for. */
+/* Text is parsed if numbers are requested. */
 static void text_as_numbers(void)
 {
     struct mine m = make();
@@ -330,7 +330,7 @@ static void cells_in_files(void)
     temp_end();
 }
 
-/* As in folders: regular files only, whose size is looked at before they are read. */
+/* As in folders, only regular files are read, and their size is checked first. */
 static void files_that_are_refused(void)
 {
     temp_begin();
@@ -338,7 +338,7 @@ static void files_that_are_refused(void)
     stk_batch *b;
     stk_error e;
     CHECK_EQ(mkfifo(f.a, 0600), 0);
-    alarm(60); /* ends the test where it hangs */
+    alarm(60); /* aborts the test if it hangs */
     CHECK_EQ(next_of(&f, "a", &b, &e), STK_EDATA);
     alarm(0);
     CHECK(strstr(e.text, "a: ") && strstr(e.text, "/pipe is a pipe, not a file"));

@@ -138,7 +138,7 @@ static void files_on_request(void)
     source_close(s);
 }
 
-/* A flat set with a few thumbnails below it is not one class. */
+/* A flat folder with a few thumbnails in a subfolder is not a folder of classes. */
 static void more_beside_than_inside(void)
 {
     char source[PATH_MAX];
@@ -173,7 +173,7 @@ static void more_beside_than_inside(void)
     source_close(s);
 }
 
-static void pictures_without_suffix(void)
+static void images_without_suffix(void)
 {
     temp_file("n/c/one", "\xff\xd8\xff\xe0 and more");
     temp_file("n/c/two", "<html>");
@@ -220,7 +220,7 @@ static void links_and_loops(void)
     source_close(s);
 }
 
-/* Every folder links to every other: more paths than anyone could walk. */
+/* Every folder links to every other, which creates exponentially many paths. */
 static void crossing_links(void)
 {
     char name[64], target[64];
@@ -332,7 +332,7 @@ static void make_many(const char *below, int n)
     }
 }
 
-/* Names that differ only behind many equal bytes, and more of them than a byte can count. */
+/* More than 256 names that differ only after a long common prefix. */
 static void long_equal_beginnings(void)
 {
     char name[128];
@@ -352,7 +352,7 @@ static void long_equal_beginnings(void)
     source_close(s);
 }
 
-/* ImageFolder's own algorithm in Python must give the same list. */
+/* ImageFolder's algorithm in Python gives the same list. */
 static void same_as_imagefolder(void)
 {
     static const char script[] =
@@ -407,7 +407,7 @@ int main(int argc, char **argv)
     temp_begin();
     atexit(temp_end);
     TESTS(T(classes_in_byte_order), T(reads), T(junk_is_counted), T(files_without_classes), T(files_on_request),
-          T(more_beside_than_inside), T(pictures_without_suffix), T(nothing_to_read), T(links_and_loops),
+          T(more_beside_than_inside), T(images_without_suffix), T(nothing_to_read), T(links_and_loops),
           T(crossing_links), T(deep_folders), T(given_classes), T(any_name), T(folders_without_rights),
           T(long_equal_beginnings), T(same_as_imagefolder))
 }

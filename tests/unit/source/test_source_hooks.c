@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source_hooks.c -- sources of the caller's own functions. */
+/* test_source_hooks.c -- hooks with read() and fill(). */
 #include "base/error.h"
 #include "source/source.h"
 #include "test.h"

@@ -35,7 +35,7 @@ static void has(const struct source *s, int64_t i, const char *key, int64_t labe
     CHECK_EQ(source_label(s, i), label);
 }
 
-static void make_pictures(void)
+static void make_images(void)
 {
     temp_file("img/a.jpg", "aa");
     temp_file("img/b.jpg", "bbb");
@@ -45,7 +45,7 @@ static void make_pictures(void)
 
 static void numbers_stay(void)
 {
-    make_pictures();
+    make_images();
     struct source *s = open_list("l.csv", "path,label\nimg/b.jpg,7\nimg/a.jpg,-3\ntop.jpg,3.0\nimg/c d.jpg,+12\n");
     struct reading r = {0};
     CHECK(s != NULL);
@@ -251,7 +251,7 @@ static void cached_until_it_changes(void)
     temp_settle();
     CHECK(see("c.csv", cache, &cached) != 0);
     CHECK(!cached);
-    write_long_list("c.csv", 3000); /* the same list is not the same set of files */
+    write_long_list("c.csv", 3000); /* the same list, but other files */
     CHECK(see("c.csv", NULL, &cached) != h);
 }
 
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    make_pictures();
+    make_images();
     TESTS(T(numbers_stay), T(names_become_classes), T(json_lines), T(absolute_paths), T(given_classes), T(bad_labels),
           T(nothing_in_it), T(missing_files), T(few_bytes_a_sample), T(cached_until_it_changes))
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_npy.c -- npy and raw binary files: rows of every order, joined, cut short, wrong. Covers rows.c.
+ * test_source_npy.c -- npy and raw binary files: rows in every order, joined, truncated, invalid. Covers rows.c.
  */
 #include "base/field.h"
 #include "support/npy_files.h"
@@ -50,7 +50,7 @@ static void orders(void)
     source_close(s);
 }
 
-/* Three dimensions in Fortran's order: row i, place (j, k) is number i + 2 j + 4 k. */
+/* Three dimensions in Fortran order: element (j, k) of row i is i + 2 j + 4 k. */
 static void fortran_of_three(void)
 {
     uint8_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}, row[4];
@@ -100,7 +100,7 @@ static void more_files_than_are_held_open(void)
     source_close(s);
 }
 
-static void pictures_and_labels(void)
+static void images_and_labels(void)
 {
     uint8_t px[2 * 2 * 2 * 3] = {9, 8, 7};
     int32_t y[] = {5, -1};
@@ -169,7 +169,7 @@ static void fingerprints(void)
     source_close(c);
 }
 
-/* One sample a file; the folders are the classes. */
+/* One sample per file; folders are classes. */
 static void folder_of_files(void)
 {
     npy_file("d/cat/1.npy", "<u2", "False", "(3,)", six, 6);
@@ -186,7 +186,7 @@ static void folder_of_files(void)
     CHECK_STR(label->name, "label");
     CHECK_EQ(data->kind, FIELD_TENSOR);
     CHECK_EQ(data->bytes, 6);
-    r.rest = true; /* there is no picture */
+    r.rest = true; /* there is no image */
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
     CHECK_EQ(r.label, 1);
     uint16_t row[3];
@@ -194,7 +194,7 @@ static void folder_of_files(void)
     CHECK_EQ(row[0], 1 << 8);
     CHECK_EQ(source_read(s, &r, 2, &error), STK_OK);
     CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_EDATA);
-    uint8_t lent[256]; /* by somebody who has read the file */
+    uint8_t lent[256]; /* with bytes read by the caller */
     const size_t n = npy_bytes(lent, "<u2", "False", "(3,)", (uint16_t[]){7, 8, 9}, 6);
     CHECK_EQ(source_read_from(s, &r, 0, lent, n, &error), STK_OK);
     CHECK_EQ(field_store(data, &r.cells[0], row, &error), STK_OK);
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
 {
     temp_begin();
     atexit(temp_end);
-    TESTS(T(orders), T(fortran_of_three), T(joined), T(more_files_than_are_held_open), T(pictures_and_labels),
+    TESTS(T(orders), T(fortran_of_three), T(joined), T(more_files_than_are_held_open), T(images_and_labels),
           T(fields_that_were_asked_for), T(fingerprints), T(folder_of_files), T(raw), T(a_file_that_shrinks),
           T(what_is_refused))
 }

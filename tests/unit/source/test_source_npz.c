@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_npz.c -- npz archives: members stored and deflated, named, damaged, too large.
+ * test_source_npz.c -- npz archives: stored and compressed members, names, damage, limits.
  */
 #include "base/crc32.h"
 #include "format/gunzip.h"
@@ -112,7 +112,7 @@ static void what_is_refused(void)
     CHECK(strstr(error.text, "more than the 50 that max_bytes allows") != NULL);
 }
 
-/* Whatever byte is cut away or wrong: a reason in words, or the right numbers. */
+/* For every truncated or changed byte: an error with a reason, or the right numbers. */
 static void damaged(void)
 {
     struct stat st;

@@ -17,7 +17,7 @@ static void save(const char *below, struct tars *t)
 static void names_are_split(void)
 {
     static const struct {
-        const char *name, *key, *part; /* part NULL: it is none */
+        const char *name, *key, *part; /* part is NULL: not part of a sample */
     } cases[] = {
         {"a.jpg", "a", "jpg"},
         {"a.SEG.Png", "a", "seg.png"},
@@ -78,7 +78,7 @@ static void groups(void)
     CHECK(strstr(shown("g.tar?x=1", NULL), "!"));
 }
 
-/* Names of parts are told apart by all of their bytes. */
+/* All bytes of a part's name count. */
 static void long_names(void)
 {
 #define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
@@ -103,7 +103,7 @@ static void text_labels(void)
     CHECK_STR(shown("t-{0..1}.tar", NULL), "1 [2] image=one | 2 [1] image=two | 3 [0] image=three | ");
 }
 
-/* Pictures alone: their folders are the classes, whatever they are called. */
+/* If samples are only images, their folders are the classes. */
 static void class_folders(void)
 {
     struct tars t = {0};
@@ -140,7 +140,7 @@ static void damage(void)
     tars_text(&t, "b/4.jpg", "four");
     tars_text(&t, "b/5.jpg", "five");
     t.bytes.data[1024] ^= 1;
-    t.bytes.len -= 510; /* and the last one is cut, after two bytes */
+    t.bytes.len -= 510; /* and the last one is truncated after two bytes */
     temp_bytes("d.tar", t.bytes.data, t.bytes.len);
     CHECK_STR(shown("d.tar", NULL),
               "a/1 [0] image=one | @1024 !the checksum of its header is wrong (at byte 1024 of the shard) | "
@@ -161,7 +161,7 @@ static void damage(void)
     buf_done(&plain.bytes);
 }
 
-/* As a whole: the same samples, up to where it is damaged. */
+/* A compressed archive has the same samples, up to the damage. */
 static void packed(void)
 {
     if (stream_missing(STREAM_GZIP))
@@ -187,13 +187,13 @@ static void packed(void)
     struct source *s;
     const struct source_options o = {.path = temp_path("p.tgz"), .cache_dir = "off"};
     CHECK_EQ(source_open(&s, &o, NULL), STK_OK);
-    CHECK_EQ(source_probe_access(s), SOURCE_ACCESS_NONE); /* what it unpacks to lies nowhere */
+    CHECK_EQ(source_probe_access(s), SOURCE_ACCESS_NONE); /* decompressed data is not in a file */
     source_close(s);
     CHECK_STR(shown("named otherwise", NULL), plain);
     char both[16384];
     snprintf(both, sizeof both, "%s%s", plain, plain);
     CHECK_STR(shown("p.t{ar,gz}", NULL), both);
-    z.data[z.len - 5] ^= 1; /* the checksum of all */
+    z.data[z.len - 5] ^= 1; /* the checksum of the stream */
     temp_bytes("p.tar.gz", z.data, z.len);
     snprintf(both, sizeof both, "%s@%d !the gzip stream is damaged after %d bytes (at byte %d of the shard) | ", plain,
              (int)t.bytes.len, (int)t.bytes.len, (int)t.bytes.len);
@@ -239,7 +239,7 @@ static void beside_labels(void)
     CHECK_STR(shown("m.tar", "jpg:bytes"), "1 jpg=one | 2 jpg=two | ");
 }
 
-/* A window of 256 MiB, for a few bytes: what it takes is not had where memory is small, and that is no damage. */
+/* A few bytes that need a zstd window of 256 MiB: refused if memory is small, which is not damage. */
 static void large_windows(void)
 {
     if (stream_missing(STREAM_ZSTD))
@@ -264,7 +264,7 @@ static void large_windows(void)
     buf_done(&t.bytes);
 }
 
-/* What is unpacked is a part of memory, and told. */
+/* Decompressed data counts as memory and is reported. */
 static void unpacked_counts(void)
 {
     if (stream_missing(STREAM_GZIP))

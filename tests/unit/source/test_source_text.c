@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_text.c -- lines of text files: ends of every kind, lines across windows, too long ones, changed files.
+ * test_source_text.c -- lines of text files: line ends, lines across windows, long lines, changed files.
  */
 #include "support/npy_files.h"
 
@@ -50,7 +50,7 @@ static void several_files(void)
     source_close(s);
 }
 
-/* Around the megabyte that is looked at at a time; \r and \n may be in two of them. */
+/* Around the window of one megabyte; \r and \n may be in different windows. */
 static void across_windows(void)
 {
     enum { WINDOW = 1 << 20, N = 3 * WINDOW };
@@ -114,7 +114,7 @@ static void a_file_that_is_replaced(void)
     source_close(s);
 }
 
-/* Lines of 100 kB: a batch of 8 has room in a twelfth of memory, one of 32 has none. */
+/* Lines of 100 kB: a batch of 8 fits into a twelfth of the memory, a batch of 32 does not. */
 static void batches_of_long_lines(void)
 {
     enum { LINES = 64, BYTES = 100000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_tfrecord.c -- TFRecord files: examples and other records, damage in every place.
+ * test_source_tfrecord.c -- TFRecord files: examples and other records, damage anywhere.
  * Covers source_tfrecord.c, example_columns.c and example_cells.c.
  */
 #include "source/source.h"
@@ -46,7 +46,7 @@ static void done(struct reading *r, struct source *s)
 
 enum { RECORDS = 5 };
 
-/* "\xff0", "\xff11", ...: no examples. Where each begins, and where the last ends. */
+/* "\xff0", "\xff11", ...: not examples. Returns where each starts, and where the last ends. */
 static void plain_file(struct buf *b, size_t *at)
 {
     for (size_t i = 0; i < RECORDS; i++) {
@@ -83,7 +83,7 @@ static void other_records(void)
     buf_done(&b);
 }
 
-/* Samples that can be read; *all: those that there are. */
+/* The number of readable samples; *all: of all samples. */
 static int good_samples(const void *p, size_t n, int64_t *all)
 {
     write_file("d.tfrecord", p, n);
@@ -100,7 +100,7 @@ static int good_samples(const void *p, size_t n, int64_t *all)
     return good;
 }
 
-/* Cut anywhere, the whole records before are there, and the rest is one bad sample. */
+/* In a truncated file, the complete records are good, and the rest is one bad sample. */
 static void cut_everywhere(void)
 {
     struct buf b = {0};
@@ -117,7 +117,7 @@ static void cut_everywhere(void)
     buf_done(&b);
 }
 
-/* A bit that is flipped anywhere costs one sample. */
+/* A flipped bit makes one sample bad. */
 static void flipped_everywhere(void)
 {
     struct buf b = {0};
@@ -133,7 +133,7 @@ static void flipped_everywhere(void)
     buf_done(&b);
 }
 
-/* Rubbish between records, more than is looked at in one go, is one bad sample. */
+/* Garbage between records, longer than the search window, is one bad sample. */
 static void rubbish_between(void)
 {
     struct buf b = {0};
@@ -231,7 +231,7 @@ static void example(struct buf *out, int i)
     entry_ints(&map, "image/class/label", &label, 1);
     entry_floats(&map, "weight", floats + i % 4, 1);
     entry_floats(&map, "box", floats, 4);
-    entry_ints(&map, "ids", numbers, i % 4); /* differs, and is empty at times */
+    entry_ints(&map, "ids", numbers, i % 4); /* varies, and is sometimes empty */
     entry_strings(&map, "caption", caption, 1);
     entry_strings(&map, "words", words, 1 + i % 3);
     entry_strings(&map, "rough", rough, 2);
@@ -265,7 +265,7 @@ static const struct field *field(const struct source *s, const char *name, int *
     return source_field(s, 0);
 }
 
-/* Kinds and shapes, as they are found by looking. */
+/* Kinds and shapes are detected. */
 static void looked_at(void)
 {
     struct source *s = open_examples(NULL);
@@ -283,7 +283,7 @@ static void looked_at(void)
     CHECK_EQ(field(s, "caption", &f)->what, STK_TEXT);
     CHECK_EQ(field(s, "words", &f)->what, STK_JSON);
     CHECK_EQ(field(s, "note", &f)->what, STK_TEXT);
-    CHECK_EQ(source_n_fields(s), 8); /* without what cannot be told in one row */
+    CHECK_EQ(source_n_fields(s), 8); /* without features that cannot become a field */
     source_close(s);
 }
 
@@ -303,7 +303,7 @@ static void values(void)
         field(s, "ids", &f);
         CHECK(r.cells[f].bytes && r.cells[f].n == (size_t)(i % 4) * 8);
         CHECK(memcmp(r.cells[f].bytes, numbers, r.cells[f].n) == 0);
-        field(s, "note", &f); /* text that is missing is not an empty text */
+        field(s, "note", &f); /* missing text is not empty text */
         CHECK(i % 2 ? r.cells[f].n == 9 : !r.cells[f].bytes);
         field(s, "words", &f);
         static const char json[] = "[\"a\",\"b\\\"c\",\"d\"]";
@@ -327,7 +327,7 @@ static void asked_for(void)
     CHECK(strstr(error.text, "image/class/label"));
 }
 
-/* Usual names that others have, too; nothing that could be a field. */
+/* Usual names that are already taken; features that cannot become fields. */
 static void odd_names(void)
 {
     struct buf b = {0}, map = {0}, all = {0};
@@ -359,7 +359,7 @@ static void odd_names(void)
     buf_done(&all);
 }
 
-/* A record among examples that is none is a bad sample. */
+/* A record that is not an example is a bad sample among examples. */
 static void mixed(void)
 {
     struct buf b = {0};
@@ -419,7 +419,7 @@ static void sequences(void)
 
 /* ------------------------------------------------------------------ what all examples say */
 
-enum { MANY = 500, ODD = 333 }; /* of MANY examples, ODD is unlike the others */
+enum { MANY = 500, ODD = 333 }; /* of MANY examples, ODD differs from the others */
 
 static void add_example(struct buf *out, struct buf *map)
 {
@@ -482,12 +482,12 @@ static void check_many(struct source *s)
     CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
     CHECK_EQ(p.n, 8);
     piece_done(&p);
-    CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA); /* no numbers can be made of these bytes */
+    CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA); /* these bytes are not numbers */
     CHECK_SAYS(error.text, "the feature bytes contains bytes in this example");
     done(&r, s);
 }
 
-/* A column is what all examples make it, wherever the one is that is unlike the others. */
+/* All examples decide the kind of a column, wherever the odd one is. */
 static void kinds_of_all(void)
 {
     static const size_t photos[] = {0, 100, 20000, 100000};
@@ -503,7 +503,7 @@ static void kinds_of_all(void)
     }
 }
 
-/* Text without a value is missing, as a number is, unless there is a default. */
+/* Text without a value is missing, like a number, unless there is a default. */
 static void missing_values(void)
 {
     struct buf b = {0};
@@ -525,7 +525,7 @@ static void missing_values(void)
     buf_done(&b);
 }
 
-enum { EMPTY_ALL = 40, EMPTY_AT = 17 }; /* of EMPTY_ALL examples, EMPTY_AT has empty lists only */
+enum { EMPTY_ALL = 40, EMPTY_AT = 17 }; /* of EMPTY_ALL examples, EMPTY_AT has only empty lists */
 
 static void empty_examples(struct buf *out)
 {
@@ -563,7 +563,7 @@ static int read_empty(const char *fields, struct piece *p)
     return rc;
 }
 
-/* An empty list among single values is a value that is missing. Among lists, it is an empty list. */
+/* An empty list among single values is a missing value. Among lists it is an empty list. */
 static void empty_lists(void)
 {
     static const char *const missing[] = {"text", "text:text", "raw", "int", "float", "other", "int:int"};
@@ -605,7 +605,7 @@ static void empty_lists(void)
     buf_done(&b);
 }
 
-/* A damaged record decides nothing, in a small record and in a large one. */
+/* A damaged record, small or large, does not change the columns. */
 static void damage_has_no_say(void)
 {
     static const size_t photos[] = {0, 100000};
@@ -630,7 +630,7 @@ static void damage_has_no_say(void)
     }
 }
 
-/* The index keeps what was seen. */
+/* The index stores the survey. */
 static void seen_again(void)
 {
     struct buf b = {0};
@@ -640,7 +640,8 @@ static void seen_again(void)
     b.len = 0;
     many_examples(&b, -1, 0);
     write_file("k2.tfrecord", b.data, b.len);
-    const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}}; /* young files are not cached */
+    const struct timespec old[2] = {{.tv_sec = 1000000000},
+                                    {.tv_sec = 1000000000}}; /* the index of a new file is not cached */
     CHECK_EQ(utimensat(AT_FDCWD, temp_path("k1.tfrecord"), old, 0), 0);
     CHECK_EQ(utimensat(AT_FDCWD, temp_path("k2.tfrecord"), old, 0), 0);
     snprintf(path, sizeof path, "%.4000s", temp_path("k[12].tfrecord"));
@@ -656,7 +657,7 @@ static void seen_again(void)
     buf_done(&b);
 }
 
-/* Names are told apart by all of their bytes. */
+/* All bytes of a name count. */
 static void long_names(void)
 {
 #define STEM "a_name_that_is_longer_than_a_field_can_be_called_by_quite_a_few_bytes_"
@@ -685,7 +686,7 @@ static void long_names(void)
     buf_done(&all);
 }
 
-/* Counts of an index that no file can have are not added up. */
+/* Impossible counts in an index are rejected. */
 static void counts_of_an_index(void)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_tokens.c -- files of tokens cut into sequences.
+ * test_source_tokens.c -- files of tokens, split into sequences.
  */
 #include "support/npy_files.h"
 
@@ -22,10 +22,10 @@ static void sequences(void)
     CHECK_STR(source_kind(s), "token files");
     CHECK_STR(source_field(s, 0)->name, "tokens");
     CHECK_EQ(source_field(s, 0)->dtype, STK_UINT16);
-    CHECK_EQ(source_count(s), 2); /* 8 and 9 are too short for one */
+    CHECK_EQ(source_count(s), 2); /* 8 and 9 are an incomplete sequence */
     begins_with(s, 1, 4, 4);
     source_close(s);
-    s = open_named("tokens:%?length=5&stride=4", "t.bin", NULL); /* the next token with each */
+    s = open_named("tokens:%?length=5&stride=4", "t.bin", NULL); /* each with its next token */
     CHECK_EQ(source_count(s), 2);
     begins_with(s, 0, 0, 5);
     begins_with(s, 1, 4, 5);
@@ -42,7 +42,7 @@ static void sequences(void)
     source_close(s);
 }
 
-/* No sequence reaches from one file into the next. */
+/* A sequence never spans two files. */
 static void several_files(void)
 {
     npy_file("m/a.npy", "<u2", "False", "(10,)", ten, sizeof ten);

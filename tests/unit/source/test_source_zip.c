@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_source_zip.c -- files of zip archives become samples: stored, deflated, and not to be trusted.
+ * test_source_zip.c -- zip archives: stored and compressed files, damage, hostile sizes.
  */
 #include "base/crc32.h"
 #include "format/gunzip.h"
@@ -71,7 +71,7 @@ static void refused(void)
 {
     struct zips z = {0};
     struct zips_file f = packed("1.jpg");
-    f.raw = HELLO - 1; /* there is more than it says */
+    f.raw = HELLO - 1; /* the header gives a size that is too small */
     zips_add(&z, &f);
     f = packed("2.jpg");
     f.raw = HELLO + 1;
