@@ -14,7 +14,8 @@
  *   (2) slots[b].missing counts the rows of b that were not given back. The batch is ready when it is 0.
  *   (3) Between ring_take and ring_give a run of rows belongs to one worker, which needs no lock.
  *   (4) `in` is the place of batch tail, `out` that of batch head.
- *   (5) While paused, no ticket is handed out and the order does not change. ring_restart waits until in_flight is 0.
+ *   (5) While paused, no ticket is handed out and the order does not change; orders given meanwhile are in `late`.
+ *       ring_restart waits until in_flight is 0.
  *   (6) A serial is never used twice: rows that were foreseen and then dropped keep theirs.
  */
 #include "batch/ring.h"
@@ -399,18 +400,13 @@ void ring_stop(struct ring *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Waits, under lock, until no restart is under way. */
-static void wait_for_restart(struct ring *r)
-{
-    while (r->paused)
-        pthread_cond_wait(&r->quiet, &r->lock);
-}
-
 void ring_restart(struct ring *r, int64_t epoch, int64_t position)
 {
     pthread_mutex_lock(&r->lock);
-    wait_for_restart(r);
+    while (r->paused) /* another restart is under way */
+        pthread_cond_wait(&r->quiet, &r->lock);
     r->paused = true;
+    r->restart = epoch;
     atomic_store_explicit(&r->dropping, 1, memory_order_relaxed);
     while (r->in_flight > 0)
         pthread_cond_wait(&r->quiet, &r->lock);
@@ -418,6 +414,11 @@ void ring_restart(struct ring *r, int64_t epoch, int64_t position)
     r->in = r->out = (struct place){.epoch = epoch};
     r->serial = r->born = r->foreseen > r->serial ? r->foreseen : r->serial;
     order_forget(r->order);
+    for (int i = 0; i < 2; i++) {
+        if (r->late[i].samples)
+            order_give(r->order, &r->late[i]);
+        r->late[i] = (struct given){0};
+    }
     r->order->resumed_epoch = epoch;
     r->order->resumed_at = position;
     r->paused = false;
@@ -429,25 +430,30 @@ void ring_restart(struct ring *r, int64_t epoch, int64_t position)
 }
 
 /* The order given takes the place of the one for two epochs earlier. No ticket uses that one any more: tickets of the
- * epoch before `out` have all come back. */
+ * epoch before `out` have all come back. During a restart tickets may still use any order, so it is set aside; waiting
+ * could deadlock, since a function of the caller may be calling. */
 static int give_order(struct ring *r, const struct given *g, stk_error *e)
 {
-    if (g->epoch != r->out.epoch && g->epoch != r->out.epoch + 1)
+    const int64_t now = r->paused ? r->restart : r->out.epoch;
+    struct given *late = &r->late[g->epoch & 1];
+    if (g->epoch != now && g->epoch != now + 1)
         return error_set(e, STK_EUSAGE, "order",
                          "the order is for epoch %lld, but the loader is in epoch %lld; give the order of the current "
                          "or the next epoch",
-                         (long long)g->epoch, (long long)r->out.epoch);
-    if (order_given(r->order, g->epoch))
+                         (long long)g->epoch, (long long)now);
+    if (r->paused ? late->samples != NULL : order_given(r->order, g->epoch) != NULL)
         return error_set(e, STK_EUSAGE, "order", "epoch %lld already has an order; give each epoch's order once",
                          (long long)g->epoch);
-    order_give(r->order, g);
+    if (r->paused)
+        *late = *g;
+    else
+        order_give(r->order, g);
     return STK_OK;
 }
 
 int ring_give_order(struct ring *r, const struct given *g, stk_error *e)
 {
     pthread_mutex_lock(&r->lock);
-    wait_for_restart(r);
     const int rc = give_order(r, g, e);
     pthread_cond_broadcast(&r->work);
     pthread_cond_broadcast(&r->ready);

@@ -97,7 +97,9 @@ struct ring {
     int64_t foreseen;     /* rows with a smaller serial may have been foreseen */
     int in_flight;        /* tickets that workers hold */
     bool paused, stopped;
-    atomic_int dropping; /* whether paused or stopped is set, for readers without the lock */
+    int64_t restart;      /* while paused: the epoch after the restart */
+    struct given late[2]; /* orders that were given meanwhile */
+    atomic_int dropping;  /* whether paused or stopped is set, for readers without the lock */
     struct pace pace;
     struct depot *depot;
     struct order *order; /* changed only under lock */
@@ -126,7 +128,8 @@ void ring_stop(struct ring *r);
 /* Drops everything that is prefetched and continues at the first batch of an epoch, from this position on. Orders that
  * were given before are freed. */
 void ring_restart(struct ring *r, int64_t epoch, int64_t position);
-/* Gives the order of one epoch, and takes ownership of it on success. Waits while a restart is under way. */
+/* Gives the order of one epoch, and takes ownership of it on success. During a restart it is an order for the epoch
+ * that the restart goes to, or the one after it. */
 int ring_give_order(struct ring *r, const struct given *g, stk_error *e);
 struct place ring_place(struct ring *r, int64_t *position); /* the next batch to deliver, and where it starts */
 struct pace ring_pace(struct ring *r);
