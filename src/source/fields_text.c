@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "source/source_ops.h"
 
 struct reader {
     const char *text, *at;
@@ -207,9 +208,9 @@ static int write_shape(const struct field_text *t, struct buf *b)
     return rc | buf_add_str(b, ")");
 }
 
-static int write_field(const struct field_text *t, struct buf *b)
+static int write_kind(const struct field_text *t, struct buf *b)
 {
-    int rc = buf_printf(b, "%s\"%s\"=\"%s\"", b->len ? ", " : "", t->name, t->column);
+    int rc = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (t->kind == kinds[i].kind && t->words == kinds[i].words)
             rc |= buf_printf(b, ":%s", t->dtype ? dtype_name(t->dtype) : kinds[i].name);
@@ -217,6 +218,12 @@ static int write_field(const struct field_text *t, struct buf *b)
         rc |= write_shape(t, b);
     if (t->pads)
         rc |= t->pad[0] ? buf_printf(b, " pad=%s", t->pad) : buf_add_str(b, " pad");
+    return rc;
+}
+
+static int write_field(const struct field_text *t, struct buf *b)
+{
+    int rc = buf_printf(b, "%s\"%s\"=\"%s\"", b->len ? ", " : "", t->name, t->column) | write_kind(t, b);
     if (t->has_default)
         rc |= buf_printf(b, " ? \"%s\"", t->otherwise);
     return rc;
@@ -260,18 +267,40 @@ int fields_text_choose(const char *own, const char *fields, struct buf *out, stk
     return rc == STK_OK && buf_add(out, "", 1) ? error_nomem(e, "open", out->len) : rc;
 }
 
-int fields_text_add(struct buf *b, const struct field *f, const char *column)
+/* ------------------------------------------------------------------ fields as text */
+
+static struct field_text kind_of(const struct field *f)
 {
     struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
-    t.has_default = f->has_fill && f->kind == FIELD_RAGGED; /* stored numbers are never missing */
-    /* A name with a quote cannot be written. */
-    snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, strchr(f->name, '"') ? column : f->name);
-    snprintf(t.column, sizeof t.column, "%s", column);
     if (t.kind == STK_TENSOR) {
         t.dtype = f->dtype;
         t.shaped = f->ndim > 0;
         t.ndim = f->ndim;
         memcpy(t.shape, f->shape, sizeof t.shape);
     }
+    return t;
+}
+
+int fields_text_add(struct buf *b, const struct field *f, const char *column)
+{
+    struct field_text t = kind_of(f);
+    t.has_default = f->has_fill && f->kind == FIELD_RAGGED; /* stored numbers are never missing */
+    /* A name with a quote cannot be written. */
+    snprintf(t.name, sizeof t.name, "%.*s", FIELD_NAME - 1, strchr(f->name, '"') ? column : f->name);
+    snprintf(t.column, sizeof t.column, "%s", column);
     return write_field(&t, b) ? -1 : 0;
+}
+
+size_t source_fields_text(const struct source *s, char *buf, size_t n)
+{
+    struct buf b = {0};
+    for (int i = 0; i < s->n_fields; i++) {
+        struct field_text t = kind_of(&s->fields[i]);
+        t.pads &= t.kind == STK_TENSOR;
+        buf_printf(&b, "%s%s", i > 0 ? ", " : "", s->fields[i].name);
+        write_kind(&t, &b);
+    }
+    const int length = snprintf(buf, n, "%.*s", (int)b.len, b.data ? (const char *)b.data : "");
+    buf_done(&b);
+    return length > 0 ? (size_t)length : 0;
 }
