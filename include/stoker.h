@@ -23,9 +23,10 @@
  *   - A function that can fail returns STK_OK or another stk_code, and fills *e on failure only. e may be NULL. Other
  *     functions return a count, an index, a length or a pointer; -1 and NULL mean "none".
  *   - Options, and what they point to, are copied during the call unless a comment says otherwise.
- *   - Text written to (buf, n) ends with a null byte and is cut to fit; the result is its full length, as of snprintf.
+ *   - Text written to (buf, n) ends with a null byte and is cut to fit; the result is its full length, as with
+ * snprintf.
  *   - Sizes are in bytes, times in seconds. The library never prints, never aborts and sets no signal handler.
- *   - Samples depend on (seed, epoch, position) alone: threads, ranks, caches and batch size do not change them.
+ *   - Samples depend only on (seed, epoch, position). Threads, ranks, caches and batch size do not change them.
  *   - After fork(), every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text if it
  *     returns no code. Closing it does nothing. The child may open its own loader.
  *   - Structs grow at the end. The _sized functions take the size that the caller was compiled with; call the inline
@@ -163,7 +164,7 @@ typedef struct stk_options {
     const char *source;         /* a folder, list or container, detected by its contents; "tar:x" forces a kind */
     const char *const *sources; /* several of any kind, joined; they keep the fields that all of them have */
     int n_sources;
-    const stk_array *arrays; /* first dimension: samples. Not copied: must live as long as the loader */
+    const stk_array *arrays; /* first dimension: samples. Not copied: must live as long as the loader or source */
     int n_arrays;
     const struct stk_read_hooks *read_hooks;
     const struct stk_fill_hooks *fill_hooks;
@@ -394,11 +395,11 @@ STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, s
 STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);
 STK_API int64_t stk_source_find(const stk_source *s, const char *key); /* the sample with this key; -1: none */
 
-/* What was found besides samples. May have to look at every file. The texts live as long as the source. */
+/* What a source contains besides samples. Filling it may look at every file. The texts live as long as the source. */
 typedef struct stk_overview {
-    int64_t bytes;                                                                            /* of all samples */
-    int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing; /* files, folders */
-    int64_t beside;       /* the images of ignored_other that are beside class folders */
+    int64_t bytes; /* of all samples */
+    /* Files and folders. `beside` counts images of ignored_other that are beside class folders. */
+    int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing, beside;
     int index_cached;     /* the index came from the cache */
     double index_s;       /* time to build or load the index */
     int64_t index_bytes;  /* memory of the index */
@@ -466,7 +467,7 @@ typedef struct stk_scan_options {
     void *user;
 } stk_scan_options;
 
-/* Looks at all samples of a source. */
+/* Examines all samples of a source. */
 STK_API int stk_scan_sized(const stk_source *s, const stk_scan_options *o, size_t size, stk_error *e);
 static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_error *e)
 {

@@ -55,6 +55,7 @@ struct stk_loader {
     struct source *source;
     struct stk_source lent; /* the same, for stk_loader_source */
     struct plan *plan;      /* NULL: no images */
+    bool ops_unused;        /* ops were given, but `fields` leaves the images out */
     struct order order;
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;

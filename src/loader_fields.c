@@ -102,13 +102,14 @@ static int no_images(const struct source *s, stk_error *e)
 }
 
 /* Without images there can be no ops, unless fields left the images out: then the ops are not run. */
-static int lay_none(const struct stk_loader *l, stk_error *e)
+static int lay_none(struct stk_loader *l, stk_error *e)
 {
     const bool left_out = source_has_image(l->source);
     if (l->op.result)
         return error_set(e, STK_EUSAGE, "open", "an op with a result needs images, and %s",
                          left_out ? "fields leave them out" : "this source has none");
-    return l->options.ops && l->options.ops[0] && !left_out ? no_images(l->source, e) : STK_OK;
+    l->ops_unused = l->options.ops && l->options.ops[0];
+    return l->ops_unused && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
 /* Makes the plan for the image field. */

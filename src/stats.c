@@ -243,7 +243,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_source(l, &b);
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
-    else if (l->options.ops && l->options.ops[0])
+    else if (l->ops_unused)
         buf_printf(&b, "ops        not run: fields leave the images out\n");
     if (l->options.fidelity == STK_DRAFT)
         buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less are decoded at a smaller size\n");

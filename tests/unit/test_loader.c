@@ -450,6 +450,23 @@ static void a_key_may_ask_the_loader(void)
     alarm(0);
 }
 
+/* The options are copied: what they point to may change after stk_open. */
+static void options_may_go(void)
+{
+    const uint8_t pixels[2 * 4 * 4 * 3] = {0};
+    const int64_t labels[2] = {0}, shape[] = {2, 4, 4, 3};
+    const stk_array arrays[] = {
+        {.name = "image", .data = (void *)(uintptr_t)pixels, .dtype = STK_UINT8, .ndim = 4, .shape = shape},
+        {.name = "label", .data = (void *)(uintptr_t)labels, .dtype = STK_INT64, .ndim = 1, .shape = shape}};
+    char ops[] = "CenterCrop(2)", fields[] = "label", text[2000];
+    const stk_options o = {.arrays = arrays, .n_arrays = 2, .ops = ops, .fields = fields, .threads = 1};
+    stk_loader *l = open_loader(&o);
+    ops[0] = fields[0] = 0;
+    stk_explain(l, text, sizeof text);
+    CHECK_SAYS(text, "ops        not run");
+    stk_close(l);
+}
+
 static void words(void)
 {
     atomic_int lines = 0;
@@ -498,6 +515,7 @@ int main(int argc, char **argv)
         T(pixels_without_ops),
         T(a_log_may_ask_the_loader),
         T(a_key_may_ask_the_loader),
+        T(options_may_go),
         T(words),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
