@@ -2,13 +2,15 @@
 /*
  * arrow.c -- tables in Arrow's memory, by the Arrow C data interface.
  *
- * A table is chunks of rows (record batches, row groups), each an ArrowArray of struct type. The package has brought
- * the columns into a few plain forms and says which (_arrow.py); here cells are pointers into the chunks' buffers,
- * found without the GIL. Chunks of a file are loaded when a row of theirs is asked for, by a function of Python's, and
- * dropped, the longest unused first, when they hold more than `limit` bytes.
+ * A table consists of chunks of rows (record batches, row groups). Each chunk is an ArrowArray of struct type. The
+ * package converts columns to a few plain storage forms and passes the form of each (_arrow.py). A cell is a pointer
+ * into a chunk's buffers and is found without the GIL. A Python function loads the chunks of a file when a row of
+ * theirs is needed. When loaded chunks hold more than `limit` bytes, the least recently used ones are released.
  *
- * Invariants, under lock: a chunk with pins is not dropped; each thread of a loader pins at most one, the one whose
- * cells it lent last. Nobody holds the lock while waiting for the GIL, or while a chunk is given back.
+ * Invariants, under lock:
+ *   (1) a chunk with pins is not released.
+ *   (2) each thread of a loader pins at most one chunk: the one whose cells it lent last.
+ * No thread holds the lock while it waits for the GIL or releases a chunk.
  */
 #include "arrow.h"
 
@@ -17,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By the specification of the interface. */
+/* From the specification of the interface. */
 struct ArrowArray {
     int64_t length, null_count, offset, n_buffers, n_children;
     const void **buffers;
@@ -28,20 +30,20 @@ struct ArrowArray {
 };
 
 enum { SLOTS = 1025 + 1, LEVELS = 8 };
-enum storage { NUMBERS, BITS, BYTES32, BYTES64, BYTES_FIXED, PICTURE };
+enum storage { NUMBERS, BITS, BYTES32, BYTES64, BYTES_FIXED, IMAGE };
 
 struct arrow_column {
     enum storage storage;
-    int item;           /* bytes of a number, or of a fixed one */
-    int levels[LEVELS]; /* lists around it: 32 or 64, the width of their offsets; -n: all of n */
+    int item;           /* bytes of a number or of a fixed-size value; IMAGE: width of the offsets of "bytes" */
+    int levels[LEVELS]; /* nested lists, outermost first: 32 or 64 is the width of the offsets, -n a fixed length n */
     int n_levels;
-    int wide_path; /* of a picture, {"bytes", "path"}: 64-bit offsets of the second; `item` says it of the first */
+    int path_width; /* IMAGE, a struct {"bytes", "path"}: width of the offsets of "path" */
     int64_t shape[LEVELS];
 };
 
 struct chunk {
     int64_t first, rows;
-    const char *name, *key;  /* with the path as the user typed it; below the folder that was given */
+    const char *name, *key;  /* with the path as the user typed it; with the path within the source */
     struct ArrowArray array; /* release NULL: not loaded */
     bool loading;
     int pins;
@@ -55,9 +57,9 @@ struct arrow {
     stk_column *about;
     struct chunk *chunks;
     int64_t n_chunks, count;
-    int64_t *starts, window; /* of the chunks; how many samples a shuffle moves about at a time, 0: all */
-    PyObject *load;          /* NULL: all are there */
-    PyObject *kept;          /* what names point into */
+    int64_t *starts, window; /* first rows of the chunks; samples that are shuffled together, 0: all */
+    PyObject *load;          /* loads a chunk; NULL: all chunks are loaded */
+    PyObject *kept;          /* bytes objects that own the names */
     const char *kind;
     uint64_t fingerprint, clock;
     size_t limit, held;
@@ -88,7 +90,7 @@ static int64_t offset_at(const void *offsets, int width, int64_t i)
     return width == 64 ? ((const int64_t *)offsets)[i] : ((const int32_t *)offsets)[i];
 }
 
-/* What is of no length has no memory either. */
+/* Empty buffers may be NULL. */
 static const void *somewhere(const void *p)
 {
     return p ? p : "";
@@ -101,7 +103,7 @@ static void bytes_cell(const struct ArrowArray *a, int64_t i, int width, stk_cel
     *to = (stk_cell){.bytes = data + begin, .n = (size_t)(end - begin)};
 }
 
-/* One level of lists further in: from `n` of them at *at to what they hold. Lists within lists must be alike. */
+/* Goes one list level down: from the `n` lists at *at to their elements. All inner lists must have the same length. */
 static int enter(const struct ArrowArray **a, int width, int64_t *at, int64_t *n, int64_t *each, stk_error *e)
 {
     const struct ArrowArray *inside = (*a)->children[0];
@@ -115,13 +117,13 @@ static int enter(const struct ArrowArray **a, int width, int64_t *at, int64_t *n
         *each = *n > 0 ? offset_at(offsets, width, *at + 1) - begin : 0;
         for (int64_t i = 0; i < *n; i++)
             if (offset_at(offsets, width, *at + i + 1) - offset_at(offsets, width, *at + i) != *each)
-                return bad(e, "a list within a list is longer than another");
+                return bad(e, "inner lists differ in length; all inner lists of a value must have the same length");
         *at = begin + inside->offset;
         *n = end - begin;
     }
     for (int64_t i = 0; inside->null_count != 0 && inside->buffers[0] && i < *n; i++)
         if (!valid(inside, *at + i))
-            return bad(e, "a list has a null in it");
+            return bad(e, "a list contains a null; fill nulls before loading");
     *a = inside;
     return STK_OK;
 }
@@ -141,14 +143,14 @@ static int numbers_cell(const struct arrow_column *c, const stk_column *about, c
     return STK_OK;
 }
 
-/* {"bytes", "path"}: where there are no bytes, the engine reads the file. */
-static void picture_cell(const struct arrow_column *c, const struct ArrowArray *a, int64_t at, stk_cell *to)
+/* {"bytes", "path"}: the engine reads the file if "bytes" is null. */
+static void image_cell(const struct arrow_column *c, const struct ArrowArray *a, int64_t at, stk_cell *to)
 {
     const struct ArrowArray *bytes = a->children[0], *path = a->n_children > 1 ? a->children[1] : NULL;
     if (valid(bytes, at + bytes->offset)) {
         bytes_cell(bytes, at + bytes->offset, c->item, to);
     } else if (path && valid(path, at + path->offset)) {
-        bytes_cell(path, at + path->offset, c->wide_path, to);
+        bytes_cell(path, at + path->offset, c->path_width, to);
         to->file = to->bytes;
         to->bytes = NULL;
     }
@@ -175,8 +177,8 @@ static int cell_of(const struct arrow *t, int column, int64_t row, const struct 
     case BYTES_FIXED:
         *to = (stk_cell){.bytes = (const uint8_t *)somewhere(a->buffers[1]) + at * c->item, .n = (size_t)c->item};
         return STK_OK;
-    case PICTURE:
-        picture_cell(c, a, at, to);
+    case IMAGE:
+        image_cell(c, a, at, to);
         return STK_OK;
     default:
         return numbers_cell(c, &t->about[column], a, at, to, e);
@@ -198,7 +200,7 @@ static struct chunk *chunk_of(const struct arrow *t, int64_t sample)
     return &t->chunks[low];
 }
 
-/* Whether an array has what its column will be read from. */
+/* Whether an array has the buffers and children that its column is read from. */
 static bool fits(const struct arrow_column *c, const struct ArrowArray *a)
 {
     for (int d = 0; d < c->n_levels; d++) {
@@ -206,7 +208,7 @@ static bool fits(const struct arrow_column *c, const struct ArrowArray *a)
             return false;
         a = a->children[0];
     }
-    if (c->storage == PICTURE)
+    if (c->storage == IMAGE)
         return a->n_children >= 1 && a->children[0]->n_buffers == 3 &&
                (a->n_children < 2 || a->children[1]->n_buffers == 3);
     return a->n_buffers == (c->storage == BYTES32 || c->storage == BYTES64 ? 3 : 2);
@@ -222,7 +224,8 @@ static int take_array(const struct arrow *t, PyObject *capsule, int64_t rows, st
     for (int i = 0; good && i < t->n_columns; i++)
         good = fits(&t->columns[i], from->children[i]);
     if (!good) {
-        PyErr_SetString(PyExc_ValueError, "the rows are not as they were described");
+        PyErr_SetString(PyExc_ValueError,
+                        "a chunk has other columns or another number of rows than the table declared");
         return -1;
     }
     *to = *from;
@@ -236,7 +239,8 @@ static int failed(stk_error *e)
     PyErr_Fetch(&type, &value, &trace);
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    snprintf(e->reason, sizeof e->reason, "cannot be read: %s", words ? words : "Arrow's reader failed");
+    snprintf(e->reason, sizeof e->reason, "cannot read the chunk: %s",
+             words ? words : "Arrow's reader failed without a message");
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -245,7 +249,7 @@ static int failed(stk_error *e)
     return STK_EDATA;
 }
 
-/* Asks Python for the rows of a chunk: (array, bytes). */
+/* Calls the Python function that loads a chunk. It returns (array, bytes). */
 static int load(struct hooks *h, int thread, struct chunk *c, struct ArrowArray *to, size_t *bytes, stk_error *e)
 {
     struct arrow *t = h->arrow.table;
@@ -263,7 +267,8 @@ static int load(struct hooks *h, int thread, struct chunk *c, struct ArrowArray 
     return rc;
 }
 
-/* Takes out, under lock, what was not used for longest, as far as that makes room; returns how many. */
+/* Under lock: moves the least recently used chunks to `to` until the limit holds. Returns how many. The caller releases
+ * them without the lock. */
 enum { DROPPED = 16 };
 static int drop_some(struct arrow *t, struct ArrowArray *to)
 {
@@ -300,7 +305,7 @@ static int load_chunk(struct hooks *h, int thread, struct chunk *c, stk_error *e
     c->array = array;
     c->bytes = bytes;
     t->held += bytes;
-    c->pins++; /* not this one */
+    c->pins++; /* keeps this one */
     const int n = drop_some(t, dropped);
     c->pins--;
     pthread_mutex_unlock(&t->lock);
@@ -310,7 +315,7 @@ static int load_chunk(struct hooks *h, int thread, struct chunk *c, stk_error *e
     return STK_OK;
 }
 
-/* Has the slot at the chunk, loaded and pinned. */
+/* Loads and pins the chunk for a thread, and unpins its previous one. */
 static int go_to(struct hooks *h, int thread, struct chunk *c, stk_error *e)
 {
     struct arrow *t = h->arrow.table;
@@ -351,7 +356,7 @@ static int cells(void *user, int thread, int64_t sample, const int *wanted, int 
     struct hooks *h = user;
     const struct arrow *t = h->arrow.table;
     if (thread < 0 || thread >= SLOTS)
-        return bad(e, "too many threads");
+        return bad(e, "too many threads; set threads to at most 1024");
     struct chunk *c = chunk_of(t, sample);
     int rc = go_to(h, thread, c, e);
     for (int k = 0; k < n && rc == STK_OK; k++) {
@@ -371,7 +376,7 @@ static size_t named(const char *chunk, int64_t row, char *buf, size_t n)
     return length > 0 ? (size_t)length : 0;
 }
 
-/* A table in memory has no names, and its chunks mean nothing: rows are counted from its first. */
+/* The chunks of a table in memory have no names: its rows are counted from the first row of the table. */
 static size_t key(void *user, int64_t sample, char *buf, size_t n)
 {
     const struct chunk *c = chunk_of(((const struct hooks *)user)->arrow.table, sample);
@@ -428,7 +433,7 @@ void arrow_reader_done(struct arrow_reader *r)
 
 /* ------------------------------------------------------------------ the object */
 
-/* Text that lives as long as the table. */
+/* Copies text; the copy lives as long as the table. */
 static const char *keep(struct arrow *t, PyObject *text)
 {
     PyObject *bytes = NULL;
@@ -439,7 +444,7 @@ static const char *keep(struct arrow *t, PyObject *text)
     return rc == 0 ? PyBytes_AsString(bytes) : NULL;
 }
 
-/* (name, kind, dtype, shape, label, storage, item, levels, wide_path) */
+/* (name, kind, dtype, shape, label, storage, item, levels, path_width) */
 static int take_column(struct arrow *t, int i, PyObject *spec)
 {
     struct arrow_column *c = &t->columns[i];
@@ -447,7 +452,7 @@ static int take_column(struct arrow *t, int i, PyObject *spec)
     PyObject *name, *shape, *levels;
     int kind, dtype, storage;
     if (!PyArg_ParseTuple(spec, "OiiO!iiiO!i", &name, &kind, &dtype, &PyTuple_Type, &shape, &about->label, &storage,
-                          &c->item, &PyTuple_Type, &levels, &c->wide_path))
+                          &c->item, &PyTuple_Type, &levels, &c->path_width))
         return -1;
     about->name = keep(t, name);
     about->kind = (stk_kind)kind;
@@ -457,7 +462,7 @@ static int take_column(struct arrow *t, int i, PyObject *spec)
     c->storage = (enum storage)storage;
     c->n_levels = (int)PyTuple_Size(levels);
     if (about->ndim > LEVELS || c->n_levels > LEVELS) {
-        PyErr_SetString(PyExc_ValueError, "too many dimensions");
+        PyErr_SetString(PyExc_ValueError, "a column has too many dimensions; at most 8 are supported");
         return -1;
     }
     for (int d = 0; d < about->ndim; d++)
@@ -559,7 +564,7 @@ static PyObject *get_held(PyObject *self, void *none)
     return PyLong_FromSize_t(((struct arrow *)self)->held);
 }
 
-static PyGetSetDef getset[] = {{"held", get_held, NULL, "Bytes of the chunks that are loaded.", NULL}, {0}};
+static PyGetSetDef getset[] = {{"held", get_held, NULL, "Bytes of the loaded chunks.", NULL}, {0}};
 
 static PyType_Slot slots[] = {
     {Py_tp_new, new_table},

@@ -9,7 +9,7 @@
 
 int arrow_reader_init(struct arrow_reader *r, PyObject *table); /* 0, or -1 with an exception */
 void arrow_reader_done(struct arrow_reader *r);                 /* under the GIL; also zeroed */
-/* The table as a source. */
+/* Fills the hooks that read the table. */
 void arrow_hooks(struct hooks *h, stk_cells_hooks *to);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closing.c -- loaders that are dropped while functions of Python may run in their threads.
+ * closing.c -- closes loaders that are garbage collected while their threads may run Python functions.
  *
- * The collector of garbage runs in any thread, also in one of the loader's own, in the middle of the user's function: a
- * thread cannot wait for itself. Nor may it wait for another loader's, which may be waiting for a lock that the
- * user's function is called under. So such a loader is closed by a thread that holds nothing and takes the GIL
- * only to let go of the functions. closing_wait waits for all of these, before the interpreter ends.
+ * The garbage collector runs in any thread, even in a thread of the loader itself, in the middle of the user's
+ * function. That thread cannot wait for itself. It cannot wait for the threads of another loader either, because those
+ * may wait for a lock that is held around the user's function. So a new thread closes such a loader. It holds no lock,
+ * and takes the GIL only to release the functions. closing_wait waits for all of these threads before the interpreter
+ * ends.
  */
 #include "loader.h"
 
@@ -18,7 +19,7 @@
 struct remains {
     stk_loader *l;
     struct options *options;
-    PyObject *type; /* keeps the module and its state */
+    PyObject *type; /* keeps the module and its state alive */
 };
 
 static void *bury(void *arg)
@@ -36,7 +37,7 @@ static void *bury(void *arg)
     return NULL;
 }
 
-/* Blocks all signals but those of a crash, as the engine's threads do. */
+/* Blocks all signals except those of a crash and SIGPROF, as the engine's threads do. */
 static int start(struct remains *r)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
@@ -55,7 +56,7 @@ static int start(struct remains *r)
 
 static void count(struct state *s)
 {
-    if (s->closing_pid != getpid()) /* those of the parent are not here */
+    if (s->closing_pid != getpid()) /* a forked child does not have the parent's threads */
         s->n_closing = 0;
     s->closing_pid = getpid();
     s->n_closing++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw.c -- contact sheets, as the command draws them.
+ * draw.c -- contact sheets, the same as those of `stoker show`.
  */
 #include "extension.h"
 
@@ -9,9 +9,9 @@
 
 #include "grid.h"
 
-enum { MOST = 4096 }; /* pictures */
+enum { MOST = 4096 }; /* images in a sheet, and columns */
 
-/* A list of str as text that lives as long as the list; NULL with an exception. */
+/* The texts of a list of str, which live as long as the list. NULL with an exception. */
 static const char **texts_of(PyObject *list, int n)
 {
     const char **texts = calloc((size_t)n + 1, sizeof *texts);
@@ -69,7 +69,8 @@ PyObject *draw_sheet(PyObject *module, PyObject *args)
     struct sheet s = {0};
     const char **texts = NULL;
     if (!fits(&g, pixels.len, n))
-        PyErr_SetString(PyExc_ValueError, "fewer pixels than pictures");
+        PyErr_SetString(PyExc_ValueError,
+                        "a sheet needs 1 to 4096 images of 1 or 3 channels, and one caption for each");
     else if ((texts = texts_of(captions, g.n)) != NULL) {
         g.captions = texts;
         if (grid_draw(&s, &g) == 0)

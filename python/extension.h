@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extension.h -- what the files of the extension module _stoker share.
+ * extension.h -- shared by the files of the extension module _stoker.
  *
- * The module is thin: it turns Python's objects into the options of stoker.h and batches into buffers.
- * What users see is the package stoker, in Python. There is no global state: types and the maker of
- * exceptions are in the state of the module.
+ * The module is thin. It converts Python objects to the options of stoker.h, and batches to buffers. Users see the
+ * package stoker, which is written in Python. There is no global state: the types and the function that makes
+ * exceptions are in the module's state.
  */
 #ifndef EXTENSION_H
 #define EXTENSION_H
@@ -18,8 +18,8 @@
 
 struct state {
     PyObject *memory_type, *loader_type, *source_type, *arrow_type;
-    PyObject *make_error; /* called with the parts of a stk_error, gives an exception */
-    int n_closing;        /* loaders that are being closed by threads of their own, in this process: closing.c */
+    PyObject *make_error; /* turns the members of a stk_error into an exception */
+    int n_closing;        /* threads of closing.c that are running in this process */
     pid_t closing_pid;
 };
 
@@ -28,30 +28,30 @@ struct state {
 PyObject *module_raise(const struct state *s, const stk_error *e);
 /* As PyUnicode_FSConverter; reports text with a null byte as a UsageError. */
 int module_path(PyObject *value, void *bytes);
-/* A path or name as bytes to str, as os.fsdecode does. */
+/* Bytes of a path or name to str, as os.fsdecode does. */
 PyObject *module_text(const char *bytes);
-/* Words, which may have been cut in the middle of a letter. */
+/* UTF-8 text to str. It may have been cut in the middle of a character. */
 PyObject *module_words(const char *utf8);
 
 /* memory.c */
 extern PyType_Spec memory_spec;
 const char *memory_dtype_name(stk_dtype t);
 size_t memory_item_bytes(stk_dtype t);
-/* The field a of a batch; the object keeps the memory of the field, not the batch. */
+/* Field `a` of a batch. The object keeps the memory of this field alive, not the batch. */
 PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array *a);
 
-/* arrow.c: a table in Arrow's memory. */
+/* arrow.c: tables in Arrow's memory. */
 struct arrow;
 struct arrow_slot;
 extern PyType_Spec arrow_spec;
 
-/* What one loader has of a table: which chunk each of its threads is at. */
+/* One loader's use of a table: the chunk that each of its threads has pinned. */
 struct arrow_reader {
     struct arrow *table; /* NULL: none */
     struct arrow_slot *slots;
 };
 
-/* hooks.c: functions of Python that the engine calls from its threads. */
+/* hooks.c: Python functions that the engine calls from its threads. */
 enum { HOOK_FIELDS = 14, HOOK_DIMS = 8 };
 
 struct hook_field {
@@ -60,7 +60,7 @@ struct hook_field {
     size_t bytes;
 };
 
-/* A call under way, on the stack of its thread. */
+/* A running call, on the stack of its thread. */
 struct hook_call {
     unsigned long thread;
     struct hook_call *next;
@@ -69,7 +69,7 @@ struct hook_call {
 struct hooks {
     PyObject *fill, *op; /* callables; NULL: none */
     struct arrow_reader arrow;
-    struct hook_call *calls; /* under the GIL */
+    struct hook_call *calls; /* protected by the GIL */
     int64_t count;
     stk_array fields[HOOK_FIELDS];
     struct hook_field about[HOOK_FIELDS];
@@ -81,16 +81,16 @@ struct hooks {
     stk_op_hook on_row;
 };
 
-/* (callable, count, ((name, dtype, shape), ...)) and (callable, None or (name, dtype, shape)). */
+/* The specs are (callable, count, ((name, dtype, shape), ...)) and (callable, None or (name, dtype, shape)). */
 int hooks_set_fill(struct hooks *h, PyObject *spec);
 int hooks_set_op(struct hooks *h, PyObject *spec);
-/* Whether this thread is in one of the functions, or on its way. */
+/* Whether this thread is inside one of the functions. */
 bool hooks_inside(const struct hooks *h);
-/* Around a call of Python's from a thread of the engine. */
+/* Take and release the GIL around a call of Python from a thread of the engine. */
 PyGILState_STATE hooks_begin(struct hooks *h, struct hook_call *c);
 void hooks_end(struct hooks *h, struct hook_call *c, PyGILState_STATE gil);
 
-/* options.c: a dict becomes options, and what they point to. */
+/* options.c: converts a dict to options, and owns everything they point to. */
 struct options {
     stk_options o;
     PyObject *kept;   /* list of bytes objects */
@@ -114,7 +114,7 @@ PyObject *draw_sheet(PyObject *module, PyObject *args);
 
 /* loader.c, source.c */
 extern PyType_Spec loader_spec, source_spec;
-PyObject *source_scan(PyObject *module, PyObject *args); /* goes over all samples */
+PyObject *source_scan(PyObject *module, PyObject *args);
 
 /* pack.c */
 PyObject *pack_source(PyObject *module, PyObject *args);

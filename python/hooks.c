@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks.c -- functions of Python that the engine calls from its threads.
+ * hooks.c -- Python functions that the engine calls from its threads.
  *
- * A function gets (thread, epoch, position, sample, label, random) and views of the memory of the row, which
- * are dead once it returns. It returns None, or words on why the sample is bad; it is written so that it
- * raises nothing.
+ * A function gets (thread, epoch, position, sample, label, random) and memoryviews of the row. The views are invalid
+ * after it returns. It returns None, or a str that says why the sample is bad. The package wraps the user's function so
+ * that it never raises.
  */
 #include "extension.h"
 
@@ -45,12 +45,12 @@ static int failed(stk_error *e, PyObject *result)
         words = PyUnicode_AsUTF8AndSize(result, NULL);
     if (!result || !words)
         PyErr_Clear();
-    snprintf(e->reason, sizeof e->reason, "%s", words ? words : "the Python function failed without words");
+    snprintf(e->reason, sizeof e->reason, "%s", words ? words : "the Python function failed without a message");
     e->code = STK_EDATA;
     return STK_EDATA;
 }
 
-/* Takes the references to views. */
+/* Steals the reference to views. */
 static int call(PyObject *function, const stk_row *r, PyObject *views, stk_error *e)
 {
     PyObject *result = NULL;
@@ -120,7 +120,7 @@ static int take_shape(stk_array *a, struct hook_field *f, PyObject *shape)
 {
     a->ndim = (int)PyTuple_Size(shape);
     if (a->ndim > HOOK_DIMS) {
-        PyErr_SetString(PyExc_ValueError, "too many dimensions");
+        PyErr_SetString(PyExc_ValueError, "a field has too many dimensions; at most 8 are supported");
         return -1;
     }
     for (int d = 0; d < a->ndim; d++) {
@@ -155,7 +155,7 @@ int hooks_set_fill(struct hooks *h, PyObject *spec)
         return -1;
     h->n_fields = (int)PyTuple_Size(fields);
     if (h->n_fields > HOOK_FIELDS) {
-        PyErr_SetString(PyExc_ValueError, "too many fields");
+        PyErr_SetString(PyExc_ValueError, "too many fields; a function may fill at most 14");
         return -1;
     }
     for (int i = 0; i < h->n_fields; i++)

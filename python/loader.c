@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.c -- a loader: batches as tuples of Memory.
+ * loader.c -- the type Loader. Batches are tuples of Memory.
  *
- * Waiting releases the GIL and looks for signals every SLICE_MS. `users` counts the threads that are in the engine;
- * close() wakes them and waits until they have left, since stk_close comes last. Threads of the engine
- * may be in a function of Python, so whatever waits for them, or for a lock that is held meanwhile, runs without the
- * GIL. There is no tp_clear: every circle that a loader is in goes through objects of Python, which are cleared.
+ * Waiting releases the GIL and checks for signals every SLICE_MS. `users` counts the threads inside the engine; close()
+ * wakes them and waits until they have left, because stk_close must be the last call. Threads of the engine may be
+ * inside a Python function. So every call that waits for them, or for a lock they may hold, releases the GIL first.
+ * There is no tp_clear: every reference cycle through a loader also goes through Python objects that can be cleared.
  */
 #include "loader.h"
 
@@ -29,7 +29,7 @@ static void raise_closed(struct loader *o)
     module_raise(loader_state((PyObject *)o), &e);
 }
 
-/* In a forked child the engine refuses before it waits for anything. */
+/* In a forked child stk_next_wait fails at once; its error explains why. */
 static void raise_forked(struct loader *o)
 {
     stk_error e;
@@ -123,7 +123,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* Whether threads of the engine may be in a function of Python. */
+/* Whether threads of the engine may be inside a Python function. */
 static bool runs_python(const struct loader *o)
 {
     return o->l && !o->closing && o->pid == getpid() &&
@@ -156,7 +156,7 @@ static void dealloc(PyObject *self)
 
 /* ------------------------------------------------------------------ batches */
 
-/* Fields that come on request: after the source's own, in this order. */
+/* Fields that exist by name only. fields() lists them last, in this order. */
 static const char *const on_request[] = {"index", "position", "valid"};
 enum { ON_REQUEST = 3 };
 
@@ -218,13 +218,13 @@ static PyObject *next_batch(PyObject *self, PyObject *none)
     return result;
 }
 
-/* A buffer of int64, or None. */
+/* Takes a buffer of int64, or None. */
 static int take_numbers(PyObject *object, Py_buffer *view)
 {
     return object == Py_None ? 0 : PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS);
 }
 
-/* (samples, positions, epoch): one of the first two may be None */
+/* Arguments: (samples, positions, epoch). Samples or positions may be None. */
 static PyObject *get_rows(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
@@ -268,7 +268,7 @@ static const char *const kinds[] = {
     [STK_IMAGE] = "image", [STK_INT] = "int",   [STK_FLOAT] = "float", [STK_TENSOR] = "tensor",
     [STK_BYTES] = "bytes", [STK_TEXT] = "text", [STK_JSON] = "json"};
 
-/* What tells the rows of a ragged field apart: names of further arrays. */
+/* The suffixes of the arrays that describe the rows of a ragged field. */
 static PyObject *beside(const stk_batch *b, const char *name)
 {
     static const char *const suffixes[] = {"offsets", "lengths", "shapes"};
@@ -286,7 +286,7 @@ static PyObject *beside(const stk_batch *b, const char *name)
     return found;
 }
 
-/* (name, dtype, shape of a row, kind, what is beside it) */
+/* (name, dtype, shape of a row, kind, suffixes of further arrays) */
 static PyObject *about_field(const stk_batch *b, int i)
 {
     const stk_array *a = field_at(b, i);
@@ -294,7 +294,7 @@ static PyObject *about_field(const stk_batch *b, int i)
                          beside(b, a->name));
 }
 
-/* All of them, those on request last. */
+/* Describes all fields. */
 static PyObject *fields_of(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -324,7 +324,7 @@ static PyObject *fields_of(PyObject *self, PyObject *none)
     return list;
 }
 
-/* Names of fields that every batch has: the caller took them from fields(). */
+/* The package passes only names that fields() listed. */
 static PyObject *select_fields(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
@@ -367,7 +367,7 @@ static PyObject *set_epoch(PyObject *self, PyObject *args)
     return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
 }
 
-/* (epoch, samples, starts or None): buffers of int64 */
+/* Arguments: (epoch, samples, starts or None). Samples and starts are buffers of int64. */
 static PyObject *set_order(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
@@ -425,25 +425,25 @@ static PyObject *set_state(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"next", next_batch, METH_NOARGS, "The next batch, a tuple of Memory; None ends the epoch."},
-    {"get", get_rows, METH_VARARGS, "get(samples, positions, epoch): these rows, made now."},
-    {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): JSON of what was drawn."},
-    {"inside", loader_inside, METH_NOARGS, "Whether this thread is in a function that the loader calls."},
+    {"get", get_rows, METH_VARARGS, "get(samples, positions, epoch): makes these rows now."},
+    {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): the random draws as JSON."},
+    {"inside", loader_inside, METH_NOARGS, "Whether this thread is inside a function that the loader calls."},
     {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape, kind, beside)]"},
-    {"select", select_fields, METH_VARARGS, "Names of the fields to hand out."},
-    {"close", close_loader, METH_NOARGS, "Stops the threads and gives all back."},
-    {"set_epoch", set_epoch, METH_VARARGS, "Goes to the start of an epoch."},
+    {"select", select_fields, METH_VARARGS, "Sets the names of the fields that batches have."},
+    {"close", close_loader, METH_NOARGS, "Stops the threads and frees the loader."},
+    {"set_epoch", set_epoch, METH_VARARGS, "Continues with the start of an epoch."},
     {"set_order", set_order, METH_VARARGS, "set_order(epoch, samples, starts)"},
     {"state", get_state, METH_NOARGS, "The state as JSON text."},
-    {"set_state", set_state, METH_VARARGS, "Goes to where a state was taken."},
+    {"set_state", set_state, METH_VARARGS, "Continues where a state was saved."},
     {"length", loader_length, METH_NOARGS, "Batches in an epoch."},
     {"count", loader_count, METH_NOARGS, "Samples."},
     {"epoch", loader_epoch, METH_NOARGS, "The epoch of the next batch."},
     {"stats", loader_stats, METH_NOARGS, "Counters, as a dict."},
-    {"explain", loader_explain, METH_NOARGS, "What was chosen, and why."},
+    {"explain", loader_explain, METH_NOARGS, "What the loader chose, and why."},
     {"bad_samples", loader_bad_samples, METH_NOARGS, "[(sample, path, stage, reason)]"},
     {"classes", loader_classes, METH_NOARGS, "Names of the classes."},
     {"path", loader_path, METH_VARARGS, "Path of a sample."},
-    {"key", loader_key, METH_VARARGS, "Path below the source's folder."},
+    {"key", loader_key, METH_VARARGS, "Path within the source."},
     {0},
 };
 

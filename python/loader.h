@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h -- a loader as an object of Python's, for loader.c, look.c and closing.c.
+ * loader.h -- the type Loader, for loader.c, look.c and closing.c.
  */
 #ifndef LOADER_H
 #define LOADER_H
@@ -9,20 +9,20 @@
 
 struct loader {
     PyObject_HEAD stk_loader *l; /* NULL: closed */
-    struct options *options;     /* apart, as it may outlive the object: see closing.c */
-    pid_t pid;                   /* in a forked child the other users are not there */
+    struct options *options;     /* on the heap, because it may outlive the object: see closing.c */
+    pid_t pid;                   /* of the process that opened it; a forked child does not have the other users */
     int users;
     bool closing;
-    char **wanted; /* names of the fields to hand out; NULL: all but those on request */
+    char **wanted; /* names of the fields in a batch; NULL: all but those that exist by name only */
     int n_wanted;
 };
 
 const struct state *loader_state(PyObject *self);
-/* The loader, when it is open, or NULL with an exception; each enter has its leave. */
+/* Returns the loader, or NULL with an exception if it is closed. Call loader_leave after each success. */
 stk_loader *loader_enter(struct loader *o);
 void loader_leave(struct loader *o);
 
-/* closing.c: closes the loader some time soon, in a thread of its own; false: it could not, and nothing was done. */
+/* closing.c: starts a thread that closes the loader. False: it could not start one, and changed nothing. */
 bool loader_close_later(struct loader *o);
 
 /* look.c: methods */

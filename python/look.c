@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look.c -- what there is to see of a loader: numbers, names, statistics, words.
+ * look.c -- methods of Loader that only look: counts, names, statistics, explain().
  */
 #include "loader.h"
 
@@ -45,7 +45,7 @@ PyObject *loader_epoch(PyObject *self, PyObject *none)
     return get_number(self, stk_loader_epoch);
 }
 
-/* Without the GIL: it waits for locks. */
+/* Releases the GIL, because the call waits for locks. */
 static int get_mixed(stk_loader *l, int i, stk_mix_stats *to)
 {
     PyThreadState *thread = PyEval_SaveThread();
@@ -54,7 +54,7 @@ static int get_mixed(stk_loader *l, int i, stk_mix_stats *to)
     return rc;
 }
 
-/* [(share, samples that came), ...] of a mixture; else empty. */
+/* [(share, delivered samples), ...] of a mixture; otherwise empty. */
 static PyObject *mixed(stk_loader *l)
 {
     PyObject *list = PyList_New(0);
@@ -183,7 +183,7 @@ PyObject *loader_key(PyObject *self, PyObject *args)
     return name_of(self, args, stk_source_key);
 }
 
-/* (sample or None, position or None, epoch) */
+/* Arguments: (sample or None, position or None, epoch). */
 PyObject *loader_drawn(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c -- the memory of one field of a batch: a buffer, and DLPack.
+ * memory.c -- the type Memory: one field of a batch, as a buffer and through DLPack.
  *
- * NumPy takes it by the buffer protocol, the others by DLPack; each keeps a reference, and when the last
- * array dies the memory goes back to the loader's depot. A DLPack capsule refers to the engine's
- * memory and not to this object, so that its deleter may run in any thread, without the GIL.
+ * NumPy uses the buffer protocol, the other libraries use DLPack. Each array keeps a reference. When the last one is
+ * gone, the loader can use the memory for another batch. A DLPack capsule refers to the engine's memory and not to this
+ * object, so that its deleter may run in any thread, without the GIL.
  */
 #include "extension.h"
 
@@ -20,7 +20,7 @@ struct memory {
     Py_ssize_t item, shape[HOOK_DIMS + 1], strides[HOOK_DIMS + 1];
 };
 
-/* Of the two letters for 64 bits NumPy's own int64 has that of long, where long has them. */
+/* Two format letters mean 64 bits. NumPy's int64 uses the letter of long if long has 64 bits. */
 #if LONG_MAX == INT64_MAX
 #define INT64_FORMAT  "l"
 #define UINT64_FORMAT "L"
@@ -29,10 +29,10 @@ struct memory {
 #define UINT64_FORMAT "Q"
 #endif
 
-/* bfloat16 has no letter: as a buffer it is 16 bits. */
+/* bfloat16 has no format letter. As a buffer it is uint16. */
 static const struct {
     const char *name, *format;
-    uint8_t code, bytes; /* code: DLPack's */
+    uint8_t code, bytes; /* code: of DLPack */
 } types[] = {
     [STK_FLOAT32] = {"float32", "f", 2, 4},
     [STK_FLOAT16] = {"float16", "e", 2, 2},
@@ -93,7 +93,8 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     struct memory *m = (struct memory *)self;
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && m->ndim > 1) {
         view->obj = NULL;
-        PyErr_SetString(PyExc_BufferError, "batches are dense row by row");
+        PyErr_SetString(PyExc_BufferError,
+                        "a batch is in row-major order and cannot be given out in column-major order; copy it first");
         return -1;
     }
     Py_ssize_t n = m->item;
@@ -112,7 +113,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     return 0;
 }
 
-/* ------------------------------------------------------------------ DLPack, by its specification */
+/* ------------------------------------------------------------------ DLPack, from its specification */
 
 struct dl_device {
     int32_t type, id;
@@ -135,7 +136,7 @@ struct dl_managed {
     void (*deleter)(struct dl_managed *self);
 };
 
-/* What a capsule owns. */
+/* Owned by a capsule. */
 struct export
 {
     struct dl_managed managed;
@@ -148,7 +149,7 @@ static void delete_export(struct dl_managed *self)
     free(self);
 }
 
-/* A consumer renames the capsule and calls the deleter itself. */
+/* Called when a capsule is freed. A consumer that took the tensor has renamed the capsule and calls the deleter. */
 static void capsule_gone(PyObject *capsule)
 {
     struct dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
@@ -160,7 +161,8 @@ static void capsule_gone(PyObject *capsule)
 
 static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    (void)args, (void)keywords; /* stream, max_version, dl_device, copy: host memory, the first version of the struct */
+    (void)args, (void)keywords; /* stream, max_version, dl_device, copy: ignored for host memory and the first version
+                                   of the struct */
     struct memory *m = (struct memory *)self;
     struct export *x = calloc(1, sizeof *x);
     if (!x)
@@ -194,7 +196,7 @@ static PyObject *dlpack_device(PyObject *self, PyObject *none)
     return Py_BuildValue("(ii)", 1, 0);
 }
 
-/* ------------------------------------------------------------------ looking at it */
+/* ------------------------------------------------------------------ attributes */
 
 static PyObject *get_shape(PyObject *self, void *none)
 {
@@ -226,14 +228,14 @@ static PyObject *get_address(PyObject *self, void *none)
 
 static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, "DLPack's device: (1, 0), host memory."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, "The device as DLPack numbers it: (1, 0) is host memory."},
     {0},
 };
 
 static PyGetSetDef getset[] = {
     {"shape", get_shape, NULL, "The shape, rows first.", NULL},
-    {"dtype", get_dtype, NULL, "The name of the type.", NULL},
-    {"address", get_address, NULL, "Where it lies.", NULL},
+    {"dtype", get_dtype, NULL, "The name of the dtype.", NULL},
+    {"address", get_address, NULL, "The address of the first element.", NULL},
     {0},
 };
 

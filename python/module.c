@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module.c -- the module _stoker: its state, its types, and the functions that need neither.
+ * module.c -- the module _stoker: its state, its types, and functions that belong to no type.
  */
 #include "extension.h"
 
@@ -42,7 +42,7 @@ PyObject *module_raise(const struct state *s, const stk_error *e)
         PyErr_SetString(PyExc_RuntimeError, e->text);
         return NULL;
     }
-    /* N takes the reference, and NULL with its exception. */
+    /* N steals the reference. If it is NULL, the call fails with the exception that is set. */
     PyObject *error = PyObject_CallFunction(s->make_error, "iiLsNN", e->code, e->os_error, (long long)e->sample,
                                             e->stage, module_text(e->path), module_words(e->reason));
     if (error) {
@@ -81,11 +81,11 @@ static PyObject *info(PyObject *module, PyObject *none)
 static PyMethodDef functions[] = {
     {"on_error", on_error, METH_O, "Sets the function that makes exceptions."},
     {"version", version, METH_NOARGS, "The version of the engine."},
-    {"info", info, METH_NOARGS, "The machine and what would be chosen."},
-    {"wait", closing_wait, METH_NOARGS, "Waits until dropped loaders are closed."},
+    {"info", info, METH_NOARGS, "The machine, and the defaults that follow from it."},
+    {"wait", closing_wait, METH_NOARGS, "Waits until all garbage collected loaders are closed."},
     {"sheet", draw_sheet, METH_VARARGS,
      "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},
-    {"scan", source_scan, METH_VARARGS, "scan(options, decode): (overview, findings)."},
+    {"scan", source_scan, METH_VARARGS, "scan(options, decode, runs): (overview, findings)."},
     {"pack", pack_source, METH_VARARGS,
      "pack(options, out, to, as, quality, shard_size, resize_short, resize_long, baseline, force, begin, progress): "
      "report."},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_stderr.c -- lets a libpng.a that was not made for shared objects be linked into one.
+ * no_stderr.c -- lets a libpng.a that was not built for shared objects be linked into one.
  *
- * Debian's archive refers to the variable stderr in a way that only programs can; the linker puts
- * this one in its place (--wrap=stderr). libpng writes to it only when it has no functions for errors and
- * warnings, and the engine always gives it some.
+ * Debian's archive refers to the variable stderr in a way that only programs may. The linker substitutes this variable
+ * (--wrap=stderr). libpng writes to stderr only if it has no functions for errors and warnings, and the engine always
+ * sets these functions.
  */
 #include <stdio.h>
 

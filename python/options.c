@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c -- a dict of Python becomes stk_options, and keeps alive what they point to.
+ * options.c -- converts a dict to stk_options, and owns everything they point to.
  */
 #include "arrow.h"
 
@@ -46,7 +46,7 @@ static const struct {
     {"keep_empty", INT, AT(keep_empty)},
 };
 
-/* str or os.PathLike to bytes that live as long as the options. */
+/* Converts str or os.PathLike to bytes that live as long as the options. */
 static const char *keep_text(struct options *to, PyObject *value)
 {
     PyObject *bytes = NULL;
@@ -118,7 +118,7 @@ static Py_buffer *add_view(struct options *to, PyObject *object, int flags)
     return &views[to->n_views++];
 }
 
-/* Numbers of 8 bytes each, dense: the caller made them so. */
+/* A dense buffer of 8-byte numbers. The package made it so. */
 static const void *take_numbers(struct options *to, PyObject *object, int64_t *n)
 {
     const Py_buffer *view = add_view(to, object, PyBUF_C_CONTIGUOUS);
@@ -128,7 +128,7 @@ static const void *take_numbers(struct options *to, PyObject *object, int64_t *n
     return view->buf;
 }
 
-/* (weights, counts), as many of each */
+/* (weights, counts), of the same length. */
 static int take_mix(struct options *to, PyObject *pair)
 {
     PyObject *weights, *counts;
@@ -141,7 +141,7 @@ static int take_mix(struct options *to, PyObject *pair)
     return to->o.mix_counts ? 0 : -1;
 }
 
-/* Shape, then strides. The engine counts strides in elements: others are refused. */
+/* The shape, followed by the strides in elements. */
 static int64_t *shape_of(const Py_buffer *view)
 {
     int64_t *shape = calloc(2 * (size_t)view->ndim + 2, sizeof *shape);
@@ -150,7 +150,7 @@ static int64_t *shape_of(const Py_buffer *view)
     for (int d = 0; d < view->ndim; d++) {
         if (view->itemsize < 1 || view->strides[d] % view->itemsize != 0) {
             PyErr_Format(PyExc_ValueError,
-                         "a stride of %zd bytes is no multiple of the item's %zd; copy the array first",
+                         "a stride of %zd bytes is not a multiple of the item size, %zd bytes; copy the array first",
                          view->strides[d], view->itemsize);
             free(shape);
             return NULL;

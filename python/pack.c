@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack.c -- packing and unpacking, with progress told to a function of the caller's.
+ * pack.c -- packing and unpacking; progress goes to Python functions.
  */
 #include "extension.h"
 
 struct packing {
     PyObject *begin, *progress; /* callables, or None */
     PyThreadState *thread;      /* saved while the engine runs */
-    int64_t told;
+    int64_t reported;           /* samples at the last call of progress */
 };
 
 static PyObject *report(const stk_pack_report *r)
@@ -19,7 +19,7 @@ static PyObject *report(const stk_pack_report *r)
                          "free_bytes", (long long)r->free_bytes);
 }
 
-/* Whether it is to stop: an exception, or a function that says so. */
+/* Whether to stop: the function returned true or raised, or a signal arrived. */
 static int call(PyObject *function, const stk_pack_report *r)
 {
     if (function == Py_None)
@@ -43,12 +43,12 @@ static int begin(void *user, const stk_pack_report *r)
 
 static int progress(void *user, const stk_pack_report *r)
 {
-    enum { EVERY = 16 }; /* samples, so that the GIL is not taken for each */
+    enum { EVERY = 16 }; /* samples; taking the GIL for every sample is slow */
     struct packing *p = user;
     const int64_t done = r->samples + r->bad;
-    if (done < p->told + EVERY && done != r->total)
+    if (done < p->reported + EVERY && done != r->total)
         return 0;
-    p->told = done;
+    p->reported = done;
     PyEval_RestoreThread(p->thread);
     const int stop = call(p->progress, r);
     p->thread = PyEval_SaveThread();

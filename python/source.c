@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c -- a source alone: names, labels, pictures; and the scan over all of them.
+ * source.c -- the type Source: names, labels and images without a loader; and the scan of all samples.
  */
 #include "extension.h"
 
@@ -8,7 +8,7 @@
 
 struct source {
     PyObject_HEAD stk_source *s;
-    struct options options; /* hooks point into them */
+    struct options options; /* hooks point into it */
 };
 
 static PyObject *open_source(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -86,7 +86,7 @@ static PyObject *path(PyObject *self, PyObject *args)
     return module_text(text);
 }
 
-/* One number for each sample, as bytes of 8 each. */
+/* One int64 for each sample, as bytes. */
 static PyObject *numbers(const stk_source *s, int64_t (*of)(const stk_source *s, int64_t i))
 {
     const int64_t n = stk_source_count(s);
@@ -153,13 +153,13 @@ static PyObject *image(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"count", count, METH_NOARGS, "Samples."},
-    {"kind", kind, METH_NOARGS, "What it was recognised as."},
-    {"fingerprint", fingerprint, METH_NOARGS, "64 bits over names, sizes and labels."},
+    {"kind", kind, METH_NOARGS, "The detected kind."},
+    {"fingerprint", fingerprint, METH_NOARGS, "A 64-bit hash of names, sizes and labels."},
     {"classes", classes, METH_NOARGS, "Names of the classes."},
     {"labels", labels, METH_NOARGS, "All labels, bytes of int64."},
     {"key_hashes", key_hashes, METH_NOARGS, "Hashes of all keys, bytes of uint64."},
     {"path", path, METH_VARARGS, "Path of a sample."},
-    {"key", key, METH_VARARGS, "Path below the source's folder."},
+    {"key", key, METH_VARARGS, "Path within the source."},
     {"image", image, METH_VARARGS, "(pixels, height, width, label)"},
     {0},
 };

@@ -417,7 +417,7 @@ def test_corpus(path):
     try:
         table = pq.ParquetFile(path).read(use_threads=False)
     except Exception:  # what pyarrow does not read is refused, or a bad sample, in words
-        with pytest.raises(stoker.Error, match="cannot be read|no samples|no column"):
+        with pytest.raises(stoker.Error, match="cannot be read|cannot read|no samples|no column"):
             plans = stoker.Source(str(path)).table.plans
             text = ", ".join(f'v{k}="{name}"' for k, name in enumerate(list(plans)[:MOST]))
             list(stoker.Loader(str(path), batch_size=64, fields=text, output="numpy", memory="256M"))
@@ -450,7 +450,7 @@ def compare(path, table, plans):
             for name, values in batch.items():
                 got[name] += listed(values)
     except stoker.DataError as error:
-        assert any(words in str(error) for words in ("null in it", "longer than another", "has no")), error
+        assert any(words in str(error) for words in ("contains a null", "differ in length", "has no")), error
         return
     for k, (name, plan) in enumerate(plans.items()):
         for g, w in zip(got[f"v{k}"], table.column(name).to_pylist(), strict=True):
