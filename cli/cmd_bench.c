@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 #include "progress.h"
 #include "resume.h"

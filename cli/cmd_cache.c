@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 #include "table.h"
 

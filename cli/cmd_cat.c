@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 #include "table.h"
 #include "value.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 #include "progress.h"
 #include "resume.h"
@@ -174,7 +174,7 @@ static int64_t position_now(struct checksum *c)
 {
     int64_t position = 0;
     stk_state_get(c->loader, c->r.loader, sizeof c->r.loader);
-    json_get_int(c->r.loader, "position", &position);
+    json_get_int(json_find(json_document(c->r.loader, strlen(c->r.loader)), "position"), &position);
     return position;
 }
 

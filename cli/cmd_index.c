@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 
 static void report_json(const struct args *a, const stk_source *s, const stk_overview *v, const char *fields)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 
 static const char *const sources[] = {"folder of class folders",

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"

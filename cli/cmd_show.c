@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 #include "show.h"
 #include "stop.h"

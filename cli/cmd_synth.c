@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "args.h"
-#include "json.h"
+#include "base/json.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "json.h"
+#include "base/json.h"
 #include "stoker.h"
 
 /* Exit statuses. */

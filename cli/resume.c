@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 
 enum { MAX_FILE = 1 << 16 };
@@ -71,11 +71,9 @@ static int set_kept(struct resume *r, struct args *a, const struct args_option *
     return args_set(a, o, copy);
 }
 
-static int load_option(struct resume *r, struct args *a, const struct args_option *o, const char *options)
+static int load_option(struct resume *r, struct args *a, const struct args_option *o, const char *then)
 {
-    char then[4096], now[4096];
-    if (json_get_text(options, o->name, then, sizeof then))
-        return bad_file(a, "it is not a state of this version");
+    char now[4096];
     if (!was_typed(a, o))
         return set_kept(r, a, o, then);
     args_show(a, o, now, sizeof now);
@@ -86,38 +84,41 @@ static int load_option(struct resume *r, struct args *a, const struct args_optio
     return END_USAGE;
 }
 
-static int load_options(struct resume *r, struct args *a, const char *text)
+static int load_options(struct resume *r, struct args *a, struct json_value options)
 {
-    const char *options = json_find(text, "options");
     const struct args_option *o;
-    if (!options || *options != '{')
-        return bad_file(a, "it is not a state of this version");
-    for (int i = 0; (o = args_option_at(a->command, i)); i++) {
-        const int end = is_kept(o) ? load_option(r, a, o, options) : END_GOOD;
-        if (end != END_GOOD)
-            return end;
+    struct buf then = {0};
+    int end = END_GOOD;
+    for (int i = 0; end == END_GOOD && (o = args_option_at(a->command, i)); i++) {
+        if (!is_kept(o))
+            continue;
+        then.len = 0;
+        end = json_get_text(json_find(options, o->name), &then) ? load_option(r, a, o, (const char *)then.data)
+                                                                : bad_file(a, "it is not a state of this version");
     }
-    return END_GOOD;
+    buf_done(&then);
+    return end;
 }
 
-static int load_numbers(struct resume *r, struct args *a, const char *text)
+static int load_numbers(struct resume *r, struct args *a, struct json_value d)
 {
-    char command[32];
-    if (json_get_text(text, "stoker_run", command, sizeof command))
-        return bad_file(a, "it is not a state of stoker");
-    if (strcmp(command, a->command->name) != 0)
-        return bad_file(a, "it is the state of another command");
-    const char *loader = json_find(text, "loader");
-    const char *end = loader ? json_end(loader) : NULL;
-    if (!end || (size_t)(end - loader) >= sizeof r->loader)
+    struct buf command = {0};
+    const bool found = json_get_text(json_find(d, "stoker_run"), &command);
+    const bool ours = found && strcmp((const char *)command.data, a->command->name) == 0;
+    buf_done(&command);
+    if (!ours)
+        return bad_file(a, found ? "it is the state of another command" : "it is not a state of stoker");
+    const struct json_value loader = json_find(d, "loader");
+    const size_t n = json_bytes(loader);
+    if (n == 0 || n >= sizeof r->loader)
         return bad_file(a, "it has no state of a loader");
-    memcpy(r->loader, loader, (size_t)(end - loader));
-    r->loader[end - loader] = 0;
-    if (json_get_int(text, "first", &r->first) || json_get_int(text, "epochs", &r->epochs) ||
-        json_get_int(text, "position", &r->position) || json_get_int(text, "samples", &r->samples) ||
-        json_get_hex(text, "hash", &r->hash))
-        return bad_file(a, "it is damaged");
-    return END_GOOD;
+    memcpy(r->loader, loader.p, n);
+    r->loader[n] = 0;
+    return json_get_int(json_find(d, "first"), &r->first) && json_get_int(json_find(d, "epochs"), &r->epochs) &&
+                   json_get_int(json_find(d, "position"), &r->position) &&
+                   json_get_int(json_find(d, "samples"), &r->samples) && json_get_hex(json_find(d, "hash"), &r->hash)
+               ? END_GOOD
+               : bad_file(a, "it is damaged");
 }
 
 int resume_load(struct resume *r, struct args *a)
@@ -133,9 +134,10 @@ int resume_load(struct resume *r, struct args *a)
         return END_GOOD;
     if (rc != STK_OK)
         return out_fail(a->command->name, rc, &e);
-    int end = load_numbers(r, a, text);
+    const struct json_value d = json_document(text, n);
+    int end = load_numbers(r, a, d);
     if (end == END_GOOD)
-        end = load_options(r, a, text);
+        end = load_options(r, a, json_find(d, "options"));
     free(text);
     if (args_given(a, "epochs"))
         r->epochs = a->epochs;

@@ -17,8 +17,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "file.h"
-#include "json.h"
 #include "out.h"
 #include "synth.h"
 
@@ -78,11 +78,13 @@ static int read_note(const char *out, struct args_synth *s)
     if (note_path(out, path, sizeof path) || file_read(path, 1 << 16, &text, &n, &e) != STK_OK)
         return 0;
     *s = (struct args_synth){0};
-    const int found = !json_get_int(text, "stoker_synth", &version) && !json_get_int(text, "samples", &s->samples) &&
-                      !json_get_int(text, "classes", &classes) && !json_get_int(text, "size", &size) &&
-                      !json_get_int(text, "quality", &quality) && !json_get_int(text, "format", &format) &&
-                      !json_get_hex(text, "seed", &seed) && s->samples >= 0 && classes >= 1 &&
-                      classes <= SYNTH_MAX_CLASSES && format >= -1 && format <= STK_WEBP;
+    const struct json_value d = json_document(text, n);
+    const bool found =
+        json_get_int(json_find(d, "stoker_synth"), &version) && json_get_int(json_find(d, "samples"), &s->samples) &&
+        json_get_int(json_find(d, "classes"), &classes) && json_get_int(json_find(d, "size"), &size) &&
+        json_get_int(json_find(d, "quality"), &quality) && json_get_int(json_find(d, "format"), &format) &&
+        json_get_hex(json_find(d, "seed"), &seed) && s->samples >= 0 && classes >= 1 && classes <= SYNTH_MAX_CLASSES &&
+        format >= -1 && format <= STK_WEBP;
     free(text);
     if (!found)
         return 0;

@@ -6,29 +6,34 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/note.h"
+#include "base/json.h"
 #include "fuzz.h"
 #include "pack/journal.h"
 #include "source/recognise.h"
 
-/* A value, whatever it is taken for; text that can be read can be written, and comes back. */
-static void look_at(struct note_value v)
+/* Reads a value as every type. Text that can be read can be written, and is read back unchanged. */
+static void look_at(struct json_value v)
 {
     struct buf text = {0}, again = {0};
     int64_t number;
     uint64_t hex;
-    note_get_int(v, &number);
-    note_get_hex(v, &hex);
-    if (note_get_text(v, &text) && strlen((const char *)text.data) == text.len) {
-        struct note n = {0};
-        note_text(&n, NULL, (const char *)text.data);
-        require(!n.failed && note_get_text(note_document(n.text.data, n.text.len), &again));
+    json_get_int(v, &number);
+    json_get_uint(v, &hex);
+    json_get_hex(v, &hex);
+    if (json_get_text(v, &text)) {
+        char *written = NULL;
+        size_t n = 0;
+        struct json j = {.f = open_memstream(&written, &n)};
+        require(j.f != NULL);
+        json_text(&j, NULL, (const char *)text.data);
+        require(fclose(j.f) == 0 && json_get_text(json_document(written, n), &again));
         require(again.len == text.len && memcmp(again.data, text.data, text.len) == 0);
-        note_done(&n);
+        free(written);
     }
     buf_done(&text);
     buf_done(&again);
@@ -38,15 +43,15 @@ static void read_note(const uint8_t *p, size_t n)
 {
     static const char *const keys[] = {"", "a", "shards", "name", "classes"};
     enum { MOST = 64 };
-    const struct note_value document = note_document(p, n);
+    const struct json_value document = json_document(p, n);
     look_at(document);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const struct note_value v = note_find(document, keys[i]);
+        const struct json_value v = json_find(document, keys[i]);
         int left = MOST;
         look_at(v);
-        for (struct note_value one = note_first(v); one.p && left-- > 0; one = note_next(one)) {
+        for (struct json_value one = json_first(v); one.p && left-- > 0; one = json_next(one)) {
             look_at(one);
-            look_at(note_find(one, "name"));
+            look_at(json_find(one, "name"));
         }
     }
 }

@@ -14,14 +14,14 @@
  *     window     samples in a window, if only windows are shuffled
  *     sampled    1 if the caller gives the order; the state does not contain that order, the caller gives it again
  */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "loader.h"
 
 enum { STATE_VERSION = 1 };
@@ -60,6 +60,48 @@ static void state_of(struct stk_loader *l, struct state *s)
     };
 }
 
+/* In the order they are written. Optional members are written only if they are not 0. */
+static const struct member {
+    const char *key;
+    size_t at;
+    bool hex, optional;
+} members[] = {
+    {"stoker", offsetof(struct state, version), false, false},
+    {"data", offsetof(struct state, data), true, false},
+    {"samples", offsetof(struct state, samples), false, false},
+    {"seed", offsetof(struct state, seed), false, false},
+    {"shuffle", offsetof(struct state, shuffle), false, false},
+    {"order", offsetof(struct state, order), false, true},
+    {"epoch", offsetof(struct state, epoch), false, false},
+    {"position", offsetof(struct state, position), false, false},
+    {"length", offsetof(struct state, length), false, true},
+    {"weights", offsetof(struct state, weights), true, true},
+    {"mix", offsetof(struct state, mix), true, true},
+    {"window", offsetof(struct state, window), false, true},
+    {"sampled", offsetof(struct state, sampled), false, true},
+};
+
+static uint64_t *member_of(struct state *s, const struct member *m)
+{
+    return (uint64_t *)(void *)((char *)s + m->at);
+}
+
+static void write_state(struct json *j, struct state *s)
+{
+    json_open(j, NULL, '{');
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        const struct member *m = &members[i];
+        const uint64_t v = *member_of(s, m);
+        if (m->optional && v == 0)
+            continue;
+        if (m->hex)
+            json_hex(j, m->key, v);
+        else
+            json_uint(j, m->key, v);
+    }
+    json_close(j, '}');
+}
+
 size_t stk_state_get(stk_loader *l, char *buf, size_t n)
 {
     if (loader_check(l, NULL) != STK_OK) {
@@ -69,84 +111,33 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
     }
     struct state s;
     state_of(l, &s);
-    char more[128] = "";
-    int used = 0;
-    if (s.length)
-        used += snprintf(more, sizeof more, ",\"length\":%" PRIu64, s.length);
-    if (s.weights)
-        used += snprintf(more + used, sizeof more - (size_t)used, ",\"weights\":\"%016" PRIx64 "\"", s.weights);
-    if (s.mix)
-        used += snprintf(more + used, sizeof more - (size_t)used, ",\"mix\":\"%016" PRIx64 "\"", s.mix);
-    if (s.window)
-        used += snprintf(more + used, sizeof more - (size_t)used, ",\"window\":%" PRIu64, s.window);
-    if (s.sampled)
-        snprintf(more + used, sizeof more - (size_t)used, ",\"sampled\":1");
-    const int len =
-        snprintf(buf, n,
-                 "{\"stoker\":%" PRIu64 ",\"data\":\"%016" PRIx64 "\",\"samples\":%" PRIu64 ",\"seed\":%" PRIu64
-                 ",\"shuffle\":%" PRIu64 ",\"order\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"position\":%" PRIu64 "%s}",
-                 s.version, s.data, s.samples, s.seed, s.shuffle, s.order, s.epoch, s.position, more);
-    return len < 0 ? 0 : (size_t)len;
+    char *text = NULL;
+    size_t length = 0;
+    struct json j = {.f = open_memstream(&text, &length), .compact = true};
+    if (j.f)
+        write_state(&j, &s);
+    const bool good = j.f && fclose(j.f) == 0;
+    snprintf(buf, n, "%s", good ? text : "");
+    free(text);
+    return good ? length : 0;
 }
 
-/* ------------------------------------------------------------------ reading it back */
-
-static const char *skip_space(const char *p)
+static int number(struct json_value document, const struct member *m, uint64_t *out, stk_error *e)
 {
-    while (isspace((unsigned char)*p))
-        p++;
-    return p;
-}
-
-/* The start of the value of "key"; NULL: missing. Values are numbers and strings without escapes. */
-static const char *value_of(const char *text, const char *key)
-{
-    char quoted[32];
-    snprintf(quoted, sizeof quoted, "\"%s\"", key);
-    const char *p = strstr(text, quoted);
-    if (!p)
-        return NULL;
-    p = skip_space(p + strlen(quoted));
-    return *p == ':' ? skip_space(p + 1) : NULL;
-}
-
-static int number(const char *text, const char *key, int base, uint64_t *out, stk_error *e)
-{
-    const char *p = value_of(text, key);
-    if (p && base == 16 && *p == '"')
-        p++;
-    const bool digit = p && (base == 16 ? isxdigit((unsigned char)*p) : isdigit((unsigned char)*p));
-    char *end = NULL;
-    errno = 0;
-    *out = digit ? strtoull(p, &end, base) : 0;
-    if (!digit || errno || *end == 0 || !strchr(base == 16 ? "\"" : ",} \t\r\n", *end))
-        return error_set(e, STK_EUSAGE, "state", "this is not the state of a loader: \"%s\" is missing or not a number",
-                         key);
-    return STK_OK;
+    const struct json_value v = json_find(document, m->key);
+    if ((m->optional && !v.p) || (m->hex ? json_get_hex(v, out) : json_get_uint(v, out)))
+        return STK_OK;
+    return error_set(e, STK_EUSAGE, "state", "this is not the state of a loader: \"%s\" is missing or not a number",
+                     m->key);
 }
 
 static int parse(const char *text, struct state *s, stk_error *e)
 {
-    const struct {
-        const char *key;
-        int base;
-        uint64_t *to;
-    } numbers[] = {
-        {"stoker", 10, &s->version},    {"data", 16, &s->data},       {"samples", 10, &s->samples},
-        {"seed", 10, &s->seed},         {"shuffle", 10, &s->shuffle}, {"epoch", 10, &s->epoch},
-        {"position", 10, &s->position}, {"length", 10, &s->length},   {"weights", 16, &s->weights},
-        {"mix", 16, &s->mix},           {"sampled", 10, &s->sampled}, {"window", 10, &s->window},
-        {"order", 10, &s->order},
-    };
-    const size_t always = 7;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (i >= always && !value_of(text, numbers[i].key))
-            continue;
-        const int rc = number(text, numbers[i].key, numbers[i].base, numbers[i].to, e);
-        if (rc != STK_OK)
-            return rc;
-    }
-    return STK_OK;
+    const struct json_value document = json_document(text, strlen(text));
+    int rc = STK_OK;
+    for (size_t i = 0; i < sizeof members / sizeof members[0] && rc == STK_OK; i++)
+        rc = number(document, &members[i], member_of(s, &members[i]), e);
+    return rc;
 }
 
 static const char *kind_of(const struct state *s)

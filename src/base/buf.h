@@ -18,6 +18,12 @@ struct buf {
     size_t max; /* 0: SIZE_MAX / 2 */
 };
 
+/* Bytes in memory that someone else owns. */
+struct slice {
+    char *p;
+    size_t n;
+};
+
 /* Room for n bytes in all; the content stays. 0, or -1. */
 int buf_reserve(struct buf *b, size_t n);
 int buf_add(struct buf *b, const void *p, size_t n);

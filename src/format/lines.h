@@ -11,11 +11,6 @@
 
 #include "base/buf.h"
 
-struct slice {
-    char *p;
-    size_t n;
-};
-
 struct lines {
     int fd; /* the caller's */
     struct buf window;

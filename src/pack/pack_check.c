@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/note.h"
+#include "base/json.h"
 #include "pack/outfile.h"
 #include "pack/target.h"
 #include "source/source.h"
@@ -23,15 +23,15 @@ struct checking {
 };
 
 /* Checks one file. Non-zero: stop. */
-static int check_one(const struct checking *c, struct note_value v, struct buf *name)
+static int check_one(const struct checking *c, struct json_value v, struct buf *name)
 {
     int64_t bytes = 0, found = 0;
     uint64_t sum = 0, is = 0;
     char reason[160] = "";
     stk_error e = {0};
     name->len = 0;
-    if (!note_get_text(note_find(v, "name"), name) || !note_get_int(note_find(v, "bytes"), &bytes) ||
-        !note_get_hex(note_find(v, "checksum"), &sum))
+    if (!json_get_text(json_find(v, "name"), name) || !json_get_int(json_find(v, "bytes"), &bytes) ||
+        !json_get_hex(json_find(v, "checksum"), &sum))
         return c->each(c->user, target_note, "lacks the name, size or checksum of a file; pack again", 0);
     const char *file = (const char *)name->data;
     if (outfile_check(c->dir, file, &found, &is, &e) != STK_OK)
@@ -65,18 +65,18 @@ static int check_count(const struct checking *c, int64_t packed, int64_t *files)
 
 static int check_all(const struct checking *c, const struct buf *text, int64_t *files, stk_error *e)
 {
-    const struct note_value note = note_document(text->data, text->len);
+    const struct json_value note = json_document(text->data, text->len);
     struct buf name = {0};
     int64_t version, packed;
     int stopped = 0;
-    if (!note_get_int(note_find(note, "stoker_pack"), &version))
+    if (!json_get_int(json_find(note, "stoker_pack"), &version))
         return STK_OK;
-    for (struct note_value v = note_first(note_find(note, "shards")); v.p && !stopped; v = note_next(v)) {
+    for (struct json_value v = json_first(json_find(note, "shards")); v.p && !stopped; v = json_next(v)) {
         stopped = check_one(c, v, &name);
         ++*files;
     }
     buf_done(&name);
-    if (!stopped && note_get_int(note_find(note, "samples"), &packed))
+    if (!stopped && json_get_int(json_find(note, "samples"), &packed))
         stopped = check_count(c, packed, files);
     return stopped ? error_set(e, STK_STOPPED, "verify", "stopped") : STK_OK;
 }

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/note.h"
+#include "base/json.h"
 #include "pack/place.h"
 
 const char target_note[] = "stoker.json";
@@ -35,64 +35,63 @@ static const struct target_format *const formats[] = {&target_tar, &target_tfrec
 /* ------------------------------------------------------------------ stoker.json */
 
 /* Writes each option of the recipe, "name=value", as a member. */
-static void write_options(struct note *n, const char *recipe)
+static int write_options(struct json *j, const char *recipe)
 {
-    struct buf word = {0};
-    note_open(n, "options", '{');
-    for (const char *p = recipe; *p;) {
-        const size_t length = strcspn(p, "\t"), equals = strcspn(p, "=");
-        word.len = 0;
-        if (buf_add(&word, p, length) || buf_add(&word, "", 1)) {
-            n->failed = true;
-            break;
-        }
-        word.data[equals] = 0;
-        note_text(n, (const char *)word.data, (const char *)word.data + equals + 1);
-        p += length + (p[length] != 0);
+    char *const words = strdup(recipe), *next;
+    json_open(j, "options", '{');
+    for (char *p = words; p && *p; p = next) {
+        const size_t n = strcspn(p, "\t"), equals = strcspn(p, "=");
+        next = p + n + (p[n] != 0);
+        p[n] = p[equals] = 0;
+        json_text(j, p, p + equals + 1);
     }
-    note_close(n, '}');
-    buf_done(&word);
+    json_close(j, '}');
+    free(words);
+    return words ? 0 : -1;
 }
 
-static void write_shards(struct note *n, const struct journal *j)
+static void write_shards(struct json *j, const struct journal *journal)
 {
-    note_open(n, "shards", '[');
-    for (int64_t i = 0; i < j->n; i++) {
-        const struct shard_line *s = &j->shards[i];
-        note_open(n, NULL, '{');
-        note_text(n, "name", s->name);
-        note_int(n, "samples", s->samples);
-        note_int(n, "bytes", s->bytes);
-        note_hex(n, "checksum", s->sum);
-        note_close(n, '}');
+    json_open(j, "shards", '[');
+    for (int64_t i = 0; i < journal->n; i++) {
+        const struct shard_line *s = &journal->shards[i];
+        json_open(j, NULL, '{');
+        json_text(j, "name", s->name);
+        json_int(j, "samples", s->samples);
+        json_int(j, "bytes", s->bytes);
+        json_hex(j, "checksum", s->sum);
+        json_close(j, '}');
     }
-    note_close(n, ']');
+    json_close(j, ']');
 }
 
 static int write_note(struct target *t, stk_error *e)
 {
-    struct note n = {0};
-    note_open(&n, NULL, '{');
-    note_int(&n, "stoker_pack", 1);
-    note_text(&n, "format", t->format->name);
-    note_int(&n, "samples", t->written);
-    note_int(&n, "left_out", t->bad);
-    note_int(&n, "bytes", t->bytes);
-    note_int(&n, "source_bytes", t->bytes_in);
-    note_hex(&n, "source", t->o.fingerprint);
-    write_options(&n, t->o.recipe);
+    char *text = NULL;
+    size_t n = 0;
+    struct json j = {.f = open_memstream(&text, &n)};
+    if (!j.f)
+        return error_nomem(e, "write", 1);
+    json_open(&j, NULL, '{');
+    json_int(&j, "stoker_pack", 1);
+    json_text(&j, "format", t->format->name);
+    json_int(&j, "samples", t->written);
+    json_int(&j, "left_out", t->bad);
+    json_int(&j, "bytes", t->bytes);
+    json_int(&j, "source_bytes", t->bytes_in);
+    json_hex(&j, "source", t->o.fingerprint);
+    const bool failed = write_options(&j, t->o.recipe);
     if (t->o.fields)
-        note_text(&n, "fields", t->o.fields);
-    note_text(&n, "names", t->o.files ? "files" : "keys");
-    note_open(&n, "classes", '[');
+        json_text(&j, "fields", t->o.fields);
+    json_text(&j, "names", t->o.files ? "files" : "keys");
+    json_open(&j, "classes", '[');
     for (int i = 0; i < t->o.n_classes; i++)
-        note_text(&n, NULL, t->o.classes[i]);
-    note_close(&n, ']');
-    write_shards(&n, &t->journal);
-    note_close(&n, '}');
-    const int rc =
-        n.failed ? error_nomem(e, "write", n.text.cap) : outfile_write(t->dir, target_note, n.text.data, n.text.len, e);
-    note_done(&n);
+        json_text(&j, NULL, t->o.classes[i]);
+    json_close(&j, ']');
+    write_shards(&j, &t->journal);
+    json_close(&j, '}');
+    const int rc = fclose(j.f) || failed ? error_nomem(e, "write", n) : outfile_write(t->dir, target_note, text, n, e);
+    free(text);
     return rc;
 }
 
@@ -112,23 +111,23 @@ static bool read_small(int dir, const char *name, struct buf *out)
 }
 
 /* Takes the counts of a finished run. False: a count is missing. */
-static bool take_counts(struct target *t, struct note_value v)
+static bool take_counts(struct target *t, struct json_value v)
 {
     t->complete = true;
-    for (struct note_value s = note_first(note_find(v, "shards")); s.p; s = note_next(s))
+    for (struct json_value s = json_first(json_find(v, "shards")); s.p; s = json_next(s))
         t->shards++;
-    return note_get_int(note_find(v, "samples"), &t->written) && note_get_int(note_find(v, "left_out"), &t->bad) &&
-           note_get_int(note_find(v, "bytes"), &t->bytes) && note_get_int(note_find(v, "source_bytes"), &t->bytes_in);
+    return json_get_int(json_find(v, "samples"), &t->written) && json_get_int(json_find(v, "left_out"), &t->bad) &&
+           json_get_int(json_find(v, "bytes"), &t->bytes) && json_get_int(json_find(v, "source_bytes"), &t->bytes_in);
 }
 
 /* Rebuilds the recipe from the options in stoker.json, in the order of the recipe `now`. */
-static bool recipe_of(struct note_value options, const char *now, struct buf *out)
+static bool recipe_of(struct json_value options, const char *now, struct buf *out)
 {
     char name[64];
     for (const char *p = now; *p;) {
         const size_t length = strcspn(p, "\t"), equals = strcspn(p, "=");
         snprintf(name, sizeof name, "%.*s", (int)(equals < sizeof name ? equals : sizeof name - 1), p);
-        if (buf_printf(out, "%s%s=", out->len ? "\t" : "", name) || !note_get_text(note_find(options, name), out))
+        if (buf_printf(out, "%s%s=", out->len ? "\t" : "", name) || !json_get_text(json_find(options, name), out))
             return false;
         p += length + (p[length] != 0);
     }
@@ -141,8 +140,8 @@ static int read_note(struct target *t, stk_error *e)
     struct buf text = {0}, recipe = {0};
     int rc = STK_OK;
     if (read_small(t->dir, target_note, &text)) {
-        const struct note_value v = note_document(text.data, text.len);
-        if (!recipe_of(note_find(v, "options"), t->o.recipe, &recipe))
+        const struct json_value v = json_document(text.data, text.len);
+        if (!recipe_of(json_find(v, "options"), t->o.recipe, &recipe))
             rc = error_set(e, STK_EUSAGE, "open", "has a stoker.json of another version; --force starts again");
         else if (strcmp((const char *)recipe.data, t->o.recipe) != 0)
             rc = journal_differs((const char *)recipe.data, t->o.recipe, e);
@@ -182,10 +181,10 @@ static void remove_noted(const struct target *t)
 {
     struct buf text = {0}, name = {0};
     if (read_small(t->dir, target_note, &text)) {
-        const struct note_value v = note_document(text.data, text.len);
-        for (struct note_value s = note_first(note_find(v, "shards")); s.p; s = note_next(s)) {
+        const struct json_value v = json_document(text.data, text.len);
+        for (struct json_value s = json_first(json_find(v, "shards")); s.p; s = json_next(s)) {
             name.len = 0;
-            if (note_get_text(note_find(s, "name"), &name) && name.len > 0 && !strchr((const char *)name.data, '/'))
+            if (json_get_text(json_find(s, "name"), &name) && name.len > 0 && !strchr((const char *)name.data, '/'))
                 unlinkat(t->dir, (const char *)name.data, 0);
         }
     }

@@ -11,7 +11,7 @@
 #ifndef LIST_FIELDS_H
 #define LIST_FIELDS_H
 
-#include "format/json.h"
+#include "base/json.h"
 #include "source/columns.h"
 #include "source/labels.h"
 #include "source/list.h"

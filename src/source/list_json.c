@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "format/json.h"
+#include "base/json.h"
 #include "source/list.h"
 
 const char LIST_NO_PATH[] = "has no path; give one of the names path, file_name, filename, file or image a string";
@@ -43,7 +43,7 @@ static void keep(struct found *f, struct list_row *row, struct slice name, struc
     }
 }
 
-static bool object(struct json *j, struct found *f, struct list_row *row)
+static bool object(struct json_reader *j, struct found *f, struct list_row *row)
 {
     if (!json_expect(j, '{', "not a JSON object"))
         return false;
@@ -52,7 +52,8 @@ static bool object(struct json *j, struct found *f, struct list_row *row)
     for (;;) {
         struct slice name, v;
         enum json_kind kind;
-        if (!json_string(j, &name) || !json_expect(j, ':', "a colon was expected") || !json_value(j, &v, &kind))
+        if (!json_read_string(j, &name) || !json_expect(j, ':', "a colon was expected") ||
+            !json_read_value(j, &v, &kind))
             return false;
         keep(f, row, name, v, kind);
         if (json_peek(j) != ',')
@@ -63,7 +64,7 @@ static bool object(struct json *j, struct found *f, struct list_row *row)
 
 const char *list_json(struct slice record, struct list_row *row)
 {
-    struct json j = {.p = record.p, .end = record.p + record.n};
+    struct json_reader j = {.p = record.p, .end = record.p + record.n};
     struct found f = {.path.rank = -1, .label.rank = -1};
     row->path = row->label = (struct slice){record.p, 0};
     row->has_label = false;

@@ -11,7 +11,7 @@
 enum { DEPTH = 64 };
 
 struct walk {
-    struct json j;
+    struct json_reader j;
     char name[VALUE_NAME];
     size_t n;            /* bytes of it */
     size_t outer[DEPTH]; /* n of the enclosing objects */
@@ -23,7 +23,7 @@ struct walk {
 static bool enter_name(struct walk *w)
 {
     struct slice name;
-    if (!json_string(&w->j, &name) || !json_expect(&w->j, ':', "a colon was expected"))
+    if (!json_read_string(&w->j, &name) || !json_expect(&w->j, ':', "a colon was expected"))
         return false;
     const size_t from = w->outer[w->depth - 1], left = sizeof w->name - from, dot = from > 0 && left > 0;
     w->too_long = (from > 0) + name.n > left;
@@ -71,7 +71,7 @@ static bool member(struct walk *w, bool (*each)(void *user, const struct list_va
             return false;
         return json_peek(&w->j) == '}' ? leave_value(w) : true;
     }
-    if (!json_value(&w->j, &v.text, &v.kind))
+    if (!json_read_value(&w->j, &v.text, &v.kind))
         return false;
     v.name = w->name;
     v.name_bytes = w->n;

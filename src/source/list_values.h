@@ -5,8 +5,8 @@
 #ifndef LIST_VALUES_H
 #define LIST_VALUES_H
 
+#include "base/json.h"
 #include "base/sample.h"
-#include "format/json.h"
 
 enum { VALUE_NAME = COLUMN_NAME - 1 }; /* bytes of a joined name */
 

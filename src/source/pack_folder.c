@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/note.h"
+#include "base/json.h"
 #include "source/recognise.h"
 
 /* Opens a regular file of the folder; -1: there is none. Does not block on a FIFO. */
@@ -65,14 +65,14 @@ static int damaged(stk_error *e)
     return error_set(e, STK_EUSAGE, "open", "its stoker.json is damaged or of another version; pack it again");
 }
 
-static int take_classes(struct recognised *r, struct note_value list, stk_error *e)
+static int take_classes(struct recognised *r, struct json_value list, stk_error *e)
 {
     struct buf name = {0};
     int rc = STK_OK;
-    for (struct note_value v = note_first(list); v.p && rc == STK_OK; v = note_next(v)) {
+    for (struct json_value v = json_first(list); v.p && rc == STK_OK; v = json_next(v)) {
         uint32_t number;
         name.len = 0;
-        if (!note_get_text(v, &name))
+        if (!json_get_text(v, &name))
             rc = damaged(e);
         else if (names_add(&r->classes, name.data, name.len, &number) < 0)
             rc = error_nomem(e, "open", name.len);
@@ -82,13 +82,13 @@ static int take_classes(struct recognised *r, struct note_value list, stk_error 
 }
 
 /* Sets *path to the path of a file in the folder; *name is the offset of its name. */
-static int take_name(const struct recognised *r, struct note_value v, struct buf *path, size_t *name, stk_error *e)
+static int take_name(const struct recognised *r, struct json_value v, struct buf *path, size_t *name, stk_error *e)
 {
     path->len = 0;
     if (buf_printf(path, "%s/", r->path))
         return error_nomem(e, "open", path->len);
     *name = path->len;
-    return note_get_text(note_find(v, "name"), path) && path->len > *name &&
+    return json_get_text(json_find(v, "name"), path) && path->len > *name &&
                    !strchr((const char *)path->data + *name, '/')
                ? STK_OK
                : damaged(e);
@@ -107,16 +107,16 @@ static int take_column(const char *name, struct buf *query, stk_error *e)
 }
 
 /* Takes the files with samples, and further columns. */
-static int take_files(struct recognised *r, struct note_value list, struct buf *query, stk_error *e)
+static int take_files(struct recognised *r, struct json_value list, struct buf *query, stk_error *e)
 {
     struct buf path = {0};
     int rc = STK_OK;
-    for (struct note_value v = note_first(list); v.p && rc == STK_OK; v = note_next(v)) {
+    for (struct json_value v = json_first(list); v.p && rc == STK_OK; v = json_next(v)) {
         int64_t samples = 0;
         uint32_t number;
         size_t name = 0;
         rc = take_name(r, v, &path, &name, e);
-        if (rc == STK_OK && !note_get_int(note_find(v, "samples"), &samples))
+        if (rc == STK_OK && !json_get_int(json_find(v, "samples"), &samples))
             rc = damaged(e);
         if (rc == STK_OK && samples == 0)
             rc = take_column((const char *)path.data + name, query, e);
@@ -128,21 +128,21 @@ static int take_files(struct recognised *r, struct note_value list, struct buf *
 }
 
 /* Takes classes, files and fields from stoker.json. */
-static int take_note(struct recognised *r, struct note_value v, struct buf *format, stk_error *e)
+static int take_note(struct recognised *r, struct json_value v, struct buf *format, stk_error *e)
 {
     struct buf query = {0}, fields = {0}, names = {0};
     int64_t version = 0;
-    if (!note_get_int(note_find(v, "stoker_pack"), &version) || version != 1 ||
-        !note_get_text(note_find(v, "format"), format) || buf_printf(format, ":"))
+    if (!json_get_int(json_find(v, "stoker_pack"), &version) || version != 1 ||
+        !json_get_text(json_find(v, "format"), format) || buf_printf(format, ":"))
         return damaged(e);
-    int rc = take_classes(r, note_find(v, "classes"), e);
+    int rc = take_classes(r, json_find(v, "classes"), e);
     if (rc == STK_OK)
-        rc = take_files(r, note_find(v, "shards"), &query, e);
-    if (!note_get_text(note_find(v, "fields"), &fields))
+        rc = take_files(r, json_find(v, "shards"), &query, e);
+    if (!json_get_text(json_find(v, "fields"), &fields))
         buf_done(&fields);
     r->query = (char *)query.data;
     r->fields = (char *)fields.data;
-    r->keys_are_files = note_get_text(note_find(v, "names"), &names) && strcmp((const char *)names.data, "files") == 0;
+    r->keys_are_files = json_get_text(json_find(v, "names"), &names) && strcmp((const char *)names.data, "files") == 0;
     buf_done(&names);
     if (rc != STK_OK)
         return rc;
@@ -162,7 +162,7 @@ static int take_note(struct recognised *r, struct note_value v, struct buf *form
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e)
 {
     struct buf format = {0};
-    const int rc = take_note(r, note_document(text, n), &format, e);
+    const int rc = take_note(r, json_document(text, n), &format, e);
     buf_done(&format);
     return rc;
 }

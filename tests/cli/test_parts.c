@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_parts.c -- the parts of the command that need no library: values, guesses, JSON, the typeface,
+ * test_parts.c -- the parts of the command that need no library: values, guesses, the typeface,
  * synthetic images, signals.
  */
 #include <signal.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "../../cli/args.h"
-#include "../../cli/json.h"
 #include "../../cli/stop.h"
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
@@ -82,71 +81,6 @@ static void guesses(void)
     CHECK_STR(guess("check", "show", "checksum", "verify"), "checksum");
     CHECK_STR(guess("zzz", "show", "checksum", "verify"), "");
     CHECK_STR(guess("a_word_that_is_much_longer_than_any_option_has_ever_been", "show", "ls", "verify"), "");
-}
-
-static char *document(void (*fill)(struct json *j))
-{
-    char *text = NULL;
-    size_t n = 0;
-    struct json j = {.f = open_memstream(&text, &n)};
-    fill(&j);
-    fclose(j.f);
-    return text;
-}
-
-static const char odd_name[] = "a\"b\\c\nd\xff\xc3\xa9\x01\xed\xa0\x80.jpg";
-
-static void fill(struct json *j)
-{
-    json_open(j, NULL, '{');
-    json_text(j, "name", odd_name);
-    json_int(j, "n", -17);
-    json_hex(j, "hash", 0x0123456789abcdefu);
-    json_open(j, "inside", '{');
-    json_text(j, "n", "}");
-    json_close(j, '}');
-    json_open(j, "list", '[');
-    json_close(j, ']');
-    json_real(j, "nothing", 0.0 / 1.0);
-    json_bool(j, "last", 1);
-    json_close(j, '}');
-}
-
-static void json_there_and_back(void)
-{
-    char *text = document(fill), name[64];
-    int64_t n = 0;
-    uint64_t hash = 0;
-    CHECK(strstr(text, "a\\\"b\\\\c\\u000ad\\udcff\xc3\xa9\\u0001\\udced\\udca0\\udc80.jpg"));
-    CHECK(json_get_text(text, "name", name, sizeof name) == 0);
-    CHECK_STR(name, odd_name);
-    CHECK(json_get_int(text, "n", &n) == 0);
-    CHECK_EQ(n, -17);
-    CHECK(json_get_hex(text, "hash", &hash) == 0 && hash == 0x0123456789abcdefu);
-    CHECK(json_find(text, "last") && !json_find(text, "nobody") && !json_find(text, "nam"));
-    CHECK(json_get_text(text, "name", name, 4) == -1);
-    CHECK(json_get_text(json_find(text, "inside"), "n", name, sizeof name) == 0);
-    CHECK_STR(name, "}");
-    free(text);
-}
-
-/* Every beginning of a document is survived. */
-static void json_cut_short(void)
-{
-    char *text = document(fill), name[64];
-    int64_t n;
-    uint64_t hash;
-    for (size_t len = strlen(text); len-- > 0;) {
-        char *cut = malloc(len + 1);
-        memcpy(cut, text, len);
-        cut[len] = 0;
-        json_get_text(cut, "name", name, sizeof name);
-        json_get_hex(cut, "hash", &hash);
-        json_get_int(cut, "nobody", &n);
-        CHECK(json_find(cut, "nobody") == NULL);
-        free(cut);
-    }
-    free(text);
 }
 
 static void words_fit(void)
@@ -252,6 +186,6 @@ static void signals(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(json_there_and_back), T(json_cut_short), T(words_fit),
-          T(words_on_a_sheet), T(images_stay), T(classes_differ), T(signals))
+    TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(words_fit), T(words_on_a_sheet), T(images_stay),
+          T(classes_differ), T(signals))
 }
