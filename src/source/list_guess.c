@@ -16,10 +16,11 @@
 #include "base/number_list.h"
 #include "source/list.h"
 
-enum { TOO_LONG = -2 }; /* as index: the name is too long for a column */
+enum { REFUSED = -2 }; /* as index: a name in JSON that a column cannot have */
 
 struct guess {
     char name[COLUMN_NAME];
+    const char *refused; /* why the name cannot be that of a column; NULL: it can */
     int number;
     bool texts, floats, ints, arrays, others, float_arrays;
     int64_t least, most; /* count of numbers in an array */
@@ -104,16 +105,45 @@ static void add_array(struct guess *g, struct slice s)
     g->most = l.count > g->most ? l.count : g->most;
 }
 
+/* *found is NULL if there are LIST_GUESSES already, or no memory: -1. */
+static int find_or_add(struct list_guess *g, int number, struct slice name, struct guess **found)
+{
+    *found = find(g, number, name);
+    if (*found || g->n >= LIST_GUESSES)
+        return 0;
+    *found = add(g, number, name);
+    return *found ? 0 : -1;
+}
+
+/* Shows the beginning of the name. No UTF-8 character is cut in two. */
+static int refuse(struct list_guess *g, int number, struct slice beginning, const char *why)
+{
+    char name[64];
+    size_t n = beginning.n < 60 ? beginning.n : 60;
+    while (n > 0 && n < beginning.n && (beginning.p[n] & 0xc0) == 0x80)
+        n--;
+    const int length = snprintf(name, sizeof name, "%.*s...", (int)n, beginning.p);
+    struct guess *x;
+    const int rc = find_or_add(g, number < 0 ? REFUSED : number, (struct slice){name, (size_t)length}, &x);
+    if (x)
+        x->refused = why;
+    return rc;
+}
+
+int list_guess_add_long(struct list_guess *g, struct slice beginning)
+{
+    return refuse(g, REFUSED, beginning, "its name has more than 1,023 bytes");
+}
+
 int list_guess_add(struct list_guess *g, int number, struct slice name, enum json_kind kind, struct slice text)
 {
     if (name.n > 0 && memchr(name.p, 0, name.n))
-        return 0;
+        return refuse(g, number, name, "its name contains a NUL character");
     name.n = name.n < COLUMN_NAME ? name.n : COLUMN_NAME - 1;
-    struct guess *x = find(g, number, name);
-    if (!x && g->n >= LIST_GUESSES)
-        return 0;
-    if (!x && !(x = add(g, number, name)))
-        return -1;
+    struct guess *x;
+    const int rc = find_or_add(g, number, name, &x);
+    if (!x)
+        return rc;
     const bool is_bool = kind == JSON_PLAIN && text.n > 0 && (text.p[0] == 't' || text.p[0] == 'f');
     if (kind == JSON_NULL || (kind == JSON_STRING && number >= 0 && text.n == 0))
         return 0;
@@ -126,17 +156,6 @@ int list_guess_add(struct list_guess *g, int number, struct slice name, enum jso
     else
         add_text(x, text);
     return 0;
-}
-
-/* Ends the name with dots. Does not cut a character in two. */
-int list_guess_add_long(struct list_guess *g, struct slice beginning)
-{
-    char name[64];
-    size_t n = beginning.n < 60 ? beginning.n : 60;
-    while (n > 0 && n < beginning.n && (beginning.p[n] & 0xc0) == 0x80)
-        n--;
-    const int length = snprintf(name, sizeof name, "%.*s...", (int)n, beginning.p);
-    return list_guess_add(g, TOO_LONG, (struct slice){name, (size_t)length}, JSON_NULL, (struct slice){name, 0});
 }
 
 void list_guess_done(struct list_guess *g)
@@ -152,8 +171,7 @@ static void decide(const struct guess *g, struct column *c)
     const bool scalars = g->texts || g->floats || g->ints;
     memcpy(c->name, g->name, sizeof c->name);
     c->text = true;
-    if (g->number == TOO_LONG)
-        c->refused = "its name has more than 1,023 bytes";
+    c->refused = g->refused;
     if (g->others || (g->arrays && scalars)) {
         c->kind = STK_JSON;
     } else if (g->arrays) {

@@ -94,7 +94,7 @@ static const struct source_ops ops = {
 };
 
 /* Without `fields`, a column that cannot become a field is an error, not silently dropped. */
-static int refuse_long_names(const struct columns *c, stk_error *e)
+static int refuse_names(const struct columns *c, stk_error *e)
 {
     for (int i = 0; i < c->n; i++)
         if (c->items[i].refused)
@@ -121,7 +121,7 @@ int source_table_open(struct source *s, const struct source_options *o, const ch
     if (rc == STK_OK && x->list->n == 0)
         rc = error_set(e, STK_EUSAGE, "open", "the list has no rows");
     if (rc == STK_OK && (!o->fields || !o->fields[0]))
-        rc = refuse_long_names(&x->list->columns, e);
+        rc = refuse_names(&x->list->columns, e);
     if (rc == STK_OK)
         rc = columns_bind(s, &x->list->columns, o->fields, e);
     if (rc == STK_OK)

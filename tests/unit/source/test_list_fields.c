@@ -298,6 +298,25 @@ static void name_too_long(void)
     CHECK_SAYS(error.text, "nnnn... cannot be a field: its name has more than 1,023 bytes");
 }
 
+/* In a table, the columns after it keep their places. */
+static void name_with_nul(void)
+{
+    CHECK(!open_list("v.jsonl", "{\"a\\u0000b\": 1, \"c\": 5}\n", NULL));
+    CHECK_SAYS(error.text, "the column a... cannot be a field: its name contains a NUL character");
+    struct source *s = open_list("v.jsonl", NULL, "c");
+    struct reading r = {0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 0, "5");
+    done(&r, s);
+    static const char with_nul[] = "x,a\0b,c\n1,2,3\n";
+    temp_bytes("t.csv", with_nul, sizeof with_nul - 1);
+    s = open_list("t.csv", NULL, "c");
+    r = (struct reading){0};
+    CHECK_EQ(source_read(s, &r, 0, &error), STK_OK);
+    is(&r, 0, "3");
+    done(&r, s);
+}
+
 /* Field f of sample i, as the row of a ragged field. */
 static void row_is(const struct source *s, int64_t i, int f, const float *numbers, int64_t rows, int64_t each)
 {
@@ -497,6 +516,6 @@ int main(int argc, char **argv)
     atexit(temp_end);
     TESTS(T(with_images), T(not_asked_for), T(header_without_label), T(bad_labels_not_asked_for), T(unknown),
           T(nested_names), T(many_columns), T(rows_alone), T(files_all_the_same), T(list_that_shrinks), T(damaged_line),
-          T(name_twice), T(path_or_label_twice), T(name_too_long), T(nested_arrays), T(text_with_a_shape),
-          T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))
+          T(name_twice), T(path_or_label_twice), T(name_too_long), T(name_with_nul), T(nested_arrays),
+          T(text_with_a_shape), T(comma_locale), T(long_names), T(words_as_classes), T(words_among_given_classes))
 }
