@@ -2,8 +2,8 @@
 /*
  * arena.h -- scratch memory of one thread: reserved once, handed out in order, reset per sample.
  *
- * A stage says beforehand what it needs; the worker reserves the sum, so that arena_alloc cannot
- * fail for a stage that kept its word (then it returns NULL, and the stage reports STK_EBUG).
+ * Each stage states beforehand what it needs, and the worker reserves the sum. If a stage allocates more than it
+ * stated, arena_alloc() returns NULL and the stage reports STK_EBUG.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -16,23 +16,22 @@ enum { ARENA_ALIGN = 64, ARENA_SLACK = 64 };
 struct arena {
     uint8_t *base;
     size_t used, cap;
-    size_t recent; /* the most that was reserved lately, less than half of cap */
-    int calm;      /* how many times in a row */
+    size_t recent; /* the most that was reserved lately, if less than half of cap */
+    int calm;      /* how many times in a row that was so */
 };
 
-/* What arena_alloc(n) takes from an arena: n rounded up, with slack. Saturates at SIZE_MAX. */
+/* Bytes that arena_alloc(n) takes: n rounded up, plus slack. Saturates at SIZE_MAX. */
 size_t arena_cost(size_t n);
-/* Makes room for n bytes in all and forgets what was in it; 0, or -1 when there is no memory. */
+/* Discards the content and makes room for n bytes. 0, or -1: no memory. */
 int arena_reserve(struct arena *a, size_t n);
-/* Aligned to 64 bytes, followed by 64 readable bytes. NULL when it does not fit. */
+/* Aligned to 64 bytes and followed by 64 readable bytes. NULL: it does not fit. */
 void *arena_alloc(struct arena *a, size_t n);
-/* Frees; also a zeroed one, also twice. */
+/* The arena may be zeroed, or freed already. */
 void arena_done(struct arena *a);
 
-/* Pages straight from the system, zeroed, given back at once when freed. NULL when there are none. */
+/* Zeroed pages from the system, which get back to it at once when freed. NULL: no memory. */
 void *pages_new(size_t bytes);
-/* The same for what is large and will be filled: of huge pages, where the system has them, which costs a fifth of the
- * time when they are touched first. */
+/* For large memory that will be filled: asks for huge pages. Touching those first takes a fifth of the time. */
 void *pages_new_large(size_t bytes);
 void pages_free(void *p, size_t bytes);
 

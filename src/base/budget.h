@@ -2,9 +2,9 @@
 /*
  * budget.h -- how much scratch a thread may hold at once.
  *
- * Half of the scratch is divided among the threads, for good; the other half goes, whole, to one
- * thread at a time: the one with a picture larger than its share. So large pictures wait for their
- * turn, no one waits in a circle, and how large a picture may be does not depend on the number of threads.
+ * Every thread always has its share of one half. The other half, the reserve, goes to one thread at a time: to one
+ * whose image needs more than its share. So large images wait for each other, there is no deadlock, and the size of the
+ * largest image does not depend on the number of threads.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -17,17 +17,17 @@
 
 struct budget {
     size_t share;   /* of every thread */
-    size_t reserve; /* for one at a time, and so the most that one picture may take */
+    size_t reserve; /* of one thread at a time; so the most that one image may take */
     pthread_mutex_t turn;
 };
 
 void budget_init(struct budget *b, size_t bytes, int threads);
-/* Shares of at most so many bytes; what one picture may take stays as it is. How much less is needed now. */
+/* Limits the shares to `share` bytes; the reserve stays. Returns how many bytes fewer are needed. */
 size_t budget_cap(struct budget *b, size_t share, int threads);
 void budget_done(struct budget *b);
 
-/* Waits for the turn when need is over the share; STK_EDATA with words when it never fits. *in_turn is kept by
- * the caller, false at first; a second call with another need is fine. */
+/* Waits for the reserve if need exceeds the share. STK_EDATA: need exceeds the reserve as well. *in_turn is false at
+ * first; the caller keeps it from call to call. A thread may call this again with another need. */
 int budget_enter(struct budget *b, size_t need, bool *in_turn, stk_error *e);
 void budget_leave(struct budget *b, bool *in_turn);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.h -- a growable run of bytes with a maximum.
+ * buf.h -- a growable array of bytes with a maximum.
  *
  *     struct buf b = {.max = 1 << 20};
- *     if (buf_add(&b, p, n)) ...      no memory, or past the maximum
+ *     if (buf_add(&b, p, n)) ...      no memory, or larger than the maximum
  *     buf_done(&b);
  */
 #ifndef BUF_H
@@ -24,7 +24,7 @@ struct slice {
     size_t n;
 };
 
-/* Room for n bytes in all; the content stays. 0, or -1. */
+/* Makes room for n bytes in total and keeps the content. Like all functions here, returns 0 or -1. */
 int buf_reserve(struct buf *b, size_t n);
 int buf_add(struct buf *b, const void *p, size_t n);
 int buf_add_str(struct buf *b, const char *s); /* without its 0 */
@@ -33,7 +33,7 @@ int buf_printf(struct buf *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
-/* Gives the memory back when it holds more than keep. */
+/* Frees the memory if it is more than keep. */
 void buf_trim(struct buf *b, size_t keep);
 void buf_done(struct buf *b);
 

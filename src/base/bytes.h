@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bytes.h -- reading numbers from bytes of either order.
+ * bytes.h -- reads integers of either byte order.
  */
 #ifndef BYTES_H
 #define BYTES_H

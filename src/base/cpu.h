@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.h -- what this machine has and what of it we may use; the clock.
+ * cpu.h -- CPUs, memory and instruction sets that this process may use; the clock.
  */
 #ifndef CPU_H
 #define CPU_H
@@ -14,30 +14,30 @@
 struct machine {
     int cpus_online, cpus_affinity;
     double cpus_quota;                  /* CPUs the cgroup grants; 0: no quota */
-    int local_ranks;                    /* processes a launcher started beside each other here; 0: none did */
-    int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
-    int64_t memory_available; /* free, or in use by the page cache alone; of the cgroup's, where it has less */
-    bool avx2, avx512;        /* avx2: with FMA, F16C and PCLMUL; avx512: F, BW, DQ, VL and VNNI */
+    int local_ranks;                    /* processes that a launcher started on this machine; 0: no launcher */
+    int64_t memory_total, memory_limit; /* of the machine; of the cgroup (0: no limit) */
+    int64_t memory_available;           /* free, or used only by the page cache; in the cgroup, if that has less */
+    bool avx2, avx512;                  /* avx2: with FMA, F16C and PCLMUL; avx512: F, BW, DQ, VL and VNNI */
 };
 
 void machine_look(struct machine *m);
-/* The same, with /proc and /sys below a folder: for tests. */
+/* For tests: reads /proc and /sys below another folder. */
 void machine_look_under(struct machine *m, const char *root);
-/* Threads to run: affinity and quota, shared with the other ranks of this machine, at least 1. */
+/* Default number of threads, by affinity and quota, divided by the ranks on this machine; at least 1. */
 int machine_threads(const struct machine *m);
-/* Memory of a loader that is told none: a quarter of what is available, shared with the other ranks of this machine. */
+/* Default memory of a loader: a quarter of what is available, divided by the ranks on this machine. */
 int64_t machine_memory(const struct machine *m);
-/* The best set of kernels here, or the one that is asked for; STK_EUSAGE when the CPU lacks it. */
+/* The best instruction set of this CPU, or the one asked for. STK_EUSAGE: the CPU lacks it. */
 int cpu_choose(stk_cpu asked, stk_cpu *out, stk_error *e);
 const char *cpu_name(stk_cpu c);
-/* Of AVX-512 also VBMI and VBMI2, with BMI2: most that have it, not all. */
+/* VBMI, VBMI2 and BMI2. Not every CPU with AVX-512 has them. */
 bool cpu_has_vbmi(void);
-/* CRC-32C as an instruction (SSE4.2), and carry-less multiplication. */
+/* The CRC-32C instruction (SSE4.2) and carry-less multiplication. */
 bool cpu_has_crc32c(void);
-/* AVX-512 with products of 64 bits. */
+/* AVX-512 with 64-bit multiplication. */
 bool cpu_has_avx512dq(void);
 
-/* Memory that is read soon, in its first bytes: a hint. */
+/* Prefetches the first bytes of memory that is read soon. */
 static inline void cpu_near(const void *p, size_t n)
 {
     enum { CPU_LINE = 64, CPU_NEAR = 2048 };

@@ -22,7 +22,7 @@ const struct crc32 *crc32_choose(stk_cpu asked);
 
 /* ------------------------------------------------------------------ between the crc32*.c */
 
-/* What more bytes make of a sum; it begins with all bits set, and ends with all bits turned. */
+/* Continues a sum. The first sum has all bits set; the final sum is inverted by the caller. */
 uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t n);
 uint32_t crc32_clmul(const uint8_t *p, size_t n);
 

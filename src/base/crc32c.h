@@ -17,10 +17,10 @@ struct crc32c {
     uint32_t (*of)(const uint8_t *p, size_t n);
 };
 
-/* Plain C for STK_CPU_C; else the CPU's own instruction where it has one. */
+/* Plain C for STK_CPU_C; otherwise the CPU's CRC-32C instruction if it has one. */
 const struct crc32c *crc32c_choose(stk_cpu asked);
 
-/* As TFRecords store it: turned, so that a sum over data that holds such sums is no weak one. */
+/* The form that TFRecord files store: rotated and offset, because a CRC over data that contains CRCs is weak. */
 static inline uint32_t crc32c_masked(const struct crc32c *crc, const uint8_t *p, size_t n)
 {
     const uint32_t sum = crc->of(p, n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc_table.h -- sums of 32 bits by table, of any polynomial.
+ * crc_table.h -- 32-bit CRCs of any polynomial, by table.
  *
- * of[k][v] is what the half byte v has done to the sum once k more half bytes have followed it. So the sum over eight
- * bytes is sixteen look-ups that do not wait for each other, in a table of 1 KiB that needs no making.
+ * of[k][v] is the contribution of the half byte v that is followed by k more half bytes. So eight bytes take sixteen
+ * look-ups that do not depend on each other, in a constant table of 1 KiB.
  */
 #ifndef CRC_TABLE_H
 #define CRC_TABLE_H
@@ -21,7 +21,7 @@ static inline uint32_t crc_table_eight(const uint32_t of[16][16], uint32_t crc, 
     return sum;
 }
 
-/* Goes on from crc, as it is before the last bits are turned. */
+/* Continues from crc, which is not inverted yet. */
 static inline uint32_t crc_table_add(const uint32_t of[16][16], uint32_t crc, const uint8_t *p, size_t n)
 {
     for (; n >= 8; p += 8, n -= 8)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.h -- 64-bit hashing for fingerprints, checksums and keys. Stable: the values are part of
- * states and caches, on every machine. Not against malice.
+ * hash.h -- 64-bit hashes for fingerprints, checksums and keys. States and caches store them, so they are the same in
+ * every version and on every machine. They do not resist an attacker.
  */
 #ifndef HASH_H
 #define HASH_H
@@ -22,7 +22,7 @@ static inline uint64_t hash_finish(uint64_t v)
     return v ^ v >> 31;
 }
 
-/* Mixes two numbers into one; order matters. Here, since the order of samples is made of nothing else. */
+/* Mixes two numbers into one; their order matters. Inline, because shuffling consists of it. */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
     const uint64_t v = hash_finish(a + HASH_K0);

@@ -4,7 +4,7 @@
  *
  *     struct nearest n = {.word = "Rezise"};
  *     nearest_try(&n, "Resize", 6); ...
- *     n.found                            NULL when no name is close
+ *     n.found                            NULL: no name is close
  */
 #ifndef NEAREST_H
 #define NEAREST_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy.h -- NumPy's file format: what the header says, and numbers brought into this machine's form.
+ * npy.h -- reads NumPy's npy format: the header, and the numbers in this machine's byte order.
  *
  *     struct npy h;
- *     if (npy_parse(p, n, file_bytes, &h, &why)) ...   why: what is wrong, in words
+ *     if (npy_parse(p, n, file_bytes, &h, &why)) ...   why: what is wrong
  *     npy_unpack(&h, p + h.at, to);
  */
 #ifndef NPY_H
@@ -11,30 +11,29 @@
 
 #include "base/sample.h"
 
-/* A header of plain numbers is shorter; a longer one is refused unread. */
+/* Arrays of plain numbers have shorter headers; longer ones are refused unread. */
 enum { NPY_HEAD = 65536 + 12, NPY_DIMS = FIELD_DIMS + 1 };
 
 struct npy {
     stk_dtype dtype;
-    bool swapped; /* not in this machine's order of bytes */
-    bool fortran; /* the first index runs fastest; never set where that makes no difference */
+    bool swapped; /* not in this machine's byte order */
+    bool fortran; /* the first index varies fastest; false if the order makes no difference */
     int ndim;
     int64_t shape[NPY_DIMS];
-    size_t at;    /* where the numbers begin */
+    size_t at;    /* offset of the numbers */
     size_t bytes; /* of the numbers */
 };
 
-/* p: the first n bytes of a file of `total` bytes, at least NPY_HEAD of them or all. 0; or -1 and the reason, which
- * is a constant. Structures, objects, text, complex numbers and headers that promise more than the file has are
- * refused. */
+/* p: the first n bytes of a file of `total` bytes; n is at least NPY_HEAD, or total. Returns 0, or -1 and the reason, a
+ * constant. Refuses structures, objects, text, complex numbers, and headers that describe more than the file has. */
 int npy_parse(const uint8_t *p, size_t n, uint64_t total, struct npy *out, const char **why);
 
-/* What a type is called: "float32", or as NumPy's arrays say it: "<f4". false: no type that is known here. */
+/* Parses the name of a type: "float32", or "<f4" as in npy headers. false: unknown. */
 bool npy_type(const char *text, size_t n, stk_dtype *dtype, bool *swapped);
 
-/* The order of bytes of n numbers, in place. */
+/* Reverses the bytes of each of n numbers, in place. */
 void npy_swap(void *p, size_t n, size_t item);
-/* All numbers, dense, the last index running fastest, in this machine's order. to has room for h->bytes. */
+/* Copies all numbers in C order and in this machine's byte order. `to` has room for h->bytes. */
 void npy_unpack(const struct npy *h, const uint8_t *from, void *to);
 
 #endif

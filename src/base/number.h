@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h -- numbers of any type, and how they are written. The locale never matters.
+ * number.h -- numbers of any type, and their text form, independent of the locale.
  */
 #ifndef NUMBER_H
 #define NUMBER_H
@@ -11,7 +11,7 @@
 
 #include "stoker.h"
 
-/* Whole numbers of 64 bits are exact; d is always set. */
+/* 64-bit integers are exact; d is always set. */
 struct number {
     bool whole;
     bool big; /* whole, and i holds the bits of a uint64 beyond INT64_MAX */

@@ -2,7 +2,8 @@
 /*
  * pool.h -- threads that run one function until it returns.
  *
- * Signals for the process stay with the caller's own threads: ours block all but those of a crash and SIGPROF.
+ * These threads block all signals except those of a crash and SIGPROF, so that the caller's own threads handle the
+ * rest.
  */
 #ifndef POOL_H
 #define POOL_H
@@ -18,15 +19,15 @@ struct pool {
     void *slots;
 };
 
-/* Starts n threads, each running run(user, i). On failure none is left running: stop() is called so
- * that those already started return; it may be NULL when run() returns by itself. */
+/* Starts n threads that call run(user, i). If one cannot be started, calls stop(), which makes the others return, and
+ * waits for them. stop may be NULL if run() returns by itself. */
 int pool_open(struct pool *p, int n, void (*run)(void *user, int i), void (*stop)(void *user), void *user,
               stk_error *e);
-/* Waits until all have returned. Also for a zeroed pool, also twice. */
+/* Waits until all threads have returned. The pool may be zeroed, or closed already. */
 void pool_close(struct pool *p);
 
-/* Runs run(user, i) for i in 0..n-1 on up to n_threads threads and returns when all are done. With no
- * thread to be had it does the work in the caller's. */
+/* Calls run(user, i) for i in 0..n-1 on up to n_threads threads and returns when all are done. If no thread can be
+ * started, the caller's thread does the work. */
 void pool_for(int n_threads, int64_t n, void (*run)(void *user, int64_t i), void *user);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rng.h -- random numbers that are a function of their names, not of a history.
+ * rng.h -- random numbers that depend on what they are for, not on which were drawn before.
  *
- * A generator is named by (seed, epoch, sample, repeat, view) and an op's name and its nth use; the
- * numbers it gives are Philox4x32-10 over a counter. So the same pictures come out for any number
- * of threads, and an op put in between leaves the others' numbers alone.
+ * A generator is keyed by (seed, epoch, sample, repeat, view), an op's name, and the op's index among those of the same
+ * name. Its numbers are Philox4x32-10 over a counter. So images do not depend on the number of threads, and inserting
+ * an op does not change the numbers of the others.
  */
 #ifndef RNG_H
 #define RNG_H
@@ -27,6 +27,6 @@ double rng_double(struct rng *r);                             /* in [0, 1), 53 b
 double rng_between(struct rng *r, double low, double high);   /* low + (high - low) * rng_double */
 uint64_t rng_below(struct rng *r, uint64_t n);                /* uniform in [0, n), exactly; n > 0 */
 bool rng_chance(struct rng *r, double p);                     /* rng_double < p */
-uint64_t rng_of_hook(const struct draw *d, const char *hook); /* the one number that a hook of the caller's gets */
+uint64_t rng_of_hook(const struct draw *d, const char *hook); /* the number that a user's hook gets */
 
 #endif

@@ -15,10 +15,8 @@ struct rect {
     int32_t x, y, w, h;
 };
 
-/*
- * 8-bit pixels, interleaved, 1 or 3 channels. Kernels may read up to IMAGE_SLACK bytes past the last
- * pixel, so whoever makes an image leaves as much room behind it (arena_alloc does).
- */
+/* 8-bit pixels, interleaved, 1 or 3 channels. Kernels may read up to IMAGE_SLACK bytes past the last pixel, so that
+ * many bytes after it must be readable (arena_alloc() provides them). */
 enum { IMAGE_SLACK = 64 };
 
 struct image {
@@ -27,12 +25,12 @@ struct image {
     int32_t w, h, channels;
 };
 
-/* What the first bytes of a picture say. */
+/* What the header of an image says. */
 struct head {
     stk_format format;
     int32_t w, h;       /* as stored */
     int channels, bits; /* as stored */
-    int orientation;    /* EXIF, 1 to 8; 1 when EXIF is to be left alone */
+    int orientation;    /* EXIF, 1 to 8; 1 if EXIF is to be ignored */
     unsigned odd;       /* STK_ODD_* */
     bool packed;        /* a JPEG's coefficients without their codes (decode/pack_file.h) */
 };
@@ -41,7 +39,7 @@ struct byte_range {
     uint64_t from, to;
 };
 
-/* Parts of a file, in order. */
+/* Ranges of a file, ascending. */
 enum { PARTS_MAX = 8 };
 
 struct parts {
@@ -49,25 +47,25 @@ struct parts {
     struct byte_range at[PARTS_MAX];
 };
 
-/* Where a sample lies within a larger file. */
+/* The location of a sample in a larger file. */
 struct extent {
-    int fd;           /* open for as long as the source; -1: the file is to be opened */
-    const char *path; /* for that; lives as long */
+    int fd;           /* stays open as long as the source; -1: open `path` */
+    const char *path; /* valid as long as the source */
     int64_t at;
     size_t bytes;
-    bool direct; /* the descriptor is, or the file is to be, one that passes the page cache by */
+    bool direct; /* the descriptor has O_DIRECT, or the file is to be opened with it */
 };
 
-/* What the transform wants of a picture, in the coordinates of the upright (EXIF applied) picture. */
+/* What the transform needs of an image, in the coordinates of the upright image (EXIF applied). */
 struct want {
     struct rect crop;
-    int shrink;     /* 2, 4 or 8: the crop is one of the picture at that fraction of its size (sides rounded up) */
-    bool whole;     /* decode all of it and read to its end, also where the crop ends above: for verify */
-    bool reference; /* by the format's library alone: what a decoder of our own is compared with */
-    const struct parts *parts; /* of the file that were read, with anything in between; NULL: all of it was */
+    int shrink; /* 2, 4 or 8: the image is decoded at this fraction of its size (sides rounded up), and crop is in it */
+    bool whole; /* decode to the end of the file even if the crop ends above it: for verify */
+    bool reference;            /* decode with the format's library only: tests compare our own decoders with it */
+    const struct parts *parts; /* of the file that were read; bytes between them are undefined. NULL: all of it */
 };
 
-/* Size of the upright picture. */
+/* The size of the upright image. */
 static inline int32_t head_width(const struct head *h)
 {
     return h->orientation > 4 ? h->h : h->w;
@@ -77,22 +75,22 @@ static inline int32_t head_height(const struct head *h)
     return h->orientation > 4 ? h->w : h->h;
 }
 
-/* What names one random decision; the op and the draw within it come on top. */
+/* The key of the random numbers of a sample; rng_init() adds the op. */
 struct draw {
     uint64_t seed, epoch, sample, repeat, view;
 };
 
-/* Bytes of names, with the 0 at their end: of a field, and of what a container calls a column. */
+/* FIELD_NAME, COLUMN_NAME: bytes of the name of a field and of a column in a container, with the 0 at the end. */
 enum { FIELD_MAX = 64, FIELD_DIMS = 8, FIELD_NAME = 64, COLUMN_NAME = 1024 };
 
 /* One field of a sample, as a source has it. */
 enum field_kind {
-    FIELD_ENCODED, /* bytes of a picture, to be decoded */
+    FIELD_ENCODED, /* an encoded image, to be decoded */
     FIELD_PIXELS,  /* uint8 rows x columns x channels, to be transformed */
     FIELD_TENSOR,  /* of a fixed shape */
-    FIELD_RAGGED,  /* as many elements as the sample has: numbers, text, bytes */
-    FIELD_OFFSETS, /* of a batch alone: where the rows of a ragged field begin, and where the last one ends */
-    FIELD_OPEN     /* of a batch of one row alone: pixels, in a shape that is known when they are made */
+    FIELD_RAGGED,  /* the number of elements differs between samples: numbers, text, bytes */
+    FIELD_OFFSETS, /* in batches only: where each row of a ragged field starts, and where the last one ends */
+    FIELD_OPEN     /* in batches of one row only: pixels whose shape is not known before they are transformed */
 };
 
 struct field {
@@ -101,35 +99,35 @@ struct field {
     stk_dtype dtype;
     int ndim;                  /* of one sample */
     int64_t shape[FIELD_DIMS]; /* of one sample; rows, columns, channels for pixels */
-    size_t bytes;              /* of one sample; 0 for encoded; of one element for ragged, of one pixel for open */
-    stk_kind what;             /* to the caller: ragged uint8 may be text, bytes or JSON */
-    int column;      /* of the source, where it is read into a cell; -1: the source knows better (copy, label) */
-    bool label;      /* is the label that the source knows */
-    bool named;      /* numbers of classes */
-    bool words;      /* words, which the source turns into numbers of classes */
-    bool pad;        /* ragged: rows of the longest one's length, and lengths; else values and offsets */
-    int beside;      /* of a batch: the number of its offsets or lengths, and behind them of its shapes */
-    bool text;       /* numbers that the source has as text: its cells are marked so */
-    bool has_fill;   /* a sample without a value gets the next */
-    uint8_t fill[8]; /* one element: for that, and for padding */
+    size_t bytes;              /* of one sample; encoded: 0; ragged: of one element; open: of one pixel */
+    stk_kind what;             /* what the user sees: ragged uint8 may be text, bytes or JSON */
+    int column;      /* of the source, if it is read into a cell; -1: the source copies it, or it is the label */
+    bool label;      /* the label that the source knows without reading */
+    bool named;      /* class indices */
+    bool words;      /* words that the source converts to class indices */
+    bool pad;        /* ragged: rows are padded to the longest, with lengths; false: values and offsets */
+    int beside;      /* in a batch: the index of its offsets or lengths; its shapes follow them */
+    bool text;       /* the source has these numbers as text, and marks its cells so */
+    bool has_fill;   /* a sample without a value gets `fill` */
+    uint8_t fill[8]; /* one element; also for padding */
 };
 
-/* What a source has read for a field, lent until the next read: bytes as stored, or numbers of a type, dense, in this
- * machine's order. */
+/* What a source has read for a field, valid until the next read: bytes as stored, or numbers of a type in C order and
+ * in this machine's byte order. */
 struct cell {
-    const uint8_t *bytes; /* NULL: the sample has none */
+    const uint8_t *bytes; /* NULL: the sample has no value */
     size_t n;             /* bytes */
-    stk_dtype dtype;      /* of the numbers; 0: bytes, text, an encoded picture */
-    bool text;            /* bytes that are text: numbers are parsed from it, never taken as they are stored */
-    int ndim;             /* of the numbers; shape[0] is what the bytes make of it where it is -1 */
+    stk_dtype dtype;      /* of the numbers; 0: bytes, text, an encoded image */
+    bool text;            /* the bytes are text: numbers must be parsed from it */
+    int ndim;             /* of the numbers; if shape[0] is -1, it follows from the number of bytes */
     int64_t shape[FIELD_DIMS];
 };
 
-/* The form of one sample as the caller describes it: name, type, shape; f->kind is left alone. */
+/* Sets name, type and shape of one sample as the user describes them; leaves f->kind. */
 int field_of(struct field *f, const stk_array *a, stk_error *e);
 
-size_t dtype_bytes(stk_dtype t); /* 0 for what is no type */
+size_t dtype_bytes(stk_dtype t); /* 0: not a type */
 const char *dtype_name(stk_dtype t);
-int64_t dtype_integer(stk_dtype t, const void *p); /* a whole number of this type, as int64 */
+int64_t dtype_integer(stk_dtype t, const void *p); /* an integer of this type, as int64 */
 
 #endif

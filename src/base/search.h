@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h -- which of several stretches a number lies in, by where they begin.
+ * search.h -- finds the range that contains a number, by the starts of the ranges.
  */
 #ifndef SEARCH_H
 #define SEARCH_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The last of n begins that is not above x; they rise and lie stride bytes apart. 0 where all are above, or none is. */
+/* The index of the last of n starts that is <= x; 0 if there is none. The starts ascend and are stride bytes apart. */
 static inline int64_t search_last(const int64_t *begins, size_t stride, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * size.h -- sums and products of sizes that stay at SIZE_MAX instead of wrapping.
+ * size.h -- sums and products of sizes that saturate at SIZE_MAX.
  */
 #ifndef SIZE_H
 #define SIZE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h -- whether bytes are text, and text put together in a given room.
+ * text.h -- recognises text, and formats text into memory of a given size.
  */
 #ifndef TEXT_H
 #define TEXT_H
@@ -11,15 +11,16 @@
 
 #include "base/error.h"
 
-/* UTF-8, without control characters other than tab, line feed and carriage return. No bytes at all are text. */
+/* Whether the bytes are UTF-8 without control characters other than tab, line feed and carriage return. True for no
+ * bytes. */
 bool text_is(const uint8_t *p, size_t n);
 
-/* Room for n > 0 bytes, of which `used` are text so far. */
+/* n > 0 bytes, of which `used` are text so far. */
 struct text_out {
     char *buf;
     size_t n, used;
 };
-/* What has no room is cut off; the text always ends with 0. */
+/* Text that does not fit is cut off. The text always ends with 0. */
 void text_put(struct text_out *t, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif
