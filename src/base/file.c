@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c -- reading and writing at a place in a file, whole or not at all.
+ * file.c -- reads and writes whole blocks and whole files.
  */
 #include "base/file.h"
 
@@ -15,19 +15,11 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/io.h"
 
 bool file_read_at(int fd, void *to, size_t n, int64_t at)
 {
-    size_t done = 0;
-    while (done < n) {
-        const ssize_t k = pread(fd, (uint8_t *)to + done, n - done, (off_t)(at + (int64_t)done));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return false;
-        done += (size_t)k;
-    }
-    return true;
+    return io_pread(fd, to, n, at) == (ssize_t)n;
 }
 
 int file_write_at(int fd, const void *from, size_t n, int64_t at)
@@ -53,7 +45,7 @@ int file_make_folders(const char *path)
         return ENAMETOOLONG;
     for (char *p = strchr(part + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
-        mkdir(part, 0700); /* when it fails, so will what lies below */
+        mkdir(part, 0700); /* if it fails, so does mkdir below */
         *p = '/';
     }
     if (mkdir(part, 0700) == 0)
@@ -64,7 +56,7 @@ int file_make_folders(const char *path)
 
 void *file_load(const char *path, enum file_owner whose, size_t least, size_t *bytes)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = io_open(AT_FDCWD, path);
     if (fd < 0)
         return NULL;
     struct stat st;
@@ -87,7 +79,7 @@ int file_replace(const char *path, const void *from, size_t n)
     const char *slash = strrchr(path, '/');
     const int length = snprintf(temp, sizeof temp, "%.*s", slash ? (int)(slash - path) : 0, path);
     if (length > 0 && (size_t)length < sizeof temp)
-        file_make_folders(temp); /* when it fails, so does what follows */
+        file_make_folders(temp); /* if it fails, so does open */
     const int all = snprintf(temp, sizeof temp, "%s.%ld.%llx.tmp", path, (long)getpid(), (unsigned long long)now_ns());
     if (all < 0 || (size_t)all >= sizeof temp)
         return ENAMETOOLONG;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io.c -- reading files with open, fstat, pread, close: the reference for every other reader.
+ * io.c -- reads files with open, fstat, pread and close. Every other reader must return the same bytes.
  *
- * One byte more than the file's size is asked for, so that a file which has grown since fstat is
- * noticed without a further call. Who wants to know whether the file was in the page cache has it read without
- * waiting first: a warm file is done with that one call, too.
+ * A read asks for one byte more than the file's size, which shows without another call whether the file has grown since
+ * fstat. To learn whether a file is in the page cache, it is read with RWF_NOWAIT first; if it is, that one call is
+ * enough.
  */
 #include "base/io.h"
 
@@ -16,20 +16,26 @@
 
 #include "base/error.h"
 
-ssize_t io_pread(int fd, void *to, size_t n, int64_t at)
+/* Reads until *got is at least `enough`, at most `most`, or the file ends. 0, or -1: see errno. */
+static int read_on(int fd, uint8_t *to, size_t enough, size_t most, int64_t at, size_t *got)
 {
-    size_t got = 0;
-    while (got < n) {
-        const ssize_t k = pread(fd, (uint8_t *)to + got, n - got, (off_t)(at + (int64_t)got));
+    while (*got < enough) {
+        const ssize_t k = pread(fd, to + *got, most - *got, (off_t)(at + (int64_t)*got));
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
             return -1;
         if (k == 0)
             break;
-        got += (size_t)k;
+        *got += (size_t)k;
     }
-    return (ssize_t)got;
+    return 0;
+}
+
+ssize_t io_pread(int fd, void *to, size_t n, int64_t at)
+{
+    size_t got = 0;
+    return read_on(fd, to, n, n, at, &got) ? -1 : (ssize_t)got;
 }
 
 static int not_a_file(mode_t mode, stk_error *e)
@@ -54,7 +60,7 @@ static int check(const struct stat *st, int64_t max_bytes, int64_t *size, stk_er
     return STK_OK;
 }
 
-/* What of n bytes is there without waiting. */
+/* Reads what is in the page cache of n bytes. */
 static size_t read_warm(int fd, void *to, size_t n, int64_t at)
 {
     const struct iovec all = {.iov_base = to, .iov_len = n};
@@ -75,16 +81,8 @@ static int fill(int fd, size_t size, struct buf *out, bool *cold, stk_error *e)
     size_t got = cold ? read_warm(fd, out->data, size + 1, 0) : 0;
     if (cold)
         *cold = got < size;
-    while (got < size) { /* the usual file is done after one call */
-        const ssize_t k = pread(fd, out->data + got, size + 1 - got, (off_t)got);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return error_os(e, errno, "read", "cannot be read at byte %zu", got);
-        if (k == 0)
-            break;
-        got += (size_t)k;
-    }
+    if (read_on(fd, out->data, size, size + 1, 0, &got))
+        return error_os(e, errno, "read", "cannot be read at byte %zu", got);
     if (got < size)
         return error_set(e, STK_EIO, "read", "changed while being read: was %zu bytes, %zu could be read", size, got);
     if (got > size)
@@ -111,7 +109,8 @@ int io_read(int dir, const char *path, int64_t max_bytes, struct buf *out, int64
     if (fd < 0)
         return error_os(e, errno, "read", "cannot be opened");
     struct stat st;
-    int rc = fstat(fd, &st) == 0 ? check(&st, max_bytes, size, e) : error_os(e, errno, "read", "cannot be looked at");
+    int rc =
+        fstat(fd, &st) == 0 ? check(&st, max_bytes, size, e) : error_os(e, errno, "read", "its size cannot be read");
     if (rc == STK_OK)
         rc = fill(fd, (size_t)st.st_size, out, cold, e);
     close(fd);

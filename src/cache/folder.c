@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/io.h"
 #include "cache/cache.h"
 #include "cache/segment.h"
 
@@ -123,7 +124,7 @@ static enum cache_kind kind_of(const char *file)
 static void read_source(int dir, char *buf, size_t n)
 {
     const int fd = openat(dir, "source", FLAGS | O_NOFOLLOW);
-    const ssize_t got = fd < 0 ? -1 : pread(fd, buf, n - 1, 0);
+    const ssize_t got = fd < 0 ? -1 : io_pread(fd, buf, n - 1, 0);
     buf[got > 0 ? got : 0] = 0;
     if (fd >= 0)
         close(fd);

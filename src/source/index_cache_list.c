@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/io.h"
 #include "source/records_index.h"
 #include "source/source.h"
 
@@ -43,7 +44,7 @@ static void read_location(int dir, const char *file, char *buf, size_t n)
     char name[HEX + 16];
     snprintf(name, sizeof name, "%s.source", file);
     const int fd = openat(dir, name, FLAGS);
-    const ssize_t got = fd < 0 ? -1 : pread(fd, buf, n - 1, 0);
+    const ssize_t got = fd < 0 ? -1 : io_pread(fd, buf, n - 1, 0);
     buf[got > 0 ? got : 0] = 0;
     if (fd >= 0)
         close(fd);
@@ -58,7 +59,7 @@ static int64_t count_samples(int dir, const char *file)
         struct records_head records;
     } h;
     const int fd = openat(dir, file, FLAGS);
-    const ssize_t got = fd < 0 ? -1 : pread(fd, &h, sizeof h, 0);
+    const ssize_t got = fd < 0 ? -1 : io_pread(fd, &h, sizeof h, 0);
     if (fd >= 0)
         close(fd);
     uint64_t n = 0;
