@@ -1,69 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decompress.c -- the table of unpackers.
+ * decompress.c -- decompresses with the library that a stream needs.
  */
 #include "format/decompress.h"
 
-#include "format/unzstd.h"
+#include <string.h>
 
-static void *open_gzip(void)
+enum stream_form stream_form_of(const uint8_t *first, size_t n)
 {
-    return gunzip_new(GUNZIP_GZIP);
+    if (n >= 3 && memcmp(first, "\x1f\x8b\x08", 3) == 0)
+        return STREAM_GZIP;
+    return n >= 4 && memcmp(first, "\x28\xb5\x2f\xfd", 4) == 0 ? STREAM_ZSTD : STREAM_PLAIN;
 }
 
-static void *open_zlib(void)
+const char *stream_form_name(enum stream_form form)
 {
-    return gunzip_new(GUNZIP_ZLIB);
+    static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
+    return names[form];
 }
 
-static void close_gunzip(void *z)
+const char *stream_missing(enum stream_form form)
 {
-    gunzip_free(z);
+    if (form == STREAM_PLAIN || (form == STREAM_ZSTD ? unzstd_here() : gunzip_here()))
+        return NULL;
+    return form == STREAM_ZSTD ? "libzstd" : "zlib";
 }
 
-static void again_gunzip(void *z)
+bool decompress_open(struct decompressor *d, enum stream_form form)
 {
-    gunzip_again(z);
+    if (form == STREAM_ZSTD)
+        d->unzstd = unzstd_new();
+    else
+        d->gunzip = gunzip_new(form == STREAM_GZIP ? GUNZIP_GZIP : GUNZIP_ZLIB);
+    return decompress_is_open(d);
 }
 
-static enum gunzip_state run_gunzip(void *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out)
+bool decompress_is_open(const struct decompressor *d)
 {
-    return gunzip_run(z, in, n_in, out, n_out);
+    return d->gunzip || d->unzstd;
 }
 
-static size_t needs_gunzip(const uint8_t *p, size_t n)
+void decompress_close(struct decompressor *d)
 {
-    (void)p, (void)n;
-    return GUNZIP_BYTES;
+    gunzip_free(d->gunzip);
+    unzstd_free(d->unzstd);
+    *d = (struct decompressor){0};
 }
 
-static void *open_zstd(void)
+void decompress_again(struct decompressor *d)
 {
-    return unzstd_new();
+    if (d->unzstd)
+        unzstd_again(d->unzstd);
+    else
+        gunzip_again(d->gunzip);
 }
 
-static void close_zstd(void *z)
+enum gunzip_state decompress_run(struct decompressor *d, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out)
 {
-    unzstd_free(z);
+    return d->unzstd ? unzstd_run(d->unzstd, in, n_in, out, n_out) : gunzip_run(d->gunzip, in, n_in, out, n_out);
 }
 
-static void again_zstd(void *z)
+size_t decompress_needs(enum stream_form form, const uint8_t *p, size_t n)
 {
-    unzstd_again(z);
-}
-
-static enum gunzip_state run_zstd(void *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out)
-{
-    return unzstd_run(z, in, n_in, out, n_out);
-}
-
-static const struct decompressor unpackers[] = {
-    [STREAM_GZIP] = {"gzip", "zlib", gunzip_here, open_gzip, close_gunzip, again_gunzip, needs_gunzip, run_gunzip},
-    [STREAM_ZLIB] = {"zlib", "zlib", gunzip_here, open_zlib, close_gunzip, again_gunzip, needs_gunzip, run_gunzip},
-    [STREAM_ZSTD] = {"zstd", "libzstd", unzstd_here, open_zstd, close_zstd, again_zstd, unzstd_needs, run_zstd},
-};
-
-const struct decompressor *decompress_by(enum stream_form form)
-{
-    return &unpackers[form];
+    return form == STREAM_ZSTD ? unzstd_needs(p, n) : (size_t)GUNZIP_BYTES;
 }

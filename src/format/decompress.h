@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decompress.h -- what unpacks a stream of bytes, as a table of functions.
+ * decompress.h -- decompresses a stream of bytes, whatever it was compressed with.
  */
 #ifndef DECOMPRESS_H
 #define DECOMPRESS_H
 
 #include "format/gunzip.h"
-#include "format/stream.h"
+#include "format/unzstd.h"
 
-enum { DECOMPRESS_HEAD = 18 };
+enum stream_form { STREAM_PLAIN, STREAM_GZIP, STREAM_ZLIB, STREAM_ZSTD };
 
+enum { STREAM_FIRST = 16 }; /* bytes that stream_form_of() needs */
+/* Recognises gzip and zstd by their first bytes. A zlib stream cannot be recognised. */
+enum stream_form stream_form_of(const uint8_t *first, size_t n);
+/* "gzip", "zlib" or "zstd". */
+const char *stream_form_name(enum stream_form form);
+/* The library that this build lacks for the form; NULL: it can be read. */
+const char *stream_missing(enum stream_form form);
+
+/* Zeroed: closed. Not for STREAM_PLAIN. */
 struct decompressor {
-    const char *name, *library;
-    bool (*here)(void);
-    void *(*open)(void); /* NULL: no memory */
-    void (*close)(void *z);
-    void (*again)(void *z); /* before another member, or from the beginning */
-    /* How much of memory the member takes that begins so, with DECOMPRESS_HEAD bytes where there are as many. */
-    size_t (*needs)(const uint8_t *p, size_t n);
-    enum gunzip_state (*run)(void *z, const uint8_t **in, size_t *n_in, uint8_t **out, size_t *n_out);
+    struct gunzip *gunzip;
+    struct unzstd *unzstd;
 };
 
-const struct decompressor *decompress_by(enum stream_form form); /* not for STREAM_PLAIN */
+bool decompress_open(struct decompressor *d, enum stream_form form); /* false: no memory */
+bool decompress_is_open(const struct decompressor *d);
+void decompress_close(struct decompressor *d);
+/* Prepares for another gzip member or zstd frame. */
+void decompress_again(struct decompressor *d);
+enum gunzip_state decompress_run(struct decompressor *d, const uint8_t **in, size_t *n_in, uint8_t **out,
+                                 size_t *n_out);
+
+/* Bytes of memory that the member needs which starts with these bytes: DECOMPRESS_HEAD, or fewer at the end of the
+ * file. */
+enum { DECOMPRESS_HEAD = 18 };
+size_t decompress_needs(enum stream_form form, const uint8_t *p, size_t n);
 
 #endif

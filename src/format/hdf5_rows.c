@@ -5,11 +5,6 @@
  * A row is cut across by chunks: all those with the same first index. In each of them it is one block, since the first
  * index counts slowest. Where a chunk is as wide as the row that block is the row, and is read straight to where
  * it is wanted; otherwise the row is put together from blocks.
- *
- * Kept chunks, under lock:
- *   (1) a slot is empty, being filled by one thread, or ready; whoever wants one that is being filled waits.
- *   (2) what is in use (users > 0) stays: its bytes are read without the lock.
- *   (3) the bytes of all slots are at most `most`; a chunk that has more is unpacked for every row.
  */
 #include "format/hdf5_rows.h"
 
@@ -20,27 +15,15 @@
 #include "base/bytes.h"
 #include "base/npy.h"
 #include "base/size.h"
+#include "format/pieces.h"
 
-enum { SLOTS = 128 };
+enum { CHUNKS_KEPT = 128 };
 
 const char HDF5_COSTS[] = "its chunk takes more memory to be unpacked than is allowed";
 
-struct slot {
-    enum { EMPTY, FILLING, READY } state;
-    const struct hdf5_array *array;
-    int64_t chunk;
-    uint8_t *data;
-    size_t bytes;
-    int users;
-    uint64_t used; /* when last */
-};
-
 struct hdf5_rows {
-    pthread_mutex_t lock;
-    pthread_cond_t filled;
-    struct slot slots[SLOTS];
-    size_t bytes, most;
-    uint64_t clock;
+    struct pieces *kept;  /* chunks */
+    pthread_mutex_t lock; /* of what follows */
     struct hdf5_scratch *idle;
     size_t idle_bytes, idle_most;
 };
@@ -48,26 +31,27 @@ struct hdf5_rows {
 struct hdf5_rows *hdf5_rows_new(size_t kept, size_t idle)
 {
     struct hdf5_rows *k = calloc(1, sizeof *k);
-    if (!k)
+    if (!k || !(k->kept = pieces_new(CHUNKS_KEPT, kept))) {
+        free(k);
         return NULL;
+    }
     pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->filled, NULL);
-    k->most = kept;
     k->idle_most = idle;
     return k;
 }
 
 void hdf5_rows_limit(struct hdf5_rows *k, size_t kept, size_t idle)
 {
-    k->most = kept;
+    pieces_limit(k->kept, kept);
     k->idle_most = idle;
 }
 
 void hdf5_rows_memory(struct hdf5_rows *k, size_t *held, size_t *most)
 {
+    pieces_memory(k->kept, held, most);
     pthread_mutex_lock(&k->lock);
-    *held = k->bytes + k->idle_bytes;
-    *most = k->most + k->idle_most;
+    *held += k->idle_bytes;
+    *most += k->idle_most;
     pthread_mutex_unlock(&k->lock);
 }
 
@@ -75,8 +59,7 @@ void hdf5_rows_free(struct hdf5_rows *k)
 {
     if (!k)
         return;
-    for (int i = 0; i < SLOTS; i++)
-        free(k->slots[i].data);
+    pieces_free(k->kept);
     while (k->idle) {
         struct hdf5_scratch *w = k->idle;
         k->idle = w->next;
@@ -84,7 +67,6 @@ void hdf5_rows_free(struct hdf5_rows *k)
         free(w);
     }
     pthread_mutex_destroy(&k->lock);
-    pthread_cond_destroy(&k->filled);
     free(k);
 }
 
@@ -167,87 +149,6 @@ static const char *unpack(const struct from *f, int64_t i, uint8_t *to)
     return hdf5_unfilter(&f->a->filters, c->mask, f->w, c->bytes, to, f->a->chunks.chunk_bytes);
 }
 
-/* ------------------------------------------------------------------ kept chunks */
-
-static struct slot *find(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk)
-{
-    for (int i = 0; i < SLOTS; i++)
-        if (k->slots[i].state != EMPTY && k->slots[i].array == a && k->slots[i].chunk == chunk)
-            return &k->slots[i];
-    return NULL;
-}
-
-static void empty(struct hdf5_rows *k, struct slot *s)
-{
-    k->bytes -= s->bytes;
-    free(s->data);
-    *s = (struct slot){0};
-}
-
-/* A slot with room for so many bytes; NULL: all are in use, or there is no memory. */
-static struct slot *make_room(struct hdf5_rows *k, size_t bytes)
-{
-    for (;;) {
-        struct slot *free_slot = NULL, *oldest = NULL;
-        for (int i = 0; i < SLOTS; i++) {
-            struct slot *s = &k->slots[i];
-            if (s->state == EMPTY)
-                free_slot = s;
-            else if (s->state == READY && s->users == 0 && (!oldest || s->used < oldest->used))
-                oldest = s;
-        }
-        if (bytes > k->most)
-            return NULL;
-        if (free_slot && k->bytes <= k->most - bytes) {
-            free_slot->data = malloc(bytes);
-            return free_slot->data ? free_slot : NULL;
-        }
-        if (!oldest)
-            return NULL;
-        empty(k, oldest);
-    }
-}
-
-/* A kept chunk, for use; *mine: the caller has to fill it. NULL: it cannot be kept, or is not and nobody may fill it.
- */
-static struct slot *slot_take(struct hdf5_rows *k, const struct hdf5_array *a, int64_t chunk, bool may_fill, bool *mine)
-{
-    *mine = false;
-    pthread_mutex_lock(&k->lock);
-    struct slot *s = find(k, a, chunk);
-    while (s && s->state == FILLING) {
-        pthread_cond_wait(&k->filled, &k->lock);
-        s = find(k, a, chunk);
-    }
-    if (!s && may_fill && (s = make_room(k, a->chunks.chunk_bytes)) != NULL) {
-        s->state = FILLING;
-        s->array = a;
-        s->chunk = chunk;
-        s->bytes = a->chunks.chunk_bytes;
-        k->bytes += s->bytes;
-        *mine = true;
-    }
-    if (s) {
-        s->users++;
-        s->used = ++k->clock;
-    }
-    pthread_mutex_unlock(&k->lock);
-    return s;
-}
-
-static void slot_give(struct hdf5_rows *k, struct slot *s, bool mine, bool good)
-{
-    pthread_mutex_lock(&k->lock);
-    s->users--;
-    if (mine && good)
-        s->state = READY;
-    else if (mine)
-        empty(k, s);
-    if (mine)
-        pthread_cond_broadcast(&k->filled);
-    pthread_mutex_unlock(&k->lock);
-}
-
 /* ------------------------------------------------------------------ the block of a row in a chunk */
 
 static size_t block_bytes(const struct hdf5_array *a)
@@ -263,21 +164,24 @@ static void fill(const struct hdf5_array *a, uint8_t *to, size_t bytes)
         memcpy(to + at, a->fill, a->element);
 }
 
-/* Through the kept chunks; through memory of the thread's own where they have no room. */
+/* Reads a block through the cache of chunks. If that has no room, decompresses the chunk into the scratch. */
 static const char *kept_block(const struct from *f, int64_t i, size_t at, uint8_t *to)
 {
-    bool mine;
-    struct slot *s = slot_take(f->k, f->a, i, f->may_unpack, &mine);
-    if (!s && !f->may_unpack)
+    const size_t bytes = f->a->chunks.chunk_bytes;
+    bool mine = false;
+    struct piece *p = f->may_unpack ? pieces_get(f->k->kept, f->a, i, bytes, &mine) : pieces_find(f->k->kept, f->a, i);
+    if (!p && !f->may_unpack)
         return HDF5_COSTS;
-    if (!s && buf_reserve(&f->w->whole, f->a->chunks.chunk_bytes))
+    if (!p && buf_reserve(&f->w->whole, bytes))
         return HDF5_NO_MEMORY;
-    uint8_t *data = s ? s->data : f->w->whole.data;
-    const char *why = !s || mine ? unpack(f, i, data) : NULL;
+    uint8_t *data = p ? p->bytes : f->w->whole.data;
+    const char *why = !p || mine ? unpack(f, i, data) : NULL;
     if (!why)
         memcpy(to, data + at, block_bytes(f->a));
-    if (s)
-        slot_give(f->k, s, mine, !why);
+    if (mine && !why)
+        pieces_publish(f->k->kept, p, f->a, i, bytes);
+    if (p)
+        pieces_unpin(f->k->kept, p);
     return why;
 }
 

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pieces.c -- the pieces that were used last stay.
+ * pieces.c -- a cache of decompressed pieces.
  *
- * The table is the lock's; the bytes of a pinned piece are whoever's has it pinned.
+ * Invariants:
+ *   (1) the lock protects all members of all pieces, except the bytes of a pinned piece.
+ *   (2) a piece is being filled by one thread (filling, pins == 1), or ready (owner), or neither.
+ *   (3) held is the sum of room, and at most `most` after every call that allocates.
  */
 #include "format/pieces.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
-
-#include "base/arena.h"
-
-enum { PIECES_MIN = 4 };
 
 struct pieces {
     pthread_mutex_t lock;
-    pthread_cond_t unpinned;
+    pthread_cond_t changed; /* a piece was published, discarded or unpinned */
+    int waiting;
     uint64_t clock;
-    int n, n_had;
+    size_t held, most;
+    int n;
     struct piece of[];
 };
 
-struct pieces *pieces_new(size_t bytes)
+struct pieces *pieces_new(int slots, size_t most)
 {
-    const size_t n = bytes / PIECE_BYTES < PIECES_MIN ? PIECES_MIN : bytes / PIECE_BYTES;
-    struct pieces *c = calloc(1, sizeof *c + n * sizeof c->of[0]);
+    struct pieces *c = calloc(1, sizeof *c + (size_t)slots * sizeof c->of[0]);
     if (!c)
         return NULL;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->unpinned, NULL);
-    c->n = (int)n;
+    pthread_cond_init(&c->changed, NULL);
+    c->n = slots;
+    c->most = most;
     return c;
 }
 
@@ -39,81 +39,164 @@ void pieces_free(struct pieces *c)
     if (!c)
         return;
     for (int i = 0; i < c->n; i++)
-        pages_free(c->of[i].bytes, PIECE_BYTES);
-    pthread_cond_destroy(&c->unpinned);
+        free(c->of[i].bytes);
+    pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-struct piece *pieces_find(struct pieces *c, const void *owner, int64_t number)
+void pieces_limit(struct pieces *c, size_t most)
 {
-    struct piece *found = NULL;
     pthread_mutex_lock(&c->lock);
-    for (int i = 0; i < c->n && !found; i++)
-        if (c->of[i].owner == owner && c->of[i].number == number)
-            found = &c->of[i];
-    if (found) {
-        found->pins++;
-        found->used = ++c->clock;
-    }
+    c->most = most;
     pthread_mutex_unlock(&c->lock);
-    return found;
+}
+
+void pieces_memory(struct pieces *c, size_t *held, size_t *most)
+{
+    pthread_mutex_lock(&c->lock);
+    *held = c->held;
+    *most = c->most;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ------------------------------------------------------------------ with the lock held */
+
+static void wait(struct pieces *c)
+{
+    c->waiting++;
+    pthread_cond_wait(&c->changed, &c->lock);
+    c->waiting--;
+}
+
+static void wake(struct pieces *c)
+{
+    if (c->waiting > 0)
+        pthread_cond_broadcast(&c->changed);
+}
+
+static struct piece *find(struct pieces *c, const void *owner, int64_t index)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->of[i].owner == owner && c->of[i].index == index)
+            return &c->of[i];
+    return NULL;
+}
+
+static struct piece *find_ready(struct pieces *c, const void *owner, int64_t index)
+{
+    struct piece *p;
+    while ((p = find(c, owner, index)) && p->filling)
+        wait(c);
+    if (p) {
+        p->pins++;
+        p->used = ++c->clock;
+    }
+    return p;
+}
+
+/* Of the pieces that are not pinned. */
+static struct piece *oldest(struct pieces *c, bool allocated)
+{
+    struct piece *best = NULL;
+    for (int i = 0; i < c->n; i++) {
+        struct piece *p = &c->of[i];
+        if (p->pins == 0 && (p->room > 0 || !allocated) && (!best || p->used < best->used))
+            best = p;
+    }
+    return best;
+}
+
+static void drop(struct pieces *c, struct piece *p)
+{
+    c->held -= p->room;
+    free(p->bytes);
+    *p = (struct piece){0};
+}
+
+/* Returns a piece that may have `bytes`, after dropping others for it. NULL: too many are pinned. */
+static struct piece *make_room(struct pieces *c, size_t bytes)
+{
+    struct piece *p, *other;
+    if (bytes > c->most)
+        return NULL;
+    while ((p = oldest(c, false)) && c->held - p->room > c->most - bytes) {
+        if (!(other = oldest(c, true)))
+            return NULL;
+        drop(c, other);
+    }
+    return p;
+}
+
+static struct piece *reserve(struct pieces *c, struct piece *p, const void *owner, int64_t index, size_t bytes)
+{
+    if (p->room != bytes) {
+        drop(c, p);
+        if (!(p->bytes = malloc(bytes)))
+            return NULL;
+        p->room = bytes;
+        c->held += bytes;
+    }
+    p->owner = owner;
+    p->index = index;
+    p->pins = 1;
+    p->filling = true;
+    return p;
+}
+
+/* ------------------------------------------------------------------ for callers */
+
+struct piece *pieces_find(struct pieces *c, const void *owner, int64_t index)
+{
+    pthread_mutex_lock(&c->lock);
+    struct piece *p = find_ready(c, owner, index);
+    pthread_mutex_unlock(&c->lock);
+    return p;
+}
+
+struct piece *pieces_get(struct pieces *c, const void *owner, int64_t index, size_t bytes, bool *mine)
+{
+    pthread_mutex_lock(&c->lock);
+    struct piece *p = find_ready(c, owner, index);
+    *mine = !p && (p = make_room(c, bytes)) && (p = reserve(c, p, owner, index, bytes));
+    pthread_mutex_unlock(&c->lock);
+    return p;
+}
+
+struct piece *pieces_take(struct pieces *c, size_t bytes)
+{
+    struct piece *p;
+    pthread_mutex_lock(&c->lock);
+    while (!(p = make_room(c, bytes)))
+        wait(c);
+    p = reserve(c, p, NULL, 0, bytes);
+    pthread_mutex_unlock(&c->lock);
+    return p;
+}
+
+void pieces_publish(struct pieces *c, struct piece *p, const void *owner, int64_t index, size_t n)
+{
+    pthread_mutex_lock(&c->lock);
+    p->owner = owner;
+    p->index = index;
+    p->n = n;
+    p->filling = false;
+    p->used = ++c->clock;
+    wake(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void pieces_unpin(struct pieces *c, struct piece *p)
 {
     pthread_mutex_lock(&c->lock);
-    if (--p->pins == 0)
-        pthread_cond_signal(&c->unpinned);
-    pthread_mutex_unlock(&c->lock);
-}
-
-static struct piece *oldest(struct pieces *c)
-{
-    struct piece *p = NULL;
-    for (int i = 0; i < c->n; i++)
-        if (c->of[i].pins == 0 && (!p || c->of[i].used < p->used))
-            p = &c->of[i];
-    return p;
-}
-
-struct piece *pieces_take(struct pieces *c)
-{
-    pthread_mutex_lock(&c->lock);
-    struct piece *p;
-    while (!(p = oldest(c)))
-        pthread_cond_wait(&c->unpinned, &c->lock);
-    p->pins = 1;
-    p->owner = NULL;
-    const bool first = !p->bytes && (p->bytes = pages_new(PIECE_BYTES)) != NULL;
-    c->n_had += first;
-    pthread_mutex_unlock(&c->lock);
-    if (p->bytes)
-        return p;
-    pieces_unpin(c, p);
-    return NULL;
-}
-
-size_t pieces_held(struct pieces *c)
-{
-    pthread_mutex_lock(&c->lock);
-    const size_t n = (size_t)c->n_had;
-    pthread_mutex_unlock(&c->lock);
-    return n * PIECE_BYTES;
-}
-
-size_t pieces_most(const struct pieces *c)
-{
-    return (size_t)c->n * PIECE_BYTES;
-}
-
-void pieces_publish(struct pieces *c, struct piece *p, const void *owner, int64_t number, size_t n)
-{
-    pthread_mutex_lock(&c->lock);
-    p->owner = owner;
-    p->number = number;
-    p->n = n;
-    p->used = ++c->clock;
+    p->pins--;
+    if (p->filling) {
+        p->filling = false;
+        p->owner = NULL;
+        p->used = 0;
+    }
+    if (p->pins == 0)
+        wake(c);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -1,46 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pieces.h -- stretches of unpacked bytes, kept until others need the room.
+ * pieces.h -- a cache of decompressed pieces: stretches of a stream, chunks of an HDF5 dataset. The piece that was not
+ * used for the longest time makes room for another.
  *
- *     struct piece *p = pieces_find(c, owner, 7);      pinned, or NULL
- *     if (!p) { p = pieces_take(c); ...; pieces_publish(c, p, owner, 7, n); }
- *     ... p->bytes, p->n ...
+ *     bool mine;
+ *     struct piece *p = pieces_get(c, owner, 7, bytes, &mine);    pinned; NULL: no room
+ *     if (mine) { ... fill p->bytes ...; pieces_publish(c, p, owner, 7, n); }
+ *     ... use p->bytes, p->n ...
  *     pieces_unpin(c, p);
  *
- * From any thread. While a piece is pinned it stays as it is; nobody waits for anything with a piece pinned, but for
- * storage: so pieces_take, which may have to wait for one, comes to its end.
+ * All functions may be called from any thread. A pinned piece does not change. A thread that has pinned a piece must
+ * not wait for another piece; otherwise pieces_take() could wait forever.
  */
 #ifndef PIECES_H
 #define PIECES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PIECE_BYTES = 1 << 20 };
-
 struct piece {
-    const void *owner; /* NULL: none; found by nobody */
-    int64_t number;
-    size_t n; /* of PIECE_BYTES */
+    const void *owner; /* with index, the key; NULL: the piece cannot be found */
+    int64_t index;
+    uint8_t *bytes;
+    size_t n;    /* bytes that are filled */
+    size_t room; /* bytes that are allocated */
     int pins;
-    uint64_t used;
-    uint8_t *bytes; /* had when first needed */
+    bool filling;
+    uint64_t used; /* time of the last use; 0: never */
 };
 
 struct pieces;
-struct pieces *pieces_new(size_t bytes); /* NULL: no memory */
-void pieces_free(struct pieces *c);      /* also NULL */
-/* Bytes of those that were had so far, and of all. */
-size_t pieces_held(struct pieces *c);
-size_t pieces_most(const struct pieces *c);
+/* At most `slots` pieces with at most `most` bytes together. NULL: no memory. */
+struct pieces *pieces_new(int slots, size_t most);
+void pieces_free(struct pieces *c); /* also NULL */
+void pieces_limit(struct pieces *c, size_t most);
+/* Bytes that are allocated now, and the limit. */
+void pieces_memory(struct pieces *c, size_t *held, size_t *most);
 
-struct piece *pieces_find(struct pieces *c, const void *owner, int64_t number);
-/* The one that was not used for the longest time, to be filled; NULL: no memory. */
-struct piece *pieces_take(struct pieces *c);
-/* It is filled: others may find it. It stays pinned. */
-void pieces_publish(struct pieces *c, struct piece *p, const void *owner, int64_t number, size_t n);
+/* Returns the piece, pinned, or NULL. Waits while another thread fills it. */
+struct piece *pieces_find(struct pieces *c, const void *owner, int64_t index);
+/* Like pieces_find(), but reserves a piece if there is none: then *mine is true, and the caller fills it and publishes
+ * it. NULL: the other pieces are pinned, the limit is too small, or there is no memory. */
+struct piece *pieces_get(struct pieces *c, const void *owner, int64_t index, size_t bytes, bool *mine);
+/* Returns a piece to fill whose key is not known yet. Waits until there is room; bytes must not exceed the limit.
+ * NULL: no memory. */
+struct piece *pieces_take(struct pieces *c, size_t bytes);
+/* Lets others find a piece that has been filled. It stays pinned. */
+void pieces_publish(struct pieces *c, struct piece *p, const void *owner, int64_t index, size_t n);
+/* A piece that was reserved but not published is discarded. */
 void pieces_unpin(struct pieces *c, struct piece *p);
-/* Nobody will find those of this owner. */
+/* Makes the pieces of this owner impossible to find. */
 void pieces_forget(struct pieces *c, const void *owner);
 
 #endif

@@ -256,7 +256,7 @@ static void large_windows(void)
     struct source *s;
     stk_error e;
     CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
-    CHECK(strstr(e.text, "needs 257 MiB to be unpacked, and memory leaves 8 MiB for that; 1992 MiB more") != NULL);
+    CHECK(strstr(e.text, "needs 257 MiB, but memory leaves 8 MiB for it; give it 1992 MiB more memory") != NULL);
     o.memory = (int64_t)4 << 30;
     CHECK_EQ(source_open(&s, &o, &e), STK_OK);
     source_close(s);
