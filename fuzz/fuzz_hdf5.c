@@ -61,7 +61,8 @@ static void describe_all(const struct hdf5_view *v, int64_t at)
 static void list(const struct hdf5_view *v, int64_t group, struct hdf5_names *groups)
 {
     struct hdf5_names datasets = {0};
-    int64_t others = 0, at;
+    struct hdf5_others others = {0};
+    int64_t at;
     hdf5_list(v, group, &datasets, groups, &others);
     for (uint32_t i = 0; i < datasets.names.n && i < SETS_MOST; i++) {
         describe_all(v, hdf5_names_at(&datasets, i));

@@ -245,11 +245,13 @@ static const char *take_links(void *user, struct hdf5_message *m)
 
 /* ------------------------------------------------------------------ objects */
 
-enum kind { OTHER, DATASET, GROUP };
+enum kind { OTHER, SHAPED, DATASET, GROUP }; /* SHAPED: has a shape, but no values */
 
 static const char *take_kind(void *user, struct hdf5_message *m)
 {
     enum kind *kind = user;
+    if (m->type == HDF5_MESSAGE_SPACE && *kind == OTHER)
+        *kind = SHAPED;
     if (m->type == HDF5_MESSAGE_LAYOUT)
         *kind = DATASET;
     if (m->type == HDF5_MESSAGE_TABLE || m->type == HDF5_MESSAGE_LINK_INFO || m->type == HDF5_MESSAGE_LINK)
@@ -257,12 +259,13 @@ static const char *take_kind(void *user, struct hdf5_message *m)
     return NULL;
 }
 
-/* What is damaged is something else; NULL, or that there was no memory. */
-static const char *kind_of(const struct hdf5_view *v, int64_t at, enum kind *out)
+/* A damaged object is OTHER. Returns NULL, or HDF5_NO_MEMORY. */
+static const char *kind_of(const struct hdf5_view *v, int64_t at, enum kind *out, bool *damaged)
 {
     *out = OTHER;
     const char *why = at < 0 ? NULL : hdf5_messages(v, at, take_kind, out);
-    if (why)
+    *damaged = why || *out == SHAPED;
+    if (*damaged)
         *out = OTHER;
     return why == HDF5_NO_MEMORY ? why : NULL;
 }
@@ -377,11 +380,13 @@ const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char 
 }
 
 static const char *add_object(const struct hdf5_view *v, const char *name, int64_t at, struct hdf5_names *datasets,
-                              struct hdf5_names *groups, int64_t *others)
+                              struct hdf5_names *groups, struct hdf5_others *others)
 {
     enum kind kind;
-    const char *why = kind_of(v, at, &kind);
-    *others += kind == OTHER;
+    bool damaged;
+    const char *why = kind_of(v, at, &kind, &damaged);
+    others->n += kind == OTHER;
+    others->damaged += damaged;
     if (kind == OTHER)
         return why;
     return hdf5_names_add(kind == DATASET ? datasets : groups, name, strlen(name), at) ? HDF5_NO_MEMORY : NULL;
@@ -404,7 +409,7 @@ static const char *follow_soft(struct hdf5_links *l, int64_t group)
 }
 
 const char *hdf5_list(const struct hdf5_view *v, int64_t group, struct hdf5_names *datasets, struct hdf5_names *groups,
-                      int64_t *others)
+                      struct hdf5_others *others)
 {
     struct hdf5_links l = {.v = v};
     const char *why = hdf5_messages(v, group, take_links, &l);
@@ -416,7 +421,7 @@ const char *hdf5_list(const struct hdf5_view *v, int64_t group, struct hdf5_name
     for (uint32_t i = 0; order && i < l.hard.names.n && !why; i++)
         why = add_object(v, names_at(&l.hard.names, order[i]), hdf5_names_at(&l.hard, order[i]), datasets, groups,
                          others);
-    *others += l.others;
+    others->n += l.others;
     free(order);
     links_done(&l);
     return why;

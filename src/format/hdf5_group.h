@@ -18,10 +18,15 @@ int hdf5_names_add(struct hdf5_names *n, const char *name, size_t bytes, int64_t
 int64_t hdf5_names_at(const struct hdf5_names *n, uint32_t i);
 void hdf5_names_done(struct hdf5_names *n);
 
-/* Adds what is in the group at this address, in byte order, after what is in *datasets and *groups. What is neither, or
- * leads out of the file or nowhere, is counted. */
+/* Objects that are neither datasets nor groups, and links out of the file or to nothing. */
+struct hdf5_others {
+    int64_t n;
+    int64_t damaged; /* of these, objects whose description is damaged */
+};
+
+/* Appends the datasets and groups in the group at this address, in byte order of their names, and counts the rest. */
 const char *hdf5_list(const struct hdf5_view *v, int64_t group, struct hdf5_names *datasets, struct hdf5_names *groups,
-                      int64_t *others);
+                      struct hdf5_others *others);
 
 /* The object that "a/b/c" is, from a group on; -1: there is none. */
 const char *hdf5_find_path(const struct hdf5_view *v, int64_t group, const char *path, int64_t *at);

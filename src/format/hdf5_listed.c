@@ -106,7 +106,8 @@ static int is_new(struct names *seen, int64_t at)
     return names_add(seen, &at, sizeof at, &number);
 }
 
-int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed *out, int64_t *others, stk_error *e)
+int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed *out, struct hdf5_others *others,
+                    stk_error *e)
 {
     struct hdf5_names queue = {0};
     struct names seen = {0};
@@ -139,7 +140,7 @@ int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_
 {
     struct hdf5_listed all = {0};
     struct nearest_list list = {.like.word = name};
-    int64_t others = 0;
+    struct hdf5_others others = {0};
     int rc = hdf5_listed_all(v, at, &all, &others, e);
     for (uint32_t i = 0; i < all.names.names.n; i++)
         nearest_list_add(&list, names_at(&all.names.names, i));

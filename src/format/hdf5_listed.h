@@ -14,8 +14,9 @@ struct hdf5_listed {
     struct hdf5_names names;
     struct buf members; /* uint32_t: where in the name the member's begins; 0: there is none */
 };
-/* All below a group, by their names from there on; what is no dataset is added to *others. */
-int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed *out, int64_t *others, stk_error *e);
+/* Lists all datasets below a group, by their paths from there, and counts the other objects. */
+int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed *out, struct hdf5_others *others,
+                    stk_error *e);
 const char *hdf5_listed_member(const struct hdf5_listed *l, uint32_t i); /* NULL: none */
 void hdf5_listed_done(struct hdf5_listed *l);
 

@@ -305,16 +305,21 @@ uint64_t arrays_fingerprint(const struct source *s, const struct arrays_plan *m,
 
 /* ------------------------------------------------------------------ labels */
 
+int arrays_check_label(const struct source *s, stk_dtype t, int64_t i, stk_error *e)
+{
+    const int64_t value = source_label(s, i);
+    if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
+        return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside the %d given class%s",
+                         (long long)value, (long long)i, s->n_classes, s->n_classes == 1 ? "" : "es");
+    if (t == STK_UINT64 && value < 0) /* the only type whose values may not fit */
+        return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);
+    return STK_OK;
+}
+
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e)
 {
-    const bool unsigned_64 = t == STK_UINT64; /* the only type whose values may not fit */
-    for (int64_t i = 0; i < s->count && (s->n_classes > 0 || unsigned_64); i++) {
-        const int64_t value = source_label(s, i);
-        if (s->n_classes > 0 && (value < -1 || value >= s->n_classes)) /* -1: none */
-            return error_set(e, STK_EUSAGE, "open", "the label %lld of sample %lld is outside the %d given class%s",
-                             (long long)value, (long long)i, s->n_classes, s->n_classes == 1 ? "" : "es");
-        if (unsigned_64 && value < 0)
-            return error_set(e, STK_EUSAGE, "open", "the label of sample %lld does not fit into int64", (long long)i);
-    }
-    return STK_OK;
+    int rc = STK_OK;
+    for (int64_t i = 0; i < s->count && (s->n_classes > 0 || t == STK_UINT64) && rc == STK_OK; i++)
+        rc = arrays_check_label(s, t, i, e);
+    return rc;
 }

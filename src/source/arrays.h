@@ -34,7 +34,9 @@ int arrays_cells(const struct source *s, const struct arrays_plan *m, struct rea
                  struct arrays_reader by, stk_error *e);
 /* Covers types, shapes, and the first bytes of some rows spread over all. */
 uint64_t arrays_fingerprint(const struct source *s, const struct arrays_plan *m, struct arrays_reader by);
-/* Checks that all labels fit into int64 and the classes. source_label must work already. t: the type of the labels. */
+/* Check that the label of sample i, or all labels, fit into int64 and the classes. source_label must work already. t:
+ * the type of the labels. */
+int arrays_check_label(const struct source *s, stk_dtype t, int64_t i, stk_error *e);
 int arrays_check_labels(const struct source *s, stk_dtype t, stk_error *e);
 
 #endif

@@ -101,7 +101,7 @@ static int ambiguous(const struct names *groups, stk_error *e)
 static int check_groups(struct hdf5_table *t, const struct hdf5_file *f, stk_error *e)
 {
     struct hdf5_listed first = {0}, last = {0};
-    int64_t others = 0;
+    struct hdf5_others others = {0};
     int rc = hdf5_listed_all(&f->view, hdf5_names_at(&f->groups, 0), &first, &others, e);
     if (rc == STK_OK)
         rc = hdf5_listed_all(&f->view, hdf5_names_at(&f->groups, f->groups.names.n - 1), &last, &others, e);
@@ -207,17 +207,21 @@ static int64_t choose(const struct candidate *c, uint32_t n)
 }
 
 /* Reports a dataset in `fields` that has no rows, or, if no dataset has rows, one that cannot be read. */
-static int refuse(const struct candidate *c, const struct names *names, bool any, stk_error *e)
+static int refuse(const struct candidate *c, const struct names *names, bool any, int64_t damaged, stk_error *e)
 {
     static const struct hdf5_odd no_rows = {.why = "its rows are neither numbers nor single elements"};
     for (uint32_t i = 0; i < names->n; i++)
         if (c[i].rows == 0 && (c[i].mentioned || (!any && c[i].odd.why)))
             return hdf5_refuse(names_at(names, i), c[i].odd.why ? &c[i].odd : &no_rows, e);
+    if (!any && damaged)
+        return error_set(e, STK_EDATA, "open",
+                         "is damaged: %lld object%s cannot be read, and no other dataset has rows; get the file anew",
+                         (long long)damaged, damaged == 1 ? "" : "s");
     return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset with rows");
 }
 
 static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const struct hdf5_listed *all, const char *fields,
-                     stk_error *e)
+                     int64_t damaged, stk_error *e)
 {
     const struct names *names = &all->names.names;
     const uint32_t n = names->n;
@@ -236,7 +240,7 @@ static int take_rows(struct hdf5_table *t, const struct hdf5_file *f, const stru
             rc = no_memory(e);
     }
     if (rc == STK_OK)
-        rc = refuse(c, names, t->names.n > 0, e);
+        rc = refuse(c, names, t->names.n > 0, damaged, e);
     free(c);
     return rc;
 }
@@ -305,10 +309,11 @@ static int take_options(struct hdf5_table *t, const char *query, bool *decided, 
 static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const char *fields, stk_error *e)
 {
     struct hdf5_listed all = {0};
-    int rc = STK_OK;
+    struct hdf5_others others = {0};
     if (t->named)
         return STK_OK;
-    rc = hdf5_listed_all(&f->view, t->groups ? hdf5_names_at(&f->groups, 0) : f->group, &all, &t->ignored, e);
+    int rc = hdf5_listed_all(&f->view, t->groups ? hdf5_names_at(&f->groups, 0) : f->group, &all, &others, e);
+    t->ignored += others.n;
     const struct names *names = &all.names.names;
     for (uint32_t i = 0; t->groups && i < names->n && rc == STK_OK; i++) {
         uint32_t number;
@@ -316,7 +321,7 @@ static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const c
             rc = no_memory(e);
     }
     if (rc == STK_OK && !t->groups)
-        rc = take_rows(t, f, &all, fields, e);
+        rc = take_rows(t, f, &all, fields, others.damaged, e);
     hdf5_listed_done(&all);
     return rc;
 }
@@ -325,7 +330,7 @@ static int find_columns(struct hdf5_table *t, const struct hdf5_file *f, const c
 static int open_group(const struct hdf5_table *t, struct hdf5_file *f, bool listed, struct hdf5_names *datasets,
                       stk_error *e)
 {
-    int64_t others = 0;
+    struct hdf5_others others = {0};
     const char *why = hdf5_find_path(&f->view, f->view.root, t->group, &f->group);
     if (!why && f->group < 0)
         return error_set(e, STK_EUSAGE, "open", "has no group %.100s", t->group);

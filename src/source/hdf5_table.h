@@ -81,9 +81,4 @@ bool hdf5_is_label(const struct hdf5_array *a, const char *name);
 bool hdf5_is_pixels(const struct hdf5_array *a, const char *name);
 bool hdf5_may_be_encoded(const struct hdf5_array *a);
 
-/* hdf5_labels.c: reads column c into labels, one per sample of s; LABEL_NONE: the sample has none, or it cannot be
- * read. Text becomes class indexes and sets the classes of s. */
-extern const char HDF5_NO_VALUE[]; /* what is wrong with a sample that lacks a value */
-int hdf5_labels_read(struct source *s, const struct hdf5_table *t, int c, int64_t *labels, stk_error *e);
-
 #endif

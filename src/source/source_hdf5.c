@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "base/size.h"
 #include "source/arrays.h"
-#include "source/hdf5_table.h"
+#include "source/hdf5_labels.h"
 #include "source/index.h"
 
 enum { ROWS_HASHED = 64 };
@@ -25,7 +25,7 @@ struct state {
     int column[FIELD_MAX]; /* of every field */
     int label;             /* column; -1: none */
     int keys;              /* column of a pack; -1: none */
-    int64_t *labels;
+    struct hdf5_labels labels;
     struct source_tally tally;
 };
 
@@ -74,7 +74,7 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 static int64_t label(const struct source *s, int64_t i)
 {
     const struct state *d = s->state;
-    return d->labels ? source_label_or_default(s, d->labels[i]) : -1;
+    return d->label >= 0 ? source_label_or_default(s, hdf5_labels_at(&d->labels, i)) : -1;
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -196,7 +196,8 @@ static int read_cell(const struct source *s, struct reading *r, int64_t i, int f
 static bool is_unlabelled(const struct source *s, int64_t i)
 {
     const struct state *d = s->state;
-    const struct field *f = d->labels && d->labels[i] == LABEL_NONE ? source_label_field(s) : NULL;
+    const bool missing = d->label >= 0 && hdf5_labels_at(&d->labels, i) == LABEL_NONE;
+    const struct field *f = missing ? source_label_field(s) : NULL;
     return f && !f->has_fill;
 }
 
@@ -251,18 +252,24 @@ static int64_t bytes(const struct source *s, int64_t i)
     return sum;
 }
 
-/* Rows with labels are never identical. */
+/* Rows that were not written in any column that is read. */
 static int64_t count_identical(const struct source *s, int64_t i)
 {
     const struct state *d = s->state;
     const struct hdf5_file *f = hdf5_table_file(&d->table, i);
     int64_t least = f->first + f->count - i;
-    if (d->table.groups || d->label >= 0)
+    if (d->table.groups)
         return 1;
+    if (d->label >= 0) {
+        const int64_t n = hdf5_labels_alike(&d->labels, i);
+        least = n < least ? n : least;
+    }
     for (int k = 0; k < s->n_fields && least > 1; k++) {
         int64_t row;
         const int c = d->column[k];
-        const struct hdf5_array *a = c >= 0 ? hdf5_table_array(&d->table, i, c, &row) : NULL;
+        if (c < 0 || s->fields[k].label)
+            continue;
+        const struct hdf5_array *a = hdf5_table_array(&d->table, i, c, &row);
         const int64_t n = a ? hdf5_rows_unwritten(a, row) : 0;
         least = n < least ? n : least;
     }
@@ -324,7 +331,7 @@ static void close_hdf5(struct source *s)
     if (!d)
         return;
     hdf5_table_done(&d->table);
-    free(d->labels);
+    hdf5_labels_done(&d->labels);
     free(d);
     s->state = NULL;
 }
@@ -347,18 +354,6 @@ static const struct source_ops ops = {
 
 /* ------------------------------------------------------------------ opening */
 
-static int read_labels(struct source *s, stk_error *e)
-{
-    struct state *d = s->state;
-    if (s->count > s->max_bytes / (int64_t)sizeof *d->labels)
-        return error_set(e, STK_EUSAGE, "open", "%lld labels need more memory than max_bytes allows",
-                         (long long)s->count);
-    d->labels = calloc((size_t)s->count, sizeof *d->labels);
-    if (!d->labels)
-        return error_nomem(e, "open", (size_t)s->count * sizeof *d->labels);
-    return hdf5_labels_read(s, &d->table, d->label, d->labels, e);
-}
-
 /* Whether the rows of a column have the type and shape of the field. */
 static bool is_copied(const struct field *f, const struct column *c)
 {
@@ -379,7 +374,8 @@ static int make_fields(struct source *s, const struct source_options *o, stk_err
         if (c >= 0 && is_copied(&s->fields[f], &d->table.columns.items[c]))
             s->fields[f].column = -1;
     }
-    for (int64_t i = 0; i < s->count && rc == STK_OK && !s->labels_missing; i++)
+    for (int64_t i = 0; d->label >= 0 && i < s->count && rc == STK_OK && !s->labels_missing;
+         i += hdf5_labels_alike(&d->labels, i))
         s->labels_missing = is_unlabelled(s, i);
     return rc;
 }
@@ -411,6 +407,6 @@ int source_hdf5_open(struct source *s, const struct source_options *o, const str
         d->tally.bytes += d->table.files[k].view.size;
     d->table.columns.labels = d->label >= 0;
     if (d->label >= 0)
-        rc = read_labels(s, e);
+        rc = hdf5_labels_read(&d->labels, s, &d->table, d->label, e);
     return rc == STK_OK ? make_fields(s, o, e) : rc;
 }

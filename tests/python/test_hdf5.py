@@ -358,6 +358,7 @@ def test_unwritten_rows_are_skipped(tmp_path: Path) -> None:
     path = str(tmp_path / "x.h5")
     with h5py.File(path, "w") as h:
         h.create_dataset("x", (2**31, 4), "u1", chunks=(65536, 4), compression=9)[70000] = 1
+        h.create_dataset("labels", (2**31,), "u1", chunks=(65536,), compression=9)[70000] = 3
     assert stoker.verify(path) == []
     assert stoker.ls(path).samples == 2**31
 

@@ -158,6 +158,8 @@ static void refusals(void)
     refused("old", "", "nothing", "there is no column nothing");
     refused("dense", "", NULL, "has no dataset with rows");
     refused("dense", "?x=n003", NULL, "is a single value");
+    refused("damaged", "", NULL,
+            "is damaged: 1 object cannot be read, and no other dataset has rows; get the file anew");
 }
 
 /* All rows of a dataset, or of a member of a compound dataset. */
@@ -180,7 +182,7 @@ static void use(const uint8_t *p, size_t n)
 {
     struct hdf5_view v = {.fd = -1, .memory = p, .size = (int64_t)n};
     struct hdf5_names datasets = {0}, groups = {0};
-    int64_t others = 0;
+    struct hdf5_others others = {0};
     if (hdf5_view_open(&v))
         return;
     hdf5_list(&v, v.root, &datasets, &groups, &others);
@@ -273,18 +275,18 @@ static int count_run(void *user, const stk_finding *f)
     return 0;
 }
 
-/* 2^31 rows in chunks of 65,536; only the second and the last chunk were written. */
+/* 2^26 rows in chunks of 1,024. The second and the last were written. */
 static void unwritten_rows_are_one_run(void)
 {
-    enum { CHUNK = 65536 };
+    enum { CHUNK = 1024, ROWS = 1 << 26 };
     struct source *s = open_seed("sparse", "", NULL);
     CHECK(s != NULL);
     CHECK_EQ(source_count_identical(s, 0), CHUNK);
     CHECK_EQ(source_count_identical(s, 100), CHUNK - 100);
     CHECK_EQ(source_count_identical(s, CHUNK), 1);
     CHECK_EQ(source_count_identical(s, 2 * CHUNK - 1), 1);
-    CHECK_EQ(source_count_identical(s, 2 * CHUNK), (INT64_C(1) << 31) - 3 * CHUNK);
-    CHECK_EQ(source_count_identical(s, (INT64_C(1) << 31) - 1), 1);
+    CHECK_EQ(source_count_identical(s, 2 * CHUNK), ROWS - 3 * CHUNK);
+    CHECK_EQ(source_count_identical(s, ROWS - 1), 1);
     source_close(s);
     char path[5000];
     snprintf(path, sizeof path, "hdf5:%s", seed("sparse"));
@@ -300,6 +302,22 @@ static void unwritten_rows_are_one_run(void)
         CHECK_EQ(t.calls, runs ? CHUNK + 2 : t.samples);
         CHECK(t.in_order && t.named);
     }
+}
+
+/* 2^31 rows with labels in chunks of 32,768. Of both, the third was written. */
+static void unwritten_labels_are_one_run(void)
+{
+    enum { CHUNK = 32768 };
+    struct source *s = open_seed("sparse_labels", "", NULL);
+    CHECK(s != NULL);
+    CHECK_EQ(source_count(s), INT64_C(1) << 31);
+    CHECK_EQ(source_label(s, 0), 0);
+    CHECK_EQ(source_label(s, 70000), 3);
+    CHECK_EQ(source_label(s, (INT64_C(1) << 31) - 1), 0);
+    CHECK_EQ(source_count_identical(s, 0), 2 * CHUNK);
+    CHECK_EQ(source_count_identical(s, 70000), 1);
+    CHECK_EQ(source_count_identical(s, 3 * CHUNK), (INT64_C(1) << 31) - 3 * CHUNK);
+    source_close(s);
 }
 
 static struct source *shared;
@@ -393,5 +411,6 @@ static void chunks_count(void)
 int main(int argc, char **argv)
 {
     TESTS(T(rows_of_old_files), T(rows_of_new_files), T(samples_that_are_groups), T(text_and_sequences), T(refusals),
-          T(cut_anywhere), T(bits_flipped), T(shrinks), T(unwritten_rows_are_one_run), T(many_threads), T(chunks_count))
+          T(cut_anywhere), T(bits_flipped), T(shrinks), T(unwritten_rows_are_one_run), T(unwritten_labels_are_one_run),
+          T(many_threads), T(chunks_count))
 }
