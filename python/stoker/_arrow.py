@@ -34,7 +34,7 @@ from ._arrow_files import (
     saved_in,
     words_of,
 )
-from ._arrow_types import Plan, image_plan, plan_of
+from ._arrow_types import Plan, empty_plan, image_plan, plan_of
 from ._errors import Error, UsageError, usage
 from ._fields import Wanted
 from ._nearest import hint
@@ -153,13 +153,24 @@ class Table:
     def _picture(self) -> str | None:
         return next((name for name, plan in self.plans.items() if plan.kind == "image"), None)
 
-    def opened(self, wanted: Iterable[str] | None, limit: int | None, images: Iterable[str] = ()) -> _stoker.Arrow:
-        """images: columns that are said to hold images, whatever their first rows are."""
+    def _said(self, fields: Iterable[Wanted]) -> dict[str, Plan]:
+        """Plans of columns for which the fields say more than the schema: that it holds images, or a default."""
+        said: dict[str, Plan | None] = {}
+        for w in fields:
+            column, kind = (w.name, w.column) if w.is_kind else (w.column, w.kind)
+            if column not in self.plans:
+                continue
+            if kind == "image":
+                said[column] = image_plan(self.schema.field(column).type)
+            elif w.default is not None and self.plans[column].is_empty:
+                said[column] = empty_plan(kind, w.default)
+        return {column: plan for column, plan in said.items() if plan}
+
+    def opened(self, wanted: Iterable[str] | None, limit: int | None, fields: Iterable[Wanted] = ()) -> _stoker.Arrow:
         names = self.needed(wanted)
-        if reasons := [f"{n}: {self.plans[n].refused}" for n in names if self.plans[n].refused]:
+        plans = {**self.plans, **self._said(fields)}
+        if reasons := [f"{n}: {plans[n].refused}" for n in names if plans[n].refused]:
             raise usage(f"a column cannot be read: {reasons[0]}")
-        said = {n: plan for n in names if n in images and (plan := image_plan(self.schema.field(n).type))}
-        plans = {**self.plans, **said}
         if not names:
             raise usage("there is no column that can be read" + "".join(f"; {words}" for words in self.refused))
         columns = tuple(plans[n].spec(n, n == self.label) for n in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ class Plan:
     levels: tuple[int, ...] = ()  # lists: 32, 64, or -n
     wide_path: int = 0
     refused: str = ""
+    is_empty: bool = False  # null in every row, without a type
     cast: Any = None  # the type to bring it to
     make: Callable[[Any], Any] | None = None  # or the function that makes it
 
@@ -209,7 +211,7 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Iterable[Any]]) -> Plan:
     if types.is_dictionary(t) or types.is_run_end_encoded(t):
         return plan_of(t.value_type, feature, look)
     if types.is_null(t):
-        return Plan(refused="it has no values")
+        return Plan(refused="it has no values; give it a default (x:int ? 0)", is_empty=True)
     if types.is_boolean(t):
         return Plan("tensor", "bool", storage="bits")
     if (number := _number(t)) is not None:
@@ -231,6 +233,32 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Iterable[Any]]) -> Plan:
     if types.is_map(t) or types.is_union(t) or types.is_nested(t):
         return Plan("json", storage="bytes64", make=_as_json)
     return Plan(refused=f"its type {t} is not read")
+
+
+def empty_plan(kind: str, default: str) -> Plan | None:
+    """Of a column without any value that has a default: as what it is read; None: a default does not help.
+
+    >>> empty_plan("int", "-1").dtype, empty_plan("", "0.5").dtype, empty_plan("", "none").kind
+    ('int64', 'float64', 'text')
+    """
+    pa = framework("pyarrow")
+    if not kind:
+        kind = "int" if re.fullmatch(r"[-+]?\d+", default) else "float" if _is_number(default) else "text"
+    if kind in ("int", "float"):
+        dtype = f"{kind}64"
+        return Plan("tensor", dtype, (), "numbers", 8, cast=pa.int64() if kind == "int" else pa.float64())
+    if kind in ("text", "json", "bytes"):
+        is_bytes = kind == "bytes"
+        return Plan(kind, storage="bytes64", cast=pa.large_binary() if is_bytes else pa.large_string())
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def image_plan(t: Any) -> Plan | None:

@@ -157,9 +157,8 @@ def open_engine(
         columns = [w for w in wanted or () if not w.own]
         names = {n for w in columns for n in (w.name, w.column)}
         given.table.check(columns)
-        images = {w.name if w.is_kind else w.column for w in columns if "image" in (w.kind, w.is_kind and w.column)}
         limit = options["memory"] and options["memory"] // 4
-        options["arrow"] = given.table.opened(names or None, limit, images)
+        options["arrow"] = given.table.opened(names or None, limit, columns)
     for n, text in enumerate(choices, 1):
         options["fields"] = text
         try:

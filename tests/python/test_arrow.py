@@ -224,6 +224,19 @@ def test_nulls(tmp_path):
     assert batch.x.tolist() == [1, 3]
 
 
+def test_a_column_of_nulls_needs_a_default(tmp_path):
+    path = str(tmp_path / "n.parquet")
+    pq.write_table(pa.table({"x": [1, 2, 3], "n": pa.nulls(3)}), path)
+    (batch,) = stoker.Loader(path, batch_size=3, fields="x, n:int ? -1", output="numpy")
+    assert batch.n.dtype == np.int64 and batch.n.tolist() == [-1, -1, -1]
+    (batch,) = stoker.Loader(path, batch_size=3, fields='a=n ? 7, b=n:float ? 0.5, x', output="numpy")
+    assert batch.a.tolist() == [7, 7, 7] and batch.b.tolist() == [0.5, 0.5, 0.5]
+    (batch,) = stoker.Loader(path, batch_size=3, fields={"n": 'text ? ""'}, output="numpy")
+    assert batch.n == ["", "", ""]
+    with pytest.raises(stoker.UsageError, match=r"n: it has no values; give it a default \(x:int \? 0\)"):
+        stoker.Loader(path, fields="n")
+
+
 def test_several_files(table, tmp_path):
     for i in range(3):
         pq.write_table(table.slice(20 * i, 20), tmp_path / f"part-{i}.parquet", row_group_size=8)
