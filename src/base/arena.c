@@ -2,8 +2,8 @@
 /*
  * arena.c -- scratch memory of one thread.
  *
- * Pages come from the system, not from malloc: what a large picture took goes back at once, and the
- * heap's own arenas do not ratchet up.
+ * Pages come from the system, not from malloc, so that the memory of a large image returns to the system at once and
+ * the heap does not keep it.
  */
 #include "base/arena.h"
 
@@ -34,7 +34,7 @@ void *pages_new_large(size_t bytes)
     if (before)
         munmap(p, before);
     munmap(p + before + kept, behind);
-    /* Only advice; and not for the end, of which most would be held in vain. */
+    /* Only advice. Not for the rest at the end, most of which would be wasted. */
     madvise(p + before, bytes / huge * huge, MADV_HUGEPAGE);
     return p + before;
 }
@@ -52,8 +52,8 @@ size_t arena_cost(size_t n)
     return (n + ARENA_SLACK + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
-/* A large picture that is rare shall not hold its memory for ever: what none of the last CALM has needed goes back. The
- * addresses stay, so that the next one only has to touch it anew. */
+/* A rare large image must not hold its memory forever: what none of the last CALM images needed returns to the system.
+ * The address range stays reserved. */
 static void settle(struct arena *a, size_t n)
 {
     a->recent = n > a->recent ? n : a->recent;

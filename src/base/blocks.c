@@ -13,7 +13,7 @@ static int64_t block_of(const struct blocks *b, int64_t sample)
     return search_last(b->starts, sizeof *b->starts, b->n, sample);
 }
 
-/* A block ends where the next sample lies in another one. */
+/* A block ends where the next sample belongs to another one. */
 int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subset, int64_t n)
 {
     *b = (struct blocks){.window = all->window};
@@ -32,7 +32,7 @@ int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subse
     return 0;
 }
 
-/* What has no blocks is cut into windows. */
+/* A source without blocks is divided into windows. */
 static int64_t n_blocks(const struct blocks *part, int64_t samples, int64_t window)
 {
     return part ? part->n : (samples + window - 1) / window;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.c -- shares for all, and one turn for the large.
+ * budget.c -- a share for every thread, and a reserve for one at a time.
  */
 #include "base/budget.h"
 
@@ -33,11 +33,11 @@ static size_t mib(size_t bytes)
 
 int budget_enter(struct budget *b, size_t need, bool *in_turn, stk_error *e)
 {
-    if (need > b->reserve) /* a quarter of memory, or more where batches are small */
+    if (need > b->reserve) /* a quarter of memory, or more if batches are small */
         return error_set(
             e, STK_EDATA, "decode",
-            "needs %zu MiB of scratch, and memory leaves %zu MiB for one picture; %zu MiB more memory would do",
-            mib(need), b->reserve >> 20, 4 * mib(need - b->reserve));
+            "needs %zu MiB of scratch, but memory leaves %zu MiB for one image; give it %zu MiB more memory", mib(need),
+            b->reserve >> 20, 4 * mib(need - b->reserve));
     if (need > b->share && !*in_turn) {
         pthread_mutex_lock(&b->turn);
         *in_turn = true;

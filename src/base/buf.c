@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.c -- a growable run of bytes with a maximum. Grows by half, so that appending costs O(1).
+ * buf.c -- a growable array of bytes with a maximum. Grows by half, so that appending is O(1) on average.
  */
 #include "base/buf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cast.c -- one plain loop for each pair of types, which the compiler makes vectors of.
+ * cast.c -- one plain loop per pair of types, which the compiler vectorises.
  */
 #include "base/cast.h"
 

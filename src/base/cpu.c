@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.c -- what this machine has and what of it we may use.
+ * cpu.c -- CPUs, memory and instruction sets that this process may use.
  *
- * The number of CPUs that sysconf gives is often a lie: a container sees all of the host's and may
- * use two. So: affinity mask, then the quota of every cgroup on the way up (v2 cpu.max, v1
- * cpu.cfs_quota_us), likewise for memory, of which what the cgroup already holds is taken off.
+ * sysconf() reports all CPUs of the host even to a container that may use two. So the affinity mask counts, and the
+ * quota of the cgroup and of all above it (v2 cpu.max, v1 cpu.cfs_quota_us). Memory is limited in the same way, minus
+ * what the cgroup holds already.
  */
 #include "base/cpu.h"
 
@@ -39,7 +39,7 @@ static int read_line(const char *path, char *buf, size_t n)
     return got ? 0 : -1;
 }
 
-/* A number at the start of a file; -1 for "max", for none and for what cannot be read. */
+/* The number at the start of a file; -1: "max", no number, or unreadable. */
 static int64_t read_number(const char *path)
 {
     char line[64];
@@ -48,7 +48,7 @@ static int64_t read_number(const char *path)
     return strtoll(line, NULL, 10);
 }
 
-/* The number behind a name at the start of a line; 0: there is none. */
+/* The number after a name at the start of a line; 0: none. */
 static int64_t read_named(const char *path, const char *name)
 {
     FILE *f = fopen(path, "re");
@@ -64,12 +64,12 @@ static int64_t read_named(const char *path, const char *name)
     return found;
 }
 
-/* How memory is told in a version of cgroups. */
+/* The files of a version of cgroups that describe memory. */
 struct memory_files {
     const char *limits[2], *usage, *inactive, *active;
 };
 
-/* The page cache is the first to go when memory is short: it counts as free, as in MemAvailable. */
+/* The page cache counts as free, as in MemAvailable: the kernel drops it first when memory is short. */
 static int64_t held(const char *dir, const struct memory_files *f)
 {
     char path[PATH_MAX];
@@ -138,7 +138,7 @@ static void look_v1(struct machine *m, const char *controllers, const char *dir)
     }
 }
 
-/* Looks into a cgroup and all above it, up to the mount. */
+/* Reads a cgroup and all above it, up to the mount point. */
 static void look_up(struct machine *m, const char *mount, const char *controllers, const char *group)
 {
     char dir[PATH_MAX / 2];
@@ -199,7 +199,7 @@ static int count_affinity(void)
 }
 
 #if defined(__x86_64__)
-/* Not every compiler's __builtin_cpu_supports knows this one by name. */
+/* Some compilers' __builtin_cpu_supports() does not know this name. */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -257,7 +257,7 @@ bool cpu_has_avx512dq(void)
 }
 #endif
 
-/* As torchrun, Open MPI and MPICH tell their processes. */
+/* Set by torchrun, Open MPI and MPICH. */
 static int count_local_ranks(void)
 {
     static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
@@ -274,7 +274,7 @@ void machine_look_under(struct machine *m, const char *root)
     *m = (struct machine){0};
     m->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
     m->cpus_affinity = count_affinity();
-    if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t can name */
+    if (m->cpus_affinity == 0) /* more CPUs than a cpu_set_t holds */
         m->cpus_affinity = m->cpus_online;
     m->local_ranks = count_local_ranks();
     look_total(m, root);
@@ -292,7 +292,7 @@ int machine_threads(const struct machine *m)
     int n = m->cpus_affinity;
     if (m->cpus_quota > 0 && m->cpus_quota < n)
         n = (int)ceil(m->cpus_quota);
-    /* A launcher that gave every rank CPUs of its own has divided already. */
+    /* If the launcher gave every rank its own CPUs, they are divided already. */
     if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
         n /= m->local_ranks;
     return n < 1 ? 1 : n;

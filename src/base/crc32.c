@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc32.c -- CRC-32 in plain C, and the choice.
+ * crc32.c -- CRC-32 in plain C, and the choice of the implementation.
  */
 #include "base/crc32.h"
 

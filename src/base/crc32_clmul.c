@@ -2,10 +2,10 @@
 /*
  * crc32_clmul.c -- CRC-32 by carry-less multiplication.
  *
- * A sum is a remainder, and stays the same when bytes at the front are replaced by their remainder times what the bytes
- * up to a later place make of it: so 64 bytes are folded into the next 64, until 16 are left, which are summed as if
- * they were all. The factors are x^(8n + 32) and x^(8n - 32) modulo the polynomial, bits reflected, to fold over n
- * bytes.
+ * A CRC is a remainder. It does not change if the leading bytes are multiplied by a power of x, reduced, and added to
+ * bytes that follow n bytes later. So each 64 bytes are folded into the next 64 until 16 are left; the CRC of those is
+ * the CRC of all. The factors for a distance of n bytes are x^(8n + 32) and x^(8n - 32) modulo the polynomial, with
+ * reflected bits.
  */
 #include "base/crc32.h"
 

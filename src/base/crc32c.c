@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc32c.c -- CRC-32C in plain C, and the choice.
+ * crc32c.c -- CRC-32C in plain C, and the choice of the implementation.
  */
 #include "base/crc32c.h"
 

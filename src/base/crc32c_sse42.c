@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc32c_sse42.c -- CRC-32C by the CPU's own instruction.
+ * crc32c_sse42.c -- CRC-32C with the CPU's instruction.
  *
- * The instruction takes three cycles, and a new one can start every cycle: so three stretches of a block are summed
- * side by side. A sum is carried over the bytes that follow it by a carry-less multiplication with a power of x; K(n)
- * is x^(8n - 33) modulo the polynomial, bits reflected, and the instruction itself reduces the product.
+ * The instruction takes three cycles, but one can start every cycle. So three parts of a block are summed in parallel.
+ * To append n bytes to a part, its CRC is multiplied (carry-less) by K(n) = x^(8n - 33) modulo the polynomial, with
+ * reflected bits; the instruction itself reduces the product.
  */
 #include "base/crc32c.h"
 

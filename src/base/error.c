@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.c -- codes, words, path and sample in the caller's memory.
+ * error.c -- fills a stk_error: code, reason, path and sample.
  *
- * text is composed anew whenever a part changes, so that it is whole at any moment:
- * "path: reason", and the reason ends with the system's words where the system is to blame.
+ * Every change composes `text` again, so that it is always complete: "path: reason". The reason ends with the
+ * description of the errno, if there is one.
  */
 #undef _GNU_SOURCE /* the strerror_r of POSIX, not of glibc */
 #define _POSIX_C_SOURCE 200809L
@@ -91,7 +91,7 @@ void error_at(stk_error *e, const char *path, int64_t sample)
         const size_t n = strlen(path), room = sizeof e->path - 1;
         if (n <= room)
             memcpy(e->path, path, n + 1);
-        else /* the end of a path tells more than its beginning */
+        else /* keep the end of a long path, which says more than its start */
             snprintf(e->path, sizeof e->path, "...%s", path + (n - (room - 3)));
     }
     compose(e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * field.c -- casts, parses and copies what was read into the form that a field has.
+ * field.c -- casts, parses and copies what was read to the type and shape of a field.
  */
 #include "base/field.h"
 
@@ -26,7 +26,7 @@ static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dty
     if (cast_many(from, a, n, to, b))
         return STK_OK;
     if (!number_is_type(a) || !number_is_type(b))
-        return error_set(e, STK_EDATA, "read", "%s is %s, which is not converted to %s", name, dtype_name(a),
+        return error_set(e, STK_EDATA, "read", "%s is %s, which cannot be converted to %s", name, dtype_name(a),
                          dtype_name(b));
     for (size_t i = 0; i < n; i++) {
         const struct number v = number_load(a, from + i * step);
@@ -66,14 +66,14 @@ bool field_is_flat(const struct field *f)
     return false;
 }
 
-/* What was read as numbers with their shape: a cell of bytes is looked into. made: numbers that had to be put in order,
- * from malloc. */
+/* What was read, as numbers with a shape. The bytes of a cell may be an npy file. made: numbers that had to be
+ * reordered, from malloc. */
 struct numbers {
     const uint8_t *at;
     uint8_t *made;
     stk_dtype dtype;
     int64_t count;
-    int ndim; /* -1: a run of numbers, of any shape */
+    int ndim; /* -1: numbers that fit any shape */
     int64_t shape[FIELD_DIMS];
 };
 
@@ -104,8 +104,8 @@ static int from_bytes(const struct field *f, const struct cell *c, struct number
     if (c->n >= 6 && memcmp(c->bytes, "\x93NUMPY", 6) == 0 && f->what == STK_TENSOR)
         return from_npy(f, c, out, e);
     if (c->n % size != 0)
-        return error_set(e, STK_EDATA, "read", "%s has %zu bytes, which are no whole number of %s", f->name, c->n,
-                         dtype_name(f->dtype));
+        return error_set(e, STK_EDATA, "read", "%s has %zu bytes, which is not a multiple of the size of %s", f->name,
+                         c->n, dtype_name(f->dtype));
     *out = (struct numbers){.at = c->bytes, .dtype = f->dtype, .count = (int64_t)(c->n / size), .ndim = -1};
     return STK_OK;
 }
@@ -127,19 +127,22 @@ static int numbers_of(const struct field *f, const struct cell *c, struct number
 
 static int bad_text(const struct field *f, const struct cell *c, const char *problem, stk_error *e)
 {
-    const char *type = f->dtype == STK_INT64 && !problem ? "whole number" : dtype_name(f->dtype);
-    return error_set(e, STK_EDATA, "read", "%s is \"%.*s\"%s, which is no %s%s%s%s", f->name,
+    const bool integer = f->dtype == STK_INT64 && !problem;
+    return error_set(e, STK_EDATA, "read", "%s is \"%.*s\"%s, which is not %s%s%s%s", f->name,
                      c->n < 40 ? (int)c->n : 40, (const char *)c->bytes, c->n > 40 ? "..." : "",
-                     problem ? "list of " : "", type, problem ? ": " : "", problem ? problem : "");
+                     integer   ? "an integer"
+                     : problem ? "a list of "
+                               : "a number of type ",
+                     integer ? "" : dtype_name(f->dtype), problem ? ": " : "", problem ? problem : "");
 }
 
-/* Whether numbers are to be parsed from it. */
+/* Whether its numbers must be parsed. */
 static bool is_list(const struct field *f, const struct cell *c)
 {
     return c->text && c->dtype == STK_DTYPE_DEFAULT && f->what == STK_TENSOR;
 }
 
-/* The numbers go to `to`, as elements of the field, as many as have room. */
+/* Writes the numbers to `to` as elements of the field, as many as there is room for. */
 static int from_text(const struct field *f, const struct cell *c, uint8_t *to, int64_t room, struct numbers *out,
                      stk_error *e)
 {
@@ -171,7 +174,7 @@ static bool all_dims_match(const struct field *f, const struct numbers *n)
     if (n->ndim < 0)
         return true;
     if (n->ndim != f->ndim)
-        return n->ndim <= 1 || f->ndim <= 1; /* a run of numbers of any shape is as good as its count */
+        return n->ndim <= 1 || f->ndim <= 1; /* numbers that fit any shape: only the count matters */
     for (int d = 0; d < f->ndim; d++)
         if (f->shape[d] >= 0 && n->shape[d] != f->shape[d])
             return false;
@@ -195,7 +198,7 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
     int rc = list ? from_text(f, c, to, want, &n, e) : numbers_of(f, c, &n, e);
     if (rc == STK_OK && (n.count != want || !all_dims_match(f, &n)))
         rc = error_set(e, STK_EDATA, "read",
-                       "%s has %lld number%s, not the %lld of its shape; %s:%s(*) takes any number", f->name,
+                       "%s has %lld number%s, not the %lld of its shape; %s:%s(*) accepts any count", f->name,
                        (long long)n.count, n.count == 1 ? "" : "s", (long long)want, f->name, dtype_name(f->dtype));
     if (rc == STK_OK && !list)
         rc = cast(n.at, n.dtype, (size_t)n.count, to, f->dtype, f->name, e);
@@ -239,7 +242,7 @@ int piece_copy(struct piece *to, const struct piece *from)
     return 0;
 }
 
-/* The row's shape: as it was read, or the count over what the other dimensions need. */
+/* The shape of the row: as it was read, or computed from the count and the other dimensions. */
 static int shape_of(const struct field *f, const struct numbers *n, struct piece *to, stk_error *e)
 {
     if (n->ndim == f->ndim && all_dims_match(f, n)) {
@@ -250,7 +253,7 @@ static int shape_of(const struct field *f, const struct numbers *n, struct piece
     for (int d = 1; d < f->ndim; d++)
         rest *= f->shape[d];
     if ((n->ndim >= 0 && n->ndim != 1) || field_is_flat(f) || rest < 1 || n->count % rest != 0)
-        return error_set(e, STK_EDATA, "read", "%s has %lld number%s of another shape than its own", f->name,
+        return error_set(e, STK_EDATA, "read", "%s has %lld number%s, which do not fit its shape", f->name,
                          (long long)n->count, n->count == 1 ? "" : "s");
     memcpy(to->shape, f->shape, sizeof to->shape);
     to->shape[0] = n->count / rest;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.c -- 64 bits from bytes: four lanes of multiply-and-rotate, then a finaliser.
+ * hash.c -- a 64-bit hash of bytes: four lanes of multiply and rotate, then a finaliser.
  *
- * The lanes keep four multiplications in flight, so that a checksum costs a small part of the
- * memory traffic of its batch. Bytes are read as little-endian words on every machine.
+ * The lanes keep four multiplications in flight, so that the checksum of a batch takes little time compared with
+ * reading its memory. Bytes are read as little-endian words on every machine.
  */
 #include "base/hash.h"
 

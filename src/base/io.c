@@ -84,9 +84,9 @@ static int fill(int fd, size_t size, struct buf *out, bool *cold, stk_error *e)
     if (read_on(fd, out->data, size, size + 1, 0, &got))
         return error_os(e, errno, "read", "cannot be read at byte %zu", got);
     if (got < size)
-        return error_set(e, STK_EIO, "read", "changed while being read: was %zu bytes, %zu could be read", size, got);
+        return error_set(e, STK_EIO, "read", "was truncated while it was read: it had %zu bytes, now %zu", size, got);
     if (got > size)
-        return error_set(e, STK_EIO, "read", "changed while being read: was %zu bytes, and has grown", size);
+        return error_set(e, STK_EIO, "read", "grew while it was read: it had %zu bytes", size);
     out->len = size;
     memset(out->data + size, 0, IO_SLACK);
     return STK_OK;

@@ -30,7 +30,7 @@ size_t names_length(const struct names *s, uint32_t i)
     return (size_t)ends_of(s)[i] - begin_of(s, i) - 1;
 }
 
-/* The slot that holds the string, or the free one where it would be. */
+/* The slot of the string, or the free slot where it belongs. */
 static uint32_t slot_of(const struct names *s, const void *p, size_t n)
 {
     uint32_t at = (uint32_t)hash_bytes(p, n, 0) & (s->n_slots - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nearest_list.c -- the known names in an error: as many as fit, and the number of the others.
+ * nearest_list.c -- lists known names in an error: as many as fit, and how many more there are.
  */
 #include "base/nearest_list.h"
 
@@ -23,7 +23,7 @@ int nearest_list_error(struct nearest_list *l, const char *before, const char *n
     const char *like = l->like.found;
     l->all.max = LISTED_MAX + 32;
     if (l->shown < l->n)
-        buf_printf(&l->all, "%s%d %s", l->shown ? " and " : "", l->n - l->shown, l->shown ? "more" : "of long names");
+        buf_printf(&l->all, "%s%d %s", l->shown ? " and " : "", l->n - l->shown, l->shown ? "more" : "with long names");
     const int rc = error_set(e, STK_EUSAGE, "open", "%s %s %.100s%s%.60s%s; the %s%s %s %.*s", before, noun,
                              l->like.word, like ? " (did you mean " : "", like ? like : "", like ? "?)" : "", noun,
                              l->n == 1 ? "" : "s", l->n == 1 ? "is" : "are", l->all.len > 0 ? (int)l->all.len : 4,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy.c -- the header is a Python dict as text:
+ * npy.c -- reads and writes npy files. The header is the text of a Python dict:
  *
  *     \x93NUMPY  major minor  length  {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }  spaces  \n
  *
- * It is read by a cursor over the text that knows exactly what a header may hold: three keys, a string, a truth
- * value, a tuple of whole numbers.
+ * The parser accepts only what a header may contain: three keys with a string, a boolean and a tuple of integers.
  */
 #include "base/npy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -55,25 +55,25 @@ bool npy_type(const char *text, size_t n, stk_dtype *dtype, bool *swapped)
     return false;
 }
 
-/* Why numbers of this kind are not taken. */
+/* Why numbers of this type are refused. */
 static const char *refusal(char kind)
 {
     switch (kind) {
     case 'O':
-        return "holds Python objects, which only unpickling could read";
+        return "contains Python objects, which Stoker does not unpickle; save an array of numbers";
     case 'V':
-        return "holds structures or raw bytes (V); plain numbers are read";
+        return "contains structures or raw bytes (V); Stoker reads plain numbers";
     case 'U':
     case 'S':
     case 'a':
-        return "holds text of fixed width (U or S); plain numbers are read";
+        return "contains text of fixed width (U or S); Stoker reads plain numbers";
     case 'c':
-        return "holds complex numbers; real ones are read";
+        return "contains complex numbers; Stoker reads real ones";
     case 'M':
     case 'm':
-        return "holds dates or times (M or m); plain numbers are read";
+        return "contains dates or times (M or m); Stoker reads plain numbers";
     default:
-        return "its header names a type that is not known";
+        return "its header has an unknown type";
     }
 }
 
@@ -115,16 +115,16 @@ static bool takes_word(struct text *t, const char *word)
     return true;
 }
 
-/* A string without escapes, lent. */
+/* A string without escapes; points into the text. */
 static bool string(struct text *t, const char **s, size_t *n)
 {
     spaces(t);
     const char quote = t->p < t->end ? *t->p : 0;
     if (quote != '\'' && quote != '"')
-        return fails(t, "its header is no dict of three keys");
+        return fails(t, "its header is not a dict with three keys");
     const char *close = memchr(t->p + 1, quote, (size_t)(t->end - t->p - 1));
     if (!close)
-        return fails(t, "its header ends within a string");
+        return fails(t, "its header ends inside a string");
     *s = t->p + 1;
     *n = (size_t)(close - *s);
     t->p = close + 1;
@@ -136,7 +136,7 @@ static bool descr(struct text *t, struct npy *h)
     const char *s;
     size_t n;
     if (sees(t, '['))
-        return fails(t, "holds structures (a type of named fields); plain numbers are read");
+        return fails(t, "contains structures (a type with named fields); Stoker reads plain numbers");
     if (!string(t, &s, &n))
         return false;
     if (npy_type(s, n, &h->dtype, &h->swapped))
@@ -148,8 +148,7 @@ static bool descr(struct text *t, struct npy *h)
 static bool truth(struct text *t, bool *value)
 {
     *value = takes_word(t, "True");
-    return *value || takes_word(t, "False") ||
-           fails(t, "its header has a fortran_order that is neither True nor False");
+    return *value || takes_word(t, "False") || fails(t, "the fortran_order in its header is neither True nor False");
 }
 
 static bool whole_number(struct text *t, int64_t *value)
@@ -159,11 +158,11 @@ static bool whole_number(struct text *t, int64_t *value)
     int64_t v = 0;
     for (; t->p < t->end && *t->p >= '0' && *t->p <= '9'; t->p++) {
         if (v > (INT64_MAX - 9) / 10)
-            return fails(t, "its header has a dimension that no file could hold");
+            return fails(t, "a dimension in its header is larger than any file");
         v = v * 10 + (*t->p - '0');
     }
     if (t->p == begin)
-        return fails(t, "its header has a shape that is no tuple of whole numbers");
+        return fails(t, "the shape in its header is not a tuple of integers");
     if (t->p < t->end && *t->p == 'L') /* as Python 2 wrote them */
         t->p++;
     *value = v;
@@ -173,7 +172,7 @@ static bool whole_number(struct text *t, int64_t *value)
 static bool shape(struct text *t, struct npy *h)
 {
     if (!takes(t, '('))
-        return fails(t, "its header has a shape that is no tuple of whole numbers");
+        return fails(t, "the shape in its header is not a tuple of integers");
     h->ndim = 0;
     while (!takes(t, ')')) {
         if (h->ndim == NPY_DIMS)
@@ -182,7 +181,7 @@ static bool shape(struct text *t, struct npy *h)
             return false;
         h->ndim++;
         if (!takes(t, ',') && !sees(t, ')'))
-            return fails(t, "its header has a shape that is no tuple of whole numbers");
+            return fails(t, "the shape in its header is not a tuple of integers");
     }
     return true;
 }
@@ -201,47 +200,47 @@ static int key(struct text *t)
         return FORTRAN;
     if (n == 5 && memcmp(s, "shape", n) == 0)
         return SHAPE;
-    return fails(t, "its header has a key besides descr, fortran_order and shape");
+    return fails(t, "its header has a key other than descr, fortran_order and shape");
 }
 
 static bool dict(struct text *t, struct npy *h)
 {
     int seen = 0;
     if (!takes(t, '{'))
-        return fails(t, "its header is no dict of three keys");
+        return fails(t, "its header is not a dict with three keys");
     while (!takes(t, '}')) {
         const int k = key(t);
         if (k == 0 || !takes(t, ':'))
-            return fails(t, "its header is no dict of three keys");
+            return fails(t, "its header is not a dict with three keys");
         if (!(k == DESCR ? descr(t, h) : k == FORTRAN ? truth(t, &h->fortran) : shape(t, h)))
             return false;
         seen |= k;
         if (!takes(t, ',') && !sees(t, '}'))
-            return fails(t, "its header is no dict of three keys");
+            return fails(t, "its header is not a dict with three keys");
     }
     spaces(t);
-    return (seen == ALL && t->p == t->end) || fails(t, "its header is no dict of three keys");
+    return (seen == ALL && t->p == t->end) || fails(t, "its header is not a dict with three keys");
 }
 
 /* ------------------------------------------------------------------ the whole */
 
-/* Where the text begins, and how long it says it is. */
+/* Offset and length of the text. */
 static const char *preamble(const uint8_t *p, size_t n, size_t *at, size_t *length)
 {
     if (n < 10 || memcmp(p, "\x93NUMPY", 6) != 0)
-        return "is no npy file: it does not begin with \\x93NUMPY";
+        return "is not an npy file: it does not start with \\x93NUMPY";
     if (p[6] < 1 || p[6] > 3)
-        return "is an npy file of a version other than 1, 2 and 3";
+        return "is an npy file of an unknown version; versions 1, 2 and 3 exist";
     *at = p[6] == 1 ? 10 : 12;
     if (n < *at)
-        return "ends within its header";
+        return "ends inside its header";
     *length = p[6] == 1 ? le16(p + 8) : le32(p + 8);
     if (*length > NPY_HEAD - 12)
         return "has a header of more than 64 KiB";
-    return *length > n - *at ? "ends within its header" : NULL;
+    return *length > n - *at ? "ends inside its header" : NULL;
 }
 
-/* The bytes of all numbers; SIZE_MAX: more than any file has. */
+/* The size of all numbers; SIZE_MAX: more than any file has. */
 static size_t bytes_of(const struct npy *h)
 {
     size_t bytes = dtype_bytes(h->dtype);
@@ -256,7 +255,7 @@ static size_t bytes_of(const struct npy *h)
     return empty ? 0 : bytes;
 }
 
-/* One dimension besides those of 1 lies alike in both orders. */
+/* If at most one dimension is larger than 1, both orders are the same. */
 static bool order_matters(const struct npy *h)
 {
     int longer = 0;
@@ -280,7 +279,7 @@ int npy_parse(const uint8_t *p, size_t n, uint64_t total, struct npy *out, const
     out->at = at + length;
     out->bytes = bytes_of(out);
     if (out->bytes == SIZE_MAX || out->bytes > total - out->at)
-        *why = "its header promises more numbers than the file has";
+        *why = "its header describes more numbers than the file contains";
     out->fortran = out->fortran && order_matters(out);
     return *why ? -1 : 0;
 }
@@ -328,7 +327,7 @@ void npy_swap(void *p, size_t n, size_t item)
         swap_64(p, n);
 }
 
-/* Goes through the numbers as they are to lie, and steps through them as they lie. */
+/* Walks over the result in order, and over the source by its strides. */
 static void transpose(const struct npy *h, const uint8_t *from, uint8_t *to, size_t item)
 {
     int64_t at[NPY_DIMS] = {0};
@@ -358,4 +357,52 @@ void npy_unpack(const struct npy *h, const uint8_t *from, void *to)
         memcpy(to, from, h->bytes);
     if (h->swapped)
         npy_swap(to, h->bytes / item, item);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static const char *descr_of(stk_dtype t)
+{
+    static const char *const little[] = {
+        [STK_FLOAT32] = "<f4", [STK_FLOAT16] = "<f2", [STK_BFLOAT16] = "<V2", [STK_UINT8] = "|u1",  [STK_INT8] = "|i1",
+        [STK_INT16] = "<i2",   [STK_UINT16] = "<u2",  [STK_INT32] = "<i4",    [STK_UINT32] = "<u4", [STK_INT64] = "<i8",
+        [STK_UINT64] = "<u8",  [STK_FLOAT64] = "<f8", [STK_BOOL] = "|b1",
+    };
+    return little[t] ? little[t] : "|u1";
+}
+
+static int add_shape(struct buf *out, int ndim, const int64_t *shape)
+{
+    int rc = buf_add_str(out, "(");
+    for (int i = 0; i < ndim && rc == 0; i++)
+        rc = buf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
+    return rc || buf_add_str(out, ndim == 1 ? ",)" : ")") ? -1 : 0;
+}
+
+static int digits_of(int64_t n)
+{
+    int k = 1;
+    for (; n > 9; n /= 10)
+        k++;
+    return k;
+}
+
+int npy_write_head(struct buf *out, stk_dtype dtype, int ndim, const int64_t *shape)
+{
+    enum { ALIGN = 64, LEAD = 10, DIGITS = 19 };
+    const size_t start = out->len;
+    static const char magic[LEAD] = "\x93NUMPY\x01";
+    if (buf_add(out, magic, sizeof magic) ||
+        buf_printf(out, "{'descr': '%s', 'fortran_order': False, 'shape': ", descr_of(dtype)) ||
+        add_shape(out, ndim, shape) || buf_printf(out, ", }%*s", ndim > 0 ? DIGITS - digits_of(shape[0]) : 0, ""))
+        return -1;
+    while ((out->len - start + 1) % ALIGN)
+        if (buf_add_str(out, " "))
+            return -1;
+    if (buf_add_str(out, "\n"))
+        return -1;
+    const size_t n = out->len - start - LEAD;
+    out->data[start + 8] = (uint8_t)(n & 0xff);
+    out->data[start + 9] = (uint8_t)(n >> 8);
+    return 0;
 }

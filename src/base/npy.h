@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy.h -- reads NumPy's npy format: the header, and the numbers in this machine's byte order.
+ * npy.h -- reads and writes NumPy's npy format.
  *
  *     struct npy h;
  *     if (npy_parse(p, n, file_bytes, &h, &why)) ...   why: what is wrong
@@ -9,6 +9,7 @@
 #ifndef NPY_H
 #define NPY_H
 
+#include "base/buf.h"
 #include "base/sample.h"
 
 /* Arrays of plain numbers have shorter headers; longer ones are refused unread. */
@@ -35,5 +36,9 @@ bool npy_type(const char *text, size_t n, stk_dtype *dtype, bool *swapped);
 void npy_swap(void *p, size_t n, size_t item);
 /* Copies all numbers in C order and in this machine's byte order. `to` has room for h->bytes. */
 void npy_unpack(const struct npy *h, const uint8_t *from, void *to);
+
+/* Appends the header of an array in C order and in this machine's byte order. Its size is a multiple of 64 bytes and
+ * does not depend on the number of rows. bfloat16, which NumPy lacks, becomes "<V2". 0, or -1: no memory. */
+int npy_write_head(struct buf *out, stk_dtype dtype, int ndim, const int64_t *shape);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * number.c -- reads, writes and stores single numbers.
  *
- * strtod and printf follow the locale in nothing but the decimal point, so they never see one: digits and an exponent
- * go in, and digits come out that are put together here.
+ * The only thing that strtod and printf take from the locale is the decimal point, so they never see one: they read and
+ * write digits and an exponent, and the point is handled here.
  */
 #include "base/number.h"
 
@@ -19,15 +19,15 @@
 /* More digits than these cannot change the nearest double. If a dropped digit is not 0, a final 1 is appended. */
 enum { DIGITS_MOST = 768 };
 
-/* Written exponents stop growing here: far above the digits of any text, far below overflow. */
+/* Exponents are clamped here: far more than the digits of any text, far below overflow. */
 #define EXPONENT_MOST INT64_C(1000000000000000)
 
 struct decimal {
     const char *at, *end;
-    const char *digits; /* from the first that is not 0, with the point inside */
+    const char *digits; /* from the first digit that is not 0; may contain the point */
     int64_t n;          /* significant digits */
-    uint64_t value;     /* of the first 19 of them */
-    int64_t exponent;   /* of ten, by which value times ten^(n - 19) is multiplied */
+    uint64_t value;     /* the first 19 of them as a number */
+    int64_t exponent;   /* power of ten that value times 10^(n - 19) is multiplied by */
     bool any;
 };
 
@@ -69,7 +69,7 @@ static bool take_exponent(struct decimal *d)
     return true;
 }
 
-/* "digits e exponent" for strtod. */
+/* Writes "digits e exponent" for strtod. */
 static double by_strtod(const struct decimal *d)
 {
     char text[DIGITS_MOST + 32];
@@ -91,7 +91,7 @@ static double by_strtod(const struct decimal *d)
     return strtod(text, NULL);
 }
 
-/* Both factors are exact, so one multiplication or division rounds as it must. */
+/* Both factors are exact, so one multiplication or division rounds correctly. */
 static double value_of(const struct decimal *d)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -103,7 +103,7 @@ static double value_of(const struct decimal *d)
     return d->exponent < 0 ? (double)d->value / tens[-d->exponent] : (double)d->value * tens[d->exponent];
 }
 
-/* All digits as a number of 64 bits. */
+/* All digits as a 64-bit number. */
 static bool whole_of(const struct decimal *d, uint64_t *value)
 {
     *value = d->value;
@@ -135,7 +135,7 @@ static size_t read_word(const char *text, size_t n, double *d)
     return 0;
 }
 
-/* 3.0 is a whole number, too, as far as doubles are exact. */
+/* 3.0 also counts as an integer, as far as doubles are exact. */
 static struct number of_text(double d)
 {
     const bool whole = d >= -9007199254740992.0 && d <= 9007199254740992.0 && d == floor(d);
@@ -176,7 +176,7 @@ size_t number_read(const char *text, size_t n, struct number *out)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Puts digits and the exponent of the first one together. */
+/* Composes the text from the digits and the exponent of the first one. */
 static void layout(char buf[NUMBER_BYTES], const char *sign, const char *digits, int exponent)
 {
     const int n = (int)strlen(digits);
@@ -229,7 +229,7 @@ static struct number load_u64(const uint8_t *p)
     return (struct number){.whole = true, .big = v > INT64_MAX, .i = (int64_t)v, .d = (double)v};
 }
 
-/* 3.0 is a whole number, too. */
+/* 3.0 also counts as an integer. */
 static struct number of_double(double d)
 {
     const bool whole = d > -0x1p63 && d < 0x1p63 && (double)(int64_t)d == d;
@@ -283,7 +283,7 @@ static bool fits(const struct number *v, stk_dtype t)
     return !v->big && v->i >= limits[t].least && v->i <= limits[t].most;
 }
 
-/* The low bytes of a whole number are the number, whatever the machine's order. */
+/* The low bytes of an integer, in either byte order of the machine. */
 int number_store(const struct number *v, stk_dtype t, uint8_t *to)
 {
     if (!fits(v, t))

@@ -2,8 +2,8 @@
 /*
  * number_list.c -- parses numbers in brackets, without recursion.
  *
- * Spaces, a comma, or both stand between values: JSON, cells of tables and NumPy's print all read alike. Every list
- * of one depth must have the same length, so that the whole has a shape.
+ * Values are separated by spaces, a comma, or both, as in JSON, in cells of tables and in what NumPy prints. All lists
+ * of one depth must have the same length, so that the result has a shape.
  */
 #include "base/number_list.h"
 
@@ -18,9 +18,9 @@ struct parsing {
     int64_t most;
     struct number_list *out;
     int depth;                  /* open brackets */
-    int leaves;                 /* depth of the numbers; 0: none was seen */
-    int deepest;                /* of all brackets */
-    int64_t length[FIELD_DIMS]; /* of the open lists, so far */
+    int leaves;                 /* depth of the numbers; 0: no number so far */
+    int deepest;                /* the deepest brackets */
+    int64_t length[FIELD_DIMS]; /* elements of the open lists so far */
     bool known[FIELD_DIMS];     /* the length of lists at this depth */
 };
 
@@ -29,7 +29,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Words begin behind what stands between them. */
+/* Skips separators. */
 size_t number_list_most(const char *text, size_t n)
 {
     size_t words = 0;
@@ -81,7 +81,7 @@ static const char *take_number(struct parsing *p)
         p->at += n;
     }
     if (p->leaves > 0 && p->leaves != p->depth)
-        return "numbers stand at different depths";
+        return "its numbers are at different depths";
     p->leaves = p->depth;
     uint8_t element[8];
     if (number_store(&v, p->type, element) != 0)
@@ -112,7 +112,7 @@ static const char *close_list(struct parsing *p)
     return NULL;
 }
 
-/* A value in brackets: a number or a list, and the ends of all lists that end behind it. */
+/* A value in brackets: a number or an opening bracket, and all closing brackets after it. */
 static const char *value(struct parsing *p)
 {
     const char *problem;
@@ -171,9 +171,9 @@ const char *number_list_read(const char *text, size_t n, stk_dtype t, uint8_t *t
         skip_spaces(&p);
     } while (!problem && p.depth > 0);
     if (!problem && p.at != p.end)
-        return "something follows the list";
+        return "text follows the list";
     if (!problem && p.leaves > 0 && p.leaves < p.deepest)
-        return "numbers stand at different depths";
+        return "its numbers are at different depths";
     out->ndim = p.deepest;
     return problem;
 }

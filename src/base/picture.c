@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * picture.c -- which files are taken for pictures before anything is decoded.
+ * picture.c -- recognises files of images without decoding them.
  *
- * A suffix of up to five letters is folded into one number, so that the question costs a few
- * instructions a file. Formats that cannot be decoded are taken all the same: the numbering of
- * samples is ImageFolder's, and such a file is a bad sample that can be named.
+ * A suffix of up to five letters is packed into one number, so that a comparison takes a few instructions. Formats that
+ * cannot be decoded count as images, too: so the indices of samples are the same as in ImageFolder, and such a file is
+ * reported as a bad sample.
  */
 #include "base/picture.h"
 
@@ -47,7 +47,7 @@ bool picture_suffix(const char *name, size_t n)
     return false;
 }
 
-/* What a suffix of JPEG is usually written as. */
+/* The usual suffix of JPEG for any of its suffixes. */
 static const char *usual(const char *suffix)
 {
     static const char *const jpeg[] = {"jpeg", "jpe", "jfif"};
@@ -71,7 +71,8 @@ bool picture_magic(const uint8_t *p, size_t n)
     return n >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0;
 }
 
-/* Segments of a JPEG have a length, but for the coded data behind each scan's header, which ends at the next marker. */
+/* Segments of a JPEG have a length. Only the entropy-coded data after a scan header has none; it ends at the next
+ * marker. */
 static size_t jpeg_end(const uint8_t *p, size_t n)
 {
     size_t at = 2;
@@ -124,7 +125,7 @@ bool picture_junk(const char *name)
                                        "@eadir",    "$recycle.bin", "lost+found",  "System Volume Information"};
     if (name[0] == '.')
         return true;
-    if (!strchr("tedTED_@$lLsS", name[0])) /* most names are done with here */
+    if (!strchr("tedTED_@$lLsS", name[0])) /* the usual case */
         return false;
     for (size_t i = 0; i < sizeof junk / sizeof junk[0]; i++)
         if (strcasecmp(name, junk[i]) == 0)

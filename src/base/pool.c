@@ -24,9 +24,9 @@ static void *enter(void *arg)
     return NULL;
 }
 
-/* A signal for the process goes to any thread that does not block it: those stay with the caller's threads. A crash is
- * a signal for the thread that crashed, and while that one blocks it no handler is called; a profiler's timer means
- * the thread that runs. */
+/* The system delivers a signal for the process to any thread that does not block it, so our threads block them. They do
+ * not block signals of a crash, which go to the thread that crashed, since its handler would not be called. They do not
+ * block SIGPROF, with which a profiler samples the running thread. */
 static void fill_asynchronous(sigset_t *set)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
@@ -35,7 +35,7 @@ static void fill_asynchronous(sigset_t *set)
         sigdelset(set, own[i]);
 }
 
-/* A new thread inherits the mask of its maker. */
+/* A new thread inherits the signal mask of the thread that starts it. */
 static int start(pthread_t *t, struct slot *s)
 {
     sigset_t asynchronous, before;

@@ -64,7 +64,7 @@ double rng_between(struct rng *r, double low, double high)
 
 uint64_t rng_below(struct rng *r, uint64_t n)
 {
-    /* Numbers under 2^64 mod n would favour the small results: draw again. */
+    /* Numbers below 2^64 mod n would favour small results: draw again. */
     const uint64_t reject = (0 - n) % n;
     for (;;) {
         const uint64_t v = rng_u64(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c -- the types of elements, and the form of a field.
+ * sample.c -- element types, and fields as the user describes them.
  */
 #include "base/sample.h"
 
@@ -50,7 +50,8 @@ int field_of(struct field *f, const stk_array *a, stk_error *e)
     f->bytes = dtype_bytes(type);
     for (int d = 0; d < a->ndim; d++) {
         if (a->shape[d] < 1 || f->bytes > SIZE_MAX / 4 / (size_t)a->shape[d])
-            return error_set(e, STK_EUSAGE, "open", "the field %s has a dimension of %lld", name,
+            return error_set(e, STK_EUSAGE, "open",
+                             "the field %s has a dimension of %lld, which is not positive or too large", name,
                              (long long)a->shape[d]);
         f->shape[d] = a->shape[d];
         f->bytes *= (size_t)a->shape[d];

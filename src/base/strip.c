@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strip.c -- one stretch of memory, used round and round.
+ * strip.c -- one block of memory, used as a ring.
  *
- *     |      head ... tail      |        pieces lie one behind the other,
- *     | tail        head ...    |        and begin anew where the next does not fit
+ *     |      head ... tail      |        pieces follow each other,
+ *     | tail        head ...    |        and start again at the front if the next does not fit
  *
- * A piece that comes back early waits for those before it. So there is nothing to search and
- * nothing to fragment, which suits bytes that are used in the order in which they are read.
+ * A piece that returns early is freed after those before it. So there is no search and no fragmentation. This suits
+ * bytes that are used in the order in which they are read.
  */
 #include "base/strip.h"
 
@@ -44,7 +44,7 @@ static struct strip_piece *piece_of(const struct strip *s, int64_t piece)
     return &s->pieces[piece % s->n_pieces];
 }
 
-/* Where the next piece may lie, and how long it may be. */
+/* Offset and maximum size of the next piece. */
 static size_t gap(const struct strip *s, size_t *room)
 {
     if (s->head == s->tail) {
@@ -53,11 +53,11 @@ static size_t gap(const struct strip *s, size_t *room)
     }
     const struct strip_piece *last = piece_of(s, s->tail - 1);
     const size_t begin = piece_of(s, s->head)->at, end = last->at + last->bytes;
-    if (end <= begin) { /* round the end */
+    if (end <= begin) { /* wraps around */
         *room = begin - end;
         return end;
     }
-    const size_t after = end < s->limit ? s->limit - end : 0; /* the limit may have come down below it */
+    const size_t after = end < s->limit ? s->limit - end : 0; /* the limit may be lower by now */
     const bool behind = after >= begin;
     *room = behind ? after : begin;
     return behind ? end : 0;

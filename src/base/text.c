@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c -- whether bytes are text, and text put together in a given room.
+ * text.c -- recognises text, and formats text into memory of a given size.
  */
 #include "base/text.h"
 
@@ -12,8 +12,7 @@ static bool is_plain(uint8_t c)
     return (c >= 0x20 && c != 0x7f) || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Bytes of the character at p, which is outside of ASCII; 0: it is none, or written longer than it need be, or half of
- * a surrogate pair. */
+/* Bytes of the UTF-8 character at p, which is not ASCII; 0: it is invalid, as overlong forms and surrogates are. */
 static size_t character(const uint8_t *p, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example.c -- the features of an example, by walking over its two maps.
+ * example.c -- reads the features of an example: walks over its two maps.
  */
 #include "format/example.h"
 
@@ -14,7 +14,7 @@ void example_begin(struct example_walk *w, const uint8_t *p, size_t n)
     *w = (struct example_walk){.example = {p, p + n}};
 }
 
-/* Without a key or without a value, that is empty. */
+/* A missing key or value is empty. */
 bool example_entry(const uint8_t *p, size_t n, bool steps, struct example_entry *out)
 {
     *out = (struct example_entry){.name = p, .feature = {.p = p, .steps = steps}};
@@ -63,7 +63,7 @@ static bool is(const struct example_name *name, const struct example_entry *x)
     return name->n == x->name_bytes && memcmp(name->p, x->name, name->n) == 0;
 }
 
-/* The wanted one that an entry is, `likely` first; n: it is none. */
+/* The index of the wanted name that an entry has; tries `likely` first. n: none. */
 static int which(const struct example_names *names, const struct example_entry *x, int likely)
 {
     if (likely < names->n && is(&names->of[likely], x))
@@ -84,7 +84,7 @@ bool example_find(const struct example_names *names, const uint8_t *p, size_t n,
     example_begin(&w, p, n);
     while ((rc = example_next(&w, &x)) > 0) {
         const int i = which(names, &x, likely);
-        /* A step's feature does not take the place of the context's of the same name. */
+        /* A feature list does not replace a context feature of the same name. */
         if (i < names->n && !(x.feature.steps && out[i].p && !out[i].steps))
             out[i] = x.feature;
         likely = i < names->n ? i + 1 : likely;

@@ -3,11 +3,11 @@
  * example_out.c -- writes a tf.train.Example.
  *
  *     Example   1: Features         Features  1: (1: name, 2: Feature), again and again
- *     Feature   1: bytes  2: floats  3: ints, each of them  1: values; numbers stand in one piece
+ *     Feature   1: bytes  2: floats  3: ints, each of them  1: values; numbers are contiguous
  *
- * Lengths come before what they count, so every level is measured before it is written.
+ * A length precedes what it counts, so every level is measured before it is written.
  */
-#include "format/example_out.h"
+#include "format/example.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int add_varint(struct buf *b, uint64_t v)
     return buf_add(b, bytes, n);
 }
 
-/* The tag and length of a part; and what both and the part take. */
+/* Writes the tag and the length of a field; the second function returns the size of both and the field. */
 static int add_part(struct buf *b, int number, size_t n)
 {
     const uint8_t tag = (uint8_t)(number << 3 | DELIMITED);
@@ -43,7 +43,7 @@ static size_t part_bytes(size_t n)
     return 1 + varint_bytes(n) + n;
 }
 
-/* All that stands before the n bytes of the values of a feature of this kind (1: bytes, 2: floats, 3: ints). */
+/* Writes everything before the n bytes of values of a feature of this kind (1: bytes, 2: floats, 3: ints). */
 static int begin(struct example_out *x, const char *name, int kind, size_t n)
 {
     struct buf *b = &x->features;

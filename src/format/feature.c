@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature.c -- the values of one feature: three messages inside each other, walked without recursion.
+ * feature.c -- reads the values of a feature: three nested messages, without recursion.
  */
 #include "format/feature.h"
 
@@ -20,7 +20,7 @@ void feature_begin(struct feature_walk *w, const struct feature *f)
     }
 }
 
-/* A list's field as a run; count is 0 for what is none of ours. */
+/* A field of a list as a run of values; count is 0 for unknown fields. */
 static bool as_run(enum feature_kind kind, const struct wire_field *f, struct feature_run *run)
 {
     *run = (struct feature_run){f->p, f->n, 1};
@@ -55,7 +55,7 @@ static void end_step(struct feature_walk *w)
     w->in_step = 0;
 }
 
-/* Into the list that a feature is; all of them must be of one kind. */
+/* Enters the list of values of a feature. All lists must have the same kind. */
 static bool enter_list(struct feature_walk *w, const struct wire_field *f)
 {
     if (f->number > FEATURE_INTS)

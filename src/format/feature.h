@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature.h -- the values of one feature of a tf.train.Example, or of all steps of one of a SequenceExample.
+ * feature.h -- the values of a feature of a tf.train.Example, or of a feature list of a SequenceExample.
  *
  *     Feature      { bytes_list = 1 | float_list = 2 | int64_list = 3 }, each { repeated value = 1 }, packed or not
  *     FeatureList  { repeated Feature = 1 }
  *
- * Nothing is copied that lies in one piece.
+ * Values that are contiguous in the message are not copied.
  */
 #ifndef FEATURE_H
 #define FEATURE_H
@@ -13,31 +13,31 @@
 #include "base/buf.h"
 #include "format/wire.h"
 
-enum feature_kind { FEATURE_NONE, FEATURE_BYTES, FEATURE_FLOATS, FEATURE_INTS }; /* numbered as in the message */
+enum feature_kind { FEATURE_NONE, FEATURE_BYTES, FEATURE_FLOATS, FEATURE_INTS }; /* as in the message */
 
 struct feature {
     const uint8_t *p; /* the message; NULL: there is none */
     size_t n;
     bool steps; /* it is a FeatureList */
-    /* What feature_measure finds. */
-    enum feature_kind kind; /* NONE: no list of values is there, not even an empty one */
+    /* Set by feature_measure(): */
+    enum feature_kind kind; /* NONE: there is no list of values, not even an empty one */
     size_t count, bytes;    /* of all values; bytes as stored */
-    int64_t n_steps, each;  /* how many steps, of how many values each; -1: they differ */
-    const uint8_t *whole;   /* the bytes of all values where they lie in one piece and need no making; else NULL */
+    int64_t n_steps, each;  /* steps, and values of each step; -1: the steps differ */
+    const uint8_t *whole;   /* all values, if they are contiguous and need no conversion; otherwise NULL */
 };
 
-/* false: it is damaged. */
+/* false: damaged. */
 bool feature_measure(struct feature *f);
 
-/* What follows is for features that were measured. */
-/* Bytes that the values take one behind the other: int64, float32, or those of all byte strings. */
+/* The following need a measured feature. */
+/* Bytes that feature_make() writes: int64, float32, or the concatenated byte strings. */
 size_t feature_room(const struct feature *f);
-/* Puts them there; `to` is aligned for int64. false: damaged. */
+/* Writes all values; `to` is aligned for int64. false: damaged. */
 bool feature_make(const struct feature *f, void *to);
-/* Adds byte strings that are UTF-8 as a JSON array of strings; false: no memory, or damaged. */
+/* Appends UTF-8 byte strings as a JSON array of strings. false: no memory, or damaged. */
 bool feature_json(const struct feature *f, struct buf *to);
 
-/* The values in pieces, in order. */
+/* Walks over runs of contiguous values, in order. */
 struct feature_run {
     const uint8_t *p;
     size_t n, count; /* bytes; values in them */

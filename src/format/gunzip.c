@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gunzip.c -- unpacks through zlib.
+ * gunzip.c -- decompresses with zlib.
  */
 #include "format/gunzip.h"
 

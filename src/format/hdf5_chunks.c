@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_chunks.c -- the chunks of a dataset, and where they lie: through a B-tree, as most files have it.
+ * hdf5_chunks.c -- finds the chunks of a dataset, in most files through a B-tree version 1.
  *
- * A B-tree's leaves are linked from left to right, so that one way down is enough.
+ * The leaves of the B-tree are linked from left to right, so one path down to the first leaf is enough.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +44,8 @@ bool hdf5_chunks_put(const struct hdf5_view *v, struct hdf5_chunks *c, int64_t i
     return true;
 }
 
-/* The chunk that begins at this element, counted in elements; -1: outside of the dataset, as chunks of a dataset that
- * has shrunk may be; -2: no chunk begins there. */
+/* The index of the chunk that starts at this element. -1: it is outside the dataset, which may have shrunk. -2: no
+ * chunk starts there. */
 static int64_t number_of(const struct hdf5_chunks *c, const uint8_t *offsets)
 {
     int64_t i = 0;
@@ -62,8 +62,8 @@ static int64_t number_of(const struct hdf5_chunks *c, const uint8_t *offsets)
 
 /* ------------------------------------------------------------------ a B-tree of them */
 
-/* Node: "TREE", 1, level, entries (2), left, right; then key, child, key, child, ..., key. A key is the chunk's bytes
- * (4), mask (4) and where it begins in each dimension (8), and in the element, too. */
+/* Node: "TREE", 1, level, entries (2), left, right; then key, child, key, child, ..., key. A key is the size of the
+ * chunk (4), its mask (4), and its start in each dimension (8) and in the element (8). */
 struct tree {
     const struct hdf5_view *v;
     struct hdf5_chunks *c;
@@ -71,7 +71,7 @@ struct tree {
     struct buf node;
     int level, entries;
     int64_t right;
-    int64_t last[HDF5_DIMS]; /* where the chunk before began */
+    int64_t last[HDF5_DIMS]; /* start of the previous chunk */
     bool any;
 };
 
@@ -91,7 +91,7 @@ static const char *node_read(struct tree *t, int64_t at)
     return hdf5_view_read(t->v, at + (int64_t)t->head, t->node.data, bytes) ? NULL : HDF5_CUT;
 }
 
-/* Whether the key comes behind those before it; so links that run in a circle are found. */
+/* Whether the key is greater than the previous one. This detects circular links. */
 static bool in_order(struct tree *t, const uint8_t *offsets)
 {
     int order = t->any ? 0 : 1;
@@ -152,7 +152,7 @@ struct in_tree_2 {
     struct hdf5_chunks *c;
 };
 
-/* Address, bytes (some)? and mask (4)?, then which chunk it is along each dimension (8). */
+/* Address, size (variable)? and mask (4)?, then the index of the chunk along each dimension (8). */
 static const char *take_record(void *user, const uint8_t *p, int bytes)
 {
     const struct in_tree_2 *t = user;

@@ -2,8 +2,8 @@
 /*
  * hdf5_codec.h -- decoders of HDF5's own filters: szip, scale-offset and n-bit.
  *
- * All have one form. `values` are the filter's parameters as the file has them. They write at most `room` bytes to
- * `out` and return how many, or -1 when the stream or the parameters are damaged.
+ * `values` are the filter's parameters from the file. A decoder writes at most `room` bytes to `out` and returns how
+ * many. -1: the stream or the parameters are damaged.
  */
 #ifndef HDF5_CODEC_H
 #define HDF5_CODEC_H
@@ -16,12 +16,12 @@ typedef int64_t hdf5_codec(const uint32_t *values, size_t n_values, const uint8_
                            size_t room);
 hdf5_codec hdf5_szip, hdf5_scale_offset, hdf5_nbit;
 
-/* Whether the parameters are ones that the decoder reads. */
+/* Whether the decoder supports these parameters. */
 bool hdf5_szip_known(const uint32_t *values, size_t n_values);
 bool hdf5_scale_offset_known(const uint32_t *values, size_t n_values);
 bool hdf5_nbit_known(const uint32_t *values, size_t n_values);
 
-/* Bits of a stream, the highest of each byte first. */
+/* A stream of bits, the highest of each byte first. */
 struct hdf5_bits {
     const uint8_t *p, *end;
     uint64_t held; /* from the top */
@@ -34,7 +34,7 @@ static inline void hdf5_bits_fill(struct hdf5_bits *b)
         b->held |= (uint64_t)*b->p++ << (56 - b->n);
 }
 
-/* 0 to 32 bits as a number; false: the stream has fewer. */
+/* Reads 0 to 32 bits as a number; false: the stream has fewer. */
 static inline bool hdf5_bits_short(struct hdf5_bits *b, int n, uint32_t *out)
 {
     if (b->n < n)
@@ -47,7 +47,7 @@ static inline bool hdf5_bits_short(struct hdf5_bits *b, int n, uint32_t *out)
     return true;
 }
 
-/* 0 to 64 bits. */
+/* Reads 0 to 64 bits. */
 static inline bool hdf5_bits_take(struct hdf5_bits *b, int n, uint64_t *out)
 {
     uint32_t high = 0, low = 0;
@@ -59,7 +59,7 @@ static inline bool hdf5_bits_take(struct hdf5_bits *b, int n, uint64_t *out)
     return true;
 }
 
-/* Stores the low bytes of a number, in either order. */
+/* Stores the low bytes of a number, in either byte order. */
 static inline void hdf5_store(uint8_t *to, uint64_t x, size_t bytes, bool big)
 {
     for (size_t i = 0; i < bytes; i++)

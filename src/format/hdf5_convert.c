@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_convert.c -- values out of rows as they are stored: members of structures, and numbers that the machine does not
- * have, such as integers of 3 bytes or of 11 bits.
+ * hdf5_convert.c -- converts stored rows: extracts members of compound types, and numbers of types that the machine
+ * lacks, such as integers of 3 bytes or of 11 bits.
  */
 #include <math.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static double real_value(const struct hdf5_form *f, uint64_t x)
     return sign * ldexp((double)digits, (e ? e : 1) - (int)f->bias - f->fraction_bits);
 }
 
-/* One number of odd form, as the machine has it. */
+/* Converts one such number. */
 static void convert(const struct hdf5_array *a, const uint8_t *from, uint8_t *to)
 {
     const struct hdf5_form *f = &a->form;

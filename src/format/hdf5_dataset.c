@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_dataset.c -- what a dataset is, by the messages of its header.
+ * hdf5_dataset.c -- reads the description of a dataset from the messages of its header.
  *
- * They come in any order, so all are taken in first and put together afterwards. A type that has a name in the file is
- * a header of its own.
+ * Messages come in any order, so all are read before they are combined. A type that has a name in the file has a header
+ * of its own.
  */
 #include "format/hdf5_dataset.h"
 
@@ -19,12 +19,12 @@ enum { FILL_MOST = 1 << 16 };
 
 struct told {
     const struct hdf5_view *v;
-    const char *member;     /* that is wanted; NULL: none */
-    struct names *members;  /* where those of a structure are listed; NULL: nowhere */
-    struct hdf5_array type; /* what the type says, its own dimensions in shape */
-    const char *type_odd;   /* why it is not read */
+    const char *member;     /* the one to read; NULL: none */
+    struct names *members;  /* collects the names of all members; NULL: does not */
+    struct hdf5_array type; /* what the type says; shape has the dimensions of an array type */
+    const char *type_odd;   /* why it cannot be read */
     bool has_type, has_space, has_layout, null, external, too_many;
-    int64_t named_type; /* header of the type; -1: it is here */
+    int64_t named_type; /* header of the type; -1: it is in this header */
     int ndim;
     int64_t shape[HDF5_DIMS], most[HDF5_DIMS];
     struct hdf5_layout layout;
@@ -37,7 +37,7 @@ struct told {
 
 /* ------------------------------------------------------------------ messages */
 
-/* Version, dimensions, flags; 5 bytes, or the kind; sizes, largest sizes? */
+/* Version, dimensions, flags; 5 bytes, or the kind; sizes, maximum sizes? */
 static const char *take_space(struct told *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), n = hdf5_take(m, 1), flags = hdf5_take(m, 1);
@@ -58,8 +58,8 @@ static const char *take_space(struct told *p, struct hdf5_message *m)
     return NULL;
 }
 
-/* Filters of a chunk: number (2), bytes of the name (2)?, flags (2), values (2), name, values (4 each). Before version
- * 2 names are padded to 8 bytes, values to an even number. */
+/* Filters of a chunk: identifier (2), length of the name (2)?, flags (2), count of values (2), name, values (4 each).
+ * Before version 2, names are padded to 8 bytes and values to an even count. */
 static const char *take_filter(struct told *p, struct hdf5_message *m, bool old)
 {
     const int64_t id = hdf5_take(m, 2), n_name = old || id >= 256 ? hdf5_take(m, 2) : 0;
@@ -95,7 +95,7 @@ static const char *take_filters(struct told *p, struct hdf5_message *m)
     return why;
 }
 
-/* Bytes (4), and the value. */
+/* Size (4), and the value. */
 static const char *keep_fill(struct told *p, struct hdf5_message *m)
 {
     const int64_t n = hdf5_take(m, 4);
@@ -110,7 +110,7 @@ static const char *keep_fill(struct told *p, struct hdf5_message *m)
     return NULL;
 }
 
-/* Version, then times (2) and whether there is one, or, from version 3 on, flags that say both. */
+/* Version, then times (2) and whether there is a value; from version 3 on, flags for both. */
 static const char *take_fill(struct told *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1);
@@ -122,7 +122,7 @@ static const char *take_fill(struct told *p, struct hdf5_message *m)
     return hdf5_take(m, 1) == 1 ? keep_fill(p, m) : NULL;
 }
 
-/* A message that is elsewhere: version, kind, then 6 bytes before version 2, and the address of a header. */
+/* A shared message: version, kind, 6 bytes before version 2, and the address of a header. */
 static const char *take_shared(struct told *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), kind = hdf5_take(m, 1);
@@ -131,7 +131,7 @@ static const char *take_shared(struct told *p, struct hdf5_message *m)
     if (version == 1)
         hdf5_skip(m, 6);
     if (m->type != HDF5_MESSAGE_TYPE || (version == 3 && kind != 2))
-        return "has its description in a table of shared messages, which is not read";
+        return "has its description in a table of shared messages, which Stoker does not read";
     p->named_type = hdf5_take_address(p->v, m);
     return NULL;
 }
@@ -203,7 +203,7 @@ static const char *take_named_type(void *user, struct hdf5_message *m)
 
 /* ------------------------------------------------------------------ put together */
 
-/* Dimensions of the dataset, then those of its elements. */
+/* The dimensions of the dataset, followed by those of its elements. */
 static const char *join_shape(struct told *p, struct hdf5_array *out)
 {
     if (p->null)
@@ -226,7 +226,7 @@ static const char *join_shape(struct told *p, struct hdf5_array *out)
                  number = out->form.odd ? dtype_bytes(out->dtype) : out->item;
     if (row > SIZE_MAX / 16 ||
         size_mul(row, rows ? rows : 1) > INT64_MAX / 16) /* numbers may grow when they are converted */
-        return "is larger than files can be";
+        return "is larger than a file can be";
     out->stored_bytes = row;
     out->row_bytes = row / out->stride * out->per * number;
     return NULL;
@@ -268,7 +268,8 @@ static const char *join_bytes(struct told *p, struct hdf5_array *out)
     return NULL;
 }
 
-/* All of it is one row: a dimension of 1 in front, in chunks too. `ndim` is of the dataset, without its elements'. */
+/* Makes the dataset one row: adds a first dimension of 1, also to the chunks. `ndim` does not count the dimensions of
+ * its elements. */
 static const char *make_whole(struct hdf5_array *a, int ndim)
 {
     struct hdf5_chunks *c = &a->chunks;
@@ -304,7 +305,7 @@ static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd 
     return odd->why ? NULL : join_bytes(p, out);
 }
 
-/* All messages of the header, and of the type where that has a header of its own. */
+/* Reads all messages of the header, and those of the type if it has its own header. */
 static const char *take_all(struct told *p, int64_t header)
 {
     const char *why = hdf5_messages(p->v, header, take_message, p);

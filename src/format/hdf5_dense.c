@@ -2,9 +2,9 @@
 /*
  * hdf5_dense.c -- the links of a large group: messages in a fractal heap, found through a B-tree of their names.
  *
- * A fractal heap is a run of bytes in blocks that grow: rows of `width` blocks each, of the same size in the first two
- * rows and of twice the size in every row after. The first rows are blocks of bytes, the others are blocks of
- * addresses with rows of their own. A heap that is small is one block of bytes.
+ * A fractal heap stores bytes in rows of `width` blocks. Blocks have the same size in the first two rows, and double
+ * with every row after. The first rows are direct blocks, which contain bytes. The others are indirect blocks, which
+ * contain the addresses of further rows. A small heap is one direct block.
  */
 #include <string.h>
 
@@ -14,9 +14,9 @@
 
 struct heap {
     struct hdf5_links *l;
-    int offset_bytes, length_bytes; /* of places and sizes in the heap */
-    int width, rows;                /* rows of the root; 0: it is a block of bytes */
-    int64_t least, most;            /* bytes of blocks of bytes */
+    int offset_bytes, length_bytes; /* of offsets and sizes in the heap */
+    int width, rows;                /* rows of the root; 0: it is a direct block */
+    int64_t least, most;            /* size of direct blocks */
     int64_t root;
     struct buf object;
 };
@@ -34,8 +34,8 @@ static bool is_power(int64_t n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* "FRHP", version, bytes of a place (2), of filters (2), flags, largest object (4), [length, address, length, address,
- * 8 lengths], width (2), least and most bytes of a block, bits of places (2), 2 bytes, root, its rows (2). */
+/* "FRHP", version, size of an offset (2), of filters (2), flags, largest object (4), [length, address, length, address,
+ * 8 lengths], width (2), smallest and largest block, bits of offsets (2), 2 bytes, root, its rows (2). */
 static const char *open_heap(struct heap *h, int64_t at)
 {
     const struct hdf5_view *v = h->l->v;
@@ -55,7 +55,7 @@ static const char *open_heap(struct heap *h, int64_t at)
         h->most < h->least || h->most > 1 << 30 || bits > 62 || h->rows > 64)
         return HDF5_DAMAGED;
     if (le16(p + 7) != 0)
-        return "it is in a group whose names are packed";
+        return "it is in a group whose names are compressed";
     h->offset_bytes = (bits + 7) / 8;
     const int by_block = (log_2(h->most) + 7) / 8, by_object = log_2(le32(p + 10)) / 8 + 1;
     h->length_bytes = by_block < by_object ? by_block : by_object;
@@ -67,7 +67,7 @@ static int64_t row_bytes(const struct heap *h, int row)
     return row < 2 ? h->least : row - 1 > 40 ? INT64_MAX / 4 : h->least << (row - 1);
 }
 
-/* Where in the file a place of the heap is. */
+/* The file offset of an offset in the heap. */
 static const char *locate(const struct heap *h, int64_t place, int64_t *at)
 {
     const struct hdf5_view *v = h->l->v;
@@ -95,7 +95,7 @@ static const char *locate(const struct heap *h, int64_t place, int64_t *at)
     return block < 0 || place > h->most ? HDF5_DAMAGED : NULL;
 }
 
-/* A record is the hash of the name (4) and a place: kind, and offset and length, or the bytes themselves. */
+/* A record is the hash of the name (4) and an identifier: kind, and offset and length, or the bytes themselves. */
 static const char *take_record(void *user, const uint8_t *p, int bytes)
 {
     enum { MANAGED = 0, TINY = 2 };

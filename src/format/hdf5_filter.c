@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_filter.c -- undoes what HDF5's filters did to a chunk.
+ * hdf5_filter.c -- undoes the filters of a chunk.
  *
- * Filters are undone from the last to the first. Each writes into one of two buffers in turn, the last one straight
- * to where the chunk is wanted; a checksum is taken off where it lies.
+ * Filters are undone from the last to the first. Each writes to one of two buffers in turn, the last one to the
+ * destination. A checksum is removed in place.
  */
 #include "format/hdf5_filter.h"
 
@@ -14,7 +14,7 @@
 #include "format/hdf5_codec.h"
 #include "format/hdf5_view.h"
 
-enum { HEAD_MOST = 32 }; /* bytes that a filter may add to a chunk that it cannot make smaller */
+enum { HEAD_MOST = 32 }; /* bytes that a filter may add to a chunk that it cannot compress */
 
 void hdf5_scratch_done(struct hdf5_scratch *w)
 {
@@ -106,7 +106,8 @@ const char *hdf5_filters_add(struct hdf5_filters *f, int id, const uint8_t *valu
 
 /* ------------------------------------------------------------------ the filters */
 
-/* A byte below 32 is followed by as many bytes and one; any other is a length and a distance back. */
+/* A control byte below 32 is followed by that many literal bytes plus one. Any other is a length and a distance back.
+ */
 int64_t hdf5_lzf(const uint8_t *in, size_t n, uint8_t *out, size_t room)
 {
     const uint8_t *const end = in + n;
@@ -131,7 +132,7 @@ int64_t hdf5_lzf(const uint8_t *in, size_t n, uint8_t *out, size_t room)
         const size_t back = ((size_t)(control & 31) << 8) + *in++ + 1;
         if (back > at || room - at < run)
             return -1;
-        for (size_t i = 0; i < run; i++, at++) /* what is copied may have been written by the same copy */
+        for (size_t i = 0; i < run; i++, at++) /* source and destination may overlap */
             out[at] = out[at - back];
     }
     return (int64_t)at;
@@ -155,7 +156,7 @@ static void unshuffle_4(const uint8_t *restrict in, size_t n, uint8_t *restrict 
     }
 }
 
-/* In blocks that stay in the nearest cache. */
+/* In blocks that fit into the L1 cache. */
 static void unshuffle_any(const uint8_t *restrict in, size_t n, size_t item, uint8_t *restrict out)
 {
     enum { BLOCK = 256 };
@@ -176,10 +177,10 @@ void hdf5_unshuffle(const uint8_t *in, size_t n, size_t item, uint8_t *out)
         unshuffle_4(in, items, out);
     else if (items > 0)
         unshuffle_any(in, items, item, out);
-    memcpy(out + done, in + done, n - done); /* what makes no whole element was left in its place */
+    memcpy(out + done, in + done, n - done); /* an incomplete last element is not shuffled */
 }
 
-/* Two sums of big-endian 16-bit words, folded often enough not to overflow. */
+/* Two sums of big-endian 16-bit words, reduced often enough not to overflow. */
 uint32_t hdf5_fletcher32(const uint8_t *p, size_t n)
 {
     uint32_t a = 0, b = 0;
@@ -215,7 +216,7 @@ static bool fletcher_right(const uint8_t *p, size_t n)
 
 struct run {
     struct hdf5_scratch *w;
-    const uint8_t *p; /* what there is so far */
+    const uint8_t *p; /* the current bytes */
     size_t n;
     uint8_t *to;
     size_t bytes;
@@ -257,7 +258,7 @@ static const char *decode_to(struct run *r, const struct hdf5_filters *f, int i,
 static const char *unshuffle_to(struct run *r, size_t item, uint8_t *out, size_t room)
 {
     if (r->n > room)
-        return "what was unpacked is longer than the chunk";
+        return "its decompressed bytes are longer than the chunk";
     hdf5_unshuffle(r->p, r->n, item, out);
     return NULL;
 }
@@ -270,7 +271,7 @@ static const char *check_sum(struct run *r)
     return NULL;
 }
 
-/* Undoes filter i; `last`: no other is left. */
+/* Undoes filter i; `last`: it is the last one to undo. */
 static const char *undo(struct run *r, const struct hdf5_filters *f, int i, bool last)
 {
     if (f->of[i].id == HDF5_FLETCHER32)
@@ -279,7 +280,7 @@ static const char *undo(struct run *r, const struct hdf5_filters *f, int i, bool
     size_t room = r->bytes;
     if (!last) {
         struct buf *b = &r->w->turn[r->turn ^= 1];
-        room = size_add(r->bytes, HEAD_MOST * HDF5_FILTERS); /* checksums and heads may still be in it */
+        room = size_add(r->bytes, HEAD_MOST * HDF5_FILTERS); /* it may still contain checksums and headers */
         if (buf_reserve(b, room))
             return HDF5_NO_MEMORY;
         out = b->data;
@@ -305,7 +306,7 @@ const char *hdf5_unfilter(const struct hdf5_filters *f, uint32_t mask, struct hd
             return why;
     }
     if (r.n != bytes)
-        return "it has another length than chunks have";
+        return "its size is not that of a chunk";
     if (r.p != to)
         memcpy(to, r.p, bytes);
     return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_group.c -- what is in a group: by a table of symbols, as old files have it, by messages, or by a heap of them.
+ * hdf5_group.c -- lists a group. Its links are a symbol table (old files), messages, or messages in a heap.
  */
 #include "format/hdf5_group.h"
 
@@ -53,12 +53,12 @@ static const char *add_soft(struct hdf5_links *l, const char *name, size_t n, co
 
 /* ------------------------------------------------------------------ a table of symbols */
 
-/* The names of the symbols: "HEAP", version, 3 bytes, bytes of its data, free, address of its data. */
+/* The local heap with the names: "HEAP", version, 3 bytes, size of its data, free, address of its data. */
 struct symbols {
     struct hdf5_links *l;
     uint8_t *names;
     size_t n_names;
-    int64_t left; /* nodes and symbols that the file can have: one that is told of again and again ends there */
+    int64_t left; /* nodes and symbols that the file has room for; so circular links end */
 };
 
 static const char *read_names(struct symbols *s, int64_t heap)
@@ -79,7 +79,7 @@ static const char *read_names(struct symbols *s, int64_t heap)
     return hdf5_view_read(v, at, s->names, (size_t)n) ? NULL : HDF5_CUT;
 }
 
-/* Offset of the name, header, kind (4), 4 bytes, 16 bytes, of which a soft link has the offset of its path. */
+/* Offset of the name, header, kind (4), 4 bytes, 16 bytes; a soft link has the offset of its path in these. */
 static const char *take_symbol(struct symbols *s, const uint8_t *p)
 {
     enum { SOFT = 2 };
@@ -115,7 +115,7 @@ static const char *take_symbols(struct symbols *s, int64_t at)
     return why;
 }
 
-/* A node of the tree above: "TREE", 0, level, entries (2), left, right, then key, child, key, child ... */
+/* A node of the B-tree: "TREE", 0, level, entries (2), left, right, then key, child, key, child ... */
 struct node {
     int level, entries;
     int64_t right, children;
@@ -141,7 +141,7 @@ static const char *read_child(const struct hdf5_view *v, const struct node *n, i
     return NULL;
 }
 
-/* Leaves are linked from left to right, so that one way down is enough. */
+/* Leaves are linked from left to right, so one path down is enough. */
 static const char *walk_symbols(struct symbols *s, int64_t tree)
 {
     const struct hdf5_view *v = s->l->v;
@@ -165,7 +165,7 @@ static const char *walk_symbols(struct symbols *s, int64_t tree)
         }
         if (why || n.right < 0)
             break;
-        /* Leaves without a name that is new are links in a circle. */
+        /* A leaf without a new name means circular links. */
         why = s->l->hard.names.n + s->l->soft.names.n == before || nodes > NODES_MOST ? HDF5_DAMAGED
                                                                                       : read_node(v, n.right, &n);
     }
@@ -174,7 +174,7 @@ static const char *walk_symbols(struct symbols *s, int64_t tree)
 
 static const char *read_table(struct hdf5_links *l, struct hdf5_message *m)
 {
-    struct symbols s = {.l = l, .left = l->v->size / 8}; /* the least that any of them takes */
+    struct symbols s = {.l = l, .left = l->v->size / 8}; /* the smallest size of either */
     const int64_t tree = hdf5_take_address(l->v, m), heap = hdf5_take_address(l->v, m);
     const char *why = read_names(&s, heap);
     if (!why)
@@ -185,7 +185,7 @@ static const char *read_table(struct hdf5_links *l, struct hdf5_message *m)
 
 /* ------------------------------------------------------------------ links as messages */
 
-/* Version, flags, kind?, order (8)?, characters?, bytes of the name, name, what it stands for. */
+/* Version, flags, kind?, order (8)?, character set?, length of the name, name, target. */
 const char *hdf5_link_parse(struct hdf5_links *l, struct hdf5_message *m)
 {
     enum { HARD = 0, SOFT = 1 };
@@ -216,7 +216,7 @@ const char *hdf5_link_parse(struct hdf5_links *l, struct hdf5_message *m)
     return add_soft(l, name, (size_t)n, (const char *)m->p, (size_t)bytes);
 }
 
-/* Version, flags, largest order (8)?, heap, index of names, index of order? */
+/* Version, flags, maximum order (8)?, heap, index by name, index by order? */
 static const char *read_info(struct hdf5_links *l, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), flags = hdf5_take(m, 1);
@@ -270,13 +270,13 @@ static const char *kind_of(const struct hdf5_view *v, int64_t at, enum kind *out
     return why == HDF5_NO_MEMORY ? why : NULL;
 }
 
-/* Groups that paths have led through lately: soft links of one group mostly lead to another one. */
+/* The groups of recent paths: the soft links of a group mostly lead to the same other group. */
 struct passed {
     struct {
         int64_t at;
         struct hdf5_links links;
     } of[4];
-    int n; /* so far; the older ones are gone */
+    int n; /* groups so far; the older ones were replaced */
 };
 
 static void passed_done(struct passed *p)
@@ -285,7 +285,7 @@ static void passed_done(struct passed *p)
         links_done(&p->of[i].links);
 }
 
-/* What is in a group. */
+/* Returns the links of a group. */
 static const char *look_into(struct passed *p, const struct hdf5_view *v, int64_t at, const struct hdf5_links **out)
 {
     const int most = (int)(sizeof p->of / sizeof p->of[0]);
@@ -306,7 +306,7 @@ static const char *look_into(struct passed *p, const struct hdf5_view *v, int64_
     return why;
 }
 
-/* One step of a path. A soft link leads elsewhere: *soft is its path, in memory of its own. */
+/* Follows one step of a path. If it is a soft link, *soft is its path, from malloc. */
 static const char *step(struct passed *p, const struct hdf5_view *v, int64_t *at, const char *name, size_t n,
                         char **soft)
 {
@@ -325,7 +325,7 @@ static const char *step(struct passed *p, const struct hdf5_view *v, int64_t *at
     return why;
 }
 
-/* What follows a soft link is put behind its path. */
+/* Appends the rest of the path to the path of a soft link. */
 static char *join(char *soft, const char *rest)
 {
     const size_t a = strlen(soft), b = strlen(rest);
@@ -392,7 +392,7 @@ static const char *add_object(const struct hdf5_view *v, const char *name, int64
     return hdf5_names_add(kind == DATASET ? datasets : groups, name, strlen(name), at) ? HDF5_NO_MEMORY : NULL;
 }
 
-/* All links of a group in one list, soft ones with the address of what they lead to. */
+/* Adds soft links to the hard ones, with the address of their target. */
 static const char *follow_soft(struct hdf5_links *l, int64_t group)
 {
     struct passed p = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_heap.c -- elements of variable length: objects of a global heap.
+ * hdf5_heap.c -- reads elements of variable length from a global heap.
  *
- * A heap is "GCOL", a version, 3 bytes, its size; then objects, each with its number (2), references (2), 4 bytes, its
- * size, and its bytes up to a multiple of 8. Large objects have a heap of their own, small ones share one of 4096
- * bytes; so one read that is a little longer than the object finds it nearly always.
+ * A heap is "GCOL", a version, 3 bytes, its size; then objects: index (2), references (2), 4 bytes, size, and the
+ * bytes, padded to a multiple of 8. A large object has its own heap; small ones share a heap of 4096 bytes. So one read
+ * that is a little longer than the object almost always contains it.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 enum { WINDOW = 4096, OBJECTS_MOST = 65536 };
 static const char DAMAGED[] = "the heap that holds it is damaged";
 
-/* Part of a heap in memory. */
+/* The range of a heap that is in memory. */
 struct window {
     const struct hdf5_view *v;
     struct buf *buf;
@@ -23,7 +23,7 @@ struct window {
     size_t n, want, slack;
 };
 
-/* Makes `at` and what follows it be in memory: n bytes at least, and as many as the object may have. */
+/* Reads at least n bytes from `at`, and as many as the object may have. */
 static const char *look(struct window *w, int64_t at, size_t n)
 {
     if (at >= w->at && at - w->at <= (int64_t)w->n && n <= w->n - (size_t)(at - w->at))
@@ -44,7 +44,7 @@ static const uint8_t *bytes_at(const struct window *w, int64_t at)
     return w->buf->data + (at - w->at);
 }
 
-/* The object's place; its header is h bytes. */
+/* Finds the object; headers have h bytes. */
 static const char *find(struct window *w, int64_t heap, uint32_t object, size_t h, int64_t *at, int64_t *bytes)
 {
     const char *why = look(w, heap, h);
@@ -82,7 +82,7 @@ const char *hdf5_heap_read(const struct hdf5_view *v, int64_t heap, uint32_t obj
         w.want = WINDOW;
     const char *why = find(&w, heap, object, h, &at, &has);
     if (!why && has < (int64_t)bytes)
-        why = "the heap has fewer bytes of it than it should have";
+        why = "its object in the heap is too short";
     if (!why)
         why = look(&w, at, bytes);
     *begin = why ? 0 : (size_t)(at - w.at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_layout.c -- the message that says where the bytes of a dataset lie.
+ * hdf5_layout.c -- parses the message that says where the bytes of a dataset are.
  */
 #include "format/hdf5_index.h"
 
@@ -10,7 +10,7 @@ static void set_place(struct hdf5_layout *out, enum hdf5_place place, int64_t at
     out->at = at;
 }
 
-/* Sizes of chunks, each of so many bytes; the last is that of an element. */
+/* The dimensions of chunks, numbers of this size; the last one is the size of an element. */
 static const char *take_chunk(struct hdf5_message *m, int64_t ndim, int width, struct hdf5_layout *out)
 {
     out->chunk_ndim = (int)ndim - 1;
@@ -24,7 +24,7 @@ static const char *take_chunk(struct hdf5_message *m, int64_t ndim, int width, s
     return ndim > 0 ? NULL : HDF5_DAMAGED;
 }
 
-/* Versions 1 and 2: ndim, class, 5 bytes, address unless compact, sizes; compact ones have their bytes here. */
+/* Versions 1 and 2: ndim, class, 5 bytes, address unless compact, sizes; compact data follows. */
 static const char *old_layout(const struct hdf5_view *v, struct hdf5_message *m, struct hdf5_layout *out)
 {
     const int64_t ndim = hdf5_take(m, 1), kind = hdf5_take(m, 1);
@@ -59,7 +59,7 @@ static const char *single_layout(const struct hdf5_view *v, struct hdf5_message 
     return NULL;
 }
 
-/* Version 4: flags, ndim, width of sizes, sizes, kind of index, what that kind has, address. */
+/* Version 4: flags, ndim, width of sizes, sizes, kind of index, parameters of the index, address. */
 static const char *chunk_layout(const struct hdf5_view *v, struct hdf5_message *m, struct hdf5_layout *out)
 {
     static const uint8_t own[] = {
@@ -70,7 +70,7 @@ static const char *chunk_layout(const struct hdf5_view *v, struct hdf5_message *
     const char *why = take_chunk(m, ndim, (int)width, out);
     const int64_t kind = hdf5_take(m, 1);
     if (why || kind < HDF5_INDEX_SINGLE || kind > HDF5_INDEX_TREE_2)
-        return why ? why : "its chunks are indexed in a way that is not known here";
+        return why ? why : "the index of its chunks has an unknown type";
     out->index = (enum hdf5_index_kind)kind;
     out->edges_unfiltered = flags & 1;
     if (kind == HDF5_INDEX_SINGLE)
@@ -109,6 +109,6 @@ const char *hdf5_layout_parse(const struct hdf5_view *v, struct hdf5_message *m,
         out->place = HDF5_ELSEWHERE;
         return NULL;
     default:
-        return "its layout is of a version that is not known here";
+        return "its layout has an unknown version";
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_listed.c -- all datasets below a group, and those of a name.
+ * hdf5_listed.c -- lists all datasets below a group, and finds one by name.
  *
- * Groups are listed one after the other, those inside of them later; none twice, so that links in a circle end.
+ * Groups are listed breadth first. No group is listed twice, so circular links end.
  */
 #include "format/hdf5_listed.h"
 
@@ -43,11 +43,11 @@ static int too_many(const struct hdf5_names *n, stk_error *e)
 {
     return n->names.n <= DATASETS_MOST
                ? STK_OK
-               : error_set(e, STK_EUSAGE, "open", "has more than %d datasets; name those that are wanted (?image=...)",
+               : error_set(e, STK_EUSAGE, "open", "has more than %d datasets; name those to read (?image=...)",
                            DATASETS_MOST);
 }
 
-/* Adds "path" or "path.member"; one that is there already stays. */
+/* Adds "path" or "path.member", unless it is listed already. */
 static int add_dataset(struct hdf5_listed *to, struct buf *path, const char *member, int64_t at, stk_error *e)
 {
     const uint32_t before = to->names.names.n, begin = member ? (uint32_t)path->len + 1 : 0;
@@ -99,7 +99,7 @@ static int add_groups(struct hdf5_names *to, const char *prefix, const struct hd
     return rc;
 }
 
-/* 1: the group is new; 0: it is not, as one in a circle of links; -1: no memory. */
+/* 1: the group is new; 0: it was listed already; -1: no memory. */
 static int is_new(struct names *seen, int64_t at)
 {
     uint32_t number;
@@ -115,7 +115,7 @@ int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed
     for (uint32_t i = 0; i < queue.names.n && rc == STK_OK; i++) {
         struct hdf5_names datasets = {0}, groups = {0};
         const int64_t at = hdf5_names_at(&queue, i);
-        char *here = strdup(names_at(&queue.names, i)); /* the queue may move */
+        char *here = strdup(names_at(&queue.names, i)); /* adding to the queue may move its names */
         const int new = here ? is_new(&seen, at) : -1;
         if (new < 0)
             rc = no_memory(e);
@@ -144,14 +144,14 @@ int hdf5_find_none(const struct hdf5_view *v, int64_t at, const char *name, stk_
     int rc = hdf5_listed_all(v, at, &all, &others, e);
     for (uint32_t i = 0; i < all.names.names.n; i++)
         nearest_list_add(&list, names_at(&all.names.names, i));
-    if (rc != STK_ENOMEM) /* of what is damaged, as much as can be seen */
+    if (rc != STK_ENOMEM) /* of a damaged file, what could be listed */
         rc = nearest_list_error(&list, "has no", "dataset", e);
     buf_done(&list.all);
     hdf5_listed_done(&all);
     return rc;
 }
 
-/* Whether the structures of a dataset have a member of this name. */
+/* Whether the compound type of a dataset has a member of this name. */
 static const char *has_member(const struct hdf5_view *v, int64_t header, const char *member, bool *has)
 {
     struct names members = {0};
@@ -162,7 +162,7 @@ static const char *has_member(const struct hdf5_view *v, int64_t header, const c
     return why == HDF5_NO_MEMORY ? why : NULL;
 }
 
-/* Names of datasets may have dots, too: the longest that is there is taken. */
+/* Names of datasets may contain dots, too: the longest one that exists is taken. */
 const char *hdf5_find_dataset(const struct hdf5_view *v, int64_t group, const char *name, int64_t *at,
                               const char **member)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_members.c -- the members of structures ("compound types").
+ * hdf5_members.c -- walks over the members of compound types.
  *
- * A structure's members follow its head, each with a name, a place and a type; the type may be a structure again. How
- * long a type is follows from reading it, so types that are not wanted are read as well. Structures inside of arrays
- * and sequences are passed over: their members have no names of their own here.
+ * The members follow the head of the type, each with a name, an offset and a type, which may be compound again. The
+ * length of a type is known only after reading it, so types of other members are read as well. Compound types inside
+ * arrays and sequences are skipped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ void hdf5_members_begin(struct hdf5_members *w, const struct hdf5_head *t, struc
     open_structure(w, t, 0, 0, false);
 }
 
-/* An enumeration's base type, names and values. */
+/* The base type, names and values of an enumeration. */
 static bool pass_enum(struct hdf5_message *m, const struct hdf5_head *t)
 {
     struct hdf5_head base;
@@ -50,7 +50,7 @@ static bool pass_enum(struct hdf5_message *m, const struct hdf5_head *t)
     return true;
 }
 
-/* Moves behind a type; the members of a structure in it are left to the walk. */
+/* Skips a type; the walk handles the members of a compound type in it. */
 static bool pass_type(struct hdf5_members *w)
 {
     static const uint8_t rest[] = {
@@ -102,7 +102,7 @@ static int bytes_of(uint32_t size)
     return n;
 }
 
-/* Before version 2, members had dimensions of their own: how many, 11 bytes, four sizes. */
+/* Before version 2, members have dimensions: count, 11 bytes, four sizes. */
 static bool take_dims(struct hdf5_message *m, struct hdf5_member *out)
 {
     if (!hdf5_has(m, 28) || m->p[0] > 4)
@@ -114,7 +114,7 @@ static bool take_dims(struct hdf5_message *m, struct hdf5_member *out)
     return true;
 }
 
-/* Name, place, dimensions? */
+/* Name, offset, dimensions? */
 static bool take_member(struct hdf5_members *w, struct hdf5_member *out)
 {
     const int i = w->depth - 1, version = w->open[i].version;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_nbit.c -- the n-bit filter: of every number only the bits that it uses.
+ * hdf5_nbit.c -- the n-bit filter, which stores only the bits that a number type uses.
  *
- * The parameters describe the type of an element as a tree: numbers, arrays, structures, and bytes that are kept as
- * they are. It is laid out flat first, as runs of equal numbers; an array of structures is not read.
+ * The parameters describe the type of an element as a tree of numbers, arrays, structures, and bytes that are stored
+ * unchanged. The tree is flattened to runs of equal numbers first. Arrays of structures are not supported.
  */
 #include <string.h>
 
@@ -13,21 +13,21 @@
 enum { NUMBER = 1, ARRAY = 2, STRUCTURE = 3, BYTES = 4 };
 enum { RUNS_MOST = 64, DEPTH_MOST = 8, HEAD = 3 };
 
-/* `n` numbers of `size` bytes each, from byte `at` of an element on. */
+/* n numbers of `size` bytes each, from offset `at` of an element on. */
 struct run {
     size_t at, n, size;
-    int bits, first; /* bits that are used, and where they begin */
+    int bits, first; /* bits that are used, and the first of them */
     bool big;
 };
 
 struct plan {
     const uint32_t *v, *end;
-    size_t element; /* its bytes */
+    size_t element; /* bytes of an element */
     int n;
     struct run runs[RUNS_MOST];
     int depth;
     struct {
-        uint32_t members; /* that are still to come */
+        uint32_t members; /* parameters left */
         size_t at;
     } open[DEPTH_MOST];
 };
@@ -48,7 +48,7 @@ static bool add(struct plan *p, struct run r)
     return true;
 }
 
-/* Size, order, bits, first bit; `bytes` of them, or one. */
+/* Size, byte order, bits, first bit; `bytes` of such numbers, or one. */
 static bool add_number(struct plan *p, size_t at, size_t bytes)
 {
     uint32_t size, big, bits, first;
@@ -60,7 +60,7 @@ static bool add_number(struct plan *p, size_t at, size_t bytes)
            add(p, (struct run){at, bytes ? bytes / size : 1, size, (int)bits, (int)first, big});
 }
 
-/* Bytes in all, and what it is an array of; arrays of arrays lie one behind the other. */
+/* Total size, and the type of the elements; arrays of arrays are contiguous. */
 static bool add_array(struct plan *p, size_t at)
 {
     uint32_t bytes, kind, inner;
@@ -74,7 +74,7 @@ static bool add_array(struct plan *p, size_t at)
     return kind == BYTES && take(p, &inner) && add(p, (struct run){at, bytes, 1, 8, 0, false});
 }
 
-/* Bytes and members, each of which has its place in front. */
+/* Size and members; each is preceded by its offset. */
 static bool open_structure(struct plan *p, size_t at)
 {
     uint32_t bytes, members;
@@ -104,7 +104,7 @@ static bool add_type(struct plan *p, size_t at)
     }
 }
 
-/* The parameters in all, whether nothing was to be done, elements of a chunk; then the type: its kind and bytes. */
+/* Count of parameters, whether nothing was done, elements of a chunk; then the type: kind and size. */
 static bool make_plan(struct plan *p, const uint32_t *values, size_t n)
 {
     if (n < HEAD + 2 || values[0] != n || values[4] == 0)

@@ -2,12 +2,12 @@
 /*
  * hdf5_out.c -- writes an HDF5 file.
  *
- *     first block | rows of column 0 | rows of column 1 | ... | heaps, as they fill | headers of datasets, of the group
+ *     superblock | rows of column 0 | rows of column 1 | ... | heaps, as they fill | headers of datasets, of the group
  *
- * How many rows there may be is known, so every column has its place from the start and its rows lie in one piece; what
- * is of variable length is a reference there, and its bytes are in a heap behind. The headers come last, when it is
- * known how many rows there are; until the first block is written, the file is none. All of it is of the oldest version
- * that has what is needed, which every library reads, and nothing in it tells the time.
+ * The maximum number of rows is known, so every column has its place from the start and its rows are contiguous. An
+ * element of variable length is a reference; its bytes are in a heap. The headers come last, when the number of rows is
+ * known. The superblock is written after them; before that, the file is not valid HDF5. Everything has the oldest
+ * version that suffices, which every library reads. The file contains no times.
  */
 #include "format/hdf5_out.h"
 
@@ -73,7 +73,7 @@ static int write_tail(struct hdf5_out *o, stk_error *e)
 
 /* ------------------------------------------------------------------ heaps */
 
-/* "GCOL", version, 3 bytes, the size; objects; object 0 is what is free behind them. */
+/* "GCOL", version, 3 bytes, the size; objects; object 0 is the free space after them. */
 static int close_heap(struct hdf5_out *o, stk_error *e)
 {
     struct buf *t = &o->tail;
@@ -92,7 +92,7 @@ static int close_heap(struct hdf5_out *o, stk_error *e)
     return t->len < BUFFER ? STK_OK : write_tail(o, e);
 }
 
-/* An object: number (2), references (2), 4 bytes, its size (8), its bytes; and the 16 bytes that refer to it. */
+/* An object: index (2), references (2), 4 bytes, its size (8), its bytes. A reference to it has 16 bytes. */
 static int put_object(struct hdf5_out *o, const void *bytes, size_t n, size_t items, struct buf *reference,
                       stk_error *e)
 {
@@ -100,7 +100,8 @@ static int put_object(struct hdf5_out *o, const void *bytes, size_t n, size_t it
         return put_zeros(reference, 16) ? no_memory(16, e) : STK_OK;
     int rc = STK_OK;
     if (items > UINT32_MAX)
-        return error_set(e, STK_EDATA, "pack", "has %zu elements, more than HDF5 takes of variable length", items);
+        return error_set(e, STK_EDATA, "pack",
+                         "has %zu elements, more than an element of variable length can have in HDF5", items);
     if (size_add(o->heap.len, to_eight(n)) > HEAP - 2 * HEAP_HEAD)
         rc = close_heap(o, e);
     if (rc != STK_OK)
@@ -161,8 +162,8 @@ int hdf5_out_row(struct hdf5_out *o, int number, const void *bytes, size_t n, st
     struct hdf5_out_column *c = &o->columns[number];
     int rc = STK_OK;
     if (c->form == HDF5_OUT_TEXT && n > 0 && memchr(bytes, 0, n))
-        return error_set(e, STK_EDATA, "pack",
-                         "%s has a zero byte in it, where text in HDF5 ends; as %s:bytes it is kept", c->name, c->name);
+        return error_set(e, STK_EDATA, "pack", "%s contains a zero byte, where text in HDF5 ends; read it as %s:bytes",
+                         c->name, c->name);
     if (c->form == HDF5_OUT_FIXED)
         rc = n != c->row_bytes ? error_set(e, STK_EBUG, "write", "%s has %zu bytes, not %zu", c->name, n, c->row_bytes)
              : buf_add(&c->buffer, bytes, n) ? no_memory(n, e)
@@ -177,14 +178,14 @@ int hdf5_out_row(struct hdf5_out *o, int number, const void *bytes, size_t n, st
 
 /* ------------------------------------------------------------------ types */
 
-/* Class and version (1), bits (3), size (4), the first bit (2), how many (2). */
+/* Class and version (1), bits (3), size (4), first bit (2), count of bits (2). */
 static int put_integer(struct buf *b, uint8_t kind, uint8_t bits, size_t size)
 {
     const uint8_t head[4] = {(uint8_t)(0x10 | kind), bits};
     return buf_add(b, head, sizeof head) || put_number(b, size, 4) || put_number(b, 0, 2) || put_number(b, 8 * size, 2);
 }
 
-/* The same, then place and bits of the exponent, place and bits of the fraction, bias (4). */
+/* The same, then first bit and count of the exponent, of the fraction, bias (4). */
 static int put_float(struct buf *b, size_t size, uint8_t exponent, uint8_t fraction)
 {
     const uint8_t head[4] = {0x11, 0x20, (uint8_t)(8 * size - 1)};
@@ -194,7 +195,7 @@ static int put_float(struct buf *b, size_t size, uint8_t exponent, uint8_t fract
            put_number(b, (1u << (exponent - 1)) - 1, 4);
 }
 
-/* As h5py has it: an enumeration of a byte. */
+/* As h5py writes it: an enumeration of a byte. */
 static int put_bool(struct buf *b)
 {
     static const uint8_t head[8] = {0x18, 2, 0, 0, 1}, names[18] = "FALSE\0\0\0TRUE\0\0\0\0\0\1";
@@ -220,7 +221,7 @@ static int put_element(struct buf *b, stk_dtype t)
     }
 }
 
-/* Of variable length: bits 0 to 3 tell text, 8 to 11 that it is UTF-8. */
+/* Variable length: bits 0 to 3 mean text, 8 to 11 UTF-8. */
 static int put_type(struct buf *b, enum hdf5_form form, stk_dtype t)
 {
     static const uint8_t run[8] = {0x19, 0, 0, 0, 16}, text[8] = {0x19, 1, 1, 0, 16};
@@ -243,7 +244,7 @@ static int put_space(struct buf *b, int64_t rows, int ndim, const int64_t *shape
 /* A header of version 1: messages, each with type (2), size (2), flags, 3 bytes. */
 struct header {
     struct buf messages;
-    size_t begun; /* where the last one's bytes begin */
+    size_t begun; /* offset of the last message */
     unsigned n;
     bool failed;
 };
@@ -266,7 +267,7 @@ static void end(struct header *h)
     h->messages.data[h->begun - 5] = (uint8_t)(n >> 8);
 }
 
-/* Version, 0, messages (2), references (4), bytes (4), 4 bytes; at the end of tail. *at: where it is. */
+/* Version, 0, messages (2), references (4), size (4), 4 bytes; appended to tail. *at: its offset. */
 static int finish(struct hdf5_out *o, struct header *h, int64_t *at, stk_error *e)
 {
     struct buf *t = &o->tail;
@@ -279,7 +280,7 @@ static int finish(struct hdf5_out *o, struct header *h, int64_t *at, stk_error *
     return rc;
 }
 
-/* Names as an attribute: version, 0, bytes of name, type and space (2 each), and these, padded; references. */
+/* Names as an attribute: version, 0, sizes of name, type and space (2 each), and these, padded; references. */
 static int put_words(struct hdf5_out *o, struct header *h, const struct hdf5_out_column *c, stk_error *e)
 {
     struct buf references = {0};
@@ -300,7 +301,7 @@ static int put_words(struct hdf5_out *o, struct header *h, const struct hdf5_out
 
 static int put_dataset(struct hdf5_out *o, struct hdf5_out_column *c, int64_t *at, stk_error *e)
 {
-    static const uint8_t fill[4] = {2, 2, 2, 0}, layout[2] = {3, 1}; /* none; in one piece */
+    static const uint8_t fill[4] = {2, 2, 2, 0}, layout[2] = {3, 1}; /* no filters; contiguous */
     const uint64_t bytes = c->row_bytes * (uint64_t)c->rows;
     struct header h = {0};
     int rc = flush(o, c, e);
@@ -321,7 +322,7 @@ static int put_dataset(struct hdf5_out *o, struct hdf5_out_column *c, int64_t *a
     return rc == STK_OK ? made : rc;
 }
 
-/* Names that do not fit into an attribute are a dataset of their own. */
+/* Names that do not fit into an attribute become a dataset. */
 static int put_many_words(struct hdf5_out *o, const struct hdf5_out_column *of, stk_error *e)
 {
     const struct hdf5_out_column words = {.name = "classes", .form = HDF5_OUT_TEXT};
@@ -338,7 +339,7 @@ static int put_many_words(struct hdf5_out *o, const struct hdf5_out_column *of, 
     return rc;
 }
 
-/* The group: links to every dataset, in its header. */
+/* The group: its header has a link to every dataset. */
 static int put_group(struct hdf5_out *o, const int64_t *at, int64_t *group, stk_error *e)
 {
     static const uint8_t version[2];
@@ -350,7 +351,7 @@ static int put_group(struct hdf5_out *o, const int64_t *at, int64_t *group, stk_
     end(&h);
     for (int c = 0; c < o->n_columns; c++) {
         const char *name = o->columns[c].name;
-        const uint8_t head[4] = {1, 0x10, 1, (uint8_t)strlen(name)}; /* version, flags, UTF-8, bytes of the name */
+        const uint8_t head[4] = {1, 0x10, 1, (uint8_t)strlen(name)}; /* version, flags, UTF-8, length of the name */
         b = begin(&h, LINK);
         h.failed |= buf_add(b, head, sizeof head) || buf_add_str(b, name) || put_number(b, (uint64_t)at[c], 8);
         end(&h);
@@ -358,8 +359,8 @@ static int put_group(struct hdf5_out *o, const int64_t *at, int64_t *group, stk_
     return finish(o, &h, group, e);
 }
 
-/* Magic, versions (5), bytes of addresses and of lengths, 0, two numbers of trees (2 each), flags (4); addresses: base,
- * free space, end, driver; the group: name, header, 24 bytes. */
+/* Magic, versions (5), sizes of addresses and of lengths, 0, two parameters of B-trees (2 each), flags (4); addresses:
+ * base, free space, end, driver; the group: name, header, 24 bytes. */
 static int put_first_block(struct hdf5_out *o, int64_t group, stk_error *e)
 {
     static const uint8_t head[24] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n', 0, 0, 0, 0, 0, 8, 8, 0, 4, 0, 16};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_rows.c -- rows of datasets in an HDF5 file.
+ * hdf5_rows.c -- reads rows of datasets in an HDF5 file.
  *
- * A row is cut across by chunks: all those with the same first index. In each of them it is one block, since the first
- * index counts slowest. Where a chunk is as wide as the row that block is the row, and is read straight to where
- * it is wanted; otherwise the row is put together from blocks.
+ * Several chunks may contain parts of a row: all those with the same first index. In each chunk the part is one
+ * contiguous block, since the first index varies slowest. If a chunk is as wide as the row, the block is the row and is
+ * read to the destination; otherwise the row is assembled from blocks.
  */
 #include "format/hdf5_rows.h"
 
@@ -19,7 +19,7 @@
 
 enum { CHUNKS_KEPT = 128 };
 
-const char HDF5_COSTS[] = "its chunk takes more memory to be unpacked than is allowed";
+const char HDF5_COSTS[] = "decompressing its chunk needs more memory than is allowed";
 
 struct hdf5_rows {
     struct pieces *kept;  /* chunks */
@@ -92,7 +92,7 @@ static struct hdf5_scratch *scratch_take(struct hdf5_rows *k)
     return w ? w : calloc(1, sizeof *w);
 }
 
-/* What was large goes: the next one to need it asks for it. */
+/* Frees scratch that exceeds the limit. */
 static void scratch_give(struct hdf5_rows *k, struct hdf5_scratch *w)
 {
     const size_t bytes = hdf5_scratch_bytes(w);
@@ -112,13 +112,13 @@ static void scratch_give(struct hdf5_rows *k, struct hdf5_scratch *w)
 
 /* ------------------------------------------------------------------ one chunk */
 
-/* One array, and what it is read with. */
+/* An array, and what is needed to read it. */
 struct from {
     struct hdf5_rows *k;
     const struct hdf5_view *v;
     const struct hdf5_array *a;
     struct hdf5_scratch *w;
-    bool may_unpack;
+    bool may_decompress;
 };
 
 static bool reaches_over(const struct hdf5_array *a, int64_t i)
@@ -132,14 +132,14 @@ static bool reaches_over(const struct hdf5_array *a, int64_t i)
     return false;
 }
 
-/* Whether chunk i lies in the file as it is. */
+/* Whether chunk i is stored without filters. */
 static bool is_plain(const struct hdf5_array *a, int64_t i)
 {
     const uint32_t all = a->filters.n ? UINT32_MAX >> (32 - a->filters.n) : 0;
     return (a->chunks.of[i].mask & all) == all || (a->edges_unfiltered && reaches_over(a, i));
 }
 
-static const char *unpack(const struct from *f, int64_t i, uint8_t *to)
+static const char *decompress(const struct from *f, int64_t i, uint8_t *to)
 {
     const struct hdf5_chunk *c = &f->a->chunks.of[i];
     if (buf_reserve(&f->w->in, (size_t)c->bytes + 1))
@@ -169,13 +169,14 @@ static const char *kept_block(const struct from *f, int64_t i, size_t at, uint8_
 {
     const size_t bytes = f->a->chunks.chunk_bytes;
     bool mine = false;
-    struct piece *p = f->may_unpack ? pieces_get(f->k->kept, f->a, i, bytes, &mine) : pieces_find(f->k->kept, f->a, i);
-    if (!p && !f->may_unpack)
+    struct piece *p =
+        f->may_decompress ? pieces_get(f->k->kept, f->a, i, bytes, &mine) : pieces_find(f->k->kept, f->a, i);
+    if (!p && !f->may_decompress)
         return HDF5_COSTS;
     if (!p && buf_reserve(&f->w->whole, bytes))
         return HDF5_NO_MEMORY;
     uint8_t *data = p ? p->bytes : f->w->whole.data;
-    const char *why = !p || mine ? unpack(f, i, data) : NULL;
+    const char *why = !p || mine ? decompress(f, i, data) : NULL;
     if (!why)
         memcpy(to, data + at, block_bytes(f->a));
     if (mine && !why)
@@ -196,18 +197,17 @@ static const char *block(const struct from *f, int64_t i, int64_t r, uint8_t *to
     }
     if (is_plain(f->a, i)) {
         if (c->bytes != f->a->chunks.chunk_bytes)
-            return "it has another length than chunks have";
+            return "its size is not that of a chunk";
         return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : HDF5_CUT;
     }
     if (f->a->chunks.chunk[0] > 1)
         return kept_block(f, i, at, to);
-    return f->may_unpack ? unpack(f, i, to) : HDF5_COSTS;
+    return f->may_decompress ? decompress(f, i, to) : HDF5_COSTS;
 }
 
 /* ------------------------------------------------------------------ a row of several chunks */
 
-/* Copies the block of the k-th chunk across to its place in the row: runs along the last dimension, counted above it.
- */
+/* Copies the block of the k-th chunk of a row to its place in the row, run by run along the last dimension. */
 static void place(const struct hdf5_array *a, int64_t k, const uint8_t *from, uint8_t *row)
 {
     const struct hdf5_chunks *c = &a->chunks;
@@ -250,7 +250,7 @@ static bool as_wide_as_row(const struct hdf5_chunks *c)
     return true;
 }
 
-/* The row as it is in all chunks across it, which are numbered from `first` on. */
+/* Assembles a row from its chunks, of which `first` is the first. */
 static const char *put_together(const struct from *f, int64_t first, int64_t across, int64_t r, uint8_t *to)
 {
     if (buf_reserve(&f->w->block, block_bytes(f->a)))
@@ -264,8 +264,8 @@ static const char *put_together(const struct from *f, int64_t first, int64_t acr
     return why;
 }
 
-/* The chunk as it is in the file and unpacked, what filters hand to each other, and the row that values are picked
- * from. */
+/* The chunk as stored and decompressed, the buffers between filters, and the stored row that values are extracted from.
+ */
 size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row)
 {
     const struct hdf5_chunks *c = &a->chunks;
@@ -273,11 +273,11 @@ size_t hdf5_row_cost(const struct hdf5_array *a, int64_t row)
     if (a->place != HDF5_IN_CHUNKS || a->filters.n == 0 || c->n == 0)
         return picked;
     const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across;
-    size_t packed = 0;
+    size_t compressed = 0;
     for (int64_t k = first; k < first + across; k++)
-        packed = (size_t)c->of[k].bytes > packed ? (size_t)c->of[k].bytes : packed;
+        compressed = (size_t)c->of[k].bytes > compressed ? (size_t)c->of[k].bytes : compressed;
     const size_t copies = a->filters.n < 3 ? (size_t)a->filters.n : 3;
-    return size_add(picked, size_add(packed, size_mul(c->chunk_bytes, copies)));
+    return size_add(picked, size_add(compressed, size_mul(c->chunk_bytes, copies)));
 }
 
 static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t *to)
@@ -286,8 +286,8 @@ static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t 
     const int64_t across = c->n / c->grid[0], first = row / c->chunk[0] * across, r = row % c->chunk[0];
     const bool wide = as_wide_as_row(c);
     if (wide && (c->of[first].at == 0 || is_plain(f->a, first)))
-        return block(f, first, r, to); /* nothing to work with is needed */
-    f->may_unpack = hdf5_row_cost(f->a, row) <= allowed;
+        return block(f, first, r, to); /* needs no scratch */
+    f->may_decompress = hdf5_row_cost(f->a, row) <= allowed;
     f->w = scratch_take(f->k);
     if (!f->w)
         return HDF5_NO_MEMORY;
@@ -298,7 +298,7 @@ static const char *chunked(struct from *f, int64_t row, size_t allowed, uint8_t 
 
 /* ------------------------------------------------------------------ rows */
 
-/* Looks at so many chunks at a time; the caller asks again for what follows. */
+/* Looks at a limited number of chunks; the caller asks again for more. */
 int64_t hdf5_rows_unwritten(const struct hdf5_array *a, int64_t row)
 {
     enum { LOOKS = 1 << 16 };
@@ -330,7 +330,7 @@ static const char *row_as_stored(struct hdf5_rows *k, const struct hdf5_view *v,
     return chunked(&f, row, allowed, to);
 }
 
-/* The values of a row, in the file's order of bytes. */
+/* Reads the values of a row in the file's byte order. */
 static const char *row_values(struct hdf5_rows *k, const struct hdf5_view *v, const struct hdf5_array *a, int64_t row,
                               size_t allowed, uint8_t *to)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_scale.c -- the scale-offset filter: the least value of a chunk, and what each value is above it, in as few bits
- * as the largest needs.
+ * hdf5_scale.c -- the scale-offset filter. It stores the smallest value of a chunk, and the difference of each value to
+ * it in as few bits as the largest difference needs.
  *
- * A chunk is the number of bits (4), the bytes of the least value (1), the least value (16, of which 8 are used), then
- * the values' bits. The value with all bits set stands for the fill value where there is one. Floating-point numbers
- * were multiplied by a power of 10 and rounded, which is why the filter loses precision.
+ * A chunk is the number of bits (4), the size of the smallest value (1), that value (16 bytes, 8 used), then the bits
+ * of the values. If there is a fill value, all bits set mean it. Floating-point numbers were multiplied by a power of
+ * 10 and rounded, so the filter loses precision.
  */
 #include <math.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 
 enum { HEAD = 21, D_SCALE = 0, WHOLE = 2 };
 
-/* Parameters: method, digits or bits, elements, class (0: whole numbers, 1: floating-point), bytes of an element,
- * signed, big-endian, whether there is a fill value, and that, in words of 4 bytes. */
+/* Parameters: method, digits or bits, elements, class (0: integers, 1: floating-point), size of an element, signed,
+ * big-endian, whether there is a fill value, and the fill value in words of 4 bytes. */
 struct scale {
     int32_t digits;
     size_t elements, size;
@@ -48,7 +48,7 @@ bool hdf5_scale_offset_known(const uint32_t *values, size_t n_values)
     return set_up(&s, values, n_values);
 }
 
-/* As libhdf5 rounds: in the precision of the type. */
+/* Rounds as libhdf5 does, in the precision of the type. */
 static uint64_t real_value(const struct scale *s, uint64_t x, uint64_t least)
 {
     if (s->size == 4) {
@@ -67,7 +67,7 @@ static uint64_t real_value(const struct scale *s, uint64_t x, uint64_t least)
     return x;
 }
 
-/* Bits and least value at the beginning of the chunk. */
+/* Reads the number of bits and the smallest value. */
 static bool take_head(const struct scale *s, const uint8_t *in, size_t n, int *bits, uint64_t *least)
 {
     if (n < HEAD || le32(in) > 8 * s->size)
@@ -88,7 +88,7 @@ int64_t hdf5_scale_offset(const uint32_t *values, size_t n_values, const uint8_t
     uint64_t least;
     if (!set_up(&s, values, n_values))
         return -1;
-    if (!s.real && s.digits == 8 * (int)s.size) { /* nothing was done */
+    if (!s.real && s.digits == 8 * (int)s.size) { /* the filter did nothing */
         if (n <= room)
             memcpy(out, in, n);
         return n <= room ? (int64_t)n : -1;
@@ -96,7 +96,7 @@ int64_t hdf5_scale_offset(const uint32_t *values, size_t n_values, const uint8_t
     const size_t bytes = size_mul(s.elements, s.size);
     if (bytes > room || !take_head(&s, in, n, &bits, &least))
         return -1;
-    const bool whole = bits == 8 * (int)s.size; /* values as they were */
+    const bool whole = bits == 8 * (int)s.size; /* unchanged values */
     struct hdf5_bits b = {in + HEAD, in + n, 0, 0};
     const uint64_t all = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
     for (size_t i = 0; i < s.elements; i++) {

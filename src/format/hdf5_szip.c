@@ -2,12 +2,12 @@
 /*
  * hdf5_szip.c -- the szip filter: adaptive Rice codes, as CCSDS 121.0-B defines them.
  *
- * Samples come in lines of blocks. A block begins with a number that says how it is coded: as small sums, with k low
- * bits split off, or uncoded; a run of zero blocks is one code. With preprocessing, the first sample of a line is
- * stored as it is, and the others as differences to the one before, folded into the range that is left.
+ * Samples form lines of blocks. A block starts with an identifier of its code: pairs of small values, k low bits split
+ * off, or uncoded. A run of zero blocks is one code. With preprocessing, the first sample of a line is stored
+ * unchanged, and the others as differences to the previous one, mapped to non-negative numbers.
  *
  * Samples of 32 and 64 bits are coded as 8-bit samples: all first bytes, then all second bytes, and so on. The chunk
- * has its length (4) in front. A line that is no whole number of blocks is padded; the padding is dropped here.
+ * starts with its length (4). A line is padded to a whole number of blocks; the padding is dropped here.
  */
 #include <string.h>
 
@@ -20,12 +20,12 @@ enum { MSB = 16, PREPROCESS = 32 };
 struct szip {
     struct hdf5_bits bits;
     int width;         /* bits of a sample */
-    int id_bits;       /* of the number that begins a block */
+    int id_bits;       /* bits of the identifier of a block */
     int block, blocks; /* samples of a block, blocks of a line */
-    int per_line;      /* samples of a line that are not padding */
-    int word;          /* bytes of an element whose bytes are coded apart; else 1 */
+    int per_line;      /* samples of a line without padding */
+    int word;          /* size of an element whose bytes are coded separately; otherwise 1 */
     bool preprocessed, big;
-    int n; /* samples of this line so far */
+    int n; /* samples of the current line so far */
     uint32_t line[BLOCK_MOST * BLOCKS_MOST];
 };
 
@@ -57,7 +57,7 @@ bool hdf5_szip_known(const uint32_t *values, size_t n_values)
 
 /* ------------------------------------------------------------------ blocks */
 
-/* The zeros before the next 1. */
+/* Counts the zeros before the next 1. */
 static bool take_zeros(struct szip *z, uint32_t *out)
 {
     struct hdf5_bits *b = &z->bits;
@@ -80,7 +80,7 @@ static bool take_uncoded(struct szip *z, int n)
     return true;
 }
 
-/* The high parts of all samples, then the k low bits of each. */
+/* The high bits of all samples, then the k low bits of each. */
 static bool take_split(struct szip *z, int n, int k)
 {
     uint32_t *const first = z->line + z->n;
@@ -97,7 +97,7 @@ static bool take_split(struct szip *z, int n, int k)
     return true;
 }
 
-/* Pairs a, b as one number: those of smaller sums come first. The first sample of a line stands for an a. */
+/* A pair a, b is one number; pairs with smaller sums come first. The first sample of a line takes the place of an a. */
 static bool take_sums(struct szip *z, int n)
 {
     for (int left = n; left > 0; left--) {
@@ -152,7 +152,8 @@ static bool take_block(struct szip *z)
 
 /* ------------------------------------------------------------------ lines */
 
-/* Differences to samples: small ones alternate in sign; where one side of the range is used up, they count on. */
+/* Converts differences to samples. Small differences alternate in sign; beyond the end of the range on one side, they
+ * continue on the other. */
 static void undo_differences(struct szip *z, int n)
 {
     const uint32_t most = (uint32_t)((UINT64_C(1) << z->width) - 1);

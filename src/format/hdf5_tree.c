@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_tree.c -- B-trees of the second version: records of one length, in nodes of one length.
+ * hdf5_tree.c -- reads B-trees version 2. All records have the same size, and so do all nodes.
  *
- *     header   "BTHD", version, type, bytes of a node (4), of a record (2), depth (2), 2 bytes, root, its records (2),
- * all leaf     "BTLF", version, type, records node     "BTIN", version, type, records, and one child more than records:
- * address, records, all below it
+ *     header   "BTHD", version, type, size of a node (4), of a record (2), depth (2), 2 bytes,
+ *              root, its records (2), all records
+ *     leaf     "BTLF", version, type, records
+ *     node     "BTIN", version, type, records, and one child more than records:
+ *              address, its records, all records below it
  *
- * How many bytes the numbers of records take follows from how many a node can hold.
+ * The size of a number of records depends on how many a node can hold.
  */
 #include <string.h>
 
@@ -21,13 +23,13 @@ struct tree {
     void *user;
     int type, record, depth;
     size_t node_bytes;
-    int count_bytes;                 /* of a child's records */
-    int below_bytes[DEPTH_MOST + 1]; /* of all below a child at this level */
-    int64_t left;                    /* records and nodes that may still come */
+    int count_bytes;                 /* size of the number of a child's records */
+    int below_bytes[DEPTH_MOST + 1]; /* size of the number of all records below a child at this level */
+    int64_t left;                    /* records and nodes that the file has room for */
     struct buf node, stack;
 };
 
-/* A node that is still to be looked at. */
+/* A node that is not read yet. */
 struct pending {
     int64_t at;
     int32_t records, level; /* 0: a leaf */
@@ -41,7 +43,7 @@ static int bytes_for(uint64_t most)
     return bytes;
 }
 
-/* The widths of numbers, level by level. */
+/* Computes the sizes of these numbers, level by level. */
 static bool measure(struct tree *t)
 {
     uint64_t below = (t->node_bytes - FRAME) / (size_t)t->record;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_type.c -- types of elements.
+ * hdf5_type.c -- parses the types of elements.
  *
- * Types that are made of another (array, variable length, enumeration) are followed by it. Arrays of arrays are one
- * array of more dimensions; a member of a structure is read as if there were no others, at its place in the structure.
+ * The base type follows a type that has one (array, variable length, enumeration). Arrays of arrays become one array
+ * with more dimensions. A member of a compound type is read like a type of its own, at its offset in the structure.
  */
 #include "format/hdf5_type.h"
 
@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/size.h"
 
-const char HDF5_STRUCTURE[] = "has structures as elements; name one of its members";
-static const char ODD_NUMBERS[] = "has numbers of a form that is not read";
+const char HDF5_STRUCTURE[] = "has elements of a compound type; name one of its members";
+static const char ODD_NUMBERS[] = "has numbers of an unsupported format";
 
 bool hdf5_head_take(struct hdf5_message *m, struct hdf5_head *t)
 {
@@ -49,7 +49,7 @@ static bool machine_is_big(void)
 
 /* ------------------------------------------------------------------ numbers */
 
-/* Bits: 0 big-endian, 3 signed. Then the first bit (2) and how many bits (2). */
+/* Bits: 0 big-endian, 3 signed. Then first bit (2) and count of bits (2). */
 static const char *take_integer(const struct hdf5_head *t, struct hdf5_message *m, struct hdf5_array *out)
 {
     static const stk_dtype types[2][9] = {
@@ -77,7 +77,7 @@ static bool fits_float32(const struct hdf5_form *f)
     return f->bits <= 8 && f->fraction_bits <= 23 && f->bias <= 127 && largest <= 127;
 }
 
-/* Numbers that the machine has are copied; others whose parts a float64 can hold are taken apart. */
+/* Number types of the machine are copied. Others are converted if a float64 can represent them. */
 static const char *take_odd_float(const struct hdf5_head *t, const uint8_t *p, struct hdf5_array *out)
 {
     enum { IMPLIED = 2 };
@@ -101,13 +101,13 @@ static const char *take_odd_float(const struct hdf5_head *t, const uint8_t *p, s
     return NULL;
 }
 
-/* Bits: 0 and 6 order, 8 to 15 place of the sign. Then first bit (2), bits (2), exponent's place and bits, fraction's
- * place and bits, bias (4). */
+/* Bits: 0 and 6 byte order, 8 to 15 sign. Then first bit (2), count of bits (2), first bit and count of the exponent,
+ * of the fraction, bias (4). */
 static const char *take_float(const struct hdf5_head *t, struct hdf5_message *m, struct hdf5_array *out)
 {
     static const struct {
         uint32_t size;
-        uint8_t exponent[4]; /* place and bits of both */
+        uint8_t exponent[4]; /* first bit and count of both */
         uint32_t bias;
         stk_dtype dtype;
     } known[] = {
@@ -160,7 +160,7 @@ static bool is_number(const struct hdf5_head *t)
 
 /* ------------------------------------------------------------------ other types */
 
-/* Bits: 0 to 3 sequence or text. */
+/* Bits: 0 to 3: sequence or text. */
 static const char *take_vlen(const struct hdf5_view *v, const struct hdf5_head *t, struct hdf5_message *m,
                              struct hdf5_array *out)
 {
@@ -171,14 +171,14 @@ static const char *take_vlen(const struct hdf5_view *v, const struct hdf5_head *
     out->type = (t->bits & 15) == 1 ? HDF5_VLEN_TEXT : HDF5_VLEN;
     out->terminated = out->type == HDF5_VLEN_TEXT;
     if (out->type == HDF5_VLEN && !is_number(&base))
-        return "has sequences of something that is no number";
+        return "has sequences of elements that are not numbers";
     if (out->type == HDF5_VLEN)
         why = take_numbers(&base, m, out);
     out->item = 8 + (size_t)v->offset_bytes;
     return why || !out->form.odd ? why : ODD_NUMBERS;
 }
 
-/* Dimensions (1), 3 bytes before version 3, sizes (4 each), an order (4 each) before version 3, the base type. */
+/* Dimensions (1), 3 bytes before version 3, sizes (4 each), permutation (4 each) before version 3, the base type. */
 const char *hdf5_array_take(const struct hdf5_head *t, struct hdf5_message *m, struct hdf5_array *out)
 {
     const int64_t n = hdf5_take(m, 1);
@@ -197,7 +197,7 @@ const char *hdf5_array_take(const struct hdf5_head *t, struct hdf5_message *m, s
     return NULL;
 }
 
-/* The head of what arrays are made of, their dimensions in out. */
+/* Reads the head of the base type of arrays; their dimensions go to out. */
 static const char *take_arrays(struct hdf5_message *m, struct hdf5_head *t, struct hdf5_array *out)
 {
     const char *why = hdf5_head_take(m, t) ? NULL : HDF5_DAMAGED;
@@ -209,7 +209,7 @@ static const char *take_arrays(struct hdf5_message *m, struct hdf5_head *t, stru
     return why;
 }
 
-/* A type that is neither an array nor a structure. */
+/* A type that is neither an array nor compound. */
 static const char *take_item(const struct hdf5_view *v, const struct hdf5_head *t, struct hdf5_message *m,
                              struct hdf5_array *out)
 {
@@ -233,11 +233,11 @@ static const char *take_item(const struct hdf5_view *v, const struct hdf5_head *
     case HDF5_CLASS_VLEN:
         return take_vlen(v, t, m, out);
     case HDF5_CLASS_COMPOUND:
-        return "has arrays of structures inside of structures, which are not read";
+        return "has arrays of a compound type inside a compound type, which Stoker does not read";
     case HDF5_CLASS_REFERENCE:
-        return "has references as elements, which are not read";
+        return "has references as elements, which Stoker does not read";
     default:
-        return "has elements of a type (times, complex numbers) that is not read";
+        return "has elements of a type (times, complex numbers) that Stoker does not read";
     }
 }
 
@@ -303,7 +303,7 @@ const char *hdf5_type_parse(const struct hdf5_view *v, struct hdf5_message *m, c
     if (t.kind == HDF5_CLASS_COMPOUND) {
         why = member ? find_member(v, &t, m, member, out) : HDF5_STRUCTURE;
     } else {
-        why = member ? "has no members: its elements are no structures" : take_item(v, &t, m, out);
+        why = member ? "has no members: its type is not compound" : take_item(v, &t, m, out);
         out->per = 1;
         out->stride = out->item;
     }

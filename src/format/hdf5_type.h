@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_type.h -- types of elements, as messages in the file describe them.
+ * hdf5_type.h -- parses the types of elements.
  */
 #ifndef HDF5_TYPE_H
 #define HDF5_TYPE_H
@@ -22,19 +22,19 @@ enum hdf5_class {
     HDF5_CLASS_COMPLEX = 11
 };
 
-/* What every type begins with: class and version (half a byte each), bits (3 bytes), size (4). */
+/* The head of every type: class and version (4 bits each), bits (3 bytes), size (4). */
 struct hdf5_head {
     int kind, version;
     uint32_t bits, size;
 };
 bool hdf5_head_take(struct hdf5_message *m, struct hdf5_head *t);
-/* A name that ends with 0; `padded`: to a multiple of 8 bytes. NULL: it does not end. */
+/* A name that ends with 0; `padded`: to a multiple of 8 bytes. NULL: it has no end. */
 const char *hdf5_name_take(struct hdf5_message *m, bool padded);
-/* The head of an array, and what it says of its dimensions: NULL, or why it is not read. */
+/* Parses the dimensions of an array type. NULL, or why it cannot be read. */
 const char *hdf5_array_take(const struct hdf5_head *t, struct hdf5_message *m, struct hdf5_array *out);
 
-/* Fills in what the type says of an array, its own dimensions in shape. Of a structure, `member` is the one that is
- * wanted. NULL, or why it is not read; HDF5_STRUCTURE where a member must be named. */
+/* Sets the members of *out that depend on the type; shape gets the dimensions of an array type. `member` names a member
+ * of a compound type. NULL, or why it cannot be read; HDF5_STRUCTURE: a member must be named. */
 extern const char HDF5_STRUCTURE[];
 const char *hdf5_type_parse(const struct hdf5_view *v, struct hdf5_message *m, const char *member,
                             struct hdf5_array *out);
@@ -43,30 +43,30 @@ const char *hdf5_type_parse(const struct hdf5_view *v, struct hdf5_message *m, c
 
 enum { HDF5_MEMBER_NAME = 256, HDF5_MEMBER_DEPTH = 8 };
 
-/* A member of a structure that is none itself. Members of inner structures have names like outer.inner. */
+/* A member of a compound type that is not compound itself. Members of inner ones have names like outer.inner. */
 struct hdf5_member {
     char name[HDF5_MEMBER_NAME];
-    size_t at; /* its first byte in the structure */
+    size_t at; /* its offset in the structure */
     struct hdf5_message type;
-    int ndim; /* of the old way to have arrays as members */
+    int ndim; /* of arrays in version 1 of compound types */
     int64_t shape[4];
 };
 
-/* A walk over the members of a structure, in the file's order. */
+/* A walk over the members of a compound type, in the file's order. */
 struct hdf5_members {
     struct hdf5_message *m;
     int depth;
     struct {
         uint32_t left, size;
         int version;
-        bool hidden; /* inside of an array or sequence, whose structures are not read */
+        bool hidden; /* inside an array or sequence of structures, which is not read */
         size_t at, name;
     } open[HDF5_MEMBER_DEPTH];
     char name[HDF5_MEMBER_NAME];
 };
-/* m is behind the head t of a structure. */
+/* m starts after the head t of a compound type. */
 void hdf5_members_begin(struct hdf5_members *w, const struct hdf5_head *t, struct hdf5_message *m);
-/* 1: there is one; 0: there is no further one; -1: the description is damaged, or too deep. */
+/* 1: found; 0: no more; -1: the description is damaged, or nested too deep. */
 int hdf5_members_next(struct hdf5_members *w, struct hdf5_member *out);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_vector.c -- indexes of chunks that are arrays: HDF5's newer forms ("latest").
+ * hdf5_vector.c -- reads indexes of chunks that are arrays, as HDF5's "latest" format writes them.
  *
- * A chunk's place in them is its number in the dataset as large as it may ever grow. A fixed array is one block, in
- * pages when it is long. An extensible array has a first block with some elements, then blocks whose sizes double every
- * other time, found through addresses in the first block, and later ones through blocks of addresses:
+ * The index of a chunk counts the chunks of the dataset at its maximum size. A fixed array is one block, divided into
+ * pages if it is long. An extensible array starts with some elements in the index block. Further elements are in data
+ * blocks, whose size doubles every other time. The index block has the addresses of the first ones; super blocks have
+ * those of the others:
  *
- *     index block: elements | data blocks of the first groups | groups ("super blocks") -> data blocks -> (pages)
- * elements
+ *     index block:  elements | data blocks | super blocks
+ *                                  |             +-> data blocks -> (pages) -> elements
+ *                                  +-> elements
  */
 #include <string.h>
 
@@ -16,17 +18,17 @@
 struct vector {
     const struct hdf5_view *v;
     struct hdf5_chunks *c;
-    int order[HDF5_DIMS];    /* dimensions, the slowest first */
-    int64_t most[HDF5_DIMS]; /* chunks along order[k] when it has grown; of the slowest, as many as there are */
-    int64_t needed;          /* elements that say something of this dataset */
+    int order[HDF5_DIMS];    /* dimensions, the one that varies slowest first */
+    int64_t most[HDF5_DIMS]; /* chunks along order[k] at its maximum size; for the first, at its current size */
+    int64_t needed;          /* elements that belong to this dataset */
     int item;                /* bytes of an element */
-    bool filtered;           /* it has the chunk's bytes and mask, too */
+    bool filtered;           /* an element also has the size and mask of the chunk */
     struct buf block;
 };
 
 enum { CHECKSUM = 4 };
 
-/* The dimension that grows without end comes first. false: too many to be looked through. */
+/* The unlimited dimension comes first. false: too many elements to read. */
 static bool number(struct vector *x)
 {
     int slowest = 0, n = 1;
@@ -47,7 +49,7 @@ static bool number(struct vector *x)
     return true;
 }
 
-/* The chunk that element i is about; -1: one that the dataset does not have now. */
+/* The chunk of element i; -1: outside the current size of the dataset. */
 static int64_t chunk_of(const struct vector *x, int64_t i)
 {
     int64_t at[HDF5_DIMS], number = 0;
@@ -74,7 +76,7 @@ static bool take(struct vector *x, int64_t i, const uint8_t *p)
     return hdf5_chunks_put(x->v, x->c, chunk, at, bytes, (uint32_t)mask);
 }
 
-/* n elements that lie at `at`, of which the first is number i. */
+/* Reads n elements at `at`; the first is element i. */
 static const char *take_all(struct vector *x, int64_t i, int64_t at, int64_t n)
 {
     if (i >= x->needed)
@@ -91,7 +93,7 @@ static const char *take_all(struct vector *x, int64_t i, int64_t at, int64_t n)
     return NULL;
 }
 
-/* Pages of elements, each with a checksum; bits tell which of them were ever written. */
+/* Pages of elements, each with a checksum. A bit per page says whether it was written. */
 static const char *take_pages(struct vector *x, int64_t i, int64_t at, int64_t n, int64_t page, const uint8_t *bits)
 {
     const char *why = NULL;
@@ -126,7 +128,7 @@ const char *hdf5_implicit_read(const struct hdf5_view *v, int64_t at, struct hdf
 
 /* ------------------------------------------------------------------ fixed */
 
-/* "FADB", version, kind, header, bits of pages?, then elements, or a checksum and pages. */
+/* "FADB", version, kind, header, a bit per page?, then elements, or a checksum and pages. */
 static const char *fixed_block(struct vector *x, int64_t at, int64_t n, int page_bits)
 {
     const int64_t page = (int64_t)1 << page_bits, pages = n / page + (n % page != 0);
@@ -143,7 +145,7 @@ static const char *fixed_block(struct vector *x, int64_t at, int64_t n, int page
     return why;
 }
 
-/* "FAHD", version, kind, bytes of an element, bits of a page, elements, data block, checksum. */
+/* "FAHD", version, kind, size of an element, log2 of the size of a page, elements, data block, checksum. */
 const char *hdf5_fixed_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c)
 {
     struct vector x = {.v = v, .c = c};
@@ -165,14 +167,14 @@ const char *hdf5_fixed_read(const struct hdf5_view *v, int64_t at, struct hdf5_c
 
 struct extensible {
     struct vector x;
-    int number_bytes; /* of an element's number, in blocks */
+    int number_bytes; /* size of the index of an element, in blocks */
     int own;          /* elements in the index block */
-    int least;        /* of a data block */
-    int direct;       /* data blocks of the index block */
+    int least;        /* elements of the smallest data block */
+    int direct;       /* data blocks in the index block */
     int64_t page;
 };
 
-/* Group g of data blocks: how many, and of how many elements. */
+/* Super block g: how many data blocks it has, and their elements. */
 static int64_t group_blocks(int g)
 {
     return (int64_t)1 << g / 2;
@@ -182,7 +184,7 @@ static int64_t group_elements(const struct extensible *e, int g)
     return e->least * ((int64_t)1 << (g + 1) / 2);
 }
 
-/* "EADB", version, kind, header, first element's number, then elements, or a checksum and pages. */
+/* "EADB", version, kind, header, index of the first element, then elements, or a checksum and pages. */
 static const char *data_block(struct extensible *e, int64_t i, int64_t at, int64_t n, const uint8_t *bits)
 {
     const int64_t head = 6 + e->x.v->offset_bytes + e->number_bytes;
@@ -193,7 +195,9 @@ static const char *data_block(struct extensible *e, int64_t i, int64_t at, int64
     return bits ? take_pages(&e->x, i, at + head + CHECKSUM, n, e->page, bits) : HDF5_INDEX_DAMAGED;
 }
 
-/* "EASB", version, kind, header, first element's number, bits of pages for each data block?, data blocks, checksum. */
+/* "EASB", version, kind, header, index of the first element, a bit per page for each data block?, data blocks,
+ * checksum.
+ */
 static const char *super_block(struct extensible *e, int64_t i, int64_t at, int g)
 {
     const int64_t o = e->x.v->offset_bytes, blocks = group_blocks(g), n = group_elements(e, g);
@@ -214,7 +218,7 @@ static const char *super_block(struct extensible *e, int64_t i, int64_t at, int 
     return why;
 }
 
-/* Everything behind the elements of the index block: addresses, of data blocks first, then of groups of them. */
+/* Reads what follows the elements of the index block: addresses of data blocks, then of super blocks. */
 static const char *later_blocks(struct extensible *e, const uint8_t *addresses, int n_addresses)
 {
     const char *why = NULL;
@@ -234,7 +238,7 @@ static const char *later_blocks(struct extensible *e, const uint8_t *addresses, 
     return why;
 }
 
-/* "EAIB", version, kind, header, elements, data blocks, groups of them, checksum. */
+/* "EAIB", version, kind, header, elements, data blocks, super blocks, checksum. */
 static const char *index_block(struct extensible *e, int64_t at, int groups)
 {
     const int64_t head = 6 + e->x.v->offset_bytes, elements = (int64_t)e->own * e->x.item;
@@ -261,8 +265,8 @@ static bool is_power(int n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* "EAHD", version, kind, bytes of an element, bits of numbers, elements of the index block, of the least data block,
- * data blocks of the least group, bits of a page, six figures, index block, checksum. */
+/* "EAHD", version, kind, size of an element, bits of an index, elements of the index block, of the smallest data block,
+ * data blocks of the smallest super block, log2 of the size of a page, six statistics, index block, checksum. */
 const char *hdf5_extensible_read(const struct hdf5_view *v, int64_t at, struct hdf5_chunks *c)
 {
     struct extensible e = {.x = {.v = v, .c = c}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hdf5_view.c -- an HDF5 file as bytes: its first block, and the headers of objects.
+ * hdf5_view.c -- reads the superblock of an HDF5 file, and the headers of its objects.
  *
- * An object's header is a list of messages in one or more blocks; there are two versions of it.
+ * The header of an object is a list of messages in one or more blocks. It has two versions.
  */
 #include "format/hdf5_view.h"
 
@@ -37,7 +37,7 @@ int64_t hdf5_number(const uint8_t *p, int bytes)
     return x > INT64_MAX ? -1 : (int64_t)x;
 }
 
-static const int64_t ADDRESS_MOST = INT64_MAX / 4; /* behind every file, and one can count on from there */
+static const int64_t ADDRESS_MOST = INT64_MAX / 4; /* past the end of every file, but adding to it does not overflow */
 
 int64_t hdf5_address(const struct hdf5_view *v, const uint8_t *p)
 {
@@ -51,7 +51,7 @@ int64_t hdf5_address(const struct hdf5_view *v, const uint8_t *p)
 /* ------------------------------------------------------------------ the first block */
 
 /* Versions 0 and 1: 8 + versions and 0 (5), sizes of addresses and of lengths, 0, two numbers (4), flags (4), [4], then
- * addresses: base, free space, end, driver; name and header of the first group. */
+ * addresses: base, free space, end, driver; name and header of the root group. */
 static bool old_block(struct hdf5_view *v, const uint8_t *p, int64_t *base)
 {
     v->offset_bytes = p[13];
@@ -65,7 +65,7 @@ static bool old_block(struct hdf5_view *v, const uint8_t *p, int64_t *base)
 }
 
 /* Versions 2 and 3: 8 + version, sizes of addresses and of lengths, flags, then addresses: base, extension, end, header
- * of the first group. */
+ * of the root group. */
 static bool new_block(struct hdf5_view *v, const uint8_t *p, int64_t *base)
 {
     v->offset_bytes = p[9];
@@ -77,7 +77,7 @@ static bool new_block(struct hdf5_view *v, const uint8_t *p, int64_t *base)
     return true;
 }
 
-/* It is at the beginning, or behind what the user has put there: at 512, 1024, 2048 ... */
+/* The superblock is at the start, or after a user block: at 512, 1024, 2048 ... */
 const char *hdf5_view_open(struct hdf5_view *v)
 {
     uint8_t p[96];
@@ -92,11 +92,11 @@ const char *hdf5_view_open(struct hdf5_view *v)
         int64_t base = -1;
         const bool known = p[8] < 2 ? old_block(v, p, &base) : p[8] < 4 && new_block(v, p, &base);
         if (!known || base < 0)
-            return "its first block is damaged, or of a version that is not known here";
-        v->base = at; /* what is said of it is old where something was put in front */
+            return "its superblock is damaged or has an unknown version";
+        v->base = at; /* the stored base is wrong if a user block was added later */
         return v->root < 0 || v->root > v->size - at ? HDF5_CUT : NULL;
     }
-    return "is no HDF5 file";
+    return "is not an HDF5 file";
 }
 
 /* ------------------------------------------------------------------ messages */
@@ -130,13 +130,13 @@ int64_t hdf5_take_address(const struct hdf5_view *v, struct hdf5_message *m)
     return at;
 }
 
-/* Blocks of messages that are still to be looked at. */
+/* The blocks of messages that are not read yet. */
 struct header {
     const struct hdf5_view *v;
     hdf5_each *each;
     void *user;
     int version;  /* 1 or 2 */
-    bool ordered; /* messages of version 2 have a number */
+    bool ordered; /* messages of version 2 have an index */
     int n;
     struct {
         int64_t at, bytes;
@@ -153,14 +153,14 @@ static bool add_block(struct header *h, int64_t at, int64_t bytes)
     return true;
 }
 
-/* Version 1: version, 0, messages (2), references (4), bytes (4), 0 (4). */
+/* Version 1: version, 0, messages (2), references (4), size (4), 0 (4). */
 static bool begin_1(struct header *h, const uint8_t *p, int64_t at)
 {
     h->version = 1;
     return add_block(h, at + 16, le32(p + 8));
 }
 
-/* Version 2: "OHDR", version, flags, times (16)?, limits (4)?, bytes (1, 2, 4 or 8). */
+/* Version 2: "OHDR", version, flags, times (16)?, limits (4)?, size (1, 2, 4 or 8). */
 static bool begin_2(struct header *h, const uint8_t *p, int64_t at)
 {
     const int flags = p[5], width = 1 << (flags & 3);
@@ -170,14 +170,14 @@ static bool begin_2(struct header *h, const uint8_t *p, int64_t at)
     return p[4] == 2 && add_block(h, at + ahead + width, hdf5_number(p + ahead, width));
 }
 
-/* A block of version 2 has "OCHK" in front and a checksum behind. */
+/* A block of version 2 starts with "OCHK" and ends with a checksum. */
 static bool continues(struct header *h, struct hdf5_message *m)
 {
     const int64_t at = hdf5_take_address(h->v, m), bytes = hdf5_take(m, h->v->length_bytes);
     return h->version == 1 ? add_block(h, at, bytes) : at >= 0 && add_block(h, at + 4, bytes - 8);
 }
 
-/* Type (2 or 1), bytes (2), flags, then 0 (3), or the message's number (2)?; *all then begins behind it. */
+/* Type (2 or 1), size (2), flags, then 0 (3), or an index (2)?; *all then starts after it. */
 static bool next_message(const struct header *h, struct hdf5_message *all, struct hdf5_message *m)
 {
     const bool first = h->version == 1;
@@ -203,7 +203,7 @@ static const char *show_block(struct header *h, struct hdf5_message all)
 static const char *begin(struct header *h, int64_t at)
 {
     uint8_t first[40] = {0};
-    const int64_t left = h->v->size - h->v->base - at; /* the file may end behind a short one */
+    const int64_t left = h->v->size - h->v->base - at; /* the file may end after a short one */
     if (at < 0 || left < 16 || !hdf5_view_read(h->v, at, first, left < 40 ? (size_t)left : 40))
         return HDF5_CUT;
     if (memcmp(first, "OHDR", 4) == 0)

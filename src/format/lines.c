@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines.c -- the records of a text file, through a window that moves along it.
+ * lines.c -- reads the records of a text file through a window that moves along it.
  *
- * A list is never in memory as a whole: its index is what is kept.
+ * A list is never in memory as a whole.
  */
 #include "format/lines.h"
 
@@ -20,7 +20,7 @@ static int fail(struct lines *l, const char *problem, int os_error)
     return -1;
 }
 
-/* Moves the window on, so that it begins with the next record. */
+/* Moves the window so that it starts with the next record, and reads more. */
 static int more(struct lines *l)
 {
     l->window.len -= l->pos;
@@ -64,7 +64,7 @@ static int begin(struct lines *l)
     return 0;
 }
 
-/* Where a record stands: at the beginning of a cell, in it, in quotes, behind them. */
+/* The state within a record: at the start of a cell, in it, in quotes, after them. */
 enum state { START, TEXT, QUOTED, BEHIND };
 
 static enum state step(enum state s, char c, char delimiter)
@@ -72,7 +72,7 @@ static enum state step(enum state s, char c, char delimiter)
     if (s == QUOTED)
         return c == '"' ? BEHIND : QUOTED;
     if (c == '"' && s != TEXT)
-        return QUOTED; /* opens, or was one of two that stand for one */
+        return QUOTED; /* an opening quote, or the second of two that mean one */
     if (c == delimiter)
         return START;
     return s == START && c == ' ' ? START : TEXT;
@@ -106,7 +106,7 @@ int lines_next(struct lines *l, char delimiter, struct slice *out)
         const size_t n = l->window.len - l->pos;
         const char *newline = n > seen ? memchr(p + seen, '\n', n - seen) : NULL;
         const size_t upto = newline ? (size_t)(newline - p) : n;
-        /* A whole line without a quote, the usual one, needs no closer look. */
+        /* The usual case: a whole line without a quote. */
         const bool plain = newline && state != QUOTED && !memchr(p + seen, '"', upto - seen);
         if (delimiter && !plain)
             state = steps(state, p + seen, upto - seen, delimiter);

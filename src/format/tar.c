@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tar.c -- headers of tar archives.
+ * tar.c -- reads the headers of tar archives.
  *
- *     [x: path, size]  [L: long name]  header  content, filled up to 512  |  ...  |  a block of zeros
+ *     [x: path, size]  [L: long name]  header  content, padded to 512  |  ...  |  a block of zeros
  *
- * A member's own header may follow others that give it a longer name or a larger size (PAX: x, and g for all that
- * follow; GNU: L). Their content is taken in at once, so that nothing ever goes back. Where the length of the archive
- * is not known beforehand, it is the first byte behind a file that tells whether the file was whole: so tar_next says
- * of the file before whether it was cut.
+ * Extended headers before the header of a member give it a longer name or a larger size (PAX: x, and g for all members
+ * that follow; GNU: L). They are read at once, so that reading never goes back. If the size of the archive is not
+ * known, only the byte after a file shows whether the file is complete. So tar_next() reports a truncated file after
+ * it.
  */
 #include "format/tar.h"
 
@@ -19,7 +19,7 @@ enum {
     AT_TYPE = 156,
     AT_MAGIC = 257,
     AT_PREFIX = 345,
-    AT_SPARSE_MORE = 482, /* GNU: whether blocks with more of the map follow the header */
+    AT_SPARSE_MORE = 482, /* GNU: whether further blocks of the sparse map follow the header */
     AT_MAP_MORE = 504,    /* the same in such a block */
     AT_STAR = 508,        /* "tar": the prefix is shorter */
     NAME_BYTES = 100,
@@ -31,7 +31,7 @@ enum {
 
 /* ------------------------------------------------------------------ numbers */
 
-/* Octal digits between spaces, ended by a space or a zero; nothing at all is 0. -1: no number. */
+/* Octal digits between spaces, ended by a space or a zero; an empty field is 0. -1: not a number. */
 static int64_t octal(const uint8_t *p, size_t n)
 {
     size_t i = 0;
@@ -46,7 +46,7 @@ static int64_t octal(const uint8_t *p, size_t n)
     return i == n || p[i] == ' ' || p[i] == 0 ? v : -1;
 }
 
-/* Octal, or base 256 behind a byte of 0x80 (0xff is negative, which no size is). */
+/* Octal, or base 256 after a byte of 0x80 (0xff would be negative). */
 static int64_t number(const uint8_t *p, size_t n)
 {
     if (!(p[0] & 0x80))
@@ -71,8 +71,8 @@ static int64_t decimal(const uint8_t *p, size_t n)
     return n > 0 ? v : -1;
 }
 
-/* Its checksum is right: the sum of all bytes, those of the sum itself taken as spaces; some old writers took bytes for
- * signed. */
+/* Whether the checksum is right: the sum of all bytes, with spaces in place of the checksum. Some old writers summed
+ * signed bytes. */
 static bool is_header(const uint8_t *block)
 {
     uint32_t sum = 0, high = 0;
@@ -95,7 +95,7 @@ static bool is_zero(const uint8_t *block)
 
 /* ------------------------------------------------------------------ extended headers */
 
-/* Of what ends at a zero, or fills its room. */
+/* The length of a field that ends with a zero, or fills its room. */
 static size_t length_of(const uint8_t *p, size_t n)
 {
     const uint8_t *zero = memchr(p, 0, n);
@@ -122,11 +122,11 @@ static void forget(struct tar_meta *x)
 static int set_path(struct tar_meta *x, const uint8_t *p, size_t n)
 {
     x->path.len = 0;
-    x->has_path = n > 0; /* an empty value takes back what was said */
+    x->has_path = n > 0; /* an empty value removes an earlier one */
     return buf_add(&x->path, p, n);
 }
 
-/* One record of a PAX header. 0, or -1: no memory; *damaged otherwise. */
+/* Reads one record of a PAX header. 0, or -1: no memory. Sets *damaged if it is invalid. */
 static int pax_set(struct tar_meta *x, const uint8_t *key, size_t n_key, const uint8_t *p, size_t n,
                    const char **damaged)
 {
@@ -136,18 +136,18 @@ static int pax_set(struct tar_meta *x, const uint8_t *key, size_t n_key, const u
     if (sparse_name || (key_is(key, n_key, "path") && !x->sparse)) {
         const size_t length = length_of(p, n);
         if (length < n)
-            *damaged = "its name has a zero byte inside";
+            *damaged = "its name contains a zero byte";
         return set_path(x, p, length);
     }
     if (key_is(key, n_key, "size")) {
         x->size = n > 0 ? decimal(p, n) : -1;
         if (n > 0 && x->size < 0)
-            *damaged = "the size in its extended header is no number";
+            *damaged = "the size in its extended header is not a number";
     }
     return 0;
 }
 
-/* Records are "length key=value\n", the length that of the whole record. */
+/* Records are "length key=value\n"; the length is that of the whole record. */
 static int pax(struct tar_meta *x, const uint8_t *p, size_t n, const char **damaged)
 {
     while (n > 0 && p[0] != 0) {
@@ -172,17 +172,17 @@ static int pax(struct tar_meta *x, const uint8_t *p, size_t n, const char **dama
     return 0;
 }
 
-/* Takes in the content of an extended header, which begins at t->at. */
+/* Reads the content of an extended header, at t->at. */
 static int take_meta(struct tar *t, uint8_t type, int64_t size)
 {
     if (size > TAR_META_MAX) {
-        t->damaged = "its extended header is longer than is allowed";
+        t->damaged = "its extended header is longer than 1 MiB";
         return 0;
     }
     size_t got = 0;
     const uint8_t *p = size > 0 ? t->peek(t->user, t->at, (size_t)size, &got) : NULL;
     if (got < (size_t)size) {
-        t->damaged = "the archive ends inside of its extended header";
+        t->damaged = "the archive ends inside its extended header";
         return 0;
     }
     if (type == 'x' || type == 'X' || type == 'g')
@@ -197,13 +197,13 @@ static bool is_meta(uint8_t type)
     return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* Links, devices, folders, pipes: whatever size their headers tell, nothing follows them. */
+/* Links, devices, folders and pipes have no content, whatever size their headers say. */
 static bool is_bare(uint8_t type)
 {
     return type >= '1' && type <= '6';
 }
 
-/* Only ustar has a prefix there; GNU has times, older formats nothing that can be relied on. */
+/* Only ustar has a prefix there. GNU has times there; older formats have nothing reliable. */
 static size_t prefix_of(const uint8_t *block)
 {
     if (memcmp(block + AT_MAGIC, "ustar", 6) != 0)
@@ -243,7 +243,7 @@ static int64_t round_up(int64_t n)
     return (n + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
 }
 
-/* Blocks with more of the map of a sparse file lie before its content. */
+/* Further blocks of the map of a sparse file precede its content. */
 static void pass_map(struct tar *t, bool more)
 {
     while (more) {
@@ -263,7 +263,7 @@ static enum tar_found bad(struct tar *t, struct tar_member *m, const char *reaso
     return TAR_BAD;
 }
 
-/* Goes to the next header, wherever that is: blocks of zeros may be content here. */
+/* Searches the next header. Blocks of zeros may be content here. */
 static void find_header(struct tar *t)
 {
     size_t got;
@@ -274,7 +274,7 @@ static void find_header(struct tar *t)
     } while (got == TAR_BLOCK && !is_header(block));
 }
 
-/* A header that nothing is known of beyond its place. */
+/* Reports a header of which only the offset is known. */
 static enum tar_found lost(struct tar *t, struct tar_member *m, const char *reason)
 {
     m->name = NULL;
@@ -283,7 +283,7 @@ static enum tar_found lost(struct tar *t, struct tar_member *m, const char *reas
     return bad(t, m, reason);
 }
 
-/* A member's own header: TAR_END where it is none of those that are told. */
+/* The header of a member. TAR_END: it is not reported. */
 static enum tar_found own(struct tar *t, const uint8_t *block, int64_t size, struct tar_member *m)
 {
     const uint8_t type = block[AT_TYPE];
@@ -299,7 +299,7 @@ static enum tar_found own(struct tar *t, const uint8_t *block, int64_t size, str
     m->bytes = is_bare(type) ? 0 : size;
     t->at += round_up(m->bytes);
     if (sparse)
-        return bad(t, m, "is a sparse file, which is not read; archives made without --sparse are");
+        return bad(t, m, "is a sparse file, which Stoker does not read; make the archive without --sparse");
     if (t->damaged)
         return bad(t, m, t->damaged);
     t->first = -1;
@@ -323,7 +323,7 @@ static bool was_cut(struct tar *t)
     return got == 0;
 }
 
-/* One header; TAR_END: go on with the next. */
+/* Reads one header. TAR_END: continue with the next. */
 static enum tar_found step(struct tar *t, const uint8_t *block, struct tar_member *m)
 {
     if (!is_header(block))
@@ -331,7 +331,7 @@ static enum tar_found step(struct tar *t, const uint8_t *block, struct tar_membe
     const uint8_t type = block[AT_TYPE];
     const int64_t size = is_meta(type) ? number(block + AT_SIZE, SIZE_BYTES) : size_of(t, block);
     if ((size < 0 || size > INT64_MAX / 4 || t->at > INT64_MAX / 4) && !is_bare(type))
-        return lost(t, m, "the size in its header is no number");
+        return lost(t, m, "the size in its header is not a number");
     if (!is_meta(type))
         return own(t, block, size, m);
     t->at += TAR_BLOCK;
@@ -353,16 +353,17 @@ enum tar_found tar_next(struct tar *t, struct tar_member *m)
     for (;;) {
         size_t got;
         const uint8_t *block = t->peek(t->user, t->at, TAR_BLOCK, &got);
-        *m = (struct tar_member){.header = t->first >= 0 ? t->first : t->at}; /* nothing of what was passed over */
+        *m = (struct tar_member){.header =
+                                     t->first >= 0 ? t->first : t->at}; /* drops extended headers of skipped members */
         if (got == TAR_BLOCK && is_zero(block))
             got = 0;
         if (got == 0)
             return t->first >= 0 ? bad(t, m, "the archive ends after its extended header") : TAR_END;
         if (got < TAR_BLOCK) {
             t->at += TAR_BLOCK;
-            return bad(t, m, "the archive ends inside of its header");
+            return bad(t, m, "the archive ends inside its header");
         }
-        if (block[AT_TYPE] != 'g') /* which is of no member */
+        if (block[AT_TYPE] != 'g') /* the rest is not a member */
             t->first = m->header;
         const enum tar_found found = step(t, block, m);
         if (found != TAR_END)

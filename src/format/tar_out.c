@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tar_out.c -- members of a tar.
+ * tar_out.c -- writes the headers of tar archives.
  *
- * Owner and time are left at zero: a tar says the same whenever and by whomever it was made.
+ * Owner and time are zero, so that the same files always make the same archive.
  */
-#include "format/tar_out.h"
+#include "format/tar.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ static int add_head(struct buf *out, const struct ustar *from, char type, uint64
     memcpy(h.magic, "ustar", 6);
     memcpy(h.version, "00", 2);
     h.type = type;
-    const uint64_t size = bytes > ustar_size_most ? 0 : bytes; /* the PAX header has it then */
+    const uint64_t size = bytes > ustar_size_most ? 0 : bytes; /* then the PAX header has it */
     snprintf(h.size, sizeof h.size, "%011" PRIo64, size & ustar_size_most);
     memset(h.checksum, ' ', sizeof h.checksum);
     unsigned sum = 0;
@@ -38,7 +38,7 @@ static int add_head(struct buf *out, const struct ustar *from, char type, uint64
     return buf_add(out, &h, sizeof h);
 }
 
-/* A name of up to 256 bytes goes into two places, when a "/" is where they meet. */
+/* A name of up to 256 bytes is split into two fields at a "/". */
 static bool split(struct ustar *h, const char *name, size_t n)
 {
     if (n <= sizeof h->name) {
@@ -54,7 +54,7 @@ static bool split(struct ustar *h, const char *name, size_t n)
     return false;
 }
 
-/* "length key=value\n", where the length counts itself. */
+/* "length key=value\n"; the length includes itself. */
 static int add_record(struct buf *out, const char *key, const char *value, size_t n)
 {
     char digits[24];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unzstd.c -- unpacks through libzstd. How large a window may be is for whoever asks what a frame needs.
+ * unzstd.c -- decompresses with libzstd. The caller limits the window: see unzstd_needs().
  */
 #include "format/unzstd.h"
 
 #include "base/bytes.h"
 
-/* Magic (4), flags, window?, dictionary (0, 1, 2, 4), size of the whole (0, 1, 2, 4, 8). Where there is no window the
- * whole is one. */
+/* Magic (4), flags, window?, dictionary (0, 1, 2, 4), content size (0, 1, 2, 4, 8). Without a window, the content is
+ * the window. */
 static uint64_t window_of(const uint8_t *p, size_t n)
 {
     static const size_t dictionary[] = {0, 1, 2, 4}, sizes[] = {1, 2, 4, 8};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.c -- the wire format of protocol buffers.
+ * wire.c -- reads the wire format of protocol buffers.
  */
 #include "format/wire.h"
 
@@ -8,9 +8,9 @@
 
 enum { VARINT_MAX = 10 };
 
-static const uint64_t tops = UINT64_C(0x8080808080808080); /* set where a number goes on */
+static const uint64_t tops = UINT64_C(0x8080808080808080); /* set if the varint continues */
 
-/* Bytes that the number takes; 0: it does not end within n bytes. */
+/* The size of a varint; 0: it does not end within n bytes. */
 static size_t varint(const uint8_t *p, size_t n, uint64_t *out)
 {
     uint64_t v = 0;
@@ -66,7 +66,7 @@ size_t wire_count(const uint8_t *p, size_t n)
     return count;
 }
 
-/* The groups of 7 bits of eight bytes, put together. */
+/* Joins the groups of 7 bits of eight bytes. */
 static uint64_t close_up(uint64_t v)
 {
     v = (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x7f007f007f007f00)) >> 1;
@@ -74,11 +74,11 @@ static uint64_t close_up(uint64_t v)
     return (v & UINT64_C(0x0fffffff)) | (v & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* As many as a look at eight bytes gives; 0: none of them ends there. */
+/* Decodes the varints that end within eight bytes; returns how many. */
 static int look(const uint8_t *p, int64_t *to, size_t *took)
 {
     const uint64_t v = le64(p), ends = ~v & tops;
-    if (ends == tops) { /* small ones */
+    if (ends == tops) { /* one byte each */
         for (int i = 0; i < 8; i++)
             to[i] = p[i];
         *took = 8;

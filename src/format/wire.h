@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h -- the wire format of protocol buffers: the fields of a message, one after the other, where they lie.
+ * wire.h -- reads the wire format of protocol buffers: the fields of a message, in order, without copying.
  *
  *     struct wire w = {p, p + n};
  *     struct wire_field f;
  *     int rc;
- *     while ((rc = wire_next(&w, &f)) > 0) ...   rc is -1 where it is no message
+ *     while ((rc = wire_next(&w, &f)) > 0) ...   rc is -1 if it is not a message
  */
 #ifndef WIRE_H
 #define WIRE_H
@@ -23,11 +23,11 @@ struct wire {
 struct wire_field {
     uint32_t number;
     enum wire_type type;
-    const uint8_t *p; /* its bytes, without their length: of a number as well */
+    const uint8_t *p; /* its payload, without the length prefix; numbers in their encoded form */
     size_t n;
 };
 
-/* What stands before the payload of a field, which need not be there. */
+/* The head of a field. The payload need not be in memory. */
 enum { WIRE_HEAD_MOST = 20 };
 struct wire_head {
     uint32_t number;
@@ -35,15 +35,15 @@ struct wire_head {
     size_t bytes; /* of the head */
     uint64_t n;   /* bytes of the payload */
 };
-/* false: no field begins with these n bytes, or its head does not end within them. */
+/* false: no field starts with these n bytes, or its head is longer than they are. */
 bool wire_head(const uint8_t *p, size_t n, struct wire_head *h);
 
-/* 1 and a field; 0 at the end; -1: what is there is no field. Groups, which nobody writes any more, are none. */
+/* 1 and a field; 0 at the end; -1: not a field. Groups, which are obsolete, are not supported. */
 int wire_next(struct wire *w, struct wire_field *f);
 
-/* How many numbers a run of varints has: each ends with a byte below 128. */
+/* How many varints the bytes contain. */
 size_t wire_count(const uint8_t *p, size_t n);
-/* Those numbers; false: one is longer than 10 bytes, or the run ends within one. */
+/* Decodes them; false: one has more than 10 bytes, or the last one is incomplete. */
 bool wire_ints(const uint8_t *p, size_t n, int64_t *to);
 
 #endif

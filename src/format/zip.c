@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zip.c -- the central directory of zip archives.
+ * zip.c -- reads the central directory of zip archives.
  *
- *     [program]  header name extra bytes [sizes]  ...  |  entry name extra comment  ...  |  [end64 locator]  end
- * comment
+ *     [program]  header name extra bytes [sizes] ...  |  entry name extra comment ...  |  [end64 locator]  end comment
+ *                one per file                            the central directory
  *
- * Only the entries are believed: sizes in the headers before the bytes may be missing. Offsets count from the start
- * of the archive, which need not be that of the file: the directory ends where `end` begins, and that tells the
- * difference.
+ * Only the entries are reliable: the sizes in the headers of files may be missing. Offsets count from the start of the
+ * archive, which may follow other bytes in the file. The directory ends where `end` starts, which reveals how many.
  */
 #include "format/zip.h"
 
@@ -24,7 +23,7 @@ enum {
     COMMENT_MAX = 65535,
     STORED = 0,
     DEFLATED = 8,
-    DEFLATE_RATIO = 1032 /* the most that deflate makes of a byte */
+    DEFLATE_RATIO = 1032 /* the best compression ratio of deflate */
 };
 
 static bool is(const uint8_t *p, const char *signature)
@@ -32,7 +31,7 @@ static bool is(const uint8_t *p, const char *signature)
     return memcmp(p, signature, 4) == 0;
 }
 
-/* n bytes, all of them, or NULL. */
+/* Returns all n bytes, or NULL. */
 static const uint8_t *need(struct zip *z, int64_t at, size_t n)
 {
     size_t got = 0;
@@ -48,7 +47,7 @@ struct end {
     bool volumes;
 };
 
-/* The last signature there is with room behind it: a comment may follow. */
+/* The last signature with enough room after it; a comment may follow. */
 static int64_t find_end(struct zip *z)
 {
     const int64_t most = END_BYTES + COMMENT_MAX, n = z->bytes < most ? z->bytes : most;
@@ -59,8 +58,7 @@ static int64_t find_end(struct zip *z)
     return -1;
 }
 
-/* Where the file is preceded by something, the locator is wrong by that much; then `end64` lies where it usually does.
- */
+/* If bytes precede the archive, the locator is wrong by as much. Then `end64` is searched at its usual place. */
 static const uint8_t *find_end64(struct zip *z, int64_t locator, int64_t *at)
 {
     const uint8_t *p = need(z, locator, LOCATOR_BYTES);
@@ -95,11 +93,11 @@ const char *zip_begin(struct zip *z)
 {
     struct end end;
     if (!read_end(z, &end))
-        return "is no zip archive, or was cut short: there is no central directory at its end";
+        return "is not a zip archive, or is truncated: it has no central directory at its end";
     if (end.volumes)
-        return "is one of several volumes of a zip archive, which are not read";
+        return "is one volume of a multi-volume zip archive; join the volumes (zip -s 0)";
     if (end.bytes > (uint64_t)end.at || end.offset > (uint64_t)end.at - end.bytes)
-        return "the central directory is said to lie outside of the file";
+        return "the offset of the central directory is outside the file";
     z->at = end.at - (int64_t)end.bytes;
     z->end = end.at;
     z->shift = z->at - (int64_t)end.offset;
@@ -112,7 +110,7 @@ struct sizes {
     uint64_t raw, bytes, header;
 };
 
-/* What did not fit into 32 bits is in an extra field, in this order. */
+/* Numbers that do not fit into 32 bits are in an extra field, in this order. */
 static bool take_64(const uint8_t *p, size_t n, struct sizes *s)
 {
     uint64_t *const wide[] = {&s->raw, &s->bytes, &s->header};
@@ -133,7 +131,7 @@ static bool widen(const uint8_t *p, size_t n, struct sizes *s)
     while (n >= 4) {
         const size_t length = le16(p + 2);
         if (length > n - 4)
-            break; /* fields that are no fields are other people's */
+            break; /* other programs write extra data without valid fields */
         if (le16(p) == 1)
             return take_64(p + 4, length, s);
         p += 4 + length;
@@ -147,21 +145,21 @@ static const char *refuse(const struct zip *z, const struct zip_member *m, int f
     if (flags & 1)
         return "is encrypted";
     if (method != STORED && method != DEFLATED)
-        return method == 9    ? "is packed by deflate64; stored and deflated files are read"
-               : method == 12 ? "is packed by bzip2; stored and deflated files are read"
-               : method == 14 ? "is packed by LZMA; stored and deflated files are read"
-               : method == 93 ? "is packed by zstd; stored and deflated files are read"
-                              : "is packed by a method that is not read; stored and deflated files are";
+        return method == 9    ? "is compressed with deflate64; Stoker reads stored and deflated files"
+               : method == 12 ? "is compressed with bzip2; Stoker reads stored and deflated files"
+               : method == 14 ? "is compressed with LZMA; Stoker reads stored and deflated files"
+               : method == 93 ? "is compressed with zstd; Stoker reads stored and deflated files"
+                              : "is compressed with an unknown method; Stoker reads stored and deflated files";
     if (s->header > INT64_MAX / 2 || s->bytes > INT64_MAX / 2 || (int64_t)(s->header + s->bytes) > z->bytes - z->shift)
-        return "is said to lie outside of the archive";
+        return "its offset is outside the archive";
     if (method == STORED && s->raw != s->bytes)
-        return "is stored, but has two sizes";
+        return "is stored, but its two sizes differ";
     if (method == DEFLATED && s->raw / DEFLATE_RATIO > s->bytes)
-        return "is said to have more bytes than can be packed into so few";
-    return memchr(m->name, 0, m->n_name) ? "has a zero byte in its name" : NULL;
+        return "its size is larger than its compressed bytes can make";
+    return memchr(m->name, 0, m->n_name) ? "its name contains a zero byte" : NULL;
 }
 
-/* An entry with all that belongs to it, at p. */
+/* Reads an entry at p with its variable parts. */
 static void take_entry(const struct zip *z, const uint8_t *p, struct zip_member *m)
 {
     const int flags = le16(p + 8), method = le16(p + 10);
@@ -184,7 +182,7 @@ static void take_entry(const struct zip *z, const uint8_t *p, struct zip_member 
 static bool damaged(struct zip *z, struct zip_member *m)
 {
     z->at = z->end;
-    m->reason = "the central directory is damaged; what follows is not read";
+    m->reason = "the central directory is damaged; later files are not read";
     return true;
 }
 
@@ -216,10 +214,10 @@ void zip_locate(struct zip *z, struct zip_member *m)
 {
     const uint8_t *p = need(z, m->header, HEADER_BYTES);
     if (!p || !is(p, "PK\3\4")) {
-        m->reason = "there is no header where the central directory says";
+        m->reason = "the central directory points to an offset without a header";
         return;
     }
     m->at = m->header + HEADER_BYTES + le16(p + 26) + le16(p + 28);
     if (m->at > z->bytes - m->bytes)
-        m->reason = "the archive ends inside of it";
+        m->reason = "the archive ends inside it";
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/npy.h"
 #include "base/size.h"
 #include "loader.h"
 #include "pack/packer.h"

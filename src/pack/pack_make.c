@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/npy.h"
 #include "base/size.h"
-#include "format/npy_out.h"
 #include "pack/packer.h"
 
 struct packed_field *packer_field(struct packed *out, const char *name, const void *bytes, size_t n)
@@ -45,7 +45,7 @@ struct packed_field *packer_numbers(struct packed *out, const char *name, stk_dt
 {
     struct buf head = {0};
     struct packed_field *f = NULL;
-    if (npy_out_head(&head, dtype, ndim, shape) == 0)
+    if (npy_write_head(&head, dtype, ndim, shape) == 0)
         f = packer_field(out, name, NULL, size_add(head.len, n));
     if (f) {
         memcpy(out->bytes.data + f->at, head.data, head.len);

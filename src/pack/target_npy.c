@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/npy.h"
 #include "base/size.h"
-#include "format/npy_out.h"
 #include "pack/target.h"
 
 struct npy_column {
@@ -57,7 +57,7 @@ static int make_head(struct buf *head, const struct target_column *c, int64_t n,
 {
     int64_t shape[FIELD_DIMS + 1] = {n};
     memcpy(shape + 1, c->shape, (size_t)c->ndim * sizeof *shape);
-    return npy_out_head(head, c->dtype, c->ndim + 1, shape) ? error_nomem(e, "write", head->len) : STK_OK;
+    return npy_write_head(head, c->dtype, c->ndim + 1, shape) ? error_nomem(e, "write", head->len) : STK_OK;
 }
 
 static int open_file(struct target *t, struct outfile *o, const char *suffix, const struct target_column *c, int64_t n,

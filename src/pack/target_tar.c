@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "format/tar_out.h"
+#include "format/tar.h"
 #include "pack/target.h"
 
 /* Leaves the headers of all fields in t->made, one after the other. */

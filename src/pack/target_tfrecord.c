@@ -9,7 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "format/example_out.h"
+#include "format/example.h"
 #include "pack/target.h"
 
 static int begin(struct target *t, stk_error *e)

@@ -47,7 +47,7 @@ static void numbers_as_text(void)
         c = text(bad[k]);
         CHECK_EQ(field_store(&small, &c, &u, &error), STK_EDATA);
     }
-    CHECK(strstr(error.text, "\"1 2\", which is no uint8") != NULL);
+    CHECK(strstr(error.text, "\"1 2\", which is not a number of type uint8") != NULL);
     c = text("9223372036854775808");
     CHECK_EQ(field_store(&whole, &c, &i, &error), STK_EDATA);
 }

@@ -124,7 +124,7 @@ static void shorter_than_it_says(void)
     struct buf b = {0};
     int64_t size;
     CHECK_EQ(io_read(AT_FDCWD, path, 1 << 20, &b, &size, NULL, &error), STK_EIO);
-    CHECK(strstr(error.reason, "changed while being read: was 4096 bytes"));
+    CHECK(strstr(error.reason, "was truncated while it was read: it had 4096 bytes"));
     buf_done(&b);
 }
 

@@ -112,8 +112,8 @@ static void refusals(void)
         const char *descr, *words;
     } all[] = {{"'|O'", "objects"},     {"'O'", "objects"},     {"[('a', '<i4'), ('b', '<f4')]", "structures"},
                {"'|V8'", "structures"}, {"'<U5'", "text"},      {"'|S3'", "text"},
-               {"'<c16'", "complex"},   {"'<M8[ns]'", "dates"}, {"'<f16'", "not known"},
-               {"''", "not known"},     {"'<'", "not known"}};
+               {"'<c16'", "complex"},   {"'<M8[ns]'", "dates"}, {"'<f16'", "unknown"},
+               {"''", "unknown"},       {"'<'", "unknown"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char header[128];
         snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,), }", all[i].descr);

@@ -3,7 +3,7 @@
  * test_pack.c -- packing: stopped after every sample and resumed it ends with the same bytes; arrays, fields, names;
  * what is refused.
  */
-#include "format/tar_out.h"
+#include "format/tar.h"
 #include "pack/journal.h"
 #include "pack/keys.h"
 #include "stoker.h"

@@ -262,9 +262,9 @@ static void what_is_refused(void)
     npy_file("w.npy", "<u2", "False", "(3, 0)", six, 0);
     refused("%", "w.npy", "dimension of 0");
     npy_file("l.npy", "<u2", "False", "(7,)", six, sizeof six);
-    refused("%", "l.npy", "promises more");
+    refused("%", "l.npy", "describes more numbers");
     temp_file("n.npy", "hello");
-    refused("%", "n.npy", "no npy file");
+    refused("%", "n.npy", "not an npy file");
     refused("npy:%", "j", "is not a regular file");
 }
 

@@ -98,7 +98,7 @@ static void what_is_refused(void)
     const size_t n = npy_bytes(npy, "|O", "False", "(2,)", y, sizeof y);
     add(&z, "a.npy", npy, n, false);
     write_archive(&z, "o.npz");
-    refused("%", "o.npz", "a: holds Python objects");
+    refused("%", "o.npz", "a: contains Python objects");
     z = (struct zips){0};
     add(&z, "a.txt", npy, n, false);
     write_archive(&z, "e.npz");

@@ -144,7 +144,8 @@ static void damage(void)
     temp_bytes("d.tar", t.bytes.data, t.bytes.len);
     CHECK_STR(shown("d.tar", NULL),
               "a/1 [0] image=one | @1024 !the checksum of its header is wrong (at byte 1024 of the shard) | "
-              "b/3 [1] image=three | b/4 [1] !is a sparse file, which is not read; archives made without --sparse are "
+              "b/3 [1] image=three | b/4 [1] !is a sparse file, which Stoker does not read; make the archive without "
+              "--sparse "
               "(at byte 3072 of the shard) | b/5 [1] !the archive ends inside it (at byte 5120 of the shard) | ");
     buf_done(&t.bytes);
     char junk[3000];

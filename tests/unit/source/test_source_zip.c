@@ -95,7 +95,7 @@ static void refused(void)
     add(&z, "a.jpg", "cut");
     zips_end(&z);
     temp_bytes("cut.zip", z.bytes.data, z.bytes.len - 1);
-    CHECK(strstr(shown("cut.zip", NULL), "!is no zip archive, or was cut short"));
+    CHECK(strstr(shown("cut.zip", NULL), "!is not a zip archive, or is truncated"));
     zips_done(&z);
 }
 
