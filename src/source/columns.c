@@ -317,9 +317,9 @@ static int add_default(struct field *f, const struct field_text *t, stk_error *e
     }
     if (f->kind == FIELD_RAGGED && t->has_default && t->otherwise[0])
         return error_set(e, STK_EUSAGE, "open",
-                         "the default of %s must be empty (%s ? \"\"), since it has several values", f->name, f->name);
+                         "the default of %s must be empty (%s ? \"\"), because its length varies", f->name, f->name);
     if (f->kind == FIELD_ENCODED && t->has_default)
-        return error_set(e, STK_EUSAGE, "open", "an image cannot have a default; remove it from fields");
+        return error_set(e, STK_EUSAGE, "open", "an image cannot have a default; remove the ? and the text after it");
     f->pad = t->pads;
     if (t->pads && (f->kind != FIELD_RAGGED || field_is_flat(f)))
         return error_set(e, STK_EUSAGE, "open", "the field %s cannot be padded: %s", f->name,

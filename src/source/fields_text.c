@@ -111,8 +111,7 @@ static int unknown_kind(struct reader *r, const char *name)
         nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
     return error_set(r->e, STK_EUSAGE, "open",
                      "fields: unknown kind %.32s%s%.32s%s in \"%.200s\"; kinds are image, int, float, class, text, "
-                     "bytes, json, tensor, "
-                     "and types such as float32(3,4)",
+                     "bytes, json, tensor, and types such as float32(3,4)",
                      name, like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "",
                      r->text);
 }

@@ -43,7 +43,7 @@ static bool is_table(struct slice first, char delimiter)
     return false;
 }
 
-/* The delimiter that the first record contains; `preferred` if it contains several or none. */
+/* The delimiter of the first record: `preferred` if the record contains it, or else a usual one that it contains. */
 static char delimiter_of(struct slice first, char preferred)
 {
     static const char usual[] = {',', '\t', ';'};

@@ -51,7 +51,7 @@ static int add_text(struct names *out, const char *s, const char *open, const ch
     uint32_t ignored;
     const int length = snprintf(text, sizeof text, "%.*s%.*s%s", (int)(open - s), s, (int)n, middle, close + 1);
     if (length < 0 || (size_t)length >= sizeof text)
-        return error_set(e, STK_EUSAGE, "open", "the source's name is longer than the system allows");
+        return error_set(e, STK_EUSAGE, "open", "the name of the source is longer than the system allows");
     if (out->n >= FILES_MOST)
         return too_many(e);
     return names_add(out, text, (size_t)length, &ignored) < 0 ? error_nomem(e, "open", (size_t)length) : STK_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records_groups.c -- what follows for groups of files once all shards are scanned.
+ * records_groups.c -- merges image formats and finds classes in groups of files, once all shards are scanned.
  *
  * If some samples have a jpg and some a png, but none has both, these become one part, "image". If samples consist only
  * of an image, and all are in folders, the first folder after their common prefix is the class.

@@ -2,7 +2,7 @@
 /*
  * source_npz.c -- npz archives: zip archives of npy files, each a column.
  *
- *     npz:x.npz                                   all of them
+ *     npz:x.npz                                   all arrays
  *     npz:mnist.npz?image=x_train&label=y_train   some arrays, under these names
  *
  * The rows of an uncompressed array are read from the archive. A compressed array cannot be read at random, so opening
