@@ -268,7 +268,7 @@ STK_API const stk_source *stk_loader_source(const stk_loader *l);      /* lives 
  * for each epoch. stk_set_epoch and stk_state_set discard the given orders. */
 STK_API int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
                                  int64_t n_batches, stk_error *e);
-/* Makes the rows of up to batch_size samples (numbered as in the field "index") as they are in an epoch: now, in the
+/* Makes the rows of any number of samples (numbered as in the field "index") as they are in an epoch: now, in the
  * caller's thread, without disturbing the order. With weights, steps_per_epoch, mix or sampled a sample may come more
  * than once, with new random draws each time; positions (as in the field "position") say which time is meant. positions
  * may be NULL: the first time. samples may be NULL: those at the positions, unless `sampled` is set. */

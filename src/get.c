@@ -76,21 +76,47 @@ static int get_rows(struct stk_loader *l, struct worker *w, struct stk_batch *b,
     return batch_join(b, e);
 }
 
+static int check_request(const struct stk_loader *l, int64_t n, int64_t epoch, stk_error *e)
+{
+    if (n < 0 || epoch < 0)
+        return error_set(e, STK_EUSAGE, "get", "cannot get %lld samples of epoch %lld; neither may be negative",
+                         (long long)n, (long long)epoch);
+    if (n > 1 && l->plan && plan_is_open(l->plan))
+        return error_set(e, STK_EUSAGE, "get",
+                         "the ops leave the size of images open: get one sample at a time, or end the ops with "
+                         "CenterCrop(224)");
+    return STK_OK;
+}
+
+/* A batch with room for n rows. One that is larger than the loader's own batches comes from a depot that is closed at
+ * once, so that its memory is freed when the caller releases it. */
+static struct stk_batch *take_batch(struct stk_loader *l, int64_t n, stk_error *e)
+{
+    struct depot *d = l->depot;
+    const bool large = n > l->options.batch_size;
+    const size_t bytes = depot_batch_bytes(d->fields, d->n_fields, large ? n : l->options.batch_size);
+    if (large && (bytes == 0 || depot_open(&d, d->fields, d->n_fields, d->n_plain, n, 0, &d->allocator, NULL)))
+        d = NULL;
+    struct stk_batch *b = d ? depot_take(d) : NULL;
+    if (large)
+        depot_close(d);
+    if (!b)
+        error_nomem(e, "get", bytes);
+    return b;
+}
+
 int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                    stk_batch **out, stk_error *e)
 {
     *out = NULL;
     int rc = loader_check(l, e);
+    if (rc == STK_OK)
+        rc = check_request(l, n, epoch, e);
     if (rc != STK_OK)
         return rc;
-    if (n < 0 || n > l->options.batch_size || epoch < 0)
-        return error_set(
-            e, STK_EUSAGE, "get",
-            "cannot get %lld samples of epoch %lld; get 0 to %lld (batch_size) samples of an epoch from 0 on",
-            (long long)n, (long long)epoch, (long long)l->options.batch_size);
-    struct stk_batch *b = depot_take(l->depot);
+    struct stk_batch *b = take_batch(l, n, e);
     if (!b)
-        return error_nomem(e, "get", l->batch_bytes);
+        return STK_ENOMEM;
     b->epoch = epoch;
     b->first = 0;
     struct worker *w = begin(l);

@@ -47,6 +47,7 @@ RULES: dict[str, tuple[Test, str]] = {
     "batch_sampler": (lambda v: isinstance(v, Iterable), "an iterable of lists of sample numbers"),
     "cache_dir": (lambda v: isinstance(v, (str, bytes, os.PathLike)), "a path, or 'off'"),
 }
+TEXTS = ("transform", "fields", "classes", "cache_dir")
 
 
 def check_types(arguments: Mapping[str, Any]) -> None:
@@ -59,6 +60,26 @@ def check_types(arguments: Mapping[str, Any]) -> None:
         value = arguments.get(name)
         if value is not None and not test(value):
             raise usage(f"{name} is {value!r}; it must be {words}")
+    for name in TEXTS:
+        check_text(name, arguments.get(name))
+
+
+def check_text(name: str, value: Any) -> None:
+    """Refuses text that C cannot hold. The argument is a text, or a list or a dict with texts.
+
+    >>> check_text("cache_dir", "a\\0b")
+    Traceback (most recent call last):
+    stoker.UsageError: cache_dir is 'a\\x00b', which contains a null byte; remove it
+    """
+    items = [*value, *value.values()] if isinstance(value, Mapping) else value
+    for text in items if isinstance(items, (list, tuple)) else [items]:
+        if not isinstance(text, (str, bytes, os.PathLike)):
+            continue
+        try:
+            if b"\0" in os.fsencode(text):
+                raise usage(f"{name} is {text!r}, which contains a null byte; remove it")
+        except UnicodeEncodeError as error:
+            raise usage(f"{name} is {text!r}, which cannot be encoded: {error.reason}") from error
 
 
 def sample_numbers(what: str, samples: Iterable[Any]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ import collections
 import json
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,6 @@ class Column:
     computed: Callable[[int], str] | None
     objects: bool  # values of Python's, which wait elsewhere
     last: bool  # to be seen as channels_last
-    pad: float  # of Padded
     convert: _output.Convert
     convert_beside: _output.Convert
 
@@ -74,25 +73,6 @@ def _object(text: bytes) -> Any:
         raise DataError(f"this is no JSON: {text[:60]!r}: {error}", stage="read") from error
 
 
-def _joined(columns: list[Any], pad: float) -> Any:
-    """Rows of several Ragged or Padded of NumPy, one after the other."""
-    if isinstance(columns[0], Ragged):
-        starts = np.cumsum([0, *(len(c.values) for c in columns)])
-        offsets = [c.offsets[(0 if i == 0 else 1) :] + starts[i] for i, c in enumerate(columns)]
-        shapes = None if columns[0].shapes is None else np.concatenate([c.shapes for c in columns])
-        return Ragged(np.concatenate([c.values for c in columns]), np.concatenate(offsets), shapes)
-    longest = max(c.values.shape[1] for c in columns)
-    grown = [
-        np.pad(
-            c.values,
-            [(0, 0), (0, longest - c.values.shape[1]), *[(0, 0)] * (c.values.ndim - 2)],
-            constant_values=pad,
-        )
-        for c in columns
-    ]
-    return Padded(np.concatenate(grown), np.concatenate([c.lengths for c in columns]))
-
-
 def attributes(names: Sequence[str]) -> list[str]:
     """Names of fields as a namedtuple can have them.
 
@@ -104,6 +84,19 @@ def attributes(names: Sequence[str]) -> list[str]:
     return [f"{word}_" if keyword.iskeyword(word) else word for word in words]
 
 
+def array_order(fields: Sequence[str], arrays: Sequence[tuple[str, int]]) -> list[int]:
+    """Which array each field of the engine comes from.
+
+    The engine puts the image and the label first and calls them so. It writes my_ before names that are its own.
+
+    >>> array_order(["image", "label", "z", "my_key"], [("z", 1), ("y", 1), ("key", 2), ("x", 4)])
+    [3, 1, 0, 2]
+    """
+    names = [f"my_{name}" if name not in fields and f"my_{name}" in fields else name for name, _ in arrays]
+    renamed = sorted((i for i, name in enumerate(names) if name not in fields), key=lambda i: -arrays[i][1])
+    return [names.index(name) if name in names else renamed.pop(0) for name in fields]
+
+
 class Form:
     """Turns what the engine hands over into what the user asked for."""
 
@@ -111,16 +104,15 @@ class Form:
         self,
         handle: _stoker.Loader,
         wanted: list[Wanted] | None,
-        order: Sequence[int],
+        arrays: Sequence[tuple[str, int]],
         as_dict: bool,
         output: str,
         layout: str,
         fill: Fill | None,
         collate: Callable[[list[Any]], Any] | None,
         batch_fn: Callable[[Any], Any] | None,
-        pads: Mapping[str, float] | None = None,
     ) -> None:
-        """order: where each field of the engine comes, if the source has an order of its own."""
+        """arrays: names and dimensions of the arrays in memory that are the source, in the user's order."""
         self._about = {
             name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()
         }
@@ -128,20 +120,16 @@ class Form:
         columns = list(self._about)
         own = columns[: -len(OWN)]
         if wanted is None:
-            wanted = [Wanted(name, name) for _, name in sorted(zip(order or range(len(own)), own, strict=True))]
+            order = array_order(own, arrays) if arrays else range(len(own))
+            wanted = [Wanted(name, name) for _, name in sorted(zip(order, own, strict=True))]
         bound = bool(own) and [w.name for w in wanted if not w.own] == own  # the engine has them as they were asked for
         self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
         self.names = tuple(w.name for w in wanted)
         self._fill, self._collate, self._batch_fn, self._output = fill, collate, batch_fn, output
-        self._pads = pads or {}
         self.columns: list[Column] = []
         for w in wanted:
             self._add(*self._named(w, columns, bound), w.column, layout)
-        arrays = [name for c in self.columns for name in c.arrays]
-        tickets = [own[i] for i, kind in enumerate(fill.kinds) if kind == "object"] if fill else []
-        arrays += [name for name in tickets if name not in arrays]  # values that nobody wants are dropped, too
-        handle.select(tuple(arrays))
-        self._tickets = [i for i, name in enumerate(arrays) if name in tickets]
+        handle.select(tuple(name for c in self.columns for name in c.arrays))
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
         make_type: Any = collections.namedtuple
@@ -193,7 +181,6 @@ class Form:
                 computed=computed,
                 objects=bool(fill and number < len(fill.kinds) and fill.kinds[number] == "object"),
                 last=layout == "channels_last" and len(shape) == 3 and (kind == "image" or name == "image"),
-                pad=self._pads.get(name, self._pads.get(called, 0)),
                 convert=_output.converter(self._output, dtype, called),
                 convert_beside=_output.converter(self._output, "int64", called),
             )
@@ -257,28 +244,10 @@ class Form:
         return self._batch_fn(batch) if self._batch_fn else batch
 
     def batch(self, raw: Raw) -> Any:
-        values = [self._value(c, raw, copy=False) for c in self.columns]
-        if self._fill:
-            for i in self._tickets:
-                self._fill.objects.drop(np.asarray(raw[i]).tolist())
-        return self._finish(values)
+        return self._finish([self._value(c, raw, copy=False) for c in self.columns])
 
     def copy(self, raw: Raw) -> Any:
         return self._finish([self._value(c, raw, copy=True) for c in self.columns])
 
-    def _several(self, c: Column, pieces: list[Raw]) -> Any:
-        if c.beside and self._special(c, pieces[0]) is None:
-            whole = _joined([self._plain(c, raw) for raw in pieces], c.pad)
-            kind = Ragged if isinstance(whole, Ragged) else Padded
-            arrays = (whole.values, whole.offsets, whole.shapes) if isinstance(whole, Ragged) else tuple(whole)
-            return kind(*(None if a is None else _output.from_numpy(self._output, a) for a in arrays))
-        parts = [self._value(c, raw, copy=False) for raw in pieces]
-        if isinstance(parts[0], list):
-            return [v for part in parts for v in part]
-        return _output.concatenate(self._output, parts)
-
-    def joined(self, pieces: list[Raw], drawn: list[dict[str, Any]]) -> Any:
-        """One batch of several, with what was drawn for its rows, for get()."""
-        if len(pieces) == 1:
-            return self._finish([self._value(c, pieces[0], copy=False) for c in self.columns], drawn)
-        return self._finish([self._several(c, pieces) for c in self.columns], drawn)
+    def with_drawn(self, raw: Raw, drawn: list[dict[str, Any]]) -> Any:
+        return self._finish([self._value(c, raw, copy=False) for c in self.columns], drawn)

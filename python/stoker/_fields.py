@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,28 +134,6 @@ def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | Non
             what = f"{w.column!r} is a field" if w.own else f"{w.column}:str is made"
             raise usage(f"fields of a source: {what} of the loader's; give it to the loader")
     return texts(wanted)
-
-
-def _number(text: str) -> float:
-    """An int stays exact beyond 2**53.
-
-    >>> _number("-1"), _number("1E3"), _number("-inf"), _number("")
-    (-1, 1000.0, -inf, 0)
-    """
-    try:
-        return int(text or 0)
-    except ValueError:
-        return float(text)
-
-
-def pads_of(texts: Iterable[str | None]) -> dict[str, float]:
-    """The padding value of each padded field, from texts that the engine has accepted.
-
-    >>> pads_of(['"ids"="tokens":int64(*) pad=-1, "x"="x":float32(*,2) pad', None])
-    {'ids': -1, 'x': 0}
-    """
-    found = [re.findall(r'"([^"]*)"="[^"]*":[^"]*?\bpad\s*=?\s*([^,?\s"]*)', text) for text in texts if text]
-    return {name: _number(value) for f in found for name, value in f}
 
 
 # ---------------------------------------------------------------- tf.io's way of saying it

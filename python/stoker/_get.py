@@ -43,18 +43,6 @@ def which(indices: Numbers, positions: Numbers, fill: Fill | None) -> Which:
     return chosen, places
 
 
-def pieces(chosen: Which, size: int) -> list[Which]:
-    """Not more at a time than a batch has rows.
-
-    >>> pieces((np.arange(5), None), 3)
-    [(array([0, 1, 2]), None), (array([3, 4]), None)]
-    """
-    a, b = chosen
-    n = len(a if a is not None else b if b is not None else ())
-    starts = range(0, max(n, 1), size)
-    return [(None if a is None else a[i : i + size], None if b is None else b[i : i + size]) for i in starts]
-
-
 def _calls(callers: list[Caller], seed: int) -> list[Drawn]:
     return [{"op": c.name, "seed": (seed + n) % 2**64} for n, c in enumerate(callers)]
 

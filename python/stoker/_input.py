@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _convert, _convert_set
+from ._arguments import check_text
 from ._arrow import Table, check_split, form_of, is_plain
 from ._errors import usage
 from ._ops import Lambda, Op
@@ -31,7 +32,6 @@ class Given:
 
     options: dict[str, Any]
     fill: Fill | None = None
-    order: list[int] = field(default_factory=list)  # which array each field of the engine is, in the engine's order
     foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
     table: Table | None = None  # of Arrow's; the engine's form of it depends on the fields
 
@@ -156,31 +156,12 @@ def _array(name: str, value: Any) -> tuple[str, int, Any]:
     return name, NUMBERS[kind], array
 
 
-def _engine_order(listed: Sequence[tuple[str, int, Any]]) -> list[int]:
-    """The picture, the label, then the others: find_pixels() and find_label() of the engine, in arrays.c."""
-
-    def is_pixels(i: int) -> bool:
-        name, kind, array = listed[i]
-        last = array.ndim == 4 and array.shape[3] in (1, 3)
-        return kind == NUMBERS["uint8"] and (last or (array.ndim == 3 and name in ("image", "images")))
-
-    def is_label(i: int) -> bool:
-        name, kind, array = listed[i]
-        whole = NUMBERS["uint8"] <= kind <= NUMBERS["bool"] and kind != NUMBERS["float64"]
-        return array.ndim == 1 and whole and name in ("label", "labels", "y")
-
-    numbers = range(len(listed))
-    named = [i for i in numbers if is_pixels(i) and listed[i][0] in ("image", "images", "x")]
-    first = (named or [i for i in numbers[:1] if is_pixels(i)])[:1] + [i for i in numbers if is_label(i)][:1]
-    return first + [i for i in numbers if i not in first]
-
-
 def _from_arrays(arrays: Mapping[str, Any]) -> Given:
     listed = [_array(name, value) for name, value in arrays.items()]
     lengths = {name: len(a) for name, _, a in listed}
     if len(set(lengths.values())) > 1:
         raise usage("arrays of different lengths: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
-    return Given({"arrays": listed}, order=_engine_order(listed))
+    return Given({"arrays": listed})
 
 
 def _from_tensors(source: Any, transform: Transform) -> Given | None:
@@ -207,6 +188,7 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
     if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) for p in source):
         if not all(is_plain(p) for p in source if form_of(p) == "dataset"):
             raise usage("a data set with a transform of its own cannot be joined with others")
+        check_text("source", source)
         joined = Source.joined(source)
         return Given(joined.options(), table=joined.table)
     return None
@@ -238,9 +220,18 @@ def _functions_for(transform: Transform) -> list[Caller]:
     return transform.functions
 
 
+def length_of(dataset: Any) -> int:
+    """len() of a dataset, with the user's own exception as the cause of ours."""
+    try:
+        return len(dataset)
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise usage(f"len() of the {type(dataset).__name__} fails ({words}); __len__ must count its samples") from error
+
+
 def _check_makes_samples(source: Any) -> None:
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
-        if len(source) == 0:
+        if length_of(source) == 0:
             raise usage(f"the source has no samples: it is an empty {type(source).__name__}")
     elif not hasattr(source, "__iter__"):
         what = "None" if source is None else f"of type {type(source).__name__}"
@@ -256,6 +247,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     if (form := form_of(source)) and (form != "dataset" or (is_plain(source) and not transform.originals)):
         source = Source(source)
     if isinstance(source, (str, bytes, os.PathLike)):
+        check_text("source", source)
         return Given({"source": os.fsdecode(source)})
     if isinstance(source, Source):
         return Given(source.options(), table=source.table)

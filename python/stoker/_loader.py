@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from . import _explain, _get, _output, _ranks, _stoker
 from ._batch import Form, Raw
 from ._errors import DataError, Error, make, usage
-from ._fields import from_features, pads_of, texts, wanted_of
+from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever
 from ._mix import mixed, mixture
@@ -186,26 +186,20 @@ class Loader:
         return Form(
             handle,
             self._wanted,
-            self._given.order,
+            [(name, array.ndim) for name, _, array in self._options.get("arrays", ())],
             a["as_dict"],
             self._output,
             a["layout"],
             fill,
             a["collate_fn"],
             a["batch_fn"],
-            pads_of([self._options.get("fields"), *self._options.get("source_fields", ())]),
         )
 
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
-        try:
-            plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
-            choices = [None] if plain else texts(self._wanted)  # those of plain ones are chosen in Python
-            handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output)
-        except Error:
-            raise
-        except (TypeError, ValueError) as error:  # a text that no text of C's can be
-            raise usage(f"the source, the ops or another text: {error}") from error
+        plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
+        choices = [None] if plain else texts(self._wanted)  # fields of plain sources are chosen in Python
+        handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output)
         try:
             self._form = self._form_of(handle, self._given.fill)
         except BaseException:
@@ -299,7 +293,7 @@ class Loader:
 
     def _go(self, epoch: int) -> None:
         mark = self._mark()
-        if self._pending:  # what was looked at was not delivered
+        if self._pending:  # a batch that was only peeked at was not delivered
             self._engine.set_state(self._state())
         self._engine.set_epoch(epoch)
         self._restarted(mark)
@@ -309,11 +303,21 @@ class Loader:
         return self._given.fill.objects.mark() if self._given.fill else 0
 
     def _restarted(self, mark: int) -> None:
-        """What was prefetched before the mark is dropped, now that the engine is somewhere else."""
+        """Drops what was prefetched before the mark, now that the engine is somewhere else.
+
+        A row that was being made meanwhile has a later ticket. It is dropped by its place: here, or when a batch
+        behind that place is delivered.
+        """
         self._pending.clear()
         self._ordered = -1
         if self._given.fill:
             self._given.fill.objects.drop_before(mark)
+            self._drop_passed(self._given.fill)
+
+    def _drop_passed(self, fill: Fill) -> None:
+        """Drops objects of rows that come before the next batch."""
+        at = json.loads(self._engine.state())
+        fill.objects.drop_passed((at["epoch"], at["position"]))
 
     def _begin(self) -> None:
         self._check_usable()
@@ -329,8 +333,7 @@ class Loader:
     def _reopen(self, ranks: _ranks.Ranks, batch_size: int) -> None:
         state = self._state()
         self.close()
-        self._restarted(0)
-        self._ranks = ranks
+        self._ranks, self._ordered = ranks, -1
         self._open({**self._engine_options(), "batch_size": batch_size})
         self._engine.set_state(state)
 
@@ -430,8 +433,7 @@ class Loader:
             self._add_cause(error)
             taken = error
         if self._given.fill and not isinstance(taken, tuple):
-            at = json.loads(self._engine.state())
-            self._given.fill.objects.drop_passed((at["epoch"], at["position"]))
+            self._drop_passed(self._given.fill)
         return taken
 
     def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
@@ -465,7 +467,10 @@ class Loader:
             self._warn()
             raise StopIteration
         self._committed = True
-        return self._form.batch(taken)
+        batch = self._form.batch(taken)
+        if self._given.fill:
+            self._drop_passed(self._given.fill)
+        return batch
 
     def _warn(self) -> None:
         if self._arguments["on_error"] == "raise" or isinstance(self._given.fill, IterableFill) or self._warned:
@@ -491,18 +496,14 @@ class Loader:
         [{'op': 'RandomCrop', 'padding': [0, 0, 0, 0], 'top': 2, 'left': 6, 'height': 8, 'width': 8}]
         """
         self._check_may_wait("get")
-        chosen = _get.which(indices, positions, self._given.fill)
-        if self._form.is_open and max(len(c) for c in chosen if c is not None) > 1:
-            raise usage("get(): the ops leave the size of images open; get them one at a time")
-        at = self._epoch_of(epoch)
+        chosen, at = _get.which(indices, positions, self._given.fill), self._epoch_of(epoch)
         with self._apart():
             try:
-                parts = _get.pieces(chosen, self._options["batch_size"])
-                rows = [self._engine.get(*part, at) for part in parts]
+                raw = self._engine.get(*chosen, at)
             except Error as error:
                 self._add_cause(error)
                 raise
-            return self._form.joined(rows, self._drawn(chosen, at))
+            return self._form.with_drawn(raw, self._drawn(chosen, at))
 
     def _apart(self) -> AbstractContextManager[None]:
         """Around rows that are made out of turn."""
@@ -519,6 +520,7 @@ class Loader:
         """
         from ._load_all import options_for, whole
 
+        self._check_may_wait("load_all")
         fill = self._given.fill and self._given.fill.alone()
         options = options_for(self, fill, memory)
         handle = _stoker.Loader(options)

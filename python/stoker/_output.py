@@ -111,12 +111,3 @@ def copy(output: str, array: Any) -> Any:
     if output == "torch":
         return array.clone()
     return array.copy() if output == "numpy" else array
-
-
-def concatenate(output: str, parts: list[Any]) -> Any:
-    """One array of several, along the first dimension."""
-    if output == "torch":
-        return framework("torch").cat(parts)
-    if output == "jax":
-        return framework("jax.numpy").concatenate(parts)
-    return framework("tensorflow").concat(parts, 0) if output == "tensorflow" else np.concatenate(parts)

@@ -227,19 +227,18 @@ class Objects:
         """A ticket that is higher than all before it."""
         return next(self._next)
 
-    def drop(self, tickets: Iterable[int]) -> None:
-        for ticket in tickets:
-            self._waiting.pop(ticket, None)
-
     def drop_before(self, mark: int) -> None:
-        self.drop([t for t in list(self._waiting) if t < mark])
+        """Drops values with a lower ticket."""
+        for ticket in list(self._waiting):
+            if ticket < mark:
+                self._waiting.pop(ticket, None)
 
     def drop_passed(self, place: Place) -> None:
-        """What belongs to rows before a place: their batches failed, or were left out."""
-        for ticket in list(self._waiting):
+        """Drops values of rows before a place: their batches were delivered, failed, or were left out."""
+        for ticket in list(self._waiting):  # other threads add to it meanwhile
             waiting = self._waiting.get(ticket)
             if waiting and waiting[0] < place:
-                self.drop([ticket])
+                self._waiting.pop(ticket, None)
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:

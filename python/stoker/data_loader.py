@@ -16,6 +16,7 @@ import numpy as np
 
 from ._errors import usage
 from ._explain import Text, line
+from ._input import length_of
 from ._loader import Loader
 from ._nearest import hint
 from ._output import framework
@@ -80,7 +81,7 @@ def _first(batch: Any) -> Any:
 
 def _how_to_collate(dataset: Any) -> tuple[Callable[[list[Any]], Any] | None, Callable[[Any], Any] | None]:
     """collate_fn and batch_fn that give what torch's own collate gives."""
-    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or not len(dataset):
+    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or not length_of(dataset):
         return framework("torch.utils.data").default_collate, None
     sample = dataset[0]
     names, values = parts_of(sample)

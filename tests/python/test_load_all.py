@@ -110,3 +110,19 @@ def test_parts_arrays_ragged_and_errors(photos, tmp_path):
 
     with pytest.raises(stoker.DataError, match="gone"):
         stoker.Loader(Bad()).load_all()
+
+
+def test_a_function_of_the_loader_cannot_load_all():
+    """It would wait for rows that wait for this function."""
+    found = []
+
+    def load_all(x):
+        if loader:
+            with pytest.raises(stoker.UsageError, match=r"load_all\(\) was called by a function"):
+                loader[0].load_all()
+            found.append(True)
+        return x
+
+    loader = []
+    loader.append(stoker.Loader(np.zeros((8, 4, 4, 3), np.uint8), [stoker.CenterCrop(4), load_all], sampler=range(8)))
+    assert len(list(loader[0])) == 8 and found

@@ -73,6 +73,47 @@ def test_epochs_that_are_left_leave_nothing():
     assert not loader._given.fill.objects._waiting
 
 
+class Meanwhile:
+    """The engine of a loader, where a row of an earlier place is finished during every restart."""
+
+    def __init__(self, loader, place):
+        self._handle, self._objects, self._place = loader._handle, loader._given.fill.objects, place
+        loader._handle = self
+
+    def __getattr__(self, name):
+        return getattr(self._handle, name)
+
+    def set_epoch(self, epoch):
+        self._objects.put(self._place, "a row that was being made")
+        self._handle.set_epoch(epoch)
+
+    def set_state(self, state):
+        self._objects.put(self._place, "a row that was being made")
+        self._handle.set_state(state)
+
+
+def test_rows_made_during_a_restart_leave_nothing():
+    loader = open_loader()
+    check(next(iter(loader)))
+    handle, loader._handle = loader._handle, Meanwhile(loader, (0, 12))
+    loader.set_epoch(1)
+    assert left_behind(loader) == []
+    loader._handle = Meanwhile(loader, (1, 8))
+    loader.load_state_dict(loader.state_dict())
+    go_through(loader)
+    assert left_behind(loader) == []
+    loader._handle = handle
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("k", [{}, {"shuffle": True}, {"drop_last": True}])
+def test_ranks_leave_nothing(rank, k):
+    loader = open_loader(rank=rank, world_size=2, **k)
+    for _ in range(3):
+        go_through(loader)
+    assert left_behind(loader) == []
+
+
 def test_calls_out_of_turn_leave_nothing():
     loader = open_loader((30,), sampler=[0])  # nothing is prefetched before the first epoch
     check(loader.get([1, 2, 3, 4, 5, 6]))

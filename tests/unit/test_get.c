@@ -79,7 +79,7 @@ static void get_is_what_training_saw(void)
     CHECK_EQ(stk_loader_get(l, bad, NULL, 2, 0, &again, &e), STK_EDATA);
     CHECK_EQ(e.sample, 13);
     CHECK_EQ(stk_loader_get(l, none, NULL, 1, 0, &again, &e), STK_EUSAGE);
-    CHECK_EQ(stk_loader_get(l, bad, NULL, 99, 0, &again, &e), STK_EUSAGE);
+    CHECK_EQ(stk_loader_get(l, bad, NULL, -1, 0, &again, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_get(l, bad, NULL, 1, -1, &again, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_get(l, NULL, NULL, 1, 0, &again, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_get(l, bad, NULL, 0, 3, &again, &e), STK_OK);
@@ -91,6 +91,22 @@ static void get_is_what_training_saw(void)
     stk_memory_release(m);
     stk_release(again);
     stk_close(l);
+}
+
+/* More rows than a batch has; they outlive the loader. */
+static void get_more_than_a_batch(void)
+{
+    stk_options o = filled_options();
+    stk_loader *l = open_loader(&o);
+    int64_t samples[MANY];
+    for (int64_t i = 0; i < MANY; i++)
+        samples[i] = (i * 7) % 13;
+    stk_batch *b;
+    CHECK_EQ(stk_loader_get(l, samples, NULL, MANY, 0, &b, NULL), STK_OK);
+    stk_close(l);
+    CHECK_EQ(stk_samples(b), MANY);
+    CHECK_EQ(memcmp(numbers(b, "label"), samples, sizeof samples), 0);
+    stk_release(b);
 }
 
 static void *get_many(void *user)
@@ -311,6 +327,7 @@ static void words_for_the_rest(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(get_is_what_training_saw), T(get_from_many_threads), T(positions_are_what_training_saw),
-          T(positions_of_orders_that_are_given), T(words_for_pictures), T(words_for_the_rest))
+    TESTS(T(get_is_what_training_saw), T(get_more_than_a_batch), T(get_from_many_threads),
+          T(positions_are_what_training_saw), T(positions_of_orders_that_are_given), T(words_for_pictures),
+          T(words_for_the_rest))
 }
