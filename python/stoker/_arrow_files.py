@@ -139,8 +139,6 @@ def _key(path: str, given: str) -> str:
 
 def files_of(name: str, form: str) -> list[File]:
     given = re.sub(r"^(parquet|arrow):", "", name)
-    if "\0" in given:
-        raise usage(f"{given!r} is no path: it has a null byte in it")
     found = _found(given, form)
     missing = [p for p in found if not os.path.lexists(p)]
     if not found or missing:

@@ -97,12 +97,12 @@ def usage(reason: str) -> UsageError:
 
 
 def unusable(text: Any, why: ValueError) -> UsageError:
-    """For a text with a null byte in it, or with letters that no path has.
+    """For text that C cannot hold; called by the extension.
 
     >>> print(unusable("a\\0b", ValueError("embedded null byte")))
-    'a\\x00b' cannot be used: embedded null byte
+    the text 'a\\x00b' cannot be used: embedded null byte; remove it, or choose another name
     """
-    error = usage(f"{text!r} cannot be used: {why}")
+    error = usage(f"the text {text!r} cannot be used: {why}; remove it, or choose another name")
     error.__cause__ = why
     return error
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _stoker
+from ._arguments import check_text, check_types
 from ._errors import UsageError, usage
 from ._fields import texts, wanted_of
 from ._input import transform_of
@@ -104,6 +105,8 @@ def pack(
     >>> stoker.Source(tmp / "packed").classes
     ['cat', 'dog']
     """
+    check_types({"transform": transform, "fields": fields})
+    check_text("out", out)
     options = (source if isinstance(source, Source) else Source(source)).options()
     short, long = _sides(resize)
     ops = transform_of(transform)
@@ -147,5 +150,7 @@ def unpack(source: Path, out: str | os.PathLike[str], *, force: bool = False, th
     >>> stoker.unpack(tmp / "packed", tmp / "files")
     12
     """
+    check_text("source", source)
+    check_text("out", out)
     report = _stoker.unpack(source, out, force, 0 if threads is None else whole("threads", threads, 1, 1024))
     return int(report["samples"])

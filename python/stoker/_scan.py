@@ -49,7 +49,7 @@ class Listing:
         rows = {
             "source": f"{self.kind}, {counted(self.samples, 'sample')}{classes}{size if self.bytes else ''}",
             "fields": self.fields,
-            "columns": f"also there for fields=: {self.columns}" if self.columns else "",
+            "columns": f"available with fields=: {self.columns}" if self.columns else "",
             "left out": f"since not all sources have it: {self.left_out}" if self.left_out else "",
             "formats": _counts(self.formats),
             "width": _spread(self.width),

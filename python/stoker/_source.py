@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _split, _stoker
-from ._arguments import check_types, sample_numbers
+from ._arguments import check_text, check_types, sample_numbers
 from ._arrow import form_of, table_of
 from ._errors import UsageError, usage
 from ._fields import own_texts
@@ -62,13 +62,14 @@ class Source:
     ) -> None:
         if not paths:
             raise usage("Source() needs at least one path")
+        check_types({"classes": classes, "fields": fields})
+        check_text("source", paths)
         forms = [form_of(p) for p in paths]
         for p, form in zip(paths, forms, strict=True):
             if not form and not isinstance(p, (str, bytes, os.PathLike)):
                 raise usage(f"Source() takes paths and tables, and not a {type(p).__name__}")
         if forms[0] and fields is not None:
             raise usage("a table of Arrow or Parquet takes no fields of its own; give them to the loader")
-        check_types({"classes": classes})
         self._set(paths, [str(c) for c in classes] if classes is not None else None, [None] * len(paths))
         for text in [None] if fields is None else own_texts(fields):
             self._fields = [text] * len(paths)

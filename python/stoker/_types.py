@@ -49,12 +49,14 @@ def memory_bytes(name: str, value: int | str | None) -> int | None:
     >>> memory_bytes("memory", "512M"), memory_bytes("memory", "2GiB"), memory_bytes("memory", 1000)
     (536870912, 2147483648, 1000)
     """
-    if value is None or isinstance(value, int):
-        return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(value))
-    if not match:
-        raise usage(f"{name} is {value!r}; say for example 512M or 2GiB")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
+    if value is None:
+        return None
+    if not isinstance(value, int):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(value))
+        if not match:
+            raise usage(f"{name} is {value!r}; it must be a size such as 512M or 2GiB")
+        value = int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
+    return whole(name, value, 0, 2**62)
 
 
 def counted(n: int, word: str) -> str:

@@ -79,7 +79,11 @@ Y = np.arange(100)
         ({"dtype": 3}, "float32, float16, bfloat16 and uint8 are possible"),
         ({"transform": stoker.CenterCrop}, r"an object is needed: CenterCrop\(...\)"),
         ({"transform": b"CenterCrop(8)"}, "bytes"),
-        ({"transform": "CenterCrop(8)\0"}, "null"),
+        ({"transform": "CenterCrop(8)\0"}, r"transform is 'CenterCrop.*\\x00', which contains a null byte"),
+        ({"classes": ["cat", "d\0g"]}, r"classes is 'd\\x00g', which contains a null byte"),
+        ({"fields": ["im\0age"]}, r"fields is 'im\\x00age', which contains a null byte"),
+        ({"cache_dir": "\ud800"}, "cache_dir is .* cannot be encoded"),
+        ({"memory": 10**30}, "memory is 10+; it must be at most"),
         ({"threads": 10**6}, "at most 1024"),
         ({"seed": "a"}, "whole number"),
     ],
@@ -116,7 +120,8 @@ def test_wrong_sources(tmp_path, make):
     "source, words",
     [
         ("", "empty name"),
-        ("a\0b", "null"),
+        ("a\0b", r"source is 'a\\x00b', which contains a null byte; remove it"),
+        (["a", "b\0.parquet"], r"source is 'b\\x00.parquet', which contains a null byte"),
         (str, "the class str"),
         (stoker.Source, "the class Source"),
         (np.array(5), "a single number"),
@@ -136,6 +141,37 @@ def test_wrong_sources(tmp_path, make):
 def test_more_wrong_sources(source, words):
     with pytest.raises(stoker.UsageError, match=words):
         stoker.Loader(source, output="numpy")
+
+
+class Wrong:
+    """A dataset whose length is negative."""
+
+    def __len__(self):
+        return -1
+
+    def __getitem__(self, i):
+        return i
+
+
+def test_a_length_that_fails():
+    words = r"len\(\) of the Wrong fails \(ValueError: .*\); __len__ must count its samples"
+    with pytest.raises(stoker.UsageError, match=words) as caught:
+        stoker.Loader(Wrong())
+    assert isinstance(caught.value.__cause__, ValueError)
+    pytest.importorskip("torch")
+    with pytest.raises(stoker.UsageError, match=words):
+        stoker.DataLoader(Wrong())
+
+
+def test_null_bytes_in_other_calls(photos, tmp_path):
+    for wrong, words in (
+        (lambda: stoker.Source("a\0"), "source is"),
+        (lambda: stoker.ls("a\0"), "source is"),
+        (lambda: stoker.pack(photos, "a\0"), "out is"),
+        (lambda: stoker.unpack("a\0", tmp_path), "source is"),
+    ):
+        with pytest.raises(stoker.UsageError, match=words + ".* contains a null byte"):
+            wrong()
 
 
 def test_sources_of_other_spellings(photos):
