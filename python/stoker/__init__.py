@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stoker keeps a training job fed: data read, decoded, transformed, shuffled and batched by threads, in C.
+"""Stoker feeds a training job: threads read, decode, transform, shuffle and batch the data, in C.
 
 import stoker
 
@@ -11,7 +11,9 @@ for images, labels in train:
 
 from typing import TYPE_CHECKING, Any
 
+from ._convert import convert_transform
 from ._errors import DataError, Error, NotFoundError, UsageError
+from ._errors import hint as _hint
 from ._explain import info
 from ._loader import Loader
 from ._mix import mix
@@ -42,7 +44,6 @@ from ._stoker import version
 if TYPE_CHECKING:
     from ._compare import compare as compare
     from .data_loader import DataLoader as DataLoader
-    from .torchvision import convert_transform as convert_transform
 
 __version__ = version()
 
@@ -73,6 +74,7 @@ __all__ = [
     "ToImage",
     "ToTensor",
     "UsageError",
+    "convert_transform",
     "info",
     "ls",
     "mix",
@@ -81,8 +83,8 @@ __all__ = [
     "verify",
 ]
 
-# What lies in modules of its own, and is imported when it is asked for.
-_LATER = {"DataLoader": "data_loader", "convert_transform": "torchvision", "compare": "_compare"}
+# Imported on first use: these need torch, or are seldom needed.
+_LATER = {"DataLoader": "data_loader", "compare": "_compare"}
 
 
 def __getattr__(name: str) -> Any:
@@ -90,9 +92,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f"stoker.{_LATER[name]}"), name)
-    from ._nearest import hint
-
-    raise AttributeError(f"module 'stoker' has no attribute {name!r}{hint(name, __dir__())}")
+    raise AttributeError(f"module 'stoker' has no attribute {name!r}{_hint(name, __dir__())}")
 
 
 def __dir__() -> list[str]:

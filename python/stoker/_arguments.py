@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of wrong types, told before anything is opened."""
+"""Checks the types of arguments before anything is opened."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,17 +41,18 @@ RULES: dict[str, tuple[Test, str]] = {
     "collate_fn": (callable, "a function"),
     "batch_fn": (callable, "a function"),
     "classes": (_is_names, "a list of names"),
-    "fields": (_is_fields, "a list of names, for example ('image', 'label'), a dict of them, or a text"),
+    "fields": (_is_fields, "a list of names such as ('image', 'label'), a dict, or a string"),
     "max_bad": (_is_number, "a number"),
-    "sampler": (lambda v: isinstance(v, Iterable), "an iterable of sample numbers"),
-    "batch_sampler": (lambda v: isinstance(v, Iterable), "an iterable of lists of sample numbers"),
+    "sampler": (lambda v: isinstance(v, Iterable), "an iterable of sample indices"),
+    "batch_sampler": (lambda v: isinstance(v, Iterable), "an iterable of lists of sample indices"),
     "cache_dir": (lambda v: isinstance(v, (str, bytes, os.PathLike)), "a path, or 'off'"),
 }
 TEXTS = ("transform", "fields", "classes", "cache_dir")
 
 
 def check_types(arguments: Mapping[str, Any]) -> None:
-    """
+    """Raises a UsageError for the first argument of the wrong type.
+
     >>> check_types({"collate_fn": 3})
     Traceback (most recent call last):
     stoker.UsageError: collate_fn is 3; it must be a function
@@ -82,30 +83,9 @@ def check_text(name: str, value: Any) -> None:
             raise usage(f"{name} is {text!r}, which cannot be encoded: {error.reason}") from error
 
 
-def sample_numbers(what: str, samples: Iterable[Any]) -> NDArray[np.int64]:
-    """What a sampler gives: whole numbers, also as tensors of one.
-
-    >>> sample_numbers("the sampler", [3, np.int32(4)])
-    array([3, 4])
-    """
-
-    def numbers() -> Iterator[int]:
-        for value in samples:
-            if type(value) is int:
-                yield value
-                continue
-            try:
-                if "bool" in str(getattr(value, "dtype", type(value))):  # a mask
-                    raise TypeError
-                yield value.__index__()
-            except (AttributeError, TypeError):
-                raise usage(f"{what} gave {value!r}; whole numbers are needed, which count the samples") from None
-
-    return np.fromiter(numbers(), np.int64)
-
-
 def weights_of(value: Any) -> NDArray[np.float64]:
-    """
+    """Weights as an array of float64.
+
     >>> weights_of([1, 2])
     array([1., 2.])
     """
@@ -115,4 +95,4 @@ def weights_of(value: Any) -> NDArray[np.float64]:
             raise TypeError
         return np.ascontiguousarray(array.ravel(), dtype=np.float64)
     except (TypeError, ValueError):
-        raise usage(f"weights is {value!r}; it must be numbers, one for each sample") from None
+        raise usage(f"weights is {value!r}; it must have one number for each sample") from None

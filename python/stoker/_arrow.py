@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files, Arrow tables and data sets of Hugging Face, as tables that the engine reads without the GIL.
+"""Parquet files, Arrow tables and Hugging Face datasets, as tables that the engine reads without the GIL.
 
-pyarrow reads; the engine takes pointers into its buffers by the Arrow C data interface. Columns are brought into a few
-plain forms first (`_arrow_types.py`). Files are read by row groups, when a row of one is asked for (`_arrow_files.py`).
+pyarrow reads the data; the engine takes pointers into its buffers through the Arrow C data interface. Columns are first
+converted to a few plain forms (`_arrow_types.py`). Files are loaded by row group when the engine needs a row of it
+(`_arrow_files.py`).
 """
 
 from __future__ import annotations
@@ -35,27 +36,26 @@ from ._arrow_files import (
     words_of,
 )
 from ._arrow_types import Plan, empty_plan, image_plan, plan_of
-from ._errors import Error, UsageError, usage
+from ._errors import Error, UsageError, hint, usage
 from ._fields import Wanted
-from ._nearest import hint
 from ._output import framework
 
 LABELS = ("label", "labels", "target", "class", "cls", "y")
-LOOKED_AT = 64  # rows or chunks, to see whether the data are the same
-LOOKED_INTO, MOST_ROWS = 4, 4096  # chunks, and rows of each, to find values that show what a column is
-HELD = 1 << 29  # bytes of row groups, unless `memory` says otherwise
+LOOKED_AT = 64  # rows or chunks in a fingerprint
+LOOKED_INTO, MOST_ROWS = 4, 4096  # chunks, and rows of each, that are searched to find what a column contains
+HELD = 1 << 29  # bytes of row groups that are held, unless `memory` limits them
 KINDS = {
     "parquet": "Parquet files",
     "arrow": "Arrow files",
-    "saved": "data set of Hugging Face",
-    "dataset": "data set of Hugging Face",
+    "saved": "Hugging Face dataset",
+    "dataset": "Hugging Face dataset",
     "table": "Arrow table",
 }
 Item = TypeVar("Item")
 
 
 def form_of(source: Any) -> str:
-    """What of Arrow's it is: "parquet", "arrow", "saved", "table", "dataset"; "": nothing.
+    """The kind of a source that pyarrow reads: "parquet", "arrow", "saved", "table", "dataset"; "": another source.
 
     >>> form_of("train.parquet"), form_of("photos/"), form_of("parquet:x")
     ('parquet', '', 'parquet')
@@ -72,7 +72,7 @@ def _parts_of(source: Any, form: str) -> list[Part]:
         try:
             return [of_table(framework("pyarrow").table(source))]
         except Exception as error:  # the user's object may raise anything
-            raise usage(f"the rows of the {type(source).__name__} cannot be had: {words_of(error)}") from error
+            raise usage(f"the {type(source).__name__} cannot be read as an Arrow table: {words_of(error)}") from error
     if form == "dataset":
         part = of_table(source.data.table)
         part.features = source.features.to_dict()
@@ -97,7 +97,7 @@ def _part_of(file: File, form: str) -> Part:
 
 @dataclass
 class Table:
-    """Several sources of one schema, as the engine reads them."""
+    """One or several sources with the same schema."""
 
     schema: Any
     chunks: list[Chunk]
@@ -113,7 +113,7 @@ class Table:
         return sum(c.rows for c in self.chunks)
 
     def labels(self) -> NDArray[np.int64]:
-        """Of every sample; -1 where it has none."""
+        """The label of every sample; -1 where it has none."""
         if self.label is None or self.plans[self.label].refused:
             return np.full(len(self), -1, np.int64)
         return np.concatenate([self.labels_of(c) for c in self.chunks])
@@ -124,7 +124,7 @@ class Table:
             return np.asarray(column.fill_null(-1).to_numpy()).astype(np.int64)
 
     def check(self, wanted: Iterable[Wanted]) -> None:
-        """A name that is no column is said here, where all of them are known."""
+        """Refuses an unknown column. This is done here because the engine knows only the columns that are read."""
         known = {*self.plans, "image", "label"}
         for w in wanted:
             if w.column not in known and not (w.is_kind and w.name in known):
@@ -132,11 +132,11 @@ class Table:
                 raise usage(f"there is no column {w.column}; the columns are {columns}{hint(w.column, self.plans)}")
 
     def needed(self, wanted: Iterable[str] | None) -> list[str]:
-        """Columns that are to be read; None: all that can be."""
+        """Names of the columns to read; wanted=None: all that can be read."""
         if wanted is None:
             return self.readable
         names = set(wanted)
-        for word, column in (("image", self._picture()), ("label", self.label)):
+        for word, column in (("image", self._image()), ("label", self.label)):
             if word in names and word not in self.plans and column:
                 names.add(column)
         return [name for name in self.plans if name in names]
@@ -147,14 +147,14 @@ class Table:
 
     @property
     def refused(self) -> list[str]:
-        """Columns that no field is made of, with the reasons."""
+        """Columns that cannot be read, with the reasons."""
         return [f"{name}: {plan.refused}" for name, plan in self.plans.items() if plan.refused]
 
-    def _picture(self) -> str | None:
+    def _image(self) -> str | None:
         return next((name for name, plan in self.plans.items() if plan.kind == "image"), None)
 
     def _said(self, fields: Iterable[Wanted]) -> dict[str, Plan]:
-        """Plans of columns for which the fields say more than the schema: that it holds images, or a default."""
+        """Plans of columns for which the fields add something to the schema: that it contains images, or a default."""
         said: dict[str, Plan | None] = {}
         for w in fields:
             column, kind = (w.name, w.column) if w.is_kind else (w.column, w.kind)
@@ -167,12 +167,13 @@ class Table:
         return {column: plan for column, plan in said.items() if plan}
 
     def opened(self, wanted: Iterable[str] | None, limit: int | None, fields: Iterable[Wanted] = ()) -> _stoker.Arrow:
+        """The engine's table. fields: what the user requested, which may say how a column is read."""
         names = self.needed(wanted)
         plans = {**self.plans, **self._said(fields)}
         if reasons := [f"{n}: {plans[n].refused}" for n in names if plans[n].refused]:
-            raise usage(f"a column cannot be read: {reasons[0]}")
+            raise usage(f"a requested column cannot be read: {reasons[0]}")
         if not names:
-            raise usage("there is no column that can be read" + "".join(f"; {words}" for words in self.refused))
+            raise usage("no column can be read" + "".join(f"; {words}" for words in self.refused))
         columns = tuple(plans[n].spec(n, n == self.label) for n in names)
         reader = Reader(self.chunks, [(n, plans[n]) for n in names])
         with reading(None):
@@ -186,7 +187,7 @@ class Table:
         return _stoker.Arrow(columns, tuple(rows), load, limit, kind, self.fingerprint, window)
 
     def _window(self, names: list[str], limit: int) -> int:
-        """How many samples are shuffled at a time, so that two windows and the ends of row groups are held; 0: all."""
+        """How many samples are shuffled together, so that two windows and parts of row groups fit in memory; 0: all."""
         if self.in_memory or len(self.chunks) == 1:
             return 0
         total = sum(c.size(names) for c in self.chunks)
@@ -209,7 +210,7 @@ class Reader:
         return pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
 
     def _damaged(self, i: int) -> str:
-        """The first column that cannot be read by itself."""
+        """The first column that cannot be read alone."""
         for name, plan in self._plans:
             try:
                 plan.brought(self._chunks[i].load([name]).column(0))
@@ -226,7 +227,7 @@ class Reader:
 
 
 def _features(part: Part) -> dict[str, Any]:
-    """What Hugging Face notes about the columns."""
+    """The features that Hugging Face stores in the schema."""
     if part.features is not None:
         return part.features
     try:
@@ -249,12 +250,12 @@ def _label_of(schema: Any, features: dict[str, Any]) -> tuple[str | None, list[s
 
 
 def _spread(items: Sequence[Item]) -> Sequence[Item]:
-    """LOOKED_AT of them at the most, from the first to near the last."""
+    """At most LOOKED_AT items, evenly spread."""
     return items[:: len(items) // LOOKED_AT + 1]
 
 
 def _feed(seen: Any, value: Any) -> None:
-    """Values, however they are stored."""
+    """Adds a value to a hash, independent of how it is stored."""
     if isinstance(value, dict):
         value = [part for pair in value.items() for part in pair]
     if isinstance(value, (list, tuple)):
@@ -266,22 +267,22 @@ def _feed(seen: Any, value: Any) -> None:
 
 
 def _feed_rows(seen: Any, table: Table) -> None:
-    """Some rows of a table in memory."""
+    """Adds some rows of a table in memory to a hash."""
     wanted, first = list(_spread(range(len(table)))), 0
     for chunk in table.chunks:
         rows = [row - first for row in wanted if first <= row < first + chunk.rows]
         columns = chunk.load(table.readable).columns if rows else ()
         for row, column in itertools.product(rows, columns):
-            with contextlib.suppress(ArithmeticError, *foreign()):  # a time that Python's have no room for
+            with contextlib.suppress(ArithmeticError, *foreign()):  # a time that Python cannot represent
                 _feed(seen, column[row].as_py())
         first += chunk.rows
 
 
 def _fingerprint(table: Table, parts: Sequence[Part]) -> int:
-    """Of files path, size and labels; of what is in memory labels and some rows.
+    """Hashes path, size and labels of files, or labels and some rows of a table in memory.
 
-    A data set of Hugging Face has a fingerprint of its own. That is another one after set_format(), and a random one
-    where a function cannot be hashed: a job that is started again would not resume.
+    The fingerprint of a Hugging Face dataset is not used: it changes with set_format(), and is random if a function
+    cannot be hashed, so a restarted job would not resume.
     """
     seen = hashlib.blake2b(repr([str(table.schema), len(table), [p.identity for p in parts]]).encode(), digest_size=8)
     if table.in_memory:
@@ -289,13 +290,13 @@ def _fingerprint(table: Table, parts: Sequence[Part]) -> int:
     if table.label is not None and not table.plans[table.label].refused:
         chunks = table.chunks if table.in_memory else _spread([c for c in table.chunks if c.apart])
         for chunk in chunks:
-            with contextlib.suppress(Error):  # what cannot be read is reported when it is read
+            with contextlib.suppress(Error):  # errors are reported when the row is read
                 seen.update(table.labels_of(chunk).tobytes())
     return int.from_bytes(seen.digest(), "little")
 
 
 def _values(chunks: list[Chunk], name: str) -> Iterator[Any]:
-    """A column of the first chunks, to see what it holds; what cannot be read is reported when it is read."""
+    """Values of a column in the first chunks. Errors are ignored here and reported when the row is read."""
     with contextlib.suppress(*foreign()):
         for chunk in chunks[:LOOKED_INTO]:
             for value in chunk.load([name]).column(0).slice(0, MOST_ROWS):
@@ -304,14 +305,14 @@ def _values(chunks: list[Chunk], name: str) -> Iterator[Any]:
 
 def _plan(table: Table, name: str, features: dict[str, Any]) -> Plan:
     if table.schema.names.count(name) > 1:
-        return Plan(refused="there are two columns of this name")
+        return Plan(refused="two columns have this name")
     if not name or "\0" in name:
-        return Plan(refused="a field cannot have its name")
+        return Plan(refused="its name is empty or contains a null byte")
     return plan_of(table.schema.field(name).type, features.get(name), lambda: _values(table.chunks, name))
 
 
 def table_of(sources: Sequence[Any]) -> Table:
-    """One table of one or several sources, all of Arrow's and of one schema."""
+    """One table of one or several sources with the same schema."""
     forms = [form_of(s) for s in sources]
     of_each = [_parts_of(s, form) for s, form in zip(sources, forms, strict=True)]
     parts = [part for some in of_each for part in some]
@@ -320,7 +321,7 @@ def table_of(sources: Sequence[Any]) -> Table:
     for n, part in enumerate(parts):
         if not part.schema.equals(parts[0].schema, check_metadata=False):
             difference = _difference(parts[0].schema, part.schema)
-            raise usage(f"{part.path or f'part {n}'} has other columns than the first: {difference}")
+            raise usage(f"the columns of {part.path or f'part {n}'} differ from the first part: {difference}")
         _check_classes(n, parts[0], part)
     chunks = [c for part in parts for c in part.chunks]
     table = Table(parts[0].schema, chunks, all(f in ("table", "dataset") for f in forms), kind=KINDS[forms[0]])
@@ -335,23 +336,23 @@ def table_of(sources: Sequence[Any]) -> Table:
 
 
 def _check_classes(n: int, first: Part, other: Part) -> None:
-    """Labels of tables are numbers: they mean the same in all parts, or are not joined."""
+    """Refuses parts with different classes: labels of tables are integers, which would change their meaning."""
     (_, a), (_, b) = _label_of(first.schema, _features(first)), _label_of(other.schema, _features(other))
     if a and b and a != b:
-        raise usage(f"part {n} has other classes than the first, {', '.join(b)} and not {', '.join(a)}")
+        raise usage(f"part {n} has the classes {', '.join(b)}, but the first part has {', '.join(a)}")
 
 
 def _difference(a: Any, b: Any) -> str:
     for one in a:
         if one.name not in b.names:
-            return f"there is no {one.name}"
+            return f"{one.name} is missing"
         if b.field(one.name).type != one.type:
-            return f"{one.name} is {b.field(one.name).type}, and not {one.type}"
+            return f"{one.name} is {b.field(one.name).type}, not {one.type}"
     return f"it has {', '.join(b.names)}"
 
 
 def _subset(sources: Sequence[Any], of_each: list[list[Part]]) -> NDArray[np.int64] | None:
-    """Which rows, in which order, after select(), shuffle() or filter() of a data set; None: all."""
+    """The rows that select(), shuffle() or filter() of a dataset left, in order; None: all."""
     if all(getattr(s, "_indices", None) is None for s in sources):
         return None
     chosen, first = [], 0
@@ -365,10 +366,11 @@ def _subset(sources: Sequence[Any], of_each: list[list[Part]]) -> NDArray[np.int
 
 
 def is_plain(dataset: Any) -> bool:
-    """Whether a data set of Hugging Face gives its rows as they are stored, without a function of the user's."""
+    """Whether a Hugging Face dataset returns rows as they are stored, without the user's transform."""
     return bool(dataset.format.get("type") != "custom")
 
 
 def check_split(source: Any) -> None:
+    """Refuses a DatasetDict of Hugging Face."""
     if isinstance(source, dict) and type(source).__module__.startswith("datasets."):
-        raise UsageError(f"this has several splits; choose one: dataset[{next(iter(source), 'train')!r}]", stage="open")
+        raise usage(f"the dataset has several splits; choose one: dataset[{next(iter(source), 'train')!r}]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Parquet and Arrow, and folders that Hugging Face saved, as chunks of rows that are loaded one at a time."""
+"""Parquet and Arrow files, and folders that Hugging Face saved, as chunks of rows that are loaded one at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._errors import DataError, Error, NotFoundError, usage
 from ._output import framework
 
 SUFFIXES = {".parquet": "parquet", ".parq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
-LOOKED_AT = 64  # entries of a folder, to see which files it has
+LOOKED_AT = 64  # entries of a folder that are searched for files of these formats
 SMALL = 1 << 20  # bytes of a batch
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Dataset.save_to_disk()
 
@@ -30,11 +30,11 @@ class Chunk:
     """Rows that are loaded together."""
 
     name: str  # as the user would type it
-    key: str  # the same below the folder that was given: it stays when the folder is moved
+    key: str  # the path below the given folder: it stays the same when the folder is moved
     rows: int
-    load: Callable[[list[str]], Any]  # a pyarrow.Table of these columns
-    size: Callable[[list[str]], int] = lambda _: 0  # bytes that they take in memory, about
-    apart: bool = True  # a column can be loaded without the others, or all of them at little cost
+    load: Callable[[list[str]], Any]  # gives a pyarrow.Table of these columns
+    size: Callable[[list[str]], int] = lambda _: 0  # roughly, their bytes in memory
+    apart: bool = True  # a column can be loaded without the others, or loading all is cheap
 
 
 @dataclass
@@ -43,29 +43,29 @@ class Part:
 
     schema: Any
     chunks: list[Chunk]
-    identity: tuple[Any, ...] = ()  # of the file: another one where the data are other ones
-    features: dict[str, Any] | None = None  # of Hugging Face, where they are not in the schema
+    identity: tuple[Any, ...] = ()  # of the file: differs where the data differ
+    features: dict[str, Any] | None = None  # of Hugging Face, if not in the schema
     path: str = ""
 
 
 class File(NamedTuple):
     path: str
-    key: str  # below the folder that was given
+    key: str  # below the given folder
 
 
 def words_of(error: BaseException) -> str:
-    """In one line: those of Arrow have several."""
+    """The message of an exception in one line; those of Arrow have several."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def foreign() -> tuple[type[BaseException], ...]:
-    """What pyarrow raises, and what reading a damaged file does."""
+    """The exceptions that pyarrow raises, also on damaged files."""
     return OSError, ValueError, TypeError, LookupError, framework("pyarrow").ArrowException
 
 
 @contextlib.contextmanager
 def reading(path: str | None, what: str = "") -> Iterator[None]:
-    """Exceptions of other libraries become ours, which name the file."""
+    """Turns exceptions of other libraries into a DataError that names the file."""
     try:
         yield
     except Error:
@@ -78,7 +78,7 @@ def reading(path: str | None, what: str = "") -> Iterator[None]:
 
 
 def form_of_path(path: str) -> str:
-    """What is there: "parquet", "arrow", "saved" (a folder of Hugging Face's); "": nothing of these."""
+    """The kind of files: "parquet", "arrow", "saved" (a folder that Hugging Face saved); "": none of these."""
     for prefix in ("parquet", "arrow"):
         if path.startswith(f"{prefix}:"):
             return prefix
@@ -89,7 +89,7 @@ def form_of_path(path: str) -> str:
     try:
         with os.scandir(path) as entries:
             names = [entry.name.lower() for _, entry in zip(range(LOOKED_AT), entries, strict=False)]
-    except OSError:  # the engine has the words for it
+    except OSError:  # the engine reports it
         return ""
     return next((form for form in ("parquet", "arrow") if any(n.endswith(f".{form}") for n in names)), "")
 
@@ -102,7 +102,8 @@ def _is_saved(folder: str) -> bool:
 
 
 def _braces(pattern: str) -> list[str]:
-    """
+    """Expands ranges such as {08..10}.
+
     >>> _braces("x-{08..10}.parquet")
     ['x-08.parquet', 'x-09.parquet', 'x-10.parquet']
     """
@@ -127,7 +128,7 @@ def _found(path: str, form: str) -> list[str]:
 
 
 def _key(path: str, given: str) -> str:
-    """The path below the folder that was given; of a pattern, below the folder that all its files are in.
+    """The path below the given folder; for a pattern, below the folder that contains all its files.
 
     >>> _key("data/1.parquet", "data/1.parquet"), _key("data/a/1.parquet", "data/*/1.parquet")
     ('1.parquet', 'a/1.parquet')
@@ -138,6 +139,7 @@ def _key(path: str, given: str) -> str:
 
 
 def files_of(name: str, form: str) -> list[File]:
+    """The files of a path, a folder or a pattern, in order."""
     given = re.sub(r"^(parquet|arrow):", "", name)
     found = _found(given, form)
     missing = [p for p in found if not os.path.lexists(p)]
@@ -147,7 +149,7 @@ def files_of(name: str, form: str) -> list[File]:
 
 
 def _size(path: str) -> int:
-    """Opening a pipe would wait for whoever writes to it."""
+    """The size of a regular file. Others are refused: opening a pipe would wait for its writer."""
     about = os.stat(path)
     if not stat.S_ISREG(about.st_mode):
         raise DataError("is not a regular file", path=path, stage="open")
@@ -158,7 +160,7 @@ def _size(path: str) -> int:
 
 
 def _footer(path: str) -> bytes:
-    """The sizes and statistics of all columns in all row groups are in it."""
+    """A hash of the footer, which contains the sizes and statistics of all columns in all row groups."""
     with open(path, "rb") as file:
         file.seek(-8, os.SEEK_END)
         length = int.from_bytes(file.read(4), "little")
@@ -167,6 +169,7 @@ def _footer(path: str) -> bytes:
 
 
 def of_parquet(file: File) -> Part:
+    """A Parquet file, one chunk for each row group."""
     pq, path = framework("pyarrow.parquet"), file.path
     size_of_file = _size(path)
     with pq.ParquetFile(path) as opened:
@@ -178,7 +181,7 @@ def of_parquet(file: File) -> Part:
         return sum(about.row_group(group).column(i).total_uncompressed_size for i in mine)
 
     def load(group: int, names: list[str]) -> Any:
-        with pq.ParquetFile(path, metadata=about) as reader:  # one for each call: threads share none
+        with pq.ParquetFile(path, metadata=about) as reader:  # one for each call, because threads cannot share it
             whole = reader.read_row_group(group, columns=names, use_threads=False)
         return whole.select(names)
 
@@ -195,12 +198,12 @@ def of_parquet(file: File) -> Part:
 
 
 class Message(NamedTuple):
-    """What the head of a message says."""
+    """The header of a message."""
 
     kind: int
-    at: int  # in the file
+    at: int  # offset in the file
     body: int  # bytes
-    value: int  # of a batch its rows; of a schema its byte order, 0: that of most machines
+    value: int  # rows of a batch; byte order of a schema, 0: little endian
 
 
 SCHEMA, BATCH = 1, 3
@@ -208,7 +211,7 @@ MAGIC, AFTER_MAGIC = b"ARROW1", 8
 
 
 def _field(table: bytes, at: int, number: int) -> int:
-    """Where a field of a table of FlatBuffers is; 0: it has its default."""
+    """The offset of a field in a FlatBuffers table; 0: it has its default."""
     vtable = at - struct.unpack_from("<i", table, at)[0]
     if struct.unpack_from("<H", table, vtable)[0] <= 4 + 2 * number:
         return 0
@@ -233,14 +236,14 @@ def _message(head: bytes, at: int) -> Message:
 
 
 def _messages(path: str, size: int, at: int) -> Iterator[Message]:
-    """All messages from `at` on: their heads are read, and their bodies skipped."""
+    """All messages from `at` on. Reads the headers and skips the bodies."""
     with open(path, "rb") as file:
         while True:
             file.seek(at)
             marker = file.read(4)
-            new = marker == b"\xff\xff\xff\xff"  # older writers have none
+            new = marker == b"\xff\xff\xff\xff"  # older writers omit it
             length = int.from_bytes(file.read(4) if new else marker, "little")
-            if length == 0:  # the end, said or reached
+            if length == 0:  # the end marker, or the end of the file
                 return
             head = file.read(length) if length <= size else b""
             if len(head) < length:
@@ -256,6 +259,7 @@ def _messages(path: str, size: int, at: int) -> Iterator[Message]:
 
 
 def of_arrow(file: File) -> Part:
+    """An Arrow file or stream, one chunk for each record batch."""
     path = file.path
     size = _size(path)
     with open(path, "rb") as opened:
@@ -272,7 +276,7 @@ def _of_file(file: File, batches: list[Message]) -> Part:
     with pa.OSFile(file.path) as data, pa.ipc.open_file(data) as reader:
         schema, count = reader.schema, reader.num_record_batches
     if count != len(batches):
-        raise ValueError(f"its footer has {count} batches, and the file {len(batches)}")
+        raise ValueError(f"the footer lists {count} batches, but the file has {len(batches)}")
     return Part(schema, _chunks(file, batches, partial(_load_batch, file.path, schema), True))
 
 
@@ -281,7 +285,7 @@ def _of_stream(file: File, messages: list[Message]) -> Part:
     with pa.OSFile(file.path) as data, pa.ipc.open_stream(data) as reader:
         schema = reader.schema
         if not all(m.kind == BATCH or (m.kind == SCHEMA and m.value == 0) for m in messages):
-            return of_table(reader.read_all(), file)  # batches cannot be read without the dictionaries before them
+            return of_table(reader.read_all(), file)  # batches need the dictionaries that precede them
     batches = [m for m in messages if m.kind == BATCH]
     return Part(schema, _chunks(file, batches, partial(_load_message, file.path, schema), False))
 
@@ -321,17 +325,18 @@ def _load_message(path: str, schema: Any, _: int, message: Message, names: list[
 
 
 def of_table(table: Any, file: File | None = None) -> Part:
+    """A table in memory, one chunk for each of its batches."""
     pa = framework("pyarrow")
     tables = [pa.Table.from_batches([b]) for b in table.to_batches() if b.num_rows]
     names = [(f"{file.path} batch {i}", f"{file.key} batch {i}") if file else ("", "") for i in range(len(tables))]
     return Part(table.schema, [Chunk(*names[i], t.num_rows, t.select) for i, t in enumerate(tables)])
 
 
-# ---------------------------------------------------------------- folders of Hugging Face's
+# ---------------------------------------------------------------- folders that Hugging Face saved
 
 
 class Saved(NamedTuple):
-    """A folder that Dataset.save_to_disk() made."""
+    """A folder that Dataset.save_to_disk() wrote."""
 
     files: list[File]
     features: dict[str, Any] | None
@@ -345,11 +350,12 @@ def _json(folder: str, name: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         if not isinstance(found, dict):
-            raise ValueError("it is no object of JSON")
+            raise ValueError("it is not a JSON object")
     return found
 
 
 def saved_in(folder: str) -> Saved:
+    """The files and features of a saved dataset."""
     if os.path.isfile(os.path.join(folder, SPLITS)):
         splits = _json(folder, SPLITS).get("splits") or ["train"]
         paths = ", ".join(os.path.join(folder, str(s)) for s in splits)
@@ -358,6 +364,6 @@ def saved_in(folder: str) -> Saved:
     with reading(os.path.join(folder, STATE)):
         names = [str(f["filename"]) for f in state["_data_files"]]
         if bad := [n for n in names if os.path.basename(n) != n]:
-            raise ValueError(f"{bad[0]!r} is not in this folder")
+            raise ValueError(f"it names {bad[0]!r}, which is outside this folder")
     files = [File(os.path.join(folder, n), n) for n in names]
     return Saved(files, features if isinstance(features, dict) else None, str(state.get("_fingerprint")))

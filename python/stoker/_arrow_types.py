@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of Arrow, and the few plain forms that the engine reads."""
+"""Arrow types, and the few plain forms that the engine reads."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from typing import Any
 import numpy as np
 
 from ._output import framework
-from ._types import NUMBERS
+from ._types import DTYPE_CODES
 
-NUMBER_KINDS = {"image": 1, "int": 2, "float": 3, "tensor": 4, "bytes": 5, "text": 6, "json": 7}
-STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "picture": 5}
+KIND_CODES = {"image": 1, "int": 2, "float": 3, "tensor": 4, "bytes": 5, "text": 6, "json": 7}
+STORAGE = {"numbers": 0, "bits": 1, "bytes32": 2, "bytes64": 3, "fixed": 4, "image": 5}
 MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
-PICTURES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".ppm", ".pgm", ".tif", ".tiff")
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".ppm", ".pgm", ".tif", ".tiff")
 MOST_LEVELS = 8
-LOOKED_AT = 64  # values, to see what a column is
+LOOKED_AT = 64  # values that decide what a column contains
 
 
 @dataclass
 class Plan:
-    """How a column is read: as what, where its parts lie, and what is to be done with it before."""
+    """How a column is read: its kind, its storage, and the conversion that comes first."""
 
     kind: str = ""
     dtype: str = ""
-    shape: tuple[int, ...] = ()  # -1: differs
+    shape: tuple[int, ...] = ()  # -1: differs between rows
     storage: str = "numbers"
-    item: int = 0  # bytes of a number; of a picture the width of its offsets
-    levels: tuple[int, ...] = ()  # lists: 32, 64, or -n
-    wide_path: int = 0
-    refused: str = ""
+    item: int = 0  # bytes of a number; bits of the offsets of an image
+    levels: tuple[int, ...] = ()  # of nested lists: bits of their offsets (32, 64), or -n for a fixed size n
+    wide_path: int = 0  # bits of the offsets of an image's path
+    refused: str = ""  # why it cannot be read
     is_empty: bool = False  # null in every row, without a type
-    cast: Any = None  # the type to bring it to
-    make: Callable[[Any], Any] | None = None  # or the function that makes it
+    cast: Any = None  # the type to convert to
+    make: Callable[[Any], Any] | None = None  # or a function that converts
 
     def spec(self, name: str, label: bool) -> tuple[Any, ...]:
         label = label and not self.levels and self.storage == "numbers"
-        kind = NUMBER_KINDS["int" if label else self.kind]
-        dtype = NUMBERS.get(self.dtype, 0)
+        kind = KIND_CODES["int" if label else self.kind]
+        dtype = DTYPE_CODES.get(self.dtype, 0)
         storage = STORAGE[self.storage]
         return name, kind, dtype, self.shape, int(label), storage, self.item, self.levels, self.wide_path
 
     def brought(self, column: Any) -> Any:
-        """One array of the form that is read."""
+        """The column as one array in the form that the engine reads."""
         pa = framework("pyarrow")
         chunks = [_plain(c) for c in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])]
         array = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
@@ -57,7 +57,7 @@ class Plan:
 
 
 def _plain(array: Any) -> Any:
-    """The values of an array that is encoded: of an extension, a dictionary, or runs."""
+    """The values of an extension, dictionary or run-end array."""
     pa = framework("pyarrow")
     while True:
         if isinstance(array.type, pa.BaseExtensionType):
@@ -72,7 +72,7 @@ def _plain(array: Any) -> Any:
 
 
 def is_image(value: Any) -> bool | None:
-    """Whether a value is an image, by its bytes or by the path of a file that has them; None: there is no value.
+    """Whether a value is an image, by its first bytes or by the suffix of its path; None: there is no value.
 
     >>> is_image({"bytes": None, "path": "a.JPG"}), is_image(b"text"), is_image({"bytes": None})
     (True, False, None)
@@ -81,11 +81,11 @@ def is_image(value: Any) -> bool | None:
     if stored:
         start = bytes(stored[:12])
         return start.startswith(MAGIC) or (start[:4] == b"RIFF" and start[8:] == b"WEBP")
-    return str(path).lower().endswith(PICTURES) if path else None
+    return str(path).lower().endswith(IMAGE_SUFFIXES) if path else None
 
 
 def _seen(values: Iterable[Any]) -> list[bool]:
-    """Of the first values that there are, whether each is an image: a damaged one, or one left out, decides nothing."""
+    """Whether each of the first values is an image; missing values are skipped."""
     known = (found for value in values if (found := is_image(value)) is not None)
     return list(itertools.islice(known, LOOKED_AT))
 
@@ -97,7 +97,7 @@ def _json_of(value: Any) -> Any:
 
 
 def _as_json(column: Any) -> Any:
-    """Nested values as text of JSON."""
+    """Nested values as JSON text."""
     pa = framework("pyarrow")
     rows = (None if v is None else json.dumps(v, default=_json_of) for v in column.to_pylist())
     return pa.array(rows, pa.large_string())
@@ -108,8 +108,8 @@ def _as_text(column: Any) -> Any:
     return pa.array((None if v is None else str(v) for v in column.to_pylist()), pa.large_string())
 
 
-def _as_picture(array: Any) -> Any:
-    """{"bytes", "path"} of plain types with these two in this order, whatever else there is."""
+def _as_image(array: Any) -> Any:
+    """A structure of "bytes" and "path", in this order and of plain types; other members are dropped."""
     pa, pc = framework("pyarrow"), framework("pyarrow.compute")
     types = {"bytes": pa.large_binary(), "path": pa.large_string()}
     names = [name for name in types if name in [f.name for f in array.type]]
@@ -118,7 +118,7 @@ def _as_picture(array: Any) -> Any:
 
 
 def _number(t: Any) -> tuple[str, int] | None:
-    """The engine's name of a type that is a number, and its bytes."""
+    """The engine's name of a numeric type, and its size in bytes."""
     types = framework("pyarrow").types
     if types.is_integer(t) or types.is_floating(t):
         name = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(t), str(t))
@@ -150,7 +150,7 @@ def _is_bytes(t: Any) -> bool:
 
 
 def _list_plan(t: Any, shape: tuple[int, ...] | None) -> Plan:
-    """Lists of numbers, also of lists; others as JSON."""
+    """Lists of numbers, which may be nested; other lists become JSON."""
     pa, types = framework("pyarrow"), framework("pyarrow").types
     levels: list[int] = []
     inner = t
@@ -173,7 +173,7 @@ def _list_plan(t: Any, shape: tuple[int, ...] | None) -> Plan:
 
 
 def _holds_images(t: Any) -> bool:
-    """Whether a structure has the form of Hugging Face's images. Parts that are null in every row have no type."""
+    """Whether a structure has the form of Hugging Face's images. A member that is null in every row has no type."""
     types = framework("pyarrow").types
     fields = {f.name: f.type for f in t}
     stored, path = fields.get("bytes"), fields.get("path")
@@ -189,12 +189,12 @@ def _struct_plan(t: Any, has_images: Callable[[], bool]) -> Plan:
     stored, path = fields["bytes"], fields.get("path")
     wide = {"binary": 32, "string": 32, "large_binary": 64, "large_string": 64}
     if list(fields) in (["bytes", "path"], ["bytes"]) and all(str(one) in wide for one in fields.values()):
-        return Plan("image", storage="picture", item=wide[str(stored)], wide_path=wide.get(str(path), 0))
-    return Plan("image", storage="picture", item=64, wide_path=64, make=_as_picture)
+        return Plan("image", storage="image", item=wide[str(stored)], wide_path=wide.get(str(path), 0))
+    return Plan("image", storage="image", item=64, wide_path=64, make=_as_image)
 
 
 def plan_of(t: Any, feature: Any, look: Callable[[], Iterable[Any]]) -> Plan:
-    """feature: what Hugging Face notes on the column; look: gives its values, from the first on."""
+    """How to read a column. feature: its feature in Hugging Face's notation; look: iterates over its values."""
     pa, types = framework("pyarrow"), framework("pyarrow").types
     shape = None
     is_noted = isinstance(feature, dict) and feature.get("_type") == "Image"
@@ -226,17 +226,15 @@ def plan_of(t: Any, feature: Any, look: Callable[[], Iterable[Any]]) -> Plan:
         return _list_plan(t, shape)
     if types.is_struct(t):
         return _struct_plan(t, lambda: is_noted or any(_seen(look())))
-    if types.is_interval(t):  # months, days and nanoseconds
-        return Plan("json", storage="bytes64", make=_as_json)
     if types.is_decimal(t):
         return Plan("text", storage="bytes64", make=_as_text)
-    if types.is_map(t) or types.is_union(t) or types.is_nested(t):
+    if types.is_interval(t) or types.is_map(t) or types.is_union(t) or types.is_nested(t):
         return Plan("json", storage="bytes64", make=_as_json)
-    return Plan(refused=f"its type {t} is not read")
+    return Plan(refused=f"Stoker does not read the type {t}")
 
 
 def empty_plan(kind: str, default: str) -> Plan | None:
-    """Of a column without any value that has a default: as what it is read; None: a default does not help.
+    """How to read a column that has a default but no values; None: it cannot be read as this kind.
 
     >>> empty_plan("int", "-1").dtype, empty_plan("", "0.5").dtype, empty_plan("", "none").kind
     ('int64', 'float64', 'text')
@@ -262,7 +260,7 @@ def _is_number(text: str) -> bool:
 
 
 def image_plan(t: Any) -> Plan | None:
-    """Of a structure that the user says holds images; None: it is read as it is."""
+    """The plan for a structure that the user says contains images; None: it has another form."""
     pa, types = framework("pyarrow"), framework("pyarrow").types
     if isinstance(t, pa.BaseExtensionType):
         t = t.storage_type

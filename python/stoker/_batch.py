@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of a batch: which fields, under which names, of which type."""
+"""The form of a batch: which fields it has, their names and their types."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _output, _stoker
-from ._errors import DataError, usage
-from ._exact import converted
+from ._errors import DataError, hint, usage
 from ._fields import CASTS, COMPUTED, Wanted
-from ._nearest import hint
 from ._ragged import Padded, Ragged, row_of, rows_in
 from ._rows import OWN, Fill
 
@@ -26,24 +24,24 @@ Raw = tuple[_stoker.Memory, ...]
 
 
 class Dict(dict[str, Any]):
-    """A batch with what was drawn for its rows."""
+    """A batch with the random draws of its rows."""
 
     drawn: list[dict[str, Any]]
 
 
 @dataclass
 class Column:
-    """One field of a batch: what it is made of, and how."""
+    """One field of a batch, and how it is made from the engine's arrays."""
 
     name: str  # in the engine
     called: str  # in the source
-    cast: str  # made in Python
+    cast: str  # converted in Python; "": not
     kind: str  # "image", "text", ...
     beside: tuple[str, ...]  # of ragged fields: "offsets", "lengths", "shapes"
-    at: int  # of its first array in what the engine hands over
+    at: int  # index of its first array in a raw batch
     computed: Callable[[int], str] | None
-    objects: bool  # values of Python's, which wait elsewhere
-    last: bool  # to be seen as channels_last
+    objects: bool  # Python objects, kept in Objects
+    last: bool  # viewed as channels_last
     convert: _output.Convert
     convert_beside: _output.Convert
 
@@ -53,7 +51,8 @@ class Column:
 
 
 def strings(kind: str, values: Any, offsets: NDArray[np.int64]) -> list[Any]:
-    """
+    """The rows of a ragged field of text, bytes or JSON.
+
     >>> strings("text", np.frombuffer(b"abc", np.uint8), np.array([0, 1, 3]))
     ['a', 'bc']
     """
@@ -70,11 +69,11 @@ def _object(text: bytes) -> Any:
     try:
         return json.loads(text) if text else None
     except ValueError as error:
-        raise DataError(f"this is no JSON: {text[:60]!r}: {error}", stage="read") from error
+        raise DataError(f"invalid JSON: {text[:60]!r}: {error}", stage="read") from error
 
 
 def attributes(names: Sequence[str]) -> list[str]:
-    """Names of fields as a namedtuple can have them.
+    """Field names as attributes of a named tuple.
 
     >>> attributes(["image", "image/class/text", "seg.png", "0", "class", "_id"])
     ['image', 'image_class_text', 'seg_png', 'field_0', 'class_', 'id']
@@ -98,7 +97,7 @@ def array_order(fields: Sequence[str], arrays: Sequence[tuple[str, int]]) -> lis
 
 
 class Form:
-    """Turns what the engine hands over into what the user asked for."""
+    """Makes the user's batches from raw batches of the engine."""
 
     def __init__(
         self,
@@ -122,7 +121,9 @@ class Form:
         if wanted is None:
             order = array_order(own, arrays) if arrays else range(len(own))
             wanted = [Wanted(name, name) for _, name in sorted(zip(order, own, strict=True))]
-        bound = bool(own) and [w.name for w in wanted if not w.own] == own  # the engine has them as they were asked for
+        bound = (
+            bool(own) and [w.name for w in wanted if not w.own] == own
+        )  # the engine already uses the requested names
         self._computed = {name: getattr(handle, name) for name in COMPUTED if name not in columns}
         self.names = tuple(w.name for w in wanted)
         self._fill, self._collate, self._batch_fn, self._output = fill, collate, batch_fn, output
@@ -135,11 +136,11 @@ class Form:
         make_type: Any = collections.namedtuple
         batch: Any = make_type("Batch", attributes(self.names), rename=True)
         self._make = batch._make
-        with_room: Any = type("Batch", (batch,), {})  # for an attribute
+        with_room: Any = type("Batch", (batch,), {})  # a subclass, so that it can have an attribute
         self._make_drawn = with_room._make
 
     def _named(self, w: Wanted, columns: list[str], bound: bool) -> tuple[str, str]:
-        """The engine's name of a field, and what is made of it in Python."""
+        """The engine's name of a field, and its conversion in Python."""
         if bound and not w.own:
             return w.name, "str" if w.kind == "str" and self._is_class(w) else ""
         name, kind = w.column, w.kind
@@ -147,23 +148,25 @@ class Form:
             name, kind = w.name, w.column  # {"label": "float"}
         if name not in columns and name not in self._computed:
             there = columns + list(self._computed)
-            raise usage(f"there is no field {name!r}; there are {', '.join(there)}{hint(name, there)}")
+            raise usage(f"there is no field {name!r}; the fields are {', '.join(there)}{hint(name, there)}")
         self._check_cast(f"{name}:{kind}", name, kind)
         return name, kind
 
     def _is_class(self, w: Wanted) -> bool:
-        """Whether what is wanted as a string is the number of a class; text is one already."""
+        """Whether a field that is wanted as str is a label; text already is str."""
         dtype, shape, kind, beside = self._about[w.name]
         if kind != "text" and (shape or beside or "int" not in dtype):
             what = kind if kind in ("bytes", "json") else "numbers"
-            raise usage(f"'{w.column}:str': {w.column} is {what}, and cannot be str")
+            raise usage(f"'{w.column}:str': {w.column} is {what}, which cannot be str")
         return bool(kind != "text")
 
     def _check_cast(self, text: str, name: str, kind: str) -> None:
         if kind not in CASTS:
             raise usage(f"the kind of {text!r} must be one of {', '.join(filter(None, CASTS))}{hint(kind, CASTS)}")
         if kind not in ("", "str") if name in self._computed else kind == "str" and name != "label":
-            raise usage(f"{text!r}: {name} is {'text' if name in self._computed else 'numbers'}, and cannot be {kind}")
+            raise usage(
+                f"{text!r}: {name} is {'text' if name in self._computed else 'numbers'}, which cannot be {kind}"
+            )
 
     def _add(self, name: str, cast: str, called: str, layout: str) -> None:
         computed = self._computed.get(name)
@@ -190,7 +193,7 @@ class Form:
         return self._classes[label] if 0 <= label < len(self._classes) else str(label)
 
     def _special(self, c: Column, raw: Raw) -> Any:
-        """Lists of Python's objects; None: it is an array, or several."""
+        """The list of Python objects of a field; None: the field is made of arrays."""
         if c.computed:
             return [c.computed(sample) for sample in np.asarray(raw[c.at]).tolist()]
         if c.objects and self._fill:
@@ -206,7 +209,7 @@ class Form:
         if special is not None:
             return special
         if c.cast:
-            return _output.from_numpy(self._output, converted(c.called, self._plain(c, raw), c.cast))
+            return _output.from_numpy(self._output, _output.converted(c.called, self._plain(c, raw), c.cast))
         arrays = [c.convert(raw[c.at]), *(c.convert_beside(m) for m in raw[c.at + 1 : c.at + len(c.arrays)])]
         if copy:
             arrays = [_output.copy(self._output, a) for a in arrays]
@@ -215,7 +218,7 @@ class Form:
         return _output.as_channels_last(self._output, arrays[0]) if c.last else arrays[0]
 
     def _plain(self, c: Column, raw: Raw) -> Any:
-        """As NumPy has it."""
+        """The field as NumPy arrays."""
         if c.beside:
             arrays = [np.asarray(m) for m in raw[c.at : c.at + len(c.arrays)]]
             return Ragged(*arrays) if c.beside[0] == "offsets" else Padded(*arrays)
@@ -223,7 +226,7 @@ class Form:
         return (values.astype(np.uint32) << 16).view(np.float32) if raw[c.at].dtype == "bfloat16" else values
 
     def look(self, raw: Raw) -> dict[str, Any]:
-        """Columns by their own names, as NumPy arrays or lists."""
+        """Fields by their names in the source, as NumPy arrays or lists."""
         seen: dict[str, Any] = {}
         for c in self.columns:
             special = None if c.cast == "str" else self._special(c, raw)
@@ -244,10 +247,13 @@ class Form:
         return self._batch_fn(batch) if self._batch_fn else batch
 
     def batch(self, raw: Raw) -> Any:
+        """The user's batch over the engine's memory."""
         return self._finish([self._value(c, raw, copy=False) for c in self.columns])
 
     def copy(self, raw: Raw) -> Any:
+        """The user's batch in memory of its own."""
         return self._finish([self._value(c, raw, copy=True) for c in self.columns])
 
     def with_drawn(self, raw: Raw, drawn: list[dict[str, Any]]) -> Any:
+        """The user's batch with an attribute `drawn`."""
         return self._finish([self._value(c, raw, copy=False) for c in self.columns], drawn)

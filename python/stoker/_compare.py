@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare: a loader of torch's against Stoker's on the same data, before anything is changed."""
+"""compare(): torch's DataLoader and Stoker's on the same data."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from ._rows import as_array, dtype_of, parts_of
 from .data_loader import DataLoader, is_iterable
 
 LINE = "from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader"
-SAMPLES = 16  # that are compared
+SAMPLES = 16  # how many are compared
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`. Prints as a table.
 
     >>> print(Comparison(100.0, 250.0, 0.0, 0, 16, True))
     yours      100.0 images/s
-    Stoker     250.0 images/s, 2.50 times as many, read and decoded in C
+    Stoker     250.0 images/s, 2.50 times as fast, read and decoded in C
     pixels     equal in 16 samples
     labels     equal in 16 samples
     to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
     """
 
-    theirs: float  #: images/s of the loader that was given
+    theirs: float  #: images/s of the given loader
     ours: float  #: images/s of Stoker
-    pixels: float | None  #: the largest difference; None: not compared, as samples are random or no arrays
-    labels: int | None  #: how many samples had another label; None: not compared
-    samples: int  #: that were compared
-    native: bool  #: whether Stoker reads and decodes, or the data set in Python
-    line: str = LINE  #: what to paste
+    pixels: float | None  #: the largest difference; None: not compared, because samples are random or not arrays
+    labels: int | None  #: how many labels differ; None: not compared
+    samples: int  #: how many samples were compared
+    native: bool  #: True: Stoker reads and decodes in C; False: the dataset does, in Python
+    line: str = LINE  #: the line to paste
 
     @property
     def speedup(self) -> float:
-        """
+        """How many times as fast Stoker is.
+
         >>> Comparison(100.0, 250.0, 0.0, 0, 16, True).speedup
         2.5
         """
@@ -49,18 +50,18 @@ class Comparison:
 
     def __str__(self) -> str:
         among = f"in {self.samples} samples"
-        how = "read and decoded in C" if self.native else "samples made by the data set, in Python"
+        how = "read and decoded in C" if self.native else "samples made by the dataset, in Python"
         if self.pixels is None:
-            pixels = "not compared: the data set gives other samples each time, or no arrays"
+            pixels = "not compared: samples are random, or are not arrays"
         else:
-            pixels = f"differ by {self.pixels:.3g} at the most {among}" if self.pixels else f"equal {among}"
+            pixels = f"differ by at most {self.pixels:.3g} {among}" if self.pixels else f"equal {among}"
         if self.labels is None:
             labels = "not compared"
         else:
             labels = f"{self.labels} differ {among}" if self.labels else f"equal {among}"
         return (
             f"yours      {self.theirs:.1f} images/s\n"
-            f"Stoker     {self.ours:.1f} images/s, {self.speedup:.2f} times as many, {how}\n"
+            f"Stoker     {self.ours:.1f} images/s, {self.speedup:.2f} times as fast, {how}\n"
             f"pixels     {pixels}\nlabels     {labels}\nto paste   {self.line}"
         )
 
@@ -82,7 +83,7 @@ def _equivalent(loader: Any) -> DataLoader:
 
 
 def _own(sampler: Any) -> Any:
-    """A sampler of the user's; None for the one that torch makes up."""
+    """The user's own sampler; None for one that torch made."""
     return None if _name(sampler) in ("SequentialSampler", "_InfiniteConstantSampler") else sampler
 
 
@@ -106,7 +107,7 @@ def _forever(loader: Iterable[Any]) -> Iterator[Any]:
 
 
 def _speed(loader: Any, seconds: float, single: bool) -> float:
-    """Images a second after the first batch, which pays for the start."""
+    """Images per second after the first batch, which includes the start."""
     batches = _forever(loader)
     next(batches)
     images, start = 0, time.perf_counter()
@@ -127,7 +128,7 @@ def _difference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
 
 
 def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | None, int | None, int]:
-    """The largest difference of pixels, the number of labels that differ, and how many samples were compared."""
+    """The largest difference of pixels, how many labels differ, and how many samples were compared."""
     if is_iterable(dataset) or not hasattr(dataset, "__len__") or not len(dataset):
         return None, None, 0
     chosen = np.unique(np.linspace(0, len(dataset) - 1, SAMPLES).astype(int)).tolist()
@@ -156,7 +157,10 @@ def _keep(samples: list[Any]) -> list[Any]:
 
 
 def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
-    """Runs a DataLoader of torch's and the equivalent Stoker for some seconds each, compares samples, and prints both.
+    """Measures torch's DataLoader and the equivalent Stoker, compares their samples, and prints the result.
+
+    dataloader    a torch.utils.data.DataLoader as your program uses it
+    seconds       how long to run each of them
 
     >>> import torch, stoker
     >>> data = torch.utils.data.TensorDataset(torch.arange(64.0), torch.arange(64))
@@ -170,8 +174,8 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     (0.0, 0, True)
     """
     if not any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(dataloader).__mro__):
-        given = "Stoker's own" if isinstance(dataloader, DataLoader) else f"of type {type(dataloader).__name__}"
-        raise usage(f"compare() takes a DataLoader of torch's, and this one is {given}")
+        given = "Stoker's own" if isinstance(dataloader, DataLoader) else f"a {type(dataloader).__name__}"
+        raise usage(f"compare() takes a torch.utils.data.DataLoader, but this is {given}")
     single = dataloader.batch_size is None and dataloader.batch_sampler is None
     pixels, labels, samples = _parity(dataloader.dataset, _keep)
     theirs = _speed(dataloader, seconds, single)

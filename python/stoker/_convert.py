@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of torchvision (and timm's basic ones), by reading their attributes.
+"""Converts transforms of torchvision, and basic ones of timm, to ops, by reading their attributes.
 
-Nothing of theirs is imported. A transform is followed from its first op on, with what the picture is in between:
-Pillow's, a tensor of bytes, or a tensor of floats. An op becomes one of Stoker's where the result is the same; from the
-first that does not on, the rest stays what it is and runs as a function on each picture.
+Neither library is imported. A transform is followed step by step, with the form of the image between the steps: a
+Pillow image, a tensor of uint8, or a tensor of floats. A step becomes an op if the result is the same. From the first
+step that has no such op, the rest runs in Python as a function on each image.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 
 from . import _ops
+from ._errors import usage
 
 LIBRARIES = ("torchvision", "timm")
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
-# What gives the same whenever it is called, so that threads need not take turns.
+# Transforms without randomness, which may run in parallel.
 STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
 STEADY |= {"ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
 
 
 class Rest:
-    """What Stoker has no op for, on each picture, given in the form that it expects."""
+    """The transforms that Stoker has no op for, applied to an image in the form that they expect."""
 
     def __init__(self, transforms: list[Any], form: str) -> None:
         self.transforms, self.form = transforms, form
@@ -36,31 +37,32 @@ class Rest:
     def steady(self) -> bool:
         return all(is_known(t) and type(t).__name__ in STEADY for t in self.transforms)
 
-    def __call__(self, picture: Any) -> Any:
+    def __call__(self, image: Any) -> Any:
         if self.form == PIL:
             from PIL import Image
 
-            pixels = np.ascontiguousarray(np.moveaxis(np.asarray(picture), 0, -1))
-            picture = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-        elif isinstance(picture, np.ndarray):
-            picture = sys.modules["torch"].from_numpy(picture)
+            pixels = np.ascontiguousarray(np.moveaxis(np.asarray(image), 0, -1))
+            image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+        elif isinstance(image, np.ndarray):
+            image = sys.modules["torch"].from_numpy(image)
         for transform in self.transforms:
-            picture = transform(picture)
-        return picture
+            image = transform(image)
+        return image
 
 
 @dataclass
 class Converted:
-    """A transform: ops first, then what runs in Python."""
+    """A transform: ops first, then the rest, which runs in Python."""
 
     ops: list[_ops.Op] = field(default_factory=list)
-    dtype: str | None = None  # of what the ops give; None: the loader's own choice
-    sized: bool = False  # whether the ops leave all pictures of one size
+    dtype: str | None = None  # of the ops' result; None: the loader chooses
+    sized: bool = False  # whether all images have one size after the ops
     rest: Rest | None = None
 
     @property
     def random(self) -> bool:
-        """
+        """Whether the transform is random.
+
         >>> Converted([_ops.CenterCrop(8)]).random, Converted([_ops.RandomCrop(8)]).random
         (False, True)
         """
@@ -80,11 +82,11 @@ def _is_v2(transform: Any) -> bool:
     return ".v2" in type(transform).__module__
 
 
-# ---------------------------------------------------------------- one op after the other
+# ---------------------------------------------------------------- step by step
 
 
 class _Stop(Exception):
-    """Stoker has no op that does the same."""
+    """Stoker has no op with the same result."""
 
 
 def _check(good: bool) -> None:
@@ -103,7 +105,7 @@ def _one_or_more(values: list[int]) -> int | list[int]:
 
 
 class _Walk:
-    """Follows a transform; `form` is what the picture is before the next op."""
+    """Follows a transform; `form` is the form of the image before the next step."""
 
     def __init__(self) -> None:
         self.to = Converted()
@@ -111,11 +113,13 @@ class _Walk:
         self.grey = self.normalized = False
 
     def _add(self, op: _ops.Op, sizes: bool = False) -> None:
-        self.to.ops.insert(len(self.to.ops) - self.normalized, op)  # what only moves pixels may go before Normalize
+        self.to.ops.insert(
+            len(self.to.ops) - self.normalized, op
+        )  # ops that only move pixels may come before Normalize
         self.to.sized |= sizes
 
     def _filter(self, t: Any) -> dict[str, Any]:
-        """Interpolation and antialias. Pillow always smooths; torch rounds uint8 differently, by 1, when it does."""
+        """Interpolation and antialias. Pillow always smooths; torch then rounds uint8 differently, by 1."""
         word = getattr(t.interpolation, "value", t.interpolation)
         if self.form == PIL:
             word = "nearest" if word == "nearest-exact" else word
@@ -143,9 +147,9 @@ class _Walk:
         padding = None
         if t.padding:
             padding = _ints(t.padding)
-            if _is_v2(t) and len(padding) == 4:  # kept as left, right, top, bottom
+            if _is_v2(t) and len(padding) == 4:  # stored as left, right, top, bottom
                 padding = [padding[i] for i in (0, 2, 1, 3)]
-        _check(_is_v2(t) or not (padding and t.pad_if_needed))  # v1 pads twice then
+        _check(_is_v2(t) or not (padding and t.pad_if_needed))  # v1 then pads twice
         fill = self._fill(t) if padding or t.pad_if_needed else 0
         self._add(
             _ops.RandomCrop(
@@ -172,7 +176,7 @@ class _Walk:
         self._add(_ops.RandomVerticalFlip(float(t.p)))
 
     def grayscale(self, t: Any) -> None:
-        _check(self.form == PIL)  # tensors are rounded in another way
+        _check(self.form == PIL)  # tensors are rounded differently
         self._add(_ops.Grayscale(t.num_output_channels))
         self.grey = t.num_output_channels == 1
 
@@ -199,7 +203,7 @@ class _Walk:
             kinds = {getattr(k, "__name__", k): v for k, v in dtype.items()}
             _check("Image" in kinds)
             dtype = kinds["Image"]
-        if self.form != PIL:  # Pillow's images it leaves alone
+        if self.form != PIL:  # it does not change Pillow images
             self._to_dtype(dtype, _ops.ToDtype(dtype, t.scale))
 
     def convert_image_dtype(self, t: Any) -> None:
@@ -218,7 +222,7 @@ class _Walk:
         _check(self.form != PIL or type(t).__name__ != "ToPureTensor")
 
     def preset(self, t: Any) -> None:
-        """What `Weights.transforms()` gives for classification."""
+        """The preset that `Weights.transforms()` returns for classification."""
         word = getattr(t.interpolation, "value", t.interpolation)
         _check(self.form == PIL and word in FILTERS)
         self._add(_ops.Resize(_one_or_more(_ints(t.resize_size)), interpolation=word))
@@ -251,7 +255,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
 
 
 def _flat(transform: Any) -> Iterator[Any]:
-    """The ops of a Compose, of a Sequential, and of those inside."""
+    """The steps of a Compose or Sequential, and of those inside it."""
     kind = type(transform)
     if kind.__name__ == "Compose" and is_known(transform):
         for one in transform.transforms:
@@ -264,7 +268,7 @@ def _flat(transform: Any) -> Iterator[Any]:
 
 
 def transform(thing: Any) -> Converted | None:
-    """A transform of torchvision's or timm's; None for anything else.
+    """Converts a transform of torchvision or timm; None for anything else.
 
     >>> transform(len) is None
     True
@@ -283,3 +287,23 @@ def transform(thing: Any) -> Converted | None:
             walk.to.dtype = walk.to.dtype or "uint8"
             break
     return walk.to
+
+
+def convert_transform(thing: Any) -> list[_ops.Op]:
+    """The ops that do the same as a torchvision transform. What Stoker lacks is a Lambda at the end.
+
+    Loaders accept torchvision transforms directly; this function shows what they become.
+
+    >>> from torchvision import transforms
+    >>> val = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor()])
+    >>> stoker.convert_transform(val)
+    [Resize(256), CenterCrop((224, 224)), ToTensor]
+    >>> stoker.convert_transform(len)
+    Traceback (most recent call last):
+    stoker.UsageError: ...
+    """
+    converted = transform(thing)
+    if converted is None:
+        raise usage(f"a {type(thing).__name__} is not a torchvision transform")
+    rest = converted.rest
+    return converted.ops + ([_ops.Lambda(rest, parallel=rest.steady)] if rest else [])

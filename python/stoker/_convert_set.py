@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of torchvision and torch that Stoker reads itself: ImageFolder, DatasetFolder, parts and sums; tensors.
+"""Datasets that Stoker reads itself: ImageFolder, DatasetFolder and TensorDataset, also in Subset and ConcatDataset.
 
-They are recognised by their attributes; nothing of theirs is imported. What is in doubt (a loader or a `__getitem__` of
-the user's, targets that are changed, files that Stoker does not list, other numbers of classes) stays as it is.
+They are recognised by their attributes; neither torch nor torchvision is imported. In doubt a dataset runs in Python:
+with the user's own loader or `__getitem__`, changed targets, files that Stoker does not list, or other class indices.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ._convert import Converted
 from ._convert import transform as convert_transform
 from ._errors import Error
 from ._source import Source
-from ._types import NUMBERS
+from ._types import DTYPE_CODES
 
-MOST_FIELDS, MOST_DIMS = 13, 9  # of arrays that the engine reads
+MOST_FIELDS, MOST_DIMS = 13, 9  # the engine's limits for arrays
 
 
 @dataclass
 class ConvertedSet:
     source: Source
-    transform: Any  # the data set's own, or None
+    transform: Any  # of the dataset, or None
 
 
 def _made_by(function: Any, qualname: str, module: str) -> bool:
@@ -35,7 +35,7 @@ def _made_by(function: Any, qualname: str, module: str) -> bool:
 
 
 def _is_folder(dataset: Any) -> bool:
-    """As torchvision has it: a subclass may have its own classes, not its own samples."""
+    """Whether samples are read as torchvision does; a subclass may change the classes only."""
     module = "torchvision.datasets.folder"
     return (
         _made_by(getattr(type(dataset), "__getitem__", None), "DatasetFolder.__getitem__", module)
@@ -95,9 +95,9 @@ def _found(dataset: Any) -> ConvertedSet | None:
 
 
 def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
-    """The source and the transform of a data set that Stoker reads itself; None: it stays one in Python.
+    """The source and the transform of a dataset that Stoker reads itself; None: it runs in Python.
 
-    more: ops follow, which may bring the pictures to one size.
+    more: ops follow, which may give all images one size.
 
     >>> dataset([1, 2, 3]) is None
     True
@@ -105,7 +105,7 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     found = _found(thing)
     if found is None:
         return None
-    if found.transform is None:  # without ops at all, samples are Pillow's images
+    if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
     converted = convert_transform(found.transform)
     if converted is None or not (converted.sized or (more and converted.rest is None)):
@@ -114,7 +114,7 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
 
 
 def why_not(thing: Any) -> str:
-    """Why a folder of torchvision's stays in Python; "" for data sets of other kinds.
+    """Why a torchvision folder runs in Python; "" for other datasets.
 
     >>> why_not([1, 2, 3])
     ''
@@ -124,23 +124,23 @@ def why_not(thing: Any) -> str:
     if thing.target_transform is not None:
         return "it has a target_transform"
     if not _is_folder(thing):
-        return "its loader or its __getitem__ is not torchvision's own"
+        return "its loader or its __getitem__ is not torchvision's"
     if thing.transform is None or not ((converted := convert_transform(thing.transform)) and converted.sized):
-        return "its transform needs Python before all pictures have one size"
-    return "its files or classes are not those that Stoker finds in the folder"
+        return "its transform runs Python code before all images have one size"
+    return "its files or classes differ from what Stoker finds in the folder"
 
 
 def _plain(tensor: Any) -> bool:
-    """What is read in place gives the same: numbers in host memory that nobody differentiates, and no pixels."""
+    """Whether the engine can read a tensor in place: plain numbers in host memory, without gradient, and not pixels."""
     if str(tensor.layout) != "torch.strided" or tensor.device.type != "cpu" or tensor.requires_grad:
         return False
     name, shape = str(tensor.dtype).removeprefix("torch."), tensor.shape
     pixels = name == "uint8" and len(shape) == 4 and shape[3] in (1, 3)
-    return name in NUMBERS and not pixels and 1 <= len(shape) <= MOST_DIMS and 0 not in shape
+    return name in DTYPE_CODES and not pixels and 1 <= len(shape) <= MOST_DIMS and 0 not in shape
 
 
 def tensors(thing: Any) -> tuple[tuple[Any, ...], list[int] | None] | None:
-    """The tensors of a TensorDataset, and which rows of them a Subset has; None: it is neither.
+    """The tensors of a TensorDataset, and the rows of a Subset of one; None: it is neither.
 
     >>> tensors([1, 2, 3]) is None
     True

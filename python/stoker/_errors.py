@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions: what went wrong, where, and with which sample."""
+"""Exceptions, with the file, the sample and the stage that failed."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Those codes of stoker.h's stk_code that have exceptions of their own.
+# Codes of stk_code (stoker.h) that have their own exception.
 EUSAGE, EDATA, EROTTEN, ENOTFOUND, ECHANGED, EBUILD = 16, 17, 18, 20, 22, 24
 
 
 class Error(Exception):
-    """Anything that Stoker has to complain about.
+    """Base class of all exceptions that Stoker raises.
 
     >>> error = Error("is empty", path="train/cat/1.jpg", sample=17, stage="read")
     >>> print(error)
@@ -20,10 +21,10 @@ class Error(Exception):
     ('train/cat/1.jpg', 17, 'read', 'is empty')
     """
 
-    path: str | None  #: the file, when one is to blame
-    sample: int | None  #: the sample, when one is to blame
-    stage: str  #: "read", "decode", "transform", ...
-    reason: str  #: why, and what to do about it
+    path: str | None  #: the file that caused the error, if it was one file
+    sample: int | None  #: the index of the sample that caused the error, if it was one sample
+    stage: str  #: the stage that failed: "open", "read", "decode", "transform", ...
+    reason: str  #: what is wrong, and what to do about it
 
     def __init__(self, reason: str = "", path: str | None = None, sample: int | None = None, stage: str = "") -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
@@ -37,18 +38,18 @@ class Error(Exception):
 
 
 class DataError(Error):
-    """A sample that cannot be read, decoded or transformed, or too many of them.
+    """A sample cannot be read, decoded or transformed, or too many samples are bad.
 
     >>> raise DataError("the file ends after 20 bytes", path="1.jpg", sample=0, stage="decode")
     Traceback (most recent call last):
     stoker.DataError: 1.jpg: the file ends after 20 bytes
     """
 
-    needs_memory = False  #: it is bad for want of memory alone, as verify() found: with more it may be good
+    needs_memory = False  #: set by verify(): it failed only because memory was short, and may be good with more
 
 
 class UsageError(Error, ValueError):
-    """A wrong argument; also a ValueError.
+    """An argument is wrong. Also a ValueError.
 
     >>> import stoker
     >>> stoker.Loader("/", batch_size=0)
@@ -58,7 +59,7 @@ class UsageError(Error, ValueError):
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """A source that is not there; also a FileNotFoundError.
+    """The source does not exist. Also a FileNotFoundError.
 
     >>> import errno, stoker
     >>> try:
@@ -78,7 +79,7 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 def make(code: int, os_error: int, sample: int, stage: str, path: str, reason: str) -> Error:
-    """The exception for an error of the engine."""
+    """Makes the exception for an error of the engine."""
     kind: type[Error] = Error
     if code in (EUSAGE, ECHANGED, EBUILD):
         kind = UsageError
@@ -105,6 +106,40 @@ def unusable(text: Any, why: ValueError) -> UsageError:
     error = usage(f"the text {text!r} cannot be used: {why}; remove it, or choose another name")
     error.__cause__ = why
     return error
+
+
+# Names in other loaders, and the argument of Loader that does the same.
+ELSEWHERE = {
+    "num_workers": "threads",
+    "num_threads": "threads",
+    "workers": "threads",
+    "bs": "batch_size",
+    "dataset": "source",
+    "root": "source",
+    "ops": "transform",
+    "generator": "seed",
+    "num_shards": "world_size",
+    "shard_id": "rank",
+    "class_names": "classes",
+}
+
+
+def hint(name: str, names: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+    """Text that suggests one of the names; "" when none is close. elsewhere: other words for some of them.
+
+    >>> hint("bacth_size", ["batch_size", "shuffle"])
+    '; did you mean batch_size?'
+    >>> hint("xyz", ["batch_size", "shuffle"])
+    ''
+    >>> hint("num_workers", ["batch_size", "threads"], ELSEWHERE)
+    '; did you mean threads?'
+    """
+    import difflib
+
+    if elsewhere and name in elsewhere:
+        return f"; did you mean {elsewhere[name]}?"
+    found = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 for _class in (Error, DataError, UsageError, NotFoundError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader says of itself: the table that it prints as, and what was chosen and why."""
+"""The text of explain(), and the table that a loader prints as."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ._types import counted
 
 
 def line(name: str, words: str) -> str:
-    """
+    """A line of the table.
+
     >>> line("ranks", "0 of 1")
     'ranks      0 of 1\\n'
     """
@@ -20,7 +21,7 @@ def line(name: str, words: str) -> str:
 
 
 class Text(str):
-    """A notebook shows its lines, as print does.
+    """A string that a notebook shows as print does.
 
     >>> Text("one\\ntwo")
     one
@@ -32,11 +33,11 @@ class Text(str):
 
 
 def _known(loader: Any) -> dict[str, str]:
-    """What is known better here than in the engine: whose the samples are, and of an iterable not how many."""
+    """Lines that replace the engine's: it does not know the dataset's name, nor that an iterable has no length."""
     fill, name = loader._given.fill, type(loader.dataset).__name__
     if isinstance(fill, IterableFill):
-        return {"source": f"an iterable, {name}", "order": "as it comes"}
-    return {"source": f"data set {name}, {counted(len(loader.dataset), 'sample')}"} if fill else {}
+        return {"source": f"iterable {name}", "order": "that of the iterable"}
+    return {"source": f"dataset {name}, {counted(len(loader.dataset), 'sample')}"} if fill else {}
 
 
 def _engine(loader: Any) -> str:
@@ -47,21 +48,21 @@ def _engine(loader: Any) -> str:
 
 
 def _python(loader: Any) -> str:
-    """What runs in Python, and what that costs."""
+    """What runs in Python, and how much time it takes."""
     stats, fill, functions = loader.stats(), loader._given.fill, loader._transform.functions
     text = ""
     for caller in functions:
-        text += line("python", f"{caller.name} on each picture: {caller.rule}")
+        text += line("python", f"{caller.name} on each image: {caller.rule}")
     if functions:
-        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms a picture" if stats.samples and stats.op_s else ""
-        text += line("", f"in Python, not in C{cost}; what is an op of Stoker's costs less")
+        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms per image" if stats.samples and stats.op_s else ""
+        text += line("", f"in Python, not in C{cost}; Stoker's own ops are faster")
     if fill:
-        rule = "one after the other" if isinstance(fill, IterableFill) else fill.caller.rule
+        rule = "in order, one at a time" if isinstance(fill, IterableFill) else fill.caller.rule
         text += line("python", f"samples from {type(loader.dataset).__name__}: {rule}")
         if why := _convert_set.why_not(loader.dataset):
             text += line("", f"not read in C: {why}")
         if not isinstance(fill, IterableFill) and not fill.caller.rng and not fill.caller.parallel:
-            text += line("", "parallel=True has threads make them side by side, without being seeded")
+            text += line("", "parallel=True makes them in parallel, without seeding")
     return text
 
 
@@ -70,7 +71,7 @@ def _ranks(loader: Any) -> str:
 
 
 def _left_out(loader: Any) -> str:
-    """Columns of a table that nobody asked for, and that cannot be fields."""
+    """Columns of a table that cannot be read, if no fields were requested."""
     table = loader._given.table
     return line("left out", "; ".join(table.refused)) if table and table.refused and not loader._wanted else ""
 
@@ -89,7 +90,7 @@ def _place(loader: Any) -> str:
 
 def _batches(loader: Any) -> str:
     if isinstance(loader._given.fill, IterableFill):
-        return f"of {counted(loader.batch_size, 'sample')}, as it comes; {_place(loader)}"
+        return f"of {counted(loader.batch_size, 'sample')}, in the order of the iterable; {_place(loader)}"
     a = loader._arguments
     order = "shuffled" if a["shuffle"] else "drawn by weight" if a["weights"] is not None else "in order"
     if "mix" in loader._options:
@@ -98,14 +99,15 @@ def _batches(loader: Any) -> str:
         order = "in the sampler's order"
     words = [order] if loader.batch_size is None else [f"each of {counted(loader.batch_size, 'sample')}", order]
     try:
-        words.insert(0, f"{len(loader)} an epoch")
+        words.insert(0, f"{len(loader)} per epoch")
     except TypeError:  # a sampler may have no length
         pass
     return f"{', '.join(words)}; {_place(loader)}"
 
 
 def _type(dtype: str, kind: str, beside: list[str]) -> str:
-    """
+    """The type of a field in words.
+
     >>> _type("uint8", "text", ["offsets"]), _type("int64", "tensor", ["lengths"]), _type("int64", "int", [])
     ('text', 'padded int64', 'int64')
     """
@@ -121,7 +123,7 @@ def _field(name: str, about: dict[str, tuple[str, tuple[int, ...]]]) -> str:
 
 
 def table(loader: Any) -> str:
-    """The short form: what comes from where, as what."""
+    """The table that a loader prints as: source, ops, batches, fields and ranks."""
     name, source = type(loader).__name__, loader.dataset
     if loader._handle is None or loader._inherited:
         return f"{name}({source!r}), {'closed' if loader._handle is None else 'opened before fork()'}"
@@ -139,7 +141,7 @@ def table(loader: Any) -> str:
 
 
 def info() -> dict[str, Any]:
-    """The machine, the codecs, and what would be chosen here: what `stoker info` shows.
+    """The version, the CPU, the codecs, and the threads and memory that a loader would use, as `stoker info` reports.
 
     >>> found = stoker.info()
     >>> found["version"] == stoker.__version__, found["threads"] >= 1, "jpeg" in found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields a batch is to have, as the user says it, and as the engine reads it."""
+"""The argument `fields`: what a batch contains, and the text that the engine reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ._errors import usage
 from ._rows import MOST_NAME, OWN
 from ._types import DTYPES
 
-COMPUTED = ("path", "key")  # from the number of the sample, unless the source has fields of these names
-# What a field may be made of in Python: "label:float". str is the name of a label's class.
+COMPUTED = ("path", "key")  # made from the sample's index, unless the source has fields with these names
+# Conversions in Python, as in "label:float". str is the name of a label's class.
 CASTS = {"int": "int64", "float": "float32", "": "", "str": "str"}
 CASTS |= {name: name for name in DTYPES if name != "bfloat16"}
 KINDS = ("image", "int", "float", "class", "tensor", "bytes", "text", "json", *DTYPES)
@@ -22,24 +22,24 @@ _KIND = re.compile(rf"({'|'.join(KINDS)})\s*(\(.*\))?(\s+pad.*)?(\s*\?.*)?", re.
 
 @dataclass
 class Wanted:
-    """One field: its name in the batch, and the rest of what was said."""
+    """One requested field: its name in the batch, its column, and how to read it."""
 
     name: str
     column: str
     kind: str = ""
     default: str | None = None
-    is_kind: bool = False  # `column` may be a kind instead, of the column `name`
+    is_kind: bool = False  # `column` may also be a kind for the column `name`
 
     @property
     def own(self) -> bool:
         return self.column in (*OWN, *COMPUTED)
 
     def text(self, kinds: bool) -> str:
-        """As the engine reads it; kinds: words that may be either are kinds."""
+        """The text for the engine; kinds: an ambiguous word is a kind, not a column."""
         name, column, kind = self.name, self.column, self.kind
         if self.is_kind and kinds:
             column, kind = name, column
-        if kind == "str":  # made in Python
+        if kind == "str":  # converted in Python
             kind = ""
         default = f" ? {_quoted(self.default)}" if self.default is not None else ""
         return f"{_quoted(name)}={_quoted(column)}" + (f":{kind}" if kind else "") + default
@@ -47,17 +47,18 @@ class Wanted:
 
 def _quoted(text: str) -> str:
     if '"' in text:
-        raise usage(f"fields: {text!r} has a quote in it")
+        raise usage(f"fields: {text!r} contains a quote; choose another name")
     return f'"{text}"'
 
 
 def _items(text: str) -> list[str]:
-    """
+    """Splits a list of fields at its commas.
+
     >>> _items('a=b:int64(2,3) pad=-1, "c,d", e')
     ['a=b:int64(2,3) pad=-1', '"c,d"', 'e']
     """
     if (plain := re.sub(r'"[^"]*"', "", text)).count("(") != plain.count(")"):
-        raise usage(f"fields: a bracket is open in {text!r}, which is no [name =] column [: kind] [? default], ...")
+        raise usage(f"fields: a bracket is not closed in {text!r}; write [name =] column [: kind] [? default], ...")
     parts: list[str] = re.findall(r'(?:"[^"]*"|\([^)]*\)|[^,"(])+', text)
     return [part.strip() for part in parts if part.strip()]
 
@@ -68,7 +69,8 @@ def _unquoted(text: str) -> str:
 
 
 def _parsed(text: str, name: str | None = None) -> Wanted:
-    """
+    """Parses one field.
+
     >>> _parsed("pixels=jpg"), _parsed("cls:int ? 0")
     (Wanted(name='pixels', column='jpg', kind='', default=None, is_kind=False), \
 Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
@@ -77,11 +79,14 @@ Wanted(name='cls', column='cls', kind='int', default='0', is_kind=False))
         r'\s*("[^"]*"|[^=:?"]+)\s*(?:=\s*("[^"]*"|[^=:?"]+)\s*)?(?::([^?]*))?(?:\?(.*))?', text, re.DOTALL
     )
     if match is None:
-        raise usage(f"fields: {text!r} is no [name =] column [: kind] [? default], as x, y=x:int, x:float32(3,4) ? 0")
+        raise usage(
+            f"fields: {text!r} cannot be read; write [name =] column [: kind] [? default], such as x, y=x:int or "
+            "x:float32(3,4) ? 0"
+        )
     first, second, kind, default = match.groups()
     if not first.startswith('"') and re.search(r"\spad\s*$", first):
         name = first.split()[0]
-        raise usage(f"fields: {text!r} pads what has no kind; say of what numbers it is, as {name}:int64(*) pad=0")
+        raise usage(f"fields: {text!r} has pad but no kind; give one, such as {name}:int64(*) pad=0")
     column = _unquoted(first if second is None else second)
     if name is None:
         name = _unquoted(first) if second else column.encode()[:MOST_NAME].decode(errors="ignore")
@@ -101,7 +106,8 @@ def _from_mapping(fields: Mapping[str, str]) -> list[Wanted]:
 
 
 def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
-    """
+    """Parses the argument `fields`.
+
     >>> [w.text(True) for w in wanted_of({"jpg": "image", "labels": "cls:int"})]
     ['"jpg"="jpg":image', '"labels"="cls":int']
     """
@@ -110,15 +116,15 @@ def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
     else:
         wanted = [_parsed(item) for item in (_items(fields) if isinstance(fields, str) else fields)]
     if not wanted:
-        raise usage("fields is empty; a batch has at least one")
+        raise usage("fields is empty; name at least one field")
     names = [w.name for w in wanted]
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-        raise usage(f"fields has {twice[0]!r} twice; a dict gives them names of their own")
+        raise usage(f"fields has {twice[0]!r} twice; give a dict with different names")
     return wanted
 
 
 def texts(wanted: list[Wanted] | None) -> list[str | None]:
-    """What to ask the engine for: one text after the other until it has such columns; None: all that there is."""
+    """Texts to try on the engine until one names columns that exist; None: all fields."""
     mine = [w for w in wanted or () if not w.own]
     if not mine:
         return [None]
@@ -127,27 +133,27 @@ def texts(wanted: list[Wanted] | None) -> list[str | None]:
 
 
 def own_texts(fields: Sequence[str] | Mapping[str, str] | str) -> list[str | None]:
-    """Of a source, which knows nothing of a loader's fields."""
+    """Texts for the fields of a Source, which has none of the fields that a loader adds."""
     wanted = wanted_of(fields)
     for w in wanted:
         if w.own or w.kind == "str":
-            what = f"{w.column!r} is a field" if w.own else f"{w.column}:str is made"
-            raise usage(f"fields of a source: {what} of the loader's; give it to the loader")
+            what = repr(w.column) if w.own else f"{w.column}:str"
+            raise usage(f"fields of a Source: only a loader has {what}; give it to the loader")
     return texts(wanted)
 
 
-# ---------------------------------------------------------------- tf.io's way of saying it
+# ---------------------------------------------------------------- features of tf.io
 
 
 def _feature(name: str, feature: Any) -> str:
     dtype = getattr(getattr(feature, "dtype", None), "name", str(getattr(feature, "dtype", "")))
     if dtype not in ("string", "int64", "float32"):
-        raise usage(f"features: {name!r} is {feature!r}; FixedLenFeature and VarLenFeature are understood")
+        raise usage(f"features: {name!r} is {feature!r}; it must be a FixedLenFeature or a VarLenFeature")
     if not hasattr(feature, "shape"):  # VarLenFeature
         return f"{_quoted(name)}:" + ("bytes" if dtype == "string" else f"{dtype}(*)") + ' ? ""'
     shape, default = list(feature.shape), getattr(feature, "default_value", None)
     if shape and dtype == "string":
-        raise usage(f"features: {name!r} is a list of texts, which is no field; leave it out")
+        raise usage(f"features: {name!r} is a list of strings, which Stoker does not read; leave it out")
     text = _quoted(name)
     if dtype != "string":
         text += ":" + (f"{dtype}({','.join(map(str, shape))})" if shape else "int" if dtype == "int64" else "float")
@@ -159,7 +165,7 @@ def _feature(name: str, feature: Any) -> str:
 
 
 def from_features(features: Mapping[str, Any]) -> str:
-    """Features as `tf.io.parse_single_example` takes them; objects are known by their attributes.
+    """The text of features as `tf.io.parse_single_example` takes them. TensorFlow is not imported.
 
     >>> from types import SimpleNamespace as Feature
     >>> from_features({"x": Feature(shape=[2, 3], dtype="float32"), "ids": Feature(dtype="int64")})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader is given, source and transform, becomes what the engine takes."""
+"""Turns the arguments `source` and `transform` into what the engine takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._ops import Lambda, Op
 from ._output import framework
 from ._rows import Caller, Fill, IterableFill, MapFill
 from ._source import Source
-from ._types import NUMBERS
+from ._types import DTYPE_CODES
 
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, partial)
 FRAMEWORKS = ("torchvision", "timm", "torch", "albumentations")
@@ -32,19 +32,21 @@ class Given:
 
     options: dict[str, Any]
     fill: Fill | None = None
-    foreign: bool = False  # converted from an object of another library, which leaves EXIF alone
-    table: Table | None = None  # of Arrow's; the engine's form of it depends on the fields
+    foreign: bool = False  # converted from another library's object, which ignores EXIF
+    table: Table | None = None  # an Arrow table; how the engine reads it depends on the fields
 
 
 @dataclass
 class Transform:
+    """A transform, as the engine takes it."""
+
     text: str = ""
     functions: list[Caller] = field(default_factory=list)
     foreign: bool = False
-    dtype: str | None = None  # of the ops' result, where an object of another library says it
-    partly: bool = False  # a part of such an object runs in Python
-    originals: list[Caller] = field(default_factory=list)  # all of it as functions, for samples of data sets
-    parallel: bool = False  # functions run in parallel, and are not seeded
+    dtype: str | None = None  # of the ops' result, if another library's object determines it
+    partly: bool = False  # part of such an object runs in Python
+    originals: list[Caller] = field(default_factory=list)  # such objects as functions, for samples of datasets
+    parallel: bool = False  # functions run in parallel, unseeded
 
 
 # ---------------------------------------------------------------- transforms
@@ -52,19 +54,19 @@ class Transform:
 
 def _add(to: Transform, item: Any) -> None:
     if isinstance(item, type):
-        raise usage(f"transform has the class {item.__name__} in it; an object is needed: {item.__name__}(...)")
+        raise usage(f"transform contains the class {item.__name__}; give an object: {item.__name__}(...)")
     if isinstance(item, Lambda):
         to.functions.append(Caller(item.function, item.parallel or to.parallel))
     elif isinstance(item, FUNCTIONS):
         to.functions.append(Caller(item, to.parallel))
     elif isinstance(item, (str, Op)):
         if to.functions and str(item).strip():
-            raise usage(f"{item} comes after a function; ops of Stoker's own come first")
+            raise usage(f"{item} comes after a function; put Stoker's ops first")
         to.text = f"{to.text} | {item}" if to.text else str(item)
     elif callable(item):
         _add_object(to, item)
     else:
-        raise usage(f"transform has a {type(item).__name__} in it; ops, text and functions are possible")
+        raise usage(f"transform contains a {type(item).__name__}; it may contain ops, strings and functions")
 
 
 def _add_object(to: Transform, item: Any) -> None:
@@ -72,7 +74,10 @@ def _add_object(to: Transform, item: Any) -> None:
     if converted is not None:
         _add_converted(to, item, converted)
     elif type(item).__module__.split(".")[0] in FRAMEWORKS:
-        raise usage(f"a transform of type {type(item).__module__}.{type(item).__name__} cannot be converted here")
+        raise usage(
+            f"Stoker cannot convert {type(item).__module__}.{type(item).__name__}; wrap it in a function, or give the "
+            "dataset that uses it"
+        )
     else:
         to.functions.append(Caller(item, to.parallel))
 
@@ -84,8 +89,8 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
         return
     if rest and not converted.sized and not to.text:
         raise usage(
-            f"{rest.__name__.partition(',')[0]} is not an op of Stoker's, and pictures have no common size before it: "
-            "put a crop before it, or give the data set (ImageFolder) instead of the path"
+            f"Stoker has no op {rest.__name__.partition(',')[0]}, and images differ in size before it: put a crop "
+            "before it, or give the dataset (ImageFolder) instead of the path"
         )
     to.foreign, to.dtype = True, converted.dtype
     to.originals.append(Caller(item, to.parallel))
@@ -97,7 +102,8 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
 
 
 def transform_of(transform: Any, parallel: bool = False) -> Transform:
-    """
+    """Splits a transform into ops for the engine and functions.
+
     >>> import stoker
     >>> transform_of([stoker.Resize(8), "CenterCrop(8)"]).text
     'Resize(8) | CenterCrop(8)'
@@ -121,19 +127,19 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def _what(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     return "a single number" if getattr(value, "ndim", None) == 0 else f"a {type(value).__name__}"
 
 
 def _as_numpy(name: str, value: Any) -> np.ndarray[Any, Any]:
     if np.ma.is_masked(value):
-        raise usage(f"the array {name} has masked values; fill them first: filled(value)")
+        raise usage(f"the array {name} has masked values; fill them first: {name}.filled(value)")
     try:
         array = np.asarray(value) if hasattr(value, "__array__") or _is_list(value) else np.from_dlpack(value)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise usage(f"the array {name} cannot be read: {error}") from error
     if array.ndim == 0:
-        raise usage(f"{name} is {_what(value)}; an array with one row for each sample is needed")
+        raise usage(f"{name} is {_kind_of(value)}; it must be an array with one row for each sample")
     return array
 
 
@@ -147,25 +153,25 @@ def _array(name: str, value: Any) -> tuple[str, int, Any]:
             kind, value = "bfloat16", value.view(framework("torch").uint16)
     array = _as_numpy(name, value)
     kind = kind or array.dtype.name
-    if kind not in NUMBERS:
-        raise usage(f"the array {name} is of type {array.dtype}; numbers and bool are possible")
+    if kind not in DTYPE_CODES:
+        raise usage(f"the array {name} has the dtype {array.dtype}; it must have numbers or bool")
     if not array.dtype.isnative:
         raise usage(f"the array {name} is not in the byte order of this machine; convert it: astype({kind!r})")
-    if any(stride % array.itemsize for stride in array.strides):  # the engine counts strides in elements
+    if any(stride % array.itemsize for stride in array.strides):  # the engine takes strides in elements
         array = np.ascontiguousarray(array)
-    return name, NUMBERS[kind], array
+    return name, DTYPE_CODES[kind], array
 
 
 def _from_arrays(arrays: Mapping[str, Any]) -> Given:
     listed = [_array(name, value) for name, value in arrays.items()]
     lengths = {name: len(a) for name, _, a in listed}
     if len(set(lengths.values())) > 1:
-        raise usage("arrays of different lengths: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
+        raise usage("the arrays differ in length: " + ", ".join(f"{k} {n}" for k, n in lengths.items()))
     return Given({"arrays": listed})
 
 
 def _from_tensors(source: Any, transform: Transform) -> Given | None:
-    """A TensorDataset is its tensors; integers keep their type, which labels would not."""
+    """The tensors of a TensorDataset. "y" is renamed where the engine would make int64 labels of it."""
     found = None if transform.text or transform.functions else _convert_set.tensors(source)
     if found is None:
         return None
@@ -187,7 +193,7 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
         check_split(source[0])
     if source and all(isinstance(p, (str, os.PathLike, Source)) or form_of(p) for p in source):
         if not all(is_plain(p) for p in source if form_of(p) == "dataset"):
-            raise usage("a data set with a transform of its own cannot be joined with others")
+            raise usage("a dataset with its own transform cannot be joined with others; remove the transform")
         check_text("source", source)
         joined = Source.joined(source)
         return Given(joined.options(), table=joined.table)
@@ -195,7 +201,7 @@ def _from_sequence(source: Sequence[Any]) -> Given | None:
 
 
 def _from_set(source: Any, transform: Transform) -> Given | None:
-    """A data set that is read here; its own transform comes before the loader's."""
+    """A dataset that Stoker reads itself; its own transform runs before the loader's."""
     if (found := _convert_set.dataset(source, more=bool(transform.text))) is None:
         return None
     converted_set, converted = found
@@ -203,7 +209,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
         first = Transform(parallel=transform.parallel)
         _add_converted(first, converted_set.transform, converted)
         if first.functions and transform.text:
-            raise usage(f"{transform.text} comes after a function of the data set's own transform; ops come first")
+            raise usage(f"{transform.text} comes after a function in the dataset's transform; put Stoker's ops first")
         transform.text = " | ".join(t for t in (first.text, transform.text) if t)
         transform.functions[:0] = first.functions
         transform.partly |= first.partly
@@ -212,7 +218,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
 
 
 def _functions_for(transform: Transform) -> list[Caller]:
-    """For samples that Python makes: objects of other libraries run as they are."""
+    """The functions for samples that Python makes: other libraries' transforms run as they are."""
     if transform.originals:
         rest = [c for c in transform.functions if not isinstance(c.function, _convert.Rest)]
         transform.functions[:] = transform.originals + rest
@@ -236,13 +242,13 @@ def _check_makes_samples(source: Any) -> None:
     elif not hasattr(source, "__iter__"):
         what = "None" if source is None else f"of type {type(source).__name__}"
         raise usage(
-            f"the source is {what}; a path, a Source, arrays, a data set with __getitem__ and __len__, "
-            "or an iterable of samples is needed"
+            f"the source is {what}; give a path, a Source, arrays, a dataset with __getitem__ and __len__, or an "
+            "iterable of samples"
         )
 
 
 def source_of(source: Any, whole: bool, transform: Transform) -> Given:
-    """whole: samples of data sets are handed over as they are, for collate_fn; transform: for their first part."""
+    """whole: samples of datasets are passed on unchanged, for collate_fn; transform: for their first part."""
     check_split(source)
     if (form := form_of(source)) and (form != "dataset" or (is_plain(source) and not transform.originals)):
         source = Source(source)
@@ -254,14 +260,13 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     if _is_array(source):
         return _from_arrays({"x": source})
     if isinstance(source, Mapping) and source:
-        others = [f"{k!r} is {_what(v)}" for k, v in source.items() if not _is_array(v)]
+        others = [f"{k!r} is {_kind_of(v)}" for k, v in source.items() if not _is_array(v)]
         if others:
-            raise usage(f"a dict of arrays is a source, but {others[0]}")
+            raise usage(f"the source is a dict, so every value must be an array, but {others[0]}")
         return _from_arrays(source)
     if isinstance(source, type) or getattr(source, "ndim", 1) == 0:
-        raise usage(
-            f"the source is {'the class ' + source.__name__ if isinstance(source, type) else 'a single number'}"
-        )
+        what = f"the class {source.__name__}; give an object" if isinstance(source, type) else "a single number"
+        raise usage(f"the source is {what}")
     if _is_list(source) and (given := _from_sequence(source)):
         return given
     if (given := _from_tensors(source, transform) or _from_set(source, transform)) is not None:
@@ -269,8 +274,8 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
     _check_makes_samples(source)
     if transform.text and not transform.originals:
         raise usage(
-            f"{transform.text}: ops work on pictures that Stoker reads itself, and a {type(source).__name__} makes "
-            "its samples in Python; give torchvision's transform instead, or the folder, list or array they come from"
+            f"{transform.text}: ops work on images that Stoker reads itself, but {type(source).__name__} makes its "
+            "samples in Python; give a torchvision transform instead, or the folder, list or array of the images"
         )
     functions = _functions_for(transform)
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):

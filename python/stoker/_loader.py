@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
 from ._batch import Form, Raw
-from ._errors import DataError, Error, make, usage
+from ._errors import ELSEWHERE, DataError, Error, hint, make, usage
 from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
-from ._iterate import Batches, Forever
+from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
-from ._nearest import ELSEWHERE, hint
 from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
 from ._setup import check_order, engine_options, open_engine
@@ -45,14 +44,14 @@ Taken = Raw | None | Error  # a batch, the end of an epoch, or a batch that fail
 
 @atexit.register
 def _close_all() -> None:
-    # Threads of the engine may be in Python code, which must end before the interpreter does.
+    # Threads of the engine may run Python code, which must end before the interpreter does.
     for loader in list(_alive):
         loader.close()
     _stoker.wait()
 
 
 def _leave_to_parent() -> None:
-    # A thread that is not in the child may hold the lock. What was peeked at is not the child's to deliver.
+    # A thread that the child does not have may hold the lock. Peeked batches belong to the parent.
     for loader in list(_alive):
         loader._lock, loader._inherited = threading.RLock(), True
         loader._pending.clear()
@@ -75,31 +74,50 @@ class Loader:
     >>> loader.epoch                                # the next `for` is the next epoch
     1
 
-    source       a folder, a list file, a container, Parquet files, a Source, arrays or tensors, a table of Arrow's, a
-                 data set, an iterable
-    transform    ops as text or objects, functions, transforms of torchvision, or a list of them
-    batch_size   samples in a batch, on this rank; drop_last leaves a short last one out, pad_last fills it
-    shuffle      another order in every epoch; seed decides on it and on all that is random
-    sampler      or batch_sampler: numbers of samples in your own order
-    weights      one for each sample: samples are drawn by them; steps_per_epoch: batches in an epoch
-    mix          one weight for each of several sources: Loader([a, b], mix=(0.7, 0.3))
-    threads      and memory ("2GiB"): what may be used; found when left out
-    output       "torch", "numpy", "jax", "tensorflow"; "auto": torch when the program has imported it, else numpy
-    dtype        float32, float16, bfloat16, uint8; layout: "NCHW", "NHWC", "channels_last"
-    fidelity     "exact"; "draft": large JPEGs come smaller from the decoder
-    exif         False: orientation is left as stored
-    fields       which, under which names, and as what: ("image", "label", "path"), {"pixels": "jpg", "y": "cls:int"},
-                 "ids:int64(*) pad=-1"; features: the same as tf.io says it; as_dict: batches are dicts
-    classes      names in the order of numbers
-    collate_fn   of the list of samples; batch_fn: of the finished batch
-    on_error     "raise", "skip", "replace"; max_bad: the share of samples that may be bad, 0.01
-    rank         and world_size: found when left out; rank="slurm", "mpi"
-    cache        "bytes", "dct", "pixels", "auto" keep something for later epochs; cache_dir, cache_size: on disk
-    progress     a bar; parallel: functions and data sets of your own run in parallel, without being seeded
+    What to read:
+
+    source           a folder, a list file (.csv, .tsv, .jsonl, .txt), a container (tar, TFRecord, HDF5, npy, zip),
+                     Parquet or Arrow files, a Source, arrays or tensors, an Arrow table, a dataset, or an iterable
+    transform        ops as a string or objects, your own functions, torchvision transforms, or a list of these
+    fields           what a batch contains: names ("image", "label", "path"), a dict of new name to column[:kind],
+                     {"pixels": "jpg", "y": "cls:int"}, or a string "ids:int64(*) pad=-1"; by default all fields
+    features         the same as a dict of tf.io.FixedLenFeature and VarLenFeature, for TFRecord
+    classes          the class names in label order; by default those of the source, sorted
+    exif             False: ignore the EXIF orientation; by default it is applied
+    fidelity         "exact" (default): the pixels that Pillow gives; "draft": decode large JPEGs at a smaller scale
+
+    What a batch is:
+
+    batch_size       samples in a batch on this rank; 1 by default
+    drop_last        leave a short last batch out; pad_last: fill it with repeated rows whose field "valid" is False
+    output           "torch", "numpy", "jax" or "tensorflow"; "auto" (default): torch if it is imported, else numpy
+    dtype            of images: "float32" (default), "float16", "bfloat16" or "uint8"
+    layout           of images: "NCHW" (default), "NHWC" or "channels_last" (NCHW shape over NHWC memory)
+    as_dict          batches are dicts instead of named tuples
+    collate_fn       makes a batch from a list of samples; batch_fn: changes a finished batch
+
+    In which order:
+
+    shuffle          a new order in every epoch; seed (default 0) determines the order and all random ops
+    sampler          an iterable of sample indices in your own order; batch_sampler: an iterable of lists of them
+    weights          one number for each sample: samples are drawn with these weights, with replacement
+    mix              one weight for each of several sources: Loader([a, b], mix=(0.7, 0.3))
+    steps_per_epoch  batches in an epoch; by default what the samples give
+    rank             and world_size: the part of the data for this process; found from torch.distributed or torchrun by
+                     default; rank="slurm" and rank="mpi" read those launchers' variables
+
+    How:
+
+    threads          and memory ("2GiB"): upper limits; by default they follow the machine
+    on_error         "raise" (default), "skip" or "replace" a bad sample; max_bad: the share that may be bad (0.01)
+    cache            keep "bytes", "dct" or "pixels" for later epochs, or "auto"; cache_dir and cache_size: on disk
+    parallel         run your own functions and datasets in parallel, unseeded; by default one at a time, seeded
+    progress         show a progress bar
+    pin_memory       and device: not in this version
     """
 
     _handle: _stoker.Loader | None = None
-    _inherited = False  # over fork(): every call on the handle fails
+    _inherited = False  # by fork(): every call on the handle fails
 
     def __init__(
         self,
@@ -145,13 +163,13 @@ class Loader:
         for name in unknown:
             raise usage(f"Loader has no argument {name!r}{hint(name, arguments, ELSEWHERE)}")
         self._arguments = arguments
-        self._lock = threading.RLock()  # iterators and peek(), one at a time
+        self._lock = threading.RLock()  # held by iterators and peek()
         self._generations = itertools.count(1)
-        self._generation = 0  # of the iterator that is alive
+        self._generation = 0  # of the live iterator
         self._committed = False
-        self._ordered = -1  # the epoch whose order a sampler gave
+        self._ordered = -1  # the epoch for which the sampler gave an order
         self._order = np.zeros(0, np.int64)
-        self._pending: collections.deque[tuple[str, Taken]] = collections.deque()  # peeked at, with the state before
+        self._pending: collections.deque[tuple[str, Taken]] = collections.deque()  # peeked, with the state before
         self._warned = 0
         check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
@@ -215,11 +233,11 @@ class Loader:
         return self._handle
 
     def _check_usable(self) -> None:
-        """Fails when the loader is closed, or was inherited over fork()."""
+        """Fails when the loader is closed, or was inherited by fork()."""
         self._engine.epoch()
 
     def close(self) -> None:
-        """Stops the threads and gives the memory back; batches that are kept stay valid. Also twice.
+        """Stops the threads and frees the memory. Batches that you keep stay valid. Closing twice is fine.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)")
         >>> loader.close()
@@ -233,7 +251,7 @@ class Loader:
             self._given.fill.objects.drop_before(self._mark())
 
     def _callers(self) -> list[Caller]:
-        """Functions of the user's that threads of the engine run."""
+        """The user's functions that threads of the engine run."""
         fill = self._given.fill
         return self._transform.functions if fill is None else [fill.caller, *fill.functions]
 
@@ -241,12 +259,14 @@ class Loader:
         return not handle.inside() and not any(caller.waits_for_this_thread for caller in self._callers())
 
     def _check_may_wait(self, call: str) -> None:
-        """Fails in a function that the call would wait for, and so never end."""
+        """Fails inside a function that the call would wait for: it would never return."""
         if self._handle is not None and not self._may_wait(self._handle):
-            raise usage(f"{call}() was called by a function that the loader's own threads run, or wait for")
+            raise usage(
+                f"{call}() was called by a function that the loader itself runs; call it outside of that function"
+            )
 
     def __del__(self) -> None:
-        # Garbage is collected in any thread; where this one cannot wait for the threads, the engine does it later.
+        # Any thread may collect garbage. If this one must not wait for the threads, the engine closes it later.
         if self._handle is not None and self._may_wait(self._handle):
             self.close()
 
@@ -270,7 +290,7 @@ class Loader:
 
     @property
     def epoch(self) -> int:
-        """The epoch that is under way, or that the next `iter()` begins.
+        """The current epoch, or the one that the next `iter()` begins.
 
         >>> stoker.Loader(photos, "CenterCrop(8)").epoch
         0
@@ -278,7 +298,7 @@ class Loader:
         return int(json.loads(self._state())["epoch"]) if self._pending else self._engine.epoch()
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the start of an epoch; the current one stays as it is.
+        """Goes to the start of an epoch. Does nothing if that is the current epoch.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", shuffle=True)
         >>> loader.set_epoch(3)
@@ -322,7 +342,7 @@ class Loader:
     def _begin(self) -> None:
         self._check_usable()
         ranks = self._find_ranks()
-        if ranks[:2] != self._ranks[:2]:  # torch.distributed was initialised meanwhile
+        if ranks[:2] != self._ranks[:2]:  # torch.distributed has been initialised since
             self._reopen(ranks, self._options["batch_size"])
         if self._committed:
             self._warn()
@@ -353,33 +373,31 @@ class Loader:
                 one.set_epoch(epoch)
 
     def _order_of(self, epoch: int) -> NDArray[np.int64]:
-        """Samples as the sampler has them in the current epoch; of others it is not asked."""
+        """The sampler's order of the current epoch; other epochs are not known."""
         if epoch != self.epoch:
-            raise usage(f"the order of epoch {epoch} is the sampler's, and only that of epoch {self.epoch} is known")
+            raise usage(f"the sampler has not given the order of epoch {epoch}, only that of epoch {self.epoch}")
         if self._ordered != epoch:
             self._give_order(epoch)
         return self._order
 
     def __iter__(self) -> Iterator[Any]:
         self._check_may_wait("iter")
-        self._generation = generation = next(self._generations)  # the iterator before takes no other batch
-        with self._lock:  # but the one that it waits for
+        self._generation = generation = next(self._generations)  # ends the previous iterator
+        with self._lock:  # which may still wait for one batch
             self._begin()
             batches = Batches(self, generation)
         if self._arguments["progress"]:
-            from ._progress import show
-
-            return show(self, batches)
+            return with_progress(self, batches)
         return batches
 
     def __len__(self) -> int:
-        """Batches in an epoch, on this rank.
+        """The number of batches in an epoch on this rank.
 
         >>> len(stoker.Loader(photos, "CenterCrop(8)", batch_size=5))
         3
         """
         if isinstance(self._given.fill, IterableFill):
-            raise TypeError("an iterable has no length")
+            raise TypeError("a loader of an iterable has no length")
         self._check_usable()
         if not self._sampled:
             return self._engine.length()
@@ -389,7 +407,7 @@ class Loader:
         return n // size if self.drop_last else -(-n // size)
 
     def forever(self) -> Iterator[Any]:
-        """Batches of one epoch after the other, without end.
+        """Iterates over epoch after epoch without end.
 
         >>> batches = stoker.Loader(photos, "CenterCrop(8)", batch_size=12).forever()
         >>> [len(next(batches).label) for _ in range(3)]
@@ -398,7 +416,7 @@ class Loader:
         return Forever(self)
 
     def peek(self) -> Any:
-        """A copy of the next batch; nothing changes.
+        """A copy of the next batch. The loader does not move on.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", output="numpy")
         >>> (loader.peek().image == next(iter(loader)).image).all()
@@ -411,7 +429,7 @@ class Loader:
     def _peek(self) -> Any:
         if self._sampled and self._ordered != self.epoch:
             self._give_order(self.epoch)
-        for n in range(2):  # at the end of an epoch the next one's first batch
+        for n in range(2):  # at the end of an epoch, the first batch of the next
             if n == len(self._pending):
                 self._pending.append((self._engine.state(), self._taken()))
             taken = self._pending[n][1]
@@ -419,7 +437,7 @@ class Loader:
                 raise taken
             if taken is not None:
                 return self._form.copy(taken)
-        raise usage("peek(): there is no batch at all")
+        raise usage("peek(): the epoch has no batches")
 
     # ---------------------------------------------------------------- batches
 
@@ -439,7 +457,7 @@ class Loader:
     def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
         epoch = self._engine.epoch()
         short = raw[0].shape[0] < self._options["batch_size"]
-        error = fill.caller.errors.pop(epoch, None) if short else None  # full batches come before it
+        error = fill.caller.errors.pop(epoch, None) if short else None  # full batches precede the error
         if isinstance(error, Error):
             raise error
         if error is not None:
@@ -458,7 +476,7 @@ class Loader:
                 error.__cause__ = caller.errors.pop(error.sample)
 
     def _next(self) -> Any:
-        """The next batch; StopIteration ends the epoch."""
+        """The next batch, or StopIteration at the end of the epoch."""
         taken = self._pending.popleft()[1] if self._pending else self._taken()
         if isinstance(taken, Error):
             raise taken
@@ -483,11 +501,15 @@ class Loader:
             warnings.warn(f"{what} {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
 
     def get(self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None) -> Any:
-        """Samples (numbers as in the field `index`) as training sees them in an epoch, and what was drawn for them.
+        """Samples as training sees them in an epoch, made now.
 
-        `positions` are places in the epoch, as in the field `position`. With weights, steps_per_epoch or a sampler a
-        sample may come more than once, each time drawn anew: there the place says which time is meant. Without
-        indices it also says which sample, unless a sampler does. The batch has an attribute `drawn`: see `drawn()`.
+        indices      one or several samples, as in the field `index`
+        epoch        by default the current one
+        positions    places in the epoch, as in the field `position`
+
+        With weights, steps_per_epoch or a sampler, a sample may appear several times in an epoch, with other random
+        draws each time; its position selects one of them. Positions without indices select the samples at these places,
+        except with a sampler. The batch has an attribute `drawn`, the result of `drawn()`.
 
         >>> loader = stoker.Loader(photos, "RandomCrop(8)", output="numpy")
         >>> (loader.get(0, epoch=0).image == next(iter(loader)).image).all()
@@ -506,26 +528,27 @@ class Loader:
             return self._form.with_drawn(raw, self._drawn(chosen, at))
 
     def _apart(self) -> AbstractContextManager[None]:
-        """Around rows that are made out of turn."""
+        """A context for rows that are made outside the epoch's order."""
         return self._given.fill.objects.apart() if self._given.fill else nullcontext()
 
     def load_all(self, memory: int | str | None = None) -> Any:
-        """The whole set as one batch, in the order of the source, made by all threads in place.
+        """The whole dataset as one batch, in the order of the source.
 
-        `memory` is what it may take, nine tenths of what is free unless said; where that is too little, the error says
-        what is needed. Ranks, shuffle and the loader's place do not matter. Random ops are drawn for it anew.
+        memory    the most that it may take; by default nine tenths of the free memory. If that is too little, the
+                  error says how much is needed.
+
+        Ranks, shuffle and the loader's position have no effect, and the loader does not move on. Random ops draw new
+        values, not those of an epoch.
 
         >>> stoker.Loader(photos, "CenterCrop(8)", output="numpy").load_all().image.shape
         (12, 3, 8, 8)
         """
-        from ._load_all import options_for, whole
-
         self._check_may_wait("load_all")
         fill = self._given.fill and self._given.fill.alone()
-        options = options_for(self, fill, memory)
+        options = _get.options_for_all(self, fill, memory)
         handle = _stoker.Loader(options)
         try:
-            return self._form_of(handle, fill).batch(whole(handle, options["batch_size"]))
+            return self._form_of(handle, fill).batch(_get.all_rows(handle, options["batch_size"]))
         except Error as error:
             self._add_cause(error)
             raise
@@ -535,10 +558,11 @@ class Loader:
     def drawn(
         self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None
     ) -> list[_get.Drawn]:
-        """What was drawn for samples in an epoch, one dict for each: the ops in their order, with their numbers.
+        """The random draws of samples in an epoch: one dict for each sample, with the ops in order and their values.
 
-        These are the numbers that torchvision's functions take (`resized_crop`, `crop`, `hflip`, ...). Functions of
-        your own have the seed that generators began with: `rng` was `np.random.Generator(np.random.Philox(key=seed))`.
+        The values are arguments of torchvision's functions (`resized_crop`, `crop`, `hflip`, ...). Your own functions
+        are listed with their seed: their `rng` was `np.random.Generator(np.random.Philox(key=seed))`. The arguments are
+        those of `get()`.
 
         >>> loader = stoker.Loader(photos, "RandomResizedCrop(8) | RandomHorizontalFlip")
         >>> row = loader.drawn(7, epoch=2)[0]
@@ -558,7 +582,9 @@ class Loader:
     # ---------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: JSON-able, under 300 bytes; counts what was delivered.
+        """Where the loader is, to save in a checkpoint: a dict of plain values, under 300 bytes as JSON.
+
+        It counts batches that were delivered, not those that were prefetched.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4)
         >>> batch = next(iter(loader))
@@ -569,11 +595,11 @@ class Loader:
         return state
 
     def _state(self) -> str:
-        """As text; what was only looked at is not counted."""
+        """The state as JSON; batches that were only peeked at do not count."""
         return self._pending[0][0] if self._pending else self._engine.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next `iter()` continues where the state was taken, in the middle of its epoch.
+        """Continues from a state: the next `iter()` delivers the batch that followed when it was taken.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, output="numpy")
         >>> first = next(iter(loader))
@@ -584,11 +610,11 @@ class Loader:
         """
         self._check_may_wait("load_state_dict")
         if not isinstance(state, dict):
-            raise usage(f"the state is a {type(state).__name__}; state_dict() gives a dict")
+            raise usage(f"the state is a {type(state).__name__}; it must be a dict from state_dict()")
         try:
             text = json.dumps(state)
         except (TypeError, ValueError) as error:
-            raise usage(f"this is no state of a loader: {error}") from None
+            raise usage(f"the state is not from state_dict(): {error}") from None
         with self._lock:
             mark = self._mark()
             self._engine.set_state(text)
@@ -600,7 +626,7 @@ class Loader:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes, in the order of their numbers.
+        """The class names; `classes[label]` is the name of a label.
 
         >>> stoker.Loader(photos, "CenterCrop(8)").classes
         ['cat', 'dog']
@@ -609,25 +635,26 @@ class Loader:
 
     @property
     def class_to_idx(self) -> dict[str, int]:
-        """
+        """The label of each class name.
+
         >>> stoker.Loader(photos, "CenterCrop(8)").class_to_idx
         {'cat': 0, 'dog': 1}
         """
         return {name: i for i, name in enumerate(self.classes)}
 
     def stats(self) -> Stats:
-        """What the loader did, and what it waits for.
+        """Counters since the loader was opened: samples, waiting time, time per stage, memory. Prints as a table.
 
         >>> stoker.Loader(photos, "CenterCrop(8)").stats().batches
         0
         """
         counters = self._engine.stats()
         if isinstance(self._given.fill, IterableFill):
-            counters["bad"] = 0  # rows past the end are how it ends
+            counters["bad"] = 0  # rows past the end mark the end
         return stats_of(counters)
 
     def bad_samples(self) -> list[DataError]:
-        """The bad samples since the loader was opened, the first 1,000.
+        """The first 1,000 bad samples since the loader was opened, as exceptions with path, sample and reason.
 
         >>> stoker.Loader(photos, "CenterCrop(8)").bad_samples()
         []
@@ -639,7 +666,7 @@ class Loader:
         ]
 
     def explain(self) -> str:
-        """What was chosen, and why.
+        """What the loader chose, and why: threads, memory, order, cache, output, and what runs in Python.
 
         >>> "threads" in stoker.Loader(photos, "CenterCrop(8)").explain()
         True
@@ -655,8 +682,10 @@ class Loader:
     ) -> Sheet:
         """A contact sheet of the first n samples of an epoch as training sees them, with their classes.
 
-        In a notebook it is a picture. Elsewhere it is a PNG: in `path`, or else in a new file among the temporary ones,
-        which `print` names.
+        path       where to write it as PNG; by default a temporary file, which printing the sheet names. In a notebook
+                   the sheet is shown, and written only if `path` is given.
+        epoch      by default the current one
+        columns    images in a row
 
         >>> sheet = stoker.Loader(photos, "RandomResizedCrop(32) | Normalize").show(photos + ".png", n=4)
         >>> sheet.labels
@@ -669,10 +698,10 @@ class Loader:
             return sheet(self, path, n, self._epoch_of(epoch), columns)
 
     def as_tf_dataset(self) -> Any:
-        """A tf.data.Dataset for Keras' `fit`, which knows its length; each pass over it is an epoch, in its own order.
+        """A tf.data.Dataset for Keras' `fit`. It has a length, and each pass over it is one epoch.
 
-        After a resume in the middle of an epoch a pass is as many batches, from there on. Batches are handed over when
-        TensorFlow asks for them, so that `state_dict()` in a callback counts what was trained on.
+        After resuming in the middle of an epoch, a pass has the same number of batches and starts from there. Batches
+        are delivered when TensorFlow asks for them, so `state_dict()` in a callback counts what was trained on.
 
         >>> import tensorflow as tf
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, layout="NHWC")

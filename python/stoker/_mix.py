@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several sources, mixed by weight."""
+"""mix(): several sources, mixed by weight."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from ._source import Path, Source
 
 def _weight(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise usage(f"mix: the weight {value!r} is no number")
+        raise usage(f"mix: the weight {value!r} is not a number")
     return float(value)
 
 
 def mixed(sources: Any, weights: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The arguments `source` and `mix` of a loader, when both are lists."""
+    """Checks that the arguments `source` and `mix` of a loader are lists."""
     for name, value in (("source", sources), ("mix", weights)):
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
             raise usage(
-                f"{name} is {value!r}; to mix, give several sources and a weight for each: [a, b], mix=(0.7, 0.3)"
+                f"{name} is {value!r}; give several sources and a weight for each: Loader([a, b], mix=(0.7, 0.3))"
             )
     return sources, weights
 
 
 def mixture(sources: Sequence[Any], weights: Iterable[Any]) -> Source:
-    """One source of several, each with its weight."""
+    """One source made of several, each with its weight."""
     parts = [s if isinstance(s, Source) else Source(s) for s in sources]
     numbers = [_weight(w) for w in weights]
     if len(parts) != len(numbers) or not parts:
-        raise usage(f"mix: {len(numbers)} weights for {len(parts)} sources; one for each is needed")
+        raise usage(f"mix: {len(numbers)} weights for {len(parts)} sources; give one for each source")
     both = Source.joined(parts) if len(parts) > 1 else parts[0].subset(range(len(parts[0])))
     both._mix = np.array(numbers, np.float64), np.array([len(p) for p in parts], np.int64)
     return both
 
 
 def mix(sources: Mapping[Path | Source, float] | Iterable[tuple[Path | Source, float]]) -> Source:
-    """Sources and their weights, as one source: every position of an epoch is of one of them, by weight.
+    """Mixes sources by weight: each position of an epoch takes a sample of one of them.
 
-    Each source goes through its own samples pass after pass, over all epochs: none comes again before all came. An
-    epoch has as many samples as there are in all; `steps_per_epoch` fixes it otherwise.
+    sources    a dict {source: weight}, or pairs (source, weight); a source is a path or a Source. Weights are relative.
+
+    Each source delivers all of its samples before any of them repeats, across epochs. An epoch has as many samples as
+    all sources together, or as `steps_per_epoch` of the loader says.
 
     >>> import stoker
     >>> src = stoker.Source(photos)
@@ -54,8 +56,8 @@ def mix(sources: Mapping[Path | Source, float] | Iterable[tuple[Path | Source, f
     768
     """
     if not isinstance(sources, (Mapping, Iterable)) or isinstance(sources, (str, bytes)):
-        raise usage(f"mix: {sources!r} is no dict of sources and their weights")
+        raise usage(f"mix: {sources!r} must be a dict of sources and weights")
     pairs = list(sources.items() if isinstance(sources, Mapping) else sources)
     if any(not isinstance(p, tuple) or len(p) != 2 for p in pairs):
-        raise usage("mix: pairs of a source and its weight are needed, or a dict of them")
+        raise usage("mix: give a dict of sources and weights, or pairs (source, weight)")
     return mixture([s for s, _ in pairs], [w for _, w in pairs])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops: small typed objects that print as the text the engine reads.
+"""Ops: small typed objects that print as the text that the engine reads.
 
-They carry torchvision's names, argument names, order and defaults.
+Names, arguments, their order and their defaults are those of torchvision.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ._errors import usage
-from ._nearest import hint
+from ._errors import hint, usage
 from ._types import dtype_name
 
 Size = int | Sequence[int]
@@ -20,7 +19,7 @@ Numbers = float | Sequence[float]
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, arrays and tensors as Python's own; torchvision's InterpolationMode is an enum of words."""
+    """Arrays and tensors as plain numbers; an enum (torchvision's InterpolationMode) as its value."""
     value = getattr(value, "value", value)
     return value.tolist() if hasattr(value, "tolist") else value
 
@@ -35,7 +34,7 @@ def _text(value: Any) -> str:
 
 
 class Op:
-    """What happens to a picture between the decoder and the batch.
+    """Base class of ops, which change an image between the decoder and the batch. `|` joins ops to a pipeline.
 
     >>> import stoker
     >>> stoker.RandomResizedCrop(224, scale=(0.5, 1)) | stoker.RandomHorizontalFlip()
@@ -43,7 +42,7 @@ class Op:
     """
 
     def __init_subclass__(cls) -> None:
-        """A keyword that an op does not have is told with the nearest that it has."""
+        """Makes unknown keywords a UsageError that suggests the nearest one."""
         init, names = cls.__init__, list(inspect.signature(cls.__init__).parameters)[1:]
 
         @wraps(init)
@@ -57,7 +56,7 @@ class Op:
         cls.__init__ = checked  # type: ignore[method-assign]
 
     def __init__(self, first: Sequence[Any] = (), **others: tuple[Any, Any]) -> None:
-        """first: arguments without a name; others: name=(value, default)."""
+        """first: positional arguments; others: name=(value, default)."""
         words = [_text(v) for v in first]
         words += [f"{name}={_text(value)}" for name, (value, default) in others.items() if _plain(value) != default]
         self._arguments = words
@@ -80,7 +79,11 @@ class Op:
 
 
 class Resize(Op):
-    """The shorter side to `size`, or exactly (height, width).
+    """Resizes the shorter side to `size`, or the image to exactly (height, width).
+
+    interpolation    "nearest", "box", "bilinear" (default), "hamming", "bicubic" or "lanczos"
+    max_size         an upper limit for the longer side
+    antialias        False: do not smooth when shrinking
 
     >>> Resize(256, interpolation="bicubic")
     Resize(256, interpolation=bicubic)
@@ -98,7 +101,7 @@ class Resize(Op):
 
 
 class CenterCrop(Op):
-    """The middle, padded with black where the picture is smaller.
+    """Crops the center to `size`, or (height, width). Smaller images are padded with black.
 
     >>> CenterCrop(224)
     CenterCrop(224)
@@ -109,7 +112,11 @@ class CenterCrop(Op):
 
 
 class RandomCrop(Op):
-    """A piece of the picture.
+    """Crops at a random place to `size`, or (height, width).
+
+    padding          a border that is added first, as in Pad
+    pad_if_needed    pad images that are smaller than the crop
+    fill             the color of the border; padding_mode: as in Pad
 
     >>> RandomCrop(32, padding=4)
     RandomCrop(32, padding=4)
@@ -133,7 +140,11 @@ class RandomCrop(Op):
 
 
 class RandomResizedCrop(Op):
-    """A piece of random area and shape, resized.
+    """Crops a random area with a random aspect ratio and resizes it to `size`, or (height, width).
+
+    scale            the range of the area, as a share of the image
+    ratio            the range of width / height
+    interpolation    and antialias: as in Resize
 
     >>> RandomResizedCrop(224)
     RandomResizedCrop(224)
@@ -157,7 +168,11 @@ class RandomResizedCrop(Op):
 
 
 class Pad(Op):
-    """A border: a number, (across, down) or (left, top, right, bottom).
+    """Adds a border.
+
+    padding          pixels: one number, (left and right, top and bottom), or (left, top, right, bottom)
+    fill             the color: one number or three
+    padding_mode     "constant" (default), "edge", "reflect" or "symmetric"
 
     >>> Pad(4, padding_mode="reflect")
     Pad(4, padding_mode=reflect)
@@ -168,7 +183,7 @@ class Pad(Op):
 
 
 class RandomHorizontalFlip(Op):
-    """Left and right change places, with probability p.
+    """Mirrors the image left to right with probability p.
 
     >>> RandomHorizontalFlip()
     RandomHorizontalFlip
@@ -179,7 +194,7 @@ class RandomHorizontalFlip(Op):
 
 
 class RandomVerticalFlip(Op):
-    """Top and bottom change places, with probability p.
+    """Mirrors the image top to bottom with probability p.
 
     >>> RandomVerticalFlip(p=0.1)
     RandomVerticalFlip(p=0.1)
@@ -190,7 +205,7 @@ class RandomVerticalFlip(Op):
 
 
 class Grayscale(Op):
-    """Without colour, in 1 or 3 channels.
+    """Removes color; the result has 1 or 3 channels.
 
     >>> Grayscale(3)
     Grayscale(num_output_channels=3)
@@ -201,7 +216,10 @@ class Grayscale(Op):
 
 
 class Normalize(Op):
-    """To 0..1, minus the mean, by the deviation: of ImageNet, of `imagenet`, `clip` or `half`, or as given.
+    """Scales to 0..1, subtracts the mean and divides by the standard deviation, for each channel.
+
+    mean    and std: numbers for each channel, or the name of a preset as the only argument: "imagenet" (default),
+            "clip" or "half" (0.5 and 0.5)
 
     >>> Normalize()
     Normalize
@@ -219,7 +237,7 @@ class Normalize(Op):
 
 
 class ToTensor(Op):
-    """Does what it says already; for lists of transforms that are copied over.
+    """Accepted so that lists of torchvision transforms can be copied; a batch contains tensors anyway.
 
     >>> ToTensor()
     ToTensor
@@ -227,7 +245,7 @@ class ToTensor(Op):
 
 
 class ToImage(Op):
-    """As ToTensor.
+    """Accepted like ToTensor.
 
     >>> ToImage()
     ToImage
@@ -235,7 +253,7 @@ class ToImage(Op):
 
 
 class PILToTensor(Op):
-    """As ToTensor, for uint8.
+    """Accepted like ToTensor, with dtype="uint8".
 
     >>> PILToTensor()
     PILToTensor
@@ -243,7 +261,7 @@ class PILToTensor(Op):
 
 
 class ToDtype(Op):
-    """Accepted where it agrees with the loader's dtype.
+    """Accepted if it agrees with the loader's dtype.
 
     >>> ToDtype("float32", scale=True)
     ToDtype(float32, scale=True)
@@ -254,23 +272,23 @@ class ToDtype(Op):
 
 
 class Lambda(Op):
-    """A function of your own, run on each finished picture, after the other ops.
+    """Runs your own function on each finished image, after the other ops.
 
-    A function that takes `rng` (a numpy.random.Generator) is deterministic and runs in parallel. Another one is seeded
-    and called one at a time, because the generators of `random`, NumPy and torch belong to the whole process;
-    `parallel=True` gives that up.
+    A function with an argument `rng` (a numpy.random.Generator) is deterministic and runs in parallel. Any other
+    function is seeded and called one at a time, because `random`, NumPy and torch have one generator for the whole
+    process. `parallel=True` runs it in parallel without seeding.
 
     >>> import numpy as np, stoker
     >>> def noise(x, rng):
     ...     return x + rng.normal(0, 0.1, x.shape).astype(x.dtype)
-    >>> pictures = np.zeros((4, 8, 8, 3), np.uint8)
-    >>> loader = stoker.Loader(pictures, [stoker.CenterCrop(8), stoker.Lambda(noise)], output="numpy")
+    >>> images = np.zeros((4, 8, 8, 3), np.uint8)
+    >>> loader = stoker.Loader(images, [stoker.CenterCrop(8), stoker.Lambda(noise)], output="numpy")
     >>> next(iter(loader)).image.shape
     (1, 3, 8, 8)
     """
 
     def __init__(self, function: Callable[..., Any], parallel: bool = False) -> None:
         if not callable(function):
-            raise usage(f"Lambda takes a function, and not {function!r}")
+            raise usage(f"Lambda takes a function, not {function!r}")
         super().__init__([getattr(function, "__name__", type(function).__name__)])
         self.function, self.parallel = function, parallel

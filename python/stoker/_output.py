@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch is handed over as: NumPy, torch, JAX or TensorFlow, without copies."""
+"""Arrays of NumPy, torch, JAX or TensorFlow over the engine's memory, without copies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import usage
-from ._exact import converted
+from ._errors import DataError, usage
 from ._stoker import Memory
 from ._types import choice
 
@@ -20,7 +19,7 @@ OUTPUTS = {"auto": 0, "numpy": 1, "torch": 2, "jax": 3, "tensorflow": 4}
 
 
 def decide(output: str) -> str:
-    """`auto` is torch when the program has imported it, else NumPy.
+    """The output; `auto` is torch if the program has imported it, else NumPy.
 
     >>> decide("numpy")
     'numpy'
@@ -32,19 +31,19 @@ def decide(output: str) -> str:
 
 
 def framework(name: str) -> Any:
-    """A module that the program has, or the words that it has not."""
+    """Imports a module, or says that it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise usage(f"{name} cannot be imported here; install it, or choose another output") from None
+        raise usage(f"{name} cannot be imported; install it, or choose another output") from None
 
 
 def numpy_bfloat16() -> Any:
-    """The type that other packages add to NumPy's."""
+    """The bfloat16 of ml_dtypes, which NumPy lacks."""
     try:
         return importlib.import_module("ml_dtypes").bfloat16
     except ImportError:
-        raise usage("NumPy has no bfloat16; pip install ml_dtypes, or take output='torch'") from None
+        raise usage("NumPy has no bfloat16; run pip install ml_dtypes, or give output='torch'") from None
 
 
 def _numpy(bfloat16: bool) -> Convert:
@@ -84,7 +83,7 @@ def _tensorflow() -> Convert:
 
 
 def converter(output: str, dtype: str, name: str) -> Convert:
-    """The function that makes an array of a Memory; name: of the field, for errors."""
+    """The function that makes an array from a Memory; name: of the field, for errors."""
     if output == "numpy":
         return _numpy(dtype == "bfloat16")
     if output == "jax":
@@ -93,12 +92,12 @@ def converter(output: str, dtype: str, name: str) -> Convert:
 
 
 def as_channels_last(output: str, array: Any) -> Any:
-    """NHWC memory seen as NCHW: what torch calls channels_last."""
+    """A view of NHWC memory as NCHW, which torch calls channels_last."""
     return array.permute(0, 3, 1, 2) if output == "torch" else array.transpose(0, 3, 1, 2)
 
 
 def from_numpy(output: str, array: Any) -> Any:
-    """An array of the framework's over, or of, a NumPy array."""
+    """The framework's array over, or copied from, a NumPy array."""
     if output == "torch":
         return framework("torch").from_numpy(array)
     if output == "jax":
@@ -107,7 +106,50 @@ def from_numpy(output: str, array: Any) -> Any:
 
 
 def copy(output: str, array: Any) -> Any:
-    """Arrays of JAX and TensorFlow cannot be changed: they need no copy."""
+    """A copy of an array. Arrays of JAX and TensorFlow are immutable and need none."""
     if output == "torch":
         return array.clone()
     return array.copy() if output == "numpy" else array
+
+
+# ---------------------------------------------------------------- other dtypes
+
+
+def _changed(integers: np.ndarray[Any, Any], floats: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Where floats differ from the integers they were made from.
+
+    They are cast back and compared. Casting is undefined outside the range of the integers, so the range is checked
+    first: 2**63 - 1 becomes 2.0**63, which int64 cannot hold.
+    """
+    wide = floats.astype(np.float64)
+    end = float(np.iinfo(integers.dtype).max + 1)
+    changed: np.ndarray[Any, Any] = (wide >= end) | (wide < -end) | (wide.astype(integers.dtype) != integers)
+    return changed
+
+
+def converted(name: str, array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Converts an array. Floats may be rounded; integers must stay equal; finite numbers must stay finite.
+
+    >>> converted("x", np.array([1.0, 2.0]), "int64")
+    array([1, 2])
+    >>> converted("x", np.array([1.0, 2.5]), "int64")
+    Traceback (most recent call last):
+    stoker.DataError: x has the value 2.5, which int64 cannot hold
+    >>> converted("x", np.array([16777217]), "float32")
+    Traceback (most recent call last):
+    stoker.DataError: x has the value 16777217, which float32 cannot hold
+    """
+    to = np.dtype(dtype)
+    if array.dtype == to or to.kind == "b":
+        return array.astype(to, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = array.astype(to)
+        if to.kind in "iu":
+            wrong = result != array
+        elif array.dtype.kind in "iu":
+            wrong = _changed(array, result)
+        else:
+            wrong = np.isinf(result) & np.isfinite(array)
+    if np.any(wrong):
+        raise DataError(f"{name} has the value {array[wrong][0]}, which {to} cannot hold", stage="read")
+    return result

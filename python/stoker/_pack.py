@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pack and unpack: what the commands of these names do."""
+"""pack() and unpack(), as the commands `stoker pack` and `stoker unpack`."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ AS: dict[str, int] = {"keep": 1, "jpeg": 2, "webp": 3, "png": 4, "raw": 5, "dct"
 
 @dataclass(frozen=True)
 class Packed:
-    """How far packing is, or what it has made; what is not known yet is 0.
+    """The progress of packing, or its result. Values that are not known yet are 0.
 
     >>> seen = []
-    >>> packed = stoker.pack(photos, tmp / "told", progress=seen.append)
+    >>> packed = stoker.pack(photos, tmp / "seen", progress=seen.append)
     >>> type(seen[0]).__name__, seen[-1].samples
     ('Packed', 12)
     """
 
     total: int  #: samples to pack
-    samples: int  #: packed
-    bad: int  #: left out
-    resumed: int  #: of the samples: found there, from an earlier run
-    bytes_in: int  #: read of the source
-    bytes_out: int  #: written
-    shards: int  #: files that are whole
-    seconds: float  #: of this run
-    expected_bytes: int  #: to be written in all, reckoned from a few samples
-    expected_seconds: float  #: that are left
-    free_bytes: int  #: on the disk of the target
+    samples: int  #: samples packed
+    bad: int  #: bad samples that were left out
+    resumed: int  #: samples that an earlier run had packed
+    bytes_in: int  #: bytes read
+    bytes_out: int  #: bytes written
+    shards: int  #: finished files
+    seconds: float  #: duration of this run
+    expected_bytes: int  #: estimated size of the result
+    expected_seconds: float  #: estimated time left
+    free_bytes: int  #: free space on the disk of the result
 
     @property
     def complete(self) -> bool:
-        """Whether all of it is packed.
+        """Whether all samples are packed.
 
         >>> stoker.pack(photos, tmp / "packed").complete
         True
@@ -55,16 +55,16 @@ class Packed:
 
 
 def _sides(resize: str | None) -> tuple[int, int]:
-    """`short=256` or `long=500`, as the command takes it."""
+    """Parses `short=256` or `long=500`, as the command does."""
     if resize is None:
         return 0, 0
     side, _, pixels = resize.partition("=")
     if side not in ("short", "long") or not pixels.isdigit() or not 0 < int(pixels) <= 65536:
-        raise usage(f"resize is {resize!r}; it is short=256 or long=500")
+        raise usage(f"resize is {resize!r}; write short=256 or long=500")
     return (int(pixels), 0) if side == "short" else (0, int(pixels))
 
 
-def _teller(function: Callable[[Packed], Any] | None) -> Callable[[dict[str, Any]], bool] | None:
+def _reporter(function: Callable[[Packed], Any] | None) -> Callable[[dict[str, Any]], bool] | None:
     if function is None:
         return None
     return lambda report: function(Packed(**report)) is False
@@ -92,12 +92,22 @@ def pack(
     begin: Callable[[Packed], Any] | None = None,
     progress: Callable[[Packed], Any] | None = None,
 ) -> Packed:
-    """Packs a source into a folder, as `stoker pack` does: into tar shards as WebDataset has them, or what `to` says.
+    """Writes a source to a folder in a form that is fast to read, as `stoker pack` does.
 
-    All fields of the source are packed, or those that `fields` names, as `Loader` takes them.
-    Pictures keep their very bytes unless `resize`, the ops or `as_` change them; ops must not be random. Stopped in any
-    way, the same call goes on behind the last whole shard and ends with the same bytes. `begin` is told what it will
-    take, `progress` how far it is; either stops it by returning False.
+    to           "tar" (default, WebDataset shards), "tfrecord", "hdf5", "npy" or "folder"
+    as_          how images are stored: "keep" (default, the bytes of the files), "jpeg", "webp", "png", "raw" or "dct"
+    transform    ops to apply first; they must not be random
+    resize       "short=256" or "long=500": shrink larger images until that side has this size
+    quality      of JPEG or WebP, 1 to 100 (default 90); WebP with 100 is lossless
+    fields       which fields to pack, as in `Loader`; by default all
+    shard_size   the largest size of a tar or TFRecord file; "256M" by default
+    baseline     rewrite progressive JPEGs in one scan, without loss: slightly larger, faster to decode
+    shuffle      pack in random order, by `seed`
+    on_error     "raise" (default) or "skip" bad samples; max_bad: the share that may be bad
+    force        start again if `out` has a pack with other options; also write beside other files
+    begin        called once with the estimate, and progress: called repeatedly; returning False stops packing
+
+    If packing stops, for whatever reason, the same call continues after the last finished shard, with the same result.
 
     >>> packed = stoker.pack(photos, tmp / "packed")
     >>> packed.samples, packed.shards
@@ -111,7 +121,7 @@ def pack(
     short, long = _sides(resize)
     ops = transform_of(transform)
     if ops.functions:
-        raise usage("the transform has functions of Python in it: what is packed is made by ops alone")
+        raise usage("the transform contains Python functions, but pack() applies only ops; leave them out")
     options |= {"shuffle": int(shuffle), "seed": whole("seed", seed, 0, 2**64 - 1), "ops": ops.text}
     options["on_error"] = choice("on_error", on_error, ON_ERROR)
     if max_bad is not None:
@@ -129,11 +139,11 @@ def pack(
         long,
         baseline,
         force,
-        _teller(begin),
-        _teller(progress),
+        _reporter(begin),
+        _reporter(progress),
     )
     choices = [fields] if fields is None or isinstance(fields, str) else texts(wanted_of(fields))
-    for text in choices[:-1]:  # a word may be a kind or a column: the first text whose columns there are
+    for text in choices[:-1]:  # a word may be a kind or a column: try both
         try:
             return Packed(**_stoker.pack(options | {"fields": text}, out, *how))
         except UsageError:
@@ -142,9 +152,13 @@ def pack(
 
 
 def unpack(source: Path, out: str | os.PathLike[str], *, force: bool = False, threads: int | None = None) -> int:
-    """Writes the files that tar shards hold, given as a pack, a file or a pattern, and returns how many there are.
+    """Writes the files in tar shards to a folder, and returns how many there are.
 
-    Of a pack they get the names back that they had, byte for byte where they were kept. None leaves the folder.
+    source    a pack, a tar file, or a pattern such as "shard-{000..127}.tar"
+    force     overwrite files that exist with other bytes
+
+    Files of a pack get their original names, and their original bytes if those were kept. No file is written outside
+    the folder.
 
     >>> packed = stoker.pack(photos, tmp / "packed")
     >>> stoker.unpack(tmp / "packed", tmp / "files")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields whose rows differ in length: values and offsets, or padded with lengths."""
+"""Fields whose rows differ in length: Ragged (values and offsets) and Padded (values and lengths)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from ._output import framework
 
 
 class Ragged:
-    """Rows of different lengths: `values` of all rows, one after the other, and where each begins in `offsets`.
+    """Rows of different lengths in one array.
 
-    Row i is `values[offsets[i]:offsets[i + 1]]`, and `ragged[i]` is that, without a copy. Where rows differ in more
-    dimensions than the first, values lie flat and `shapes` has the shape of each.
+    values     the values of all rows, one after the other
+    offsets    where each row starts: row i is `values[offsets[i]:offsets[i + 1]]`, and `ragged[i]` gives it without a
+               copy
+    shapes     the shape of each row, if rows differ in more than the first dimension (values are flat then); else None
 
     >>> import numpy as np
     >>> r = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
@@ -45,7 +47,7 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def to_list(self) -> list[Any]:
-        """Lists of Python's own numbers.
+        """The rows as lists of plain Python numbers.
 
         >>> import numpy as np
         >>> Ragged(np.array([0.5, 1.5]), np.array([0, 1, 2])).to_list()
@@ -54,7 +56,7 @@ class Ragged:
         return [(row if hasattr(row, "tolist") else row.numpy()).tolist() for row in self]
 
     def nested(self) -> Any:
-        """The framework's own: torch's nested tensor (jagged), TensorFlow's RaggedTensor; no copy.
+        """The rows as torch's nested tensor (jagged) or TensorFlow's RaggedTensor, without a copy.
 
         >>> import torch
         >>> Ragged(torch.tensor([1, 2, 3]), torch.tensor([0, 2, 3])).nested().is_nested
@@ -62,12 +64,12 @@ class Ragged:
         """
         kind = type(self.values).__module__.partition(".")[0]
         if self.shapes is not None:
-            raise usage("nested(): rows that differ in more than one dimension have no such form")
+            raise usage("nested(): the rows differ in more than one dimension, which nested tensors cannot hold")
         if kind == "torch":
             return framework("torch").nested.nested_tensor_from_jagged(self.values, self.offsets)
         if kind == "tensorflow":
             return framework("tensorflow").RaggedTensor.from_row_splits(self.values, self.offsets, validate=False)
-        raise usage("nested(): torch and TensorFlow have such tensors; take output='torch' or 'tensorflow'")
+        raise usage("nested(): only torch and TensorFlow have nested tensors; give output='torch' or 'tensorflow'")
 
     def __repr__(self) -> str:
         shapes = "" if self.shapes is None else f", shapes={self.shapes!r}"
@@ -75,7 +77,7 @@ class Ragged:
 
 
 class Padded(NamedTuple):
-    """Rows of one length, that of the longest; `lengths` says how much of each is its own.
+    """Rows padded to the length of the longest: row i is `values[i, : lengths[i]]`.
 
     >>> import numpy as np
     >>> p = Padded(np.array([[1, 2], [3, 0]]), np.array([2, 1]))
@@ -88,7 +90,7 @@ class Padded(NamedTuple):
 
 
 def row_of(value: Any, i: int) -> Any:
-    """What row i has of a field.
+    """Row i of a field.
 
     >>> row_of(["a", "b"], 1)
     'b'
@@ -97,4 +99,5 @@ def row_of(value: Any, i: int) -> Any:
 
 
 def rows_in(value: Any) -> int:
+    """The number of rows of a field."""
     return len(value.lengths if isinstance(value, Padded) else value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of how many this process is, and who says so."""
+"""Finds the rank of this process and the number of ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._types import whole
 class Ranks(NamedTuple):
     rank: int
     world_size: int
-    why: str
+    why: str  # where they come from
 
 
 LAUNCHERS = {
@@ -30,7 +30,7 @@ def _from_environment(names: list[tuple[str, str]], env: Mapping[str, str], why:
             try:
                 return Ranks(int(env[rank]), int(env[size]), why)
             except ValueError:
-                raise usage(f"{rank}={env[rank]!r} and {size}={env[size]!r} are not numbers") from None
+                raise usage(f"the variables {rank}={env[rank]!r} and {size}={env[size]!r} must be integers") from None
     return None
 
 
@@ -52,19 +52,19 @@ def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] 
     env = os.environ if env is None else env
     if isinstance(rank, str):
         if rank not in LAUNCHERS:
-            raise usage(f"rank is {rank!r}; a number, slurm or mpi are possible")
+            raise usage(f"rank is {rank!r}; it must be an integer, slurm or mpi")
         found = _from_environment(LAUNCHERS[rank], env, rank)
         if not found:
-            raise usage(f"rank={rank!r}, but {' and '.join(LAUNCHERS[rank][0])} are not set")
+            raise usage(f"rank is {rank!r}, but the variables {' and '.join(LAUNCHERS[rank][0])} are not set")
         if world_size not in (None, found.world_size):
-            raise usage(f"world_size is {world_size}, and {found.world_size} for {rank}; leave it out")
+            raise usage(f"world_size is {world_size}, but {rank} has {found.world_size}; leave it out")
         return found
     if rank is not None or world_size is not None:
         if rank is None or world_size is None:
-            raise usage("rank and world_size go together")
+            raise usage("rank and world_size go together; give both or neither")
         rank, world_size = whole("rank", rank, -(2**31), 2**31 - 1), whole("world_size", world_size, 0, 2**31 - 1)
         if not 0 <= rank < world_size:
-            raise usage(f"rank is {rank} of {world_size}; ranks count from 0 to world_size - 1")
-        return Ranks(rank, world_size, "as asked")
+            raise usage(f"rank is {rank} and world_size {world_size}; ranks go from 0 to world_size - 1")
+        return Ranks(rank, world_size, "as given")
     found = _from_torch() or _from_environment([("RANK", "WORLD_SIZE")], env, "RANK and WORLD_SIZE")
-    return found or Ranks(0, 1, "nothing says otherwise")
+    return found or Ranks(0, 1, "no launcher found")

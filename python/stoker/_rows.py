@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows made in Python: the user's datasets, iterables and functions, called from the engine's threads.
 
-The engine calls with (thread, epoch, position, sample, label, random) and views of the row's memory, which are dead
-afterwards; so what the user's code gets and gives is copied. These objects refer to no loader: that would
-keep it alive. What they raise is kept here and becomes the cause of the loader's own exception.
+The engine passes (thread, epoch, position, sample, label, random) and views of the row's memory. The views are invalid
+after the call, so the data that the user's code gets and returns is copied. These objects do not refer to a loader,
+which would keep it alive. Exceptions are kept here and become the cause of the loader's exception.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import Any
 import numpy as np
 
 from ._errors import DataError, usage
-from ._exact import converted
-from ._output import numpy_bfloat16
-from ._types import NUMBERS
+from ._output import converted, numpy_bfloat16
+from ._types import DTYPE_CODES
 
 About = tuple[int, int, int, int, int, int]
 Field = tuple[str, int, tuple[int, ...]]
 Place = tuple[int, int]  # epoch and position
 KEPT = 1000  # exceptions
-MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 63  # of a row that Python makes, as the engine takes it
-OWN = ("index", "position", "valid")  # fields of the engine's
+MOST_FIELDS, MOST_DIMS, MOST_NAME = 14, 8, 63  # the engine's limits for a row that Python makes
+OWN = ("index", "position", "valid")  # the engine's own fields
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
-    """
+    """Whether a function has an argument `rng`.
+
     >>> takes_rng(lambda x, rng: x), takes_rng(lambda x: x)
     (True, False)
     """
@@ -48,7 +48,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
 
 class Turn:
-    """One at a time in the whole process, as loaders side by side share the generators of `random`, NumPy and torch."""
+    """A lock for the whole process: all loaders share the generators of `random`, NumPy and torch."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,20 +72,20 @@ _turn = Turn()
 
 def _new_turn() -> None:
     global _turn
-    _turn = Turn()  # a forked child has none of the threads that may hold it
+    _turn = Turn()  # a thread that the forked child does not have may hold the old one
 
 
 os.register_at_fork(after_in_child=_new_turn)
 
 
 def undisturbed(function: Callable[[], Any]) -> Any:
-    """What a function reads from the process-wide generators, while no row has seeded them."""
+    """Calls a function that reads the process-wide generators while no row has seeded them."""
     with _turn:
         return function()
 
 
 def seeded(seed: int, function: Callable[..., Any], *args: Any) -> Any:
-    """Runs code with the process-wide generators seeded by the row, and puts them back."""
+    """Calls a function with the process-wide generators seeded, and restores them afterwards."""
     torch: Any = sys.modules.get("torch")
     with _turn:
         before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
@@ -103,7 +103,7 @@ def seeded(seed: int, function: Callable[..., Any], *args: Any) -> Any:
 
 
 class Caller:
-    """One function of the user's, called by the rules on randomness."""
+    """One of the user's functions. It gets an `rng`, runs in parallel unseeded, or runs seeded, one at a time."""
 
     def __init__(self, function: Callable[..., Any], parallel: bool) -> None:
         self.function, self.parallel, self.rng = function, parallel, takes_rng(function)
@@ -129,9 +129,9 @@ class Caller:
         return self.function(*args) if self.parallel else seeded(seed, self.function, *args)
 
     def failed(self, sample: int, error: BaseException) -> str:
-        """Keeps the error with its lines, but not with what they were about: samples, and views that die now."""
+        """Keeps the error and its traceback, but not the frames' variables: samples, and views that become invalid."""
         if sample in self.errors or len(self.errors) < KEPT:
-            trace = error.__traceback__ and error.__traceback__.tb_next  # without the caller's frame, which still runs
+            trace = error.__traceback__ and error.__traceback__.tb_next  # without our own frame, which still runs
             traceback.clear_frames(trace)
             self.errors[sample] = error.with_traceback(trace)
         return f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
@@ -142,9 +142,9 @@ def _is_bfloat16(value: Any) -> bool:
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """A value of the user's as an array, however it came; bfloat16, which NumPy has not, as its bits."""
+    """Any value of the user's as an array. bfloat16, which NumPy lacks, becomes uint16."""
     if np.ma.is_masked(value):
-        raise ValueError("has masked values; fill them first: filled(value)")
+        raise ValueError("contains masked values; fill them first: filled(value)")
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if _is_bfloat16(value) else value)
@@ -155,7 +155,7 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def dtype_of(value: Any) -> str:
-    """The name of a value's type; "object" for what is no number."""
+    """The name of a value's dtype; "object" if it is not numeric."""
     if _is_bfloat16(value):
         return "bfloat16"
     if isinstance(value, (str, bytes)) or value is None:
@@ -164,11 +164,11 @@ def dtype_of(value: Any) -> str:
         name = as_array(value).dtype.name
     except (TypeError, ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
         return "object"
-    return name if name in NUMBERS else "object"
+    return name if name in DTYPE_CODES else "object"
 
 
 def parts_of(sample: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Names and values of a sample of any usual form.
+    """Names and values of a sample: a dict, a named tuple, a tuple, a list, or one value.
 
     >>> parts_of((np.zeros(3), 7))[0], parts_of({"x": 1})[0]
     (('image', 'label'), ('x',))
@@ -184,34 +184,34 @@ def parts_of(sample: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 
 def misfit(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
-    """Why fields cannot be those of a row; "" when they can.
+    """Why a row cannot have these fields; "" if it can.
 
     >>> misfit(("image", "label"), ((3, 8, 8), ())), misfit(("image",), ((3, 0),))
-    ('', "the field 'image' has the shape (3, 0), with nothing in it")
+    ('', "the field 'image' is empty: its shape is (3, 0)")
     """
     if len(names) > MOST_FIELDS:
-        return f"samples have {len(names)} fields; at most {MOST_FIELDS} are possible"
+        return f"samples have {len(names)} fields, but at most {MOST_FIELDS} are allowed"
     for name, shape in zip(names, shapes, strict=True):
         if name in OWN:
-            return f"a field of the data set is called {name!r}, which is the name of a field of Stoker's own"
+            return f"a field of the dataset is called {name!r}, which Stoker uses for its own field"
         if not 1 <= len(name.encode(errors="surrogateescape")) <= MOST_NAME:
-            return f"the name of the field {name!r} must have 1 to {MOST_NAME} bytes"
+            return f"the field name {name!r} must have 1 to {MOST_NAME} bytes"
         if len(shape) > MOST_DIMS:
-            return f"the field {name!r} has {len(shape)} dimensions; at most {MOST_DIMS} are possible"
+            return f"the field {name!r} has {len(shape)} dimensions, but at most {MOST_DIMS} are allowed"
         if 0 in shape:
-            return f"the field {name!r} has the shape {shape}, with nothing in it"
+            return f"the field {name!r} is empty: its shape is {shape}"
     return ""
 
 
 class Objects:
-    """Values that are no arrays: the row holds a ticket, the value waits here until its batch is delivered.
+    """Values that are not arrays. The row holds a ticket; the value waits here until its batch is delivered.
 
-    Tickets count up, so that a restart can drop all that were given out before it.
+    Tickets increase, so that a restart can drop all values with earlier tickets.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[int, tuple[Place, Any]] = {}
-        self._apart: dict[int, dict[int, tuple[Place, Any]]] = {}  # of threads that make rows for themselves
+        self._apart: dict[int, dict[int, tuple[Place, Any]]] = {}  # of threads that make rows with get()
         self._next = itertools.count(1)
 
     def put(self, place: Place, value: Any) -> int:
@@ -224,7 +224,7 @@ class Objects:
         return [(own.get(t) or self._waiting[t])[1] for t in np.asarray(tickets).tolist()]
 
     def mark(self) -> int:
-        """A ticket that is higher than all before it."""
+        """A ticket that is higher than all earlier ones."""
         return next(self._next)
 
     def drop_before(self, mark: int) -> None:
@@ -242,7 +242,7 @@ class Objects:
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:
-        """Keeps what this thread puts for it alone, and drops it at the end: for rows that are made out of turn."""
+        """Keeps this thread's values apart and drops them at the end: for rows outside the order of the epoch."""
         thread = threading.get_ident()
         before = self._apart.get(thread)
         self._apart[thread] = {}
@@ -256,7 +256,7 @@ class Objects:
 
 
 def change_first(sample: Any, change: Callable[[Any], Any]) -> Any:
-    """The sample with its first part changed.
+    """The sample with its first part replaced.
 
     >>> change_first((1, 2), str), change_first({"x": 1, "y": 2}, str)
     (('1', 2), {'x': '1', 'y': 2})
@@ -276,19 +276,20 @@ def _array_over(view: memoryview, kind: str, shape: tuple[int, ...]) -> np.ndarr
 
 
 def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[Any, Any]) -> None:
-    """Copies a value, as an array, into a row of this kind, if its numbers stay the same."""
+    """Copies a value into a row of this dtype, if that does not change its numbers."""
     to = _array_over(view, kind, array.shape)
     is_half = _is_bfloat16(value)
     if is_half != (kind == "bfloat16") or not np.can_cast(array.dtype, to.dtype, "same_kind"):
         raise TypeError(
-            f"{name} is of type {'bfloat16' if is_half else array.dtype}, the first sample had {kind}; "
-            "make them one type, or give a collate_fn"
+            f"{name} has the dtype {'bfloat16' if is_half else array.dtype}, but the first sample had {kind}; "
+            "use one dtype for all samples, or give a collate_fn"
         )
     to[...] = converted(name, array, to.dtype)
 
 
 def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
-    """
+    """The exception for functions that fail on the first sample.
+
     >>> print(failed_first([Caller(abs, False)], TypeError("no number")))
     abs failed on the first sample: TypeError: no number
     """
@@ -297,10 +298,10 @@ def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
 
 
 class Fill:
-    """Writes samples of the user's into rows. Base of the two kinds below."""
+    """Writes the user's samples into rows. Base class of the two below."""
 
     def __init__(self, caller: Caller, first: Any, whole: bool, functions: list[Caller]) -> None:
-        """first: a sample that shows the form; whole: samples are handed over as they are, for collate_fn."""
+        """first: a sample that determines the fields; whole: samples are passed on unchanged, for collate_fn."""
         self.caller, self.objects, self.whole, self.functions = caller, Objects(), whole, functions
         try:
             first = self.changed(0, first)
@@ -308,18 +309,18 @@ class Fill:
             raise failed_first(functions, error) from error
         names, values = (("sample",), (first,)) if whole else parts_of(first)
         if not names:
-            raise usage("the data set's first sample is empty")
+            raise usage("the dataset's first sample is empty; a sample needs at least one value")
         self.names = names
         self.kinds = tuple("object" if whole else dtype_of(v) for v in values)
         self.shapes = tuple(() if k == "object" else as_array(v).shape for k, v in zip(self.kinds, values, strict=True))
         self.mapping = isinstance(first, Mapping)
         if words := misfit(self.names, self.shapes):
-            raise usage(f"{words}; rename or reshape in the data set, or give a collate_fn")
+            raise usage(f"{words}; rename or reshape it in the dataset, or give a collate_fn")
 
     @property
     def fields(self) -> tuple[Field, ...]:
         return tuple(
-            (name, NUMBERS["int64" if kind == "object" else kind], shape)
+            (name, DTYPE_CODES["int64" if kind == "object" else kind], shape)
             for name, kind, shape in zip(self.names, self.kinds, self.shapes, strict=True)
         )
 
@@ -329,7 +330,7 @@ class Fill:
         return sample
 
     def alone(self) -> Fill:
-        """The same for another engine, with values of its own."""
+        """A copy for another engine, with its own objects."""
         other = copy.copy(self)
         other.objects = Objects()
         return other
@@ -339,7 +340,7 @@ class Fill:
         if sample is None and not self.whole:
             raise ValueError("is None; is a return missing?")
         if names != self.names:
-            raise ValueError(f"has the fields {', '.join(names)}; the first sample had {', '.join(self.names)}")
+            raise ValueError(f"has the fields {', '.join(names)}, but the first sample had {', '.join(self.names)}")
         objects = []
         for name, kind, shape, value, view in zip(names, self.kinds, self.shapes, values, views, strict=True):
             if kind == "object":
@@ -348,16 +349,16 @@ class Fill:
             array = as_array(value)
             if array.shape != shape:
                 raise ValueError(
-                    f"{name} has the shape {array.shape}, the first sample had {shape}; "
-                    "resize or pad in the data set, or give a collate_fn"
+                    f"{name} has the shape {array.shape}, but the first sample had {shape}; "
+                    "resize or pad it in the dataset, or give a collate_fn"
                 )
             _put(view, kind, name, value, array)
-        for value, view in objects:  # once nothing can fail any more
+        for value, view in objects:  # last, because nothing can fail any more
             np.frombuffer(view, np.int64)[0] = self.objects.put(place, value)
 
 
 class MapFill(Fill):
-    """A data set with `__getitem__`."""
+    """A dataset with `__getitem__`."""
 
     def __init__(self, dataset: Any, whole: bool, functions: list[Caller], parallel: bool) -> None:
         self.dataset = dataset
@@ -365,7 +366,7 @@ class MapFill(Fill):
         try:
             first = caller(0, 0)
         except Exception as error:
-            words = f"the data set failed on its first sample: {type(error).__name__}: {error}"
+            words = f"the dataset failed on its first sample: {type(error).__name__}: {error}"
             raise DataError(words, sample=0, stage="read") from error
         super().__init__(caller, first, whole, functions)
 
@@ -379,15 +380,13 @@ class MapFill(Fill):
 
 
 class IterableFill(Fill):
-    """An iterable: samples come in the order in which they are asked for, by a single thread.
+    """An iterable, read in order by a single thread.
 
-    An epoch is as long as the iterable: rows past its end are bad samples, which are left out.
+    An epoch ends where the iterable ends: rows past its end are bad samples, which are skipped.
     """
 
     END = "the iterable has ended"
-    OVER = (
-        "the iterable goes only once; to begin another epoch or to go back, give an object whose __iter__ begins anew"
-    )
+    OVER = "the iterable can be read only once; for another epoch, give an object whose __iter__ starts again"
     COUNT = 1 << 40
 
     def __init__(self, iterable: Iterable[Any], whole: bool, functions: list[Caller]) -> None:
@@ -396,9 +395,9 @@ class IterableFill(Fill):
         try:
             first = next(self._iterator)
         except StopIteration:
-            raise usage("the iterable has no samples") from None
+            raise usage("the iterable has no samples; it may have been read before") from None
         self.once = self._iterator is iterable
-        if self.once:  # it goes once: its first sample must not be lost
+        if self.once:  # its first sample must not be lost
             self._iterator = itertools.chain([first], self._iterator)
         else:
             self._iterator = iter(iterable)
@@ -413,7 +412,7 @@ class IterableFill(Fill):
             if self._epoch >= 0:
                 self._iterator = iter(self.iterable)
             self._epoch, self._position = epoch, 0
-        while self._position < position:  # and begins in the middle
+        while self._position < position:  # or start in the middle
             next(self._iterator)
             self._position += 1
         self._position += 1
@@ -421,7 +420,7 @@ class IterableFill(Fill):
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         _, epoch, position, _, _, _ = about
-        if epoch == self._epoch and position < self._position:  # a state was loaded: what failed is tried again
+        if epoch == self._epoch and position < self._position:  # a state was loaded: failed rows are tried again
             self.ended.pop(epoch, None)
             self.caller.errors.pop(epoch, None)
         if position >= self.ended.get(epoch, position + 1):
@@ -438,22 +437,22 @@ class IterableFill(Fill):
 
 
 class RowOp:
-    """Functions of the user's on each finished picture, one after the other."""
+    """The user's functions on each finished image, one after the other."""
 
     def __init__(self, callers: list[Caller], dtype: str, shape: tuple[int, ...], as_torch: bool) -> None:
         self.callers, self.as_torch = callers, as_torch
         self.dtype, self.shape = dtype, shape
         self.out_dtype, self.out_shape = dtype, shape
 
-    def probe(self, picture: np.ndarray[Any, Any]) -> Field | None:
-        """Learns the form of the result; None when it is that of the picture."""
-        result = self._apply(0, picture)
+    def probe(self, image: np.ndarray[Any, Any]) -> Field | None:
+        """Learns dtype and shape of the result; None if they are those of the image."""
+        result = self._apply(0, image)
         self.out_dtype, self.out_shape = dtype_of(result), as_array(result).shape
         if self.out_dtype == "object":
-            raise usage(f"the op gave {type(result).__name__}; it must give an array or a tensor")
+            raise usage(f"the function returned a {type(result).__name__}; it must return an array or a tensor")
         if (self.out_dtype, self.out_shape) == (self.dtype, self.shape):
             return None
-        return "image", NUMBERS[self.out_dtype], self.out_shape
+        return "image", DTYPE_CODES[self.out_dtype], self.out_shape
 
     def _apply(self, seed: int, array: np.ndarray[Any, Any]) -> Any:
         value: Any = sys.modules["torch"].from_numpy(array) if self.as_torch else array
@@ -469,7 +468,7 @@ class RowOp:
             result = self._apply(about[5], _array_over(views[0], self.dtype, self.shape).copy())
             array = as_array(result)
             if array.shape != self.out_shape:
-                raise ValueError(f"gave the shape {array.shape}, and {self.out_shape} for the first sample")
+                raise ValueError(f"returned the shape {array.shape}, but {self.out_shape} for the first sample")
             _put(views[1], self.out_dtype, "the result", result, array)
         except BaseException as error:
             return self.callers[0].failed(about[3], error)

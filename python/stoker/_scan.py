@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ls and verify: what the commands of these names do."""
+"""ls() and verify(), as the commands `stoker ls` and `stoker verify`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 20  # bad samples that a listing prints
 
 @dataclass(frozen=True, repr=False)
 class Listing:
-    """What is in a source; prints as a small table.
+    """What a source contains. Prints as a small table.
 
     >>> print(stoker.ls(photos))                    # doctest: +ELLIPSIS
     source     folder of classes, 12 samples, 2 classes, ... KiB
@@ -29,19 +29,19 @@ class Listing:
     height     24 to 24, median 24
     """
 
-    kind: str
+    kind: str  #: what the source is, for example "folder of classes"
     samples: int
-    bytes: int
+    bytes: int  #: of all files; 0 if not known
     n_classes: int
-    fingerprint: int
-    formats: dict[str, int] = field(default_factory=dict)
-    bad: list[DataError] = field(default_factory=list)
-    odd: dict[str, int] = field(default_factory=dict)  #: grey, rotated, CMYK, ... pictures, counted
-    width: Spread | None = None  #: smallest, median and largest, as stored
-    height: Spread | None = None
-    fields: str = ""  #: what a batch has, in the words of `fields=`
-    columns: str = ""  #: of a list, what `fields=` may ask for besides
-    left_out: str = ""  #: of sources that are joined, what not all of them have
+    fingerprint: int  #: of paths, sizes and labels: it changes when the data changes
+    formats: dict[str, int] = field(default_factory=dict)  #: samples of each image format
+    bad: list[DataError] = field(default_factory=list)  #: samples that cannot be read
+    odd: dict[str, int] = field(default_factory=dict)  #: counts of unusual images: grey, rotated, CMYK, ...
+    width: Spread | None = None  #: smallest, median and largest width, as stored
+    height: Spread | None = None  #: the same for heights
+    fields: str = ""  #: what a batch contains, in the syntax of `fields`
+    columns: str = ""  #: other columns that `fields` can select
+    left_out: str = ""  #: fields of joined sources that not all of them have
 
     def __repr__(self) -> str:
         size = f", {self.bytes / 2**20:.1f} MiB" if self.bytes >= 2**20 else f", {self.bytes / 2**10:.1f} KiB"
@@ -50,7 +50,7 @@ class Listing:
             "source": f"{self.kind}, {counted(self.samples, 'sample')}{classes}{size if self.bytes else ''}",
             "fields": self.fields,
             "columns": f"available with fields=: {self.columns}" if self.columns else "",
-            "left out": f"since not all sources have it: {self.left_out}" if self.left_out else "",
+            "left out": f"not in all sources: {self.left_out}" if self.left_out else "",
             "formats": _counts(self.formats),
             "width": _spread(self.width),
             "height": _spread(self.height),
@@ -100,7 +100,10 @@ def _bad(findings: list[Any]) -> list[DataError]:
 
 
 def ls(source: Path | Source, threads: int | None = None) -> Listing:
-    """Looks at the header of every sample.
+    """Reads the header of every sample and reports what the source contains.
+
+    source     a path or a Source
+    threads    by default as many as the machine has
 
     >>> listing = stoker.ls(photos)
     >>> listing.samples, listing.formats
@@ -126,7 +129,11 @@ def ls(source: Path | Source, threads: int | None = None) -> Listing:
 
 
 def verify(source: Path | Source, threads: int | None = None, memory: int | str | None = None) -> list[DataError]:
-    """Decodes every sample and returns what is bad; `needs_memory` marks what may be good with more memory.
+    """Decodes every sample and returns an exception for each bad one.
+
+    source     a path or a Source
+    threads    by default as many as the machine has
+    memory     a limit such as "2GiB". If a sample failed only because of it, `needs_memory` of its exception is True.
 
     >>> stoker.verify(photos)
     []

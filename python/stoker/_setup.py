@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a loader, checked, become the options of the engine."""
+"""Checks a loader's arguments and makes the engine's options from them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import numpy as np
 
 from . import _stoker
 from ._arguments import check_types, weights_of
-from ._errors import Error, UsageError, usage
+from ._errors import Error, UsageError, hint, usage
 from ._fields import Wanted
 from ._input import Given, Transform
-from ._nearest import hint
 from ._ranks import Ranks
 from ._rows import Field, IterableFill, RowOp, failed_first
-from ._types import CACHES, FIDELITIES, LAYOUTS, NUMBERS, ON_ERROR, choice, dtype_name, memory_bytes, whole
+from ._types import CACHES, DTYPE_CODES, FIDELITIES, LAYOUTS, ON_ERROR, choice, dtype_name, memory_bytes, whole
 
 Arguments = dict[str, Any]
 
 LATER = {
-    "device": "batches are in host memory in this version; move them with .to(device)",
-    "pin_memory": "pinned memory is not in this version",
+    "device": "this version delivers batches in host memory; move them with .to(device)",
+    "pin_memory": "this version has no pinned memory; leave it out",
 }
 
 
 def check_order(a: Arguments) -> None:
-    """What is of a wrong type, what is not there yet, and what excludes what."""
+    """Refuses arguments of the wrong type, arguments of later versions, and arguments that exclude each other."""
     check_types(a)
     for name, words in LATER.items():
         if a[name] not in (None, False) and str(a[name]) not in ("none", "cpu"):
@@ -35,29 +34,29 @@ def check_order(a: Arguments) -> None:
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     others = a["batch_size"] != 1 or a["shuffle"] or a["sampler"] is not None or a["drop_last"]
     if a["batch_sampler"] is not None and others:
-        raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+        raise usage("batch_sampler excludes batch_size, shuffle, sampler and drop_last; leave those out")
     if a["sampler"] is not None and a["shuffle"]:
-        raise usage("sampler excludes shuffle: the sampler is the order")
+        raise usage("sampler excludes shuffle, because the sampler is the order; leave one of them out")
     if a["layout"] == "channels_last" and a["output"] == "tensorflow":
-        raise usage("layout='channels_last' is torch's word; TensorFlow takes layout='NHWC'")
+        raise usage("layout='channels_last' is for torch; with TensorFlow give layout='NHWC'")
     if a["fields"] is not None and a["features"] is not None:
-        raise usage("fields and features say the same; give one of them")
+        raise usage("fields and features both choose the fields; give one of them")
     if sampled and any(a[name] is not None for name in ("weights", "steps_per_epoch", "mix")):
-        raise usage("a sampler excludes weights, mix and steps_per_epoch")
+        raise usage("a sampler excludes weights, mix and steps_per_epoch; leave those out")
 
 
 def _dtype(dtype: Any) -> int:
     name = dtype_name(dtype)
-    if name not in NUMBERS:
-        raise usage(f"dtype is {dtype!r}; float32, float16, bfloat16 and uint8 are possible{hint(name, NUMBERS)}")
-    return NUMBERS[name]
+    if name not in DTYPE_CODES:
+        raise usage(f"dtype is {dtype!r}; it must be float32, float16, bfloat16 or uint8{hint(name, DTYPE_CODES)}")
+    return DTYPE_CODES[name]
 
 
 def _wanted_dtype(a: Arguments, transform: Transform) -> Any:
     if not transform.partly:
         return transform.dtype if a["dtype"] is None else a["dtype"]
     if a["dtype"] is not None or a["layout"] != "NCHW":
-        raise usage("a part of the transform runs in Python, and decides on dtype and layout: leave them out")
+        raise usage("part of the transform runs in Python and determines dtype and layout; leave them out")
     return transform.dtype
 
 
@@ -83,6 +82,7 @@ def _optional(a: Arguments, given: Given, transform: Transform) -> dict[str, Any
 
 
 def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Ranks) -> dict[str, Any]:
+    """All options of the engine but the fields."""
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     options = {
         "dtype": _dtype(_wanted_dtype(a, transform)),
@@ -108,13 +108,13 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
     }
     if isinstance(given.fill, IterableFill):
         if a["shuffle"] or sampled or a["weights"] is not None:
-            raise usage("an iterable has an order of its own; shuffle, samplers and weights need __getitem__")
-        options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0, keep_empty=1)  # an empty batch is its end
+            raise usage("an iterable has its own order; shuffle, samplers and weights need a dataset with __getitem__")
+        options.update(threads=1, on_error=ON_ERROR["skip"], max_bad=1.0, keep_empty=1)  # an empty batch marks its end
     return options
 
 
-def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
-    """Type, shape and content of the first row, by a loader that prefetches nothing."""
+def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
+    """Dtype, shape and content of the first row, from a loader that prefetches nothing."""
     idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch", "mix")}
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
@@ -129,15 +129,13 @@ def _first_picture(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.nd
 
 
 def _row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
-    """Functions of the user's on rows, and the form of what they make."""
-    dtype, shape, picture = _first_picture(options)
+    """The user's functions on rows, and the field that they make if it has another dtype or shape."""
+    dtype, shape, image = _first_image(options)
     if 0 in shape:
-        raise usage(
-            "a function of your own needs images of one size: let CenterCrop(224) or Resize((224, 224)) come before it"
-        )
+        raise usage("your own function needs images of one size: put CenterCrop(224) or Resize((224, 224)) before it")
     op = RowOp(transform.functions, dtype, shape, output == "torch")
     try:
-        return op, op.probe(picture)
+        return op, op.probe(image)
     except Error:
         raise
     except Exception as error:
@@ -152,7 +150,7 @@ def open_engine(
     transform: Transform,
     output: str,
 ) -> _stoker.Loader:
-    """With the first text of fields whose columns there are; options keep what it was opened with."""
+    """Opens the engine with the first choice of fields that the source has, and stores that choice in options."""
     if given.table is not None:
         columns = [w for w in wanted or () if not w.own]
         names = {n for w in columns for n in (w.name, w.column)}
@@ -168,4 +166,4 @@ def open_engine(
         except UsageError as error:
             if n == len(choices) or "there is no column" not in str(error):
                 raise
-    raise AssertionError  # there is at least one
+    raise AssertionError  # there is at least one choice

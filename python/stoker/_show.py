@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact sheets of what training sees: the very rows of an epoch, with Normalize undone."""
+"""Contact sheets of what training sees: rows of an epoch, with Normalize undone."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from ._rows import IterableFill, as_array, parts_of
 from ._types import counted, whole
 
 Array = np.ndarray[Any, Any]
-Row = tuple[Array, str]  # a picture, rows x columns x channels, and what stands under it
+Row = tuple[Array, str]  # an image, rows x columns x channels, and its caption
 NORMALIZE = re.compile(r"Normalize\(mean=(\([^)]*\)|[^,]*), std=(\([^)]*\)|[^)]*)\)")
 
 
 @dataclass
 class Sheet:
-    """A contact sheet: shown by notebooks, saved by `save`.
+    """A contact sheet. Notebooks show it; `save` writes it as PNG.
 
     >>> stoker.Loader(photos, "CenterCrop(16)").show(photos + ".png", n=2).labels
     ['cat', 'cat']
     """
 
-    png: bytes
-    labels: list[str]  #: what stands under the pictures
-    width: int
-    height: int
+    png: bytes  #: the file
+    labels: list[str]  #: the captions of the images
+    width: int  #: in pixels
+    height: int  #: in pixels
     path: str | None = None  #: where it was saved
 
     def _repr_png_(self) -> bytes:
@@ -45,10 +45,10 @@ class Sheet:
     def __repr__(self) -> str:
         n = len(self.labels)
         where = f"in {self.path}" if self.path else "not saved yet: save(path)"
-        return f"Sheet of {n} picture{'s' * (n != 1)}, {self.width} x {self.height} pixels, {where}"
+        return f"Sheet of {counted(n, 'image')}, {self.width} x {self.height} pixels, {where}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the PNG.
+        """Writes the sheet as PNG.
 
         >>> sheet = stoker.Loader(photos, "CenterCrop(16)").show(photos + ".png")
         >>> sheet.save(photos + ".copy.png")
@@ -62,7 +62,7 @@ class Sheet:
 
 
 def _places(loader: Any, n: int, epoch: int) -> Iterator[tuple[int | None, int | None]]:
-    """Samples and positions of the first rows of an epoch; more than n, as some may be bad."""
+    """Samples and positions of the rows of an epoch, in order; one of the two may be None."""
     if loader._sampled:
         order = loader._order_of(epoch)
         yield from ((int(order[i]), i) for i in range(len(order)))
@@ -75,7 +75,7 @@ def _places(loader: Any, n: int, epoch: int) -> Iterator[tuple[int | None, int |
 
 
 def _raws(loader: Any, n: int, epoch: int) -> Iterator[tuple[_stoker.Memory, ...]]:
-    """Rows, one after the other; bad ones are left out where training leaves them out."""
+    """The first n rows. Bad samples are skipped if training skips or replaces them."""
     got = 0
     for sample, position in _places(loader, n, epoch):
         if got == n:
@@ -102,17 +102,17 @@ def _caption(loader: Any, label: Any, sample: int | None) -> str:
 
 
 def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any, Any, int | None]:
-    """The picture, the label and the number of one row, as far as they are among the fields."""
+    """The image, the label and the index of one row; None for those that the batch lacks."""
     fill = loader._given.fill
     values = {name: row_of(column, row) for name, column in loader._form.look(raw).items()}
     sample = values.get("index")
     if fill and fill.whole:
         _, parts = parts_of(values["sample"])
         return as_array(parts[0]), parts[1] if len(parts) == 2 else None, sample
-    pictures = [v for name, v in values.items() if name == "image" or np.ndim(v) >= 2]
-    if not pictures:
-        raise usage("show() is for pictures, and there is none among the fields")
-    return values.get("image", pictures[0]), values.get("label", values.get("y")), sample
+    images = [v for name, v in values.items() if name == "image" or np.ndim(v) >= 2]
+    if not images:
+        raise usage("show() needs images, but no field is one; name one in fields")
+    return values.get("image", images[0]), values.get("label", values.get("y")), sample
 
 
 def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
@@ -123,30 +123,30 @@ def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
     else:
         raws = ((raw, 0) for raw in _raws(loader, n, epoch))  # type: ignore[assignment]
     for place, (raw, row) in enumerate(raws):
-        picture, label, sample = _parts(loader, raw, row)
+        image, label, sample = _parts(loader, raw, row)
         if label is None and sample is None and not loader._given.fill and not loader._sampled:
             sample = json.loads(loader._engine.drawn(None, place, epoch))["sample"]
-        yield _upright(loader, picture), _caption(loader, label, sample)
+        yield _upright(loader, image), _caption(loader, label, sample)
 
 
 # ---------------------------------------------------------------- pixels
 
 
-def _upright(loader: Any, picture: Array) -> Array:
-    """rows x columns x channels"""
-    picture = np.asarray(picture)
-    if picture.ndim == 2:
-        return picture[:, :, None]
-    first = picture.ndim == 3 and picture.shape[0] in (1, 3)
+def _upright(loader: Any, image: Array) -> Array:
+    """The image as rows x columns x channels."""
+    image = np.asarray(image)
+    if image.ndim == 2:
+        return image[:, :, None]
+    first = image.ndim == 3 and image.shape[0] in (1, 3)
     if not loader._given.fill and not loader._transform.functions:
         first = first and loader._arguments["layout"] == "NCHW"
-    if picture.ndim != 3 or picture.shape[0 if first else 2] not in (1, 3):
-        raise usage(f"show() is for pictures, and not for arrays of the shape {picture.shape}")
-    return np.moveaxis(picture, 0, -1) if first else picture
+    if image.ndim != 3 or image.shape[0 if first else 2] not in (1, 3):
+        raise usage(f"show() needs images with 1 or 3 channels, but the rows have the shape {image.shape}")
+    return np.moveaxis(image, 0, -1) if first else image
 
 
 def _normalization(loader: Any) -> tuple[Array, Array] | None:
-    """Mean and deviation, of the ops or of a part of a transform that runs in Python."""
+    """Mean and standard deviation of Normalize, in the ops or in a transform that runs in Python."""
     found = NORMALIZE.search(loader._engine.explain())
     if found:
         return tuple(np.array([float(v) for v in text.strip("()").split(",")]) for text in found.groups())  # type: ignore[return-value]
@@ -158,28 +158,29 @@ def _normalization(loader: Any) -> tuple[Array, Array] | None:
     return None
 
 
-def _bytes(loader: Any, pictures: Array) -> Array:
-    """Numbers of any kind as colours."""
-    if pictures.dtype == np.uint8:
-        return pictures
-    values = pictures.astype(np.float64)
+def _bytes(loader: Any, images: Array) -> Array:
+    """Images of any dtype as uint8."""
+    if images.dtype == np.uint8:
+        return images
+    values = images.astype(np.float64)
     normalization = _normalization(loader)
     low, high = values.min(initial=0.0), values.max(initial=1.0)
     if normalization:
         values = values * normalization[1] + normalization[0]
     elif low < 0 or high > 255:
-        values = (values - low) / (high - low)  # nobody knows what they mean: as light and dark as they go
+        values = (values - low) / (high - low)  # unknown range: use all of it
     elif high > 1:
         values = values / 255
-    colours: Array = np.rint(values.clip(0, 1) * 255).astype(np.uint8)
-    return colours
+    colors: Array = np.rint(values.clip(0, 1) * 255).astype(np.uint8)
+    return colors
 
 
 def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes, int, int]:
-    if len({picture.shape for picture, _ in rows}) != 1:
-        raise usage("show() is for pictures of one size; " + ", ".join(str(p.shape[:2]) for p, _ in rows[:4]))
-    pictures = np.ascontiguousarray(_bytes(loader, np.stack([picture for picture, _ in rows])))
-    _, height, width, channels = pictures.shape
+    if len({image.shape for image, _ in rows}) != 1:
+        sizes = ", ".join(str(image.shape[:2]) for image, _ in rows[:4])
+        raise usage(f"show() needs images of one size, but they have {sizes}; end the ops with CenterCrop(224)")
+    images = np.ascontiguousarray(_bytes(loader, np.stack([image for image, _ in rows])))
+    _, height, width, channels = images.shape
     source, classes = loader.dataset, len(loader.classes)
     title = os.fspath(source) if isinstance(source, (str, os.PathLike)) else type(source).__name__
     samples = "" if isinstance(loader._given.fill, IterableFill) else counted(loader._engine.count(), "sample")
@@ -190,21 +191,22 @@ def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes
     ]
     under = "  \u00b7  ".join(word for word in [*words, loader._transform.text] if word)
     title, under, *captions = (t.encode(errors="replace").decode() for t in (title, under, *(c for _, c in rows)))
-    return _stoker.sheet(pictures, width, height, channels, columns, title, under, captions)
+    return _stoker.sheet(images, width, height, channels, columns, title, under, captions)
 
 
 def _in_notebook() -> bool:
-    """Whether what an expression gives is shown as a picture."""
+    """Whether a notebook shows the value of an expression as an image."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def sheet(loader: Any, path: str | os.PathLike[str] | None, n: int, epoch: int, columns: int | None) -> Sheet:
+    """Implements Loader.show()."""
     n = whole("n", n, 1, 1000)
     across = whole("columns", columns, 1, 100) if columns is not None else min(n, 8, max(4, round(n**0.5)))
     rows = list(_rows(loader, n, epoch))
     if not rows:
-        raise usage("show(): there is no picture to show")
+        raise usage("show(): there is no image to show")
     png, width, height = _page(loader, rows, epoch, min(across, len(rows)))
     result = Sheet(png, [caption for _, caption in rows], width, height)
     if path is None and not _in_notebook():

@@ -1,57 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source: which samples there are, chosen and divided before a loader reads them."""
+"""Source: the samples that a loader reads; they can be selected, divided and joined."""
 
 from __future__ import annotations
 
 import functools
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _split, _stoker
-from ._arguments import check_text, check_types, sample_numbers
+from ._arguments import check_text, check_types
 from ._arrow import form_of, table_of
-from ._errors import UsageError, usage
+from ._batch import Form
+from ._errors import UsageError, hint, usage
 from ._fields import own_texts
-from ._nearest import hint
-from ._one import One
+from ._ragged import row_of
+from ._samplers import sample_indices
 from ._types import counted, whole
 
 Path = str | os.PathLike[str]
 Indices = NDArray[np.int64]
 MOST_COLUMNS = 60  # of a table, as fields of src[i]
 
+IDLE = {"sampled": 1, "threads": 1, "batch_size": 1, "memory": 64 << 20}
+
+
+class One:
+    """A loader with one idle thread that reads one sample at a time."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._lock, self._pid = threading.Lock(), os.getpid()
+        try:  # images differ in size: the engine makes a crop of one pixel, and fields() replaces it
+            self._handle = _stoker.Loader({**options, **IDLE, "ops": "CenterCrop(1)"})
+        except UsageError as error:
+            if "ops work on images" not in str(error):
+                raise
+            self._handle = _stoker.Loader({**options, **IDLE})
+        self._form = Form(self._handle, None, (), True, "numpy", "NCHW", None, None, None)
+        self._images = [name for name, c in zip(self._form.names, self._form.columns, strict=True) if c.kind == "image"]
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process opened it. A forked child does not have its thread."""
+        return self._pid == os.getpid()
+
+    @property
+    def only_images(self) -> bool:
+        """Whether samples are images with at most a label."""
+        return bool(self._images) and set(self._form.names) <= {"image", "label"}
+
+    def fields(self, index: int, image: Callable[[int], Any]) -> dict[str, Any]:
+        """All fields of a sample; image: decodes the image of a sample."""
+        with self._lock:
+            batch = self._form.copy(self._handle.get(np.array([index], np.int64), None, 0))
+            rows = {name: row_of(value, 0) for name, value in batch.items()}
+            return {**rows, **{name: image(index) for name in self._images}}
+
 
 class Source:
-    """A folder, a list, a container, a table, or several of them: `len`, `src[i]`, and parts of it. Loaders take it.
+    """The samples of a folder, list, container or table, or of several. Loaders take it as their source.
+
+    paths      one or several paths, Arrow tables, or Hugging Face datasets
+    classes    the class names in label order; by default those found, sorted
+    indices    use only these samples, in this order
+    fields     what samples contain, as in `Loader`; it renames columns so that different sources can be joined
+
+    `len(src)` is the number of samples, and `src[i]` reads one of them.
 
     >>> import stoker
     >>> src = stoker.Source(photos)
     >>> len(src), src.classes
     (12, ['cat', 'dog'])
-    >>> src[0].shape                                # decoded, without ops
+    >>> src[0].shape                                # an image, without ops
     (24, 32, 3)
     >>> train, val = src.split(0.75, by="class")
     >>> len(train) + len(val)
     12
     >>> loader = stoker.Loader(train, "CenterCrop(16)", batch_size=4)
-
-    `fields` says what it has, as that of a loader: sources whose columns have other names can so be joined and mixed.
-
     >>> both = stoker.Source(photos, fields={"pixels": "image"}) + stoker.Source(photos, fields="pixels=image, label")
     >>> next(iter(stoker.Loader(both, "CenterCrop(16)", output="numpy")))._fields
     ('pixels',)
     """
 
     _opened: _stoker.Source | None
-    _one: One | None  # reads samples one at a time
+    _one: One | None  # reads single samples
     _indices: Indices | None
-    _mix: tuple[NDArray[np.float64], Indices] | None  # weights, and samples of each
-    _depth = 0  # how often it was divided
+    _mix: tuple[NDArray[np.float64], Indices] | None  # weights, and sample counts
+    _depth = 0  # how many times it was divided
 
     def __init__(
         self,
@@ -67,9 +107,9 @@ class Source:
         forms = [form_of(p) for p in paths]
         for p, form in zip(paths, forms, strict=True):
             if not form and not isinstance(p, (str, bytes, os.PathLike)):
-                raise usage(f"Source() takes paths and tables, and not a {type(p).__name__}")
+                raise usage(f"Source() takes paths and tables, not a {type(p).__name__}")
         if forms[0] and fields is not None:
-            raise usage("a table of Arrow or Parquet takes no fields of its own; give them to the loader")
+            raise usage("fields of an Arrow or Parquet table belong to the loader; give them to Loader()")
         self._set(paths, [str(c) for c in classes] if classes is not None else None, [None] * len(paths))
         for text in [None] if fields is None else own_texts(fields):
             self._fields = [text] * len(paths)
@@ -86,22 +126,22 @@ class Source:
             self._indices = self._checked(indices)
 
     def _set(self, paths: Sequence[Any], classes: list[str] | None, fields: list[str | None]) -> Source:
-        """Everything but the opening, which may wait: a loader opens it for itself."""
+        """Sets all attributes without opening anything: a loader opens the source for itself."""
         self._paths = [os.fsdecode(p) if isinstance(p, (str, bytes, os.PathLike)) else p for p in paths]
-        self._fields = fields  # of each path, as the engine takes it
+        self._fields = fields  # of each path, as text for the engine
         forms = {bool(form_of(p)) for p in self._paths}
         if len(forms) > 1:
-            raise usage("tables of Arrow and Parquet are joined with tables alone")
+            raise usage("an Arrow or Parquet table can be joined only with other tables")
         self.table = table_of(self._paths) if forms == {True} else None
         self._given = self.table.classes if classes is None and self.table is not None else classes
         self._one = self._opened = self._mix = None
-        self._read: Indices | None = None  # labels, once they were asked for
+        self._read: Indices | None = None  # labels, once they were read
         self._indices = self.table.subset if self.table is not None else None
         return self
 
     @classmethod
     def joined(cls, parts: Sequence[Path | Any]) -> Source:
-        """Paths, tables and sources, one after the other; paths are opened later.
+        """Joins paths, tables and Sources, one after the other. Paths are opened later.
 
         >>> len(stoker.Source.joined([photos, stoker.Source(photos).take(3)]))
         15
@@ -127,15 +167,15 @@ class Source:
         return options
 
     def _checked(self, indices: Iterable[int]) -> Indices:
-        chosen = sample_numbers("indices", indices)
+        chosen = sample_indices("indices", indices)
         count = self._handle.count()
         wrong = chosen[(chosen < 0) | (chosen >= count)]
         if wrong.size:
-            raise usage(f"there is no sample {wrong[0]}; there are {count}")
+            raise usage(f"there is no sample {wrong[0]}; the source has {counted(count, 'sample')}")
         return chosen
 
     def options(self) -> dict[str, Any]:
-        """What the engine needs to open it.
+        """The options with which the engine opens it.
 
         >>> stoker.Source(photos).subset([3, 1]).options()["subset"]
         array([3, 1])
@@ -147,13 +187,15 @@ class Source:
             options["mix"] = self._mix
         return options
 
-    def _numbers(self) -> Indices:
+    def _chosen(self) -> Indices:
+        """Indices of the samples in the whole source."""
         return np.arange(self._handle.count(), dtype=np.int64) if self._indices is None else self._indices
 
-    def _number(self, i: int) -> int:
+    def _index(self, i: int) -> int:
+        """The index of sample i in the whole source."""
         i, n = operator.index(i), len(self)
         if not -n <= i < n:
-            raise IndexError(f"sample {i} of {n}")
+            raise IndexError(f"sample {i} is out of range; the source has {counted(n, 'sample')}")
         i %= n
         return i if self._indices is None else int(self._indices[i])
 
@@ -168,22 +210,22 @@ class Source:
     def __len__(self) -> int:
         return self._handle.count() if self._indices is None else len(self._indices)
 
-    def _picture(self, number: int) -> NDArray[np.uint8]:
-        pixels, height, width, _ = self._handle.image(number)
+    def _image(self, index: int) -> NDArray[np.uint8]:
+        pixels, height, width, _ = self._handle.image(index)
         return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
 
     def __getitem__(self, i: int) -> Any:
-        """The picture of a sample, decoded, without ops; a dict of its fields where it has more than that and a label.
+        """One sample without ops: its image as an array, or a dict of fields if it has more than image and label.
 
         >>> stoker.Source(photos)[-1].dtype
         dtype('uint8')
         """
-        number = self._number(i)
+        index = self._index(i)
         if self._one is None or not self._one.is_mine:
             self._one = One(self._options())
-        if self._one.only_pictures:
-            return self._picture(number)
-        return self._one.fields(number, self._picture)
+        if self._one.only_images:
+            return self._image(index)
+        return self._one.fields(index, self._image)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -198,7 +240,7 @@ class Source:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes, in the order of their numbers.
+        """The class names; `classes[label]` is the name of a label.
 
         >>> stoker.Source(photos).classes
         ['cat', 'dog']
@@ -207,24 +249,24 @@ class Source:
 
     @property
     def labels(self) -> Indices:
-        """The label of every sample.
+        """The label of every sample; -1 where it has none.
 
         >>> stoker.Source(photos).labels[:3]
         array([0, 0, 0])
         """
         if self.table is not None:
-            return self.table.labels()[self._numbers()]
+            return self.table.labels()[self._chosen()]
         if self._read is None:
             self._read = np.frombuffer(self._handle.labels(), np.int64)
             if (self._read < 0).any():
                 self._read = self._labels_of_records()
-        return self._read[self._numbers()]
+        return self._read[self._chosen()]
 
     def _labels_of_records(self) -> Indices:
-        """Labels that only the samples themselves tell (TFRecord): all are read; -1 where there is none."""
+        """Labels that are stored only in the samples (TFRecord): reads all samples."""
         try:
             _, found = _stoker.scan({**self._options(), "fields": "label"}, False, False)
-        except UsageError:  # nothing is called so
+        except UsageError:  # there is no label
             return np.full(self._handle.count(), -1, np.int64)
         return np.array([one[5] for one in found], np.int64)
 
@@ -235,31 +277,34 @@ class Source:
         >>> os.path.basename(stoker.Source(photos).paths[0])
         '00.png'
         """
-        return [self._handle.path(int(i)) for i in self._numbers()]
+        return [self._handle.path(int(i)) for i in self._chosen()]
 
     @property
     def keys(self) -> list[str]:
-        """The path of every sample below the source's own folder.
+        """The path of every sample below the source's folder.
 
         >>> stoker.Source(photos).keys[0]
         'cat/00.png'
         """
-        return [self._handle.key(int(i)) for i in self._numbers()]
+        return [self._handle.key(int(i)) for i in self._chosen()]
 
     def _hashes(self, seed: int) -> NDArray[np.uint64]:
-        hashes = np.frombuffer(self._handle.key_hashes(), np.uint64)[self._numbers()]
+        hashes = np.frombuffer(self._handle.key_hashes(), np.uint64)[self._chosen()]
         return _split.mixed(hashes, seed, self._depth)
 
     def _divided(self, chosen: NDArray[np.bool_]) -> Source:
-        part = self._part(self._numbers()[chosen])
+        part = self._part(self._chosen()[chosen])
         part._depth = self._depth + 1
         return part
 
     def split(self, *shares: float, by: str | None = None, seed: int = 0) -> tuple[Source, ...]:
-        """Parts of these shares, by a hash of each sample's key: a sample stays where it is when the set grows.
+        """Divides the samples into parts of these shares, such as 0.8 and 0.2.
 
-        What the shares leave over is one more part: `split(0.9)` gives two. `by="class"` takes the shares of each class
-        exactly (then growth may move a sample at the boundary).
+        If the shares add up to less than 1, the rest is one more part: `split(0.9)` gives two. A hash of a sample's key
+        selects its part, so a sample stays in its part when the dataset grows, and shares are approximate.
+
+        by      "class": divide every class exactly; a growing dataset may then move samples at the boundaries
+        seed    another division for every seed
 
         >>> train, val = stoker.Source(photos).split(0.5, by="class")
         >>> len(train), len(val)
@@ -276,11 +321,13 @@ class Source:
         return tuple(self._divided(parts == i) for i in range(len(edges) + 1))
 
     def kfold(self, k: int, by: str | None = None, seed: int = 0) -> list[tuple[Source, Source]]:
-        """k pairs (train, val) for cross-validation: every sample is in one `val`, and in `train` of the others.
+        """k pairs (train, val) for cross-validation: every sample is in exactly one `val`.
 
-        By a hash of each sample's key, as with `split`. In a small set, a fold that would be empty takes one sample of
-        the largest fold; growth may change which one. `by="class"` gives folds of equal size, with all classes
-        alike (then growth moves samples).
+        A hash of the sample's key selects its fold, as in `split`. In a small dataset, a fold that would be empty takes
+        one sample of the largest fold.
+
+        by      "class": folds of equal size and equal shares of the classes; a growing dataset then moves samples
+        seed    another division for every seed
 
         >>> for train, val in stoker.Source(photos).kfold(3, by="class"):
         ...     print(len(train), len(val))
@@ -291,7 +338,7 @@ class Source:
         k = whole("kfold: k", k, 2, 2**31)
         if k > len(self):
             raise usage(
-                f"kfold: k is {k}, but there {'is' if len(self) == 1 else 'are'} {counted(len(self), 'sample')}"
+                f"kfold: k is {k}, but there {'is' if len(self) == 1 else 'are'} only {counted(len(self), 'sample')}"
             )
         if _split.is_by_class("kfold", by):
             folds = _split.by_fold_of_class(self._hashes(seed), self.labels, k)
@@ -300,22 +347,24 @@ class Source:
         return [(self._divided(folds != i), self._divided(folds == i)) for i in range(k)]
 
     def subset(self, indices: Iterable[int]) -> Source:
-        """These samples, in this order.
+        """A Source of these samples, in this order.
+
+        indices    indices, which may be negative and may repeat, or a mask with a bool for each sample
 
         >>> stoker.Source(photos).subset([3, 1]).labels
         array([0, 0])
         """
         wanted = np.asarray(list(indices) if not isinstance(indices, np.ndarray) else indices)
         if wanted.dtype == bool and len(wanted) != len(self):
-            raise usage(f"subset: a mask of {len(wanted)} for {len(self)} samples; one for each is needed")
-        wanted = np.flatnonzero(wanted) if wanted.dtype == bool else sample_numbers("subset: indices", wanted)
+            raise usage(f"subset: the mask has {len(wanted)} values for {len(self)} samples; give one for each sample")
+        wanted = np.flatnonzero(wanted) if wanted.dtype == bool else sample_indices("subset: indices", wanted)
         bad = wanted[(wanted < -len(self)) | (wanted >= len(self))] if wanted.size else wanted
         if bad.size:
-            raise usage(f"subset: there is no sample {bad[0]}; there are {len(self)}")
-        return self._part(self._numbers()[wanted.astype(np.int64)])
+            raise usage(f"subset: there is no sample {bad[0]}; the source has {counted(len(self), 'sample')}")
+        return self._part(self._chosen()[wanted.astype(np.int64)])
 
     def select(self, classes: Sequence[str | int]) -> Source:
-        """The samples of some classes; labels stay as they are.
+        """A Source of the samples of some classes, given by name or label. Labels do not change.
 
         >>> len(stoker.Source(photos).select(classes=["dog"]))
         6
@@ -326,25 +375,25 @@ class Source:
         for c in classes:
             known = range(len(names)) if names else np.unique(self.labels).tolist()
             if not isinstance(c, str) and c not in known:
-                raise usage(f"select: there is no class {c!r}; there are {len(known)}")
+                raise usage(f"select: there is no class {c!r}; the source has {counted(len(known), 'class')}")
             if isinstance(c, str) and c not in names:
                 raise usage(f"select: there is no class {c!r}{hint(c, names)}")
             numbers.append(names.index(c) if isinstance(c, str) else c)
-        return self._part(self._numbers()[np.isin(self.labels, numbers)])
+        return self._part(self._chosen()[np.isin(self.labels, numbers)])
 
     def take(self, n: int) -> Source:
-        """The first n samples.
+        """A Source of the first n samples.
 
         >>> len(stoker.Source(photos).take(5))
         5
         """
-        return self._part(self._numbers()[: whole("take: n", n, 0, 2**62)])
+        return self._part(self._chosen()[: whole("take: n", n, 0, 2**62)])
 
     def _name(self) -> str:
         return self._paths[0] if isinstance(self._paths[0], str) else f"a {type(self._paths[0]).__name__}"
 
     def _follows(self, classes: list[str]) -> bool:
-        """Whether labels become those of other classes: names do, numbers stay what they are."""
+        """Whether labels follow when `classes` changes: names do, integers stay as they are."""
         if not self.classes or classes[: len(self.classes)] == self.classes:
             return True
         if self.table is not None:
@@ -355,7 +404,7 @@ class Source:
         return bool(known.any()) and np.array_equal(places[own[known]], then[known])
 
     def __add__(self, other: Source) -> Source:
-        """One after the other, with the fields that both have; classes are joined by name, in byte order.
+        """Joins two sources. Samples have the fields that both sources have; classes are joined by name and sorted.
 
         >>> src = stoker.Source(photos)
         >>> len(src.select(classes=["cat"]) + src.take(2))
@@ -371,13 +420,13 @@ class Source:
             for one in (self, other):
                 if not one._follows(classes):
                     raise usage(
-                        f"the labels of {one._name()} are numbers, of its classes {', '.join(one.classes)}, and would "
-                        f"be those of {', '.join(classes)}: bring them to the same classes first"
+                        f"the labels of {one._name()} are integers for its classes {', '.join(one.classes)} and cannot "
+                        f"become labels of {', '.join(classes)}; give both sources the same classes first"
                     )
         both = Source.__new__(Source)._set(self._paths + other._paths, classes, self._fields + other._fields)
         if self._indices is not None or other._indices is not None:
             shift = self._handle.count()
-            both._indices = np.concatenate([self._numbers(), other._numbers() + shift])
+            both._indices = np.concatenate([self._chosen(), other._chosen() + shift])
         both._depth = max(self._depth, other._depth)
         return both
 

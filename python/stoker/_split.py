@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a source each sample belongs to.
+"""Divides a source into parts.
 
-The part follows from a hash of the sample's key alone, so that a sample stays in its part when the set grows. Only a
-fold that would be empty takes a sample of another. By class the parts are exact instead: samples are sorted by their
-hashes and counted off.
+A hash of the sample's key alone selects its part, so a sample stays in its part when the dataset grows. The exception
+is a fold that would be empty, which takes a sample from another. By class, the sizes are exact instead: samples are
+sorted by hash and dealt out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Numbers = NDArray[np.int64]
 
 
 def edges_of(shares: tuple[Any, ...]) -> list[float]:
-    """Where one part ends and the next begins, between 0 and 1. What the shares leave over is one more part.
+    """The boundaries of the parts, between 0 and 1. If the shares add up to less than 1, the rest is one more part.
 
     >>> edges_of((0.75,)), edges_of((0.5, 0.25, 0.25))
     ([0.75], [0.5, 0.75])
     """
     if not shares:
-        raise usage("split() needs at least one share: split(0.9), split(0.8, 0.1, 0.1)")
+        raise usage("split() needs at least one share, such as split(0.9) or split(0.8, 0.1, 0.1)")
     for share in shares:
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
             raise usage(f"split: a share is {share!r}; it must be between 0 and 1")
@@ -40,26 +40,29 @@ def edges_of(shares: tuple[Any, ...]) -> list[float]:
 
 
 def is_by_class(name: str, by: str | None) -> bool:
-    """
+    """Checks the argument `by`.
+
     >>> is_by_class("split", "class")
     True
     """
     if by not in (None, "class"):
-        raise usage(f"{name}: by is {by!r}; None and 'class' are possible")
+        raise usage(f"{name}: by is {by!r}; it must be None or 'class'")
     return by == "class"
 
 
 def mixed(hashes: Hashes, seed: int, depth: int) -> Hashes:
-    """Other hashes for every seed. A part of a part gets other hashes, else it would be cut at the same place."""
+    """Hashes that depend on the seed and the depth. Without depth, a part would be divided at the same place again."""
     key = (whole("seed", seed, 0, 2**64 - 1) + depth * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15
     return (hashes ^ np.uint64(key % 2**64)) * np.uint64(0x2545F4914F6CDD1D)
 
 
 def by_share(hashes: Hashes, edges: list[float]) -> Numbers:
+    """The part of each sample, by its hash."""
     return np.searchsorted(edges, hashes.astype(np.float64) / 2.0**64, side="right")
 
 
 def by_share_of_class(hashes: Hashes, labels: Numbers, edges: list[float]) -> Numbers:
+    """The part of each sample, with exact shares of every class."""
     part = np.zeros(len(hashes), np.int64)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
@@ -70,7 +73,7 @@ def by_share_of_class(hashes: Hashes, labels: Numbers, edges: list[float]) -> Nu
 
 
 def by_fold(hashes: Hashes, k: int) -> Numbers:
-    """By hash; an empty fold takes the smallest hash of the largest fold, so that all others stay where they are.
+    """The fold of each sample, by its hash. An empty fold takes the smallest hash of the largest fold; all others stay.
 
     >>> by_fold(np.array([0, 1, 2], np.uint64), 3)
     array([1, 2, 0])
@@ -78,7 +81,7 @@ def by_fold(hashes: Hashes, k: int) -> Numbers:
     fold = by_share(hashes, [i / k for i in range(1, k)])
     sizes = np.bincount(fold, minlength=k)
     for empty in np.flatnonzero(sizes == 0):
-        largest = sizes.argmax()  # has two or more, as there are at least k samples
+        largest = sizes.argmax()  # it has at least two, because there are at least k samples
         members = np.flatnonzero(fold == largest)
         fold[members[hashes[members].argmin()]] = empty
         sizes[largest] -= 1
@@ -87,7 +90,7 @@ def by_fold(hashes: Hashes, k: int) -> Numbers:
 
 
 def by_fold_of_class(hashes: Hashes, labels: Numbers, k: int) -> Numbers:
-    """Counted off through all classes, so that small classes do not all begin with the same fold."""
+    """Dealt out across class boundaries, so that small classes do not all start with the same fold."""
     fold = np.zeros(len(hashes), np.int64)
     fold[np.lexsort((hashes, labels))] = np.arange(len(hashes)) % k
     return fold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader did."""
+"""Statistics of a loader."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MIB = 2**20
 
 
 class Mixed(NamedTuple):
-    """One of the sources of a mixture."""
+    """One source of a mixture."""
 
-    share: float  #: of the positions
-    samples: int  #: of it in what was delivered until here, over all epochs and ranks
+    share: float  #: its share of the positions
+    samples: int  #: how many of its samples were delivered so far, over all epochs and ranks
 
 
 @dataclass(frozen=True, repr=False)
 class Stats:
-    """Counters since the loader was opened; stages are summed over the threads.
+    """Counters since the loader was opened. Prints as a table. Times of stages are summed over the threads.
 
     >>> import numpy as np, stoker
     >>> loader = stoker.Loader(np.zeros((8, 3), np.float32), batch_size=4, output="numpy")
@@ -30,32 +30,32 @@ class Stats:
     """
 
     seconds: float  #: since the loader was opened
-    waited_s: float  #: of it: the trainer waited for a batch
-    batches: int
-    samples: int
-    bad: int
+    waited_s: float  #: how long the trainer waited for batches
+    batches: int  #: delivered
+    samples: int  #: delivered
+    bad: int  #: samples that could not be used
     read_bytes: int
     read_s: float
     decode_s: float
     transform_s: float
-    op_s: float
-    idle_s: float  #: threads with nothing to do: the trainer is the slower side
+    op_s: float  #: in your own functions
+    idle_s: float  #: threads had nothing to do, because the trainer is slower
     threads: int
-    memory_bytes: int
+    memory_bytes: int  #: used by the loader
     memory_limit: int
-    kept_bytes: int  #: batches that the program keeps
-    warnings: int
-    limit: str  #: "read", "decode", "transform", "op" or "consumer"
-    cache_entries: int = 0  #: samples of which something is kept
+    kept_bytes: int  #: in batches that the program still holds
+    warnings: int  #: images that decoded with a warning of the codec
+    limit: str  #: the slowest stage: "read", "decode", "transform", "op" or "consumer" (the trainer)
+    cache_entries: int = 0  #: samples in the cache
     cache_bytes: int = 0  #: in memory
     cache_disk_bytes: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
-    sources: tuple[Mixed, ...] = ()  #: of a mixture, in their order
+    sources: tuple[Mixed, ...] = ()  #: the sources of a mixture, in order
 
     @property
     def images_per_s(self) -> float:
-        """Samples delivered for each second.
+        """Samples delivered per second since the loader was opened.
 
         >>> stoker.Loader(photos, "CenterCrop(8)").stats().images_per_s
         0.0
@@ -64,7 +64,7 @@ class Stats:
 
     @property
     def waited(self) -> float:
-        """The share of time the trainer waited for data, 0 to 1.
+        """The share of the time that the trainer waited for data, 0 to 1.
 
         >>> 0 <= stoker.Loader(photos, "CenterCrop(8)").stats().waited <= 1
         True
@@ -73,7 +73,7 @@ class Stats:
 
     @property
     def stages(self) -> dict[str, float]:
-        """Seconds by stage, over all threads.
+        """Seconds of each stage, summed over the threads.
 
         >>> list(stoker.Loader(photos, "CenterCrop(8)").stats().stages)
         ['read', 'decode', 'transform', 'op']
@@ -81,19 +81,19 @@ class Stats:
         return {"read": self.read_s, "decode": self.decode_s, "transform": self.transform_s, "op": self.op_s}
 
     def __repr__(self) -> str:
-        """The table, which is also what a notebook shows.
+        """The statistics as a table.
 
         >>> print(Stats(2.0, 0.5, 10, 640, 1, 0, 0.1, 2.2, 0.4, 0, 0.2, 2, 2**27, 2**30, 2**25, 0, "decode"))
-        samples    640 in 10 batches, 320.0 a second, 1 bad
+        samples    640 in 10 batches, 320.0 per second, 1 bad
         waited     0.50 s of 2.00 s for data (25.0 %); limited by decode
         threads    2: read 0.10 s, decode 2.20 s, transform 0.40 s, idle 0.20 s
-        memory     128.0 MiB, of at most 1024 MiB; 32.0 MiB in batches that the program keeps
+        memory     128.0 MiB, of at most 1024 MiB; 32.0 MiB in batches that the program holds
         """
         stages = {**self.stages, "idle": self.idle_s}
         work = ", ".join(f"{name} {s:.2f} s" for name, s in stages.items() if s >= 0.005)
         bad = f", {self.bad} bad" if self.bad else ""
         limit = f"; limited by {self.limit}" if self.samples else ""
-        kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program keeps" if self.kept_bytes else ""
+        kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program holds" if self.kept_bytes else ""
         size = (self.cache_disk_bytes or self.cache_bytes) / MIB
         cache = f"\ncache      {counted(self.cache_entries, 'sample')} in {size:.1f} MiB, found {self.cache_hits} times"
         cache = cache if self.cache_entries else ""
@@ -103,7 +103,7 @@ class Stats:
             for i, s in enumerate(self.sources)
         )
         return (
-            f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} a second{bad}\n"
+            f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} per second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
             f"threads    {self.threads}: {work or 'no work yet'}\n"
             f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB"

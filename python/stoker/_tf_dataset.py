@@ -20,7 +20,7 @@ def _element(value: Any) -> Any:
 
 
 def _elements(batch: Any) -> Any:
-    """Keras tells x, y and weights by their places in a plain tuple; a dict stays one."""
+    """The batch as Keras takes it: x, y and weights by their position in a plain tuple, or a dict."""
     if isinstance(batch, dict):
         return {name: _element(value) for name, value in batch.items()}
     return tuple(map(_element, batch)) if isinstance(batch, tuple) else _element(batch)
@@ -36,7 +36,7 @@ def _spec(tf: Any, value: Any, rows: int | None, is_open: bool = False) -> Any:
         shape = (rows, None, *value.values.shape[2:])
         return tf.TensorSpec(shape, dtype_name(value.values.dtype)), _spec(tf, value.lengths, rows)
     if not hasattr(value, "dtype"):
-        raise usage(f"TensorFlow has no tensor of a {type(value).__name__}; leave that field out with fields=")
+        raise usage(f"TensorFlow has no tensor for a {type(value).__name__}; leave that field out with fields=")
     sides = [None] * 3 if is_open and value.ndim == 4 else value.shape[1:]
     return tf.TensorSpec((rows, *sides), dtype_name(value.dtype))
 
@@ -50,19 +50,19 @@ def _specs(tf: Any, batch: Any, rows: int | None, is_open: bool) -> Any:
 
 
 def _rows(loader: Any) -> int | None:
-    """Rows of every batch, where all have the same number: then shapes are known to the graph."""
+    """The rows of a batch if all batches have the same number, so that the graph knows the shapes; else None."""
     a = loader._arguments
     equal = (a["drop_last"] or a["pad_last"]) and a["on_error"] != "skip" and a["collate_fn"] is a["batch_fn"] is None
     return loader.batch_size if equal else None
 
 
 def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
-    """A pass is an epoch. After a resume in the middle it is as many batches, and the next one goes on from there."""
+    """A pass is one epoch. After resuming in the middle, it has as many batches, and the next continues from there."""
     kept: list[tuple[Iterator[Any], int]] = []
 
     def batches() -> Iterator[Any]:
         it, generation = kept.pop() if kept else (iter(()), -1)
-        if generation != loader._generation:  # none, or another was begun meanwhile, or a state loaded
+        if generation != loader._generation:  # none is kept, another was begun since, or a state was loaded
             it = iter(loader)
         crossed = False
         for n in range(1, length + 1):
@@ -70,7 +70,7 @@ def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
             if batch is None:
                 it, crossed = iter(loader), True
                 batch = next(it)
-            if crossed and n == length:  # before the last is handed over: nobody asks for what comes after it
+            if crossed and n == length:  # before the last batch: nothing is asked for after it
                 kept.append((it, loader._generation))
             yield _elements(batch)
 
@@ -78,6 +78,7 @@ def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
 
 
 def tf_dataset(loader: Any) -> Any:
+    """Implements Loader.as_tf_dataset()."""
     tf = framework("tensorflow")
     specs = _specs(tf, loader.peek(), _rows(loader), loader._form.is_open)
     if isinstance(loader._given.fill, IterableFill):
@@ -86,5 +87,7 @@ def tf_dataset(loader: Any) -> Any:
         data = tf.data.Dataset.from_generator(_passes(loader, len(loader)), output_signature=specs)
         data = data.apply(tf.data.experimental.assert_cardinality(len(loader)))
     options = tf.data.Options()
-    options.experimental_optimization.inject_prefetch = False  # the ring is ahead; a state counts what was trained on
+    options.experimental_optimization.inject_prefetch = (
+        False  # the engine prefetches; a state counts what was trained on
+    )
     return data.with_options(options)

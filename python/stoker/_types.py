@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and numbers of the engine, and how arguments become them."""
+"""The engine's enumerators, and the arguments that become them."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from ._errors import usage
-from ._nearest import hint
+from ._errors import hint, usage
 
-# In the order of stk_dtype, which counts from 1.
+# In the order of stk_dtype, which starts at 1.
 DTYPES = "float32 float16 bfloat16 uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 bool".split()
-NUMBERS = {name: i + 1 for i, name in enumerate(DTYPES)}
+DTYPE_CODES = {name: i + 1 for i, name in enumerate(DTYPES)}
 LAYOUTS = {"NCHW": 1, "NHWC": 2, "channels_last": 2}
 FIDELITIES = {"exact": 1, "draft": 2}
 ON_ERROR = {"raise": 1, "skip": 2, "replace": 3}
@@ -19,20 +18,21 @@ CACHES = {"none": 1, "bytes": 2, "dct": 3, "pixels": 4, "auto": 5}
 
 
 def choice(name: str, value: Any, choices: dict[str, int]) -> int:
-    """
+    """The engine's number for an argument that is one of several words.
+
     >>> choice("layout", "NHWC", LAYOUTS)
     2
     >>> choice("layout", "NWHC", LAYOUTS)
     Traceback (most recent call last):
-    stoker.UsageError: layout is 'NWHC', and must be one of NCHW, NHWC, channels_last; did you mean NHWC?
+    stoker.UsageError: layout is 'NWHC'; it must be one of NCHW, NHWC, channels_last; did you mean NHWC?
     """
     if isinstance(value, str) and value in choices:
         return choices[value]
-    raise usage(f"{name} is {value!r}, and must be one of {', '.join(choices)}{hint(str(value), choices)}")
+    raise usage(f"{name} is {value!r}; it must be one of {', '.join(choices)}{hint(str(value), choices)}")
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a type given as text, or as NumPy, torch, JAX or TensorFlow have it.
+    """The name of a dtype, given as a string or as a dtype of NumPy, torch, JAX or TensorFlow.
 
     >>> import numpy as np
     >>> dtype_name(np.float16), dtype_name("uint8"), dtype_name(None)
@@ -45,7 +45,8 @@ def dtype_name(dtype: Any) -> str:
 
 
 def memory_bytes(name: str, value: int | str | None) -> int | None:
-    """
+    """Bytes of a size such as 512M or 2GiB; units are powers of 1024.
+
     >>> memory_bytes("memory", "512M"), memory_bytes("memory", "2GiB"), memory_bytes("memory", 1000)
     (536870912, 2147483648, 1000)
     """
@@ -65,7 +66,7 @@ def counted(n: int, word: str) -> str:
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """An argument that is a whole number.
+    """Checks an argument that is an integer within bounds.
 
     >>> whole("batch_size", 2.5, 1, 10)
     Traceback (most recent call last):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataLoader: torch's, argument by argument, with Stoker behind it.
+"""DataLoader: the arguments and the batches of torch's DataLoader, made by Stoker.
 
     from stoker import DataLoader          # instead of: from torch.utils.data import DataLoader
 
-What an argument means, it means here. Batches, their order without shuffle, and lengths are torch's; a shuffled order
-is Stoker's own, made from `generator` or `torch.manual_seed`.
+Arguments have the same meaning. Batches, lengths, and the order without shuffle are equal to torch's. A shuffled order
+is Stoker's own; its seed comes from `generator` or `torch.manual_seed`.
 """
 
 from __future__ import annotations
@@ -14,30 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import usage
+from ._errors import hint, usage
 from ._explain import Text, line
 from ._input import length_of
 from ._loader import Loader
-from ._nearest import hint
 from ._output import framework
 from ._rows import dtype_of, misfit, parts_of, undisturbed
 from ._types import whole
 
-# Arguments without a meaning here: what they are by default, and why.
+# Arguments that have no effect: their default, and the reason.
 UNUSED = {
-    "pin_memory": (False, "batches are in ordinary memory in this version"),
-    "timeout": (0, "threads do not die unseen; Ctrl-C ends a wait"),
-    "worker_init_fn": (None, "there are no worker processes; seeds are set for each sample"),
+    "pin_memory": (False, "this version delivers batches in ordinary memory"),
+    "timeout": (0, "threads cannot die unnoticed; Ctrl-C ends a wait"),
+    "worker_init_fn": (None, "there are no worker processes; every sample is seeded"),
     "multiprocessing_context": (None, "there are no worker processes"),
-    "prefetch_factor": (None, "the ring of batches has the size that the memory allows"),
-    "persistent_workers": (False, "threads live as long as the loader"),
-    "pin_memory_device": ("", "batches are in ordinary memory in this version"),
-    "in_order": (True, "batches always come in order"),
+    "prefetch_factor": (None, "memory determines how many batches are prefetched"),
+    "persistent_workers": (False, "threads always live as long as the loader"),
+    "pin_memory_device": ("", "this version delivers batches in ordinary memory"),
+    "in_order": (True, "batches are always in order"),
 }
 
 
 class _Samples:
-    """An iterable data set, also one that has a length."""
+    """An iterable dataset, which may also have a length."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -47,16 +46,17 @@ class _Samples:
 
 
 def is_iterable(dataset: Any) -> bool:
+    """Whether it is an IterableDataset of torch."""
     return any(k.__name__ == "IterableDataset" and k.__module__.startswith("torch.") for k in type(dataset).__mro__)
 
 
 def _is_plain(value: Any) -> bool:
-    """A tensor, an array, a number or a text: what a batch holds without help."""
+    """Whether a value is a tensor, an array, a number or a string, which need no collate_fn."""
     return isinstance(value, (int, float, str, bytes)) or (hasattr(value, "dtype") and dtype_of(value) != "object")
 
 
 class _One:
-    """Batches of one sample, as they are without batch_size."""
+    """collate_fn for batch_size=None: the sample itself."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -66,7 +66,7 @@ class _One:
 
 
 class _Labels:
-    """collate_fn of the user's for samples that the engine made: labels are numbers, as the data set gives them."""
+    """The user's collate_fn on samples of the engine: labels become int, as the dataset gives them."""
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
         self.function = function
@@ -80,7 +80,7 @@ def _first(batch: Any) -> Any:
 
 
 def _how_to_collate(dataset: Any) -> tuple[Callable[[list[Any]], Any] | None, Callable[[Any], Any] | None]:
-    """collate_fn and batch_fn that give what torch's own collate gives."""
+    """collate_fn and batch_fn that give the result of torch's default_collate."""
     if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or not length_of(dataset):
         return framework("torch.utils.data").default_collate, None
     sample = dataset[0]
@@ -88,16 +88,18 @@ def _how_to_collate(dataset: Any) -> tuple[Callable[[list[Any]], Any] | None, Ca
     plain = bool(values) and all(_is_plain(v) for v in values)
     if not plain or misfit(names, [np.shape(v) for v in values]):
         return framework("torch.utils.data").default_collate, None
-    if isinstance(sample, Mapping) and names != tuple(sample):  # names that are no text
+    if isinstance(sample, Mapping) and names != tuple(sample):  # names that are not strings
         return framework("torch.utils.data").default_collate, None
     return None, _first if _is_plain(sample) else None
 
 
 class DataLoader(Loader):
-    """torch's DataLoader, with Stoker behind it: the same arguments, the same batches.
+    """torch's DataLoader, with the same arguments and the same batches, made by Stoker.
 
-    Folders of pictures (ImageFolder, DatasetFolder, parts and sums of them) are read, decoded and transformed in C, as
-    far as Stoker has the transforms; any other data set runs in threads. `explain()` names what is not used.
+    ImageFolder, DatasetFolder, Subset and ConcatDataset of these are read, decoded and transformed in C, as far as
+    Stoker has the transforms. Any other dataset runs in threads of this process. Arguments are those of
+    torch.utils.data.DataLoader; `explain()` lists those that have no effect. `parallel=True` calls the dataset in
+    parallel, without seeding.
 
     >>> from stoker import DataLoader
     >>> squares = [(float(i), i * i) for i in range(10)]
@@ -133,10 +135,10 @@ class DataLoader(Loader):
         **unknown: Any,
     ) -> None:
         given = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
-        parallel = unknown.pop("parallel", False)  # the one that torch has not
+        parallel = unknown.pop("parallel", False)  # not an argument of torch
         given["parallel"] = parallel
         for name in unknown:
-            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more{hint(name, given)}")
+            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more arguments{hint(name, given)}")
         torch = framework("torch")
         workers = whole("num_workers", num_workers, 0, 1024)
         self._given_to_torch = given
@@ -157,7 +159,7 @@ class DataLoader(Loader):
             seed=undisturbed(torch.initial_seed if generator is None else generator.initial_seed) % 2**64,
             collate_fn=collate,
             batch_fn=batch_fn,
-            rank=0,  # a DistributedSampler divides, or nobody does
+            rank=0,  # only a DistributedSampler divides the data
             world_size=1,
             output="torch",
         )
@@ -165,7 +167,7 @@ class DataLoader(Loader):
         if batch_size is None:
             self.batch_size = None
         if not self._sampled and hasattr(dataset, "__len__") and not is_iterable(dataset):
-            data = framework("torch.utils.data")  # for len(loader.sampler); Stoker's own order is not asked of it
+            data = framework("torch.utils.data")  # for len(loader.sampler); it does not determine the order
             self.sampler = data.RandomSampler(dataset) if shuffle else data.SequentialSampler(dataset)
 
     @staticmethod
@@ -192,7 +194,7 @@ class DataLoader(Loader):
         return self._arguments["sampler"] is not None or self._arguments["batch_sampler"] is not None
 
     def _tell_epoch(self, sampler: Any, epoch: int) -> None:
-        """As with torch the script calls its sampler's set_epoch, perhaps with another number."""
+        """Does nothing: as with torch, the script calls set_epoch of its sampler."""
 
     def __len__(self) -> int:
         if not is_iterable(self.dataset):
@@ -201,7 +203,7 @@ class DataLoader(Loader):
         return n // size if self.drop_last else -(-n // size)
 
     def explain(self) -> str:
-        """What was chosen, and why; and which arguments have no meaning here.
+        """What the loader chose, and why, and which arguments have no effect.
 
         >>> "not used" in stoker.DataLoader([1, 2, 3]).explain()
         False

@@ -33,9 +33,9 @@ class Samples:
         (np.float32(1), np.int64(2**24 + 1), "x has the value 16777217, which float32 cannot hold"),
         (1.0, np.int64(2**63 - 1), "x has the value 9223372036854775807, which float64 cannot hold"),
         (1.0, np.uint64(2**64 - 1), "x has the value 18446744073709551615, which float64 cannot hold"),
-        (1, 1.5, "x is of type float64, the first sample had int64"),
-        (1.0, None, "x is of type object, the first sample had float64"),
-        (1.0, "7", "x is of type <U1, the first sample had float64"),
+        (1, 1.5, "x has the dtype float64, but the first sample had int64"),
+        (1.0, None, "x has the dtype object, but the first sample had float64"),
+        (1.0, "7", "x has the dtype <U1, but the first sample had float64"),
         (np.zeros(2), np.ma.masked_array([1.0, 2.0], [0, 1]), "masked values"),
     ],
 )

@@ -17,9 +17,9 @@ def test_a_loader_prints_as_a_table(photos):
     assert str(loader).splitlines() == [
         f"Loader     {photos}: folder of classes, 12 samples, 2 classes",
         "ops        CenterCrop(8) | Normalize",
-        "batches    3 an epoch, each of 5 samples, shuffled; in epoch 0",
+        "batches    3 per epoch, each of 5 samples, shuffled; in epoch 0",
         "fields     image float32 (3, 8, 8), label int64; as numpy",
-        "ranks      0 of 1: nothing says otherwise",
+        "ranks      0 of 1: no launcher found",
     ]
     next(iter(loader))
     assert str(loader).splitlines()[2].endswith("in epoch 0, after 5 samples")
@@ -38,7 +38,7 @@ def test_other_orders(photos):
 
 def test_a_data_set_is_named(photos):
     squares = Squares()
-    assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     data set Squares, 4 samples\n")
+    assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     dataset Squares, 4 samples\n")
     assert "parallel=True" in stoker.Loader(squares).explain()
     assert "parallel=True" not in stoker.Loader(squares, parallel=True).explain()
     assert str(stoker.Loader(np.zeros((6, 2)))).startswith("Loader     arrays, 6 samples\n")
@@ -84,8 +84,8 @@ def test_samplers_without_a_length():
 def test_an_iterable_is_not_counted():
     loader = stoker.Loader((np.float32(i) for i in range(5)), batch_size=2, output="numpy")
     for words in (str(loader), loader.explain()):
-        assert "an iterable, generator" in words and "1099511627776" not in words
-        assert "one after the other" in words
+        assert "iterable generator" in words and "1099511627776" not in words
+        assert "in order, one at a time" in words
 
 
 def test_stats_before_and_after(photos):

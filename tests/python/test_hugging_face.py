@@ -139,7 +139,7 @@ def test_saved_folders(over_files, pixels, tmp_path, shards):
         np.testing.assert_array_equal(batch.image, pixels[rows])
     loader = stoker.Loader(tmp_path / "saved", SIZE)
     assert loader.classes == ["cat", "dog"]
-    assert "data set of Hugging Face" in loader.explain()
+    assert "Hugging Face dataset" in loader.explain()
     assert f"data-00000-of-0000{shards}.arrow batch 0 row 0" in stoker.Source(tmp_path / "saved").paths[0]
     assert len(stoker.Source(tmp_path / "saved", tmp_path / "saved")) == 2 * N
 

@@ -81,7 +81,7 @@ def test_load_all(containers, name, output):
 
 def test_it_says_what_it_needs(photos):
     loader = stoker.Loader(photos, "Resize((512, 512))")
-    with pytest.raises(stoker.UsageError, match=r"12 samples of \d+ bytes need 37 MiB, and 10 MiB may be used"):
+    with pytest.raises(stoker.UsageError, match=r"12 samples of \d+ bytes need 37 MiB, but the limit is 10 MiB"):
         loader.load_all(memory="10M")
     with pytest.raises(stoker.UsageError, match="iterable"):
         stoker.Loader(iter([1, 2])).load_all()

@@ -174,7 +174,7 @@ def test_forever_goes_on_after_an_error_and_after_a_state_at_the_end():
     loader.load_state_dict(state)
     with pytest.raises(stoker.DataError):
         next(loader.forever())
-    with pytest.raises(stoker.UsageError, match="no batch at all"):
+    with pytest.raises(stoker.UsageError, match="has no batches"):
         next(arrays(batch_size=1000, drop_last=True).forever())
 
 
@@ -397,7 +397,7 @@ def test_seeds_of_functions_are_told(photos):
     "arguments, words",
     [
         ({}, "indices, as in the field"),
-        ({"indices": [1, 2], "positions": [1]}, "2 indices and 1 positions"),
+        ({"indices": [1, 2], "positions": [1]}, "2 indices but 1 positions"),
         ({"indices": [0.5]}, "whole numbers"),
         ({"indices": [[1]]}, "whole numbers"),
         ({"indices": "one"}, "whole numbers"),
@@ -495,7 +495,7 @@ def test_python_op(photos):
     for threads in (1, 4):
         loader = stoker.Loader(photos, ["CenterCrop(8)", op], output="numpy", threads=threads, batch_size=12)
         runs.append(next(iter(loader)).image)
-        assert "op on each picture: deterministic" in loader.explain()
+        assert "op on each image: deterministic" in loader.explain()
     assert np.array_equal(*runs)
     loader = stoker.Loader(photos, ["CenterCrop(8)", lambda x: x.mean(axis=(1, 2))], output="numpy", batch_size=12)
     assert next(iter(loader)).image.shape == (12, 3)

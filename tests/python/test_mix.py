@@ -244,7 +244,7 @@ def test_numbers_of_other_classes_are_not_joined(photos, tmp_path):
     """What was given names counts by number: joined under other names it would be another class."""
     np.savez(tmp_path / "x.npz", x=np.zeros((3, 2), np.float32), label=[0, 0, 1])
     one, other, more = (stoker.Source(tmp_path / "x.npz", classes=c) for c in (["a", "b"], ["b", "a"], ["a", "b", "c"]))
-    with pytest.raises(stoker.UsageError, match="are numbers, of its classes b, a"):
+    with pytest.raises(stoker.UsageError, match="are integers for its classes b, a"):
         one + other
     with pytest.raises(stoker.UsageError, match="are numbers"):
         stoker.mix({one: 1, other: 1})

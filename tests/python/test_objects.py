@@ -231,9 +231,9 @@ def test_a_generator_cannot_go_back():
     for n in range(10):
         assert next(it)["n"].tolist() == [2 * n, 2 * n + 1]
     loader.load_state_dict(state)
-    with pytest.raises(stoker.UsageError, match="goes only once"):
+    with pytest.raises(stoker.UsageError, match="can be read only once"):
         next(iter(loader))
     left = stoker.Loader(samples(), batch_size=2, output="numpy")
     next(iter(left))
-    with pytest.raises(stoker.UsageError, match="goes only once"):
+    with pytest.raises(stoker.UsageError, match="can be read only once"):
         next(iter(left))

@@ -361,7 +361,8 @@ def test_a_function_makes_its_own_loader_wait(call):
             print(words[0])
             loader.close()
     """)
-    line = f"{call.split()[0]}() was called by a function that the loader's own threads run, or wait for\n"
+    words = "was called by a function that the loader itself runs; call it outside of that function"
+    line = f"{call.split()[0]}() {words}\n"
     assert done.returncode == 0 and done.stdout == 4 * line, done.stderr
 
 

@@ -26,7 +26,7 @@ BASIC = {"is_training": True, "auto_augment": None, "re_prob": 0.0, "color_jitte
 
 def is_native(loader):
     words = loader.explain()
-    return "samples from" not in words and "on each picture" not in words
+    return "samples from" not in words and "on each image" not in words
 
 
 EVAL = {

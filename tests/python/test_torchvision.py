@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms and data sets of torchvision give what torchvision gives."""
+"""Transforms and datasets of torchvision give what torchvision gives."""
 
 import re
 from pathlib import Path
@@ -109,14 +109,14 @@ def test_the_rest_runs_in_python(noise, name):
     assert ours.dtype == theirs.dtype
     torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
     words = stoker.Loader(noise, transform).explain()
-    assert "CenterCrop(size=(32, 32))" in words and "on each picture" in words
+    assert "CenterCrop(size=(32, 32))" in words and "on each image" in words
     assert type(PYTHON[name][-1]).__name__ in words and "in Python, not in C" in words
 
 
 def test_explain_says_what_the_rest_costs(noise):
     loader = stoker.Loader(noise, v1.Compose([v1.CenterCrop(32), v1.ColorJitter(0.5), v1.ToTensor()]), batch_size=2)
     list(loader)
-    assert re.search(r"in Python, not in C, [0-9.]+ ms a picture", loader.explain())
+    assert re.search(r"in Python, not in C, [0-9.]+ ms per image", loader.explain())
 
 
 def test_random_ops_keep_their_arguments(noise):
@@ -145,7 +145,7 @@ def test_random_crops_are_crops(noise):
 
 def test_one_op_alone_and_what_has_no_size(noise):
     assert next(iter(stoker.Loader(noise, v1.CenterCrop(8)))).image.shape == (1, 3, 8, 8)
-    with pytest.raises(stoker.UsageError, match="ColorJitter is not an op of Stoker's"):
+    with pytest.raises(stoker.UsageError, match="Stoker has no op ColorJitter"):
         stoker.Loader(noise, v1.Compose([v1.Resize(8), v1.ColorJitter(), v1.CenterCrop(8)]))
     with pytest.raises(stoker.UsageError, match="runs in Python"):
         stoker.Loader(noise, v1.Compose([v1.CenterCrop(8), v1.ColorJitter()]), dtype="float32")
@@ -203,7 +203,7 @@ def test_a_changed_list_of_samples(noise):
 def test_the_rest_of_a_folders_transform(noise):
     dataset = datasets.ImageFolder(noise, v1.Compose([v1.CenterCrop(32), v1.RandomInvert(1.0), v1.ToTensor()]))
     loader = stoker.Loader(dataset, batch_size=4)
-    assert is_native(loader) and "RandomInvert, ToTensor on each picture" in loader.explain()
+    assert is_native(loader) and "RandomInvert, ToTensor on each image" in loader.explain()
     same(loader, dataset)
 
 
