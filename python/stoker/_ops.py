@@ -101,7 +101,7 @@ class Resize(Op):
 
 
 class CenterCrop(Op):
-    """Crops the center to `size`, or (height, width). Smaller images are padded with black.
+    """Crops the centre to `size`, or (height, width). Smaller images are padded with black.
 
     >>> CenterCrop(224)
     CenterCrop(224)
@@ -116,7 +116,7 @@ class RandomCrop(Op):
 
     padding          a border that is added first, as in Pad
     pad_if_needed    pad images that are smaller than the crop
-    fill             the color of the border; padding_mode: as in Pad
+    fill             the colour of the border; padding_mode: as in Pad
 
     >>> RandomCrop(32, padding=4)
     RandomCrop(32, padding=4)
@@ -171,7 +171,7 @@ class Pad(Op):
     """Adds a border.
 
     padding          pixels: one number, (left and right, top and bottom), or (left, top, right, bottom)
-    fill             the color: one number or three
+    fill             the colour: one number or three
     padding_mode     "constant" (default), "edge", "reflect" or "symmetric"
 
     >>> Pad(4, padding_mode="reflect")
@@ -205,7 +205,7 @@ class RandomVerticalFlip(Op):
 
 
 class Grayscale(Op):
-    """Removes color; the result has 1 or 3 channels.
+    """Removes colour; the result has 1 or 3 channels.
 
     >>> Grayscale(3)
     Grayscale(num_output_channels=3)

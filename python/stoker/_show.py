@@ -171,8 +171,8 @@ def _bytes(loader: Any, images: Array) -> Array:
         values = (values - low) / (high - low)  # unknown range: use all of it
     elif high > 1:
         values = values / 255
-    colors: Array = np.rint(values.clip(0, 1) * 255).astype(np.uint8)
-    return colors
+    colours: Array = np.rint(values.clip(0, 1) * 255).astype(np.uint8)
+    return colours
 
 
 def _page(loader: Any, rows: list[Row], epoch: int, columns: int) -> tuple[bytes, int, int]:
