@@ -2,7 +2,7 @@
 """Parquet files, Arrow tables and Hugging Face datasets, as tables that the engine reads without the GIL.
 
 pyarrow reads the data; the engine takes pointers into its buffers through the Arrow C data interface. Columns are first
-converted to a few plain forms (`_arrow_types.py`). Files are loaded by row group when the engine needs a row of it
+converted to a few plain forms (`_arrow_types.py`). Files are loaded by row group when the engine needs one of its rows
 (`_arrow_files.py`).
 """
 
@@ -317,7 +317,7 @@ def table_of(sources: Sequence[Any]) -> Table:
     of_each = [_parts_of(s, form) for s, form in zip(sources, forms, strict=True)]
     parts = [part for some in of_each for part in some]
     if not parts:
-        raise UsageError("there are no samples in it", path=os.fsdecode(sources[0]), stage="open")
+        raise UsageError("it contains no samples", path=os.fsdecode(sources[0]), stage="open")
     for n, part in enumerate(parts):
         if not part.schema.equals(parts[0].schema, check_metadata=False):
             difference = _difference(parts[0].schema, part.schema)
@@ -326,7 +326,7 @@ def table_of(sources: Sequence[Any]) -> Table:
     chunks = [c for part in parts for c in part.chunks]
     table = Table(parts[0].schema, chunks, all(f in ("table", "dataset") for f in forms), kind=KINDS[forms[0]])
     if not chunks:
-        raise UsageError("there are no samples in it", path=parts[0].path or None, stage="open")
+        raise UsageError("it contains no samples", path=parts[0].path or None, stage="open")
     features = _features(parts[0])
     table.label, table.classes = _label_of(table.schema, features)
     table.plans = {name: _plan(table, name, features) for name in table.schema.names}

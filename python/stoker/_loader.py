@@ -359,14 +359,14 @@ class Loader:
 
     def _give_order(self, epoch: int) -> None:
         sampler: Any = self.batch_sampler if self.sampler is None else self.sampler
-        self._tell_epoch(sampler, epoch)
+        self._set_sampler_epoch(sampler, epoch)
         order = order_of_samples(sampler) if self.batch_sampler is None else order_of_batches(sampler)
         if order.largest > self._options["batch_size"]:
             self._reopen(self._ranks, order.largest)
         self._engine.set_order(epoch, order.samples, order.starts)
         self._ordered, self._order = epoch, order.samples
 
-    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
+    def _set_sampler_epoch(self, sampler: Any, epoch: int) -> None:
         inner = getattr(sampler, "sampler", sampler)
         for one in (sampler, inner) if inner is not sampler else (sampler,):
             if hasattr(one, "set_epoch"):
@@ -622,7 +622,7 @@ class Loader:
             self._committed = False
             self._generation = next(self._generations)
 
-    # ---------------------------------------------------------------- seeing
+    # ---------------------------------------------------------------- inspecting
 
     @property
     def classes(self) -> list[str]:

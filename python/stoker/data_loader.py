@@ -193,7 +193,7 @@ class DataLoader(Loader):
     def _sampled(self) -> bool:
         return self._arguments["sampler"] is not None or self._arguments["batch_sampler"] is not None
 
-    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
+    def _set_sampler_epoch(self, sampler: Any, epoch: int) -> None:
         """Does nothing: as with torch, the script calls set_epoch of its sampler."""
 
     def __len__(self) -> int:
