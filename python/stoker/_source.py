@@ -38,7 +38,7 @@ class One:
         try:  # images differ in size: the engine makes a crop of one pixel, and fields() replaces it
             self._handle = _stoker.Loader({**options, **IDLE, "ops": "CenterCrop(1)"})
         except UsageError as error:
-            if "ops work on images" not in str(error):
+            if "ops need images" not in str(error):
                 raise
             self._handle = _stoker.Loader({**options, **IDLE})
         self._form = Form(self._handle, None, (), True, "numpy", "NCHW", None, None, None)

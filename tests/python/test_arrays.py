@@ -66,8 +66,8 @@ def test_tensors():
     "source, words",
     [
         (np.ma.masked_array([1.0, 2.0], [0, 1]), "the array x has masked values"),
-        (np.zeros(3, [("a", "f4"), ("b", "u1")]), "the array x is of type"),
-        (np.zeros(3, np.longdouble), "the array x is of type"),
+        (np.zeros(3, [("a", "f4"), ("b", "u1")]), "the array x has the dtype"),
+        (np.zeros(3, np.longdouble), "the array x has the dtype"),
         ((np.zeros(3), [[1], [2, 3], [4]]), "y"),
         ((np.zeros(3), np.array(1)), "y is a single number"),
         ({"x": np.zeros(3), "y": np.array(1)}, "'y' is a single number"),

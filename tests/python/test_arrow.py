@@ -252,7 +252,7 @@ def test_several_files(table, tmp_path):
     pq.write_table(table.select(["x"]), tmp_path / "part-3.parquet")
     with pytest.raises(stoker.UsageError, match="no column txet; the columns are image, .*did you mean text"):
         stoker.Loader(table, fields=("image", "txet"))
-    with pytest.raises(stoker.UsageError, match="other columns"):
+    with pytest.raises(stoker.UsageError, match="differ from the first part"):
         stoker.Loader(str(tmp_path))
     with pytest.raises(FileNotFoundError):
         stoker.Loader(str(tmp_path / "none.parquet"))

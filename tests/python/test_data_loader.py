@@ -238,5 +238,5 @@ def test_compare(name):
 
 
 def test_compare_takes_loaders_of_torch():
-    with pytest.raises(stoker.UsageError, match="a DataLoader of torch's"):
+    with pytest.raises(stoker.UsageError, match="takes a torch.utils.data.DataLoader"):
         stoker.compare([1, 2])

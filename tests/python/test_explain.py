@@ -93,7 +93,7 @@ def test_stats_before_and_after(photos):
     assert "no work yet" in str(loader.stats()) and "limited" not in str(loader.stats())
     kept = list(loader)
     words = str(loader.stats())
-    assert len(kept) == 3 and "12 in 3 batches" in words and "limited by" in words and "keeps" in words
+    assert len(kept) == 3 and "12 in 3 batches" in words and "limited by" in words and "program holds" in words
 
 
 class Terminal(io.StringIO):
@@ -103,7 +103,7 @@ class Terminal(io.StringIO):
 
 def test_progress_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr("stoker._progress.EVERY", -1)
+    monkeypatch.setattr("stoker._iterate.EVERY", -1)
     monkeypatch.setattr(sys, "stderr", Terminal())
     loader = stoker.Loader(np.zeros((6, 2)), batch_size=2, output="numpy", progress=True)
     assert len(list(loader)) == 3

@@ -122,7 +122,7 @@ def test_a_list_of_data_sets(over_files, pixels):
         batch = whole(source)
         assert batch.n.tolist() == rows
         np.testing.assert_array_equal(batch.image, pixels[rows])
-    with pytest.raises(stoker.UsageError, match="transform of its own"):
+    with pytest.raises(stoker.UsageError, match="its own transform"):
         stoker.Loader([over_files, over_files.with_transform(lambda rows: rows)])
     with pytest.raises(stoker.UsageError, match="choose one"):
         stoker.Loader([datasets.DatasetDict({"train": over_files})])

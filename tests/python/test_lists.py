@@ -40,7 +40,7 @@ def test_csv(folder):
     loader = stoker.Loader(folder / "l.csv", "CenterCrop(8)", batch_size=3, fields=fields, output="numpy")
     listing = stoker.ls(folder / "l.csv")
     assert listing.fields == "image:image, label:int" and listing.columns == "caption, score, count"
-    assert "columns    also there for fields=: caption, score, count" in repr(listing)
+    assert "columns    available with fields=: caption, score, count" in repr(listing)
     batches = list(loader)
     plain = list(stoker.Loader(folder / "l.csv", "CenterCrop(8)", batch_size=3, output="numpy"))
     assert [len(batch) for batch in plain] == [2, 2, 2]  # as ever, unless they are asked for

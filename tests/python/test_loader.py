@@ -71,7 +71,7 @@ def test_second_iterator_ends_the_first():
     first = iter(loader)
     next(first)
     second = iter(loader)
-    with pytest.raises(stoker.UsageError, match="another one"):
+    with pytest.raises(stoker.UsageError, match="another iterator"):
         next(first)
     assert loader.epoch == 1 and len(list(second)) == 10
 
@@ -398,9 +398,9 @@ def test_seeds_of_functions_are_told(photos):
     [
         ({}, "indices, as in the field"),
         ({"indices": [1, 2], "positions": [1]}, "2 indices but 1 positions"),
-        ({"indices": [0.5]}, "whole numbers"),
-        ({"indices": [[1]]}, "whole numbers"),
-        ({"indices": "one"}, "whole numbers"),
+        ({"indices": [0.5]}, "one integer or a list of integers"),
+        ({"indices": [[1]]}, "one integer or a list of integers"),
+        ({"indices": "one"}, "one integer or a list of integers"),
         ({"indices": [100]}, "there is no sample 100; the source has 100 samples"),
         ({"positions": [100]}, "there is no position 100; an epoch has 100"),
         ({"positions": [-1]}, "there is no position -1"),

@@ -84,7 +84,7 @@ def test_one_row_at_a_time(noise):
     assert loader.get(2).image.shape == next(b for i, b in enumerate(loader) if i == 2).image.shape
     assert loader.peek().image.ndim == 4
     assert "(3, ?, ?)" in str(loader)
-    with pytest.raises(stoker.UsageError, match="one at a time"):
+    with pytest.raises(stoker.UsageError, match="one sample at a time"):
         loader.get([0, 1])
     with pytest.raises(stoker.UsageError, match="one size"):
         loader.load_all()

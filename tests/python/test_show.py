@@ -115,7 +115,7 @@ def test_where_it_goes(photos, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     loader = stoker.Loader(photos, OPS)
     sheet = loader.show(n=2)
-    assert sheet.path.startswith(str(tmp_path)) and sheet.path in repr(sheet) and "2 pictures" in repr(sheet)
+    assert sheet.path.startswith(str(tmp_path)) and sheet.path in repr(sheet) and "2 images" in repr(sheet)
     with open(sheet.path, "rb") as f:
         assert f.read() == sheet.png == sheet._repr_png_() and sheet.png[1:4] == b"PNG"
     kernel = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
@@ -125,8 +125,8 @@ def test_where_it_goes(photos, tmp_path, monkeypatch):
 
 def test_what_cannot_be_shown(photos, tmp_path):
     for loader, words in (
-        (stoker.Loader(np.zeros((5, 3))), "none among the fields"),
-        (stoker.Loader(photos, OPS, fields=("label",)), "none among the fields"),
+        (stoker.Loader(np.zeros((5, 3))), "no field is one"),
+        (stoker.Loader(photos, OPS, fields=("label",)), "no field is one"),
         (stoker.Loader(np.zeros((5, 3, 4, 5, 6))), "shape"),
         (stoker.Loader([np.zeros((4, 4)), np.zeros((5, 5))], collate_fn=len), "one size"),
     ):

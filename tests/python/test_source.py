@@ -141,7 +141,7 @@ def test_kfold_by_class(make, lines):
 
 def test_masks(photos):
     src = stoker.Source(photos)
-    with pytest.raises(stoker.UsageError, match="a mask of 6 for 12 samples"):
+    with pytest.raises(stoker.UsageError, match="the mask has 6 values for 12 samples"):
         src.subset(np.ones(6, bool))
 
 

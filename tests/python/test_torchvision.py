@@ -220,7 +220,7 @@ def test_what_stays_in_python(noise):
         (Own(noise, EVAL), "its __getitem__"),
         (datasets.ImageFolder(noise, EVAL, loader=load), "its loader"),
         (datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1), "target_transform"),
-        (datasets.ImageFolder(noise, blur), "before all pictures have one size"),
+        (datasets.ImageFolder(noise, blur), "before all images have one size"),
     ):
         loader = stoker.Loader(dataset, batch_size=4)
         assert not is_native(loader) and why in loader.explain()
