@@ -38,7 +38,7 @@ int options_copy(void *to, size_t known, const void *from, size_t size, stk_erro
     const char *tail = from;
     for (size_t i = known; i < size; i++)
         if (tail[i] != 0)
-            return usage(e, "an option is set that this version of the library does not know");
+            return usage(e, "an option is set that this version of the library does not know; update the library");
     return STK_OK;
 }
 
@@ -53,16 +53,16 @@ static int check_source(const stk_options *o, stk_error *e)
     if ((o->read_hooks && (!o->read_hooks->count || !o->read_hooks->read)) ||
         (o->fill_hooks && (!o->fill_hooks->count || !o->fill_hooks->fill)) ||
         (o->cells_hooks && (!o->cells_hooks->count || !o->cells_hooks->cells)))
-        return usage(e, "the hooks of the source lack count, or one of read, fill and cells");
+        return usage(e, "hooks of a source need count(), and read(), fill() or cells()");
     if (o->opened && (o->classes || o->fields || o->source_fields || o->index_beside || o->max_bytes))
         return usage(e, "the source is open already: set classes, fields, source_fields, index_beside and max_bytes in "
                         "stk_source_open");
     if (o->take < 0 || o->n_subset < 0 || o->n_arrays < 0 || o->n_classes < 0)
-        return usage(e, "a count of samples, arrays or classes is negative");
+        return usage(e, "take, n_subset, n_arrays or n_classes is negative");
     if (o->op && !o->op->run)
-        return usage(e, "the op hook has no function");
+        return usage(e, "op has no function: set op->run");
     if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
-        return usage(e, "the allocator needs alloc and free");
+        return usage(e, "allocator lacks a function: set alloc and free");
     return STK_OK;
 }
 
@@ -76,17 +76,18 @@ static int check_form(const stk_options *o, stk_error *e)
     if (o->fidelity != STK_EXACT && o->fidelity != STK_DRAFT)
         return usage(e, "fidelity must be exact or draft");
     if ((int)o->reader < STK_READER_DEFAULT || (int)o->reader > STK_READER_URING)
-        return usage(e, "reader must be pread or uring, or be left to be chosen");
+        return usage(e, "reader must be pread or uring, or 0 to let the loader choose");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
     if (o->cache_size < 0)
-        return usage(e, "cache_size is negative");
+        return usage(e, "cache_size is negative; set a size in bytes, or 0 for the default");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
         return usage(e, "on_error must be raise, skip or replace");
-    if (!(o->max_bad <= 1)) /* nor NaN */
-        return usage(e, "max_bad is a share of the samples, up to 1; a negative one allows no bad sample");
+    if (!(o->max_bad <= 1)) /* also if it is NaN */
+        return usage(e,
+                     "max_bad must be at most 1: it is a share of the samples; a negative value allows no bad sample");
     if (o->max_pixels < 0 || o->max_bytes < 0)
-        return usage(e, "max_pixels and max_bytes must be positive");
+        return usage(e, "max_pixels or max_bytes is negative; set a limit, or 0 for the default");
     return STK_OK;
 }
 
@@ -96,28 +97,30 @@ static int check_amounts(const stk_options *o, stk_error *e)
         return error_set(e, STK_EUSAGE, "open", "batch_size is %lld; it must be between 1 and %d",
                          (long long)o->batch_size, INT32_MAX);
     if (o->drop_last && o->pad_last)
-        return usage(e, "drop_last and pad_last exclude each other");
+        return usage(e, "drop_last and pad_last exclude each other; set only one");
     if (o->world_size < 1 || o->rank < 0 || o->rank >= o->world_size)
         return error_set(e, STK_EUSAGE, "open", "rank %d of %d; ranks count from 0 to world_size - 1", o->rank,
                          o->world_size);
     if (o->threads < 1 || o->threads > THREADS_MAX)
-        return error_set(e, STK_EUSAGE, "open", "threads is %d; it must be between 1 and %d, or 0 to be chosen",
+        return error_set(e, STK_EUSAGE, "open", "threads is %d; it must be between 1 and %d, or 0 for the default",
                          o->threads, THREADS_MAX);
     if (o->memory < 0)
-        return usage(e, "memory is negative");
+        return usage(e, "memory is negative; set a limit in bytes, or 0 for the default");
     return STK_OK;
 }
 
 static int check_order(const stk_options *o, stk_error *e)
 {
     if (o->steps_per_epoch < 0 || o->n_weights < 0)
-        return usage(e, "steps_per_epoch or the number of weights is negative");
+        return usage(e, "steps_per_epoch or n_weights is negative");
     if (o->weights && o->shuffle)
-        return usage(e, "weights draw at random already; shuffle and weights exclude each other");
+        return usage(e, "weights and shuffle exclude each other, because weights already draw at random; set only one");
     if (o->sampled && (o->weights || o->shuffle || o->steps_per_epoch || o->mix))
-        return usage(e, "an order that is given (sampled) excludes shuffle, weights, mix and steps_per_epoch");
+        return usage(
+            e,
+            "sampled excludes shuffle, weights, mix and steps_per_epoch, because stk_loader_set_order gives the order");
     if (o->mix && o->weights)
-        return usage(e, "mix draws sources, weights draw samples; they exclude each other");
+        return usage(e, "mix and weights exclude each other: mix draws sources, weights draw samples; set only one");
     return STK_OK;
 }
 
@@ -159,7 +162,6 @@ void options_close(const stk_options *o)
         o->cells_hooks->close(o->cells_hooks->user);
 }
 
-/* Checks what the caller set before defaults are filled in. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e)
 {
     if (!from)
@@ -256,7 +258,7 @@ int stk_open_sized(stk_loader **out, const stk_options *o, size_t size, stk_erro
 
 void stk_close(stk_loader *l)
 {
-    /* In a forked child the threads are not there and the locks may be held: it is left as it is. */
+    /* A forked child does not have the threads, and a lock may be held: leave the loader as it is. */
     if (l && loader_check(l, NULL) == STK_OK)
         loader_close(l);
 }
@@ -309,16 +311,22 @@ int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels,
 {
     *out = NULL;
     *n = 0;
-    if (!pixels || !o || width < 1 || height < 1 || (channels != 1 && channels != 3))
-        return error_set(e, STK_EUSAGE, "encode", "needs pixels of 1 or 3 channels, at least 1 x 1");
+    if (!pixels || !o)
+        return error_set(e, STK_EUSAGE, "encode", "no pixels or no options");
+    if (width < 1 || height < 1 || (channels != 1 && channels != 3))
+        return error_set(
+            e, STK_EUSAGE, "encode",
+            "cannot encode %d x %d pixels of %d channels; an image has at least 1 x 1 pixels of 1 or 3 channels", width,
+            height, channels);
     if (stride < (size_t)width * (size_t)channels)
-        return error_set(e, STK_EUSAGE, "encode", "stride %zu is less than a row of %d pixels", stride, width);
+        return error_set(e, STK_EUSAGE, "encode", "stride is %zu bytes, less than a row of %d pixels", stride, width);
     stk_encode_options filled;
     const int rc = options_copy(&filled, sizeof filled, o, size, e);
     if (rc != STK_OK)
         return rc;
     if (filled.quality < 0 || filled.quality > 100)
-        return error_set(e, STK_EUSAGE, "encode", "quality %d is not between 1 and 100", filled.quality);
+        return error_set(e, STK_EUSAGE, "encode", "quality is %d; it must be between 1 and 100, or 0 for 90",
+                         filled.quality);
     if (filled.quality == 0)
         filled.quality = 90;
     const struct image im = {

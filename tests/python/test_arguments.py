@@ -73,7 +73,7 @@ Y = np.arange(100)
         ({"weights": 5}, "1 weights for 12 samples"),
         ({"steps_per_epoch": 0}, "1 or more"),
         ({"max_bad": "a"}, "max_bad is 'a'; it must be a number"),
-        ({"max_bad": 2}, "up to 1"),
+        ({"max_bad": 2}, "at most 1"),
         ({"rank": 1.5, "world_size": 2}, "rank is 1.5"),
         ({"cache_dir": 5}, "a path, or 'off'"),
         ({"dtype": 3}, "must be float32, float16, bfloat16 or uint8"),
