@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * made_source.h -- a source for tests of the loader: MANY PNG pictures that are made here; picture i is all of colour
+ * made_source.h -- a source for tests of the loader: MANY PNG images that are made here; image i is all of colour
  * (i, 2i, 3i), its label is i % 10. Those from first_bad on, n_bad of them, are cut short.
  */
 #ifndef MADE_SOURCE_H
@@ -16,7 +16,7 @@ enum { MANY = 100, SIDE = 8 };
 static struct {
     void *bytes;
     size_t n;
-} pictures[MANY];
+} images[MANY];
 
 static atomic_int closed;
 static int first_bad = MANY, n_bad;
@@ -30,7 +30,7 @@ static inline void made_begin(void)
                 px[3 * k + c] = (uint8_t)(i * (c + 1));
         const stk_encode_options png = {.format = STK_PNG};
         stk_error e;
-        if (stk_encode(px, SIDE, SIDE, 3, SIDE * 3, &png, &pictures[i].bytes, &pictures[i].n, &e) != STK_OK) {
+        if (stk_encode(px, SIDE, SIDE, 3, SIDE * 3, &png, &images[i].bytes, &images[i].n, &e) != STK_OK) {
             printf("skipped: %s\n", e.text);
             exit(77);
         }
@@ -43,12 +43,12 @@ static inline int64_t count(void *user)
     return MANY;
 }
 
-static inline int read_picture(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
-                               stk_error *e)
+static inline int read_image(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
+                             stk_error *e)
 {
     (void)user, (void)thread, (void)e;
-    *bytes = pictures[i].bytes;
-    *n = i >= first_bad && i < first_bad + n_bad ? 20 : pictures[i].n;
+    *bytes = images[i].bytes;
+    *n = i >= first_bad && i < first_bad + n_bad ? 20 : images[i].n;
     *label = i % 10;
     return STK_OK;
 }
@@ -59,7 +59,7 @@ static inline void close_source(void *user)
     closed++;
 }
 
-static const stk_read_hooks hooks = {.count = count, .read = read_picture, .close = close_source};
+static const stk_read_hooks hooks = {.count = count, .read = read_image, .close = close_source};
 
 static inline stk_options base_options(void)
 {
@@ -104,7 +104,7 @@ static inline int64_t read_some(stk_loader *l, int64_t n, int64_t *samples, int 
 static inline void made_end(void)
 {
     for (int i = 0; i < MANY; i++)
-        stk_free(pictures[i].bytes);
+        stk_free(images[i].bytes);
 }
 
 #endif

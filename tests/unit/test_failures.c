@@ -49,7 +49,7 @@ static void path_of(int i, char *buf, size_t n)
     snprintf(buf, n, "%s/set/%c/%d.%s", folder, i % 2 ? 'b' : 'a', i, suffix[i % 3]);
 }
 
-static void write_picture(int i)
+static void write_image(int i)
 {
     uint8_t px[40 * 30 * 3];
     for (size_t k = 0; k < sizeof px; k++)
@@ -78,7 +78,7 @@ static void make_folder(void)
         mkdir(path, 0700);
     }
     for (int i = 0; i < FILES; i++)
-        write_picture(i);
+        write_image(i);
 }
 
 static void remove_folder(void)
@@ -168,7 +168,7 @@ static void fail_one_by_one(const char *kind, int mode, stk_reader reader)
         fail_in = -1;
         failing = "";
         CHECK(rc != 0 || hash == right || strcmp(kind, "read") == 0);
-        CHECK(rc == 0 || strcmp(kind, "write") != 0); /* what cannot be written hinders nobody */
+        CHECK(rc == 0 || strcmp(kind, "write") != 0); /* a failed write must not fail the loader */
     }
     printf("%s%s%s: %d runs, each with a failure\n", kind, words[mode],
            reader == STK_READER_URING ? ", read ahead" : "", n - 1);
@@ -247,7 +247,7 @@ static void write_file(const char *path, const struct buf *b)
     fclose(f);
 }
 
-/* {numbers: ..., text: ...}, no pictures. */
+/* {numbers: ..., text: ...}, no images. */
 static void make_records(const char *path)
 {
     struct buf file = {0}, map = {0}, feature = {0}, all = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_get.c -- rows made out of turn, and what was drawn for them. One source is 40 samples that fill() makes, of
- * which 13 is bad; another is three pictures, encoded; a third pixels in memory.
+ * which 13 is bad; another is three images, encoded; a third pixels in memory.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -223,8 +223,8 @@ static void positions_of_orders_that_are_given(void)
 
 /* ------------------------------------------------------------------ what was drawn */
 
-static void *pictures[3];
-static size_t n_pictures[3];
+static void *images[3];
+static size_t n_images[3];
 
 static int64_t three(void *user)
 {
@@ -232,29 +232,29 @@ static int64_t three(void *user)
     return 3;
 }
 
-static int read_picture(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label,
-                        stk_error *e)
+static int read_image(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label,
+                      stk_error *e)
 {
     (void)user, (void)thread, (void)e;
-    *bytes = pictures[sample];
-    *n = n_pictures[sample];
+    *bytes = images[sample];
+    *n = n_images[sample];
     *label = sample;
     return STK_OK;
 }
 
-static const stk_read_hooks encoded = {.count = three, .read = read_picture};
+static const stk_read_hooks encoded = {.count = three, .read = read_image};
 
-static bool make_pictures(void)
+static bool make_images(void)
 {
     uint8_t px[WIDE * HIGH * 3];
     for (size_t i = 0; i < sizeof px; i++)
         px[i] = (uint8_t)(i * 7);
-    for (int i = 0; i < 3 && !pictures[i]; i++) {
+    for (int i = 0; i < 3 && !images[i]; i++) {
         const stk_encode_options o = {.format = STK_PNG};
-        if (stk_encode(px, WIDE, HIGH, 3, WIDE * 3, &o, &pictures[i], &n_pictures[i], NULL) != STK_OK)
+        if (stk_encode(px, WIDE, HIGH, 3, WIDE * 3, &o, &images[i], &n_images[i], NULL) != STK_OK)
             return false;
     }
-    n_pictures[2] = 20; /* cut short */
+    n_images[2] = 20; /* cut short */
     return true;
 }
 
@@ -265,9 +265,9 @@ static int no_op(void *user, const stk_row *row, stk_error *e)
     return STK_OK;
 }
 
-static void words_for_pictures(void)
+static void words_for_images(void)
 {
-    if (!make_pictures())
+    if (!make_images())
         SKIP("PNG is not in this build");
     uint64_t random = 0;
     const stk_op_hook op = {.user = &random, .run = no_op};
@@ -293,7 +293,7 @@ static void words_for_pictures(void)
     CHECK(strstr(e.reason, "4096 bytes are enough"));
     stk_close(l);
     for (int i = 0; i < 3; i++)
-        stk_free(pictures[i]);
+        stk_free(images[i]);
 }
 
 static void words_for_the_rest(void)
@@ -328,6 +328,6 @@ static void words_for_the_rest(void)
 int main(int argc, char **argv)
 {
     TESTS(T(get_is_what_training_saw), T(get_more_than_a_batch), T(get_from_many_threads),
-          T(positions_are_what_training_saw), T(positions_of_orders_that_are_given), T(words_for_pictures),
+          T(positions_are_what_training_saw), T(positions_of_orders_that_are_given), T(words_for_images),
           T(words_for_the_rest))
 }

@@ -138,7 +138,7 @@ static void take_until_end(void *user, int i)
         stk_release(b);
     }
     ends += rc == STK_END;
-    stk_stop(l); /* the one who sees the end tells the others */
+    stk_stop(l); /* the thread that sees the end stops the others */
 }
 
 static void several_callers(void)
@@ -325,7 +325,7 @@ static void arrays_in_memory(void)
     stk_close(l);
 }
 
-/* A label that is no integer is a tensor like any other. */
+/* A label that is not an integer is an ordinary tensor. */
 static void float_labels(void)
 {
     static float y[MANY];
@@ -369,7 +369,7 @@ static void count_line(void *user, const char *text)
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
-/* Zero is the default: pictures of one size need no ops. */
+/* Images of one size need no ops. */
 static void pixels_without_ops(void)
 {
     static uint8_t px[4][2][3][3];

@@ -25,7 +25,7 @@ enum { PIPELINES = 4 };
 static const stk_cache kinds[] = {STK_CACHE_BYTES, STK_CACHE_PIXELS, STK_CACHE_DCT, STK_CACHE_AUTO, STK_CACHE_NONE};
 enum { KINDS = 5 };
 
-static void write_picture(const char *below, int i)
+static void write_image(const char *below, int i)
 {
     uint8_t px[61 * 50 * 3];
     const int w = 40 + i % 21, h = 50 - i % 11;
@@ -52,7 +52,7 @@ static void make_set(void)
 {
     temp_begin();
     for (int i = 0; i < FILES; i++)
-        write_picture(file_of(i), i);
+        write_image(file_of(i), i);
     temp_settle();
     snprintf(set, sizeof set, "%s", temp_path("set"));
 }
@@ -239,7 +239,7 @@ static void a_changed_file_is_read_again(void)
         make_set();
         const stk_options o = options(pipelines[2]);
         with_cache(&o, kinds[k], "cache", 2);
-        write_picture(file_of(3), 99);
+        write_image(file_of(3), 99);
         temp_settle();
         const struct run r = with_cache(&o, kinds[k], "cache", 1);
         CHECK_EQ(r.hash, run_loader(&o, 1).hash);
@@ -274,11 +274,11 @@ static void a_missing_file_is_missed(void)
     }
 }
 
-/* Bad in other ways: not a picture, cut short, empty. */
+/* Bad in other ways: not an image, cut short, empty. */
 static void bad_samples_stay_bad(void)
 {
     make_set();
-    temp_file(file_of(2), "not a picture at all");
+    temp_file(file_of(2), "not an image at all");
     temp_file(file_of(5), "");
     CHECK_EQ(truncate(temp_path(file_of(9)), 300), 0);
     CHECK_EQ(truncate(temp_path(file_of(10)), 200), 0);
@@ -502,7 +502,7 @@ static void options_are_checked(void)
     temp_end();
 }
 
-/* Leaves the JPEG pictures alone. */
+/* Leaves the JPEG images alone. */
 static void remove_others(void)
 {
     for (int i = 0; i < FILES; i++)

@@ -22,7 +22,7 @@ static const char *file_of(int i)
     return name;
 }
 
-/* A file that says it lies on its side: an EXIF segment behind the first marker. */
+/* A rotated image: an EXIF segment after the first marker. */
 static void write_turned(const char *below, const uint8_t *bytes, size_t n, uint8_t orientation)
 {
     uint8_t exif[36] = {0xff, 0xe1, 0, 34, 'E', 'x',  'i', 'f', 0, 0, 'I', 'I', 42, 0,          8,
@@ -36,7 +36,7 @@ static void write_turned(const char *below, const uint8_t *bytes, size_t n, uint
 }
 
 /* Baseline for the most part: grey, turned, of several scans, PNG among them. */
-static void write_picture(int i, uint32_t seed)
+static void write_image(int i, uint32_t seed)
 {
     static uint8_t px[W * H * 3];
     const int w = W - i * 3, h = H - i, channels = i == 5 ? 1 : 3;
@@ -60,7 +60,7 @@ static void make_set(void)
 {
     temp_begin();
     for (int i = 0; i < FILES; i++)
-        write_picture(i, (uint32_t)i + 1);
+        write_image(i, (uint32_t)i + 1);
     temp_settle();
     snprintf(set, sizeof set, "%s", temp_path("set"));
 }
@@ -253,10 +253,10 @@ static void what_grows_is_written(void)
 
 static void change_files(void)
 {
-    write_picture(0, 77); /* another picture of the same size */
+    write_image(0, 77); /* another image of the same size */
     CHECK_EQ(truncate(temp_path(file_of(1)), 9000), 0);
     unlink(temp_path(file_of(2)));
-    temp_file(file_of(8), "not a picture at all");
+    temp_file(file_of(8), "not an image at all");
     const int header = open(temp_path(file_of(9)), O_RDWR), scan = open(temp_path(file_of(10)), O_RDWR);
     CHECK_EQ(pwrite(header, "\x7f", 1, 60), 1); /* a table */
     CHECK_EQ(pwrite(scan, "\xff\xd9", 2, 20000), 2);

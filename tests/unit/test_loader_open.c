@@ -17,14 +17,14 @@ static int read_large(void *user, int thread, int64_t i, const void **bytes, siz
     return STK_OK;
 }
 
-/* Whether a picture fits depends on memory alone, and what is held stays within it. */
+/* Whether an image fits depends on memory alone, and the memory held stays within it. */
 static void memory_is_held(void)
 {
     const stk_read_hooks h = {.count = count, .read = read_large};
     const int64_t mib = 1 << 20;
     large_bytes = (size_t)(40 * mib);
     large = calloc(1, large_bytes);
-    memcpy(large, pictures[0].bytes, pictures[0].n); /* a picture, and a long tail */
+    memcpy(large, images[0].bytes, images[0].n); /* an image with a long tail */
     for (int64_t memory = 144; memory <= 176; memory += 32)
         for (int threads = 1; threads <= 8; threads *= 2) {
             stk_options o = base_options();

@@ -10,7 +10,7 @@
 static int read_all_but_two_batches(void *user, int thread, int64_t i, const void **bytes, size_t *n, int64_t *label,
                                     stk_error *e)
 {
-    const int rc = read_picture(user, thread, i, bytes, n, label, e);
+    const int rc = read_image(user, thread, i, bytes, n, label, e);
     if (i / 8 == 1 || i / 8 == 12)
         *n = 20;
     return rc;
@@ -256,7 +256,7 @@ static void rows_know_their_position(void)
     stk_loader *l = open_loader(&o);
     CHECK_EQ(read_some(l, 100, order, &rc), MANY);
     stk_close(l);
-    first_bad = (int)order[3]; /* with rows behind it in its batch */
+    first_bad = (int)order[3]; /* with more rows after it in its batch */
     n_bad = 1;
     l = open_loader(&o);
     stk_batch *b;
@@ -278,7 +278,7 @@ static int no_descriptors(void *user, int thread, int64_t i, const void **bytes,
         snprintf(e->reason, sizeof e->reason, "too many open files");
         return STK_EIO;
     }
-    return read_picture(user, thread, i, bytes, n, label, e);
+    return read_image(user, thread, i, bytes, n, label, e);
 }
 
 /* What the machine lacks is not the sample's fault: no policy passes over it. */

@@ -70,7 +70,7 @@ static void a_part_of_the_samples(void)
     expected = NULL;
     stk_source *s;
     CHECK_EQ(stk_source_open(&s, &(stk_source_options){.read_hooks = &hooks}, NULL), STK_OK);
-    CHECK_EQ(stk_scan(s, NULL, NULL), STK_OK); /* no options, and nobody to call */
+    CHECK_EQ(stk_scan(s, NULL, NULL), STK_OK); /* no options, and no function to call */
     CHECK_EQ(stk_scan(NULL, NULL, NULL), STK_EUSAGE);
     stk_source_close(s);
 }

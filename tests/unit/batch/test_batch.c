@@ -184,7 +184,8 @@ static void sizes_are_checked(void)
     CHECK_EQ(depot_batch_bytes(&huge, 1, 0), 0);
 }
 
-/* Two are with the ring: of what the caller kept, one may wait. Who always keeps some has none made anew. */
+/* The ring has two. Of those that the caller kept, one may stay in the depot, so that a caller that always keeps some
+ * needs no new allocation. */
 static void kept_ones_are_freed(void)
 {
     struct depot *d = depot_of(5, 3);

@@ -139,7 +139,7 @@ static void time_out_and_stop(void)
     struct stk_batch *b = NULL;
     struct bad *bads;
     int64_t rows;
-    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_AGAIN); /* nobody works */
+    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_AGAIN); /* there are no workers */
     CHECK_EQ(ring_deliver(&ring, 20, &b, &rows, &bads), STK_AGAIN);
     ring_stop(&ring);
     CHECK_EQ(ring_deliver(&ring, -1, &b, &rows, &bads), STK_STOPPED);
@@ -180,7 +180,7 @@ static void take_one(void)
         stk_release(b);
 }
 
-/* Whether all batches that there is room for are ready, so that nobody waits for the next one. */
+/* Whether all batches that fit are ready, so that the next one is delivered without waiting. */
 static bool is_full(void)
 {
     pthread_mutex_lock(&ring.lock);
@@ -252,7 +252,7 @@ static void foresight(void)
         CHECK(t.serial == seen[i].serial && t.epoch == seen[i].epoch && t.first + t.row == seen[i].position);
         ring_give(&ring, &t);
     }
-    CHECK(ring_take(&ring, 0, 3, &t)); /* ahead of the walk, which then begins behind it */
+    CHECK(ring_take(&ring, 0, 3, &t)); /* ahead of the walk, which then continues after it */
     ring_give(&ring, &t);
     CHECK_EQ(ring_foresee(&ring, &walk, seen, 5), 5);
     CHECK_EQ(seen[0].serial, t.serial + t.rows);
@@ -348,7 +348,7 @@ static void orders_during_a_restart(void)
     order_done(&s);
 }
 
-/* A batch whose rows came back unmade, since they are to be dropped, goes to nobody. */
+/* A batch whose rows came back unmade, because they are dropped, is not delivered. */
 static void nothing_is_delivered_while_dropping(void)
 {
     struct order s = order_of(3, 4, 0);

@@ -141,7 +141,7 @@ static void memory_renews(void)
     CHECK(cache_find(c, 3, 0, &new));
     CHECK(new.n == 7 && memcmp(new.bytes, "another", 7) == 0);
     uint8_t right[LENGTH + 8];
-    CHECK(make(3, right) == old.n && memcmp(right, old.bytes, old.n) == 0); /* for whoever has it */
+    CHECK(make(3, right) == old.n && memcmp(right, old.bytes, old.n) == 0); /* the old bytes stay valid */
     CHECK_EQ(stats_of(c).entries, 1);
     cache_close(c);
 }
@@ -237,7 +237,7 @@ static void disk_keeps_to_its_limit(void)
     CHECK(found > 20 && found <= 28);
     CHECK(!cache_has_room(c, SAMPLES - 1, LENGTH));
     cache_close(c);
-    o.source = "/other"; /* the folder has one limit for all data sets */
+    o.source = "/other"; /* the folder has one limit for all datasets */
     c = cache_open(&o);
     fill(c, SAMPLES);
     CHECK(count(c, SAMPLES) <= 1);
@@ -246,7 +246,7 @@ static void disk_keeps_to_its_limit(void)
 }
 
 /* All files were changed, and what is kept of them fills the folder. */
-static void what_nobody_finds_makes_way(void)
+static void unused_entries_are_deleted(void)
 {
     temp_begin();
     struct cache_options o = disk_options();
@@ -430,7 +430,7 @@ static void foreign_files(void)
     struct cache *c = cache_open(&o);
     put(c, 199); /* its folder, and a segment */
     cache_close(c);
-    for (int part = 0; part < 2; part++) { /* of another data set, under the names of this one */
+    for (int part = 0; part < 2; part++) { /* of another dataset, under the names of this one */
         snprintf(other, sizeof other, "cp %s $(ls %s/data/*/*%s | grep -v %s | head -1)", d.path[part],
                  temp_path("cache"), part ? ".data" : ".index", strrchr(d.path[part], '/') + 1);
         CHECK_EQ(system(other), 0);
@@ -618,7 +618,7 @@ int main(int argc, char **argv)
 {
     TESTS(T(memory_finds_what_was_put), T(memory_keeps_to_its_limit), T(memory_renews), T(nothing_takes_anything),
           T(another_run_finds_it), T(only_what_it_was_made_from_finds_it), T(runs_append_to_one_segment),
-          T(disk_keeps_to_its_limit), T(what_nobody_finds_makes_way), T(tables_keep_to_their_limit),
+          T(disk_keeps_to_its_limit), T(unused_entries_are_deleted), T(tables_keep_to_their_limit),
           T(both_shelf_and_folder), T(every_byte_flipped), T(every_length_truncated), T(foreign_files),
           T(pipe_as_source), T(deleted_meanwhile), T(no_folder), T(files_of_limited_size),
           T(two_processes_fill_one_folder), T(killed_at_any_moment), T(many_threads))

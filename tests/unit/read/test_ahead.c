@@ -75,7 +75,7 @@ static void make_shards(void)
 
 /* ------------------------------------------------------------------ the ring and its workers */
 
-/* What is wanted of some files while in_parts is set: their beginning, and something behind. */
+/* The parts to read of some files while in_parts is set: the beginning, and a later range. */
 static struct parts parts_of(const struct draw *d)
 {
     const int64_t sample = (int64_t)d->sample;
@@ -436,7 +436,7 @@ static void with_few_descriptors(void)
     set = "set";
 }
 
-/* What is gone is told by the plain reader; what is left of the shard is read. */
+/* pread reports what is missing; the rest of the shard is read. */
 static void a_shard_that_shrinks(void)
 {
     set = "shards/*.tar";
@@ -453,7 +453,7 @@ static void a_shard_that_shrinks(void)
     set = "set";
 }
 
-static void takes_nobody(void)
+static void accepts_null(void)
 {
     struct ahead_file f;
     CHECK(!ahead_take(NULL, 0, 0, &f));
@@ -474,7 +474,7 @@ int main(int argc, char **argv)
     const struct test_case cases[] = {
         T(every_row_has_its_bytes), T(parts_of_files),       T(with_little_memory),   T(goes_elsewhere),
         T(stopped_in_the_middle),   T(missing_files),        T(by_temperature),       T(a_share_through_the_page_cache),
-        T(samples_of_shards),       T(with_few_descriptors), T(a_shard_that_shrinks), T(takes_nobody),
+        T(samples_of_shards),       T(with_few_descriptors), T(a_shard_that_shrinks), T(accepts_null),
     };
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     temp_end();

@@ -38,7 +38,7 @@ static void tries_again_later(void)
     CHECK(d.now >= 64);
 }
 
-static void shrinks_when_nobody_waits(void)
+static void shrinks_without_waiting(void)
 {
     struct depth d;
     depth_init(&d, 8, 8, 128);
@@ -63,5 +63,5 @@ static void stays_within_its_bounds(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(grows_while_it_pays), T(tries_again_later), T(shrinks_when_nobody_waits), T(stays_within_its_bounds))
+    TESTS(T(grows_while_it_pays), T(tries_again_later), T(shrinks_without_waiting), T(stays_within_its_bounds))
 }

@@ -351,7 +351,7 @@ static void a_file_system_refuses(void)
     finish();
     twist = NULL;
     CHECK(fetch_refused(fetch));
-    CHECK(is_right(0)); /* opened anew, for the page cache */
+    CHECK(is_right(0)); /* opened again, through the page cache */
     want(1, temp_path("files/1"), true);
     finish();
     CHECK(is_right(1) && got[1].warm);
