@@ -23,11 +23,11 @@ struct file {
     uint8_t *bytes;
     size_t n;
     struct head head;
-    struct buf notes; /* checkpoints of all of it */
+    struct buf checkpoints; /* checkpoints of all of it */
 };
 
 /* How a picture is decoded. */
-enum decoding { CROP, WHOLE, CROP_LIBRARY, CROP_NOTES };
+enum decoding { CROP, WHOLE, CROP_LIBRARY, CROP_CHECKPOINTS };
 
 struct bench {
     const char *folder, *ops;
@@ -111,8 +111,8 @@ static int decode_file(struct bench *b, int64_t i, enum decoding how, struct job
     crop.reference = how == CROP_LIBRARY;
     const struct want *want = how == WHOLE ? &all : &crop;
     int warnings;
-    if (how == CROP_NOTES)
-        decoder_lend_notes(b->plain.decoder, f->notes.data, f->notes.len);
+    if (how == CROP_CHECKPOINTS)
+        decoder_lend_checkpoints(b->plain.decoder, f->checkpoints.data, f->checkpoints.len);
     if (arena_reserve(&b->plain.arena, decode_scratch(&f->head, want) + plan_scratch(b->plain.plan, job)) != 0)
         return -1;
     return decode_pixels(b->plain.decoder, f->bytes, f->n, &f->head, want, &b->plain.arena, image, &warnings, NULL);
@@ -213,17 +213,17 @@ static void load_files(struct bench *b)
 }
 
 /* Checkpoints of every file, from a decoding of all of it. */
-static void make_notes(struct bench *b)
+static void make_checkpoints(struct bench *b)
 {
     for (int64_t i = 0; b->files && i < b->n_files; i++) {
         struct job job;
         struct image image;
-        decoder_lend_notes(b->plain.decoder, NULL, 0);
+        decoder_lend_checkpoints(b->plain.decoder, NULL, 0);
         decode_file(b, i, WHOLE, &job, &image);
         size_t n;
-        const void *notes = decoder_new_notes(b->plain.decoder, &n);
-        if (notes)
-            buf_add(&b->files[i].notes, notes, n);
+        const void *checkpoints = decoder_new_checkpoints(b->plain.decoder, &n);
+        if (checkpoints)
+            buf_add(&b->files[i].checkpoints, checkpoints, n);
     }
 }
 
@@ -241,7 +241,7 @@ static void set_up(struct bench *b)
     }
     b->row = malloc(plan_row_bytes(b->plain.plan));
     load_files(b);
-    make_notes(b);
+    make_checkpoints(b);
     if (!b->row || !b->files)
         fail("set-up", &e);
 }
@@ -250,7 +250,7 @@ static void tear_down(struct bench *b)
 {
     for (int64_t i = 0; i < b->n_files; i++) {
         free(b->files[i].bytes);
-        buf_done(&b->files[i].notes);
+        buf_done(&b->files[i].checkpoints);
     }
     for (int c = 0; c <= STK_CPU_AVX512; c++)
         plan_free(b->plans[c]);
@@ -271,7 +271,7 @@ static int list_stages(const struct bench *b, struct stage *s)
     s[n++] = (struct stage){.name = "draw", .run = run_draw, .twin = -1};
     s[n++] = (struct stage){.name = "decode, whole", .run = run_decode, .argument = WHOLE, .twin = 2};
     s[n++] = (struct stage){.name = "decode, crop", .run = run_decode, .argument = CROP, .twin = 2};
-    s[n++] = (struct stage){.name = "  with checkpoints", .run = run_decode, .argument = CROP_NOTES, .twin = 2};
+    s[n++] = (struct stage){.name = "  with checkpoints", .run = run_decode, .argument = CROP_CHECKPOINTS, .twin = 2};
     s[n++] = (struct stage){.name = "  by the library alone", .run = run_decode, .argument = CROP_LIBRARY, .twin = 2};
     for (int c = STK_CPU_C; c <= STK_CPU_AVX512; c++)
         if (b->plans[c]) {

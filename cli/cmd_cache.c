@@ -184,7 +184,7 @@ static int run(struct args *a)
 #define AT(member) offsetof(struct args, member)
 
 static const struct args_option options[] = {
-    {"kind", 0, ARGS_TEXT, 0, AT(kind), 0, 0, NULL, "KIND", "only this kind: index, points, bytes, dct or pixels",
+    {"kind", 0, ARGS_TEXT, 0, AT(kind), 0, 0, NULL, "KIND", "only this kind: index, checkpoints, bytes, dct or pixels",
      "all"},
     {"all", 0, ARGS_ON, 0, AT(all), 0, 0, NULL, NULL, "everything, of every dataset", NULL},
     {"cache-dir", 0, ARGS_TEXT, 0, AT(o.cache_dir), 0, 0, NULL, "DIR", "use another cache folder",
@@ -214,7 +214,7 @@ const struct command cmd_cache = {
     .summary = "list or delete the contents of the cache folder",
     .about =
         "Lists the contents of the cache folder by dataset and kind, or deletes some of it. The kinds are index (the "
-        "names of the samples), points (the checkpoints of JPEG files, from which crops are decoded), and bytes, "
+        "names of the samples), checkpoints (positions inside JPEG files, at which decoding a crop starts), and bytes, "
         "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: a running program "
         "continues with the files it has open, and later runs write again what they need.",
     .options = options,

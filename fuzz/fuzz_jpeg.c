@@ -19,7 +19,7 @@ struct run {
     struct head head;
     struct decoder *decoder;
     struct arena ours, theirs;
-    struct buf notes;
+    struct buf checkpoints;
 };
 
 static int decode(struct run *r, const struct want *w, struct arena *a, struct image *im, int *warnings, stk_error *e)
@@ -30,13 +30,13 @@ static int decode(struct run *r, const struct want *w, struct arena *a, struct i
     return decode_pixels(r->decoder, r->data, r->size, &r->head, w, a, im, warnings, e);
 }
 
-static void keep_notes(struct run *r)
+static void keep_checkpoints(struct run *r)
 {
     size_t n;
-    const void *made = decoder_new_notes(r->decoder, &n);
+    const void *made = decoder_new_checkpoints(r->decoder, &n);
     if (made) {
-        r->notes.len = 0;
-        require(buf_add(&r->notes, made, n) == 0);
+        r->checkpoints.len = 0;
+        require(buf_add(&r->checkpoints, made, n) == 0);
     }
 }
 
@@ -47,9 +47,9 @@ static void compare(struct run *r, const struct want *want, bool noting)
     stk_error e, f;
     int warnings, reference_warnings;
     if (noting)
-        decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+        decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     const int rc = decode(r, &w, &r->ours, &a, &warnings, &e);
-    keep_notes(r);
+    keep_checkpoints(r);
     w.reference = true;
     require(decode(r, &w, &r->theirs, &b, &reference_warnings, &f) == rc);
     require(warnings == reference_warnings && strcmp(e.text, f.text) == 0);
@@ -62,7 +62,8 @@ static void compare_parts(struct run *r, uint64_t seed)
 {
     struct parts parts;
     struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
-    if (!r->notes.len || !decode_noted_parts(r->notes.data, r->notes.len, &r->head, &w, seed % 64, &parts))
+    if (!r->checkpoints.len ||
+        !decode_checkpoint_parts(r->checkpoints.data, r->checkpoints.len, &r->head, &w, seed % 64, &parts))
         return;
     const uint8_t *all = r->data;
     uint8_t *some = malloc(r->size);
@@ -75,7 +76,7 @@ static void compare_parts(struct run *r, uint64_t seed)
     int warnings;
     w.parts = &parts;
     r->data = some;
-    decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     require(decode(r, &w, &r->ours, &a, &warnings, &e) == STK_OK && warnings == 0);
     r->data = all;
     w.parts = NULL;
@@ -89,12 +90,12 @@ static void compare_parts(struct run *r, uint64_t seed)
 /* With a right checksum, so that it is not noticed at once. */
 static void tamper(struct run *r, uint64_t seed)
 {
-    const size_t n = r->notes.len - 8;
+    const size_t n = r->checkpoints.len - 8;
     for (uint64_t i = 0; i < 3; i++)
-        r->notes.data[hash_mix(seed, i) % n] ^= (uint8_t)(1 << (hash_mix(seed, i + 7) & 7));
-    const uint64_t sum = hash_bytes(r->notes.data, n, 0);
+        r->checkpoints.data[hash_mix(seed, i) % n] ^= (uint8_t)(1 << (hash_mix(seed, i + 7) & 7));
+    const uint64_t sum = hash_bytes(r->checkpoints.data, n, 0);
     for (int i = 0; i < 8; i++)
-        r->notes.data[n + (size_t)i] = (uint8_t)(sum >> 8 * i);
+        r->checkpoints.data[n + (size_t)i] = (uint8_t)(sum >> 8 * i);
 }
 
 static void try_all(struct run *r, uint64_t seed)
@@ -109,17 +110,17 @@ static void try_all(struct run *r, uint64_t seed)
     for (uint64_t i = 0; i < CROPS; i++)
         compare_parts(r, hash_mix(seed, CROPS + i));
     compare(r, &to_the_end, false);
-    if (r->notes.len < 16)
+    if (r->checkpoints.len < 16)
         return;
     tamper(r, seed);
     struct image im;
     stk_error e;
     int warnings;
     const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
-    decoder_lend_notes(r->decoder, r->notes.data, r->notes.len);
+    decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     decode(r, &w, &r->ours, &im, &warnings, &e);
     struct parts parts;
-    if (decode_noted_parts(r->notes.data, r->notes.len, &r->head, &w, 0, &parts))
+    if (decode_checkpoint_parts(r->checkpoints.data, r->checkpoints.len, &r->head, &w, 0, &parts))
         require(parts.n > 0 && parts.n <= PARTS_MAX);
 }
 
@@ -134,6 +135,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     decoder_free(r.decoder);
     arena_done(&r.ours);
     arena_done(&r.theirs);
-    buf_done(&r.notes);
+    buf_done(&r.checkpoints);
     return 0;
 }

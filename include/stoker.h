@@ -550,7 +550,7 @@ typedef struct stk_log_hook {
 } stk_log_hook;
 
 /* ------------------------------------------------------------------ caches on disk */
-/* What a cache folder holds of one dataset and one kind: "index", "points", "bytes", "dct", "pixels". */
+/* What a cache folder holds of one dataset and one kind: "index", "checkpoints", "bytes", "dct", "pixels". */
 typedef struct stk_cached {
     const char *source, *kind; /* source: "" if unknown */
     int64_t entries, bytes;

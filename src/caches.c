@@ -37,7 +37,7 @@ int stk_cache_clear(const char *cache_dir, const char *kind, const char *source,
     int why = 0;
     if (kind && !is_kind(kind))
         return error_set(e, STK_EUSAGE, "cache",
-                         "unknown kind of cache: %s; the kinds are index, points, bytes, dct and pixels", kind);
+                         "unknown kind of cache: %s; the kinds are index, checkpoints, bytes, dct and pixels", kind);
     if (source && source_locate(source, place, sizeof place))
         source = place;
     source_cache_dir(cache_dir, dir, sizeof dir);

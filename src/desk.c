@@ -226,7 +226,7 @@ int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, 
     else
         rc = desk_reserve(d, all, im->dct ? 0 : decode_foreign(h, want), e);
     if (rc != STK_OK) {
-        decoder_drop_notes(d->decoder);
+        decoder_drop_checkpoints(d->decoder);
         return rc;
     }
     if (im->dct)

@@ -61,7 +61,7 @@ size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
     if (l->order.samples >= FEW || (l->options.cache_dir && l->options.cache_dir[0]))
         source_cache_dir(l->options.cache_dir, folder, sizeof folder);
     const struct cache_options o = {
-        .kind = CACHE_POINTS,
+        .kind = CACHE_CHECKPOINTS,
         .samples = source_count(l->source),
         .memory = most,
         .in_memory = true,
@@ -115,8 +115,9 @@ void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct
     size_t n = 0;
     const uint8_t *found = wanted ? find(l, NULL, (int64_t)d->sample, &n) : NULL;
     out->n = 0;
-    if (!found || !decode_noted_head(found, n, &limits, &im.head) || desk_draw(&im, l->plan, d, &job, NULL) != STK_OK ||
-        !decode_noted_parts(found, n, &im.head, &job.want, APART, out))
+    if (!found || !decode_checkpoint_head(found, n, &limits, &im.head) ||
+        desk_draw(&im, l->plan, d, &job, NULL) != STK_OK ||
+        !decode_checkpoint_parts(found, n, &im.head, &job.want, APART, out))
         out->n = 0;
 }
 
@@ -127,9 +128,9 @@ void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struc
         return;
     const uint8_t *found = find(l, w, m->sample, &w->checkpoint_bytes);
     if (found)
-        decoder_lend_notes(w->desk.decoder, found, w->checkpoint_bytes);
-    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_notes_bytes(&m->image.head, m->image.n)))
-        decoder_lend_notes(w->desk.decoder, NULL, 0);
+        decoder_lend_checkpoints(w->desk.decoder, found, w->checkpoint_bytes);
+    else if (cache_has_room(l->cache.checkpoints, m->sample, decode_checkpoints_bytes(&m->image.head, m->image.n)))
+        decoder_lend_checkpoints(w->desk.decoder, NULL, 0);
 }
 
 /* Checkpoints that were in memory were found without asking for the version of the file. */
@@ -143,7 +144,7 @@ static uint64_t identity_of_grown(struct stk_loader *l, struct worker *w, int64_
 void loader_checkpoints_keep(struct stk_loader *l, struct worker *w, int64_t sample)
 {
     size_t n = 0;
-    const void *made = l->cache.checkpoints ? decoder_new_notes(w->desk.decoder, &n) : NULL;
+    const void *made = l->cache.checkpoints ? decoder_new_checkpoints(w->desk.decoder, &n) : NULL;
     if (made && n > w->checkpoint_bytes + w->checkpoint_bytes / 4)
         cache_renew(l->cache.checkpoints, sample, identity_of_grown(l, w, sample), made, n);
 }

@@ -31,7 +31,7 @@ struct cache {
 
 const char *cache_kind_name(enum cache_kind k)
 {
-    static const char *const names[CACHE_KINDS] = {"points", "bytes", "dct", "pixels"};
+    static const char *const names[CACHE_KINDS] = {"checkpoints", "bytes", "dct", "pixels"};
     return (unsigned)k < CACHE_KINDS ? names[k] : "unknown";
 }
 

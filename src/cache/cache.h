@@ -23,7 +23,7 @@
 
 #include "base/sample.h"
 
-enum cache_kind { CACHE_POINTS, CACHE_BYTES, CACHE_DCT, CACHE_PIXELS, CACHE_KINDS };
+enum cache_kind { CACHE_CHECKPOINTS, CACHE_BYTES, CACHE_DCT, CACHE_PIXELS, CACHE_KINDS };
 
 const char *cache_kind_name(enum cache_kind k);
 

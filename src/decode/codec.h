@@ -24,10 +24,10 @@ struct picture_job {
     int shrink;       /* 2, 4 or 8: the crop is one of the picture at that fraction of its size; else of the picture */
     bool whole;       /* judge all of the file, also what lies behind the crop */
     bool reference;   /* by the format's library alone */
-    /* What was noted when this file was decoded before, if that is at hand; and whether notes are wanted at all. */
-    const uint8_t *notes;
-    size_t n_notes;
-    bool notes_wanted;
+    /* The checkpoints of an earlier decode of this file, or NULL; and whether new ones are wanted. */
+    const uint8_t *checkpoints;
+    size_t checkpoint_bytes;
+    bool checkpoints_wanted;
     const struct parts *parts; /* as in struct want: nothing else of the file may be looked at, nor judged by it */
     struct arena *arena;
 };
@@ -51,14 +51,14 @@ struct codec {
     /* The same picture, behind what out holds, in one scan and with the same coefficients, which is proved; false: not
      * possible. May be missing. */
     bool (*rewrite)(void *state, const struct picture_job *job, struct buf *out);
-    /* What the last picture has added to its notes; NULL when nothing. May be missing. */
-    const uint8_t *(*notes)(void *state, size_t *n);
-    /* From notes alone: the head (orientation as the file says, 0: not known), and the parts of the file that
+    /* What the last picture has added to its checkpoints; NULL when nothing. May be missing. */
+    const uint8_t *(*checkpoints)(void *state, size_t *n);
+    /* From checkpoints alone: the head (orientation as the file says, 0: not known), and the parts of the file that
      * pixels() will take for a crop, one where they lie less than `apart` bytes apart. false: they do not say. Both may
      * be missing. */
-    bool (*noted_head)(const uint8_t *notes, size_t n, struct head *out);
-    bool (*noted_parts)(const uint8_t *notes, size_t n, const struct rect *crop, int shrink, size_t apart,
-                        struct parts *out);
+    bool (*checkpoint_head)(const uint8_t *checkpoints, size_t n, struct head *out);
+    bool (*checkpoint_parts)(const uint8_t *checkpoints, size_t n, const struct rect *crop, int shrink, size_t apart,
+                             struct parts *out);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(stk_cpu cpu); /* NULL: no memory. Both may be missing: no state. */

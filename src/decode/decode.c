@@ -37,10 +37,10 @@ static const struct codec *const codecs[N_FORMATS] = {
 
 struct decoder {
     void *states[N_FORMATS];
-    const uint8_t *notes; /* lent for the next picture */
-    size_t n_notes;
-    bool notes_wanted;
-    stk_format noted; /* whose notes the last picture has; STK_FORMAT_UNKNOWN: none were wanted */
+    const uint8_t *checkpoints; /* lent for the next picture */
+    size_t checkpoint_bytes;
+    bool checkpoints_wanted;
+    stk_format checkpointed; /* whose checkpoints the last picture has; STK_FORMAT_UNKNOWN: none were wanted */
 };
 
 const char *format_name(stk_format f)
@@ -269,62 +269,62 @@ static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct he
                                 .arena = a};
 }
 
-size_t decode_notes_bytes(const struct head *h, size_t n)
+size_t decode_checkpoints_bytes(const struct head *h, size_t n)
 {
     return h->odd & CODEC_HELD ? n + n / 2 : n / 50;
 }
 
-void decoder_lend_notes(struct decoder *d, const void *notes, size_t n)
+void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n)
 {
-    d->notes = notes;
-    d->n_notes = notes ? n : 0;
-    d->notes_wanted = true;
+    d->checkpoints = checkpoints;
+    d->checkpoint_bytes = checkpoints ? n : 0;
+    d->checkpoints_wanted = true;
 }
 
-const void *decoder_new_notes(const struct decoder *d, size_t *n)
+const void *decoder_new_checkpoints(const struct decoder *d, size_t *n)
 {
-    const struct codec *c = codec_of(d->noted);
+    const struct codec *c = codec_of(d->checkpointed);
     *n = 0;
-    return c && c->notes ? c->notes(d->states[d->noted], n) : NULL;
+    return c && c->checkpoints ? c->checkpoints(d->states[d->checkpointed], n) : NULL;
 }
 
-void decoder_drop_notes(struct decoder *d)
+void decoder_drop_checkpoints(struct decoder *d)
 {
-    d->notes = NULL;
-    d->n_notes = 0;
-    d->notes_wanted = false;
-    d->noted = STK_FORMAT_UNKNOWN;
+    d->checkpoints = NULL;
+    d->checkpoint_bytes = 0;
+    d->checkpoints_wanted = false;
+    d->checkpointed = STK_FORMAT_UNKNOWN;
 }
 
 /* What was lent for a picture goes to its job, and is used up. */
-static void take_notes(struct decoder *d, struct picture_job *job)
+static void take_checkpoints(struct decoder *d, struct picture_job *job)
 {
-    job->notes = d->notes;
-    job->n_notes = d->n_notes;
-    job->notes_wanted = d->notes_wanted && !job->reference;
-    decoder_drop_notes(d);
-    if (job->notes_wanted)
-        d->noted = job->head->format;
+    job->checkpoints = d->checkpoints;
+    job->checkpoint_bytes = d->checkpoint_bytes;
+    job->checkpoints_wanted = d->checkpoints_wanted && !job->reference;
+    decoder_drop_checkpoints(d);
+    if (job->checkpoints_wanted)
+        d->checkpointed = job->head->format;
 }
 
 /* JPEG alone has any that say something. */
-bool decode_noted_head(const void *notes, size_t n, const struct decode_limits *limits, struct head *out)
+bool decode_checkpoint_head(const void *checkpoints, size_t n, const struct decode_limits *limits, struct head *out)
 {
     const struct codec *c = codec_of(STK_JPEG);
     struct head h;
-    if (!c || !c->noted_head(notes, n, &h) || (h.orientation == 0 && !limits->no_exif) || h.orientation > 8)
+    if (!c || !c->checkpoint_head(checkpoints, n, &h) || (h.orientation == 0 && !limits->no_exif) || h.orientation > 8)
         return false;
     return settle_head(&h, limits, out, NULL) == STK_OK;
 }
 
-bool decode_noted_parts(const void *notes, size_t n, const struct head *h, const struct want *w, size_t apart,
-                        struct parts *out)
+bool decode_checkpoint_parts(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
+                             size_t apart, struct parts *out)
 {
     const struct codec *c = codec_of(h->format);
-    if (!possible(c, h, w) || !c->noted_parts || w->whole || w->reference)
+    if (!possible(c, h, w) || !c->checkpoint_parts || w->whole || w->reference)
         return false;
     const struct rect crop = stored_crop(h, w);
-    return c->noted_parts(notes, n, &crop, w->shrink, apart, out);
+    return c->checkpoint_parts(checkpoints, n, &crop, w->shrink, apart, out);
 }
 
 /* Pixels that come with warnings were made of damaged data. Then the verdict is Pillow's, on the whole file: what the
@@ -347,18 +347,18 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
     if (h->packed) {
-        decoder_drop_notes(d);
+        decoder_drop_checkpoints(d);
         return decode_pack_pixels(d, bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, h, w, a, out, e);
     }
     int rc = check_crop(c, h, w, e);
-    if (rc == STK_OK && w->parts && !c->noted_parts)
+    if (rc == STK_OK && w->parts && !c->checkpoint_parts)
         rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
     if (rc != STK_OK) {
-        decoder_drop_notes(d);
+        decoder_drop_checkpoints(d);
         return rc;
     }
     struct picture_job job = job_of(bytes, n, h, w, a);
-    take_notes(d, &job);
+    take_checkpoints(d, &job);
     rc = judged_pixels(c, d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }

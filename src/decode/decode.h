@@ -63,28 +63,29 @@ bool decode_pack_file(struct decoder *d, const uint8_t *bytes, size_t n, const s
 bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
 
 /*
- * Notes: what a decoder can keep of a file to find its way in it sooner the next time (of JPEG, checkpoints: a later
- * crop is decoded without what lies before it; or, where there are several scans, a pack). Bytes to be kept by whoever
- * can tell the file again, by its size and time of change. Notes that are damaged or another file's are not used.
+ * Checkpoints: what a decoder can keep of a file to find its way in it sooner the next time (of JPEG, checkpoints: a
+ * later crop is decoded without what lies before it; or, where there are several scans, a pack). Bytes to be kept by
+ * whoever can tell the file again, by its size and time of change. Checkpoints that are damaged or another file's are
+ * not used.
  */
-/* About how many bytes the notes on a file of n bytes take. */
-size_t decode_notes_bytes(const struct head *h, size_t n);
+/* About how many bytes the checkpoints on a file of n bytes take. */
+size_t decode_checkpoints_bytes(const struct head *h, size_t n);
 /* Before decode_pixels, for that picture only; NULL: there are none yet, but they are wanted. */
-void decoder_lend_notes(struct decoder *d, const void *notes, size_t n);
+void decoder_lend_checkpoints(struct decoder *d, const void *checkpoints, size_t n);
 /* In its place: the picture is not decoded after all. */
-void decoder_drop_notes(struct decoder *d);
+void decoder_drop_checkpoints(struct decoder *d);
 /* After it: what to keep from now on, until the next picture is decoded; NULL: nothing new. */
-const void *decoder_new_notes(const struct decoder *d, size_t *n);
+const void *decoder_new_checkpoints(const struct decoder *d, size_t *n);
 
 /*
- * Before the file is read, from the notes on it alone: its head, and which parts of it decode_pixels will take for a
- * want, with the same notes lent; those that lie less than `apart` bytes apart are one. false: they do not say, or it
- * takes all of it. Where parts will not do after all (want.parts: the file is another one, or damaged) decode_pixels
- * fails, which is no verdict: all of it is to be read.
+ * Before the file is read, from the checkpoints on it alone: its head, and which parts of it decode_pixels will take
+ * for a want, with the same checkpoints lent; those that lie less than `apart` bytes apart are one. false: they do not
+ * say, or it takes all of it. Where parts will not do after all (want.parts: the file is another one, or damaged)
+ * decode_pixels fails, which is no verdict: all of it is to be read.
  */
-bool decode_noted_head(const void *notes, size_t n, const struct decode_limits *limits, struct head *out);
-bool decode_noted_parts(const void *notes, size_t n, const struct head *h, const struct want *w, size_t apart,
-                        struct parts *out);
+bool decode_checkpoint_head(const void *checkpoints, size_t n, const struct decode_limits *limits, struct head *out);
+bool decode_checkpoint_parts(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
+                             size_t apart, struct parts *out);
 
 /* Encoding, for synth, show and pack. *out comes from malloc. */
 int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);

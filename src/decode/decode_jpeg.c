@@ -11,10 +11,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "decode/jpeg_baseline.h"
+#include "decode/jpeg_checkpoints.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
 #include "decode/jpeg_note.h"
-#include "decode/jpeg_points.h"
 #include "decode/jpeg_turbo.h"
 
 static const char stage[] = "decode";
@@ -111,11 +111,11 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     return jpeg_turbo_pixels(s->turbo, job, out, warnings, e);
 }
 
-static const uint8_t *jpeg_notes(void *state, size_t *n)
+static const uint8_t *new_checkpoints(void *state, size_t *n)
 {
     const struct state *s = state;
     *n = s->note.len;
-    return s->own ? jpeg_baseline_points(s->baseline, n) : *n ? s->note.data : NULL;
+    return s->own ? jpeg_baseline_checkpoints(s->baseline, n) : *n ? s->note.data : NULL;
 }
 
 static bool jpeg_rewrite(void *state, const struct picture_job *job, struct buf *out)
@@ -135,9 +135,9 @@ const struct codec codec_jpeg = {
     .pack_head = jpeg_note_head,
     .unpack = jpeg_unpack,
     .rewrite = jpeg_rewrite,
-    .notes = jpeg_notes,
-    .noted_head = jpeg_points_head,
-    .noted_parts = jpeg_points_parts,
+    .checkpoints = new_checkpoints,
+    .checkpoint_head = jpeg_checkpoints_head,
+    .checkpoint_parts = jpeg_checkpoints_parts,
     .encode = jpeg_turbo_encode,
     .version = jpeg_turbo_version,
     .open = jpeg_open,

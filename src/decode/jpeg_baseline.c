@@ -17,7 +17,7 @@
 struct jpeg_baseline {
     struct jpeg_kernels kernels;
     struct huff_store *tables;
-    struct jpeg_points points;
+    struct jpeg_checkpoints checkpoints;
     struct buf blob; /* empty: nothing new */
 };
 
@@ -40,7 +40,7 @@ void jpeg_baseline_free(struct jpeg_baseline *b)
     if (!b)
         return;
     huff_store_free(b->tables);
-    jpeg_points_done(&b->points);
+    jpeg_checkpoints_done(&b->checkpoints);
     buf_done(&b->blob);
     free(b);
 }
@@ -74,10 +74,10 @@ static struct jpeg_blocks later(const struct jpeg_frame *f, const struct jpeg_bl
 static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
     struct jpeg_walk *w = user;
-    if (!w->points)
+    if (!w->checkpoints)
         return jpeg_walk_read(w, y, x, n, to);
     for (int32_t done = 0, k; done < n; done += k) {
-        const int32_t in_group = POINTS_EVERY - (x + done) % POINTS_EVERY;
+        const int32_t in_group = CHECKPOINT_EVERY - (x + done) % CHECKPOINT_EVERY;
         const struct jpeg_blocks part = later(w->scan.frame, to, done);
         k = n - done < in_group ? n - done : in_group;
         if (!jpeg_walk_read(w, y, x + done, k, &part))
@@ -94,11 +94,11 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     if (job->shrink > 1)
         jpeg_frame_shrink(&small, job->shrink);
     const struct jpeg_need need = jpeg_frame_need(&small, &job->crop, job->whole);
-    if (job->parts && !jpeg_points_within(&b->points, f, &need, job->n, job->parts))
+    if (job->parts && !jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->parts))
         return false;
     struct jpeg_walk w;
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
-    if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->notes_wanted ? &b->points : NULL) &&
+    if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->checkpoints_wanted ? &b->checkpoints : NULL) &&
         jpeg_strip_run(&small, &job->crop, &b->kernels, &from, job->arena, out) &&
         jpeg_walk_finish(&w, need.end, job->whole))
         return true;
@@ -113,20 +113,20 @@ static int orientation_of(const struct head *h)
 }
 
 /* Points that turn out wrong are dropped, and made anew where all of the file is at hand. */
-static bool decode_with_points(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
-                               struct image *out)
+static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
+                                    struct image *out)
 {
-    if (!jpeg_points_read(&b->points, job->notes, job->n_notes, f, job->bytes, job->n))
-        jpeg_points_reset(&b->points, f);
-    int32_t known = b->points.n;
+    if (!jpeg_checkpoints_read(&b->checkpoints, job->checkpoints, job->checkpoint_bytes, f, job->bytes, job->n))
+        jpeg_checkpoints_reset(&b->checkpoints, f);
+    int32_t known = b->checkpoints.n;
     bool ok = decode(b, f, job, out);
     if (!ok && known > 0 && !job->parts) {
-        jpeg_points_reset(&b->points, f);
+        jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
     }
-    if (ok && b->points.n > known &&
-        jpeg_points_write(&b->points, f, orientation_of(job->head), job->bytes, job->n, &b->blob))
+    if (ok && b->checkpoints.n > known &&
+        jpeg_checkpoints_write(&b->checkpoints, f, orientation_of(job->head), job->bytes, job->n, &b->blob))
         b->blob.len = 0;
     return ok;
 }
@@ -135,12 +135,12 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job
 {
     struct jpeg_frame f;
     b->blob.len = 0;
-    if (!read_frame(&f, job) || (job->parts && !job->notes_wanted))
+    if (!read_frame(&f, job) || (job->parts && !job->checkpoints_wanted))
         return false;
-    return job->notes_wanted ? decode_with_points(b, &f, job, out) : decode(b, &f, job, out);
+    return job->checkpoints_wanted ? decode_with_checkpoints(b, &f, job, out) : decode(b, &f, job, out);
 }
 
-const uint8_t *jpeg_baseline_points(const struct jpeg_baseline *b, size_t *n)
+const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *n)
 {
     *n = b->blob.len;
     return *n ? b->blob.data : NULL;

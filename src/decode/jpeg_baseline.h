@@ -22,7 +22,7 @@ size_t jpeg_baseline_scratch(const struct rect *crop);
 bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out);
 /* Checkpoints of the last picture, when it was ours, the job has wanted them and they are more than it had; else NULL.
  * Until the next picture. */
-const uint8_t *jpeg_baseline_points(const struct jpeg_baseline *b, size_t *n);
+const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *n);
 
 /* The whole picture as a pack, behind what out holds. false: not ours, or damaged, or no memory. */
 bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_note.c -- packs as notes on JPEG files of several scans.
+ * jpeg_note.c -- packs as checkpoints on JPEG files of several scans.
  *
  * These have no checkpoints; a later crop is decoded from their pack. A note is a checksum, which is the file's as
  * well, and the pack.
@@ -76,9 +76,9 @@ bool jpeg_note_pixels(struct jpeg_baseline *b, const struct picture_job *job,
                       bool (*pack)(void *state, const struct picture_job *job, struct buf *out), void *state,
                       struct buf *note, struct image *out)
 {
-    if (!(job->head->odd & CODEC_HELD) || !job->notes_wanted)
+    if (!(job->head->odd & CODEC_HELD) || !job->checkpoints_wanted)
         return false;
-    if (job->notes)
-        return crop_of_note(b, job, job->notes, job->n_notes, out);
+    if (job->checkpoints)
+        return crop_of_note(b, job, job->checkpoints, job->checkpoint_bytes, out);
     return make_note(note, job, pack, state) && crop_of_note(b, job, note->data, note->len, out);
 }

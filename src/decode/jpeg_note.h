@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_note.h -- packs as codec.h has them, and as notes on JPEG files of several scans.
+ * jpeg_note.h -- packs as codec.h has them, and as checkpoints on JPEG files of several scans.
  */
 #ifndef JPEG_NOTE_H
 #define JPEG_NOTE_H

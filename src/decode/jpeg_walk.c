@@ -2,9 +2,9 @@
 /*
  * jpeg_walk.c -- a walk over a scan, by checkpoints.
  *
- * A row of MCUs is cut into groups, and points->at[g] is where group g begins. The first n of them are known: the file
- * was seen undamaged up to there. Within them the walk jumps; behind, it skips, and each group that it comes to adds
- * one. The last point is the end of the scan: it is known only where the file ends as it should.
+ * A row of MCUs is cut into groups, and checkpoints->at[g] is where group g begins. The first n of them are known: the
+ * file was seen undamaged up to there. Within them the walk jumps; behind, it skips, and each group that it comes to
+ * adds one. The last checkpoint is the end of the scan: it is known only where the file ends as it should.
  *
  *     at[0]       at[1]       at[2]              at[n - 1]
  *     |-----------|-----------|----  ...  -------|- - - - - - - - - -
@@ -16,12 +16,12 @@
 
 static int32_t group_of(const struct jpeg_walk *w, int32_t y, int32_t x)
 {
-    return y * w->points->across + x / w->points->every;
+    return y * w->checkpoints->across + x / w->checkpoints->every;
 }
 
 static bool at_start(const struct jpeg_walk *w)
 {
-    return w->x % w->points->every == 0;
+    return w->x % w->checkpoints->every == 0;
 }
 
 static bool is_before(const struct jpeg_walk *w, int32_t y, int32_t x)
@@ -36,19 +36,19 @@ static bool advance(struct jpeg_walk *w, int64_t n)
     const int64_t x = w->x + n;
     w->y += (int32_t)(x < f->mcus_x ? 0 : x / f->mcus_x);
     w->x = (int32_t)(x < f->mcus_x ? x : x % f->mcus_x);
-    if (!w->points || !at_start(w))
+    if (!w->checkpoints || !at_start(w))
         return true;
     const int32_t group = group_of(w, w->y, w->x);
-    if (group > w->points->n)
+    if (group > w->checkpoints->n)
         return true;
     const bool settled = w->y == f->mcus_y ? jpeg_scan_is_over(&w->scan) : jpeg_scan_settle(&w->scan);
     const uint64_t bit = jpeg_scan_at(&w->scan);
-    if (group < w->points->n) {
-        const struct jpeg_point *p = &w->points->at[group];
+    if (group < w->checkpoints->n) {
+        const struct jpeg_checkpoint *p = &w->checkpoints->at[group];
         return settled && p->bit == bit && memcmp(p->dc, w->scan.dc, sizeof p->dc) == 0;
     }
     if (settled)
-        jpeg_points_add(w->points, bit, w->scan.dc); /* without memory, they end here */
+        jpeg_checkpoints_add(w->checkpoints, bit, w->scan.dc); /* without memory, they end here */
     return true;
 }
 
@@ -58,8 +58,8 @@ static bool skip_to(struct jpeg_walk *w, int32_t y, int32_t x)
     const int32_t across = w->scan.frame->mcus_x;
     while (is_before(w, y, x)) {
         int64_t n = (int64_t)(y - w->y) * across + x - w->x;
-        if (w->points) {
-            const int32_t left = across - w->x, in_group = w->points->every - w->x % w->points->every;
+        if (w->checkpoints) {
+            const int32_t left = across - w->x, in_group = w->checkpoints->every - w->x % w->checkpoints->every;
             const int32_t most = left < in_group ? left : in_group;
             n = n < most ? n : most;
         }
@@ -74,21 +74,21 @@ static bool leave(struct jpeg_walk *w)
 {
     if (at_start(w))
         return true;
-    const int32_t end = (w->x / w->points->every + 1) * w->points->every;
+    const int32_t end = (w->x / w->checkpoints->every + 1) * w->checkpoints->every;
     return end < w->scan.frame->mcus_x ? skip_to(w, w->y, end) : skip_to(w, w->y + 1, 0);
 }
 
 /* To the start of a known group, unless we are behind it. */
 static bool jump_to(struct jpeg_walk *w, int32_t group)
 {
-    const int32_t y = group / w->points->across, x = group % w->points->across * w->points->every;
+    const int32_t y = group / w->checkpoints->across, x = group % w->checkpoints->across * w->checkpoints->every;
     if (!is_before(w, y, x))
         return true;
     if (!leave(w))
         return false;
     if (!is_before(w, y, x))
         return true;
-    const struct jpeg_point *p = &w->points->at[group];
+    const struct jpeg_checkpoint *p = &w->checkpoints->at[group];
     w->y = y;
     w->x = x;
     return jpeg_scan_jump(&w->scan, (int64_t)y * w->scan.frame->mcus_x + x, p->bit, p->dc);
@@ -96,8 +96,8 @@ static bool jump_to(struct jpeg_walk *w, int32_t group)
 
 static bool go_to(struct jpeg_walk *w, int32_t y, int32_t x)
 {
-    if (w->points && w->points->n > 0) {
-        const int32_t wanted = group_of(w, y, x), last = w->points->n - 1;
+    if (w->checkpoints && w->checkpoints->n > 0) {
+        const int32_t wanted = group_of(w, y, x), last = w->checkpoints->n - 1;
         if (!jump_to(w, wanted < last ? wanted : last))
             return false;
     }
@@ -105,9 +105,9 @@ static bool go_to(struct jpeg_walk *w, int32_t y, int32_t x)
 }
 
 bool jpeg_walk_begin(struct jpeg_walk *w, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
-                     size_t n, struct jpeg_points *points)
+                     size_t n, struct jpeg_checkpoints *checkpoints)
 {
-    *w = (struct jpeg_walk){.points = points, .known = points ? points->n : 0};
+    *w = (struct jpeg_walk){.checkpoints = checkpoints, .known = checkpoints ? checkpoints->n : 0};
     return jpeg_scan_begin(&w->scan, f, store, bytes, n) && advance(w, 0);
 }
 
@@ -118,7 +118,7 @@ bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const 
 
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole)
 {
-    if (w->points && group_of(w, end, 0) < w->known)
+    if (w->checkpoints && group_of(w, end, 0) < w->known)
         return leave(w); /* what lies behind was seen when they were made */
     return go_to(w, end, 0) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
 }

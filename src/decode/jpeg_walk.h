@@ -9,19 +9,19 @@
 #ifndef JPEG_WALK_H
 #define JPEG_WALK_H
 
+#include "decode/jpeg_checkpoints.h"
 #include "decode/jpeg_entropy.h"
-#include "decode/jpeg_points.h"
 
 struct jpeg_walk {
     struct jpeg_scan scan;
-    int32_t x, y;               /* the next MCU; never behind the end of a row */
-    struct jpeg_points *points; /* NULL: none are used, none are made */
-    int32_t known;              /* of them, before this walk */
+    int32_t x, y;                         /* the next MCU; never behind the end of a row */
+    struct jpeg_checkpoints *checkpoints; /* NULL: none are used, none are made */
+    int32_t known;                        /* of them, before this walk */
 };
 
 bool jpeg_walk_begin(struct jpeg_walk *w, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
-                     size_t n, struct jpeg_points *points);
-/* MCUs x to x + n of row y, not across a multiple of POINTS_EVERY. */
+                     size_t n, struct jpeg_checkpoints *checkpoints);
+/* MCUs x to x + n of row y, not across a multiple of CHECKPOINT_EVERY. */
 bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to);
 /* All that libjpeg would have gone through, the rows before `end`, and what it would have met there. */
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole);

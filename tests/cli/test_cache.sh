@@ -16,7 +16,7 @@ says err "no 'list'" "another word"
 ends 2 "clear what" "$stoker" cache clear
 says err '--all' "what may be cleared"
 ends 2 "no such kind" "$stoker" cache clear --kind jpeg
-says err 'index, points, bytes' "which kinds there are"
+says err 'index, checkpoints, bytes' "which kinds there are"
 ends 2 "three operands" "$stoker" cache clear a b
 ends 2 "ls takes no source" "$stoker" cache ls a
 
@@ -65,7 +65,7 @@ says out '/one +bytes +12 ' "the bytes of one"
 says out '/one +pixels +12 ' "the pixels of one"
 says out '/two +bytes +6 ' "the bytes of two"
 ends 0 "ls --json" "$stoker" cache ls --cache-dir kept --json
-json out "what is kept" "sorted(c['kind'] for c in d['caches'] if c['kind'] != 'points') == ['bytes', 'bytes', 'dct', 'pixels'] and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
+json out "what is kept" "sorted(c['kind'] for c in d['caches'] if c['kind'] != 'checkpoints') == ['bytes', 'bytes', 'dct', 'pixels'] and d['bytes'] == sum(c['bytes'] for c in d['caches']) and all(c['used'] > 0 for c in d['caches'])"
 
 # Of many samples the index is kept, too.
 i=0

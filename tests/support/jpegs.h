@@ -95,7 +95,7 @@ struct jpegs {
     struct decoder *decoder;
     struct jpeg_baseline *own;
     struct arena theirs, ours;
-    struct buf *notes; /* not NULL: lent and kept */
+    struct buf *checkpoints; /* not NULL: lent and kept */
     int64_t pictures, by_us, different;
 };
 
@@ -138,15 +138,15 @@ static inline void jpegs_differ(struct jpegs *j, const char *name, const struct 
         printf("%s: crop %dx%d at %d,%d: %s\n", name, c->w, c->h, c->x, c->y, what);
 }
 
-/* New notes take the place of the old. */
-static inline void jpegs_keep_notes(struct jpegs *j)
+/* New checkpoints take the place of the old. */
+static inline void jpegs_keep_checkpoints(struct jpegs *j)
 {
     size_t n;
-    const uint8_t *made = jpeg_baseline_points(j->own, &n);
-    CHECK(j->notes || !made);
+    const uint8_t *made = jpeg_baseline_checkpoints(j->own, &n);
+    CHECK(j->checkpoints || !made);
     if (made) {
-        j->notes->len = 0;
-        CHECK_EQ(buf_add(j->notes, made, n), 0);
+        j->checkpoints->len = 0;
+        CHECK_EQ(buf_add(j->checkpoints, made, n), 0);
     }
 }
 
@@ -169,9 +169,9 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
                                     .head = &h,
                                     .crop = *c,
                                     .whole = whole || c->y + c->h == h.h, /* as decode.c asks */
-                                    .notes = j->notes ? j->notes->data : NULL,
-                                    .n_notes = j->notes ? j->notes->len : 0,
-                                    .notes_wanted = j->notes != NULL,
+                                    .checkpoints = j->checkpoints ? j->checkpoints->data : NULL,
+                                    .checkpoint_bytes = j->checkpoints ? j->checkpoints->len : 0,
+                                    .checkpoints_wanted = j->checkpoints != NULL,
                                     .arena = &j->ours};
     j->pictures++;
     if (!jpeg_baseline_pixels(j->own, &job, &ours)) {
@@ -179,7 +179,7 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
         return false;
     }
     j->by_us++;
-    jpegs_keep_notes(j);
+    jpegs_keep_checkpoints(j);
     const int rc = jpegs_reference(j, bytes, n, &h, c, whole, &theirs, &warnings, NULL);
     if (rc != STK_OK || warnings != 0)
         jpegs_differ(j, name, c, "libjpeg complains of it");

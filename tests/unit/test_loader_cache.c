@@ -215,19 +215,19 @@ static void what_fits_helps(void)
     temp_end();
 }
 
-static void points_need_no_asking(void)
+static void checkpoints_need_no_asking(void)
 {
     make_set();
     const stk_options o = options(pipelines[0]);
     struct run r = with_cache(&o, STK_CACHE_NONE, "cache", 3);
-    CHECK(strstr(r.explained, "cache      none\npoints     checkpoints of 8 JPEG files"));
+    CHECK(strstr(r.explained, "cache      none\ncheckpoints of 8 JPEG files"));
     CHECK(strstr(r.explained, "in the cache folder, for later runs"));
     r = with_cache(&o, STK_CACHE_NONE, "cache", 1);
-    CHECK(strstr(r.explained, "points     checkpoints of 8 JPEG files"));
+    CHECK(strstr(r.explained, "checkpoints of 8 JPEG files"));
     r = run_loader(&o, 1);
-    CHECK(strstr(r.explained, "points     checkpoints of 8 JPEG files") && !strstr(r.explained, "for later runs"));
+    CHECK(strstr(r.explained, "checkpoints of 8 JPEG files") && !strstr(r.explained, "for later runs"));
     const stk_options whole = options("Resize((24, 24))"); /* no crop, no use */
-    CHECK(!strstr(run_loader(&whole, 1).explained, "points"));
+    CHECK(!strstr(run_loader(&whole, 1).explained, "checkpoints"));
     temp_end();
 }
 
@@ -546,9 +546,9 @@ static void arrays_need_none(void)
 int main(int argc, char **argv)
 {
     TESTS(T(caches_change_nothing), T(later_epochs_and_runs_find_everything), T(ops_and_options_have_their_own_pixels),
-          T(what_fits_helps), T(points_need_no_asking), T(a_changed_file_is_read_again), T(a_missing_file_is_missed),
-          T(bad_samples_stay_bad), T(damage_changes_nothing), T(photos_with_ten_thousand_flips),
-          T(two_processes_at_once), T(ranks_share_what_each_makes), T(killed_while_it_fills),
-          T(a_folder_that_cannot_be_used_is_told), T(options_are_checked), T(auto_says_what_it_chose),
-          T(arrays_need_none))
+          T(what_fits_helps), T(checkpoints_need_no_asking), T(a_changed_file_is_read_again),
+          T(a_missing_file_is_missed), T(bad_samples_stay_bad), T(damage_changes_nothing),
+          T(photos_with_ten_thousand_flips), T(two_processes_at_once), T(ranks_share_what_each_makes),
+          T(killed_while_it_fills), T(a_folder_that_cannot_be_used_is_told), T(options_are_checked),
+          T(auto_says_what_it_chose), T(arrays_need_none))
 }

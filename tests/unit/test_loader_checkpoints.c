@@ -11,7 +11,7 @@
 #include "support/temp_tree.h"
 #include "test.h"
 
-enum { FILES = 12, W = 360, H = 280, HISTORY = 12, LATER = 50 };
+enum { FILES = 12, W = 360, H = 280, EPOCHS = 12, LATER = 50 };
 
 static char set[PATH_MAX]; /* temp_path's own memory does not last */
 
@@ -152,16 +152,16 @@ static void the_same_bits(void)
         o.no_exif = forms[form].no_exif;
         o.fidelity = forms[form].fidelity;
         begin(&o);
-        const uint64_t right = read_epochs(0, HISTORY);
+        const uint64_t right = read_epochs(0, EPOCHS);
         end();
         o.reader = STK_READER_URING;
         begin(&o);
-        CHECK_EQ(read_epochs(0, HISTORY), right);
+        CHECK_EQ(read_epochs(0, EPOCHS), right);
         end();
         o.cache_dir = temp_path("cache");
-        for (int run = 0; run < 2; run++) { /* in the second, all points are known from the start */
+        for (int run = 0; run < 2; run++) { /* in the second, all checkpoints are known from the start */
             begin(&o);
-            CHECK_EQ(read_epochs(0, HISTORY), right);
+            CHECK_EQ(read_epochs(0, EPOCHS), right);
             end();
         }
     }
@@ -200,7 +200,7 @@ static void fewer_bytes(void)
     o.cache = STK_CACHE_BYTES; /* files are wanted whole */
     o.cache_dir = "off";
     begin(&o);
-    read_epochs(0, HISTORY);
+    read_epochs(0, EPOCHS);
     CHECK(!reads_parts());
     end();
     temp_end();
@@ -240,7 +240,7 @@ static void what_grows_is_written(void)
     begin(&o);
     read_epochs(0, 1);
     const int64_t at_first = folder_bytes(cache);
-    read_epochs(1, 2 * HISTORY);
+    read_epochs(1, 2 * EPOCHS);
     end();
     const int64_t grown = folder_bytes(cache);
     CHECK(at_first > 0 && grown > at_first);
@@ -276,9 +276,9 @@ static void changed_files(void)
             stk_options o = options(readers[k]);
             o.threads = threads;
             begin(&o);
-            read_epochs(0, HISTORY);
+            read_epochs(0, EPOCHS);
             change_files();
-            hash[k] = read_epochs(LATER, LATER + HISTORY);
+            hash[k] = read_epochs(LATER, LATER + EPOCHS);
             const stk_stats s = end();
             bad[k] = s.bad;
             warnings[k] = s.warnings;
@@ -286,7 +286,7 @@ static void changed_files(void)
         }
         CHECK_EQ(hash[0], hash[1]);
         CHECK_EQ(bad[0], bad[1]);
-        CHECK(bad[0] > HISTORY && (warnings[0] > 0) == (warnings[1] > 0)); /* what is ahead of the last epoch counts */
+        CHECK(bad[0] > EPOCHS && (warnings[0] > 0) == (warnings[1] > 0)); /* what is ahead of the last epoch counts */
     }
 }
 

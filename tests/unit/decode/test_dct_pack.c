@@ -185,13 +185,14 @@ static void memory_ends(void)
     packs_done(&p);
 }
 
-/* A pack that is a file has no notes, takes nothing from the heap, and leaves none of what was lent to the next. */
+/* A pack that is a file has no checkpoints, takes nothing from the heap, and leaves none of what was lent to the next.
+ */
 static void files_of_packs(void)
 {
     struct packs p;
     packs_init(&p);
     const struct jpeg_spec s = {.w = 90, .h = 60, .across = 2, .down = 2, .quality = 80, .seed = 5};
-    size_t n, noted;
+    size_t n, n_new;
     unsigned char *bytes = jpeg_made(&s, &n);
     struct decoder *d = p.decoders[0];
     struct head h, packed;
@@ -204,12 +205,12 @@ static void files_of_packs(void)
     CHECK(packed.packed && !h.packed && decode_foreign(&packed, &w) == 0 && decode_foreign(&h, &w) > 0);
     CHECK(!decode_pack(d, p.pack.data, p.pack.len, &packed, &p.pack));
     CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&packed, &w)), 0);
-    decoder_lend_notes(d, NULL, 0);
+    decoder_lend_checkpoints(d, NULL, 0);
     CHECK_EQ(decode_pixels(d, p.pack.data, p.pack.len, &packed, &w, &p.j.ours, &im, &warnings, NULL), STK_OK);
-    CHECK(!decoder_new_notes(d, &noted));
+    CHECK(!decoder_new_checkpoints(d, &n_new));
     CHECK_EQ(arena_reserve(&p.j.ours, decode_scratch(&h, &w)), 0);
     CHECK_EQ(decode_pixels(d, bytes, n, &h, &w, &p.j.ours, &im, &warnings, NULL), STK_OK);
-    CHECK(!decoder_new_notes(d, &noted));
+    CHECK(!decoder_new_checkpoints(d, &n_new));
     free(bytes);
     packs_done(&p);
 }

@@ -69,14 +69,14 @@ static const struct jpeg_spec frail[] = {
 };
 enum { N_FRAIL = sizeof frail / sizeof frail[0] };
 
-static void keep_new_notes(struct jpegs *j)
+static void keep_new_checkpoints(struct jpegs *j)
 {
     size_t n;
-    const void *made = decoder_new_notes(j->decoder, &n);
-    CHECK(j->notes || !made);
+    const void *made = decoder_new_checkpoints(j->decoder, &n);
+    CHECK(j->checkpoints || !made);
     if (made) {
-        j->notes->len = 0;
-        CHECK_EQ(buf_add(j->notes, made, n), 0);
+        j->checkpoints->len = 0;
+        CHECK_EQ(buf_add(j->checkpoints, made, n), 0);
     }
 }
 
@@ -94,10 +94,10 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
     if (w.crop.x + w.crop.w > head_width(&h) || w.crop.y + w.crop.h > head_height(&h))
         w.crop = (struct rect){0, 0, head_width(&h), head_height(&h)};
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(&h, &w)), 0);
-    if (j->notes)
-        decoder_lend_notes(j->decoder, j->notes->data, j->notes->len);
+    if (j->checkpoints)
+        decoder_lend_checkpoints(j->decoder, j->checkpoints->data, j->checkpoints->len);
     const int rc = decode_pixels(j->decoder, bytes, n, &h, &w, &j->ours, &a, &warnings, &e);
-    keep_new_notes(j);
+    keep_new_checkpoints(j);
     w.reference = true;
     CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(&h, &w)), 0);
     const int reference =
@@ -109,7 +109,7 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
         jpegs_differ(j, name, &w.crop, "other pixels");
 }
 
-/* Crops with and without notes. */
+/* Crops with and without checkpoints. */
 static void all_ways(struct jpegs *j, const uint8_t *bytes, size_t n, const struct jpeg_spec *s, uint32_t *seed,
                      const char *name)
 {
@@ -118,13 +118,13 @@ static void all_ways(struct jpegs *j, const uint8_t *bytes, size_t n, const stru
     const struct want wants[] = {{.crop = {0, 0, s->w, s->h}},
                                  {.crop = {0, 0, s->w, s->h}, .whole = true},
                                  {.crop = picture_crop(s->w, s->h, seed)}};
-    struct buf notes = {0};
+    struct buf checkpoints = {0};
     for (int i = 0; i < 9; i++) {
-        j->notes = i < 3 ? NULL : &notes; /* none, making them, with them */
+        j->checkpoints = i < 3 ? NULL : &checkpoints; /* none, making them, with them */
         same_as_libjpeg(j, exact, n, &wants[i % 3], name);
     }
-    buf_done(&notes);
-    j->notes = NULL;
+    buf_done(&checkpoints);
+    j->checkpoints = NULL;
     free(exact);
 }
 
@@ -170,30 +170,30 @@ static void bytes_changed(void)
     jpegs_done(&j);
 }
 
-/* Several scans: the notes are a pack, and one with a changed byte is of no use, but does no harm. */
-static void notes_on_several_scans(void)
+/* Several scans: the checkpoints are a pack, and one with a changed byte is of no use, but does no harm. */
+static void checkpoints_of_several_scans(void)
 {
     const struct jpeg_spec s = {90, 60, 2, 2, 80, 0, true, 4, true};
     struct jpegs j;
-    struct buf notes = {0};
+    struct buf checkpoints = {0};
     size_t n;
     unsigned char *bytes = jpeg_made(&s, &n);
     const struct want want = {.crop = {11, 7, 40, 33}};
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
-    j.notes = &notes;
+    j.checkpoints = &checkpoints;
     same_as_libjpeg(&j, bytes, n, &want, "several scans");
-    CHECK(notes.len > 100);
-    const size_t len = notes.len;
+    CHECK(checkpoints.len > 100);
+    const size_t len = checkpoints.len;
     for (size_t i = 0; i < len; i++) {
-        notes.data[i] ^= 1 << (i % 8);
-        same_as_libjpeg(&j, bytes, n, &want, "several scans, another note");
-        CHECK_EQ(notes.len, len);
-        notes.data[i] ^= 1 << (i % 8);
+        checkpoints.data[i] ^= 1 << (i % 8);
+        same_as_libjpeg(&j, bytes, n, &want, "several scans, changed checkpoints");
+        CHECK_EQ(checkpoints.len, len);
+        checkpoints.data[i] ^= 1 << (i % 8);
     }
-    same_as_libjpeg(&j, bytes, n, &want, "several scans, noted");
+    same_as_libjpeg(&j, bytes, n, &want, "several scans, with checkpoints");
     CHECK_EQ(j.different, 0);
     jpegs_done(&j);
-    buf_done(&notes);
+    buf_done(&checkpoints);
     free(bytes);
 }
 
@@ -294,7 +294,8 @@ static void corpus(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(made_ones), T(cut_anywhere), T(bytes_changed), T(notes_on_several_scans), T(odd_ends), T(photos), T(corpus))
+    TESTS(T(made_ones), T(cut_anywhere), T(bytes_changed), T(checkpoints_of_several_scans), T(odd_ends), T(photos),
+          T(corpus))
 }
 
 #else

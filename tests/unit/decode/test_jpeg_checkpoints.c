@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_points.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them against libjpeg. Covers
- * jpeg_walk.c as well.
+ * test_jpeg_checkpoints.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them against libjpeg.
+ * Covers jpeg_walk.c as well.
  */
 #include "support/pictures.h"
 
 #ifdef HAVE_JPEG
 
 #include "base/hash.h"
-#include "decode/jpeg_points.h"
+#include "decode/jpeg_checkpoints.h"
 #include "support/jpegs.h"
 
 static const struct rect everything = {0};
@@ -30,22 +30,22 @@ static void growing(void)
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
     for (uint32_t i = 0; i < 400; i++) {
         struct jpeg_spec s;
-        struct buf notes = {0}, at_once = {0};
+        struct buf checkpoints = {0}, at_once = {0};
         size_t n, last = 0;
         uint32_t seed = i;
         unsigned char *bytes = some_file(i, &s, &n);
-        j.notes = &notes;
+        j.checkpoints = &checkpoints;
         for (int k = 0; k < 6; k++) {
             const struct rect crop = picture_crop(s.w, s.h, &seed);
             CHECK(jpegs_compare(&j, bytes, n, &crop, false, "growing"));
-            CHECK(notes.len >= last);
-            last = notes.len;
+            CHECK(checkpoints.len >= last);
+            last = checkpoints.len;
         }
         CHECK(jpegs_compare(&j, bytes, n, &everything, false, "growing"));
-        j.notes = &at_once;
+        j.checkpoints = &at_once;
         CHECK(jpegs_compare(&j, bytes, n, &everything, true, "at once"));
-        CHECK(notes.len == at_once.len && memcmp(notes.data, at_once.data, notes.len) == 0);
-        buf_done(&notes);
+        CHECK(checkpoints.len == at_once.len && memcmp(checkpoints.data, at_once.data, checkpoints.len) == 0);
+        buf_done(&checkpoints);
         buf_done(&at_once);
         free(bytes);
     }
@@ -53,13 +53,13 @@ static void growing(void)
     jpegs_done(&j);
 }
 
-static struct buf points_of(struct jpegs *j, const uint8_t *bytes, size_t n)
+static struct buf checkpoints_of(struct jpegs *j, const uint8_t *bytes, size_t n)
 {
-    struct buf notes = {0};
-    j->notes = &notes;
+    struct buf checkpoints = {0};
+    j->checkpoints = &checkpoints;
     CHECK(jpegs_compare(j, bytes, n, &everything, true, "all"));
-    j->notes = NULL;
-    return notes;
+    j->checkpoints = NULL;
+    return checkpoints;
 }
 
 /* Damage where nobody looks any more is not seen; where somebody does, libjpeg judges it. */
@@ -72,14 +72,14 @@ static void later_damage(void)
     for (uint32_t i = 0; i < 100; i++) {
         uint32_t seed = i + 50;
         unsigned char *bytes = some_file(i, &s, &n);
-        struct buf notes = points_of(&j, bytes, n);
+        struct buf checkpoints = checkpoints_of(&j, bytes, n);
         const size_t at = n - 2 - noise(&seed) % (n / 3 + 1);
         bytes[at] ^= (uint8_t)(1 + noise(&seed) % 255);
-        j.notes = &notes;
+        j.checkpoints = &checkpoints;
         /* All of it is looked at: the damage lies on the way. */
         const struct rect bottom = {0, 0, s.w, s.h};
         jpegs_compare(&j, bytes, n, &bottom, false, "later damage");
-        buf_done(&notes);
+        buf_done(&checkpoints);
         free(bytes);
     }
     CHECK_EQ(j.different, 0);
@@ -95,30 +95,30 @@ static void measures(void)
     for (size_t i = 0; i < 6; i++)
         for (size_t k = 0; k < 6; k++) {
             struct jpeg_frame f = {.w = sides[i], .h = sides[k], .sampling = JPEG_444, .n_components = 3};
-            struct jpeg_points p = {0};
+            struct jpeg_checkpoints p = {0};
             CHECK(jpeg_frame_measure(&f));
-            jpeg_points_reset(&p, &f);
-            CHECK(p.every % POINTS_EVERY == 0 && p.every * p.across >= f.mcus_x);
-            CHECK((int64_t)p.across * f.mcus_y < POINTS_MAX);
-            CHECK(p.every == POINTS_EVERY || (int64_t)f.mcus_x * f.mcus_y > POINTS_MAX);
+            jpeg_checkpoints_reset(&p, &f);
+            CHECK(p.every % CHECKPOINT_EVERY == 0 && p.every * p.across >= f.mcus_x);
+            CHECK((int64_t)p.across * f.mcus_y < CHECKPOINTS_MAX);
+            CHECK(p.every == CHECKPOINT_EVERY || (int64_t)f.mcus_x * f.mcus_y > CHECKPOINTS_MAX);
         }
 }
 
 static void refused(struct jpegs *j, const uint8_t *blob, size_t size, const uint8_t *bytes, size_t n)
 {
     struct jpeg_frame f;
-    struct jpeg_points p = {0};
+    struct jpeg_checkpoints p = {0};
     CHECK(jpeg_frame_read(&f, bytes, n));
-    CHECK(!jpeg_points_read(&p, blob, size, &f, bytes, n));
+    CHECK(!jpeg_checkpoints_read(&p, blob, size, &f, bytes, n));
     CHECK_EQ(p.n, 0);
-    jpeg_points_done(&p);
-    struct buf notes = {0};
-    buf_add(&notes, blob, size);
-    j->notes = &notes;
+    jpeg_checkpoints_done(&p);
+    struct buf checkpoints = {0};
+    buf_add(&checkpoints, blob, size);
+    j->checkpoints = &checkpoints;
     const struct rect crop = {1, 1, 5, 5};
     CHECK(jpegs_compare(j, bytes, n, &crop, false, "refused"));
-    buf_done(&notes);
-    j->notes = NULL;
+    buf_done(&checkpoints);
+    j->checkpoints = NULL;
 }
 
 static void damaged_bytes(void)
@@ -129,27 +129,27 @@ static void damaged_bytes(void)
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
     const struct jpeg_spec large = {150, 120, 2, 2, 90, 0, true, 3, false};
     unsigned char *bytes = jpeg_made(&large, &n), *other = some_file(9, &s, &other_n);
-    struct buf notes = points_of(&j, bytes, n);
-    CHECK(notes.len > 100);
-    for (size_t i = 0; i < notes.len; i++)
+    struct buf checkpoints = checkpoints_of(&j, bytes, n);
+    CHECK(checkpoints.len > 100);
+    for (size_t i = 0; i < checkpoints.len; i++)
         for (int bit = 0; bit < 8; bit++) {
-            notes.data[i] ^= (uint8_t)(1 << bit);
-            refused(&j, notes.data, notes.len, bytes, n);
-            notes.data[i] ^= (uint8_t)(1 << bit);
+            checkpoints.data[i] ^= (uint8_t)(1 << bit);
+            refused(&j, checkpoints.data, checkpoints.len, bytes, n);
+            checkpoints.data[i] ^= (uint8_t)(1 << bit);
         }
-    for (size_t keep = 0; keep < notes.len; keep++)
-        refused(&j, notes.data, keep, bytes, n);
-    refused(&j, notes.data, notes.len, other, other_n);
+    for (size_t keep = 0; keep < checkpoints.len; keep++)
+        refused(&j, checkpoints.data, keep, bytes, n);
+    refused(&j, checkpoints.data, checkpoints.len, other, other_n);
     CHECK_EQ(j.different, 0);
-    buf_done(&notes);
+    buf_done(&checkpoints);
     free(bytes);
     free(other);
     jpegs_done(&j);
 }
 
-/* A crop with these notes, by our decoder alone; the head of the picture on the way. */
+/* A crop with these checkpoints, by our decoder alone; the head of the picture on the way. */
 static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *h, const struct rect *crop,
-                  const struct buf *notes, struct image *out)
+                  const struct buf *checkpoints, struct image *out)
 {
     CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, h, NULL), STK_OK);
     CHECK_EQ(arena_reserve(&j->ours, jpeg_baseline_scratch(crop)), 0);
@@ -157,9 +157,9 @@ static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *
                                     .n = n,
                                     .head = h,
                                     .crop = *crop,
-                                    .notes = notes->data,
-                                    .n_notes = notes->len,
-                                    .notes_wanted = true,
+                                    .checkpoints = checkpoints->data,
+                                    .checkpoint_bytes = checkpoints->len,
+                                    .checkpoints_wanted = true,
                                     .arena = &j->ours};
     CHECK(jpeg_baseline_pixels(j->own, &job, out));
 }
@@ -172,25 +172,25 @@ static void made_up(void)
     size_t n;
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
     unsigned char *bytes = some_file(8, &s, &n);
-    struct buf right = points_of(&j, bytes, n), notes = {0};
+    struct buf right = checkpoints_of(&j, bytes, n), checkpoints = {0};
     for (uint32_t i = 0; i < 3000; i++) {
         uint32_t seed = i;
-        notes.len = 0;
-        buf_add(&notes, right.data, right.len);
+        checkpoints.len = 0;
+        buf_add(&checkpoints, right.data, right.len);
         for (uint32_t flips = 1 + noise(&seed) % 3; flips > 0; flips--)
-            notes.data[noise(&seed) % (notes.len - 8)] = (uint8_t)noise(&seed);
-        const uint64_t sum = hash_bytes(notes.data, notes.len - 8, 0);
+            checkpoints.data[noise(&seed) % (checkpoints.len - 8)] = (uint8_t)noise(&seed);
+        const uint64_t sum = hash_bytes(checkpoints.data, checkpoints.len - 8, 0);
         for (int k = 0; k < 8; k++)
-            notes.data[notes.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
+            checkpoints.data[checkpoints.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
         struct parts parts;
         const struct rect crop = picture_crop(s.w, s.h, &seed);
-        jpeg_points_parts(notes.data, notes.len, &crop, 1, 0, &parts);
+        jpeg_checkpoints_parts(checkpoints.data, checkpoints.len, &crop, 1, 0, &parts);
         struct head h;
         struct image im;
-        by_us(&j, bytes, n, &h, &crop, &notes, &im);
+        by_us(&j, bytes, n, &h, &crop, &checkpoints, &im);
     }
     buf_done(&right);
-    buf_done(&notes);
+    buf_done(&checkpoints);
     free(bytes);
     jpegs_done(&j);
 }
@@ -211,11 +211,11 @@ static uint8_t *only(const struct parts *p, const uint8_t *bytes, size_t n, uint
 
 /* A want of a file that is there in parts; the image is in j->ours. */
 static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
-                      const struct buf *notes, struct image *out)
+                      const struct buf *checkpoints, struct image *out)
 {
     int warnings;
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(h, w)), 0);
-    decoder_lend_notes(j->decoder, notes->data, notes->len);
+    decoder_lend_checkpoints(j->decoder, checkpoints->data, checkpoints->len);
     const int rc = decode_pixels(j->decoder, bytes, n, h, w, &j->ours, out, &warnings, NULL);
     CHECK_EQ(warnings, 0);
     return rc;
@@ -223,7 +223,7 @@ static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const str
 
 /* Whatever lies between the parts, the pixels are the file's; less than the parts is refused. */
 static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct parts *p,
-                        const struct want *want, const struct buf *notes)
+                        const struct want *want, const struct buf *checkpoints)
 {
     static const uint8_t rubbish[] = {0, 0xff, 0xee, 0xd0};
     struct want w = *want;
@@ -236,17 +236,17 @@ static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const s
     w.parts = p;
     for (int i = 0; i < 4; i++) {
         uint8_t *part = only(p, bytes, n, rubbish[i]);
-        CHECK_EQ(from_parts(j, part, n, h, &w, notes, &ours), STK_OK);
+        CHECK_EQ(from_parts(j, part, n, h, &w, checkpoints, &ours), STK_OK);
         CHECK(same_pixels(&ours, &theirs));
         free(part);
     }
     struct parts less = *p;
     less.at[less.n - 1].to--;
     w.parts = &less;
-    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
     less.at[less.n - 1].to++;
     less.at[0].from++;
-    CHECK_EQ(from_parts(j, bytes, n, h, &w, notes, &ours), STK_EDATA);
+    CHECK_EQ(from_parts(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
 }
 
 /* Crops of all kinds are decoded from the parts that they take, shrunk ones, too. */
@@ -261,25 +261,25 @@ static void parts(void)
         size_t n;
         uint32_t seed = i;
         unsigned char *bytes = some_file(i, &s, &n);
-        struct buf notes = points_of(&j, bytes, n);
-        struct head h, noted;
+        struct buf checkpoints = checkpoints_of(&j, bytes, n);
+        struct head h, known;
         CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
-        CHECK(decode_noted_head(notes.data, notes.len, &limits, &noted));
-        CHECK(noted.w == h.w && noted.h == h.h && noted.orientation == h.orientation && noted.format == h.format);
+        CHECK(decode_checkpoint_head(checkpoints.data, checkpoints.len, &limits, &known));
+        CHECK(known.w == h.w && known.h == h.h && known.orientation == h.orientation && known.format == h.format);
         const int shrink = i % 4 == 0 ? 1 << i / 4 % 4 : 1;
         const struct want w = {.shrink = shrink,
                                .crop = picture_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
         struct parts p;
-        if (decode_noted_parts(notes.data, notes.len, &noted, &w, i % 3 * 100, &p)) {
-            check_parts(&j, bytes, n, &h, &p, &w, &notes);
+        if (decode_checkpoint_parts(checkpoints.data, checkpoints.len, &known, &w, i % 3 * 100, &p)) {
+            check_parts(&j, bytes, n, &h, &p, &w, &checkpoints);
             several += p.n > 2;
             for (int k = 0; k < p.n; k++)
                 taken += (int64_t)(p.at[k].to - p.at[k].from);
             all += (int64_t)n;
         }
-        CHECK(!decode_noted_parts(notes.data, notes.len - 1, &noted, &w, 0, &p));
+        CHECK(!decode_checkpoint_parts(checkpoints.data, checkpoints.len - 1, &known, &w, 0, &p));
         free(bytes);
-        buf_done(&notes);
+        buf_done(&checkpoints);
     }
     printf("%.1f MB of %.1f MB, %d of 400 in several places\n", (double)taken / 1e6, (double)all / 1e6, (int)several);
     CHECK(all > 0 && taken < all * 3 / 4 && several > 30);
@@ -294,29 +294,29 @@ static void parts_of_others(void)
     const struct jpeg_spec spec = {240, 220, 2, 2, 90, 0, true, 3, false};
     size_t n;
     unsigned char *bytes = jpeg_made(&spec, &n);
-    struct buf notes = points_of(&j, bytes, n);
+    struct buf checkpoints = checkpoints_of(&j, bytes, n);
     const struct decode_limits limits = {0};
     struct head h;
     struct parts p;
     struct image im;
     CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
     struct want w = {.crop = {150, 80, 60, 60}};
-    CHECK(decode_noted_parts(notes.data, notes.len, &h, &w, 0, &p) && p.n > 2);
+    CHECK(decode_checkpoint_parts(checkpoints.data, checkpoints.len, &h, &w, 0, &p) && p.n > 2);
     w.parts = &p;
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_OK);
-    CHECK_EQ(from_parts(&j, bytes, n - 1, &h, &w, &notes, &im), STK_EDATA); /* another size */
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_OK);
+    CHECK_EQ(from_parts(&j, bytes, n - 1, &h, &w, &checkpoints, &im), STK_EDATA); /* another size */
     CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &(struct buf){0}, &im), STK_EDATA);
     for (size_t at = 2; at < (size_t)p.at[0].to - 32; at++) { /* another head */
         bytes[at] ^= 1;
-        CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+        CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
         bytes[at] ^= 1;
     }
     memset(bytes + p.at[1].from + 40, 0x55, 20); /* another content: it does not arrive */
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
     h.format = STK_PNG;
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &notes, &im), STK_EDATA);
+    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
     free(bytes);
-    buf_done(&notes);
+    buf_done(&checkpoints);
     jpegs_done(&j);
 }
 
@@ -325,7 +325,7 @@ static void parts_of_others(void)
 struct visit {
     struct jpegs j;
     int files;
-    int64_t file_bytes, note_bytes;
+    int64_t file_bytes, checkpoint_bytes;
 };
 
 static void visit_photo(const char *path, struct buf *b, void *user)
@@ -335,19 +335,19 @@ static void visit_photo(const char *path, struct buf *b, void *user)
     struct head h;
     if (v->files++ % 8 != 0 || decode_head(b->data, b->len, &limits, &h, NULL) != STK_OK)
         return;
-    struct buf notes = {0};
+    struct buf checkpoints = {0};
     uint32_t seed = (uint32_t)v->files;
-    v->j.notes = &notes;
+    v->j.checkpoints = &checkpoints;
     for (int i = 0; i < 4; i++) {
         const struct rect crop = picture_crop(h.w, h.h, &seed);
         jpegs_compare(&v->j, b->data, b->len, &crop, false, path);
     }
     jpegs_compare(&v->j, b->data, b->len, &everything, false, path);
-    if (notes.len) {
+    if (checkpoints.len) {
         v->file_bytes += (int64_t)b->len;
-        v->note_bytes += (int64_t)notes.len;
+        v->checkpoint_bytes += (int64_t)checkpoints.len;
     }
-    buf_done(&notes);
+    buf_done(&checkpoints);
 }
 
 static void photos(void)
@@ -362,8 +362,8 @@ static void photos(void)
     each_file(folder, 2, visit_photo, &v);
     CHECK_EQ(v.j.different, 0);
     CHECK(v.file_bytes > 0);
-    printf("points take %.2f %% of the photos' bytes\n", 100. * (double)v.note_bytes / (double)v.file_bytes);
-    CHECK(v.note_bytes < v.file_bytes * 24 / 1000);
+    printf("checkpoints take %.2f %% of the photos' bytes\n", 100. * (double)v.checkpoint_bytes / (double)v.file_bytes);
+    CHECK(v.checkpoint_bytes < v.file_bytes * 24 / 1000);
     jpegs_done(&v.j);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_points.c -- checkpoints as numbers and as bytes.
+ * jpeg_checkpoints.c -- checkpoints as numbers and as bytes.
  *
  * The bytes, little-endian: a head of fixed size, then for every point its distance in bits from the one before and the
  * changes of the predictors, seven bits to a byte, and a checksum of all. About 2 % of a photo.
  *
  *     0 "SJP2"   4 MCUs of a group (u16)   6 sampling, and 16 times the orientation (u8)   7 MCU rows in one go (u8)
  *     8 bytes of the file (u64)    16 hash of its bytes up to the scan (u64)    24 where the scan begins (u32)
- *    28 width (u16)   30 height (u16)   32 number of points (u32)   36 bytes that follow, without the checksum (u32)
+ *    28 width (u16)   30 height (u16)   32 number of checkpoints (u32)   36 bytes that follow, without the checksum
+ * (u32)
  */
-#include "decode/jpeg_points.h"
+#include "decode/jpeg_checkpoints.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,38 +21,38 @@
 enum {
     HEAD = 40,
     CHECKSUM = 8,
-    POINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a point, at most */
-    BESIDE = 32                            /* bytes that a decoder may look at beside those that it needs */
+    CHECKPOINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a point, at most */
+    BESIDE = 32                                 /* bytes that a decoder may look at beside those that it needs */
 };
 
 static const char magic[4] = "SJP2";
 
 /* ------------------------------------------------------------------ numbers */
 
-void jpeg_points_reset(struct jpeg_points *p, const struct jpeg_frame *f)
+void jpeg_checkpoints_reset(struct jpeg_checkpoints *p, const struct jpeg_frame *f)
 {
     p->n = 0;
-    p->every = POINTS_EVERY;
+    p->every = CHECKPOINT_EVERY;
     do {
         p->across = (f->mcus_x + p->every - 1) / p->every;
-        if ((int64_t)p->across * f->mcus_y < POINTS_MAX)
+        if ((int64_t)p->across * f->mcus_y < CHECKPOINTS_MAX)
             return;
         p->every *= 2;
     } while (p->across > 1);
 }
 
-void jpeg_points_done(struct jpeg_points *p)
+void jpeg_checkpoints_done(struct jpeg_checkpoints *p)
 {
     free(p->at);
-    *p = (struct jpeg_points){0};
+    *p = (struct jpeg_checkpoints){0};
 }
 
-static int reserve(struct jpeg_points *p, int32_t n)
+static int reserve(struct jpeg_checkpoints *p, int32_t n)
 {
     if (n <= p->cap)
         return 0;
     const int32_t cap = n < 512 ? 512 : 2 * n;
-    struct jpeg_point *at = realloc(p->at, (size_t)cap * sizeof *at);
+    struct jpeg_checkpoint *at = realloc(p->at, (size_t)cap * sizeof *at);
     if (!at)
         return -1;
     p->at = at;
@@ -59,11 +60,11 @@ static int reserve(struct jpeg_points *p, int32_t n)
     return 0;
 }
 
-int jpeg_points_add(struct jpeg_points *p, uint64_t bit, const int16_t *dc)
+int jpeg_checkpoints_add(struct jpeg_checkpoints *p, uint64_t bit, const int16_t *dc)
 {
     if (reserve(p, p->n + 1))
         return -1;
-    struct jpeg_point *to = &p->at[p->n++];
+    struct jpeg_checkpoint *to = &p->at[p->n++];
     to->bit = bit;
     memcpy(to->dc, dc, sizeof to->dc);
     return 0;
@@ -96,11 +97,11 @@ static int16_t unfold(uint16_t v)
     return (int16_t)(uint16_t)(v >> 1 ^ (v & 1 ? 0xffff : 0));
 }
 
-static uint8_t *put_points(uint8_t *to, const struct jpeg_points *p, const struct jpeg_frame *f)
+static uint8_t *put_checkpoints(uint8_t *to, const struct jpeg_checkpoints *p, const struct jpeg_frame *f)
 {
-    struct jpeg_point last = {0};
+    struct jpeg_checkpoint last = {0};
     for (int32_t i = 0; i < p->n; i++) {
-        const struct jpeg_point *at = &p->at[i];
+        const struct jpeg_checkpoint *at = &p->at[i];
         to = put_number(to, at->bit - last.bit);
         for (int c = 0; c < f->n_components; c++)
             to = put_number(to, fold((int16_t)(uint16_t)(at->dc[c] - last.dc[c])));
@@ -109,13 +110,13 @@ static uint8_t *put_points(uint8_t *to, const struct jpeg_points *p, const struc
     return to;
 }
 
-int jpeg_points_write(const struct jpeg_points *p, const struct jpeg_frame *f, int orientation, const uint8_t *file,
-                      size_t file_n, struct buf *out)
+int jpeg_checkpoints_write(const struct jpeg_checkpoints *p, const struct jpeg_frame *f, int orientation,
+                           const uint8_t *file, size_t file_n, struct buf *out)
 {
     out->len = 0;
-    if (buf_reserve(out, HEAD + (size_t)p->n * POINT_MOST + CHECKSUM))
+    if (buf_reserve(out, HEAD + (size_t)p->n * CHECKPOINT_MOST + CHECKSUM))
         return -1;
-    uint8_t *const head = out->data, *const end = put_points(head + HEAD, p, f);
+    uint8_t *const head = out->data, *const end = put_checkpoints(head + HEAD, p, f);
     memcpy(head, magic, sizeof magic);
     put_le(head + 4, (uint64_t)p->every, 2);
     put_le(head + 6, (uint64_t)f->sampling | (uint64_t)orientation << 4, 1);
@@ -153,7 +154,7 @@ static uint64_t take_number(struct bytes *b)
 }
 
 /* The one behind `at`: in order, and within the scan. */
-static bool next_point(struct bytes *b, const struct jpeg_frame *f, uint64_t file_n, struct jpeg_point *at)
+static bool next_checkpoint(struct bytes *b, const struct jpeg_frame *f, uint64_t file_n, struct jpeg_checkpoint *at)
 {
     const uint64_t step = take_number(b);
     if (b->bad || step > file_n * 8 - at->bit)
@@ -164,11 +165,12 @@ static bool next_point(struct bytes *b, const struct jpeg_frame *f, uint64_t fil
     return !b->bad && at->bit >= f->scan * 8;
 }
 
-static bool take_points(struct jpeg_points *p, struct bytes *b, int32_t n, const struct jpeg_frame *f, uint64_t file_n)
+static bool take_checkpoints(struct jpeg_checkpoints *p, struct bytes *b, int32_t n, const struct jpeg_frame *f,
+                             uint64_t file_n)
 {
-    struct jpeg_point at = {0};
+    struct jpeg_checkpoint at = {0};
     for (int32_t i = 0; i < n; i++) {
-        if (!next_point(b, f, file_n, &at))
+        if (!next_checkpoint(b, f, file_n, &at))
             return false;
         p->at[i] = at;
     }
@@ -187,31 +189,32 @@ static enum jpeg_sampling sampling_of(const uint8_t *blob)
     return blob[6] & 15;
 }
 
-/* No points yet, in the blob's measure; how many it has, or -1 when they are not this frame's. */
-static int32_t measure(struct jpeg_points *p, const uint8_t *blob, const struct jpeg_frame *f)
+/* No checkpoints yet, in the blob's measure; how many it has, or -1 when they are not this frame's. */
+static int32_t measure(struct jpeg_checkpoints *p, const uint8_t *blob, const struct jpeg_frame *f)
 {
     const uint32_t count = le32(blob + 32);
-    jpeg_points_reset(p, f);
-    const bool fits = count <= (uint32_t)p->across * (uint32_t)f->mcus_y + 1 && count <= POINTS_MAX;
+    jpeg_checkpoints_reset(p, f);
+    const bool fits = count <= (uint32_t)p->across * (uint32_t)f->mcus_y + 1 && count <= CHECKPOINTS_MAX;
     return fits && le16(blob + 4) == p->every ? (int32_t)count : -1;
 }
 
-static bool take_all(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f, uint64_t file_n)
+static bool take_all(struct jpeg_checkpoints *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
+                     uint64_t file_n)
 {
     const int32_t count = measure(p, blob, f);
     if (count < 0 || reserve(p, count))
         return false;
     struct bytes b = {blob + HEAD, blob + n - CHECKSUM, false};
-    if (!take_points(p, &b, count, f, file_n))
+    if (!take_checkpoints(p, &b, count, f, file_n))
         return false;
     p->n = count;
     return true;
 }
 
-bool jpeg_points_read(struct jpeg_points *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
-                      const uint8_t *file, size_t file_n)
+bool jpeg_checkpoints_read(struct jpeg_checkpoints *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
+                           const uint8_t *file, size_t file_n)
 {
-    jpeg_points_reset(p, f);
+    jpeg_checkpoints_reset(p, f);
     return is_sound(blob, n) && le64(blob + 8) == file_n && le32(blob + 24) == f->scan && le16(blob + 28) == f->w &&
            le16(blob + 30) == f->h && sampling_of(blob) == f->sampling && blob[7] == f->together &&
            le64(blob + 16) == hash_bytes(file, f->scan, 0) && take_all(p, blob, n, f, file_n);
@@ -233,7 +236,7 @@ static bool frame_of(struct jpeg_frame *f, const uint8_t *blob, size_t n)
     return f->sampling < JPEG_SAMPLINGS && f->together > 0 && jpeg_frame_measure(f);
 }
 
-bool jpeg_points_head(const uint8_t *blob, size_t n, struct head *out)
+bool jpeg_checkpoints_head(const uint8_t *blob, size_t n, struct head *out)
 {
     struct jpeg_frame f;
     if (!frame_of(&f, blob, n))
@@ -251,11 +254,11 @@ static struct byte_range stretch(uint64_t from, uint64_t to, uint64_t file_n)
 }
 
 /* The first group that a need takes in a row, and the first behind those. */
-static int32_t first_of(const struct jpeg_points *p, const struct jpeg_need *need, int32_t y)
+static int32_t first_of(const struct jpeg_checkpoints *p, const struct jpeg_need *need, int32_t y)
 {
     return y * p->across + need->x0 / p->every;
 }
-static int32_t behind_of(const struct jpeg_points *p, const struct jpeg_need *need, int32_t y)
+static int32_t behind_of(const struct jpeg_checkpoints *p, const struct jpeg_need *need, int32_t y)
 {
     return y * p->across + (need->x1 - 1) / p->every + 1;
 }
@@ -276,14 +279,14 @@ static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, 
 {
     const uint64_t file_n = le64(blob + 8);
     struct bytes b = {blob + HEAD, blob + n - CHECKSUM, false};
-    struct jpeg_points p = {0};
-    struct jpeg_point at = {0};
+    struct jpeg_checkpoints p = {0};
+    struct jpeg_checkpoint at = {0};
     if (measure(&p, blob, f) <= need->end * p.across)
         return false;
     uint64_t from = 0;
     add_part(out, stretch(0, f->scan * 8, file_n), apart);
     for (int32_t i = 0, y = need->y0; y < need->y1; i++) {
-        if (!next_point(&b, f, file_n, &at))
+        if (!next_checkpoint(&b, f, file_n, &at))
             return false;
         if (i == behind_of(&p, need, y)) {
             add_part(out, stretch(from, at.bit, file_n), apart);
@@ -295,8 +298,8 @@ static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, 
     return out->n > 1 || out->at[0].to < file_n;
 }
 
-bool jpeg_points_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
-                       struct parts *out)
+bool jpeg_checkpoints_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
+                            struct parts *out)
 {
     struct jpeg_frame f;
     out->n = 0;
@@ -320,8 +323,8 @@ static bool is_among(const struct parts *parts, struct byte_range r)
     return false;
 }
 
-bool jpeg_points_within(const struct jpeg_points *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                        size_t file_n, const struct parts *parts)
+bool jpeg_checkpoints_within(const struct jpeg_checkpoints *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                             size_t file_n, const struct parts *parts)
 {
     bool within = need->end * p->across < p->n && is_among(parts, stretch(0, f->scan * 8, file_n));
     for (int32_t y = need->y0; within && y < need->y1; y++)
