@@ -2,13 +2,20 @@
 /*
  * jpeg_checkpoints.c -- checkpoints as numbers and as bytes.
  *
- * The bytes, little-endian: a head of fixed size, then for every point its distance in bits from the one before and the
- * changes of the predictors, seven bits to a byte, and a checksum of all. About 2 % of a photo.
+ * The bytes are little-endian: a head of fixed size; for every checkpoint its distance in bits from the one before and
+ * the changes of the predictors, seven bits to a byte; and a checksum of all of it. They take about 2 % of a photo.
  *
- *     0 "SJP2"   4 MCUs of a group (u16)   6 sampling, and 16 times the orientation (u8)   7 MCU rows in one go (u8)
- *     8 bytes of the file (u64)    16 hash of its bytes up to the scan (u64)    24 where the scan begins (u32)
- *    28 width (u16)   30 height (u16)   32 number of checkpoints (u32)   36 bytes that follow, without the checksum
- * (u32)
+ *      0  "SJP2"
+ *      4  u16  MCUs in a group
+ *      6  u8   sampling, and 16 times the orientation
+ *      7  u8   MCU rows in one go
+ *      8  u64  bytes of the file
+ *     16  u64  hash of the file up to the scan
+ *     24  u32  where the scan starts
+ *     28  u16  width
+ *     30  u16  height
+ *     32  u32  count of checkpoints
+ *     36  u32  bytes that follow, without the checksum
  */
 #include "decode/jpeg_checkpoints.h"
 
