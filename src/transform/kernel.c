@@ -3,8 +3,8 @@
  * kernel.c -- fills the table of kernels for a CPU.
  *
  * A new instruction set is a file kernel_<set>.c with a function kernels_<set>, which replaces the entries where it
- * is faster, and a case here. A set that replaces pack must also replace across1, across3 and down: they read what
- * it writes.
+ * is faster, and a case here. A set that replaces arrange_weights must also replace across1, across3 and down: they
+ * read what it writes.
  */
 #include "transform/kernel.h"
 

@@ -22,9 +22,9 @@ enum store_dtype { STORE_U8, STORE_F16, STORE_BF16, STORE_F32, STORE_DTYPES };
 enum { STREAM_ALIGN = 64 };
 
 enum store_shape {
-    STORE_SINGLE, /* one channel */
-    STORE_PLANAR, /* three channels to three planes */
-    STORE_PACKED, /* three channels to pixels of three */
+    STORE_SINGLE,      /* one channel */
+    STORE_PLANAR,      /* three channels to three planes */
+    STORE_INTERLEAVED, /* three channels to pixels of three */
     STORE_SHAPES
 };
 
@@ -48,7 +48,7 @@ typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size
 
 struct kernels {
     /* Brings the weights of groups of four taps into the order that across and down read. */
-    void (*pack)(int32_t *c, size_t groups);
+    void (*arrange_weights)(int32_t *c, size_t groups);
     across_fn *across1, *across3;
     /* Resamples in the height: output i of t, n bytes, from rows `stride` apart. */
     void (*down)(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, const struct taps *t, int32_t i);

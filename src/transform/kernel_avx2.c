@@ -4,7 +4,7 @@
  *
  * Resampling: a weight c of 23 bits and sign is split as c = h * 2^11 + l, both halves fit 16 bits, and
  * pmaddwd sums two taps exactly: sum c*p = (sum h*p << 11) + sum l*p. Sums may wrap on the way, the
- * end fits 32 bits, so it is what plain integers give. A group of four taps is packed as the four
+ * end fits 32 bits, so it is what plain integers give. A group of four taps is stored as the four
  * words (h0 h1) (l0 l1) (h2 h3) (l2 l3).
  */
 #include "transform/kernel.h"
@@ -22,7 +22,7 @@ static int32_t pair(int32_t low, int32_t high)
     return (int32_t)((uint32_t)(uint16_t)low | (uint32_t)high << 16);
 }
 
-static void pack_avx2(int32_t *c, size_t groups)
+static void arrange_weights_avx2(int32_t *c, size_t groups)
 {
     for (; groups > 0; groups--, c += 4) {
         int32_t h[4], l[4];
@@ -253,7 +253,7 @@ static void mirror3_u8_avx2(uint8_t *dst, const uint8_t *src, int32_t w)
 
 void kernels_avx2(struct kernels *k)
 {
-    k->pack = pack_avx2;
+    k->arrange_weights = arrange_weights_avx2;
     k->across1 = across1_u8_avx2;
     k->across3 = across3_u8_avx2;
     k->down = down_u8_avx2;

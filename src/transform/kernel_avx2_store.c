@@ -106,7 +106,7 @@ INLINE void planar(void *dst, size_t plane, const uint8_t *src, int32_t w, const
             put1(dst, x + (size_t)ch * plane, src[ch], ch, v, f);
 }
 
-INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
+INLINE void interleaved(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
 {
     const struct scale s[3] = {scale_of(v, 0, 1), scale_of(v, 8, 1), scale_of(v, 16, 1)};
     const size_t n = 3 * (size_t)w;
@@ -157,7 +157,8 @@ void kernels_avx2_store(struct kernels *k)
     k->stream[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
     store_fill(k, STORE_SINGLE, single_f16_avx2, single_bf16_avx2, single_f32_avx2, single_f32_stream_avx2);
     store_fill(k, STORE_PLANAR, planar_f16_avx2, planar_bf16_avx2, planar_f32_avx2, planar_f32_stream_avx2);
-    store_fill(k, STORE_PACKED, packed_f16_avx2, packed_bf16_avx2, packed_f32_avx2, packed_f32_stream_avx2);
+    store_fill(k, STORE_INTERLEAVED, interleaved_f16_avx2, interleaved_bf16_avx2, interleaved_f32_avx2,
+               interleaved_f32_stream_avx2);
     k->fence = fence_avx2;
 }
 #endif

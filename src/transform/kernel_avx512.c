@@ -5,7 +5,7 @@
  * Resampling: vpdpbusd sums four products of an unsigned by a signed byte, so a weight is split
  * into three signed digits, c = d2 * 2^16 + d1 * 2^8 + d0, and sum c*p = ((sum d2*p << 8) + sum d1*p
  * << 8) + sum d0*p. Weights stay under 127 * 2^16 (1.98), which no filter comes near. A group of
- * four taps is packed as d0 x4, d1 x4, d2 x4 and four bytes of nothing.
+ * four taps is stored as d0 x4, d1 x4, d2 x4 and four bytes of nothing.
  */
 #include "transform/kernel.h"
 
@@ -15,7 +15,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-static void pack_avx512(int32_t *c, size_t groups)
+static void arrange_weights_avx512(int32_t *c, size_t groups)
 {
     /* Adding 0x8080 carries what the two low digits borrow; flipping their top bits makes them signed. */
     const __m128i bias = _mm_set1_epi32(0x8080);
@@ -48,7 +48,7 @@ INLINE __m512i lanes(__m128i v)
     return _mm512_broadcast_i32x4(v);
 }
 
-/* Results are kept with FRACTION bits after the point until they are packed to 16 bits. */
+/* Results are kept with FRACTION bits after the point until they are narrowed to 16 bits. */
 enum { FRACTION = 6 };
 
 /* The sums of the three digits over many groups: they may wrap, so they are joined from the highest down. */
@@ -74,7 +74,7 @@ INLINE __m512i sums_end(const struct sums *s)
     return _mm512_srai_epi32(_mm512_add_epi32(_mm512_slli_epi32(high, 8), s->d0), RESAMPLE_BITS - FRACTION);
 }
 
-/* Rounds down, clips, packs: within every lane the bytes of q[0], q[1], q[2], q[3] in order. */
+/* Rounds down, clips, narrows: within every lane the bytes of q[0], q[1], q[2], q[3] in order. */
 INLINE __m512i join(const __m512i q[4])
 {
     const __m512i a = _mm512_srai_epi16(_mm512_packs_epi32(q[0], q[1]), FRACTION);
@@ -393,7 +393,7 @@ static void down_u8_avx512(uint8_t *dst, const uint8_t *src, size_t stride, size
 
 void kernels_avx512(struct kernels *k)
 {
-    k->pack = pack_avx512;
+    k->arrange_weights = arrange_weights_avx512;
     k->across1 = across1_u8_avx512;
     k->across3 = across3_u8_avx512;
     k->down = down_u8_avx512;

@@ -82,7 +82,7 @@ INLINE void planar(void *dst, size_t plane, const uint8_t *src, int32_t w, const
     }
 }
 
-INLINE void packed(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
+INLINE void interleaved(void *dst, const uint8_t *src, int32_t w, const struct levels *v, struct form f)
 {
     const struct scale s[3] = {scale_of(v, 0, 1), scale_of(v, 16, 1), scale_of(v, 32, 1)};
     const size_t n = 3 * (size_t)w;
@@ -100,6 +100,7 @@ void kernels_avx512_store(struct kernels *k)
 {
     store_fill(k, STORE_SINGLE, single_f16_avx512, single_bf16_avx512, single_f32_avx512, single_f32_stream_avx512);
     store_fill(k, STORE_PLANAR, planar_f16_avx512, planar_bf16_avx512, planar_f32_avx512, planar_f32_stream_avx512);
-    store_fill(k, STORE_PACKED, packed_f16_avx512, packed_bf16_avx512, packed_f32_avx512, packed_f32_stream_avx512);
+    store_fill(k, STORE_INTERLEAVED, interleaved_f16_avx512, interleaved_bf16_avx512, interleaved_f32_avx512,
+               interleaved_f32_stream_avx512);
 }
 #endif

@@ -6,7 +6,7 @@
 
 #include "transform/kernel.h"
 
-static void pack_c(int32_t *c, size_t groups)
+static void arrange_weights_c(int32_t *c, size_t groups)
 {
     (void)c;
     (void)groups;
@@ -117,7 +117,7 @@ static void planar_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, 
     }
 }
 
-static void packed_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+static void interleaved_u8_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
 {
     (void)plane;
     (void)v;
@@ -142,7 +142,7 @@ static void planar_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w
     }
 }
 
-static void packed_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+static void interleaved_half_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
 {
     uint16_t *out = dst;
     (void)plane;
@@ -171,7 +171,7 @@ static void planar_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w,
     }
 }
 
-static void packed_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
+static void interleaved_f32_c(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
 {
     uint32_t *out = dst;
     (void)plane;
@@ -189,7 +189,7 @@ static void fence_c(void)
 void kernels_c(struct kernels *k)
 {
     *k = (struct kernels){
-        .pack = pack_c,
+        .arrange_weights = arrange_weights_c,
         .across1 = across1_u8_c,
         .across3 = across3_u8_c,
         .down = down_u8_c,
@@ -200,7 +200,7 @@ void kernels_c(struct kernels *k)
             {
                 [STORE_SINGLE] = {single_u8_c, single_half_c, single_half_c, single_f32_c},
                 [STORE_PLANAR] = {planar_u8_c, planar_half_c, planar_half_c, planar_f32_c},
-                [STORE_PACKED] = {packed_u8_c, packed_half_c, packed_half_c, packed_f32_c},
+                [STORE_INTERLEAVED] = {interleaved_u8_c, interleaved_half_c, interleaved_half_c, interleaved_f32_c},
             },
         .fence = fence_c,
     };

@@ -2,7 +2,7 @@
 /*
  * kernel_store.h -- what the vector versions of store have in common, whatever their width.
  *
- * A kernel_*_store.c writes single(), planar() and packed() with a struct form as last argument;
+ * A kernel_*_store.c writes single(), planar() and interleaved() with a struct form as last argument;
  * STORES makes store_fn of them for one form, and store_fill puts these into the table.
  */
 #ifndef KERNEL_STORE_H
@@ -46,10 +46,10 @@ INLINE void numbers_init(struct numbers *to, const struct levels *v, int n, int 
     {                                                                                                                  \
         planar(dst, plane, src, w, v, (struct form){__VA_ARGS__});                                                     \
     }                                                                                                                  \
-    static void packed_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)          \
+    static void interleaved_##name(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)     \
     {                                                                                                                  \
         (void)plane;                                                                                                   \
-        packed(dst, src, w, v, (struct form){__VA_ARGS__});                                                            \
+        interleaved(dst, src, w, v, (struct form){__VA_ARGS__});                                                       \
     }
 
 /* One line of the table: all but bytes, and float32 around the caches. */

@@ -36,7 +36,7 @@ static enum store_shape store_shape_of(const struct plan *p)
 {
     if (p->ops.channels == 1)
         return STORE_SINGLE;
-    return p->layout == STK_NHWC ? STORE_PACKED : STORE_PLANAR;
+    return p->layout == STK_NHWC ? STORE_INTERLEAVED : STORE_PLANAR;
 }
 
 static void choose_store(struct plan *p, stk_dtype dtype)

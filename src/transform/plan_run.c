@@ -198,12 +198,13 @@ static void resize_begin(const struct kernels *k, struct stage *st)
     if (st->across) {
         resample_fill(&st->x, &x, (struct reach){s->need.x, s->need.w}, (struct reach){s->from.x, s->from.w},
                       st->mirrored, st->weights);
-        k->pack(st->x.c, ((size_t)st->x.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND * (size_t)st->x.groups);
+        k->arrange_weights(st->x.c,
+                           ((size_t)st->x.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND * (size_t)st->x.groups);
     }
     if (st->down) {
         resample_fill(&st->y, &y, (struct reach){s->need.y, s->need.h}, (struct reach){s->from.y, s->from.h}, false,
                       st->weights);
-        k->pack(st->y.c, (size_t)st->y.n * (size_t)st->y.groups);
+        k->arrange_weights(st->y.c, (size_t)st->y.n * (size_t)st->y.groups);
     }
     if (st->across && st->down && st->across_first)
         across_lines(k, st, st->between.px, st->between.stride, st->in.px, st->in.stride, s->from.h);

@@ -33,7 +33,7 @@ static struct table table_new(const struct kernels *k, const struct axis *a, str
     b.t.c = aligned_alloc(64, (groups * 16 + 63) / 64 * 64);
     b.weights = malloc((size_t)b.t.groups * 4 * sizeof *b.weights);
     resample_fill(&b.t, a, out, in, reverse, b.weights);
-    k->pack(b.t.c, groups);
+    k->arrange_weights(b.t.c, groups);
     return b;
 }
 
@@ -155,7 +155,7 @@ static void lines(void)
     }
 }
 
-static const char *const shape_names[] = {"single", "planar", "packed"};
+static const char *const shape_names[] = {"single", "planar", "interleaved"};
 static const char *const dtype_names[] = {"u8", "f16", "bf16", "f32"};
 
 /* One row, through the ordinary or the streaming store. */

@@ -551,11 +551,11 @@ static void layouts_and_types(void)
     const char *const ops = "RandomResizedCrop((9, 21)) | RandomHorizontalFlip | Normalize";
     struct plan *bytes = bytes_of("RandomResizedCrop((9, 21)) | RandomHorizontalFlip");
     struct plan *planar = plan_of(ops, STK_FLOAT32, STK_NCHW, STK_CPU_C);
-    struct plan *packed = plan_of(ops, STK_FLOAT32, STK_NHWC, STK_CPU_C);
+    struct plan *interleaved = plan_of(ops, STK_FLOAT32, STK_NHWC, STK_CPU_C);
     struct image im = picture(50, 60, 5);
     const struct job j = job_of(bytes, 9, 50, 60);
     uint8_t *b = run(bytes, &j, &im);
-    float *p = (float *)(void *)run(planar, &j, &im), *q = (float *)(void *)run(packed, &j, &im);
+    float *p = (float *)(void *)run(planar, &j, &im), *q = (float *)(void *)run(interleaved, &j, &im);
     static const float mean[3] = {0.485f, 0.456f, 0.406f}, std[3] = {0.229f, 0.224f, 0.225f};
     for (int i = 0; i < 9 * 21; i++)
         for (int ch = 0; ch < 3; ch++) {
@@ -568,7 +568,7 @@ static void layouts_and_types(void)
     free(im.px);
     plan_free(bytes);
     plan_free(planar);
-    plan_free(packed);
+    plan_free(interleaved);
 }
 
 /* Rows that are written around the caches are the same. */
