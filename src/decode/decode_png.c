@@ -31,7 +31,7 @@ static const char stage[] = "decode";
 
 enum {
     HEADER_BYTES = 25,          /* an IHDR chunk */
-    TEXT_MAX = 1 << 20,         /* unpacked; Pillow's limit too */
+    TEXT_MAX = 1 << 20,         /* decompressed; Pillow's limit too */
     FOREIGN_FIXED = 128 * 1024, /* libpng's structs, zlib's window and tables */
     PASSES = 7,                 /* of an interlaced picture */
     N_PIECES = 4,
@@ -57,7 +57,7 @@ struct reader {
     int piece;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
-    size_t chunk_max; /* unpacked; 0: no limit, which is right for pixels */
+    size_t chunk_max; /* decompressed; 0: no limit, which is right for pixels */
     jmp_buf jump;
     int warnings;
     bool at_end, no_memory;
@@ -168,8 +168,8 @@ static void take_text(struct reader *r, struct buf *out)
     r->no_memory = buf_add(out, text[0].text, strlen(text[0].text)) != 0;
 }
 
-/* The text itself, in out when it has to be unpacked. A text that cannot be had is none. */
-static struct piece unpack(const struct png_string *t, struct buf *out)
+/* The text itself, in out when it has to be decompressed. A text that cannot be had is none. */
+static struct piece text_of(const struct png_string *t, struct buf *out)
 {
     static const uint8_t end[12] = {0, 0, 0, 0, 0, 0, 0, 0, 'I', 'D', 'A', 'T'}; /* a checksum, the next chunk */
     static const struct png_chunks tiny = {.w = 1, .h = 1, .bits = 8};
@@ -188,11 +188,11 @@ static int orientation_of(const struct png_chunks *c)
     struct buf texts[3] = {{.max = TEXT_MAX}, {.max = TEXT_MAX}, {.max = TEXT_MAX}};
     struct piece exif = {c->exif.p, c->exif.n};
     if (!exif.p && (c->raw_exif.p || c->raw_exif.chunk)) {
-        const struct piece raw = unpack(&c->raw_exif, &texts[0]);
+        const struct piece raw = text_of(&c->raw_exif, &texts[0]);
         png_hex_profile(raw.p, raw.n, &texts[1]);
         exif = (struct piece){texts[1].data, texts[1].len};
     }
-    const struct piece xmp = unpack(&c->xmp, &texts[2]);
+    const struct piece xmp = text_of(&c->xmp, &texts[2]);
     const struct exif found = {exif.p, exif.n, xmp.p, xmp.n};
     const int orientation = exif_orientation(&found);
     for (int i = 0; i < 3; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inflate.c -- unpacks a zlib stream.
+ * inflate.c -- decompresses a zlib stream.
  *
  * Two loops do the same: one that takes a symbol at a time and looks at every byte of input, for the borders of
  * pieces, and a quick one for where there is enough of both input and room. In the quick one `bits` may hold more than

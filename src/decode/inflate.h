@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inflate.h -- unpacks a zlib stream that lies in pieces, quickly, and only as far as it is wanted.
+ * inflate.h -- decompresses a zlib stream that lies in pieces, quickly, and only as far as it is wanted.
  *
  *     inflate_begin(&z, next, user)
  *     inflate_run(&z, out, &at, want)     until out[0..at) has at least `want` bytes, or the stream ends

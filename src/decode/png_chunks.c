@@ -129,12 +129,12 @@ static void text(const struct chunk *c, struct png_chunks *out)
     if (!slot)
         return;
     const uint8_t *end = c->data + c->n, *p = past_zero(c->data, end);
-    bool packed = is(c, "zTXt");
+    bool compressed = is(c, "zTXt");
     if (is(c, "iTXt") && end - p >= 2) {
-        packed = p[0] != 0;
+        compressed = p[0] != 0;
         p = past_zero(past_zero(p + 2, end), end); /* language, translated key */
     }
-    if (packed)
+    if (compressed)
         *slot = (struct png_string){.chunk = c->at, .chunk_bytes = c->n + CHUNK_HEAD};
     else if (p)
         *slot = (struct png_string){.p = p, .n = (size_t)(end - p)};

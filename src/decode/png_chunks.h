@@ -18,7 +18,7 @@ enum png_colour { PNG_GREY = 0, PNG_RGB = 2, PNG_INDEXED = 3, PNG_GREY_ALPHA = 4
 struct png_string {
     const uint8_t *p;
     size_t n;
-    const uint8_t *chunk; /* when it is packed: the chunk from its length to its end, */
+    const uint8_t *chunk; /* when it is compressed: the chunk from its length to its end, */
     size_t chunk_bytes;   /* and p, n are not set */
 };
 

@@ -10,8 +10,8 @@
  * down. Rows are undone by eights; the last of them is the row above the next eight.
  *
  * What libpng sees until it has the last row it is asked for counts, and it may see a little more than that row. So
- * that nothing it sees goes unseen here, the stream is unpacked at least one byte further, or must end as it should;
- * and where that comes near the end of a chunk, the next one must be there and right.
+ * that nothing it sees goes unseen here, the stream is decompressed at least one byte further, or must end as it
+ * should; and where that comes near the end of a chunk, the next one must be there and right.
  */
 #include "decode/png_fast.h"
 
@@ -24,9 +24,9 @@
 #include "decode/png_kernel.h"
 
 enum {
-    BATCH_BYTES = 64 * 1024,   /* to unpack at a time, and eight rows */
+    BATCH_BYTES = 64 * 1024,   /* to decompress at a time, and eight rows */
     ROW_BYTES_MAX = 64 * 1024, /* wider pictures are rare, and take much room */
-    NEAR_END = 16,             /* bytes of a chunk: more than any unpacker has read ahead */
+    NEAR_END = 16,             /* bytes of a chunk: more than any decompressor has read ahead */
 };
 
 struct png_fast {
@@ -92,7 +92,7 @@ struct path {
     const struct png_rows *how;
     size_t row, step;          /* bytes of a row, without its filter, and of a pixel */
     int32_t y, rows;           /* the next row, and how many are needed */
-    uint8_t *window;           /* unpacked: at bytes, of which those from next_row on are new */
+    uint8_t *window;           /* decompressed: at bytes, of which those from next_row on are new */
     size_t at, next_row, gone; /* gone: moved out of the window */
     uint32_t sum;
     uint8_t *above, *px; /* above: the row above, followed by UNFILTER_ROWS more */

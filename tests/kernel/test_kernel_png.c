@@ -68,19 +68,19 @@ static void undo(size_t step, size_t w, int rows)
 {
     const size_t n = step * w, stride = (n + UNFILTER_PAD + 63) / 64 * 64;
     const size_t all = UNFILTER_PAD + (size_t)(rows + 1) * stride;
-    uint8_t *pixels = malloc(all), *out = malloc(all), *packed = malloc((size_t)rows * (n + 1) + UNFILTER_PAD);
+    uint8_t *pixels = malloc(all), *out = malloc(all), *filtered = malloc((size_t)rows * (n + 1) + UNFILTER_PAD);
     fill(pixels, all);
     const int kind = below(FILTERS + 2);
     for (int y = 0; y < rows; y++) {
         const uint8_t *row = pixels + UNFILTER_PAD + (size_t)(y + 1) * stride;
-        filter(packed + (size_t)y * (n + 1), row, row - stride, n, step, kind < FILTERS ? kind : below(FILTERS));
+        filter(filtered + (size_t)y * (n + 1), row, row - stride, n, step, kind < FILTERS ? kind : below(FILTERS));
     }
     for (int s = 0; s < n_sets; s++) {
         struct png_kernels k;
         png_kernels_fill(&k, sets[s]);
         memset(out, POISON, all);
         memcpy(out + UNFILTER_PAD, pixels + UNFILTER_PAD, n);
-        k.unfilter[step](out + UNFILTER_PAD + stride, stride, packed, n, rows);
+        k.unfilter[step](out + UNFILTER_PAD + stride, stride, filtered, n, rows);
         bool good = true;
         for (int y = 0; y < rows; y++) {
             const size_t at = UNFILTER_PAD + (size_t)(y + 1) * stride;
@@ -90,7 +90,7 @@ static void undo(size_t step, size_t w, int rows)
     }
     free(pixels);
     free(out);
-    free(packed);
+    free(filtered);
 }
 
 static void filters(void)

@@ -26,7 +26,7 @@ struct stream {
     struct buf b;
     uint32_t bits;
     int n_bits;
-    uint8_t *raw; /* what it unpacks to */
+    uint8_t *raw; /* what it decompresses to */
     size_t n_raw;
 };
 
@@ -285,7 +285,7 @@ static struct inflate z;
 static uint8_t out[MAX_OUT + INFLATE_SLACK];
 
 /* All of a stream, `step` bytes at a time; the state it ends in. */
-static enum inflate_state unpack(const uint8_t *p, size_t n, size_t piece, size_t step, size_t *at)
+static enum inflate_state inflate_all(const uint8_t *p, size_t n, size_t piece, size_t step, size_t *at)
 {
     static struct pieces s; /* inflate_end may ask for more */
     s = (struct pieces){p, n, piece};
@@ -308,7 +308,7 @@ static void streams(void)
         struct stream s = random_stream(1 + below(6));
         uint32_t sum = 0;
         size_t at;
-        CHECK_EQ(unpack(s.b.data, s.b.len, pieces[below(7)], steps[below(4)], &at), INFLATE_END);
+        CHECK_EQ(inflate_all(s.b.data, s.b.len, pieces[below(7)], steps[below(4)], &at), INFLATE_END);
         CHECK_EQ(at, s.n_raw);
         CHECK(memcmp(out, s.raw, s.n_raw) == 0);
         CHECK(inflate_end(&z, &sum));
@@ -327,7 +327,7 @@ static void cut_off(void)
             size_t at;
             uint32_t sum;
             memcpy(p, s.b.data, n);
-            const enum inflate_state state = unpack(p, n, 1 << 30, MAX_OUT, &at);
+            const enum inflate_state state = inflate_all(p, n, 1 << 30, MAX_OUT, &at);
             CHECK(state == INFLATE_ODD || (state == INFLATE_END && !inflate_end(&z, &sum)));
             free(p);
         }
@@ -341,7 +341,7 @@ static void end_of_the_stream(void)
     size_t at;
     uint32_t sum;
     buf_add(&s.b, "x", 1);
-    CHECK_EQ(unpack(s.b.data, s.b.len, 1 << 30, MAX_OUT, &at), INFLATE_END);
+    CHECK_EQ(inflate_all(s.b.data, s.b.len, 1 << 30, MAX_OUT, &at), INFLATE_END);
     CHECK(!inflate_end(&z, &sum)); /* more in its piece */
     done(&s);
 }
@@ -352,7 +352,7 @@ static void odd(struct stream *s, const char *what)
 {
     size_t at;
     finish(s);
-    const bool refused = unpack(s->b.data, s->b.len, 1 << 30, MAX_OUT, &at) == INFLATE_ODD;
+    const bool refused = inflate_all(s->b.data, s->b.len, 1 << 30, MAX_OUT, &at) == INFLATE_ODD;
     if (!refused)
         printf("taken: %s\n", what);
     CHECK(refused);
@@ -482,7 +482,7 @@ static void a_single_distance(void)
             continue;
         }
         finish(&s);
-        CHECK_EQ(unpack(s.b.data, s.b.len, 5, 3, &at), INFLATE_END);
+        CHECK_EQ(inflate_all(s.b.data, s.b.len, 5, 3, &at), INFLATE_END);
         CHECK(at == s.n_raw && memcmp(out, s.raw, at) == 0);
         done(&s);
     }
