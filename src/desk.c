@@ -175,7 +175,7 @@ struct desk_image desk_image(const struct desk *d)
 
 int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e)
 {
-    return im->dct ? decode_pack_head(im->bytes, im->n, limits, &im->head, e)
+    return im->dct ? decode_dct_head(im->bytes, im->n, limits, &im->head, e)
                    : decode_head(im->bytes, im->n, limits, &im->head, e);
 }
 
@@ -230,7 +230,7 @@ int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, 
         return rc;
     }
     if (im->dct)
-        return decode_pack_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, e);
+        return decode_dct_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, e);
     return decode_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, &im->warnings, e);
 }
 

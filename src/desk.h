@@ -41,7 +41,7 @@ struct desk {
 struct desk_image {
     const uint8_t *bytes;
     size_t n;
-    bool dct; /* bytes are coefficients as decode_pack() makes them, not a file */
+    bool dct; /* bytes are coefficients as decode_to_dct() makes them, not a file */
     struct head head;
     struct image pixels; /* exactly the wanted crop */
     int warnings;        /* of the decoder, about data that it could decode nevertheless */

@@ -67,7 +67,7 @@ static void look_at(const struct stk_loader *l, struct desk *d, int64_t i, struc
         return;
     f->pixel_bytes += (double)j.w * j.h * j.channels;
     f->file_bytes += (double)source_bytes(l->source, i);
-    f->jpegs += h->format == STK_JPEG && !h->packed;
+    f->jpegs += h->format == STK_JPEG && !h->dct;
     f->looked_at++;
 }
 

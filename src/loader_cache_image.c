@@ -46,12 +46,12 @@ void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *
     const struct desk_image *file = &m->image;
     const struct head *h = &file->head;
     const size_t usual = size_add(file->n, file->n / 2), most = size_add(size_mul(file->n, 4), 64 << 10);
-    if (l->cache.what != STK_CACHE_DCT || m->plain || m->form != FORM_FILE || h->format != STK_JPEG || h->packed ||
+    if (l->cache.what != STK_CACHE_DCT || m->plain || m->form != FORM_FILE || h->format != STK_JPEG || h->dct ||
         !cache_has_room(l->cache.entries, m->sample, usual))
         return;
     const struct want whole = desk_whole(h);
     struct buf *dct = desk_spare(&w->desk, most, decode_foreign(h, &whole));
-    if (!dct || !decode_pack(w->desk.decoder, file->bytes, file->n, h, dct))
+    if (!dct || !decode_to_dct(w->desk.decoder, file->bytes, file->n, h, dct))
         return;
     cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), dct->data, dct->len);
     const struct decode_limits limits = options_limits(&l->options);

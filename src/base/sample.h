@@ -32,7 +32,7 @@ struct head {
     int channels, bits; /* as stored */
     int orientation;    /* EXIF, 1 to 8; 1 if EXIF is to be ignored */
     unsigned odd;       /* STK_ODD_* */
-    bool packed;        /* a JPEG's coefficients without their codes (decode/pack_file.h) */
+    bool dct;           /* a JPEG without its Huffman codes (decode/dct_image.h) */
 };
 
 struct byte_range {

@@ -42,12 +42,12 @@ struct codec {
     size_t (*foreign)(const struct head *h, const struct rect *crop, bool whole);
     /* The crop, 3 channels, in the arena. state is what open() gave to this thread. */
     int (*pixels)(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e);
-    /* All three may be missing. A pack of the whole picture, behind what out holds, that decodes to the same pixels
-     * sooner (false: this one has none); the head of the picture that a pack is of; and the crop, job->bytes being a
-     * pack. */
-    bool (*pack)(void *state, const struct picture_job *job, struct buf *out);
-    int (*pack_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
-    int (*unpack)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
+    /* All three may be missing. A DCT image of the whole picture, behind what out holds, that decodes to the same
+     * pixels sooner (false: this one has none); the head of the picture that a DCT image is of; and the crop,
+     * job->bytes being a DCT image. */
+    bool (*to_dct)(void *state, const struct picture_job *job, struct buf *out);
+    int (*dct_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
+    int (*dct_pixels)(void *state, const struct picture_job *job, struct image *out, stk_error *e);
     /* The same picture, behind what out holds, in one scan and with the same coefficients, which is proved; false: not
      * possible. May be missing. */
     bool (*rewrite)(void *state, const struct picture_job *job, struct buf *out);

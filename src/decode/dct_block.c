@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_block.c -- packing and unpacking blocks in plain C.
+ * dct_block.c -- encoding and decoding blocks in plain C.
  */
 #include "decode/dct_block.h"
 
@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "decode/jpeg_kernel.h"
 
-/* ------------------------------------------------------------------ packing */
+/* ------------------------------------------------------------------ encoding */
 
 static void put_le16(uint8_t **to, int16_t v)
 {
@@ -39,7 +39,7 @@ static unsigned columns_of(const int16_t *row)
     return columns;
 }
 
-void dct_pack_c(struct dct_out *out, const int16_t *coef)
+void dct_encode_c(struct dct_out *out, const int16_t *coef)
 {
     unsigned rows = 0, n = 0;
     put_le16(&out->dc, coef[0]);
@@ -62,7 +62,7 @@ void dct_pack_c(struct dct_out *out, const int16_t *coef)
     *out->rows++ = (uint8_t)rows;
 }
 
-/* ------------------------------------------------------------------ unpacking */
+/* ------------------------------------------------------------------ decoding */
 
 static int16_t next_value(struct dct_in *in, unsigned code)
 {
@@ -76,7 +76,7 @@ static int16_t next_value(struct dct_in *in, unsigned code)
     return v;
 }
 
-static void unpack_one(struct dct_in *in, const struct dct_place *to)
+static void decode_one(struct dct_in *in, const struct dct_place *to)
 {
     memset(to->coef, 0, JPEG_BLOCK * sizeof *to->coef);
     uint64_t mask = 0;
@@ -99,10 +99,10 @@ static void unpack_one(struct dct_in *in, const struct dct_place *to)
     *to->last = dct_last(mask);
 }
 
-bool dct_unpack_c(struct dct_in *in, const struct dct_place *to, size_t n)
+bool dct_decode_c(struct dct_in *in, const struct dct_place *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        unpack_one(in, &to[i]);
+        decode_one(in, &to[i]);
         if (!dct_in_good(in))
             return false;
     }

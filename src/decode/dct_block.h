@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_block.h -- blocks of coefficients in a few bytes each, exactly, that are unpacked without looking at single bits.
+ * dct_block.h -- blocks of coefficients in a few bytes each, exactly, that are decoded without looking at single bits.
  *
  * Some blocks share six streams:
  *
@@ -45,17 +45,17 @@ struct dct_place {
 
 /* The next n blocks, for which dc and rows must suffice. false: another stream does not, and what was written counts
  * for nothing. */
-typedef bool dct_unpack_fn(struct dct_in *in, const struct dct_place *to, size_t n);
+typedef bool dct_decode_fn(struct dct_in *in, const struct dct_place *to, size_t n);
 
 struct dct_out {
     uint8_t *dc, *rows, *columns, *small, *bytes, *words; /* with room for another block and 64 bytes */
 };
 
-typedef void dct_pack_fn(struct dct_out *out, const int16_t *coef);
+typedef void dct_encode_fn(struct dct_out *out, const int16_t *coef);
 
 /* The functions in plain C, and of the instruction sets; for jpeg_kernels_fill. */
-dct_unpack_fn dct_unpack_c, dct_unpack_avx2, dct_unpack_vbmi;
-dct_pack_fn dct_pack_c, dct_pack_vbmi;
+dct_decode_fn dct_decode_c, dct_decode_avx2, dct_decode_vbmi;
+dct_encode_fn dct_encode_c, dct_encode_vbmi;
 
 /* What a block's mask (a bit a coefficient, without DC) says to the IDCT. */
 static inline uint8_t dct_last(uint64_t mask)

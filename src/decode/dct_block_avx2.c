@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_block_avx2.c -- unpacking blocks with AVX2.
+ * dct_block_avx2.c -- decoding blocks with AVX2.
  *
  * A table of 256 shuffles puts bytes where an eighth of a mask has ones: for the columns of the rows that there are,
  * for the bytes among the small values, and for the coefficients of a row. Where a row's values begin follows from the
@@ -105,7 +105,7 @@ static void put_words(struct dct_in *in, int16_t *coef, uint64_t mask, uint64_t 
         }
 }
 
-INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
+INLINE void decode_one(struct dct_in *in, const struct dct_place *to)
 {
     uint8_t values[64 + 8];
     const uint64_t mask = take_mask(in), ends = sums(mask);
@@ -126,12 +126,12 @@ INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
     *to->last = dct_last(mask);
 }
 
-bool dct_unpack_avx2(struct dct_in *in, const struct dct_place *to, size_t n)
+bool dct_decode_avx2(struct dct_in *in, const struct dct_place *to, size_t n)
 {
     struct dct_in at = *in;
     bool good = true;
     for (size_t i = 0; i < n && good; i++) {
-        unpack_one(&at, &to[i]);
+        decode_one(&at, &to[i]);
         good = dct_in_good(&at);
     }
     *in = at;

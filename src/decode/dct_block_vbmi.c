@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_block_vbmi.c -- unpacking and packing blocks with AVX-512 (F, BW, VL, VBMI, VBMI2) and BMI2.
+ * dct_block_vbmi.c -- decoding and encoding blocks with AVX-512 (F, BW, VL, VBMI, VBMI2) and BMI2.
  *
  * vpexpandb puts the bytes of a stream where a mask has ones, vpcompressb the other way round: one instruction for a
  * block.
@@ -48,7 +48,7 @@ INLINE __m512i half(struct dct_in *in, __m256i v, __mmask32 wide)
     return words;
 }
 
-INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
+INLINE void decode_one(struct dct_in *in, const struct dct_place *to)
 {
     const uint64_t mask = take_mask(in);
     const unsigned n = (unsigned)__builtin_popcountll(mask);
@@ -76,19 +76,19 @@ INLINE void unpack_one(struct dct_in *in, const struct dct_place *to)
     *to->last = dct_last(mask);
 }
 
-bool dct_unpack_vbmi(struct dct_in *in, const struct dct_place *to, size_t n)
+bool dct_decode_vbmi(struct dct_in *in, const struct dct_place *to, size_t n)
 {
     struct dct_in at = *in;
     bool good = true;
     for (size_t i = 0; i < n && good; i++) {
-        unpack_one(&at, &to[i]);
+        decode_one(&at, &to[i]);
         good = dct_in_good(&at);
     }
     *in = at;
     return good;
 }
 
-/* ------------------------------------------------------------------ packing */
+/* ------------------------------------------------------------------ encoding */
 
 /* The mask of a block by rows and columns. */
 INLINE void put_mask(struct dct_out *out, uint64_t mask)
@@ -120,7 +120,7 @@ INLINE __mmask32 wide_ones(__m512i v, __m256i saturated)
     return _mm512_cmpneq_epi16_mask(v, _mm512_cvtepi8_epi16(saturated));
 }
 
-void dct_pack_vbmi(struct dct_out *out, const int16_t *coef)
+void dct_encode_vbmi(struct dct_out *out, const int16_t *coef)
 {
     memcpy(out->dc, coef, 2);
     out->dc += 2;

@@ -6,7 +6,6 @@
  * it came, inside a strip that may be wider than the crop; any other is copied once.
  */
 #include "decode/decode.h"
-#include "decode/pack_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "decode/codec.h"
+#include "decode/dct_image.h"
 #include "decode/orient.h"
 #include "decode/sniff.h"
 
@@ -157,20 +157,20 @@ static int settle_head(struct head *h, const struct decode_limits *limits, struc
     return STK_OK;
 }
 
-static int packed_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out,
-                       stk_error *e)
+static int dct_file_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out,
+                         stk_error *e)
 {
-    int rc = pack_file_check(bytes, n, e);
+    int rc = dct_image_check_file(bytes, n, e);
     if (rc == STK_OK)
-        rc = decode_pack_head(bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, limits, out, e);
-    out->packed = true;
+        rc = decode_dct_head(bytes + DCT_FILE_HEAD, n - DCT_FILE_HEAD, limits, out, e);
+    out->dct = true;
     return rc;
 }
 
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
 {
-    if (pack_file_is(bytes, n))
-        return packed_head(bytes, n, limits, out, e);
+    if (dct_image_is_file(bytes, n))
+        return dct_file_head(bytes, n, limits, out, e);
     const struct codec *c = find(bytes, n);
     if (!c)
         return not_a_picture(bytes, n, e);
@@ -228,7 +228,7 @@ size_t decode_scratch(const struct head *h, const struct want *w)
 size_t decode_foreign(const struct head *h, const struct want *w)
 {
     const struct codec *c = codec_of(h->format);
-    if (h->packed || !possible(c, h, w))
+    if (h->dct || !possible(c, h, w))
         return 0;
     const struct rect crop = stored_crop(h, w);
     return c->foreign(h, &crop, to_end(h, w, &crop));
@@ -346,9 +346,9 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
 {
     const struct codec *c = codec_of(h->format);
     *warnings = 0;
-    if (h->packed) {
+    if (h->dct) {
         decoder_drop_checkpoints(d);
-        return decode_pack_pixels(d, bytes + PACK_FILE_HEAD, n - PACK_FILE_HEAD, h, w, a, out, e);
+        return decode_dct_pixels(d, bytes + DCT_FILE_HEAD, n - DCT_FILE_HEAD, h, w, a, out, e);
     }
     int rc = check_crop(c, h, w, e);
     if (rc == STK_OK && w->parts && !c->checkpoint_parts)
@@ -363,25 +363,25 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 
-/* ------------------------------------------------------------------ packs */
+/* ------------------------------------------------------------------ DCT images */
 
 /* JPEG alone has them. */
-static const struct codec *pack_codec(void)
+static const struct codec *dct_codec(void)
 {
     const struct codec *c = codec_of(STK_JPEG);
-    return c && c->pack ? c : NULL;
+    return c && c->to_dct ? c : NULL;
 }
 
-static int no_packs(stk_error *e)
+static int no_dct(stk_error *e)
 {
-    return error_set(e, STK_EBUILD, stage, "this build has no decoder for packs of JPEG pictures");
+    return error_set(e, STK_EBUILD, stage, "this build has no decoder for JPEG coefficients");
 }
 
 /* The whole of a JPEG, with the orientation that the file has, whether it is to be left alone or not: others may ask
  * otherwise. */
 static bool whole_job(const uint8_t *bytes, size_t n, const struct head *h, struct head *own, struct picture_job *out)
 {
-    const struct codec *c = pack_codec();
+    const struct codec *c = dct_codec();
     *own = (struct head){.format = STK_JPEG, .orientation = 1};
     if (!c || h->format != STK_JPEG || c->head(bytes, n, own, NULL) != STK_OK || own->w != h->w || own->h != h->h)
         return false;
@@ -389,21 +389,21 @@ static bool whole_job(const uint8_t *bytes, size_t n, const struct head *h, stru
     return true;
 }
 
-bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+bool decode_to_dct(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
 {
     struct head own;
     struct picture_job job;
-    return whole_job(bytes, n, h, &own, &job) && pack_codec()->pack(d->states[STK_JPEG], &job, out);
+    return whole_job(bytes, n, h, &own, &job) && dct_codec()->to_dct(d->states[STK_JPEG], &job, out);
 }
 
-bool decode_pack_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
+bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
 {
     const size_t begin = out->len;
-    if (h->packed || pack_file_begin(out) || !decode_pack(d, bytes, n, h, out)) {
+    if (h->dct || dct_image_begin_file(out) || !decode_to_dct(d, bytes, n, h, out)) {
         out->len = begin;
         return false;
     }
-    pack_file_end(out, begin);
+    dct_image_end_file(out, begin);
     return true;
 }
 
@@ -413,30 +413,30 @@ bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const str
     struct picture_job job;
     return whole_job(bytes, n, h, &own, &job) && own.bits == 8 && !(own.odd & STK_ODD_LOSSLESS) &&
            own.odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC | CODEC_HELD) &&
-           pack_codec()->rewrite(d->states[STK_JPEG], &job, out);
+           dct_codec()->rewrite(d->states[STK_JPEG], &job, out);
 }
 
-int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
+int decode_dct_head(const uint8_t *dct, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e)
 {
-    const struct codec *c = pack_codec();
+    const struct codec *c = dct_codec();
     if (!c)
-        return no_packs(e);
+        return no_dct(e);
     struct head h;
-    const int rc = c->pack_head(pack, n, &h, e);
+    const int rc = c->dct_head(dct, n, &h, e);
     return rc == STK_OK ? settle_head(&h, limits, out, e) : rc;
 }
 
-int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const struct head *h, const struct want *w,
-                       struct arena *a, struct image *out, stk_error *e)
+int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const struct head *h, const struct want *w,
+                      struct arena *a, struct image *out, stk_error *e)
 {
-    const struct codec *c = pack_codec();
+    const struct codec *c = dct_codec();
     if (!c)
-        return no_packs(e);
+        return no_dct(e);
     int rc = check_crop(c, h, w, e);
     if (rc != STK_OK)
         return rc;
-    const struct picture_job job = job_of(pack, n, h, w, a);
-    rc = c->unpack(d->states[STK_JPEG], &job, out, e);
+    const struct picture_job job = job_of(dct, n, h, w, a);
+    rc = c->dct_pixels(d->states[STK_JPEG], &job, out, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 

@@ -41,21 +41,21 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
                   struct arena *a, struct image *out, int *warnings, stk_error *e);
 
 /*
- * A pack holds what a JPEG's codes say without the codes: decoding it takes a fraction of the time and gives the same
- * pixels, bit for bit; it is about one and a half times as large. For caches: a pack of another version is refused, a
+ * A DCT image holds what a JPEG's codes say without the codes: decoding it takes a fraction of the time and gives the
+ * same pixels, bit for bit; it is about one and a half times as large. For caches: one of another version is refused, a
  * damaged one refused or decoded wrongly, so that its bytes need a checksum.
  */
-/* Of a whole picture, behind what out holds. false: this one has no pack (another format, damaged, unusual), or there
- * was no memory. Takes decode_foreign of the whole picture, and no arena. */
-bool decode_pack(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
+/* Of a whole picture, behind what out holds. false: this one has no DCT image (another format, damaged, unusual), or
+ * there was no memory. Takes decode_foreign of the whole picture, and no arena. */
+bool decode_to_dct(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
 /* The head that decode_head gave for the picture. */
-int decode_pack_head(const uint8_t *pack, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
+int decode_dct_head(const uint8_t *dct, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
 /* As decode_pixels, with decode_scratch and nothing from the heap. */
-int decode_pack_pixels(struct decoder *d, const uint8_t *pack, size_t n, const struct head *h, const struct want *w,
-                       struct arena *a, struct image *out, stk_error *e);
+int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const struct head *h, const struct want *w,
+                      struct arena *a, struct image *out, stk_error *e);
 
-/* The pack as a file of its own, which decode_head and decode_pixels take for a picture. */
-bool decode_pack_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
+/* The DCT image as a file of its own, which decode_head and decode_pixels take for a picture. */
+bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
 
 /* A JPEG of several scans, or of arithmetic codes, as one that every decoder reads quickly: one scan of Huffman codes,
  * with the same coefficients, which is proved, and the same markers. Behind what out holds; false: it is none, is
@@ -64,9 +64,9 @@ bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const str
 
 /*
  * Checkpoints: what a decoder can keep of a file to find its way in it sooner the next time (of JPEG, checkpoints: a
- * later crop is decoded without what lies before it; or, where there are several scans, a pack). Bytes to be kept by
- * whoever can tell the file again, by its size and time of change. Checkpoints that are damaged or another file's are
- * not used.
+ * later crop is decoded without what lies before it; or, where there are several scans, a DCT image). Bytes to be kept
+ * by whoever can tell the file again, by its size and time of change. Checkpoints that are damaged or another file's
+ * are not used.
  */
 /* About how many bytes the checkpoints on a file of n bytes take. */
 size_t decode_checkpoints_bytes(const struct head *h, size_t n);

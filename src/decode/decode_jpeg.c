@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "decode/jpeg_baseline.h"
 #include "decode/jpeg_checkpoints.h"
+#include "decode/jpeg_dct.h"
 #include "decode/jpeg_head.h"
 #include "decode/jpeg_lossless.h"
-#include "decode/jpeg_note.h"
 #include "decode/jpeg_turbo.h"
 
 static const char stage[] = "decode";
@@ -23,8 +23,9 @@ static const char stage[] = "decode";
 struct state {
     struct jpeg_baseline *baseline;
     struct jpeg_turbo *turbo;
-    bool own;        /* the last picture was decoded by baseline */
-    struct buf note; /* on the last picture, where it has several scans: a checksum, then its pack; empty: none */
+    bool own; /* the last picture was decoded by baseline */
+    struct buf
+        checkpoint; /* on the last picture, where it has several scans: a checksum, then its DCT image; empty: none */
 };
 
 static void jpeg_close(void *state)
@@ -32,7 +33,7 @@ static void jpeg_close(void *state)
     struct state *s = state;
     jpeg_baseline_free(s->baseline);
     jpeg_turbo_free(s->turbo);
-    buf_done(&s->note);
+    buf_done(&s->checkpoint);
     free(s);
 }
 
@@ -72,21 +73,21 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
     return jpeg_turbo_foreign(h);
 }
 
-/* Pictures of several scans have a pack as well, when they are complete: libjpeg holds their coefficients. */
-static bool jpeg_pack(void *state, const struct picture_job *job, struct buf *out)
+/* Pictures of several scans have a DCT image as well, when they are complete: libjpeg holds their coefficients. */
+static bool to_dct(void *state, const struct picture_job *job, struct buf *out)
 {
     const struct state *s = state;
     const struct head *h = job->head;
     if (h->bits != 8 || (h->channels != 1 && h->channels != 3) || h->odd & STK_ODD_LOSSLESS)
         return false;
-    return jpeg_baseline_pack(s->baseline, job, out) ||
-           (h->odd & CODEC_HELD && jpeg_turbo_pack(s->turbo, s->baseline, job, out));
+    return jpeg_baseline_to_dct(s->baseline, job, out) ||
+           (h->odd & CODEC_HELD && jpeg_turbo_to_dct(s->turbo, s->baseline, job, out));
 }
 
-static int jpeg_unpack(void *state, const struct picture_job *job, struct image *out, stk_error *e)
+static int dct_pixels(void *state, const struct picture_job *job, struct image *out, stk_error *e)
 {
     const struct state *s = state;
-    return jpeg_note_unpack(s->baseline, job, out, e);
+    return jpeg_dct_pixels(s->baseline, job, out, e);
 }
 
 static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
@@ -94,7 +95,7 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     struct state *s = state;
     const struct head *h = job->head;
     s->own = false;
-    s->note.len = 0;
+    s->checkpoint.len = 0;
     if (job->parts) /* the rest of them is no verdict on the file */
         return jpeg_baseline_pixels(s->baseline, job, out)
                    ? STK_OK
@@ -106,7 +107,7 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
     if (is_lossless(h))
         return jpeg_lossless(job, out, e);
     s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
-    if (s->own || jpeg_note_pixels(s->baseline, job, jpeg_pack, s, &s->note, out))
+    if (s->own || jpeg_dct_checkpoint(s->baseline, job, to_dct, s, &s->checkpoint, out))
         return STK_OK;
     return jpeg_turbo_pixels(s->turbo, job, out, warnings, e);
 }
@@ -114,8 +115,8 @@ static int jpeg_pixels(void *state, const struct picture_job *job, struct image 
 static const uint8_t *new_checkpoints(void *state, size_t *n)
 {
     const struct state *s = state;
-    *n = s->note.len;
-    return s->own ? jpeg_baseline_checkpoints(s->baseline, n) : *n ? s->note.data : NULL;
+    *n = s->checkpoint.len;
+    return s->own ? jpeg_baseline_checkpoints(s->baseline, n) : *n ? s->checkpoint.data : NULL;
 }
 
 static bool jpeg_rewrite(void *state, const struct picture_job *job, struct buf *out)
@@ -131,9 +132,9 @@ const struct codec codec_jpeg = {
     .scratch = jpeg_scratch,
     .foreign = jpeg_foreign,
     .pixels = jpeg_pixels,
-    .pack = jpeg_pack,
-    .pack_head = jpeg_note_head,
-    .unpack = jpeg_unpack,
+    .to_dct = to_dct,
+    .dct_head = jpeg_dct_head,
+    .dct_pixels = dct_pixels,
     .rewrite = jpeg_rewrite,
     .checkpoints = new_checkpoints,
     .checkpoint_head = jpeg_checkpoints_head,

@@ -146,15 +146,15 @@ const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *
     return *n ? b->blob.data : NULL;
 }
 
-/* ------------------------------------------------------------------ packs */
+/* ------------------------------------------------------------------ DCT images */
 
-bool jpeg_baseline_pack_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
-                             const struct jpeg_giver *from, struct buf *out)
+bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
+                            const struct jpeg_giver *from, struct buf *out)
 {
-    return dct_pack_write(out, f, h, from, b->kernels.pack);
+    return dct_image_write(out, f, h, from, b->kernels.dct_encode);
 }
 
-bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
 {
     const size_t len = out->len;
     struct jpeg_frame f;
@@ -162,20 +162,20 @@ bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, 
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (!read_frame(&f, job) || !jpeg_walk_begin(&w, &f, b->tables, job->bytes, job->n, NULL))
         return false;
-    if (jpeg_baseline_pack_from(b, &f, job->head, &from, out) && jpeg_walk_finish(&w, f.mcus_y, true))
+    if (jpeg_baseline_dct_from(b, &f, job->head, &from, out) && jpeg_walk_finish(&w, f.mcus_y, true))
         return true;
     out->len = len;
     return false;
 }
 
-bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct picture_job *job,
-                          struct image *out)
+bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct picture_job *job,
+                            struct image *out)
 {
     struct jpeg_frame f = p->frame;
     if (job->shrink > 1)
         jpeg_frame_shrink(&f, job->shrink);
     struct dct_walk w;
     const struct jpeg_giver from = {.give = dct_walk_give, .user = &w};
-    dct_walk_begin(&w, p, b->kernels.unpack);
+    dct_walk_begin(&w, p, b->kernels.dct_decode);
     return jpeg_strip_run(&f, &job->crop, &b->kernels, &from, job->arena, out);
 }

@@ -9,7 +9,7 @@
 #define JPEG_BASELINE_H
 
 #include "decode/codec.h"
-#include "decode/dct_pack.h"
+#include "decode/dct_image.h"
 
 struct jpeg_baseline;
 
@@ -24,13 +24,13 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job
  * Until the next picture. */
 const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *n);
 
-/* The whole picture as a pack, behind what out holds. false: not ours, or damaged, or no memory. */
-bool jpeg_baseline_pack(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
+/* The whole picture as a DCT image, behind what out holds. false: not ours, or damaged, or no memory. */
+bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
 /* The same with coefficients from elsewhere. */
-bool jpeg_baseline_pack_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
-                             const struct jpeg_giver *from, struct buf *out);
-/* A crop of a pack. false: the pack is damaged, or the arena too small. */
-bool jpeg_baseline_unpack(struct jpeg_baseline *b, const struct dct_pack *p, const struct picture_job *job,
-                          struct image *out);
+bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
+                            const struct jpeg_giver *from, struct buf *out);
+/* A crop of a DCT image. false: the DCT image is damaged, or the arena too small. */
+bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct picture_job *job,
+                            struct image *out);
 
 #endif

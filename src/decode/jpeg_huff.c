@@ -93,7 +93,7 @@ static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
 }
 
 /* first: {0} where there is only one. */
-static uint64_t pack(struct single first, struct single last)
+static uint64_t entry_of(struct single first, struct single last)
 {
     const int bits = first.bits + last.bits, beyond = bits > HUFF_BITS ? bits - HUFF_BITS : 0;
     return (uint64_t)bits | (uint64_t)(first.bits & 3) << 6 |
@@ -111,9 +111,9 @@ static uint64_t join(const struct single *singles, size_t i)
         const struct single b = singles[(i << a.bits) & ((1 << HUFF_BITS) - 1)];
         const int known = HUFF_BITS - a.bits, least = b.code + (b.bits > b.code);
         if (b.bits > 0 && least <= known && a.bits + b.bits <= HUFF_MOST)
-            return pack(a, b);
+            return entry_of(a, b);
     }
-    return pack((struct single){0}, a);
+    return entry_of((struct single){0}, a);
 }
 
 bool huff_ac_make(struct huff_ac *t, const uint8_t *spec)

@@ -15,8 +15,8 @@ void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu)
     if (cpu == STK_CPU_AVX512)
         jpeg_kernels_avx512(k);
     if (cpu == STK_CPU_AVX512 && cpu_has_vbmi()) {
-        k->unpack = dct_unpack_vbmi;
-        k->pack = dct_pack_vbmi;
+        k->dct_decode = dct_decode_vbmi;
+        k->dct_encode = dct_encode_vbmi;
     }
 #else
     (void)cpu;

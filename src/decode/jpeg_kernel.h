@@ -61,8 +61,8 @@ struct jpeg_kernels {
     jpeg_idct_fn *idct;
     jpeg_idct_fn *small[3]; /* the same to 4 x 4, 2 x 2, 1 x 1: block i goes to dst + 4 * i, 2 * i, i */
     jpeg_row_fn *row[JPEG_SAMPLINGS];
-    dct_unpack_fn *unpack;
-    dct_pack_fn *pack;
+    dct_decode_fn *dct_decode;
+    dct_encode_fn *dct_encode;
 };
 
 void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu);

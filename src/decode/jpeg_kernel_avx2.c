@@ -148,7 +148,7 @@ ROW_FUNCTIONS(avx2)
 void jpeg_kernels_avx2(struct jpeg_kernels *k)
 {
     k->idct = idct_avx2;
-    k->unpack = dct_unpack_avx2;
+    k->dct_decode = dct_decode_avx2;
     k->row[JPEG_GREY] = row_grey_avx2;
     k->row[JPEG_444] = row_444_avx2;
     k->row[JPEG_422] = row_422_avx2;

@@ -190,8 +190,8 @@ void jpeg_kernels_c(struct jpeg_kernels *k)
                 [JPEG_422] = row_422_c,
                 [JPEG_420] = row_420_c,
                 [JPEG_440] = row_440_c},
-        .unpack = dct_unpack_c,
-        .pack = dct_pack_c,
+        .dct_decode = dct_decode_c,
+        .dct_encode = dct_encode_c,
     };
     small_fill(k);
 }

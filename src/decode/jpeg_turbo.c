@@ -32,7 +32,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "decode/cmyk.h"
-#include "decode/jpeg_note.h"
+#include "decode/jpeg_dct.h"
 
 static const char stage[] = "decode";
 
@@ -143,7 +143,7 @@ size_t jpeg_turbo_foreign(const struct head *h)
     const size_t row = (size_t)h->channels * round_up(h->w, IMCU_MAX);
     size_t n = size_add(FOREIGN_FIXED, size_mul(row, 4 * IMCU_MAX));
     if (h->odd & CODEC_HELD)
-        n = size_add(size_add(n, JPEG_NOTE_MOST), size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
+        n = size_add(size_add(n, JPEG_DCT_MOST), size_mul(row * sizeof(JCOEF), round_up(h->h, IMCU_MAX)));
     return n;
 }
 
@@ -324,7 +324,7 @@ int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct picture_job *job, struc
     return rc;
 }
 
-/* ------------------------------------------------------------------ packs */
+/* ------------------------------------------------------------------ DCT images */
 
 /* The coefficients that libjpeg has read. */
 struct held {
@@ -401,7 +401,7 @@ static bool is_complete(const struct jpeg_decompress_struct *c)
     return true;
 }
 
-static bool pack_held(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+static bool held_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
 {
     if (setjmp(j->jump))
         return false;
@@ -411,13 +411,13 @@ static bool pack_held(struct jpeg_turbo *j, struct jpeg_baseline *b, const struc
     struct jpeg_frame f;
     struct held held = {.j = j, .f = &f, .arrays = jpeg_read_coefficients(&j->c)};
     return held.arrays && j->err.num_warnings == 0 && is_complete(&j->c) && frame_of(&j->c, &f) &&
-           jpeg_baseline_pack_from(b, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held}, out);
+           jpeg_baseline_dct_from(b, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held}, out);
 }
 
-bool jpeg_turbo_pack(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
 {
     begin(j, job);
-    const bool good = pack_held(j, b, job, out);
+    const bool good = held_to_dct(j, b, job, out);
     jpeg_destroy_decompress(&j->c);
     return good;
 }

@@ -20,8 +20,8 @@ size_t jpeg_turbo_foreign(const struct head *h);
 int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct picture_job *job, struct image *out, int *warnings,
                       stk_error *e);
 
-/* The whole picture as a pack, when it is complete; b packs the coefficients. false: it is not, or no memory. */
-bool jpeg_turbo_pack(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
+/* The whole picture as a DCT image, when it is complete; b encodes the coefficients. false: it is not, or no memory. */
+bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
 /* The same coefficients in one scan, behind what out holds, which is proved. false: it could not be done. */
 bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct picture_job *job, struct buf *out);
 int jpeg_turbo_encode(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);

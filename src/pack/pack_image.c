@@ -204,7 +204,7 @@ static bool as_dct(const struct packer *p, struct desk *d, const struct head *h,
         return false;
     const struct want want = desk_whole(h);
     struct buf *made = desk_spare(d, size_add(size_mul(d->reading.n_bytes, 4), 64 << 10), decode_foreign(h, &want));
-    if (!made || !decode_pack_file(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
+    if (!made || !decode_to_dct_file(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
         return false;
     struct packed_field *f = packer_field(out, "dct", made->data, made->len);
     if (f)
@@ -246,7 +246,7 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     const struct head *h = &im.head;
     out->bytes_in += (int64_t)im.n;
     int rc = desk_head(&im, &limits, e);
-    if (rc == STK_OK && h->packed && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
+    if (rc == STK_OK && h->dct && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
         return error_set(
             e, STK_EUSAGE, "pack",
             "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or encode "
@@ -258,7 +258,7 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     struct job j;
     if (rc == STK_OK)
         rc = draw_for(p, head_width(h), head_height(h), &plan, &j, e);
-    const bool own = format_for(p, h->format) == h->format && (same || !h->packed); /* other readers cannot read dct */
+    const bool own = format_for(p, h->format) == h->format && (same || !h->dct); /* other readers cannot read dct */
     if (rc == STK_OK && own && !changes(&j, head_width(h), head_height(h)))
         rc = keep_format(p, d, h, out, e);
     else if (rc == STK_OK)

@@ -104,7 +104,7 @@ for to in tfrecord hdf5 folder; do
 done
 printf 'x' | dd of=dct/shard-000000.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
 ends 1 "a damaged pack of coefficients" "$stoker" verify dct
-says out 'packed coefficients are damaged' "which sample is damaged"
+says out 'damaged DCT file' "which sample is damaged"
 ends 2 "dct of other pixels" "$stoker" pack photos other --as dct --resize short=32
 says err 'as jpeg first' "what to do instead"
 ends 2 "dct in another target" "$stoker" pack photos other --as dct --to folder

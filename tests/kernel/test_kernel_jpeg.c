@@ -138,7 +138,7 @@ static void all_colours(void)
     free(cr);
 }
 
-/* ------------------------------------------------------------------ packs */
+/* ------------------------------------------------------------------ DCT images */
 
 enum { BLOCKS = 40, STREAM = BLOCKS * 128 + DCT_SLACK, N_STREAMS = 6 };
 
@@ -148,14 +148,14 @@ struct streams {
     size_t n[N_STREAMS];
 };
 
-static struct streams streams_of(dct_pack_fn *pack, const int16_t *coef)
+static struct streams streams_of(dct_encode_fn *encode, const int16_t *coef)
 {
     struct streams s;
     for (int i = 0; i < N_STREAMS; i++)
         s.p[i] = malloc(STREAM);
     struct dct_out o = {s.p[0], s.p[1], s.p[2], s.p[3], s.p[4], s.p[5]};
     for (int i = 0; i < BLOCKS; i++)
-        pack(&o, coef + i * JPEG_BLOCK);
+        encode(&o, coef + i * JPEG_BLOCK);
     uint8_t *const ends[N_STREAMS] = {o.dc, o.rows, o.columns, o.small, o.bytes, o.words};
     for (int i = 0; i < N_STREAMS; i++)
         s.n[i] = (size_t)(ends[i] - s.p[i]);
@@ -168,7 +168,7 @@ static void streams_done(struct streams *s)
         free(s->p[i]);
 }
 
-static bool unpacked(dct_unpack_fn *unpack, const struct streams *s, int16_t *coef, uint8_t *last)
+static bool decoded(dct_decode_fn *decode, const struct streams *s, int16_t *coef, uint8_t *last)
 {
     struct dct_place to[BLOCKS];
     for (int i = 0; i < BLOCKS; i++)
@@ -183,7 +183,7 @@ static bool unpacked(dct_unpack_fn *unpack, const struct streams *s, int16_t *co
                         .small_end = s->p[3] + s->n[3],
                         .bytes_end = s->p[4] + s->n[4],
                         .words_end = s->p[5] + s->n[5]};
-    return unpack(&in, to, BLOCKS) && in.columns == in.columns_end && in.small == in.small_end &&
+    return decode(&in, to, BLOCKS) && in.columns == in.columns_end && in.small == in.small_end &&
            in.bytes == in.bytes_end && in.words == in.words_end;
 }
 
@@ -199,21 +199,21 @@ static void some_coefficients(int16_t *coef, bool wild)
     }
 }
 
-static void packs(void)
+static void dct_images(void)
 {
     static int16_t coef[BLOCKS * JPEG_BLOCK], back[BLOCKS * JPEG_BLOCK];
     uint8_t last[BLOCKS], c_last[BLOCKS];
     for (int round = 0; round < 300; round++) {
         some_coefficients(coef, round % 5 == 0);
-        struct streams c = streams_of(dct_pack_c, coef);
-        CHECK(unpacked(dct_unpack_c, &c, back, c_last) && memcmp(coef, back, sizeof coef) == 0);
+        struct streams c = streams_of(dct_encode_c, coef);
+        CHECK(decoded(dct_decode_c, &c, back, c_last) && memcmp(coef, back, sizeof coef) == 0);
         for (int s = 1; s < n_sets; s++) {
             struct jpeg_kernels k;
             jpeg_kernels_fill(&k, sets[s]);
-            struct streams t = streams_of(k.pack, coef);
+            struct streams t = streams_of(k.dct_encode, coef);
             for (int i = 0; i < N_STREAMS; i++)
                 CHECK(t.n[i] == c.n[i] && memcmp(t.p[i], c.p[i], c.n[i]) == 0);
-            CHECK(unpacked(k.unpack, &c, back, last) && memcmp(coef, back, sizeof coef) == 0);
+            CHECK(decoded(k.dct_decode, &c, back, last) && memcmp(coef, back, sizeof coef) == 0);
             CHECK(memcmp(last, c_last, sizeof last) == 0);
             streams_done(&t);
         }
@@ -222,7 +222,7 @@ static void packs(void)
 }
 
 /* Streams of anything: the same verdict, and the same blocks where it is good. */
-static void broken_packs(void)
+static void broken_dct_images(void)
 {
     static int16_t coef[BLOCKS * JPEG_BLOCK], other[BLOCKS * JPEG_BLOCK];
     uint8_t last[BLOCKS], c_last[BLOCKS];
@@ -235,11 +235,11 @@ static void broken_packs(void)
             for (size_t k = 0; k < s.n[i] + DCT_SLACK; k++)
                 s.p[i][k] = (uint8_t)(sparse == 0 ? rng_u32(&rng) : sparse == 1 ? 1u << below(8) : 0x33);
         }
-        const bool good = unpacked(dct_unpack_c, &s, coef, c_last);
+        const bool good = decoded(dct_decode_c, &s, coef, c_last);
         for (int t = 1; t < n_sets; t++) {
             struct jpeg_kernels k;
             jpeg_kernels_fill(&k, sets[t]);
-            CHECK_EQ(unpacked(k.unpack, &s, other, last), good);
+            CHECK_EQ(decoded(k.dct_decode, &s, other, last), good);
             CHECK(!good || (memcmp(coef, other, sizeof coef) == 0 && memcmp(last, c_last, sizeof last) == 0));
         }
         streams_done(&s);
@@ -287,16 +287,16 @@ static double bench_row(const struct jpeg_kernels *k, enum jpeg_sampling s)
     return (double)best / W;
 }
 
-static double bench_unpack(const struct jpeg_kernels *k)
+static double bench_dct(const struct jpeg_kernels *k)
 {
     static int16_t coef[BLOCKS * JPEG_BLOCK];
     uint8_t last[BLOCKS];
     some_coefficients(coef, false);
-    struct streams s = streams_of(k->pack, coef);
+    struct streams s = streams_of(k->dct_encode, coef);
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
         const uint64_t before = now_ns();
-        unpacked(k->unpack, &s, coef, last);
+        decoded(k->dct_decode, &s, coef, last);
         const uint64_t t = now_ns() - before;
         best = t < best ? t : best;
     }
@@ -306,12 +306,12 @@ static double bench_unpack(const struct jpeg_kernels *k)
 
 static int bench(void)
 {
-    printf("nanoseconds per block: one level, corner, full, mixed, unpacking; per pixel: by sampling\n");
+    printf("nanoseconds per block: one level, corner, full, mixed, DCT decoding; per pixel: by sampling\n");
     for (int s = 0; s < n_sets; s++) {
         struct jpeg_kernels k;
         jpeg_kernels_fill(&k, sets[s]);
-        printf("  %-7s idct %6.1f %6.1f %6.1f %6.1f  unpack %5.1f  ", cpu_name(sets[s]), bench_idct(&k, 0),
-               bench_idct(&k, 9), bench_idct(&k, 63), bench_idct(&k, -1), bench_unpack(&k));
+        printf("  %-7s idct %6.1f %6.1f %6.1f %6.1f  dct %5.1f  ", cpu_name(sets[s]), bench_idct(&k, 0),
+               bench_idct(&k, 9), bench_idct(&k, 63), bench_idct(&k, -1), bench_dct(&k));
         for (int t = 0; t < JPEG_SAMPLINGS; t++)
             printf(" %s %.3f", sampling_names[t], bench_row(&k, (enum jpeg_sampling)t));
         printf("\n");
@@ -325,5 +325,5 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();
     twins_say();
-    TESTS(T(idct), T(rows), T(all_colours), T(packs), T(broken_packs))
+    TESTS(T(idct), T(rows), T(all_colours), T(dct_images), T(broken_dct_images))
 }

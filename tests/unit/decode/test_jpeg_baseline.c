@@ -170,7 +170,7 @@ static void bytes_changed(void)
     jpegs_done(&j);
 }
 
-/* Several scans: the checkpoints are a pack, and one with a changed byte is of no use, but does no harm. */
+/* Several scans: the checkpoints are a DCT image, and one with a changed byte is of no use, but does no harm. */
 static void checkpoints_of_several_scans(void)
 {
     const struct jpeg_spec s = {90, 60, 2, 2, 80, 0, true, 4, true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_small.c -- pictures at a half, a quarter and an eighth of their size: ours, from a file and from its pack,
- * against libjpeg's. Covers jpeg_small.h and what of jpeg_frame.c, jpeg_strip.c and decode.c has to do with it.
+ * test_jpeg_small.c -- pictures at a half, a quarter and an eighth of their size: ours, from a file and from its DCT
+ * image, against libjpeg's. Covers jpeg_small.h and what of jpeg_frame.c, jpeg_strip.c and decode.c has to do with it.
  */
 #ifdef HAVE_JPEG
 
@@ -15,7 +15,7 @@ struct small {
     struct decoder *decoders[3];
     int n;
     struct arena theirs, ours;
-    struct buf pack;
+    struct buf dct;
     int64_t compared, different;
 };
 
@@ -37,7 +37,7 @@ static void small_done(struct small *s)
         decoder_free(s->decoders[i]);
     arena_done(&s->theirs);
     arena_done(&s->ours);
-    buf_done(&s->pack);
+    buf_done(&s->dct);
 }
 
 static void differ(struct small *s, const char *name, const struct want *w, const char *what)
@@ -62,12 +62,12 @@ static void compare_want(struct small *s, const uint8_t *bytes, size_t n, const 
     for (int i = 0; i < 2 * s->n; i++) {
         CHECK_EQ(arena_reserve(&s->ours, scratch), 0);
         struct decoder *d = s->decoders[i / 2];
-        if (i % 2 && s->pack.len == 0)
+        if (i % 2 && s->dct.len == 0)
             continue;
-        const int rc = i % 2 ? decode_pack_pixels(d, s->pack.data, s->pack.len, h, &w, &s->ours, &ours, NULL)
+        const int rc = i % 2 ? decode_dct_pixels(d, s->dct.data, s->dct.len, h, &w, &s->ours, &ours, NULL)
                              : decode_pixels(d, bytes, n, h, &w, &s->ours, &ours, &warnings, NULL);
         if (rc != STK_OK || !same_pixels(&ours, &theirs))
-            differ(s, name, &w, i % 2 ? "another pack" : "other pixels");
+            differ(s, name, &w, i % 2 ? "another dct" : "other pixels");
     }
 }
 
@@ -76,8 +76,8 @@ static void compare(struct small *s, const uint8_t *bytes, size_t n, int crops, 
     struct head h;
     if (decode_head(bytes, n, &limits, &h, NULL) != STK_OK || decode_shrink(&h) < 8)
         return;
-    s->pack.len = 0;
-    decode_pack(s->decoders[0], bytes, n, &h, &s->pack);
+    s->dct.len = 0;
+    decode_to_dct(s->decoders[0], bytes, n, &h, &s->dct);
     for (int shrink = 2; shrink <= 8; shrink *= 2) {
         const int32_t w = (head_width(&h) + shrink - 1) / shrink, rows = (head_height(&h) + shrink - 1) / shrink;
         compare_want(s, bytes, n, &h, (struct want){.crop = {0, 0, w, rows}, .shrink = shrink}, name);

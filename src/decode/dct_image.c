@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_pack.c -- how a pack is laid out, writing and reading it. All numbers are little-endian.
+ * dct_image.c -- how a DCT image is laid out, writing and reading it. All numbers are little-endian.
  *
- *     head      magic with the version, 8 bytes; width, height, bytes of the pack, odd (see struct head), 4 each;
+ *     head      magic with the version, 8 bytes; width, height, bytes of the DCT image, odd (see struct head), 4 each;
  *               sampling, channels, orientation, 0, one each; 4 of nothing
  *     tables    64 quantisers of 2 bytes for every component, natural order
  *     index     where each chunk begins, 4 bytes, and where the last one ends
@@ -12,12 +12,14 @@
  * A chunk is the lengths of columns, small, bytes and words, 2 bytes each, and then the six streams of dct_block.h, in
  * which the blocks come MCU by MCU in the order of a scan.
  */
-#include "decode/dct_pack.h"
+#include "decode/dct_image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "base/size.h"
 
 static const uint8_t magic[8] = {'S', 't', 'o', 'k', 'D', 'C', 'T', 1};
@@ -77,9 +79,9 @@ static void set_le32(uint8_t *p, size_t v)
 /* What it takes to write a chunk. */
 struct writer {
     const struct jpeg_frame *f;
-    dct_pack_fn *pack;
+    dct_encode_fn *encode;
     struct buf *out;
-    size_t start; /* of the pack in out */
+    size_t start; /* of the DCT image in out */
     struct jpeg_blocks blocks;
     struct dct_place places[DCT_CHUNK_BLOCKS];
     int16_t coef[DCT_CHUNK_BLOCKS * JPEG_BLOCK];
@@ -115,7 +117,7 @@ static bool write_chunk(struct writer *w, int n)
 {
     struct dct_out o = {w->dc, w->rows, w->columns, w->small, w->bytes, w->words};
     for (int i = 0; i < n; i++)
-        w->pack(&o, w->places[i].coef);
+        w->encode(&o, w->places[i].coef);
     uint8_t lengths[LENGTHS];
     set_le16(lengths, (size_t)(o.columns - w->columns));
     set_le16(lengths + 2, (size_t)(o.small - w->small));
@@ -180,14 +182,14 @@ static bool write_all(struct writer *w, const struct head *h, const struct jpeg_
     return true;
 }
 
-bool dct_pack_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
-                    dct_pack_fn *pack)
+bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
+                     dct_encode_fn *encode)
 {
     struct writer *w = malloc(sizeof *w);
     if (!w)
         return false;
     w->f = f;
-    w->pack = pack;
+    w->encode = encode;
     w->out = out;
     w->start = out->len;
     writer_places(w);
@@ -200,7 +202,7 @@ bool dct_pack_write(struct buf *out, const struct jpeg_frame *f, const struct he
 
 /* ------------------------------------------------------------------ reading */
 
-static bool read_head(struct dct_pack *p)
+static bool read_head(struct dct_image *p)
 {
     const uint8_t *b = p->bytes;
     if (p->n < HEAD + DCT_SLACK || memcmp(b, magic, sizeof magic) != 0 || le32(b + 16) != p->n)
@@ -223,9 +225,9 @@ static bool read_head(struct dct_pack *p)
     return b[25] == p->frame.n_components && jpeg_frame_measure(&p->frame);
 }
 
-bool dct_pack_open(struct dct_pack *p, const uint8_t *bytes, size_t n)
+bool dct_image_open(struct dct_image *p, const uint8_t *bytes, size_t n)
 {
-    *p = (struct dct_pack){.bytes = bytes, .n = n};
+    *p = (struct dct_image){.bytes = bytes, .n = n};
     if (!read_head(p))
         return false;
     struct jpeg_frame *f = &p->frame;
@@ -240,10 +242,10 @@ bool dct_pack_open(struct dct_pack *p, const uint8_t *bytes, size_t n)
     return true;
 }
 
-void dct_walk_begin(struct dct_walk *w, const struct dct_pack *p, dct_unpack_fn *unpack)
+void dct_walk_begin(struct dct_walk *w, const struct dct_image *p, dct_decode_fn *decode)
 {
-    w->pack = p;
-    w->unpack = unpack;
+    w->image = p;
+    w->decode = decode;
     w->y = -1;
     w->known = NULL;
     for (int i = 0; i < DCT_CHUNK_BLOCKS; i++)
@@ -267,7 +269,7 @@ static bool open_streams(struct dct_in *in, const uint8_t *at, const uint8_t *en
 }
 
 /* Asks for what lies behind a chunk, which is the next one of the row: memory is slow to give the first bytes. */
-static void ask_for(const struct dct_pack *p, size_t at)
+static void ask_for(const struct dct_image *p, size_t at)
 {
     enum { AHEAD = 1024, LINE = 64 };
     const size_t end = p->n - at < AHEAD ? p->n : at + AHEAD;
@@ -278,7 +280,7 @@ static void ask_for(const struct dct_pack *p, size_t at)
 /* The chunk that MCU x of row y is in, at its start. */
 static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
 {
-    const struct dct_pack *p = w->pack;
+    const struct dct_image *p = w->image;
     const struct jpeg_frame *f = &p->frame;
     const int32_t first = x / DCT_CHUNK * DCT_CHUNK, left = f->mcus_x - first, n = left < DCT_CHUNK ? left : DCT_CHUNK;
     const uint8_t *entry = p->index + 4 * ((size_t)y * (size_t)chunks_x(f) + (size_t)(x / DCT_CHUNK));
@@ -298,7 +300,7 @@ static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
 static bool take(struct dct_walk *w, const struct dct_place *to, int32_t n)
 {
     w->x += n;
-    return w->unpack(&w->in, to, (size_t)(n * w->pack->blocks));
+    return w->decode(&w->in, to, (size_t)(n * w->image->blocks));
 }
 
 bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
@@ -306,7 +308,7 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
     struct dct_walk *w = walk;
     if (w->known != to) {
         for (int m = 0; m < JPEG_AT_ONCE; m++)
-            find_place(&w->pack->frame, to, w->places + m * w->pack->blocks, m);
+            find_place(&w->image->frame, to, w->places + m * w->image->blocks, m);
         w->known = to;
     }
     if ((w->y != y || w->x != x) && (!open_chunk(w, y, x) || !take(w, w->nowhere, x - w->x)))
@@ -315,9 +317,40 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
         if (w->x == w->end && !open_chunk(w, y, w->x))
             return false;
         const int32_t left = w->end - w->x, k = left < n - done ? left : n - done;
-        if (!take(w, w->places + done * w->pack->blocks, k))
+        if (!take(w, w->places + done * w->image->blocks, k))
             return false;
         done += k;
     }
     return true;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static const char file_magic[8] = "\x89stkDCT1";
+
+bool dct_image_is_file(const uint8_t *bytes, size_t n)
+{
+    return n >= sizeof file_magic && memcmp(bytes, file_magic, sizeof file_magic) == 0;
+}
+
+int dct_image_check_file(const uint8_t *bytes, size_t n, stk_error *e)
+{
+    if (n < DCT_FILE_HEAD || le64(bytes + sizeof file_magic) != hash_bytes(bytes + DCT_FILE_HEAD, n - DCT_FILE_HEAD, 0))
+        return error_set(e, STK_EDATA, "decode",
+                         "is a damaged DCT file: its checksum does not match; pack the image again");
+    return STK_OK;
+}
+
+int dct_image_begin_file(struct buf *out)
+{
+    static const uint8_t none[DCT_FILE_HEAD - sizeof file_magic];
+    return buf_add(out, file_magic, sizeof file_magic) || buf_add(out, none, sizeof none) ? -1 : 0;
+}
+
+void dct_image_end_file(struct buf *out, size_t begin)
+{
+    const size_t at = begin + DCT_FILE_HEAD;
+    const uint64_t sum = hash_bytes(out->data + at, out->len - at, 0);
+    set_le32(out->data + begin + sizeof file_magic, (size_t)(sum & UINT32_MAX));
+    set_le32(out->data + begin + sizeof file_magic + 4, (size_t)(sum >> 32));
 }

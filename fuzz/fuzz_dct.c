@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_pack.c -- any bytes as a pack: all sets of kernels have the same verdict and pixels, a crop equals the same part
- * of the whole. Bytes of a JPEG become a pack first, which must decode as the file does.
+ * fuzz_dct.c -- any bytes as a DCT image: all sets of kernels have the same verdict and pixels, a crop equals the same
+ * part of the whole. Bytes of a JPEG become a DCT image first, which must decode as the file does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,35 +20,35 @@ static void compare(const struct image *whole, const struct rect *c, const struc
                        part->px + (size_t)y * part->stride, (size_t)c->w * 3) == 0);
 }
 
-static bool unpack(struct decoder *d, const uint8_t *pack, size_t n, const struct rect *crop, struct arena *a,
-                   struct image *im)
+static bool decode_crop(struct decoder *d, const uint8_t *dct, size_t n, const struct rect *crop, struct arena *a,
+                        struct image *im)
 {
     struct head h;
     const struct want w = {.crop = *crop};
-    require(decode_pack_head(pack, n, &limits, &h, NULL) == STK_OK);
+    require(decode_dct_head(dct, n, &limits, &h, NULL) == STK_OK);
     require(arena_reserve(a, decode_scratch(&h, &w)) == 0);
-    const int rc = decode_pack_pixels(d, pack, n, &h, &w, a, im, NULL);
+    const int rc = decode_dct_pixels(d, dct, n, &h, &w, a, im, NULL);
     require(rc == STK_OK || rc == STK_EDATA);
     return rc == STK_OK;
 }
 
-static void try_pack(struct decoder *const *d, int sets, const uint8_t *pack, size_t n)
+static void try_dct(struct decoder *const *d, int sets, const uint8_t *dct, size_t n)
 {
     struct head h;
     struct arena a = {0}, b = {0};
     struct image whole, other;
-    if (decode_pack_head(pack, n, &limits, &h, NULL) != STK_OK)
+    if (decode_dct_head(dct, n, &limits, &h, NULL) != STK_OK)
         return;
     const struct rect all = {0, 0, head_width(&h), head_height(&h)};
-    const bool good = unpack(d[0], pack, n, &all, &a, &whole);
+    const bool good = decode_crop(d[0], dct, n, &all, &a, &whole);
     for (int i = 1; i < sets; i++) {
-        require(unpack(d[i], pack, n, &all, &b, &other) == good);
+        require(decode_crop(d[i], dct, n, &all, &b, &other) == good);
         if (good)
             compare(&whole, &all, &other);
     }
     const struct rect part = {all.w / 3, all.h / 3, (all.w + 1) / 2, (all.h + 1) / 2};
     if (good) {
-        require(unpack(d[sets - 1], pack, n, &part, &b, &other));
+        require(decode_crop(d[sets - 1], dct, n, &part, &b, &other));
         compare(&whole, &part, &other);
     }
     arena_done(&a);
@@ -59,21 +59,21 @@ static void try_jpeg(struct decoder *d, const uint8_t *data, size_t size)
 {
     struct head h;
     struct arena a = {0}, b = {0};
-    struct buf pack = {0};
-    struct image of_file, of_pack;
+    struct buf dct = {0};
+    struct image of_file, of_dct;
     int warnings;
-    if (decode_head(data, size, &limits, &h, NULL) != STK_OK || !decode_pack(d, data, size, &h, &pack)) {
-        buf_done(&pack);
+    if (decode_head(data, size, &limits, &h, NULL) != STK_OK || !decode_to_dct(d, data, size, &h, &dct)) {
+        buf_done(&dct);
         return;
     }
     const struct want w = {.crop = {0, 0, head_width(&h), head_height(&h)}, .reference = true};
     require(arena_reserve(&a, decode_scratch(&h, &w)) == 0);
     require(decode_pixels(d, data, size, &h, &w, &a, &of_file, &warnings, NULL) == STK_OK);
-    require(unpack(d, pack.data, pack.len, &w.crop, &b, &of_pack));
-    compare(&of_file, &w.crop, &of_pack);
+    require(decode_crop(d, dct.data, dct.len, &w.crop, &b, &of_dct));
+    compare(&of_file, &w.crop, &of_dct);
     arena_done(&a);
     arena_done(&b);
-    buf_done(&pack);
+    buf_done(&dct);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             sets++;
     }
     require(sets > 0);
-    try_pack(d, sets, data, size);
+    try_dct(d, sets, data, size);
     try_jpeg(d[sets - 1], data, size);
     for (int i = 0; i < sets; i++)
         decoder_free(d[i]);

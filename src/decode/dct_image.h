@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dct_image.h -- a DCT image: all coefficients of a JPEG without its Huffman codes. Decoding it takes a fraction of the
+ * time and gives the same pixels; it is about one and a half times as large.
+ *
+ *     dct_image_write(&buf, &frame, &head, &giver)     from whoever has the coefficients
+ *
+ *     dct_image_open(&image, bytes, n)                  proves all that is not behind the index of chunks
+ *     dct_walk_begin(&walk, &image, kernels)
+ *     jpeg_strip_run(&image.frame, crop, kernels, &(struct jpeg_giver){.give = dct_walk_give, .user = &walk}, ...)
+ *
+ * Whatever the bytes are, reading stays within them. A damaged DCT image is refused, or gives wrong pixels: whoever
+ * keeps one keeps a checksum as well. The layout is described in dct_image.c; one of another version is refused.
+ */
+#ifndef DCT_IMAGE_H
+#define DCT_IMAGE_H
+
+#include "base/buf.h"
+#include "decode/dct_block.h"
+#include "decode/jpeg_strip.h"
+
+enum {
+    DCT_CHUNK = 8,                    /* MCUs */
+    DCT_CHUNK_BLOCKS = DCT_CHUNK * 6, /* at most */
+};
+
+/* What out holds already stays before it. false: no memory, or the giver could not; out is as it was. */
+bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
+                     dct_encode_fn *encode);
+
+struct dct_image {
+    struct jpeg_frame frame;
+    struct head head; /* of the JPEG */
+    const uint8_t *bytes, *index;
+    size_t n;
+    int blocks; /* of an MCU */
+};
+
+/* false: it is none, or damaged. It points into the bytes. */
+bool dct_image_open(struct dct_image *p, const uint8_t *bytes, size_t n);
+
+/* Somewhere in a DCT image. */
+struct dct_walk {
+    const struct dct_image *image;
+    dct_decode_fn *decode;
+    int32_t y, x, end; /* the next MCU, and the first of the next chunk of its row */
+    struct dct_in in;
+    const struct jpeg_blocks *known; /* what places were made for */
+    struct dct_place places[JPEG_AT_ONCE * 6], nowhere[DCT_CHUNK_BLOCKS];
+    int16_t waste[JPEG_BLOCK];
+    uint8_t waste_last;
+};
+
+void dct_walk_begin(struct dct_walk *w, const struct dct_image *p, dct_decode_fn *decode);
+/* As jpeg_giver.give, for a walk; always to the same blocks. */
+bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to);
+
+/*
+ * A DCT image as a file of its own (.dct): magic, a checksum of the rest, the DCT image. The checksum is verified every
+ * time the head is read, because a damaged DCT image may decode to wrong pixels without an error.
+ */
+enum { DCT_FILE_HEAD = 16 };
+
+bool dct_image_is_file(const uint8_t *bytes, size_t n);
+int dct_image_check_file(const uint8_t *bytes, size_t n, stk_error *e);
+/* Appends an empty head to out; returns -1 without memory. */
+int dct_image_begin_file(struct buf *out);
+/* Fills in the head at `begin`, once the DCT image has been appended to it. */
+void dct_image_end_file(struct buf *out, size_t begin);
+
+#endif
