@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "decode/jpeg_head.h"
 
 #if defined(__GNUC__)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -28,8 +29,6 @@ enum {
     LOOK_UPS = 4, /* between refills, each of HUFF_MOST bits at most */
     FILLED = 56,  /* bits that there are after a refill */
     LONGEST_VALUE = 15,
-    RST0 = 0xd0,
-    EOI = 0xd9,
     AHEAD = 8 /* bytes that libjpeg reads ahead, FF 00 for one */
 };
 
@@ -107,20 +106,10 @@ INLINE int value_of(uint64_t bits, unsigned size)
     return v + (int)(negative & ((~0u << size) + 1));
 }
 
-/* The length of a code and, above it, its symbol; -1: there is no such code. */
-APART int find_code(const struct huff_codes *c, uint64_t bits)
-{
-    const uint32_t v = (uint32_t)(bits >> 48);
-    for (int length = 1; length <= 16; length++)
-        if (v < c->limit[length])
-            return length | c->symbols[(int32_t)(v >> (16 - length)) + c->offset[length]] << 8;
-    return -1;
-}
-
 /* As the table has it for a value that lies beyond; 0: there is no such code. */
 APART uint64_t find_long(const struct huff_codes *c, uint64_t bits)
 {
-    const int code = find_code(c, bits);
+    const int code = huff_codes_find(c, bits);
     return code < 0 ? 0 : huff_long((unsigned)code & 255, (uint8_t)(code >> 8));
 }
 
@@ -131,7 +120,7 @@ INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
 {
     int code = t->look[r->bits >> (64 - HUFF_DC_BITS)];
     if (code == 0)
-        code = find_code(&t->codes, r->bits);
+        code = huff_codes_find(&t->codes, r->bits);
     if (code < 0)
         return false;
     const unsigned length = (unsigned)code & 255, size = (unsigned)code >> 8;

@@ -10,20 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-
-enum marker {
-    SOF0 = 0xc0,
-    SOF1 = 0xc1,
-    DHT = 0xc4,
-    SOI = 0xd8,
-    SOS = 0xda,
-    DQT = 0xdb,
-    DRI = 0xdd,
-    APP0 = 0xe0,
-    APP14 = 0xee,
-    APP15 = 0xef,
-    COM = 0xfe
-};
+#include "decode/jpeg_head.h"
 
 enum { SLOTS = 4, MAX_SIDE = 65500, COUNTS = 16 };
 

@@ -15,22 +15,6 @@
 #include "decode/codec.h"
 #include "decode/exif.h"
 
-enum marker {
-    SOF0 = 0xc0,
-    DHT = 0xc4,
-    JPG = 0xc8,
-    SOF9 = 0xc9,
-    DAC = 0xcc,
-    SOF15 = 0xcf,
-    RST0 = 0xd0,
-    EOI = 0xd9,
-    SOS = 0xda,
-    DNL = 0xdc,
-    APP0 = 0xe0,
-    APP1 = 0xe1,
-    APP2 = 0xe2
-};
-
 struct walk {
     const uint8_t *p;
     size_t n, at;

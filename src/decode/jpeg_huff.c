@@ -23,7 +23,7 @@ static size_t spec_bytes(const uint8_t *spec)
     return n;
 }
 
-static bool make_codes(struct huff_codes *c, const uint8_t *spec)
+bool huff_codes_make(struct huff_codes *c, const uint8_t *spec)
 {
     uint32_t code = 0;
     int32_t first = 0;
@@ -42,11 +42,20 @@ static bool make_codes(struct huff_codes *c, const uint8_t *spec)
     return true;
 }
 
+int huff_codes_find(const struct huff_codes *c, uint64_t bits)
+{
+    const uint32_t v = (uint32_t)(bits >> 48);
+    for (int length = 1; length <= COUNTS; length++)
+        if (v < c->limit[length])
+            return length | c->symbols[(int32_t)(v >> (COUNTS - length)) + c->offset[length]] << 8;
+    return -1;
+}
+
 /* ------------------------------------------------------------------ DC */
 
 bool huff_dc_make(struct huff_dc *t, const uint8_t *spec)
 {
-    if (!make_codes(&t->codes, spec))
+    if (!huff_codes_make(&t->codes, spec))
         return false;
     memset(t->look, 0, sizeof t->look);
     const uint8_t *symbol = spec + COUNTS;
@@ -118,7 +127,7 @@ static uint64_t join(const struct single *singles, size_t i)
 
 bool huff_ac_make(struct huff_ac *t, const uint8_t *spec)
 {
-    if (!make_codes(&t->codes, spec))
+    if (!huff_codes_make(&t->codes, spec))
         return false;
     struct single singles[1 << HUFF_BITS] = {{0}};
     struct single *to = singles;

@@ -17,13 +17,18 @@ enum {
     HUFF_SYMBOLS = 256 /* at most */
 };
 
-/* Codes of any length: those of `length` bits, brought to 16, lie below limit[length] and not below limit[length - 1].
+/* Codes of any length. A code of `length` bits, shifted to 16, is below limit[length] and not below limit[length - 1].
  */
 struct huff_codes {
     uint32_t limit[17];
-    int32_t offset[17]; /* of a code's symbol, less the code */
+    int32_t offset[17]; /* index of a code's symbol, minus the code */
     uint8_t symbols[HUFF_SYMBOLS];
 };
+
+/* From a table of a file: 16 counts, then as many symbols. Returns false if libjpeg would refuse it. */
+bool huff_codes_make(struct huff_codes *c, const uint8_t *spec);
+/* Finds the code at the top of `bits`: its length, and its symbol << 8. Returns -1 if there is no such code. */
+int huff_codes_find(const struct huff_codes *c, uint64_t bits);
 
 /*
  * What the next HUFF_BITS bits hold: one or two coefficients, the first with its value, the second with the beginning
@@ -69,7 +74,7 @@ static inline uint32_t huff_long(unsigned length, uint8_t symbol)
     return (uint32_t)huff_advance(symbol) << 8 | size << 16 | (length + size) << 24;
 }
 
-/* A table of a file: 16 counts, then as many symbols. false: libjpeg would refuse it. */
+/* From a table of a file, as huff_codes_make. */
 bool huff_ac_make(struct huff_ac *t, const uint8_t *spec);
 bool huff_dc_make(struct huff_dc *t, const uint8_t *spec);
 

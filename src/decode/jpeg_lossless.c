@@ -18,33 +18,16 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "decode/cmyk.h"
+#include "decode/jpeg_head.h"
+#include "decode/jpeg_huff.h"
 
 static const char stage[] = "decode";
 
-enum { COMPONENTS = 4, FACTOR_MAX = 4, MCU_MAX = 10, SIDE_MAX = 65500, CODE_MAX = 16 };
-
-enum marker {
-    TEM = 0x01,
-    SOF3 = 0xc3,
-    DHT = 0xc4,
-    RST0 = 0xd0,
-    SOI = 0xd8,
-    EOI = 0xd9,
-    SOS = 0xda,
-    DQT = 0xdb,
-    DNL = 0xdc,
-    DRI = 0xdd,
-    APP0 = 0xe0,
-    APP14 = 0xee,
-    APP15 = 0xef,
-    COM = 0xfe
-};
+enum { COMPONENTS = 4, FACTOR_MAX = 4, MCU_MAX = 10, SIDE_MAX = 65500, CODE_MAX = 16, DIFFERENCE_MAX = 16 };
 
 struct table {
-    bool there;
-    int32_t first[CODE_MAX + 1], at[CODE_MAX + 1]; /* by length of code: the first one, where their values begin */
-    uint32_t limit[CODE_MAX + 1];                  /* codes of this length are below it, as the first of 16 bits */
-    uint8_t values[256];
+    bool valid;
+    struct huff_codes codes; /* the symbols are the lengths of differences */
 };
 
 struct component {
@@ -87,24 +70,6 @@ static bool fail(struct lossless *c, const char *words)
 
 /* ------------------------------------------------------------------ markers */
 
-/* Codes of each length follow those of the one before. */
-static void make_table(struct table *t, const uint8_t *counts)
-{
-    int32_t code = 0, at = 0;
-    t->there = true;
-    for (int k = 1; k <= CODE_MAX; k++) {
-        t->first[k] = code;
-        t->at[k] = at;
-        code += counts[k - 1];
-        at += counts[k - 1];
-        t->there &= code <= 1 << k;
-        t->limit[k] = (uint32_t)code << (CODE_MAX - k);
-        code <<= 1;
-    }
-    for (int i = 0; i < at; i++)
-        t->there &= t->values[i] <= CODE_MAX;
-}
-
 static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
 {
     while (n > CODE_MAX) {
@@ -115,8 +80,9 @@ static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
             return fail(c, "a Huffman table is damaged");
         if (p[0] < 4) { /* the others are for coefficients */
             struct table *t = &c->tables[p[0]];
-            memcpy(t->values, p + 1 + CODE_MAX, count);
-            make_table(t, p + 1);
+            t->valid = huff_codes_make(&t->codes, p + 1);
+            for (size_t i = 0; i < count; i++)
+                t->valid &= p[1 + CODE_MAX + i] <= DIFFERENCE_MAX;
         }
         p += 1 + CODE_MAX + count;
         n -= 1 + CODE_MAX + count;
@@ -162,8 +128,8 @@ static bool read_scan(struct lossless *c, const uint8_t *p, size_t n)
         struct component *k = find_component(c, p[1 + 2 * i]);
         for (int j = 0; j < i; j++)
             k = k == c->scan[j] ? NULL : k;
-        if (!k || p[2 + 2 * i] >> 4 > 3 || !c->tables[p[2 + 2 * i] >> 4].there)
-            return fail(c, "a scan has no such component, or no Huffman table");
+        if (!k || p[2 + 2 * i] >> 4 > 3 || !c->tables[p[2 + 2 * i] >> 4].valid)
+            return fail(c, "a scan uses an unknown component, or a missing or invalid Huffman table");
         c->scan[i] = k;
         k->table = p[2 + 2 * i] >> 4;
         samples += k->h * k->v;
@@ -294,19 +260,16 @@ static void drop(struct bits *b, int n)
 static int32_t difference(struct bits *b, const struct table *t)
 {
     refill(b);
-    const uint32_t code = (uint32_t)(b->next >> (64 - CODE_MAX));
-    int k = 1;
-    while (k <= CODE_MAX && code >= t->limit[k])
-        k++;
-    if (k > CODE_MAX) {
+    const int code = huff_codes_find(&t->codes, b->next);
+    if (code < 0) {
         b->bad = true;
         return 0;
     }
-    const int size = t->values[t->at[k] + (int32_t)(code >> (CODE_MAX - k)) - t->first[k]];
-    drop(b, k);
+    const int size = code >> 8;
+    drop(b, code & 255);
     if (size == 0)
         return 0;
-    if (size == 16)
+    if (size == DIFFERENCE_MAX)
         return 32768;
     const int32_t v = (int32_t)(b->next >> (64 - size));
     drop(b, size);

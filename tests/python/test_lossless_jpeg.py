@@ -118,6 +118,18 @@ def test_ends_inside_a_marker(tmp_path, apart):
     assert read > 0 and refused > 0
 
 
+def test_a_code_of_ones_is_refused(tmp_path):
+    """It is reserved; the file itself never uses it."""
+    data = encode(pixels(5, 6, 1))
+    at = data.index(b"\xff\xc4")
+    files = []
+    for codes in (31, 32):
+        counts = bytes([codes if length == 5 else 0 for length in range(1, 17)])
+        table = b"\0" + counts + bytes(range(17)) + bytes(codes - 17)
+        files.append(data[:at] + b"\xff\xc4" + bytes([0, len(table) + 2]) + table + data[at + 2 + 36 :])
+    assert check(tmp_path, files) == (1, 1)
+
+
 @pytest.mark.parametrize("at", [0, 100, 766])
 def test_bad_code_in_any_component(tmp_path, at):
     """An invalid code is an error even if valid ones follow in the same pixel. Pillow puts in a zero."""

@@ -306,9 +306,9 @@ static void lossless_grey(void)
 {
     static const uint8_t file[] = {
         0xff, 0xd8, 0xff, 0xc3, 0, 11, 8, 0, 2, 0, 2,    1,    1,    0x11, 0, /* frame */
-        0xff, 0xc4, 0,    21,   0, 2,  0, 0, 0, 0, 0,    0,    0,    0,    0,
-        0,    0,    0,    0,    0, 0,  0, 1, /* codes: 0 is none, 1 is one bit */
-        0xff, 0xda, 0,    8,    1, 1,  0, 1, 0, 0, 0x73, 0xff, 0xd9,
+        0xff, 0xc4, 0,    21,   0, 0,  2, 0, 0, 0, 0,    0,    0,    0,    0,
+        0,    0,    0,    0,    0, 0,  0, 1, /* codes: 00 is a difference of 0, 01 is followed by one bit */
+        0xff, 0xda, 0,    8,    1, 1,  0, 1, 0, 0, 0x1a, 0x3f, 0xff, 0xd9,
     };
     static const uint8_t right[] = {128, 128, 128, 129, 129, 129, 127, 127, 127, 127, 127, 127};
     const struct want all = {.crop = {0, 0, 2, 2}, .whole = true};
@@ -341,9 +341,9 @@ static int decode_followed_by(const uint8_t *file, size_t n, const char *tail, s
 static void lossless_ends_inside_a_marker(void)
 {
     static const uint8_t file[] = {
-        0xff, 0xd8, 0xff, 0xc3, 0,    11,   8, 0, 2, 0, 2, 1, 1, 0x11, 0,                /* frame */
-        0xff, 0xc4, 0,    21,   0,    2,    0, 0, 0, 0, 0, 0, 0, 0,    0,    0, 0, 0, 0, /* codes */
-        0,    0,    0,    1,    0xff, 0xda, 0, 8, 1, 1, 0, 1, 0, 0,    0x73,
+        0xff, 0xd8, 0xff, 0xc3, 0,    11,   8, 0, 2, 0, 2, 1, 1, 0x11, 0,                   /* frame */
+        0xff, 0xc4, 0,    21,   0,    0,    2, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0, 0, 0, /* codes */
+        0,    0,    0,    1,    0xff, 0xda, 0, 8, 1, 1, 0, 1, 0, 0,    0x1a, 0x3f,
     };
     static const uint8_t known[] = {0x01, 0xc4, 0xd0, 0xd7, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xe0, 0xe1, 0xee, 0xef, 0xfe};
     static const uint8_t unknown[] = {0x02, 0xc0, 0xc3, 0xd8, 0xde, 0xf0, 0xfd};
@@ -359,16 +359,16 @@ static void lossless_ends_inside_a_marker(void)
     CHECK_EQ(decode_followed_by(file, sizeof file, "\xff\xdd\0\0", 4), STK_EDATA);
 }
 
-/* One pixel of three samples. The first table has only the code 0, the other one 0 and 1: the bit 1 is no code of the
- * first component, but a good one of the two after it. */
+/* One pixel of three samples. The first table has only the code 0, the other one 00, 01 and 10: a bit 1 is not a code
+ * of the first component, but starts a valid one of the two after it. */
 static void lossless_bad_code(void)
 {
     enum { DATA_BYTES = 32 };
     static const uint8_t head[] = {
-        0xff, 0xd8, 0xff, 0xc3, 0, 17, 8, 0, 1,    0, 1,    3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0,       /* frame */
-        0xff, 0xc4, 0,    20,   0, 1,  0, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0,    /* codes */
-        0xff, 0xc4, 0,    21,   1, 2,  0, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0, /* codes */
-        0xff, 0xda, 0,    12,   3, 1,  0, 2, 0x10, 3, 0x10, 1, 0, 0,                                     /* scan */
+        0xff, 0xd8, 0xff, 0xc3, 0, 17, 8, 0, 1,    0, 1,    3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0,          /* frame */
+        0xff, 0xc4, 0,    20,   0, 1,  0, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0,       /* codes */
+        0xff, 0xc4, 0,    22,   1, 0,  3, 0, 0,    0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0,    0, 0, 0, 0, /* codes */
+        0xff, 0xda, 0,    12,   3, 1,  0, 2, 0x10, 3, 0x10, 1, 0, 0,                                        /* scan */
     };
     const struct want all = {.crop = {0, 0, 1, 1}, .whole = true};
     uint8_t file[sizeof head + DATA_BYTES] = {0};
@@ -380,6 +380,17 @@ static void lossless_bad_code(void)
     file[sizeof head] = 0x80;
     CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_EDATA);
     picture_done(&p);
+}
+
+/* A code of ones alone is reserved: libjpeg refuses a table that uses it. */
+static void lossless_code_of_ones(void)
+{
+    static const uint8_t file[] = {
+        0xff, 0xd8, 0xff, 0xc3, 0,    11,   8, 0, 2, 0, 2, 1, 1, 0x11, 0,                      /* frame */
+        0xff, 0xc4, 0,    21,   0,    2,    0, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0, 0, /* codes: 0 and 1 */
+        0,    0,    0,    1,    0xff, 0xda, 0, 8, 1, 1, 0, 1, 0, 0,    0x73, 0xff, 0xd9,
+    };
+    CHECK_EQ(decode_followed_by(file, sizeof file, "", 0), STK_EDATA);
 }
 
 /* Rubbish and fill bytes between markers are as libjpeg likes them. */
@@ -460,8 +471,8 @@ static void one_scan(void)
 int main(int argc, char **argv)
 {
     TESTS(T(crops), T(heads), T(inks), T(ends_too_early), T(tables_do_not_leak), T(scan_bomb), T(unsupported),
-          T(lossless_grey), T(lossless_ends_inside_a_marker), T(lossless_bad_code), T(rubbish_in_the_head),
-          T(crops_of_photos), T(one_scan))
+          T(lossless_grey), T(lossless_ends_inside_a_marker), T(lossless_bad_code), T(lossless_code_of_ones),
+          T(rubbish_in_the_head), T(crops_of_photos), T(one_scan))
 }
 
 #else
