@@ -50,7 +50,14 @@ struct piece {
     size_t n;
 };
 
+/* Where libpng's errors lead, and their words. */
+struct failure {
+    jmp_buf jump;
+    char words[128];
+};
+
 struct reader {
+    struct failure failure;
     png_structp png;
     png_infop info;
     struct piece pieces[N_PIECES];
@@ -58,25 +65,23 @@ struct reader {
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
     size_t chunk_max; /* decompressed; 0: no limit, which is right for pixels */
-    jmp_buf jump;
     int warnings;
     bool at_end, no_memory;
-    char words[128];
 };
 
 /* ------------------------------------------------------------------ libpng's hooks */
 
 static void on_error(png_structp png, png_const_charp words)
 {
-    struct reader *r = png_get_error_ptr(png);
-    snprintf(r->words, sizeof r->words, "%s", words);
-    longjmp(r->jump, 1);
+    struct failure *f = png_get_error_ptr(png);
+    snprintf(f->words, sizeof f->words, "%s", words);
+    longjmp(f->jump, 1);
 }
 
 static void on_warning(png_structp png, png_const_charp words)
 {
     (void)words;
-    struct reader *r = png_get_error_ptr(png);
+    struct reader *r = png_get_mem_ptr(png);
     r->warnings++;
 }
 
@@ -134,11 +139,11 @@ static void make_header(uint8_t *p, const struct png_chunks *c)
 /* Any call of libpng may jump out; so may this. */
 static void open_reader(struct reader *r)
 {
-    r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, r, on_error, on_warning, r, on_malloc, on_free);
+    r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r->failure, on_error, on_warning, r, on_malloc, on_free);
     r->info = r->png ? png_create_info_struct(r->png) : NULL;
     if (!r->info) {
         r->no_memory = true;
-        longjmp(r->jump, 1);
+        longjmp(r->failure.jump, 1);
     }
     png_set_read_fn(r->png, r, on_read);
     png_set_sig_bytes(r->png, 8);
@@ -159,7 +164,7 @@ static void close_reader(struct reader *r)
 
 static void take_text(struct reader *r, struct buf *out)
 {
-    if (setjmp(r->jump))
+    if (setjmp(r->failure.jump))
         return;
     open_reader(r);
     png_textp text = NULL;
@@ -295,13 +300,13 @@ static int explain(const struct reader *r, size_t n, stk_error *e)
         return error_set(e, STK_ENOMEM, stage, "no memory for libpng");
     if (r->at_end)
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, before its last row", n);
-    return error_set(e, STK_EDATA, stage, "broken PNG: %s", r->words);
+    return error_set(e, STK_EDATA, stage, "broken PNG: %s", r->failure.words);
 }
 
 /* Where libpng stumbles after the last pass, only the end of the stream is missing. */
 static int read_pixels(struct reader *r, const struct picture_job *job, const struct target *t, stk_error *e)
 {
-    if (setjmp(r->jump))
+    if (setjmp(r->failure.jump))
         return png_get_current_pass_number(r->png) == PASSES ? STK_OK : explain(r, job->n, e);
     open_reader(r);
     if (t->interlaced)
@@ -407,19 +412,11 @@ static bool png_match(const uint8_t *bytes, size_t n)
 /* ------------------------------------------------------------------ encoding */
 
 struct writer {
+    struct failure failure;
     png_structp png;
     png_infop info;
     struct buf out;
-    jmp_buf jump;
-    char words[128];
 };
-
-static void on_write_error(png_structp png, png_const_charp words)
-{
-    struct writer *w = png_get_error_ptr(png);
-    snprintf(w->words, sizeof w->words, "%s", words);
-    longjmp(w->jump, 1);
-}
 
 static void on_write_warning(png_structp png, png_const_charp words)
 {
@@ -441,12 +438,12 @@ static void on_flush(png_structp png)
 
 static int write_picture(struct writer *w, const struct image *im, stk_error *e)
 {
-    if (setjmp(w->jump))
-        return error_set(e, STK_ENOMEM, "encode", "PNG: %s", w->words);
-    w->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, w, on_write_error, on_write_warning);
+    if (setjmp(w->failure.jump))
+        return error_set(e, STK_ENOMEM, "encode", "PNG: %s", w->failure.words);
+    w->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w->failure, on_error, on_write_warning);
     w->info = w->png ? png_create_info_struct(w->png) : NULL;
     if (!w->info)
-        longjmp(w->jump, 1);
+        longjmp(w->failure.jump, 1);
     png_set_write_fn(w->png, w, on_write, on_flush);
     png_set_IHDR(w->png, w->info, (png_uint_32)im->w, (png_uint_32)im->h, 8, im->channels == 1 ? PNG_GREY : PNG_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_BASE, PNG_FILTER_TYPE_BASE);
@@ -460,7 +457,7 @@ static int write_picture(struct writer *w, const struct image *im, stk_error *e)
 static int png_encode(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e)
 {
     (void)o;
-    struct writer w = {.words = "no memory"};
+    struct writer w = {.failure.words = "no memory"};
     const int rc = write_picture(&w, im, e);
     png_destroy_write_struct(&w.png, &w.info);
     if (rc != STK_OK) {

@@ -116,24 +116,28 @@ static inline void small_block2(uint8_t *dst, size_t stride, const int16_t *coef
     }
 }
 
+/* side is a constant where this is inlined. */
+static inline void small_blocks(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n,
+                                const uint16_t *q, int side)
+{
+    for (size_t i = 0; i < n; i++, dst += side, coef += JPEG_BLOCK) {
+        if (last[i] == 0)
+            small_flat(dst, stride, coef[0], q[0], side);
+        else if (side == 4)
+            small_block4(dst, stride, coef, q);
+        else
+            small_block2(dst, stride, coef, q);
+    }
+}
+
 static void small4(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n, const uint16_t *q)
 {
-    for (size_t i = 0; i < n; i++, dst += 4, coef += JPEG_BLOCK) {
-        if (last[i] == 0)
-            small_flat(dst, stride, coef[0], q[0], 4);
-        else
-            small_block4(dst, stride, coef, q);
-    }
+    small_blocks(dst, stride, coef, last, n, q, 4);
 }
 
 static void small2(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n, const uint16_t *q)
 {
-    for (size_t i = 0; i < n; i++, dst += 2, coef += JPEG_BLOCK) {
-        if (last[i] == 0)
-            small_flat(dst, stride, coef[0], q[0], 2);
-        else
-            small_block2(dst, stride, coef, q);
-    }
+    small_blocks(dst, stride, coef, last, n, q, 2);
 }
 
 static void small1(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n, const uint16_t *q)

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const op_filters[FILTER_COUNT + 1] = {"nearest", "box",     "bilinear",     "hamming",
+                                                  "bicubic", "lanczos", "nearest_exact"};
+const char *const op_pad_modes[PAD_MODES] = {"constant", "edge", "reflect", "symmetric"};
+
 /* "RandomCrop: size: read X, expected a number" */
 static int bad(struct reader *r, const struct value *v, const char *expected)
 {
@@ -88,12 +92,12 @@ static int set_filter(struct reader *r, struct op *o, const struct value *v)
     /* Pillow's numbers for them, then the names; nearest_exact is what Pillow's nearest does. */
     static const enum filter by_number[] = {FILTER_NEAREST, FILTER_LANCZOS, FILTER_BILINEAR,
                                             FILTER_BICUBIC, FILTER_BOX,     FILTER_HAMMING};
-    static const char *const names[] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos", "nearest_exact"};
     if (is_one(v) && all_whole(v) && all_within(v, 0, 5)) {
         o->filter = by_number[(int)v->number[0]];
         return STK_OK;
     }
-    const int i = choose(r, v, names, 7, "nearest, nearest_exact, box, bilinear, hamming, bicubic or lanczos");
+    const int i = choose(r, v, op_filters, FILTER_COUNT + 1,
+                         "nearest, nearest_exact, box, bilinear, hamming, bicubic or lanczos");
     if (i < 0)
         return STK_EUSAGE;
     o->filter = i < FILTER_COUNT ? (enum filter)i : FILTER_NEAREST;
@@ -157,8 +161,7 @@ static int set_fill(struct reader *r, struct op *o, const struct value *v)
 
 static int set_pad_mode(struct reader *r, struct op *o, const struct value *v)
 {
-    static const char *const names[PAD_MODES] = {"constant", "edge", "reflect", "symmetric"};
-    const int i = choose(r, v, names, PAD_MODES, "constant, edge, reflect or symmetric");
+    const int i = choose(r, v, op_pad_modes, PAD_MODES, "constant, edge, reflect or symmetric");
     if (i < 0)
         return STK_EUSAGE;
     o->pad_mode = (enum pad_mode)i;

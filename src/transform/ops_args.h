@@ -28,6 +28,8 @@ struct spec {
 };
 
 extern const struct spec op_specs[OP_KINDS];
+/* By enum filter, then nearest_exact, which is what Pillow's nearest does; by enum pad_mode. */
+extern const char *const op_filters[FILTER_COUNT + 1], *const op_pad_modes[PAD_MODES];
 void op_defaults(struct op *o);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "base/number.h"
 #include "base/text.h"
-#include "transform/ops.h"
+#include "transform/ops_args.h"
 
 /* A number, or several in brackets. */
 static void put_numbers(struct text_out *o, const char *name, const double *v, int n)
@@ -25,8 +25,7 @@ static const char *yes(bool b)
 
 static void put_filter(struct text_out *o, const struct op *op)
 {
-    static const char *const names[FILTER_COUNT] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
-    text_put(o, ", interpolation=%s", names[op->filter]);
+    text_put(o, ", interpolation=%s", op_filters[op->filter]);
 }
 
 static void put_padding(struct text_out *o, const struct op *op)
@@ -36,12 +35,11 @@ static void put_padding(struct text_out *o, const struct op *op)
 
 static void put_fill(struct text_out *o, const struct op *op)
 {
-    static const char *const modes[PAD_MODES] = {"constant", "edge", "reflect", "symmetric"};
     if (op->n_fill == 3)
         text_put(o, ", fill=(%d, %d, %d)", op->fill[0], op->fill[1], op->fill[2]);
     else
         text_put(o, ", fill=%d", op->fill[0]);
-    text_put(o, ", padding_mode=%s", modes[op->pad_mode]);
+    text_put(o, ", padding_mode=%s", op_pad_modes[op->pad_mode]);
 }
 
 static void put_resize(struct text_out *o, const struct op *op)

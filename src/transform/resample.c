@@ -37,13 +37,17 @@ static double hamming(double x)
     return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x));
 }
 
-static double bicubic(double x)
+static double cubic(double x, double a)
 {
-    const double a = -0.5;
     x = fabs(x);
     if (x < 1.0)
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
     return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
+}
+
+static double bicubic(double x)
+{
+    return cubic(x, -0.5);
 }
 
 static double sinc(double x)
@@ -101,15 +105,6 @@ static struct window window_at(const struct axis *a, int32_t i)
     return window_of(center - a->support + 0.5, center + a->support + 0.5, a->in);
 }
 
-static double plain_bicubic(double x)
-{
-    const double a = -0.75;
-    x = fabs(x);
-    if (x < 1.0)
-        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-    return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
-}
-
 /* Taps beyond the border fall on the border's pixel. Returns the largest weight on the way. */
 static double plain_weights(const struct axis *a, int32_t i, struct window w, double *weights)
 {
@@ -120,7 +115,7 @@ static double plain_weights(const struct axis *a, int32_t i, struct window w, do
     for (int k = -reach; k < 2 + reach; k++) {
         const double at = base + k - w.first;
         const int32_t slot = at < 0.0 ? 0 : at > w.count - 1 ? w.count - 1 : (int32_t)at;
-        weights[slot] += a->filter == FILTER_BILINEAR ? bilinear(k - rest) : plain_bicubic(k - rest);
+        weights[slot] += a->filter == FILTER_BILINEAR ? bilinear(k - rest) : cubic(k - rest, -0.75);
         most = fmax(most, weights[slot]);
     }
     return most;
@@ -140,17 +135,8 @@ static int plain_bits(const struct axis *a)
 
 struct axis resample_axis(enum filter f, bool antialias, int32_t in, int32_t out)
 {
-    const double scale = (double)in / out, stretch = scale < 1.0 ? 1.0 : scale;
-    struct axis a = {
-        .filter = f,
-        .plain = !antialias && (f == FILTER_BILINEAR || f == FILTER_BICUBIC),
-        .in = in,
-        .out = out,
-        .scale = scale,
-        .support = filters[f].support * stretch,
-        .shrink = 1.0 / stretch,
-        .bits = RESAMPLE_BITS,
-    };
+    struct axis a = resample_axis_box(f, in, 0.0, in, out);
+    a.plain = !antialias && (f == FILTER_BILINEAR || f == FILTER_BICUBIC);
     if (a.plain)
         a.bits = plain_bits(&a);
     return a;
