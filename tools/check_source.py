@@ -158,8 +158,10 @@ def main() -> int:
         if path.suffix in (".c", ".h"):
             check_c(path, text, users)
     for library, paths in users.items():
-        for path in sorted(paths)[1:]:
-            say(path, 1, f"<{library}> is already used by {sorted(paths)[0]}: one foreign library, one file")
+        first, *others = sorted(paths, key=lambda p: len(p.name))
+        for path in others:
+            if not path.stem.startswith(first.stem + "_"):
+                say(path, 1, f"<{library}> is already used by {first}: one foreign library, one family of files")
     return 1 if errors else 0
 
 

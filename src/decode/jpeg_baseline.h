@@ -11,6 +11,8 @@
 #include "decode/codec.h"
 #include "decode/dct_image.h"
 
+enum { JPEG_DCT_MOST = 2 << 20 }; /* bytes of a DCT image that serves as checkpoints */
+
 struct jpeg_baseline;
 
 struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu); /* NULL: no memory */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_kernel_c.c -- the JPEG kernels in plain C, which define the result.
+ * jpeg_kernel_c.c -- the JPEG kernels in plain C, which define the result, and the table of kernels for a CPU.
  *
  * The IDCT is Loeffler's with 13-bit constants, first columns, then rows, with two bits kept in between. What
  * libjpeg-turbo does with values that overflow follows from its vector code: coefficients and their sums wrap at 16
  * bits, products and theirs at 32, results saturate. An encoder never comes near; a broken file does.
  */
 #include "decode/jpeg_kernel.h"
+
+#include "base/cpu.h"
 #include "decode/jpeg_small.h"
 
 /* ------------------------------------------------------------------ IDCT */
@@ -194,4 +196,21 @@ void jpeg_kernels_c(struct jpeg_kernels *k)
         .dct_encode = dct_encode_c,
     };
     small_fill(k);
+}
+
+void jpeg_kernels_fill(struct jpeg_kernels *k, stk_cpu cpu)
+{
+    jpeg_kernels_c(k);
+#if defined(__x86_64__)
+    if (cpu == STK_CPU_AVX2 || cpu == STK_CPU_AVX512)
+        jpeg_kernels_avx2(k);
+    if (cpu == STK_CPU_AVX512)
+        jpeg_kernels_avx512(k);
+    if (cpu == STK_CPU_AVX512 && cpu_has_vbmi()) {
+        k->dct_decode = dct_decode_vbmi;
+        k->dct_encode = dct_encode_vbmi;
+    }
+#else
+    (void)cpu;
+#endif
 }

@@ -28,11 +28,9 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "base/buf.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "decode/cmyk.h"
-#include "decode/jpeg_dct.h"
+#include "decode/jpeg_turbo_inner.h"
 
 static const char stage[] = "decode";
 
@@ -43,19 +41,6 @@ enum {
     FOREIGN_FIXED = 256 * 1024, /* tables, pools, small change */
 };
 static const int64_t max_scan_work = 20000000000; /* samples times scans, where there are many: seconds */
-
-/* One thread's; all of it is one picture's. */
-struct jpeg_turbo {
-    struct jpeg_decompress_struct c;
-    struct jpeg_error_mgr err;
-    struct jpeg_source_mgr src;
-    struct jpeg_progress_mgr progress;
-    jmp_buf jump;
-    bool at_end; /* ran out of bytes */
-    bool too_many_scans;
-    bool rows_done;
-    bool markers; /* are kept */
-};
 
 struct jpeg_turbo *jpeg_turbo_new(void)
 {
@@ -75,7 +60,7 @@ static void on_error(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-static void on_message(j_common_ptr c)
+void jpeg_turbo_no_message(j_common_ptr c)
 {
     (void)c;
 }
@@ -149,12 +134,12 @@ size_t jpeg_turbo_foreign(const struct head *h)
 
 /* ------------------------------------------------------------------ decoding */
 
-static void begin(struct jpeg_turbo *j, const struct picture_job *job)
+void jpeg_turbo_begin(struct jpeg_turbo *j, const struct picture_job *job)
 {
     memset(j, 0, sizeof *j);
     j->c.err = jpeg_std_error(&j->err);
     j->err.error_exit = on_error;
-    j->err.output_message = on_message;
+    j->err.output_message = jpeg_turbo_no_message;
     j->err.emit_message = on_trace;
     j->c.client_data = j;
     j->progress.progress_monitor = on_progress;
@@ -317,7 +302,7 @@ static int run_guarded(struct jpeg_turbo *j, const struct picture_job *job, stru
 int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct picture_job *job, struct image *out, int *warnings,
                       stk_error *e)
 {
-    begin(j, job);
+    jpeg_turbo_begin(j, job);
     const int rc = run_guarded(j, job, out, e);
     *warnings = (int)j->err.num_warnings;
     jpeg_destroy_decompress(&j->c);
@@ -401,198 +386,30 @@ static bool is_complete(const struct jpeg_decompress_struct *c)
     return true;
 }
 
+jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct picture_job *job)
+{
+    read_header(j, job);
+    if (!same_as_head(j, job->head))
+        return NULL;
+    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&j->c);
+    return j->err.num_warnings == 0 && is_complete(&j->c) ? arrays : NULL;
+}
+
 static bool held_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
 {
     if (setjmp(j->jump))
         return false;
-    read_header(j, job);
-    if (!same_as_head(j, job->head))
-        return false;
     struct jpeg_frame f;
-    struct held held = {.j = j, .f = &f, .arrays = jpeg_read_coefficients(&j->c)};
-    return held.arrays && j->err.num_warnings == 0 && is_complete(&j->c) && frame_of(&j->c, &f) &&
+    struct held held = {.j = j, .f = &f, .arrays = jpeg_turbo_coefficients(j, job)};
+    return held.arrays && frame_of(&j->c, &f) &&
            jpeg_baseline_dct_from(b, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held}, out);
 }
 
 bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
 {
-    begin(j, job);
+    jpeg_turbo_begin(j, job);
     const bool good = held_to_dct(j, b, job, out);
     jpeg_destroy_decompress(&j->c);
-    return good;
-}
-
-/* ------------------------------------------------------------------ encoding */
-
-struct writer {
-    struct jpeg_compress_struct c;
-    struct jpeg_error_mgr err;
-    struct jpeg_destination_mgr dest;
-    struct buf out;
-    jmp_buf jump;
-};
-
-static void on_encode_error(j_common_ptr c)
-{
-    struct writer *w = c->client_data;
-    longjmp(w->jump, 1);
-}
-
-/* Doubles the room; what is written stays. */
-static boolean on_full(j_compress_ptr c)
-{
-    struct writer *w = c->client_data;
-    const size_t used = w->out.cap;
-    if (buf_reserve(&w->out, used ? 2 * used : 1 << 16))
-        ERREXIT1(c, JERR_OUT_OF_MEMORY, 0);
-    w->dest.next_output_byte = w->out.data + used;
-    w->dest.free_in_buffer = w->out.cap - used;
-    return TRUE;
-}
-
-static void on_begin(j_compress_ptr c)
-{
-    on_full(c);
-}
-
-static void on_finish(j_compress_ptr c)
-{
-    struct writer *w = c->client_data;
-    w->out.len = w->out.cap - w->dest.free_in_buffer;
-}
-
-static int encode_failed(struct writer *w, stk_error *e)
-{
-    char words[JMSG_LENGTH_MAX];
-    w->err.format_message((j_common_ptr)&w->c, words);
-    const bool memory = w->err.msg_code == JERR_OUT_OF_MEMORY;
-    return error_set(e, memory ? STK_ENOMEM : STK_EUSAGE, "encode", "JPEG: %s", words);
-}
-
-static void set_options(struct writer *w, const struct image *im, const stk_encode_options *o)
-{
-    w->c.image_width = (JDIMENSION)im->w;
-    w->c.image_height = (JDIMENSION)im->h;
-    w->c.input_components = im->channels;
-    w->c.in_color_space = im->channels == 1 ? JCS_GRAYSCALE : JCS_EXT_RGB;
-    jpeg_set_defaults(&w->c);
-    jpeg_set_quality(&w->c, o->quality ? o->quality : 90, TRUE);
-    w->c.comp_info[0].h_samp_factor = w->c.comp_info[0].v_samp_factor = o->subsample && im->channels == 3 ? 2 : 1;
-    w->c.optimize_coding = TRUE;
-    if (o->progressive)
-        jpeg_simple_progression(&w->c);
-}
-
-static int write_picture(struct writer *w, const struct image *im, const stk_encode_options *o, stk_error *e)
-{
-    if (setjmp(w->jump))
-        return encode_failed(w, e);
-    jpeg_create_compress(&w->c);
-    w->c.dest = &w->dest;
-    set_options(w, im, o);
-    jpeg_start_compress(&w->c, TRUE);
-    while (w->c.next_scanline < w->c.image_height) {
-        JSAMPROW row = im->px + im->stride * w->c.next_scanline;
-        jpeg_write_scanlines(&w->c, &row, 1);
-    }
-    jpeg_finish_compress(&w->c);
-    return STK_OK;
-}
-
-static void begin_writer(struct writer *w)
-{
-    *w = (struct writer){
-        .dest = {.init_destination = on_begin, .empty_output_buffer = on_full, .term_destination = on_finish}};
-    w->c.err = jpeg_std_error(&w->err);
-    w->err.error_exit = on_encode_error;
-    w->err.output_message = on_message;
-    w->c.client_data = w;
-}
-
-int jpeg_turbo_encode(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e)
-{
-    struct writer w;
-    begin_writer(&w);
-    const int rc = write_picture(&w, im, o, e);
-    jpeg_destroy_compress(&w.c);
-    if (rc != STK_OK)
-        buf_done(&w.out);
-    *out = w.out.data;
-    *n = w.out.len;
-    return rc;
-}
-
-/* ------------------------------------------------------------------ one scan of several, without loss */
-
-/* All markers but those that the writer makes itself. */
-static void copy_markers(struct jpeg_turbo *j, struct writer *w)
-{
-    for (jpeg_saved_marker_ptr m = j->c.marker_list; m; m = m->next) {
-        const bool jfif = m->marker == JPEG_APP0 && m->data_length >= 5 && memcmp(m->data, "JFIF", 5) == 0;
-        const bool adobe = m->marker == JPEG_APP0 + 14 && m->data_length >= 5 && memcmp(m->data, "Adobe", 5) == 0;
-        if (!(jfif && w->c.write_JFIF_header) && !(adobe && w->c.write_Adobe_marker))
-            jpeg_write_marker(&w->c, m->marker, m->data, m->data_length);
-    }
-}
-
-/* Reads all coefficients, and a hash of everything that pixels are made of; NULL: they are not all there. */
-static jvirt_barray_ptr *hold(struct jpeg_turbo *j, const struct picture_job *job, uint64_t *hash)
-{
-    read_header(j, job);
-    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&j->c);
-    *hash = hash_mix(j->c.image_width, j->c.image_height);
-    for (int i = 0; arrays && i < j->c.num_components; i++) {
-        const jpeg_component_info *k = &j->c.comp_info[i];
-        *hash = hash_mix(*hash, (uint64_t)(k->h_samp_factor * 8 + k->v_samp_factor));
-        *hash = hash_bytes(k->quant_table->quantval, sizeof k->quant_table->quantval, *hash);
-        for (JDIMENSION y = 0; y < k->height_in_blocks; y++) {
-            JBLOCKARRAY row = j->c.mem->access_virt_barray((j_common_ptr)&j->c, arrays[i], y, 1, FALSE);
-            *hash = hash_bytes(row[0], k->width_in_blocks * sizeof(JBLOCK), *hash);
-        }
-    }
-    return j->err.num_warnings == 0 && is_complete(&j->c) ? arrays : NULL;
-}
-
-static bool write_held(struct jpeg_turbo *j, struct writer *w, const struct picture_job *job, uint64_t *hash)
-{
-    if (setjmp(j->jump) || setjmp(w->jump))
-        return false;
-    jvirt_barray_ptr *arrays = hold(j, job, hash);
-    if (!arrays)
-        return false;
-    jpeg_create_compress(&w->c);
-    w->c.dest = &w->dest;
-    jpeg_copy_critical_parameters(&j->c, &w->c);
-    w->c.optimize_coding = TRUE;
-    w->c.arith_code = FALSE;
-    jpeg_write_coefficients(&w->c, arrays);
-    copy_markers(j, w);
-    jpeg_finish_compress(&w->c);
-    return true;
-}
-
-static bool read_back(struct jpeg_turbo *j, const struct picture_job *job, uint64_t *hash)
-{
-    begin(j, job);
-    return !setjmp(j->jump) && hold(j, job, hash);
-}
-
-bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct picture_job *job, struct buf *out)
-{
-    struct writer w;
-    uint64_t was = 0, is = 1;
-    begin_writer(&w);
-    begin(j, job);
-    j->markers = true;
-    bool good = write_held(j, &w, job, &was);
-    jpeg_destroy_decompress(&j->c);
-    jpeg_destroy_compress(&w.c);
-    if (good) {
-        const struct picture_job made = {.bytes = w.out.data, .n = w.out.len, .head = job->head};
-        good = read_back(j, &made, &is) && was == is && buf_add(out, made.bytes, made.n) == 0;
-        jpeg_destroy_decompress(&j->c);
-    }
-    buf_done(&w.out);
     return good;
 }
 
