@@ -115,9 +115,9 @@ struct result {
     struct arena arena;
 };
 
-static void decode(struct png_fast *f, const struct picture_job *job, bool slow, struct result *r)
+static void decode(struct png_fast *f, const struct image_job *job, bool slow, struct result *r)
 {
-    struct picture_job j = *job;
+    struct image_job j = *job;
     const struct want w = {.crop = job->crop, .whole = job->whole};
     j.arena = &r->arena;
     r->warnings = 0;
@@ -159,11 +159,11 @@ static void both(const uint8_t *data, size_t size)
         open_both();
     for (uint64_t i = 0; i < CROPS; i++) {
         const struct rect all = {0, 0, h.w, h.h};
-        const struct picture_job job = {.bytes = data,
-                                        .n = size,
-                                        .head = &h,
-                                        .crop = i < 2 ? all : some_crop(h.w, h.h, hash_bytes(data, size, i)),
-                                        .whole = i == 1};
+        const struct image_job job = {.bytes = data,
+                                      .n = size,
+                                      .head = &h,
+                                      .crop = i < 2 ? all : some_crop(h.w, h.h, hash_bytes(data, size, i)),
+                                      .whole = i == 1};
         decode(fast[0], &job, true, &a);
         for (int k = 0; k < 2; k++) {
             decode(fast[k], &job, false, &b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmyk.h -- four inks to RGB.
+ * cmyk.h -- CMYK to RGB.
  */
 #ifndef CMYK_H
 #define CMYK_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pillow's formula; Adobe's inks, which is what comes in, count backwards. */
+/* Pillow's formula. The input is inverted, as Adobe stores it. */
 static inline void cmyk_to_rgb(const uint8_t *in, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++, in += 4, out += 3) {

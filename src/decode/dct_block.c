@@ -18,7 +18,7 @@ static void put_le16(uint8_t **to, int16_t v)
     *(*to)++ = (uint8_t)(u >> 8);
 }
 
-/* What stands for a coefficient in `small`. */
+/* The code of a coefficient in `small`. */
 static unsigned code_of(struct dct_out *out, int16_t v)
 {
     if (v >= -7 && v <= 7)

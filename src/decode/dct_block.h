@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_block.h -- blocks of coefficients in a few bytes each, exactly, that are decoded without looking at single bits.
+ * dct_block.h -- blocks of coefficients in a few bytes each, without loss, decoded without looking at single bits.
  *
- * Some blocks share six streams:
+ * A group of blocks shares six streams:
  *
- *     dc        16 bits a block
- *     rows      a byte a block: which of its rows have coefficients beside DC
+ *     dc        16 bits per block
+ *     rows      a byte per block: which of its rows have coefficients besides DC
  *     columns   a byte for each of those rows: which of its columns have
- *     small     half a byte for each coefficient, row by row, the lower half first; a block begins with a new byte.
- *               -7 to 7 in two's complement; 8 stands for the next of bytes, 0 for the next of words
+ *     small     4 bits for each coefficient, row by row, low half first; a block starts at a new byte.
+ *               -7 to 7 in two's complement; 8 means the next of bytes, 0 the next of words
  *     bytes     8 bits, signed
  *     words     16 bits
  *
- * How far a stream reaches depends on the others' content, but never on its own position: so a processor can
- * work on many blocks at a time.
+ * How much a block takes of a stream depends on the content of the other streams, never on its position in the stream.
+ * So a processor can work on many blocks at a time.
  */
 #ifndef DCT_BLOCK_H
 #define DCT_BLOCK_H
@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 enum {
-    DCT_SLACK = 128, /* bytes behind the end of each stream that may be read */
-    /* Most that one block takes of a stream. */
+    DCT_SLACK = 128, /* bytes after the end of each stream that may be read */
+    /* At most, for one block. */
     DCT_MAX_COLUMNS = 8,
     DCT_MAX_SMALL = 32,
     DCT_MAX_BYTES = 63,
@@ -37,14 +37,14 @@ struct dct_in {
     const uint8_t *columns_end, *small_end, *bytes_end, *words_end;
 };
 
-/* Where a block goes: 64 coefficients in natural order, and what jpeg_kernels.idct wants to know of them. */
+/* Where a block goes: 64 coefficients in natural order, and the index that jpeg_kernels.idct needs. */
 struct dct_place {
     int16_t *coef;
     uint8_t *last;
 };
 
-/* The next n blocks, for which dc and rows must suffice. false: another stream does not, and what was written counts
- * for nothing. */
+/* Decodes the next n blocks; dc and rows must be long enough for them. Returns false if another stream is too short;
+ * what was written is then meaningless. */
 typedef bool dct_decode_fn(struct dct_in *in, const struct dct_place *to, size_t n);
 
 struct dct_out {
@@ -53,11 +53,11 @@ struct dct_out {
 
 typedef void dct_encode_fn(struct dct_out *out, const int16_t *coef);
 
-/* The functions in plain C, and of the instruction sets; for jpeg_kernels_fill. */
+/* In plain C, and for instruction sets; for jpeg_kernels_fill. */
 dct_decode_fn dct_decode_c, dct_decode_avx2, dct_decode_vbmi;
 dct_encode_fn dct_encode_c, dct_encode_vbmi;
 
-/* What a block's mask (a bit a coefficient, without DC) says to the IDCT. */
+/* What the IDCT needs to know of a block's mask (a bit per coefficient, without DC). */
 static inline uint8_t dct_last(uint64_t mask)
 {
     const int any = mask != 0, far = (mask & ~(uint64_t)0x0f0f0f0f) != 0;

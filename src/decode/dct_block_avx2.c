@@ -2,9 +2,10 @@
 /*
  * dct_block_avx2.c -- decoding blocks with AVX2.
  *
- * A table of 256 shuffles puts bytes where an eighth of a mask has ones: for the columns of the rows that there are,
- * for the bytes among the small values, and for the coefficients of a row. Where a row's values begin follows from the
- * sum of all masks before it, which one multiplication gives for all eight.
+ * A table of 256 shuffles puts bytes where 8 bits of a mask are ones: the columns of the rows that exist, the bytes
+ * among
+ * the small values, the coefficients of a row. The sum of all earlier masks tells where a row's values start; one
+ * multiplication computes it for all eight rows.
  */
 #include "decode/dct_block.h"
 
@@ -14,7 +15,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* spread[m][i] is the number of ones in m below bit i, or 128 (nothing) where bit i is 0. */
+/* spread[m][i] counts the ones of m below bit i, or is 128 (nothing) where bit i is 0. */
 #define BIT(m, i) ((m) >> (i)&1)
 #define BELOW(m, i)                                                                                                    \
     (BIT(m, 0) * (0 < (i)) + BIT(m, 1) * (1 < (i)) + BIT(m, 2) * (2 < (i)) + BIT(m, 3) * (3 < (i)) +                   \
@@ -48,7 +49,7 @@ INLINE uint64_t take_mask(struct dct_in *in)
     return (uint64_t)_mm_cvtsi128_si64(mask);
 }
 
-/* In byte r the ones of bytes 0 to r: 64 at most. */
+/* Byte r counts the ones of bytes 0 to r: at most 64. */
 INLINE uint64_t sums(uint64_t mask)
 {
     const uint64_t pairs = mask - (mask >> 1 & 0x5555555555555555);
@@ -56,7 +57,7 @@ INLINE uint64_t sums(uint64_t mask)
     return ((fours + (fours >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101;
 }
 
-/* Where `which` has ones, the next of bytes; else what is there. */
+/* The next of `bytes` where `which` has ones; else what is there. */
 INLINE __m256i put_bytes(struct dct_in *in, __m256i v, uint32_t which)
 {
     __m128i part[4], from[4];
@@ -76,8 +77,8 @@ INLINE uint32_t ones_of(__m256i v)
     return (uint32_t)_mm256_movemask_epi8(v);
 }
 
-/* Up to 32 values from 16 bytes of small, at once: what is read from there later lies within one store. The places of
- * those that are words. */
+/* Decodes up to 32 values from 16 bytes of small in one go, so that later reads fall within one store. Returns the
+ * places of words. */
 INLINE uint32_t take_values(struct dct_in *in, const uint8_t *small, uint8_t *values, uint32_t there)
 {
     const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)small), low4 = _mm_set1_epi8(15);
@@ -95,7 +96,7 @@ INLINE uint32_t first_bits(unsigned n)
     return n < 32 ? ((uint32_t)1 << n) - 1 : UINT32_MAX;
 }
 
-/* Coefficients that are words, in a block where all others are: `which` of those of the mask. */
+/* Puts the words of a block into place: `which` of the coefficients of the mask. */
 static void put_words(struct dct_in *in, int16_t *coef, uint64_t mask, uint64_t which)
 {
     for (; which; which >>= 1, mask &= mask - 1)

@@ -2,7 +2,7 @@
 /*
  * dct_block_vbmi.c -- decoding and encoding blocks with AVX-512 (F, BW, VL, VBMI, VBMI2) and BMI2.
  *
- * vpexpandb puts the bytes of a stream where a mask has ones, vpcompressb the other way round: one instruction for a
+ * vpexpandb puts the bytes of a stream where a mask has ones; vpcompressb is the reverse. Each is one instruction per
  * block.
  */
 #include "decode/dct_block.h"
@@ -13,7 +13,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* In a register: to expand from memory is several times slower. */
+/* In a register: expanding from memory is several times slower. */
 INLINE __m512i load64(const uint8_t *p)
 {
     __m512i v = _mm512_loadu_si512(p);
@@ -21,7 +21,7 @@ INLINE __m512i load64(const uint8_t *p)
     return v;
 }
 
-/* A bit for every coefficient that there is. */
+/* A bit for every coefficient of the block. */
 INLINE uint64_t take_mask(struct dct_in *in)
 {
     uint64_t columns;
@@ -31,7 +31,7 @@ INLINE uint64_t take_mask(struct dct_in *in)
     return _pdep_u64(columns, _pdep_u64(rows, 0x0101010101010101) * 255);
 }
 
-/* Half bytes to bytes. */
+/* 4 bits each to bytes. */
 INLINE __m512i take_small(struct dct_in *in, unsigned n)
 {
     const __m512i v = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)in->small));
@@ -39,7 +39,7 @@ INLINE __m512i take_small(struct dct_in *in, unsigned n)
     return _mm512_and_si512(_mm512_or_si512(v, _mm512_slli_epi16(v, 4)), _mm512_set1_epi8(15));
 }
 
-/* Coefficients of the lower or upper half of a block; where `wide` has ones they are words. */
+/* Coefficients of the lower or upper half of a block; words where `wide` has ones. */
 INLINE __m512i half(struct dct_in *in, __m256i v, __mmask32 wide)
 {
     const __m512i v16 = _mm512_cvtepi8_epi16(v);
@@ -56,7 +56,7 @@ INLINE void decode_one(struct dct_in *in, const struct dct_place *to)
     const __mmask64 there = _bzhi_u64(~(uint64_t)0, n);
     const __mmask64 in_bytes = _mm512_mask_cmpeq_epi8_mask(there, codes, _mm512_set1_epi8(8));
     const __mmask64 in_words = _mm512_mask_testn_epi8_mask(there, codes, codes);
-    /* Two's complement of four bits. */
+    /* Two's complement of 4 bits. */
     const __m512i small = _mm512_sub_epi8(_mm512_xor_si512(codes, _mm512_set1_epi8(8)), _mm512_set1_epi8(8));
     const __m512i all = _mm512_mask_expand_epi8(small, in_bytes, load64(in->bytes));
     in->bytes += __builtin_popcountll(in_bytes);
@@ -90,7 +90,7 @@ bool dct_decode_vbmi(struct dct_in *in, const struct dct_place *to, size_t n)
 
 /* ------------------------------------------------------------------ encoding */
 
-/* The mask of a block by rows and columns. */
+/* The mask of a block, from its rows and columns. */
 INLINE void put_mask(struct dct_out *out, uint64_t mask)
 {
     const unsigned rows = (unsigned)_mm_test_epi8_mask(_mm_cvtsi64_si128((long long)mask), _mm_set1_epi8(-1)) & 255;
@@ -100,7 +100,7 @@ INLINE void put_mask(struct dct_out *out, uint64_t mask)
     out->columns += __builtin_popcount(rows);
 }
 
-/* Bytes below 16 to half bytes. */
+/* Bytes below 16 to 4 bits each. */
 INLINE void put_small(struct dct_out *out, __m512i codes, unsigned n)
 {
     const __m512i pairs = _mm512_or_si512(codes, _mm512_srli_epi16(codes, 4));
@@ -114,7 +114,7 @@ INLINE void put_words(struct dct_out *out, __m512i v, __mmask32 wide)
     out->words += 2 * __builtin_popcount(wide);
 }
 
-/* Those that a byte does not hold. */
+/* Values that do not fit a byte. */
 INLINE __mmask32 wide_ones(__m512i v, __m256i saturated)
 {
     return _mm512_cmpneq_epi16_mask(v, _mm512_cvtepi8_epi16(saturated));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_image.c -- how a DCT image is laid out, writing and reading it. All numbers are little-endian.
+ * dct_image.c -- the layout of a DCT image, writing and reading it. All numbers are little-endian.
  *
- *     head      magic with the version, 8 bytes; width, height, bytes of the DCT image, odd (see struct head), 4 each;
- *               sampling, channels, orientation, 0, one each; 4 of nothing
- *     tables    64 quantisers of 2 bytes for every component, natural order
- *     index     where each chunk begins, 4 bytes, and where the last one ends
- *     chunks    of DCT_CHUNK MCUs (the last of a row has what is left), row by row
+ *     head      magic with the version (8 bytes); width, height, bytes of the whole, odd (see struct head) (4 each);
+ *               sampling, channels, orientation, 0 (1 each); 4 unused
+ *     tables    64 quantisers of 2 bytes for each component, in natural order
+ *     index     offset of each chunk (4 bytes), and the end of the last one
+ *     chunks    of DCT_CHUNK MCUs, row by row; the last of a row has what is left
  *     slack     DCT_SLACK zeros
  *
- * A chunk is the lengths of columns, small, bytes and words, 2 bytes each, and then the six streams of dct_block.h, in
- * which the blocks come MCU by MCU in the order of a scan.
+ * A chunk has the lengths of columns, small, bytes and words (2 bytes each), then the six streams of dct_block.h.
+ * Blocks
+ * follow each other MCU by MCU, in the order of a scan.
  */
 #include "decode/dct_image.h"
 
@@ -49,7 +50,7 @@ static size_t chunks_of(const struct jpeg_frame *f)
     return (size_t)chunks_x(f) * (size_t)f->mcus_y;
 }
 
-/* Block b of MCU m within the runs of blocks. */
+/* The places of the blocks of MCU m. */
 static void find_place(const struct jpeg_frame *f, const struct jpeg_blocks *in, struct dct_place *out, int m)
 {
     for (int i = 0; i < f->n_components; i++) {
@@ -76,7 +77,7 @@ static void set_le32(uint8_t *p, size_t v)
     set_le16(p + 2, v >> 16);
 }
 
-/* What it takes to write a chunk. */
+/* Everything needed to write a chunk. */
 struct writer {
     const struct jpeg_frame *f;
     dct_encode_fn *encode;
@@ -252,7 +253,7 @@ void dct_walk_begin(struct dct_walk *w, const struct dct_image *p, dct_decode_fn
         w->nowhere[i] = (struct dct_place){w->waste, &w->waste_last};
 }
 
-/* The streams of a chunk of n blocks that lies from `at` to `end`. */
+/* Opens the streams of a chunk of n blocks, from `at` to `end`. */
 static bool open_streams(struct dct_in *in, const uint8_t *at, const uint8_t *end, size_t n)
 {
     const size_t columns = le16(at), small = le16(at + 2), bytes = le16(at + 4), words = le16(at + 6);
@@ -268,8 +269,8 @@ static bool open_streams(struct dct_in *in, const uint8_t *at, const uint8_t *en
     return true;
 }
 
-/* Asks for what lies behind a chunk, which is the next one of the row: memory is slow to give the first bytes. */
-static void ask_for(const struct dct_image *p, size_t at)
+/* Prefetches the next chunk of the row: the first bytes from memory are slow. */
+static void prefetch(const struct dct_image *p, size_t at)
 {
     enum { AHEAD = 1024, LINE = 64 };
     const size_t end = p->n - at < AHEAD ? p->n : at + AHEAD;
@@ -277,7 +278,7 @@ static void ask_for(const struct dct_image *p, size_t at)
         __builtin_prefetch(p->bytes + at);
 }
 
-/* The chunk that MCU x of row y is in, at its start. */
+/* Opens the chunk that contains MCU x of row y, at its start. */
 static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
 {
     const struct dct_image *p = w->image;
@@ -289,14 +290,14 @@ static bool open_chunk(struct dct_walk *w, int32_t y, int32_t x)
     if (end > most || at > end || end - at < LENGTHS ||
         !open_streams(&w->in, p->bytes + at, p->bytes + end, (size_t)(n * p->blocks)))
         return false;
-    ask_for(p, end);
+    prefetch(p, end);
     w->y = y;
     w->x = first;
     w->end = first + n;
     return true;
 }
 
-/* MCUs to places, within a chunk. */
+/* Decodes n MCUs of the open chunk. */
 static bool take(struct dct_walk *w, const struct dct_place *to, int32_t n)
 {
     w->x += n;

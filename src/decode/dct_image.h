@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dct_image.h -- a DCT image: all coefficients of a JPEG without its Huffman codes. Decoding it takes a fraction of the
- * time and gives the same pixels; it is about one and a half times as large.
+ * dct_image.h -- a DCT image: all coefficients of a JPEG without its Huffman codes.
  *
- *     dct_image_write(&buf, &frame, &head, &giver)     from whoever has the coefficients
+ * It decodes to the same pixels in a fraction of the time, and is about one and a half times as large.
  *
- *     dct_image_open(&image, bytes, n)                  proves all that is not behind the index of chunks
- *     dct_walk_begin(&walk, &image, kernels)
+ *     dct_image_write(&buf, &frame, &head, &giver, encode)     from any source of coefficients
+ *
+ *     dct_image_open(&image, bytes, n)                         checks everything before the chunks
+ *     dct_walk_begin(&walk, &image, decode)
  *     jpeg_strip_run(&image.frame, crop, kernels, &(struct jpeg_giver){.give = dct_walk_give, .user = &walk}, ...)
  *
- * Whatever the bytes are, reading stays within them. A damaged DCT image is refused, or gives wrong pixels: whoever
- * keeps one keeps a checksum as well. The layout is described in dct_image.c; one of another version is refused.
+ * Reading stays within the bytes, whatever they are. A damaged DCT image is refused or gives wrong pixels, so whoever
+ * stores one also stores a checksum. dct_image.c describes the layout. Other versions are refused.
  */
 #ifndef DCT_IMAGE_H
 #define DCT_IMAGE_H
@@ -24,7 +25,7 @@ enum {
     DCT_CHUNK_BLOCKS = DCT_CHUNK * 6, /* at most */
 };
 
-/* What out holds already stays before it. false: no memory, or the giver could not; out is as it was. */
+/* Appends to out. Returns false without memory or if the giver fails; out is then unchanged. */
 bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
                      dct_encode_fn *encode);
 
@@ -33,26 +34,26 @@ struct dct_image {
     struct head head; /* of the JPEG */
     const uint8_t *bytes, *index;
     size_t n;
-    int blocks; /* of an MCU */
+    int blocks; /* per MCU */
 };
 
-/* false: it is none, or damaged. It points into the bytes. */
+/* Returns false if the bytes are not a DCT image or damaged. p points into the bytes. */
 bool dct_image_open(struct dct_image *p, const uint8_t *bytes, size_t n);
 
-/* Somewhere in a DCT image. */
+/* A position in a DCT image. */
 struct dct_walk {
     const struct dct_image *image;
     dct_decode_fn *decode;
     int32_t y, x, end; /* the next MCU, and the first of the next chunk of its row */
     struct dct_in in;
-    const struct jpeg_blocks *known; /* what places were made for */
+    const struct jpeg_blocks *known; /* the blocks that `places` point into */
     struct dct_place places[JPEG_AT_ONCE * 6], nowhere[DCT_CHUNK_BLOCKS];
     int16_t waste[JPEG_BLOCK];
     uint8_t waste_last;
 };
 
 void dct_walk_begin(struct dct_walk *w, const struct dct_image *p, dct_decode_fn *decode);
-/* As jpeg_giver.give, for a walk; always to the same blocks. */
+/* A jpeg_giver.give; always called with the same blocks. */
 bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to);
 
 /*

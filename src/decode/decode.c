@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode.c -- finds the codec by first bytes, keeps the limits, turns pictures upright.
+ * decode.c -- chooses the codec by the first bytes, applies the limits, turns images upright.
  *
- * A codec gives the wanted crop as it is stored. An upright picture (orientation 1) is handed on as
- * it came, inside a strip that may be wider than the crop; any other is copied once.
+ * A codec returns the wanted crop as it is stored. If the orientation is 1, the crop is passed on as it is, inside
+ * rows
+ * that may be wider. Otherwise it is copied once.
  */
 #include "decode/decode.h"
 
@@ -37,10 +38,10 @@ static const struct codec *const codecs[N_FORMATS] = {
 
 struct decoder {
     void *states[N_FORMATS];
-    const uint8_t *checkpoints; /* lent for the next picture */
+    const uint8_t *checkpoints; /* lent for the next image */
     size_t checkpoint_bytes;
     bool checkpoints_wanted;
-    stk_format checkpointed; /* whose checkpoints the last picture has; STK_FORMAT_UNKNOWN: none were wanted */
+    stk_format checkpointed; /* format of the last image, if checkpoints were wanted; else STK_FORMAT_UNKNOWN */
 };
 
 const char *format_name(stk_format f)
@@ -100,13 +101,13 @@ void decoder_free(struct decoder *d)
 
 /* ------------------------------------------------------------------ head */
 
-static int not_a_picture(const uint8_t *bytes, size_t n, stk_error *e)
+static int not_an_image(const uint8_t *bytes, size_t n, stk_error *e)
 {
     if (n == 0)
         return error_set(e, STK_EDATA, stage, "is empty");
     const struct sniffed s = sniff(bytes, n);
     if (s.format && !codecs[s.format])
-        return error_set(e, STK_EBUILD, stage, "is a %s image, and this build has no decoder for it", s.name);
+        return error_set(e, STK_EBUILD, stage, "is a %s image, but this build has no decoder for it", s.name);
     char words[SNIFF_WORDS];
     sniff_words(&s, bytes, n, words);
     return error_set(e, STK_EDATA, stage, "%s", words);
@@ -120,7 +121,7 @@ static const struct codec *find(const uint8_t *bytes, size_t n)
     return NULL;
 }
 
-/* "256 million", or all digits of a small number. */
+/* "256 million", or all digits of a small count. */
 static void pixels_words(int64_t n, char *buf, size_t size)
 {
     if (n < 1000000)
@@ -143,7 +144,7 @@ static int check_size(const struct head *h, int64_t max_pixels, stk_error *e)
                      may);
 }
 
-/* Within the limits, and its orientation as they say. */
+/* Checks the limits, and sets the orientation as they ask. */
 static int settle_head(struct head *h, const struct decode_limits *limits, struct head *out, stk_error *e)
 {
     const int rc = check_size(h, limits->max_pixels, e);
@@ -173,7 +174,7 @@ int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limi
         return dct_file_head(bytes, n, limits, out, e);
     const struct codec *c = find(bytes, n);
     if (!c)
-        return not_a_picture(bytes, n, e);
+        return not_an_image(bytes, n, e);
     struct head h = {.format = c->format, .orientation = 1};
     const int rc = c->head(bytes, n, &h, e);
     return rc == STK_OK ? settle_head(&h, limits, out, e) : rc;
@@ -207,7 +208,7 @@ static struct rect stored_crop(const struct head *h, const struct want *w)
     return orient_stored(h->orientation, shrunk(h->w, w), shrunk(h->h, w), w->crop);
 }
 
-/* A crop that takes in the last row is judged by the end of the file as well, as Pillow judges a whole picture. */
+/* A crop that includes the last row is judged by the end of the file as well, as Pillow judges a whole image. */
 static bool to_end(const struct head *h, const struct want *w, const struct rect *crop)
 {
     return w->whole || crop->y + crop->h == shrunk(h->h, w);
@@ -250,23 +251,23 @@ static int check_crop(const struct codec *c, const struct head *h, const struct 
 {
     if (possible(c, h, w))
         return STK_OK;
-    return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is not within the picture of %dx%d, shrunk by %d",
+    return error_set(e, STK_EBUG, stage, "a crop of %dx%d at %d,%d is outside the image of %dx%d, shrunk by %d",
                      w->crop.w, w->crop.h, w->crop.x, w->crop.y, head_width(h), head_height(h), w->shrink);
 }
 
-static struct picture_job job_of(const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
-                                 struct arena *a)
+static struct image_job job_of(const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                               struct arena *a)
 {
     const struct rect crop = stored_crop(h, w);
-    return (struct picture_job){.bytes = bytes,
-                                .n = n,
-                                .head = h,
-                                .crop = crop,
-                                .shrink = w->shrink,
-                                .whole = to_end(h, w, &crop),
-                                .reference = w->reference,
-                                .parts = w->parts,
-                                .arena = a};
+    return (struct image_job){.bytes = bytes,
+                              .n = n,
+                              .head = h,
+                              .crop = crop,
+                              .shrink = w->shrink,
+                              .whole = to_end(h, w, &crop),
+                              .reference = w->reference,
+                              .parts = w->parts,
+                              .arena = a};
 }
 
 size_t decode_checkpoints_bytes(const struct head *h, size_t n)
@@ -296,8 +297,8 @@ void decoder_drop_checkpoints(struct decoder *d)
     d->checkpointed = STK_FORMAT_UNKNOWN;
 }
 
-/* What was lent for a picture goes to its job, and is used up. */
-static void take_checkpoints(struct decoder *d, struct picture_job *job)
+/* Moves what was lent for an image into its job. */
+static void take_checkpoints(struct decoder *d, struct image_job *job)
 {
     job->checkpoints = d->checkpoints;
     job->checkpoint_bytes = d->checkpoint_bytes;
@@ -307,7 +308,7 @@ static void take_checkpoints(struct decoder *d, struct picture_job *job)
         d->checkpointed = job->head->format;
 }
 
-/* JPEG alone has any that say something. */
+/* Only JPEG has checkpoints that contain a head. */
 bool decode_checkpoint_head(const void *checkpoints, size_t n, const struct decode_limits *limits, struct head *out)
 {
     const struct codec *c = codec_of(STK_JPEG);
@@ -327,9 +328,9 @@ bool decode_checkpoint_parts(const void *checkpoints, size_t n, const struct hea
     return c->checkpoint_parts(checkpoints, n, &crop, w->shrink, apart, out);
 }
 
-/* Pixels that come with warnings were made of damaged data. Then the verdict is Pillow's, on the whole file: what the
- * codec makes up for the missing part of a crop must not pass as a picture. */
-static int judged_pixels(const struct codec *c, void *state, struct picture_job *job, struct image *out, int *warnings,
+/* Pixels with warnings come from damaged data. Then the whole file is judged, as Pillow judges it: what the codec
+ * makes up for a missing part of a crop must not pass as an image. */
+static int judged_pixels(const struct codec *c, void *state, struct image_job *job, struct image *out, int *warnings,
                          stk_error *e)
 {
     const size_t used = job->arena->used;
@@ -352,12 +353,12 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
     }
     int rc = check_crop(c, h, w, e);
     if (rc == STK_OK && w->parts && !c->checkpoint_parts)
-        rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
+        rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file; read all of it");
     if (rc != STK_OK) {
         decoder_drop_checkpoints(d);
         return rc;
     }
-    struct picture_job job = job_of(bytes, n, h, w, a);
+    struct image_job job = job_of(bytes, n, h, w, a);
     take_checkpoints(d, &job);
     rc = judged_pixels(c, d->states[h->format], &job, out, warnings, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
@@ -365,7 +366,7 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
 
 /* ------------------------------------------------------------------ DCT images */
 
-/* JPEG alone has them. */
+/* Only JPEG has DCT images. */
 static const struct codec *dct_codec(void)
 {
     const struct codec *c = codec_of(STK_JPEG);
@@ -374,25 +375,25 @@ static const struct codec *dct_codec(void)
 
 static int no_dct(stk_error *e)
 {
-    return error_set(e, STK_EBUILD, stage, "this build has no decoder for JPEG coefficients");
+    return error_set(e, STK_EBUILD, stage, "this build cannot decode DCT images: it was built without libjpeg");
 }
 
-/* The whole of a JPEG, with the orientation that the file has, whether it is to be left alone or not: others may ask
- * otherwise. */
-static bool whole_job(const uint8_t *bytes, size_t n, const struct head *h, struct head *own, struct picture_job *out)
+/* A job for the whole of a JPEG, with the file's own orientation even if it is to be ignored: later readers may want
+ * it. */
+static bool whole_job(const uint8_t *bytes, size_t n, const struct head *h, struct head *own, struct image_job *out)
 {
     const struct codec *c = dct_codec();
     *own = (struct head){.format = STK_JPEG, .orientation = 1};
     if (!c || h->format != STK_JPEG || c->head(bytes, n, own, NULL) != STK_OK || own->w != h->w || own->h != h->h)
         return false;
-    *out = (struct picture_job){.bytes = bytes, .n = n, .head = own, .crop = {0, 0, own->w, own->h}, .whole = true};
+    *out = (struct image_job){.bytes = bytes, .n = n, .head = own, .crop = {0, 0, own->w, own->h}, .whole = true};
     return true;
 }
 
 bool decode_to_dct(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
 {
     struct head own;
-    struct picture_job job;
+    struct image_job job;
     return whole_job(bytes, n, h, &own, &job) && dct_codec()->to_dct(d->states[STK_JPEG], &job, out);
 }
 
@@ -410,7 +411,7 @@ bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const
 bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
 {
     struct head own;
-    struct picture_job job;
+    struct image_job job;
     return whole_job(bytes, n, h, &own, &job) && own.bits == 8 && !(own.odd & STK_ODD_LOSSLESS) &&
            own.odd & (STK_ODD_PROGRESSIVE | STK_ODD_ARITHMETIC | CODEC_HELD) &&
            dct_codec()->rewrite(d->states[STK_JPEG], &job, out);
@@ -435,7 +436,7 @@ int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const str
     int rc = check_crop(c, h, w, e);
     if (rc != STK_OK)
         return rc;
-    const struct picture_job job = job_of(dct, n, h, w, a);
+    const struct image_job job = job_of(dct, n, h, w, a);
     rc = c->dct_pixels(d->states[STK_JPEG], &job, out, e);
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
@@ -446,13 +447,15 @@ int encode_pixels(const struct image *im, const stk_encode_options *o, void **ou
 {
     const struct codec *c = codec_of(o->format);
     if (o->format == STK_FORMAT_UNKNOWN || (unsigned)o->format >= N_FORMATS)
-        return error_set(e, STK_EUSAGE, "encode", "the format to encode to is not named");
+        return error_set(e, STK_EUSAGE, "encode", "no format to encode to was given; use JPEG, PNG or WebP");
     if (!c)
         return error_set(e, STK_EBUILD, "encode", "this build has no encoder for %s", format_name(o->format));
     if (im->w <= 0 || im->h <= 0 || (im->channels != 1 && im->channels != 3))
-        return error_set(e, STK_EUSAGE, "encode", "a picture of %dx%d with %d channels cannot be encoded", im->w, im->h,
-                         im->channels);
+        return error_set(
+            e, STK_EUSAGE, "encode",
+            "cannot encode an image of %dx%d with %d channels; it needs at least one pixel, and 1 or 3 channels", im->w,
+            im->h, im->channels);
     if (o->quality < 0 || o->quality > 100)
-        return error_set(e, STK_EUSAGE, "encode", "a quality of %d is not within 1 to 100", o->quality);
+        return error_set(e, STK_EUSAGE, "encode", "quality is %d; it must be from 1 to 100", o->quality);
     return c->encode(im, o, out, n, e);
 }

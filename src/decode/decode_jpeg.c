@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_jpeg.c -- JPEG: what is plain and whole by a decoder of our own, all else through libjpeg-turbo.
+ * decode_jpeg.c -- JPEG: plain, undamaged files by a decoder of our own, all others through libjpeg-turbo.
  */
 #include "decode/codec.h"
 
@@ -61,7 +61,7 @@ static bool is_lossless(const struct head *h)
     return h->odd & STK_ODD_LOSSLESS && !(h->odd & STK_ODD_ARITHMETIC);
 }
 
-/* One after the other, in the same memory. */
+/* The decoders run one after the other, in the same memory. */
 static size_t jpeg_scratch(const struct head *h, const struct rect *crop, bool whole)
 {
     (void)whole;
@@ -81,7 +81,7 @@ static size_t jpeg_foreign(const struct head *h, const struct rect *crop, bool w
 /* ------------------------------------------------------------------ DCT images */
 
 /* Images of several scans also have one, if they are complete: libjpeg holds their coefficients. */
-static bool to_dct(void *state, const struct picture_job *job, struct buf *out)
+static bool to_dct(void *state, const struct image_job *job, struct buf *out)
 {
     const struct state *s = state;
     const struct head *h = job->head;
@@ -100,7 +100,7 @@ static int dct_head(const uint8_t *bytes, size_t n, struct head *out, stk_error 
     return STK_OK;
 }
 
-static int dct_pixels(void *state, const struct picture_job *job, struct image *out, stk_error *e)
+static int dct_pixels(void *state, const struct image_job *job, struct image *out, stk_error *e)
 {
     const struct state *s = state;
     struct dct_image d;
@@ -116,13 +116,13 @@ static int dct_pixels(void *state, const struct picture_job *job, struct image *
  * covers the image and identifies the file.
  */
 
-static uint64_t checksum(const struct picture_job *job, const uint8_t *dct, size_t n)
+static uint64_t checksum(const struct image_job *job, const uint8_t *dct, size_t n)
 {
     const size_t head = job->n < IDENTITY_BYTES ? job->n : IDENTITY_BYTES;
     return hash_bytes(dct, n, hash_mix(hash_bytes(job->bytes, head, 0), job->n));
 }
 
-static bool make_checkpoints(struct state *s, const struct picture_job *job)
+static bool make_checkpoints(struct state *s, const struct image_job *job)
 {
     struct buf *b = &s->checkpoints;
     uint64_t sum = 0;
@@ -136,13 +136,13 @@ static bool make_checkpoints(struct state *s, const struct picture_job *job)
     return true;
 }
 
-static bool crop_of_checkpoints(struct state *s, const struct picture_job *job, const uint8_t *checkpoints, size_t n,
+static bool crop_of_checkpoints(struct state *s, const struct image_job *job, const uint8_t *checkpoints, size_t n,
                                 struct image *out)
 {
     uint64_t sum;
     if (n <= sizeof sum)
         return false;
-    struct picture_job from_dct = *job;
+    struct image_job from_dct = *job;
     from_dct.bytes = checkpoints + sizeof sum;
     from_dct.n = n - sizeof sum;
     memcpy(&sum, checkpoints, sizeof sum);
@@ -155,7 +155,7 @@ static bool crop_of_checkpoints(struct state *s, const struct picture_job *job, 
 
 /* Making the DCT image takes no longer than decoding, so the first crop is made from it as well. Returns false, with
  * the arena unchanged, if libjpeg has to decode the image. */
-static bool pixels_by_checkpoints(struct state *s, const struct picture_job *job, struct image *out)
+static bool pixels_by_checkpoints(struct state *s, const struct image_job *job, struct image *out)
 {
     if (!(job->head->odd & CODEC_HELD) || !job->checkpoints_wanted)
         return false;
@@ -166,20 +166,22 @@ static bool pixels_by_checkpoints(struct state *s, const struct picture_job *job
 
 /* ------------------------------------------------------------------ pixels */
 
-static int jpeg_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+static int jpeg_pixels(void *state, const struct image_job *job, struct image *out, int *warnings, stk_error *e)
 {
     struct state *s = state;
     const struct head *h = job->head;
     s->own = false;
     s->checkpoints.len = 0;
-    if (job->parts) /* the rest of them is no verdict on the file */
+    if (job->parts) /* a failure on parts is not a verdict on the file */
         return jpeg_baseline_pixels(s->baseline, job, out)
                    ? STK_OK
-                   : error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file");
+                   : error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file; read all of it");
     if (h->bits != 8)
-        return error_set(e, STK_EDATA, stage, "is a JPEG of %d bits a sample; only 8 are supported", h->bits);
+        return error_set(e, STK_EDATA, stage, "is a JPEG with %d bits per sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
-        return error_set(e, STK_EDATA, stage, "is a JPEG of %d components, neither grey, RGB nor CMYK", h->channels);
+        return error_set(e, STK_EDATA, stage,
+                         "is a JPEG with %d components; only 1 (grey), 3 (colour) and 4 (CMYK) are supported",
+                         h->channels);
     if (is_lossless(h))
         return jpeg_lossless(job, out, e);
     s->own = !job->reference && jpeg_baseline_pixels(s->baseline, job, out);
@@ -195,7 +197,7 @@ static const uint8_t *new_checkpoints(void *state, size_t *n)
     return s->own ? jpeg_baseline_checkpoints(s->baseline, n) : *n ? s->checkpoints.data : NULL;
 }
 
-static bool jpeg_rewrite(void *state, const struct picture_job *job, struct buf *out)
+static bool jpeg_rewrite(void *state, const struct image_job *job, struct buf *out)
 {
     const struct state *s = state;
     return jpeg_turbo_rewrite(s->turbo, job, out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_png.c -- PNG: ordinary pictures through png_fast.c, all others through libpng, which also
- * judges what is damaged.
+ * decode_png.c -- PNG: plain images through png_fast.c, all others through libpng, which also judges damage.
  *
- * libpng is used for inflating, unfiltering and de-interlacing alone. It is fed a header of our own
- * making and then the file from its first IDAT on, and hands out rows as they are stored: so what a
- * damaged or hostile chunk could do to it never reaches it, and what Pillow accepts, it accepts.
+ * libpng only inflates, unfilters and de-interlaces. It is fed a header that we make, and then the file from its first
+ * IDAT
+ * on. It returns rows as they are stored. So a damaged or hostile chunk never reaches it, and it accepts what Pillow
+ * accepts.
  */
 #include "decode/codec.h"
 
@@ -31,9 +31,9 @@ static const char stage[] = "decode";
 
 enum {
     HEADER_BYTES = 25,          /* an IHDR chunk */
-    TEXT_MAX = 1 << 20,         /* decompressed; Pillow's limit too */
+    TEXT_MAX = 1 << 20,         /* decompressed; the same limit as Pillow's */
     FOREIGN_FIXED = 128 * 1024, /* libpng's structs, zlib's window and tables */
-    PASSES = 7,                 /* of an interlaced picture */
+    PASSES = 7,                 /* of an interlaced image */
     N_PIECES = 4,
     CHUNK_HEAD = 8,
 };
@@ -44,13 +44,13 @@ static void put_be32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* What libpng reads, one piece after the other. */
+/* Bytes that libpng reads, one piece after the other. */
 struct piece {
     const uint8_t *p;
     size_t n;
 };
 
-/* Where libpng's errors lead, and their words. */
+/* The target of libpng's errors, and their text. */
 struct failure {
     jmp_buf jump;
     char words[128];
@@ -64,7 +64,7 @@ struct reader {
     int piece;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
-    size_t chunk_max; /* decompressed; 0: no limit, which is right for pixels */
+    size_t chunk_max; /* decompressed; 0: no limit, for pixels */
     int warnings;
     bool at_end, no_memory;
 };
@@ -121,8 +121,8 @@ static void on_read(png_structp png, png_bytep out, size_t n)
     }
 }
 
-/* An IHDR chunk. Indices are to libpng what grey values are. One row more than there is
- * keeps libpng from looking for the end of the stream, which many a picture lacks. */
+/* Makes an IHDR chunk. To libpng, indices are grey values. One extra row keeps libpng from looking for the end of
+ * the stream, which many images lack. */
 static void make_header(uint8_t *p, const struct png_chunks *c)
 {
     static const uint8_t start[8] = {0, 0, 0, 13, 'I', 'H', 'D', 'R'};
@@ -136,7 +136,7 @@ static void make_header(uint8_t *p, const struct png_chunks *c)
     put_be32(p + 21, crc32_choose(STK_CPU_DEFAULT)->of(p + 4, 17));
 }
 
-/* Any call of libpng may jump out; so may this. */
+/* Any call of libpng may jump out, and so may this function. */
 static void open_reader(struct reader *r)
 {
     r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r->failure, on_error, on_warning, r, on_malloc, on_free);
@@ -151,7 +151,7 @@ static void open_reader(struct reader *r)
     png_set_user_limits(r->png, INT32_MAX, INT32_MAX);
     png_set_chunk_malloc_max(r->png, r->chunk_max);
     png_set_benign_errors(r->png, 1);
-    png_set_option(r->png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON); /* many writers promise too small a window */
+    png_set_option(r->png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON); /* many writers declare too small a window */
     png_read_info(r->png, r->info);
 }
 
@@ -173,7 +173,7 @@ static void take_text(struct reader *r, struct buf *out)
     r->no_memory = buf_add(out, text[0].text, strlen(text[0].text)) != 0;
 }
 
-/* The text itself, in out when it has to be decompressed. A text that cannot be had is none. */
+/* The text, decompressed into out if necessary; empty if it cannot be read. */
 static struct piece text_of(const struct png_string *t, struct buf *out)
 {
     static const uint8_t end[12] = {0, 0, 0, 0, 0, 0, 0, 0, 'I', 'D', 'A', 'T'}; /* a checksum, the next chunk */
@@ -233,7 +233,7 @@ static size_t row_bytes(int32_t w, int samples, int bits)
     return n == SIZE_MAX ? n : n / 8 + (n % 8 != 0);
 }
 
-/* Of the two ways to the pixels the one that takes more. */
+/* The larger need of the two ways to the pixels. */
 static size_t png_scratch(const struct head *h, const struct rect *crop, bool whole)
 {
     (void)whole;
@@ -250,7 +250,7 @@ static size_t png_foreign(const struct head *h, const struct rect *crop, bool wh
     return size_add(FOREIGN_FIXED, size_mul(row_bytes(h->w, h->channels, h->bits), 4));
 }
 
-/* Where pixels go: rows as they are stored (one, or all when they are interlaced), and the crop. */
+/* Where pixels go: stored rows (one, or all if interlaced), and the crop. */
 struct target {
     struct png_rows how;
     bool interlaced;
@@ -258,7 +258,7 @@ struct target {
     size_t stride; /* of rows */
 };
 
-static bool rows_init(struct target *t, const struct picture_job *job, const struct png_chunks *c)
+static bool rows_init(struct target *t, const struct image_job *job, const struct png_chunks *c)
 {
     t->interlaced = c->interlaced;
     t->stride = row_bytes(c->w, c->samples, c->bits);
@@ -272,8 +272,8 @@ static void expand(const struct target *t, const struct rect *crop, const uint8_
         png_rows_expand(&t->how, row, crop, t->px + (size_t)(y - crop->y) * (size_t)crop->w * 3);
 }
 
-/* Row by row: what lies above the crop is read over. */
-static void read_rows(struct reader *r, const struct picture_job *job, const struct target *t)
+/* Reads row by row, and drops the rows above the crop. */
+static void read_rows(struct reader *r, const struct image_job *job, const struct target *t)
 {
     const int32_t end = job->whole ? job->head->h : job->crop.y + job->crop.h;
     for (int32_t y = 0; y < end; y++) {
@@ -282,8 +282,8 @@ static void read_rows(struct reader *r, const struct picture_job *job, const str
     }
 }
 
-/* All seven passes over all rows; only the last may stop early. */
-static void read_passes(struct reader *r, const struct picture_job *job, const struct target *t)
+/* Reads all seven passes; only the last may stop early. */
+static void read_passes(struct reader *r, const struct image_job *job, const struct target *t)
 {
     const int32_t last = job->crop.y + job->crop.h;
     png_set_interlace_handling(r->png);
@@ -303,8 +303,8 @@ static int explain(const struct reader *r, size_t n, stk_error *e)
     return error_set(e, STK_EDATA, stage, "broken PNG: %s", r->failure.words);
 }
 
-/* Where libpng stumbles after the last pass, only the end of the stream is missing. */
-static int read_pixels(struct reader *r, const struct picture_job *job, const struct target *t, stk_error *e)
+/* If libpng fails after the last pass, only the end of the stream is missing. */
+static int read_pixels(struct reader *r, const struct image_job *job, const struct target *t, stk_error *e)
 {
     if (setjmp(r->failure.jump))
         return png_get_current_pass_number(r->png) == PASSES ? STK_OK : explain(r, job->n, e);
@@ -316,9 +316,9 @@ static int read_pixels(struct reader *r, const struct picture_job *job, const st
     return STK_OK;
 }
 
-/* The file from its pixels on. A chunk of them that the file ends in gets another head, with the length that is there:
- * libpng would not take a part of it, and often enough all pixels are in it. */
-static void feed(struct reader *r, const struct picture_job *job, const struct png_chunks *c)
+/* Feeds the file from its pixels on. If the file ends inside a chunk of pixels, that chunk gets a head with the
+ * length that is there. libpng would not accept a part of it, and often it contains all pixels. */
+static void feed(struct reader *r, const struct image_job *job, const struct png_chunks *c)
 {
     r->cut = png_cut(job->bytes, job->n, c);
     const size_t end = r->cut ? r->cut : job->n;
@@ -334,22 +334,22 @@ static void feed(struct reader *r, const struct picture_job *job, const struct p
     r->pieces[3] = (struct piece){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
-/* libpng looks at the sum of a chunk when it is through with it, and a crop may end before: then a flipped bit would
- * go into the pixels in silence. So the sums are ours to look at, of every chunk that pixels were taken from. */
-static int wrong_sums(const struct reader *r, const struct picture_job *job, const struct png_chunks *c)
+/* libpng verifies the checksum of a chunk after it has read all of it, but a crop may end before. Then a flipped bit
+ * would silently change pixels. So we verify every chunk from which pixels were taken. */
+static int wrong_sums(const struct reader *r, const struct image_job *job, const struct png_chunks *c)
 {
     return png_wrong_sums(job->bytes, (size_t)(r->pieces[1].p - job->bytes), job->n, c);
 }
 
-static int check_tail(const struct picture_job *job, const struct png_chunks *c, stk_error *e)
+static int check_tail(const struct image_job *job, const struct png_chunks *c, stk_error *e)
 {
     if (!job->whole || png_tail_whole(job->bytes, job->n, c))
         return STK_OK;
-    return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk behind its pixels", job->n);
+    return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, inside a chunk after its pixels", job->n);
 }
 
-/* Pictures of all kinds, and the verdict on damaged ones. */
-static int decode(const struct picture_job *job, const struct png_chunks *c, struct target *t, int *warnings,
+/* Decodes images of all kinds, and judges damaged ones. */
+static int decode(const struct image_job *job, const struct png_chunks *c, struct target *t, int *warnings,
                   stk_error *e)
 {
     if (!rows_init(t, job, c))
@@ -366,7 +366,7 @@ static int decode(const struct picture_job *job, const struct png_chunks *c, str
     return rc == STK_OK && !cut_needed ? check_tail(job, c, e) : rc;
 }
 
-static int pixels(struct png_fast *f, bool fast, const struct picture_job *job, struct image *out, int *warnings,
+static int pixels(struct png_fast *f, bool fast, const struct image_job *job, struct image *out, int *warnings,
                   stk_error *e)
 {
     struct png_chunks c;
@@ -384,12 +384,12 @@ static int pixels(struct png_fast *f, bool fast, const struct picture_job *job, 
     return decode(job, &c, &t, warnings, e);
 }
 
-static int png_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+static int png_pixels(void *state, const struct image_job *job, struct image *out, int *warnings, stk_error *e)
 {
     return pixels(state, true, job, out, warnings, e);
 }
 
-int png_slow_pixels(struct png_fast *f, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+int png_slow_pixels(struct png_fast *f, const struct image_job *job, struct image *out, int *warnings, stk_error *e)
 {
     return pixels(f, false, job, out, warnings, e);
 }
@@ -436,7 +436,7 @@ static void on_flush(png_structp png)
     (void)png;
 }
 
-static int write_picture(struct writer *w, const struct image *im, stk_error *e)
+static int write_pixels(struct writer *w, const struct image *im, stk_error *e)
 {
     if (setjmp(w->failure.jump))
         return error_set(e, STK_ENOMEM, "encode", "PNG: %s", w->failure.words);
@@ -458,7 +458,7 @@ static int png_encode(const struct image *im, const stk_encode_options *o, void 
 {
     (void)o;
     struct writer w = {.failure.words = "no memory"};
-    const int rc = write_picture(&w, im, e);
+    const int rc = write_pixels(&w, im, e);
     png_destroy_write_struct(&w.png, &w.info);
     if (rc != STK_OK) {
         buf_done(&w.out);

@@ -2,12 +2,12 @@
 /*
  * decode_webp.c -- WebP through libwebp.
  *
- * The demultiplexer judges the container, as it does in Pillow: a file that is shorter than it says is
- * refused. Of an animation the first frame is taken; where it does not cover the canvas, the canvas is
- * black. Alpha is dropped.
+ * As in Pillow, the demultiplexer judges the container: a file that is shorter than it says is refused. Of an
+ * animation
+ * only the first frame is decoded. If it does not cover the canvas, the rest is black. Alpha is dropped.
  *
- * libwebp crops while it decodes and stops after the crop, but upsamples chroma without neighbours at
- * the crop's edges and moves its corner to even places; so a margin is decoded on every side.
+ * libwebp crops while it decodes, and stops after the crop. But at the edges of the crop it upsamples chroma without
+ * neighbours, and it moves the crop's corner to even positions. So a margin is decoded on every side.
  */
 #include "decode/codec.h"
 
@@ -27,11 +27,11 @@
 static const char stage[] = "decode";
 
 enum {
-    MARGIN = 4,                 /* even, and one chroma sample at least */
+    MARGIN = 4,                 /* even, and at least one chroma sample */
     FOREIGN_FIXED = 256 * 1024, /* bit readers, quantisers, the chunk list */
-    FOREIGN_COLUMN = 256,       /* a lossy picture's rows of macroblocks */
-    TABLE_BYTES = 12 * 1024,    /* of one group of Huffman tables in a lossless picture */
-    TABLES = 2600,              /* groups that an encoder makes at the most */
+    FOREIGN_COLUMN = 256,       /* rows of macroblocks of a lossy image */
+    TABLE_BYTES = 12 * 1024,    /* of one group of Huffman tables of a lossless image */
+    TABLES = 2600,              /* groups that an encoder makes, at most */
 };
 
 static bool webp_match(const uint8_t *p, size_t n)
@@ -52,11 +52,11 @@ static WebPDemuxer *demux(const uint8_t *bytes, size_t n, stk_error *e)
     if (n < promised)
         error_set(e, STK_EDATA, stage, "the file ends after %zu bytes of %llu", n, (unsigned long long)promised);
     else
-        error_set(e, STK_EDATA, stage, "broken WebP: its chunks make no picture");
+        error_set(e, STK_EDATA, stage, "broken WebP: its chunks do not form an image");
     return NULL;
 }
 
-/* The part of a file that holds its first frame, and where it goes. */
+/* Finds the first frame in the file, and its position on the canvas. */
 static bool first_frame(WebPDemuxer *d, WebPIterator *it)
 {
     return WebPDemuxGetFrame(d, 1, it) && it->complete;
@@ -113,8 +113,8 @@ static int32_t most(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* The crop with its margin, as far as the picture goes, beginning at even places; whole: down to the last row, which
- * libwebp decodes after all that comes before it. */
+/* The crop with its margin, within the image, at even positions. whole: down to the last row, which libwebp decodes
+ * after all others. */
 static struct rect widen(const struct head *h, const struct rect *crop, bool whole)
 {
     struct rect r = {most(crop->x - MARGIN, 0) & ~1, most(crop->y - MARGIN, 0) & ~1, 0, 0};
@@ -129,7 +129,7 @@ static size_t webp_scratch(const struct head *h, const struct rect *crop, bool w
     return arena_cost(rgb_bytes(r.w, r.h));
 }
 
-/* Lossless pictures, and the alpha of others, are held whole: 4 bytes a pixel, planes, transforms. */
+/* Lossless images, and the alpha of others, are held in memory: 4 bytes per pixel, planes, transforms. */
 static size_t webp_foreign(const struct head *h, const struct rect *crop, bool whole)
 {
     (void)crop;
@@ -150,11 +150,11 @@ static int explain(VP8StatusCode code, size_t n, stk_error *e)
         return error_set(e, STK_ENOMEM, stage, "no memory for libwebp");
     case VP8_STATUS_SUSPENDED:
     case VP8_STATUS_NOT_ENOUGH_DATA:
-        return error_set(e, STK_EDATA, stage, "its data end before its last row (the file has %zu bytes)", n);
+        return error_set(e, STK_EDATA, stage, "its data ends before its last row (the file has %zu bytes)", n);
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-        return error_set(e, STK_EDATA, stage, "uses a feature of WebP that libwebp does not know");
+        return error_set(e, STK_EDATA, stage, "uses a feature of WebP that libwebp does not support");
     default:
-        return error_set(e, STK_EDATA, stage, "broken WebP: its bits make no picture");
+        return error_set(e, STK_EDATA, stage, "broken WebP: its data cannot be decoded");
     }
 }
 
@@ -171,8 +171,8 @@ static struct rect common(const struct rect *a, const struct rect *b)
     return r;
 }
 
-/* Decodes what the frame has of area (in canvas coordinates, like everything here) into px. */
-static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t *px, const struct picture_job *job,
+/* Decodes the part of `area` that the frame covers into px. All coordinates are those of the canvas. */
+static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t *px, const struct image_job *job,
                         stk_error *e)
 {
     const struct rect frame = {it->x_offset, it->y_offset, it->width, it->height};
@@ -200,8 +200,7 @@ static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t
     return code == VP8_STATUS_OK ? STK_OK : explain(code, job->n, e);
 }
 
-static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, const struct picture_job *job,
-                       stk_error *e)
+static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, const struct image_job *job, stk_error *e)
 {
     WebPIterator it;
     int rc;
@@ -213,7 +212,7 @@ static int decode_into(WebPDemuxer *d, const struct rect *area, uint8_t *px, con
     return rc;
 }
 
-static int webp_pixels(void *state, const struct picture_job *job, struct image *out, int *warnings, stk_error *e)
+static int webp_pixels(void *state, const struct image_job *job, struct image *out, int *warnings, stk_error *e)
 {
     (void)state;
     *warnings = 0;
@@ -238,7 +237,7 @@ static int webp_pixels(void *state, const struct picture_job *job, struct image 
 
 /* ------------------------------------------------------------------ encoding */
 
-/* libwebp takes no grey. */
+/* libwebp does not accept grey. */
 static int import(WebPPicture *pic, const struct image *im)
 {
     if (im->channels == 3)
@@ -254,7 +253,7 @@ static int import(WebPPicture *pic, const struct image *im)
     return ok;
 }
 
-static int write_picture(WebPPicture *pic, const WebPConfig *config, const struct image *im, stk_error *e)
+static int write_pixels(WebPPicture *pic, const WebPConfig *config, const struct image *im, stk_error *e)
 {
     if (im->w > WEBP_MAX_DIMENSION || im->h > WEBP_MAX_DIMENSION)
         return error_set(e, STK_EUSAGE, "encode", "a WebP has %d pixels a side at the most, not %dx%d",
@@ -263,7 +262,7 @@ static int write_picture(WebPPicture *pic, const WebPConfig *config, const struc
         return error_nomem(e, "encode", rgb_bytes(im->w, im->h));
     if (!WebPEncode(config, pic))
         return error_set(e, pic->error_code == VP8_ENC_ERROR_BAD_DIMENSION ? STK_EUSAGE : STK_ENOMEM, "encode",
-                         "WebP: libwebp's error %d", (int)pic->error_code);
+                         "WebP: libwebp failed with error %d", (int)pic->error_code);
     return STK_OK;
 }
 
@@ -282,7 +281,7 @@ static int webp_encode(const struct image *im, const stk_encode_options *o, void
     pic.height = im->h;
     pic.writer = WebPMemoryWrite;
     pic.custom_ptr = &writer;
-    int rc = write_picture(&pic, &config, im, e);
+    int rc = write_pixels(&pic, &config, im, e);
     WebPPictureFree(&pic);
     void *copy = rc == STK_OK ? malloc(writer.size) : NULL;
     if (copy) {
@@ -296,7 +295,7 @@ static int webp_encode(const struct image *im, const stk_encode_options *o, void
     return rc;
 }
 
-/* libwebp's headers do not tell its version; the build does. */
+/* libwebp's headers do not contain its version; the build passes it. */
 #ifndef WEBP_VERSION
 #define WEBP_VERSION "(version unknown)"
 #endif

@@ -5,9 +5,8 @@
  *     "II" or "MM", 42, offset of the directory
  *     directory: count, then entries of 12 bytes: tag, type, count, value or its offset
  *
- * Broken blocks are judged as Pillow judges them, since its pictures are the reference: entries
- * before the break count, the first of two equal tags wins, a block that has no TIFF header at all
- * means "upright" (and XMP is not asked), one without the tag leaves the word to XMP.
+ * Damaged blocks are judged as in Pillow, the reference. Entries before the damage count. The first of two equal tags
+ * wins. A block without a TIFF header means "upright", and XMP is ignored. A block without the tag leaves it to XMP.
  */
 #include "decode/exif.h"
 
@@ -18,7 +17,7 @@
 
 enum { ORIENTATION = 0x0112, UPRIGHT = 1, UNSAID = 0, ENTRY_BYTES = 12 };
 
-enum { SKIP = -1, BROKEN = -2 }; /* instead of a place */
+enum { SKIP = -1, BROKEN = -2 }; /* instead of a position */
 
 enum tiff_type {
     BYTE = 1,
@@ -84,7 +83,7 @@ static double ratio(double a, double b)
     return b != 0 ? a / b : 0;
 }
 
-/* The first number at `at`, whatever its type; 0 for types that hold no number. */
+/* The first number at `at`, whatever its type; 0 for types that are not numbers. */
 static double number(const struct tiff *t, uint32_t type, size_t at)
 {
     switch (type) {
@@ -119,7 +118,8 @@ static int meaning(double v)
     return v >= 1 && v <= 8 && v == (int)v ? (int)v : UPRIGHT;
 }
 
-/* Where the value of the entry at `at` lies. *outside sums up the values that do not fit into their entries. */
+/* The position of the value of the entry at `at`. *outside adds up the bytes of values that do not fit their
+ * entries. */
 static int64_t value_at(const struct tiff *t, size_t at, uint64_t *outside)
 {
     const uint64_t bytes = (uint64_t)type_bytes(u16(t, at + 2)) * u32(t, at + 4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exif.h -- the orientation of a picture, from EXIF or, without one there, from XMP.
+ * exif.h -- the orientation of an image, from EXIF or else from XMP.
  */
 #ifndef EXIF_H
 #define EXIF_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Blocks of metadata as found in a file; NULL where there is none. */
+/* Blocks of metadata as found in a file; NULL: none. */
 struct exif {
     const uint8_t *tiff; /* with or without "Exif\0\0" before it */
     size_t tiff_bytes;
@@ -16,7 +16,7 @@ struct exif {
     size_t xmp_bytes;
 };
 
-/* 1 to 8; 1 when nothing is said, or nothing that can be read. */
+/* 1 to 8; 1 if neither contains a readable orientation. */
 int exif_orientation(const struct exif *x);
 
 #endif

@@ -2,9 +2,11 @@
 /*
  * inflate.c -- decompresses a zlib stream.
  *
- * Two loops do the same: one that takes a symbol at a time and looks at every byte of input, for the borders of
- * pieces, and a quick one for where there is enough of both input and room. In the quick one `bits` may hold more than
- * n_bits says: bytes of input that have not been counted, which the next refill puts in the same place again.
+ * Two loops do the same. One takes a symbol at a time and checks every byte of input, for the borders of pieces. The
+ * quick
+ * one needs enough input and room. In it `bits` may hold more than n_bits: bytes of input that are not counted yet,
+ * which
+ * the next refill puts in the same place again.
  */
 #include "decode/inflate.h"
 
@@ -14,7 +16,7 @@
 
 enum { BLOCK_NONE, BLOCK_STORED, BLOCK_CODES };
 
-/* What one turn of the quick loop may read: two refills, of which the first moves on by 7 bytes, the second reads 8. */
+/* Bytes that one turn of the quick loop may read: two refills; the first advances by 7 bytes, the second reads 8. */
 enum { QUICK_INPUT = 16 };
 
 /* ------------------------------------------------------------------ input, byte by byte */
@@ -32,7 +34,7 @@ static bool more_input(struct inflate *z)
     return true;
 }
 
-/* As many bits as there is room for, or as there are. */
+/* Adds as many bits as fit, or as there are. */
 static void refill(struct inflate *z)
 {
     while (z->n_bits < 56 && more_input(z)) {
@@ -73,7 +75,7 @@ static bool fixed_codes(struct inflate *z)
     return inflate_literals(z->literals, lengths, 288) && inflate_distances(z->distances, distances, 32);
 }
 
-/* The code that the lengths of the other two are written in: symbol << 3 | bits, for 7 bits to come. */
+/* The code in which the lengths of the other two are written: symbol << 3 | bits, indexed by 7 bits. */
 static bool length_code(struct inflate *z, unsigned n, uint8_t *table)
 {
     static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
@@ -83,7 +85,7 @@ static bool length_code(struct inflate *z, unsigned n, uint8_t *table)
             return false;
         lengths[order[i]] = (uint8_t)take(z, 3);
     }
-    unsigned code = 0; /* its highest bit first */
+    unsigned code = 0; /* highest bit first */
     for (unsigned bits = 1; bits <= 7; bits++)
         for (unsigned i = 0; i < 19; i++) {
             if (lengths[i] != bits)
@@ -100,14 +102,14 @@ static bool length_code(struct inflate *z, unsigned n, uint8_t *table)
     return code == 128;
 }
 
-/* n lengths, some of which are said to repeat. */
+/* Reads n lengths; some symbols repeat a length. */
 static bool read_lengths(struct inflate *z, const uint8_t *table, uint8_t *to, unsigned n)
 {
     for (unsigned i = 0; i < n;) {
         refill(z);
         const unsigned e = table[z->bits & 127], symbol = e >> 3;
         if (z->n_bits < (e & 7) + 7)
-            return false; /* too early an end: a checksum of 32 bits must follow */
+            return false; /* too close to the end: a checksum of 32 bits must follow */
         drop(z, e & 7);
         if (symbol < 16) {
             to[i++] = (uint8_t)symbol;
@@ -186,7 +188,7 @@ static uint8_t *copy_stored(struct inflate *z, uint8_t *out, const uint8_t *end)
     return out;
 }
 
-/* May write up to 15 bytes more. */
+/* May write up to 15 bytes too many. */
 static inline void copy_match(uint8_t *out, size_t distance, size_t n)
 {
     const uint8_t *from = out - distance, *const end = out + n;
@@ -199,7 +201,7 @@ static inline void copy_match(uint8_t *out, size_t distance, size_t n)
         memset(out, *from, n);
         return;
     }
-    /* What is read past `out` is not yet right, and is written again. */
+    /* Bytes read past `out` are not final, and are written again. */
     const size_t step = distance < 8 ? distance : 8;
     for (; out < end; out += step, from += step) {
         uint64_t v;
@@ -208,13 +210,13 @@ static inline void copy_match(uint8_t *out, size_t distance, size_t n)
     }
 }
 
-/* A length or distance: base and extra bits. */
+/* A length or distance: base plus extra bits. */
 static inline size_t value_of(uint32_t entry, uint64_t bits)
 {
     return (entry >> 16) + ((bits & ((UINT64_C(1) << (entry & 0xff)) - 1)) >> (entry >> 8 & 15));
 }
 
-/* The entry for the next bits, which are dropped as far as they led to a second table. ODD when they run out. */
+/* The entry for the next bits. Drops the bits that led to a second table. Returns ENTRY_ODD if the bits run out. */
 static uint32_t look_up(struct inflate *z, const uint32_t *table, unsigned root)
 {
     refill(z);
@@ -226,7 +228,7 @@ static uint32_t look_up(struct inflate *z, const uint32_t *table, unsigned root)
     return (e & 0xff) > z->n_bits ? ENTRY_ODD : e;
 }
 
-/* One look-up, and what comes of it. NULL: odd. */
+/* Decodes one entry. Returns NULL if it is odd. */
 static uint8_t *one_symbol(struct inflate *z, const uint8_t *base, uint8_t *out)
 {
     uint32_t e = look_up(z, z->literals, LITERAL_BITS);
@@ -254,7 +256,7 @@ static uint8_t *one_symbol(struct inflate *z, const uint8_t *base, uint8_t *out)
     return out + n;
 }
 
-/* Where the quick loop stands. */
+/* The state of the quick loop. */
 struct quick {
     const uint8_t *in, *in_end;
     uint64_t bits;
@@ -293,8 +295,8 @@ static inline uint8_t *quick_put(struct quick *q, uint32_t entry, uint8_t *out)
     return out + (entry >> 8 & 3);
 }
 
-/* The entry that a turn begins with, and bits for all of the turn; false when there is too little input. There are
- * always enough bits left to look first: so the one need not wait for the other. */
+/* Looks up the first entry of a turn, and refills the bits for all of it. Returns false if there is too little
+ * input. Enough bits are always left to look up first, so the look-up need not wait for the refill. */
 static inline bool quick_next(struct quick *q, const uint32_t *literals, uint32_t *e)
 {
     if (q->in_end - q->in < QUICK_INPUT)
@@ -304,8 +306,9 @@ static inline bool quick_next(struct quick *q, const uint32_t *literals, uint32_
     return true;
 }
 
-/* Until input or room come to an end, or the block. NULL: odd. Of the 56 bits after a refill two look-ups for literals
- * take 22, a length 20 or a third 15; a distance takes 28: so at least 14 are left to look with. */
+/* Runs until input, room or the block ends. Returns NULL if it is odd. Of the 56 bits after a refill, two look-ups
+ * of literals take 22, and a length 20 or a third literal 15. A distance takes 28. So at least 14 are left to look
+ * up with. */
 static uint8_t *quick_symbols(struct inflate *z, const uint8_t *base, uint8_t *out, const uint8_t *end)
 {
     const uint32_t *const literals = z->literals, *const distances = z->distances;
@@ -344,7 +347,7 @@ static uint8_t *quick_symbols(struct inflate *z, const uint8_t *base, uint8_t *o
         if (e & ENTRY_ODD || distance > (size_t)(out - base))
             return NULL;
         quick_drop(&q, e);
-        more = out + n < end && quick_next(&q, literals, &e); /* ahead of the copy, which may take its time */
+        more = out + n < end && quick_next(&q, literals, &e); /* before the copy, which may take its time */
         copy_match(out, distance, n);
         out += n;
     }

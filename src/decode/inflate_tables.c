@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inflate_tables.c -- the tables that codes are looked up in.
+ * inflate_tables.c -- the tables in which codes are looked up.
  *
- * A table is indexed by the next bits of the stream, lowest first. What an entry holds, from its lowest bits on:
+ * A table is indexed by the next bits of the stream, lowest first. Bits of an entry:
  *
- *     literals    0-7 bits to drop          8-9 how many, 1 or 2       16-23, 24-31 the literals
- *     a length    0-7 bits to drop in all   8-11 those of the code     16-31 its base; between lie the extra bits
- *     a distance  the same
- *     a longer code (LONG)   0-7 bits to drop     8-11 bits of the second table   16-31 where it begins
+ *     literals         0-7 bits to drop           8-9 count, 1 or 2            16-23, 24-31 the literals
+ *     length           0-7 bits to drop in all    8-11 bits of the code        16-31 base; extra bits are in between
+ *     distance         the same
+ *     longer (LONG)    0-7 bits to drop           8-11 bits of the 2nd table   16-31 its position
  *
- * Pictures are mostly literals, and short ones: so where two of them fit into an index, one look-up gives both.
+ * Images are mostly literals with short codes. If two of them fit an index, one look-up gives both.
  */
 #include <string.h>
 
@@ -17,15 +17,15 @@
 
 enum { MAX_BITS = 15, MAX_SYMBOLS = 288, END_SYMBOL = 256 };
 
-/* A code to be put into a table: its symbols by length, then value. */
+/* A set of codes: symbols sorted by length, then value. */
 struct code {
     uint16_t count[MAX_BITS + 1];
     uint16_t sorted[MAX_SYMBOLS];
     int longest;
-    unsigned left; /* 0: every sequence of bits means something */
+    unsigned left; /* unused codes; 0: every sequence of bits means something */
 };
 
-/* False when there are more codes than bits can tell apart. */
+/* Returns false if there are more codes than their lengths allow. */
 static bool sort(struct code *c, const uint8_t *lengths, int n)
 {
     uint16_t at[MAX_BITS + 2] = {0};
@@ -49,7 +49,7 @@ static bool sort(struct code *c, const uint8_t *lengths, int n)
     return true;
 }
 
-/* The next code of the same length, with bits in reverse: a carry runs from the highest bit down. */
+/* The next code of the same length, with reversed bits: the carry runs from the highest bit down. */
 static unsigned next_code(unsigned code, int bits)
 {
     unsigned bit = 1u << (bits - 1);
@@ -64,7 +64,7 @@ static void spread(uint32_t *table, unsigned from, unsigned step, unsigned end, 
         table[from] = entry;
 }
 
-/* What a symbol of `bits` bits becomes; 0-15 of its description are the extra bits. */
+/* The entry of a symbol with a code of `bits` bits; bits 0-15 of `symbol` are its extra bits. */
 static uint32_t entry_of(uint32_t symbol, unsigned bits)
 {
     if (symbol & ENTRY_LITERAL)
@@ -74,8 +74,8 @@ static uint32_t entry_of(uint32_t symbol, unsigned bits)
     return (symbol & 0xffff0000) | bits << 8 | (bits + (symbol & 0xff));
 }
 
-/* Codes in the order of their length: those that fit into `root` bits, then the longer ones, neighbours of which share
- * a second table. */
+/* Adds codes in the order of their length: those that fit `root` bits, then longer ones. Neighbours among these
+ * share a second table. */
 static void fill(uint32_t *table, const struct code *c, int root, const uint32_t *symbols)
 {
     const unsigned size = 1u << root, second = c->longest > root ? (unsigned)(c->longest - root) : 0;
@@ -100,7 +100,8 @@ static void fill(uint32_t *table, const struct code *c, int root, const uint32_t
     }
 }
 
-/* From the highest index down: what follows a literal is looked up at a lower one, which still has a single literal. */
+/* Goes from the highest index down: what follows a literal is found at a lower index, which still has a single
+ * literal. */
 static void pair(uint32_t *table)
 {
     for (unsigned i = 1 << LITERAL_BITS; i-- > 0;) {
@@ -139,7 +140,7 @@ bool inflate_literals(uint32_t *table, const uint8_t *lengths, int n)
     return true;
 }
 
-/* A code that is not complete has none, or one of one bit: then the other bit is odd. */
+/* An incomplete code has no code, or a single one of 1 bit; the other bit is odd. */
 bool inflate_distances(uint32_t *table, const uint8_t *lengths, int n)
 {
     uint32_t symbols[32];

@@ -2,10 +2,13 @@
 /*
  * jpeg_baseline.c -- a crop of a plain baseline JPEG.
  *
- * libjpeg decodes a scan from its start, skips nothing, and whole rows of MCUs at least; it reads some bytes ahead and
- * complains when there are none. A damaged file must have the same verdict here: so all that it would have decoded is
- * gone through, to the end of the last MCU row, now or when the checkpoints were made, and what it might see
- * differently is left to it.
+ * libjpeg decodes a scan from its start in whole rows of MCUs. It reads some bytes ahead, and complains if there are
+ * none.
+ * A damaged file must get the same verdict here. So everything that libjpeg would have decoded is gone through, down
+ * to
+ * the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see differently is
+ * left
+ * to libjpeg.
  */
 #include "decode/jpeg_baseline.h"
 
@@ -18,7 +21,7 @@ struct jpeg_baseline {
     struct jpeg_kernels kernels;
     struct huff_store *tables;
     struct jpeg_checkpoints checkpoints;
-    struct buf blob; /* empty: nothing new */
+    struct buf blob; /* new checkpoints as bytes; empty: nothing new */
 };
 
 struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu)
@@ -50,14 +53,14 @@ size_t jpeg_baseline_scratch(const struct rect *crop)
     return jpeg_strip_scratch(crop);
 }
 
-static bool read_frame(struct jpeg_frame *f, const struct picture_job *job)
+static bool read_frame(struct jpeg_frame *f, const struct image_job *job)
 {
     const struct head *h = job->head;
     return !(h->odd & CODEC_HELD) && jpeg_frame_read(f, job->bytes, job->n) && f->w == h->w && f->h == h->h &&
            f->n_components == h->channels;
 }
 
-/* The same places, some MCUs later. */
+/* The same places, moved by some MCUs. */
 static struct jpeg_blocks later(const struct jpeg_frame *f, const struct jpeg_blocks *b, int32_t mcus)
 {
     struct jpeg_blocks out = *b;
@@ -70,7 +73,7 @@ static struct jpeg_blocks later(const struct jpeg_frame *f, const struct jpeg_bl
     return out;
 }
 
-/* Where there are checkpoints, a group that they know at a time. */
+/* Reads within one group at a time if there are checkpoints. */
 static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
     struct jpeg_walk *w = user;
@@ -78,16 +81,15 @@ static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_
         return jpeg_walk_read(w, y, x, n, to);
     for (int32_t done = 0, k; done < n; done += k) {
         const int32_t in_group = CHECKPOINT_EVERY - (x + done) % CHECKPOINT_EVERY;
-        const struct jpeg_blocks part = later(w->scan.frame, to, done);
+        const struct jpeg_blocks moved = later(w->scan.frame, to, done);
         k = n - done < in_group ? n - done : in_group;
-        if (!jpeg_walk_read(w, y, x + done, k, &part))
+        if (!jpeg_walk_read(w, y, x + done, k, &moved))
             return false;
     }
     return true;
 }
 
-static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
-                   struct image *out)
+static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job, struct image *out)
 {
     const size_t used = job->arena->used;
     struct jpeg_frame small = *f;
@@ -106,14 +108,14 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     return false;
 }
 
-/* The orientation that the file has; 0: it was to be left alone, and is not known. */
+/* The file's own orientation; 0: unknown, because it was to be ignored. */
 static int orientation_of(const struct head *h)
 {
     return h->odd & STK_ODD_ROTATED && h->orientation == 1 ? 0 : h->orientation;
 }
 
-/* Points that turn out wrong are dropped, and made anew where all of the file is at hand. */
-static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct picture_job *job,
+/* Discards checkpoints that turn out wrong, and decodes without them if the whole file is there. */
+static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job,
                                     struct image *out)
 {
     if (!jpeg_checkpoints_read(&b->checkpoints, job->checkpoints, job->checkpoint_bytes, f, job->bytes, job->n))
@@ -131,7 +133,7 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
     return ok;
 }
 
-bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out)
+bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, struct image *out)
 {
     struct jpeg_frame f;
     b->blob.len = 0;
@@ -154,7 +156,7 @@ bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f,
     return dct_image_write(out, f, h, from, b->kernels.dct_encode);
 }
 
-bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, struct buf *out)
 {
     const size_t len = out->len;
     struct jpeg_frame f;
@@ -168,7 +170,7 @@ bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct picture_job *job
     return false;
 }
 
-bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct picture_job *job,
+bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct image_job *job,
                             struct image *out)
 {
     struct jpeg_frame f = p->frame;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_baseline.h -- our own decoder of plain baseline JPEG: what libjpeg-turbo gives, bit for bit, sooner.
+ * jpeg_baseline.h -- our own decoder of plain baseline JPEG: libjpeg-turbo's pixels, bit for bit, in less time.
  *
- * It answers no to everything unusual and to every sign of damage; libjpeg then decodes the picture from its start, so
- * that verdict, words and pixels are always libjpeg's.
+ * It declines everything unusual and every sign of damage. libjpeg then decodes the image from the start, so verdicts,
+ * messages and pixels are always libjpeg's.
  */
 #ifndef JPEG_BASELINE_H
 #define JPEG_BASELINE_H
@@ -18,21 +18,21 @@ struct jpeg_baseline;
 struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu); /* NULL: no memory */
 void jpeg_baseline_free(struct jpeg_baseline *b);     /* also NULL */
 
-/* Arena that it takes for a crop; SIZE_MAX when it overflows. */
+/* Bytes of arena for a crop; SIZE_MAX on overflow. */
 size_t jpeg_baseline_scratch(const struct rect *crop);
-/* false: not ours, with the arena as it was. What we decode gives no warnings. */
-bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct picture_job *job, struct image *out);
-/* Checkpoints of the last picture, when it was ours, the job has wanted them and they are more than it had; else NULL.
- * Until the next picture. */
+/* Returns false, with the arena unchanged, if it declines. What it decodes has no warnings. */
+bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, struct image *out);
+/* The checkpoints of the last image, if it was decoded here, the job wanted them and there are new ones; else NULL.
+ * Valid until the next image. */
 const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *n);
 
-/* The whole picture as a DCT image, behind what out holds. false: not ours, or damaged, or no memory. */
-bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct picture_job *job, struct buf *out);
+/* Appends the DCT image of a whole JPEG. Returns false if it declines, or without memory. */
+bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, struct buf *out);
 /* The same with coefficients from elsewhere. */
 bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,
                             const struct jpeg_giver *from, struct buf *out);
-/* A crop of a DCT image. false: the DCT image is damaged, or the arena too small. */
-bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct picture_job *job,
+/* Decodes a crop of a DCT image. Returns false if it is damaged, or the arena too small. */
+bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct image_job *job,
                             struct image *out);
 
 #endif

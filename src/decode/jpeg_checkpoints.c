@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_checkpoints.c -- checkpoints as numbers and as bytes.
+ * jpeg_checkpoints.c -- checkpoints in memory and as bytes.
  *
  * The bytes are little-endian: a head of fixed size; for every checkpoint its distance in bits from the one before and
  * the changes of the predictors, seven bits to a byte; and a checksum of all of it. They take about 2 % of a photo.
@@ -28,13 +28,13 @@
 enum {
     HEAD = 40,
     CHECKSUM = 8,
-    CHECKPOINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a point, at most */
-    BESIDE = 32                                 /* bytes that a decoder may look at beside those that it needs */
+    CHECKPOINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a checkpoint, at most */
+    BESIDE = 32                                 /* bytes that a decoder may read before and after those that it needs */
 };
 
 static const char magic[4] = "SJP2";
 
-/* ------------------------------------------------------------------ numbers */
+/* ------------------------------------------------------------------ in memory */
 
 void jpeg_checkpoints_reset(struct jpeg_checkpoints *p, const struct jpeg_frame *f)
 {
@@ -85,7 +85,7 @@ static void put_le(uint8_t *to, uint64_t v, int bytes)
         to[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Seven bits at a time, the lowest first; the highest bit says that more follow. */
+/* Seven bits at a time, lowest first; the highest bit says that more follow. */
 static uint8_t *put_number(uint8_t *to, uint64_t v)
 {
     for (; v >= 128; v >>= 7)
@@ -94,7 +94,7 @@ static uint8_t *put_number(uint8_t *to, uint64_t v)
     return to;
 }
 
-/* Numbers near 0 of either sign become small ones. */
+/* Maps numbers near 0 of either sign to small unsigned ones. */
 static uint16_t fold(int16_t v)
 {
     return (uint16_t)((uint16_t)((uint16_t)v << 1) ^ (v < 0 ? 0xffff : 0));
@@ -160,7 +160,7 @@ static uint64_t take_number(struct bytes *b)
     return 0;
 }
 
-/* The one behind `at`: in order, and within the scan. */
+/* Advances `at` to the next one. Returns false unless it is in order and within the scan. */
 static bool next_checkpoint(struct bytes *b, const struct jpeg_frame *f, uint64_t file_n, struct jpeg_checkpoint *at)
 {
     const uint64_t step = take_number(b);
@@ -184,7 +184,7 @@ static bool take_checkpoints(struct jpeg_checkpoints *p, struct bytes *b, int32_
     return b->p == b->end;
 }
 
-/* Whole, and of our making. */
+/* Whether the blob is complete and written by us. */
 static bool is_sound(const uint8_t *blob, size_t n)
 {
     return n >= HEAD + CHECKSUM && memcmp(blob, magic, sizeof magic) == 0 && le64(blob + 8) < UINT64_MAX / 8 &&
@@ -196,7 +196,7 @@ static enum jpeg_sampling sampling_of(const uint8_t *blob)
     return blob[6] & 15;
 }
 
-/* No checkpoints yet, in the blob's measure; how many it has, or -1 when they are not this frame's. */
+/* Empties p and sets its groups. Returns the count of checkpoints in the blob, or -1 if they are not of this frame. */
 static int32_t measure(struct jpeg_checkpoints *p, const uint8_t *blob, const struct jpeg_frame *f)
 {
     const uint32_t count = le32(blob + 32);
@@ -229,7 +229,7 @@ bool jpeg_checkpoints_read(struct jpeg_checkpoints *p, const uint8_t *blob, size
 
 /* ------------------------------------------------------------------ before the file is read */
 
-/* The frame that a blob is about, as far as sizes go. */
+/* The frame that a blob describes, as far as sizes go. */
 static bool frame_of(struct jpeg_frame *f, const uint8_t *blob, size_t n)
 {
     if (!is_sound(blob, n))
@@ -253,14 +253,14 @@ bool jpeg_checkpoints_head(const uint8_t *blob, size_t n, struct head *out)
     return true;
 }
 
-/* What is decoded from one bit to another, and what is looked at beside. */
+/* The bytes read to decode from one bit to another. */
 static struct byte_range stretch(uint64_t from, uint64_t to, uint64_t file_n)
 {
     const uint64_t behind = to / 8 + BESIDE;
     return (struct byte_range){from / 8 > BESIDE ? from / 8 - BESIDE : 0, behind < file_n ? behind : file_n};
 }
 
-/* The first group that a need takes in a row, and the first behind those. */
+/* The first group that `need` takes in a row, and the first after those. */
 static int32_t first_of(const struct jpeg_checkpoints *p, const struct jpeg_need *need, int32_t y)
 {
     return y * p->across + need->x0 / p->every;
@@ -270,7 +270,7 @@ static int32_t behind_of(const struct jpeg_checkpoints *p, const struct jpeg_nee
     return y * p->across + (need->x1 - 1) / p->every + 1;
 }
 
-/* What lies close to the last one, or would be one too many, is joined to it. */
+/* Joins r to the last part if it is close, or if there would be too many parts. */
 static void add_part(struct parts *out, struct byte_range r, size_t apart)
 {
     struct byte_range *last = out->n > 0 ? &out->at[out->n - 1] : NULL;
@@ -280,7 +280,8 @@ static void add_part(struct parts *out, struct byte_range r, size_t apart)
         out->at[out->n++] = r;
 }
 
-/* The head, and of every MCU row some groups. Points are gone through in order, without keeping them. */
+/* The head of the file, and some groups of every MCU row. Goes through the checkpoints in order without storing
+ * them. */
 static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, const struct jpeg_need *need,
                      size_t apart, struct parts *out)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_entropy.c -- decodes Huffman codes, the bulk of the work on a photo.
+ * jpeg_entropy.c -- decodes Huffman codes, most of the work on a photo.
  *
- * Time goes by how long a look-up takes to lead to the next one, so that as little as possible stands in between: a
- * look-up gives up to two coefficients with their values, of the second the bits that were not looked up are added, all
- * are stored alike, and only the end of a block is asked for. Indices run past 63 when a block ends, by HUFF_END, or
- * when it is damaged, by less; what is stored then goes to the last coefficient, which is 0 in a block that ends early.
- * Bits are refilled without a branch, eight bytes at a time, unless FF is among them.
+ * The time depends on how long one look-up takes to lead to the next, so as little as possible is done in between. A
+ * look-up gives up to two coefficients with their values; bits of the second that were not looked up are added. All
+ * are
+ * stored in the same way, and only the end of a block is tested. The index runs past 63 when a block ends (by
+ * HUFF_END) or
+ * is damaged (by less). What is stored then goes to the last coefficient, which is 0 in a block that ends early. Bits
+ * are
+ * refilled without a branch, eight bytes at a time, unless FF is among them.
  */
 #include "decode/jpeg_entropy.h"
 
@@ -26,13 +29,13 @@
 #endif
 
 enum {
-    LOOK_UPS = 4, /* between refills, each of HUFF_MOST bits at most */
-    FILLED = 56,  /* bits that there are after a refill */
+    LOOK_UPS = 4, /* between refills, each of at most HUFF_MOST bits */
+    FILLED = 56,  /* bits after a refill */
     LONGEST_VALUE = 15,
-    AHEAD = 8 /* bytes that libjpeg reads ahead, FF 00 for one */
+    AHEAD = 8 /* bytes that libjpeg reads ahead, FF 00 counted once */
 };
 
-/* Natural order of an index, the end and damage included. */
+/* From zigzag index to natural order, including past the end and damage. */
 static const uint8_t place[256] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,
     14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60,
@@ -47,8 +50,7 @@ static const uint8_t place[256] = {
 
 /* ------------------------------------------------------------------ bits */
 
-/* Byte by byte, as far as there are any; then zeros. Given and taken by value, so that the bits may stay in registers.
- */
+/* Refills byte by byte, then with zeros. Takes and returns a value, so that the bits may stay in registers. */
 APART struct jpeg_bits refill_slowly(struct jpeg_bits r)
 {
     while (r.n < FILLED) {
@@ -64,7 +66,7 @@ APART struct jpeg_bits refill_slowly(struct jpeg_bits r)
     return r;
 }
 
-/* The highest bit of every byte that is FF. */
+/* Sets the highest bit of every byte that is FF. */
 INLINE uint64_t bytes_ff(uint64_t v)
 {
     const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
@@ -76,12 +78,12 @@ INLINE uint64_t load8(const uint8_t *p)
     return (uint64_t)be32(p) << 32 | be32(p + 4);
 }
 
-/* At least FILLED bits. */
+/* Refills to at least FILLED bits. */
 INLINE void refill(struct jpeg_bits *r)
 {
     if (LIKELY(r->end - r->p >= 8)) {
         const uint64_t next = load8(r->p);
-        if (LIKELY(bytes_ff(next) >> (r->n | 7) == 0)) { /* in those that are taken, or in the one behind */
+        if (LIKELY(bytes_ff(next) >> (r->n | 7) == 0)) { /* in the bytes taken, or in the next one */
             r->bits |= next >> r->n;
             r->p += (63 - r->n) >> 3;
             r->n |= FILLED;
@@ -97,8 +99,8 @@ INLINE void drop(struct jpeg_bits *r, unsigned n)
     r->n -= (int)n;
 }
 
-/* A value of `size` bits, 0 of none; where its first bit is 0, it is negative. Without a branch: nobody could foresee
- * it. */
+/* A value of `size` bits, 0 for none. It is negative if its first bit is 0. Without a branch, because it is
+ * unpredictable. */
 INLINE int value_of(uint64_t bits, unsigned size)
 {
     const int v = (int)(bits >> 1 >> (63 - size));
@@ -106,7 +108,7 @@ INLINE int value_of(uint64_t bits, unsigned size)
     return v + (int)(negative & ((~0u << size) + 1));
 }
 
-/* As the table has it for a value that lies beyond; 0: there is no such code. */
+/* An entry for a value beyond the look-up; 0: there is no such code. */
 APART uint64_t find_long(const struct huff_codes *c, uint64_t bits)
 {
     const int code = huff_codes_find(c, bits);
@@ -115,7 +117,7 @@ APART uint64_t find_long(const struct huff_codes *c, uint64_t bits)
 
 /* ------------------------------------------------------------------ blocks */
 
-/* The difference to the block before. */
+/* Reads the difference to the block before. */
 INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
 {
     int code = t->look[r->bits >> (64 - HUFF_DC_BITS)];
@@ -129,8 +131,8 @@ INLINE bool read_dc(struct jpeg_bits *r, const struct huff_dc *t, int16_t *dc)
     return true;
 }
 
-/* A coefficient whose value, or even its code, lies beyond the table; its index, HUFF_END more at the end of the block,
- * or -1. */
+/* Reads a coefficient whose value, or code, is beyond the table. Returns its index, plus HUFF_END at the end of the
+ * block, or -1. */
 INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entry, int k, int16_t *coef)
 {
     if (entry) {
@@ -150,14 +152,14 @@ INLINE int read_long(struct jpeg_bits *r, const struct huff_ac *t, uint64_t entr
     return k;
 }
 
-/* The second coefficient of an entry: what is known of its value, and the bits that lie beyond. */
+/* The second coefficient of an entry: what is known of its value, plus the bits beyond the look-up. */
 INLINE int16_t second_of(const struct jpeg_bits *r, uint64_t e)
 {
     return (int16_t)((e >> 48) + (r->bits << HUFF_BITS >> 1 >> (e >> 24 & 63)));
 }
 
-/* The zigzag index of a block's last coefficient, from what a look-up that reached its end has added; more than 63
- * where it is damaged. The first of two may be the last: then the second is the next block's. */
+/* Returns the zigzag index of a block's last coefficient, after a look-up that reached its end; more than 63 if it
+ * is damaged. If the first of two is the last, the second belongs to the next block. */
 INLINE int end_block(struct jpeg_bits *r, uint64_t e, int first, int k, int16_t *coef)
 {
     if (first == 63 && k > first) {
@@ -170,8 +172,8 @@ INLINE int end_block(struct jpeg_bits *r, uint64_t e, int first, int k, int16_t 
     return k > 63 ? k - HUFF_END : k;
 }
 
-/* The coefficients behind the first; coef is NULL where nobody wants them. The zigzag index of the last one; if it is
- * not within 0 to 63, the block is damaged. */
+/* Reads the coefficients after the first; coef is NULL if they are not wanted. Returns the zigzag index of the last
+ * one; the block is damaged if it is not from 0 to 63. */
 INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
 {
     int k = 0;
@@ -200,7 +202,7 @@ INLINE int read_ac(struct jpeg_bits *r, const struct huff_ac *t, int16_t *coef)
 
 /* ------------------------------------------------------------------ MCUs */
 
-/* Past the restart marker, which must be next. */
+/* Passes the restart marker, which must be next. */
 static bool restart(struct jpeg_scan *s)
 {
     struct jpeg_bits *r = &s->in;
@@ -219,14 +221,14 @@ bool jpeg_scan_settle(struct jpeg_scan *s)
     return s->frame->restart == 0 || s->to_restart > 0 || restart(s);
 }
 
-/* A block of every MCU: how it is decoded, and where the next one of its kind goes. */
+/* A block of every MCU: how to decode it, and where its next one goes. */
 struct step {
     const struct huff_dc *dc_table;
     const struct huff_ac *ac_table;
     int16_t *dc;
     int16_t *coef;
     uint8_t *last;
-    size_t apart; /* blocks, from MCU to MCU */
+    size_t apart; /* blocks from MCU to MCU */
     bool first_only;
 };
 
@@ -250,7 +252,7 @@ static int steps_of(struct jpeg_scan *s, const struct jpeg_blocks *to, struct st
     return n;
 }
 
-/* stored: whether anybody wants the coefficients. */
+/* stored: whether the coefficients are wanted. */
 INLINE bool read_block(struct jpeg_bits *r, struct step *p, bool stored)
 {
     refill(r);
@@ -269,7 +271,7 @@ INLINE bool read_block(struct jpeg_bits *r, struct step *p, bool stored)
     return true;
 }
 
-/* The bits are kept apart from the scan, in registers, from one restart to the next. */
+/* Keeps the bits in registers, outside of the scan, from one restart to the next. */
 INLINE bool read_mcus(struct jpeg_scan *s, int32_t mcus, const struct jpeg_blocks *to, bool stored)
 {
     struct step steps[MCU_BLOCKS];
@@ -303,7 +305,7 @@ bool jpeg_scan_skip(struct jpeg_scan *s, int32_t mcus)
     return read_mcus(s, mcus, NULL, false);
 }
 
-/* ------------------------------------------------------------------ where it is */
+/* ------------------------------------------------------------------ position */
 
 bool jpeg_scan_begin(struct jpeg_scan *s, const struct jpeg_frame *f, struct huff_store *store, const uint8_t *bytes,
                      size_t n)
@@ -334,8 +336,8 @@ bool jpeg_scan_jump(struct jpeg_scan *s, int64_t mcu, uint64_t bit, const int16_
     return true;
 }
 
-/* The byte of the next bit: as many back as there are bits left, FF 00 for one. (The head before a scan is longer than
- * what is looked at here.) */
+/* The byte of the next bit: one back for every 8 bits left, FF 00 counted once. The head before a scan is longer
+ * than what is read here. */
 static const uint8_t *byte_at(const struct jpeg_scan *s)
 {
     const uint8_t *p = s->in.p;

@@ -2,8 +2,8 @@
 /*
  * jpeg_frame.c -- reads the markers of a plain baseline JPEG.
  *
- * Whoever is in doubt here says no: libjpeg then has the last word, on the verdict, the words and the pixels. So only
- * what is certain to be read alike is read: no rubbish between markers, no table missing, no warning.
+ * In doubt it returns false, and libjpeg decides on the verdict, the message and the pixels. So it accepts only what
+ * libjpeg certainly reads in the same way: no garbage between markers, no missing table, no warning.
  */
 #include "decode/jpeg_frame.h"
 
@@ -16,11 +16,11 @@ enum { SLOTS = 4, MAX_SIDE = 65500, COUNTS = 16 };
 
 struct reader {
     struct jpeg_frame *f;
-    const uint8_t *quant[SLOTS]; /* from their first byte, precision and slot */
+    const uint8_t *quant[SLOTS]; /* from their first byte: precision and slot */
     const uint8_t *codes[2][SLOTS];
     const uint8_t *frame; /* the segment of SOF, without its length */
     bool jfif, adobe;
-    int transform; /* what Adobe says of the colours */
+    int transform; /* what the Adobe marker says about the colours */
 };
 
 const uint8_t jpeg_zigzag[JPEG_BLOCK] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
@@ -28,7 +28,7 @@ const uint8_t jpeg_zigzag[JPEG_BLOCK] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24,
                                          35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                          58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-/* ------------------------------------------------------------------ segments; false: not ours */
+/* ------------------------------------------------------------------ segments; false: left to libjpeg */
 
 static bool read_quant(struct reader *r, const uint8_t *s, size_t n)
 {
@@ -75,7 +75,7 @@ static bool read_jfif(struct reader *r, const uint8_t *s, size_t n)
     if (n < 14 || memcmp(s, "JFIF", 5) != 0)
         return true;
     r->jfif = true;
-    return s[5] == 1; /* of any other major version libjpeg warns */
+    return s[5] == 1; /* libjpeg warns about any other major version */
 }
 
 static bool read_adobe(struct reader *r, const uint8_t *s, size_t n)
@@ -109,9 +109,9 @@ static bool read_segment(struct reader *r, int marker, const uint8_t *s, size_t 
     }
 }
 
-/* ------------------------------------------------------------------ what they come to */
+/* ------------------------------------------------------------------ the frame */
 
-/* Grey, or what libjpeg takes for YCbCr. */
+/* Whether libjpeg takes the colours for grey or YCbCr. */
 static bool is_luma_chroma(const struct reader *r)
 {
     const uint8_t *s = r->frame + 6;
@@ -202,7 +202,7 @@ static bool take_quant(struct jpeg_component *c, const uint8_t *s)
     return true;
 }
 
-/* All components in the order of the frame, in one scan from the first coefficient to the last. */
+/* Accepts all components in the order of the frame, in one scan from the first coefficient to the last. */
 static bool read_scan(const struct reader *r, const uint8_t *s, size_t n)
 {
     const size_t count = (size_t)r->f->n_components;
@@ -232,7 +232,7 @@ bool jpeg_frame_read(struct jpeg_frame *f, const uint8_t *bytes, size_t n)
         return false;
     for (size_t at = 2; n - at >= 4 && bytes[at] == 0xff;) {
         const int marker = bytes[at + 1];
-        if (marker == 0xff) { /* fill */
+        if (marker == 0xff) { /* fill byte */
             at++;
             continue;
         }
@@ -258,8 +258,8 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* The first and the last sample that the pixels from `from` to `to` are made of, where two share one (fancy upsampling
- * looks at the neighbours as well); kernels begin at an even pixel. */
+/* The first and the last chroma sample that pixels `from` to `to` use, if two pixels share a sample. Fancy
+ * upsampling also uses the neighbours. Kernels start at an even pixel. */
 static int32_t first_shared(int32_t from)
 {
     const int32_t s = from / 2;
@@ -284,7 +284,7 @@ struct jpeg_need jpeg_frame_need(const struct jpeg_frame *f, const struct rect *
     if (jpeg_frame_halves_rows(f)) {
         n.y0 = first_shared(crop->y) / side;
         n.y1 = last_shared(bottom, f->h) / side + 1;
-        /* libjpeg holds the last two rows of an MCU row back until it has the next one. */
+        /* libjpeg holds back the last two rows of an MCU row until it has the next one. */
         n.end = least((bottom + 2) / f->mcu_h + 1, f->mcus_y);
     }
     if (whole)

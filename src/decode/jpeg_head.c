@@ -2,9 +2,10 @@
 /*
  * jpeg_head.c -- walks the markers of a JPEG up to its first scan.
  *
- * A few hundred nanoseconds where jpeg_read_header takes microseconds, since it parses no tables.
- * It is as lenient as libjpeg (rubbish and fill bytes between markers, several SOI and EOI: tables
- * may come as a stream of their own); whoever decodes has the last word on the rest.
+ * It takes a few hundred nanoseconds, where jpeg_read_header takes microseconds, because it parses no tables. It is as
+ * lenient as libjpeg: it accepts garbage and fill bytes between markers, and several SOI and EOI, because tables may
+ * come
+ * as a stream of their own. The decoder has the last word on the rest.
  */
 #include "decode/jpeg_head.h"
 
@@ -21,7 +22,7 @@ struct walk {
     struct exif exif;
 };
 
-/* The next marker, past it; -1 at the end. */
+/* Passes the next marker and returns it; -1 at the end. */
 static int next_marker(struct walk *w)
 {
     for (;;) {
@@ -54,7 +55,7 @@ static bool is_frame(int marker)
     return marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC;
 }
 
-/* The last two bits of a frame's marker tell sequential, progressive and lossless apart. */
+/* The last two bits of a frame's marker distinguish sequential, progressive and lossless. */
 static unsigned process(int marker)
 {
     const unsigned arithmetic = marker >= SOF9 ? (unsigned)STK_ODD_ARITHMETIC : 0;
@@ -71,7 +72,7 @@ static unsigned process(int marker)
 static int frame(int marker, const uint8_t *s, size_t n, struct head *h, stk_error *e)
 {
     if (n < 6)
-        return error_set(e, STK_EDATA, "decode", "its frame header is cut off");
+        return error_set(e, STK_EDATA, "decode", "its frame header (SOF) is cut off");
     h->bits = s[0];
     h->h = be16(s + 1);
     h->w = be16(s + 3);
@@ -86,7 +87,7 @@ static int frame(int marker, const uint8_t *s, size_t n, struct head *h, stk_err
     return STK_OK;
 }
 
-/* The first EXIF counts, and the last XMP: as Pillow has them. */
+/* The first EXIF and the last XMP count, as in Pillow. */
 static void metadata(int marker, const uint8_t *s, size_t n, struct walk *w, struct head *h)
 {
     static const char exif[] = "Exif\0", xmp[] = "http://ns.adobe.com/xap/1.0/", icc[] = "ICC_PROFILE";
@@ -106,7 +107,7 @@ static void metadata(int marker, const uint8_t *s, size_t n, struct walk *w, str
 static int scan(const uint8_t *s, size_t n, struct walk *w, struct head *h, stk_error *e)
 {
     if (h->channels == 0)
-        return error_set(e, STK_EDATA, "decode", "has a scan before its frame header");
+        return error_set(e, STK_EDATA, "decode", "has a scan (SOS) before its frame header (SOF)");
     if (h->odd & (STK_ODD_PROGRESSIVE | STK_ODD_LOSSLESS) || (n > 0 && s[0] < h->channels))
         h->odd |= CODEC_HELD;
     h->orientation = exif_orientation(&w->exif);
@@ -119,13 +120,15 @@ int jpeg_head(const uint8_t *bytes, size_t n, struct head *h, stk_error *e)
     for (int marker; (marker = next_marker(&w)) >= 0;) {
         if (stands_alone(marker))
             continue;
-        if (marker < SOF0) /* libjpeg passes over ff 01, Pillow does not */
+        if (marker < SOF0) /* libjpeg skips ff 01, Pillow does not */
             return error_set(e, STK_EDATA, "decode", "has an unknown marker (ff %02x) in its header", (unsigned)marker);
         size_t len = n - w.at >= 2 ? be16(bytes + w.at) : 2;
         if (len < 2 && may_be_short(marker))
             len = 2;
         if (len < 2)
-            return error_set(e, STK_EDATA, "decode", "has a marker (ff %02x) of length %zu", (unsigned)marker, len);
+            return error_set(e, STK_EDATA, "decode",
+                             "has a marker (ff %02x) with the length %zu; it must be at least 2", (unsigned)marker,
+                             len);
         if (n - w.at < len)
             break;
         const uint8_t *s = bytes + w.at + 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_head.h -- the markers of a JPEG, and what those before a JPEG's first scan say.
+ * jpeg_head.h -- the markers of a JPEG, and what those before its first scan say.
  */
 #ifndef JPEG_HEAD_H
 #define JPEG_HEAD_H

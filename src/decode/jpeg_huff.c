@@ -2,9 +2,11 @@
 /*
  * jpeg_huff.c -- makes the tables that decode Huffman codes.
  *
- * An AC table is made in two steps: what the first code of each run of bits is, with its value; then, where bits are
- * left, what comes behind it. Both are a walk over 1024 entries, a few microseconds for a table, which photos with
- * codes of their own pay anew for every picture.
+ * An AC table is made in two steps: the first code of each run of bits, with its value; then, if bits are left, the
+ * code
+ * that follows it. Both are a walk over 1024 entries, a few microseconds for a table. Photos with codes of their own
+ * pay
+ * that for every image.
  */
 #include "decode/jpeg_huff.h"
 
@@ -72,19 +74,19 @@ bool huff_dc_make(struct huff_dc *t, const uint8_t *spec)
 
 /* ------------------------------------------------------------------ AC */
 
-/* One coefficient: the bits of its code and of all, its advance, its value as if zeros came behind what is looked up;
- * or, with no bits, what huff_long says of its code. */
+/* One coefficient: the bits of its code and in total, its advance, and its value if zeros followed the look-up.
+ * Without bits: what huff_long says of its code. */
 struct single {
     uint8_t code, bits, advance;
     int16_t value;
 };
 
-/* All runs of bits that begin with one code; how many they are. */
+/* Fills the entries of all runs of bits that start with one code. Returns their count. */
 static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
 {
     const size_t n = (size_t)1 << (HUFF_BITS - length);
     const unsigned size = symbol & 15, total = length + size;
-    if (total > HUFF_MOST || (length == HUFF_BITS && size > 0)) { /* whether it is negative is the least to be known */
+    if (total > HUFF_MOST || (length == HUFF_BITS && size > 0)) { /* at least its sign must be known */
         for (size_t i = 0; i < n; i++)
             to[i] = (struct single){.advance = huff_advance(symbol), .value = (int16_t)(size | total << 8)};
         return n;
@@ -101,7 +103,7 @@ static size_t fill_code(struct single *to, unsigned length, uint8_t symbol)
     return n;
 }
 
-/* first: {0} where there is only one. */
+/* first: {0} if there is only one. */
 static uint64_t entry_of(struct single first, struct single last)
 {
     const int bits = first.bits + last.bits, beyond = bits > HUFF_BITS ? bits - HUFF_BITS : 0;
@@ -164,7 +166,7 @@ void huff_store_free(struct huff_store *s)
     free(s);
 }
 
-/* The place of a table; *there says whether it holds it already. */
+/* The slot of a table; *there says whether it is already filled. */
 static size_t find(struct huff_store *s, struct key *keys, const uint8_t *spec, bool *there)
 {
     const size_t n = spec_bytes(spec);

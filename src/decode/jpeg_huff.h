@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_huff.h -- tables that decode Huffman codes, and a thread's store of them.
+ * jpeg_huff.h -- tables that decode Huffman codes, and a store of them for one thread.
  */
 #ifndef JPEG_HUFF_H
 #define JPEG_HUFF_H
@@ -11,9 +11,9 @@
 
 enum {
     HUFF_BITS = 10,    /* looked up at once, for AC */
-    HUFF_MOST = 14,    /* that a look-up leads over */
-    HUFF_DC_BITS = 9,  /* and for DC */
-    HUFF_END = 128,    /* what the end of a block adds to the index of its coefficient */
+    HUFF_MOST = 14,    /* bits that a look-up consumes, at most */
+    HUFF_DC_BITS = 9,  /* looked up at once, for DC */
+    HUFF_END = 128,    /* added to the index of the coefficient by the end of a block */
     HUFF_SYMBOLS = 256 /* at most */
 };
 
@@ -31,24 +31,24 @@ bool huff_codes_make(struct huff_codes *c, const uint8_t *spec);
 int huff_codes_find(const struct huff_codes *c, uint64_t bits);
 
 /*
- * What the next HUFF_BITS bits hold: one or two coefficients, the first with its value, the second with the beginning
- * of it at least. From the lowest bit of an entry on:
+ * What the next HUFF_BITS bits hold: one or two coefficients. The first is complete; of the second at least the start
+ * of its value is known. An entry, from its lowest bit on:
  *
- *      0 (6 bits) how many bits they are, HUFF_MOST at the most
- *      6 (2), 30 (2) the bits of the first alone
- *      8 (8), 16 (8) by how much the first and both together advance the index
- *     24 (6) 63 less the number of bits of the second's value that lie beyond, and are to be added to it
- *     32 (16), 48 (16) the values
+ *      0 (6 bits)          bits of both, at most HUFF_MOST
+ *      6 (2), 30 (2)       bits of the first alone
+ *      8 (8), 16 (8)       how far the first, and both together, advance the index
+ *     24 (6)               63 minus the count of bits of the second's value that are beyond the look-up, to be added
+ *     32 (16), 48 (16)     the values
  *
- * Where there is only one, it is the second, and the first goes to the same place. The lowest byte is 0 where too
- * little is known of the value, or its end lies too far off (see huff_long), and all is 0 where the code lies beyond.
+ * A single coefficient is stored as the second; the first goes to the same place. The lowest byte is 0 if too little of
+ * the value is known, or if it ends too far away (see huff_long). The whole entry is 0 if the code is longer.
  */
 struct huff_ac {
     uint64_t pair[1 << HUFF_BITS];
     struct huff_codes codes;
 };
 
-/* The length of a code and, above it, that of the value that follows; 0 where the code is longer. */
+/* The length of a code, and above it that of the value that follows; 0: the code is longer. */
 struct huff_dc {
     uint16_t look[1 << HUFF_DC_BITS];
     struct huff_codes codes;
@@ -59,7 +59,7 @@ static inline unsigned huff_first_bits(uint64_t entry)
     return (unsigned)(entry >> 6 & 3) | (unsigned)(entry >> 28 & 12);
 }
 
-/* By how much a symbol advances the index. */
+/* How far a symbol advances the index. */
 static inline uint8_t huff_advance(uint8_t symbol)
 {
     if (symbol & 15)
@@ -67,7 +67,7 @@ static inline uint8_t huff_advance(uint8_t symbol)
     return symbol == 0xf0 ? 16 : HUFF_END;
 }
 
-/* A code without its value: 0, the advance, how many bits the value has, how many they are together. */
+/* A code without its value: 0, the advance, the bits of the value, and the bits of both. */
 static inline uint32_t huff_long(unsigned length, uint8_t symbol)
 {
     const unsigned size = symbol & 15;
@@ -79,13 +79,13 @@ bool huff_ac_make(struct huff_ac *t, const uint8_t *spec);
 bool huff_dc_make(struct huff_dc *t, const uint8_t *spec);
 
 /*
- * Tables that were made lately. Most photos bring their own, so that few are kept; those of the picture at hand are
- * never among the oldest.
+ * Tables that were made recently. Most photos bring their own, so few are kept. Those of the current image are never
+ * among the oldest.
  */
 struct huff_store;
 struct huff_store *huff_store_new(void);    /* NULL: no memory */
 void huff_store_free(struct huff_store *s); /* also NULL */
-/* NULL: libjpeg would refuse it. Lasts until a dozen others were asked for. */
+/* NULL: libjpeg would refuse the table. Valid until a dozen others have been asked for. */
 const struct huff_ac *huff_store_ac(struct huff_store *s, const uint8_t *spec);
 const struct huff_dc *huff_store_dc(struct huff_store *s, const uint8_t *spec);
 

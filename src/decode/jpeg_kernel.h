@@ -2,9 +2,10 @@
 /*
  * jpeg_kernel.h -- from the coefficients of a JPEG to RGB, as a table of functions.
  *
- * jpeg_kernels_fill puts plain C into every place and then lets the better instruction sets take over.
- * All give the bits of libjpeg-turbo's accurate IDCT ("islow"), fancy upsampling and colour conversion on x86, also for
- * coefficients that no encoder makes.
+ * jpeg_kernels_fill sets every entry to plain C; better instruction sets then replace entries. All give the bits of
+ * libjpeg-turbo's accurate IDCT ("islow"), fancy upsampling and colour conversion on x86, even for coefficients that
+ * no
+ * encoder makes.
  */
 #ifndef JPEG_KERNEL_H
 #define JPEG_KERNEL_H
@@ -18,13 +19,13 @@
 
 enum {
     JPEG_BLOCK = 64, /* coefficients of a block */
-    JPEG_CORNER = 9, /* the last zigzag index that has only such of the first four rows and columns before it */
+    JPEG_CORNER = 9, /* the last zigzag index before which all are in the first four rows and columns */
 };
 
-/* How the chroma of a picture is stored; libjpeg-turbo upsamples each in its own way. */
+/* How chroma is stored; libjpeg-turbo upsamples each kind in its own way. */
 enum jpeg_sampling {
-    JPEG_GREY, /* there is none */
-    JPEG_444,  /* as much as there is luma */
+    JPEG_GREY, /* none */
+    JPEG_444,  /* as much as luma */
     JPEG_422,  /* half the columns */
     JPEG_420,  /* half the columns and rows */
     JPEG_440,  /* half the rows */
@@ -32,27 +33,27 @@ enum jpeg_sampling {
 };
 
 /*
- * The samples of one row of pixels. y begins at an even column x of the picture, chroma where its part of x lies (x / 2
- * where columns are halved). Where columns are halved, one chroma sample before the first and one past the last are
- * read as well: at the picture's left and right edge the nearest sample is repeated there. (libjpeg-turbo treats
- * pictures of one or two chroma columns otherwise: those are not for these kernels.)
+ * The samples of one row of pixels. y starts at an even column x of the image, chroma at its sample of x (x / 2 if
+ * columns are halved). If columns are halved, one chroma sample before the first and one past the last are also read.
+ * At the left and right edge of the image the nearest sample is repeated there. (libjpeg-turbo treats images of one or
+ * two chroma columns differently; these kernels do not decode them.)
  *
- * Where rows are halved, row v of the picture lies in chroma row v / 2, and the other row that counts is the one above
- * for an even v, the one below for an odd v; at the picture's top and bottom edge the row itself.
+ * If rows are halved, row v of the image is in chroma row v / 2. The other row that is used is the one above for an
+ * even v and the one below for an odd v; at the top and bottom edge of the image it is the row itself.
  */
 struct jpeg_row {
     const uint8_t *y, *cb, *cr;
-    const uint8_t *cb_other, *cr_other; /* only where rows are halved */
+    const uint8_t *cb_other, *cr_other; /* only if rows are halved */
     bool odd;                           /* v is odd */
 };
 
-/* One row of w pixels, 3 bytes each. May read up to IMAGE_SLACK bytes past the last sample that counts. */
+/* Makes one row of w pixels, 3 bytes each. May read up to IMAGE_SLACK bytes past the last sample that is used. */
 typedef void jpeg_row_fn(uint8_t *rgb, const struct jpeg_row *r, size_t w);
 
 /*
- * n blocks of coefficients in natural order, times q (natural order as well), to 8 x 8 samples each. Block i goes to
- * dst + 8 * i, rows are `stride` apart. Behind zigzag index last[i] all coefficients of block i are 0; or last[i] is
- * JPEG_CORNER, and all but those of its first four rows and columns are.
+ * Turns n blocks of coefficients, multiplied by q, into 8 x 8 samples each; both are in natural order. Block i goes to
+ * dst + 8 * i, rows are `stride` apart. All coefficients of block i after zigzag index last[i] are 0; or last[i] is
+ * JPEG_CORNER, and all outside of the first four rows and columns are 0.
  */
 typedef void jpeg_idct_fn(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n,
                           const uint16_t *q);

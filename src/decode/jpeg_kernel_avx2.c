@@ -115,8 +115,8 @@ static inline vec spread(const uint8_t *p)
 }
 
 /*
- * Three times 16 bytes become 48 that take turns: byte p of part k is pixel (16 k + p) / 3 of channel (k + p) % 3. As 3
- * has an inverse modulo 16, one shuffle a channel puts its bytes where they go in whichever part they go to.
+ * Interleaves three times 16 bytes to 48: byte p of third k is pixel (16 k + p) / 3 of channel (k + p) % 3. As 3 has an
+ * inverse modulo 16, one shuffle per channel moves its bytes to their places, whichever third they go to.
  */
 static inline vec third(vec a, vec b, vec c)
 {

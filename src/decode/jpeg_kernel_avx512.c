@@ -32,7 +32,7 @@ static inline bool any_bits(vec v, vec bits)
     return _mm512_test_epi16_mask(v, bits) != 0;
 }
 
-/* Lane l of v[r] becomes lane r of v[l]. */
+/* Transposes: lane l of v[r] becomes lane r of v[l]. */
 static inline void turn_lanes(vec v[4])
 {
     const vec a = _mm512_shuffle_i32x4(v[0], v[1], 0x44), b = _mm512_shuffle_i32x4(v[0], v[1], 0xee);
@@ -76,7 +76,7 @@ static inline void put_rows(uint8_t *dst, size_t stride, __m128i v)
 
 static inline void store(uint8_t *dst, size_t stride, const uint8_t at[LANES], const vec v[4])
 {
-    /* They ascend; only the last may come again. */
+    /* They ascend; only the last may be repeated. */
     const bool side_by_side = at[2] == at[0] + 2 && at[3] == at[0] + 3;
     const vec even_odd = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     for (int k = 0; k < 4; k++, dst += 2 * stride) {
@@ -119,8 +119,8 @@ static inline vec spread(const uint8_t *p)
 }
 
 /*
- * Three times 16 bytes become 48 that take turns: byte p of part k is pixel (16 k + p) / 3 of channel (k + p) % 3. As 3
- * has an inverse modulo 16, one shuffle a channel puts its bytes where they go in whichever part they go to.
+ * Interleaves three times 16 bytes to 48: byte p of third k is pixel (16 k + p) / 3 of channel (k + p) % 3. As 3 has an
+ * inverse modulo 16, one shuffle per channel moves its bytes to their places, whichever third they go to.
  */
 static inline vec third(vec a, vec b, vec c)
 {
@@ -128,7 +128,7 @@ static inline vec third(vec a, vec b, vec c)
     return _mm512_mask_mov_epi8(_mm512_mask_mov_epi8(a, from_b, b), from_c, c);
 }
 
-/* 64 bytes, of which only some may be left. */
+/* Writes 64 bytes, or as many as are left. */
 static inline void put64(uint8_t *dst, vec v, size_t left)
 {
     if (left >= 64)
@@ -146,7 +146,7 @@ static inline void put(uint8_t *rgb, vec r, vec g, vec b, size_t n)
     const vec green = _mm512_shuffle_epi8(g, _mm512_broadcast_i32x4(turns[1]));
     const vec blue = _mm512_shuffle_epi8(b, _mm512_broadcast_i32x4(turns[2]));
     const vec p0 = third(red, green, blue), p1 = third(green, blue, red), p2 = third(blue, red, green);
-    /* Lane l of part k goes to place 3 l + k. */
+    /* Lane l of third k goes to place 3 l + k. */
     const vec v0 = _mm512_permutex2var_epi64(p0, _mm512_setr_epi64(0, 1, 8, 9, 0, 1, 2, 3), p1);
     const vec v1 = _mm512_permutex2var_epi64(p1, _mm512_setr_epi64(2, 3, 10, 11, 0, 1, 4, 5), p2);
     const vec v2 = _mm512_permutex2var_epi64(p2, _mm512_setr_epi64(4, 5, 14, 15, 0, 1, 6, 7), p0);

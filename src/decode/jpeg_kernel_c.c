@@ -2,9 +2,10 @@
 /*
  * jpeg_kernel_c.c -- the JPEG kernels in plain C, which define the result, and the table of kernels for a CPU.
  *
- * The IDCT is Loeffler's with 13-bit constants, first columns, then rows, with two bits kept in between. What
- * libjpeg-turbo does with values that overflow follows from its vector code: coefficients and their sums wrap at 16
- * bits, products and theirs at 32, results saturate. An encoder never comes near; a broken file does.
+ * The IDCT is Loeffler's with 13-bit constants, first over columns, then over rows, with two extra bits in between.
+ * Overflow follows libjpeg-turbo's vector code: coefficients and their sums wrap at 16 bits, products and their sums
+ * at
+ * 32, and results saturate. No encoder comes near that, but damaged files do.
  */
 #include "decode/jpeg_kernel.h"
 
@@ -37,7 +38,7 @@ static int32_t descale(uint32_t v, int bits)
     return (int32_t)(v + (1u << (bits - 1))) >> bits;
 }
 
-/* Eight numbers to eight, `step` apart. */
+/* Transforms eight numbers, `step` apart. */
 static void idct_line(const int16_t *in, int16_t *out, int step, int bits)
 {
     const int16_t i1 = in[step], i2 = in[2 * step], i3 = in[3 * step], i5 = in[5 * step], i6 = in[6 * step],
@@ -94,7 +95,7 @@ void jpeg_idct_c(uint8_t *dst, size_t stride, const int16_t *coef, const uint16_
     }
 }
 
-/* A block of one level. */
+/* A block with DC alone. */
 static void flat(uint8_t *dst, size_t stride, int16_t dc, uint16_t q)
 {
     const int16_t v = wrap16(wrap16((int16_t)q * dc) * (1 << PASS1_BITS));
@@ -150,7 +151,7 @@ static void row_444_c(uint8_t *rgb, const struct jpeg_row *r, size_t w)
  * rounded up and down in turn.
  */
 
-/* Of a row, at pixel x. */
+/* The chroma of a row at pixel x. */
 static int between(const uint8_t *c, size_t x)
 {
     const uint8_t *const at = c + x / 2;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_lanes_idct.h -- the IDCT on vectors of 128-bit lanes, one block a lane. For the files of the instruction sets,
- * which define before they include it:
+ * jpeg_lanes_idct.h -- the IDCT on vectors of 128-bit lanes, one block per lane.
+ *
+ * The file of an instruction set defines these before it includes this file:
  *
  *     vec, OP(name), LANES       the vector, its intrinsic of that name, its lanes
- *     zeros()                    a vector of nothing
+ *     zeros()                    a vector of zeros
  *     madd_add(sum, a, b)        sum + OP(madd_epi16)(a, b)
- *     shifted(v, bits)           32 bits each, downwards, with their sign
- *     any_bits(v, bits)          whether any 16 bits of v have one of bits
+ *     shifted(v, bits)           32 bits each, shifted right with their sign
+ *     any_bits(v, bits)          whether any 16 bits of v have one of `bits`
  *     load_full(v, q, block)     row r of block[l], times that of q, in lane l of v[r]
  *     load_corner(v, q, block)   the first four of row r of block[l] and of block[LANES + l] in lane l of v[r], r < 4
  *     store(dst, stride, at, v)  rows 2k and 2k + 1 of a block in lane l of v[k], to dst + 8 * at[l]
  *
- * Three kinds of blocks: of one level; all in the 4 x 4 corner of low frequencies, where sums of four products
- * are sums of two, and two blocks share a lane for the first pass; and all others. Those of a kind are collected and
- * done together, where they fill the lanes.
+ * There are three kinds of blocks: those with DC alone; those with all coefficients in the 4 x 4 corner of low
+ * frequencies, where sums of four products are sums of two, and two blocks share a lane in the first pass; and all
+ * others.
+ * Blocks of a kind are collected and transformed together, so that they fill the lanes.
  *
- * Overflow is as in jpeg_kernel_c.c, save for blocks of a first row alone: those whose first row is wild are left to C.
+ * Overflow is as in jpeg_kernel_c.c, except for blocks with a first row alone: those that would overflow are left to
+ * C.
  */
 #ifndef JPEG_LANES_IDCT_H
 #define JPEG_LANES_IDCT_H
@@ -29,7 +32,7 @@ enum {
     ROW_BITS = 18,
 };
 
-/* 32 bits for the lower and the upper half of a lane's 16. */
+/* 32 bits for each of the lower and the upper 16-bit values of a lane. */
 struct wide {
     vec lo, hi;
 };
@@ -44,7 +47,7 @@ INLINE struct wide mix(vec a, vec b)
     return (struct wide){OP(unpacklo_epi16)(a, b), OP(unpackhi_epi16)(a, b)};
 }
 
-/* a * ka + b * kb of mixed a and b. */
+/* a * ka + b * kb, for mixed a and b. */
 INLINE struct wide products(struct wide v, int ka, int kb)
 {
     const vec k = pair(ka, kb);
@@ -57,7 +60,7 @@ INLINE struct wide products_add(struct wide sum, struct wide v, int ka, int kb)
     return (struct wide){madd_add(sum.lo, v.lo, k), madd_add(sum.hi, v.hi, k)};
 }
 
-/* v * 2^13 and half of what is shifted out at the end. */
+/* v * 2^13, plus half of what is shifted out at the end. */
 INLINE struct wide scaled(vec v, int bits)
 {
     const vec half = OP(set1_epi32)(1 << (bits - 1));
@@ -88,7 +91,7 @@ INLINE void join(vec out[8], const struct wide even[4], const struct wide odd[4]
     }
 }
 
-/* Eight numbers to eight, in every column of the vectors. */
+/* Transforms eight numbers in every column of the vectors. */
 INLINE void line8(vec v[8], int bits)
 {
     const struct wide v26 = mix(v[2], v[6]), v71 = mix(v[7], v[1]), v53 = mix(v[5], v[3]);
@@ -107,7 +110,7 @@ INLINE void line8(vec v[8], int bits)
     join(v, even, odd, bits);
 }
 
-/* The same when the last four are 0. */
+/* The same if the last four are 0. */
 INLINE void line4(vec out[8], const vec v[4], int bits)
 {
     const struct wide first = scaled(v[0], bits), v2 = mix(v[2], zeros()), v13 = mix(v[1], v[3]);
@@ -122,7 +125,7 @@ INLINE void line4(vec out[8], const vec v[4], int bits)
     join(out, even, odd, bits);
 }
 
-/* Rows become columns, in every lane. */
+/* Transposes every lane. */
 INLINE void turn(vec v[8])
 {
     vec a[8], b[8];
@@ -141,7 +144,7 @@ INLINE void turn(vec v[8])
     }
 }
 
-/* Columns of 16 bits to rows of 8, two of which share a lane. */
+/* Turns columns of 16 bits into rows of 8; two rows share a lane. */
 INLINE void to_samples(vec out[4], const vec v[8])
 {
     const vec middle = OP(set1_epi8)(-128);
@@ -172,7 +175,7 @@ INLINE void find(const int16_t *block[], const struct blocks *b, const uint8_t *
         block[i] = b->coef + JPEG_BLOCK * (size_t)at[i];
 }
 
-/* Out of -8192 to 8191, so that four times as much is more than 16 bits. */
+/* Whether a value is outside of -8192 to 8191, so that four times the value overflows 16 bits. */
 INLINE bool wild(vec first_row)
 {
     return any_bits(OP(add_epi16)(first_row, OP(set1_epi16)(8192)), OP(set1_epi16)((short)0xc000));
@@ -184,7 +187,7 @@ static __attribute__((noinline)) void leave_to_c(const struct blocks *b, const u
         jpeg_idct_c(b->dst + 8 * (size_t)at[i], b->stride, b->coef + JPEG_BLOCK * (size_t)at[i], b->q);
 }
 
-/* LANES blocks of any kind. */
+/* Transforms LANES blocks of any kind. */
 INLINE void full(const struct blocks *b, const uint8_t *at)
 {
     const int16_t *block[LANES];
@@ -202,7 +205,7 @@ INLINE void full(const struct blocks *b, const uint8_t *at)
     store(b->dst, b->stride, at, rows);
 }
 
-/* 2 * LANES blocks that keep to the corner. */
+/* Transforms 2 * LANES blocks that are in the corner. */
 INLINE void corner(const struct blocks *b, const uint8_t *at)
 {
     const int16_t *block[2 * LANES];
@@ -233,7 +236,7 @@ INLINE void flat(const struct blocks *b, size_t at)
         memcpy(dst, &level, sizeof level);
 }
 
-/* Makes n a multiple of `to` by naming the last again. */
+/* Pads n to a multiple of `to` by repeating the last. */
 INLINE int fill_up(uint8_t *at, int n, int to)
 {
     for (; n % to; n++)

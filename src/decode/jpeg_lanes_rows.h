@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_lanes_rows.h -- upsampling and colour of a row in one go, on vectors. For the files of the instruction sets,
- * which define, beside what jpeg_lanes_idct.h asks for:
+ * jpeg_lanes_rows.h -- upsampling and colour conversion of a row in one pass, on vectors.
+ *
+ * Besides what jpeg_lanes_idct.h asks for, the file of an instruction set defines:
  *
  *     load(p)               as many bytes as a vector has
- *     low_bytes(v)          of every 16 bits the lower 8
- *     spread(p)             half as many, to 16 bits each
- *     put(rgb, r, g, b, n)  at most n pixels; in a lane the even ones come first, then the odd ones
+ *     low_bytes(v)          the lower 8 of every 16 bits
+ *     spread(p)             half as many bytes, to 16 bits each
+ *     put(rgb, r, g, b, n)  writes at most n pixels; in a lane the even ones come first, then the odd ones
  *
- * Pixels of even and of odd columns are worked on apart, 16 bits each: so upsampled chroma is where it is needed, and
- * nothing has to be shuffled before the end. Chroma c counts as 2 * (c - 128): then one rounding multiplication by 2^15
- * times a factor gives what libjpeg-turbo's tables hold, for all 256 values, and the factors of green fit into 16 bits.
+ * Pixels of even and of odd columns are processed separately, 16 bits each. So upsampled chroma is where it is needed,
+ * and
+ * nothing is shuffled before the end. Chroma c is used as 2 * (c - 128): one rounding multiplication by 2^15 times a
+ * factor then gives what libjpeg-turbo's tables hold, for all 256 values, and the factors of green fit 16 bits.
  */
 #ifndef JPEG_LANES_ROWS_H
 #define JPEG_LANES_ROWS_H
@@ -37,7 +39,7 @@ INLINE vec thrice(vec v)
     return sum(sum(v, v), v);
 }
 
-/* A quarter, when rounded by `round`. */
+/* A quarter, rounded by `round`. */
 INLINE vec quarter(vec v, int round)
 {
     return OP(srli_epi16)(sum(v, OP(set1_epi16)((short)round)), 2);
@@ -49,7 +51,7 @@ INLINE struct halves chroma_422(const uint8_t *p)
     return (struct halves){quarter(sum(here, spread(p - 1)), 1), quarter(sum(here, spread(p + 1)), 2)};
 }
 
-/* Four times what lies between two rows. */
+/* Four times the interpolation of two rows. */
 INLINE vec rows_at(const uint8_t *p, const uint8_t *other)
 {
     return sum(thrice(spread(p)), spread(other));
@@ -129,7 +131,7 @@ INLINE void row_grey_lanes(uint8_t *rgb, const struct jpeg_row *r, size_t w)
     }
 }
 
-/* The functions of the table, for a set of instructions. */
+/* The functions of the table, for an instruction set. */
 #define ROW_FUNCTIONS(set)                                                                                             \
     static void row_grey_##set(uint8_t *rgb, const struct jpeg_row *r, size_t w)                                       \
     {                                                                                                                  \

@@ -2,14 +2,16 @@
 /*
  * jpeg_lossless.c -- lossless JPEG (ITU T.81, annex H) of 8 bits, with Huffman codes.
  *
- * A sample is its prediction from the neighbours to the left, above and above left, plus a difference that is coded as
- * DC differences are. Differences of a row of MCUs are decoded first, then added up, component by component:
+ * A sample is predicted from its neighbours to the left, above and above left. The difference to the prediction is
+ * coded
+ * as DC differences are. The differences of a row of MCUs are decoded first, then added up, component by component:
  *
  *     codes --decode_row--> diff --add_up--> plane of each component --store--> pixels of the crop
  *
- * Every bit is needed to get to the next, so that a crop saves only the rows below it, and nothing where components
- * come in scans of their own. Components with fewer samples are repeated, not interpolated; colours are not converted:
- * as in libjpeg-turbo 3, which refuses YCbCr and YCCK here.
+ * Every bit is needed to get to the next one. So a crop saves only the rows below it, and nothing if components come
+ * in
+ * separate scans. As in libjpeg-turbo 3, components with fewer samples are repeated, not interpolated, colours are not
+ * converted, and YCbCr and YCCK are refused.
  */
 #include "decode/jpeg_lossless.h"
 
@@ -27,7 +29,7 @@ enum { COMPONENTS = 4, FACTOR_MAX = 4, MCU_MAX = 10, SIDE_MAX = 65500, CODE_MAX 
 
 struct table {
     bool valid;
-    struct huff_codes codes; /* the symbols are the lengths of differences */
+    struct huff_codes codes; /* the symbols are the bits of differences */
 };
 
 struct component {
@@ -36,15 +38,15 @@ struct component {
     int32_t w, rows;   /* samples */
     int32_t across;    /* w, rounded up to MCUs */
     int32_t *diff;     /* v rows */
-    uint16_t *above;   /* the last row, before it is shifted */
+    uint16_t *above;   /* the row above, before it is shifted */
     uint8_t *plane;    /* w x rows */
-    bool fresh, there; /* its next row has none above; a scan has brought it */
+    bool fresh, there; /* its next row has none above; a scan contained it */
 };
 
 struct bits {
     const uint8_t *p, *end;
-    uint64_t next;  /* at the top */
-    int n, made_up; /* bits, and those of them that are not in the file */
+    uint64_t next;  /* the next bit is the highest */
+    int n, made_up; /* bits, and how many of them are not in the file */
     bool bad;       /* a code was not in its table; stays set */
 };
 
@@ -56,10 +58,10 @@ struct lossless {
     int n, n_scan;
     int32_t w, h, most_h, most_v;
     int32_t predictor, shift, restart;
-    bool jfif, adobe, several; /* scans */
+    bool jfif, adobe, several; /* several: scans */
     int transform;
     struct bits in;
-    const char *wrong; /* words; NULL: nothing so far */
+    const char *wrong; /* what is wrong; NULL: nothing so far */
 };
 
 static bool fail(struct lossless *c, const char *words)
@@ -78,7 +80,7 @@ static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
             count += p[k];
         if (count > 256 || count > n - 1 - CODE_MAX || p[0] & ~0x13)
             return fail(c, "a Huffman table is damaged");
-        if (p[0] < 4) { /* the others are for coefficients */
+        if (p[0] < 4) { /* the others are for AC coefficients */
             struct table *t = &c->tables[p[0]];
             t->valid = huff_codes_make(&t->codes, p + 1);
             for (size_t i = 0; i < count; i++)
@@ -93,7 +95,7 @@ static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
 static bool read_frame(struct lossless *c, const uint8_t *p, size_t n)
 {
     if (c->n || n < 6 || n != 6 + 3 * (size_t)p[5] || p[0] != 8 || p[5] > COMPONENTS)
-        return fail(c, "its frame header is damaged, or there are two");
+        return fail(c, "its frame header is damaged, or it has two");
     c->h = be16(p + 1);
     c->w = be16(p + 3);
     c->n = p[5];
@@ -139,7 +141,7 @@ static bool read_scan(struct lossless *c, const uint8_t *p, size_t n)
     c->shift = how[2];
     if (how[0] < 1 || how[0] > 7 || how[1] != 0 || how[2] > 7)
         return fail(c, "a scan has an unknown predictor or point transform");
-    return c->n_scan == 1 || samples <= MCU_MAX ? true : fail(c, "its MCUs are too large");
+    return c->n_scan == 1 || samples <= MCU_MAX ? true : fail(c, "an MCU of a scan has more than 10 samples");
 }
 
 /* libjpeg skips these by their length, and takes a length below 2 for 2. */
@@ -174,15 +176,15 @@ static bool read_segment(struct lossless *c, int marker, const uint8_t *p, size_
     }
 }
 
-/* The file ends without EOI. That does no harm after a single scan, whose pixels are complete; of several scans,
- * libjpeg returns no pixel before it has seen EOI. Always returns false. */
+/* The file ends without EOI. After a single scan all pixels are complete, so that is no error. With several scans
+ * libjpeg returns no pixel before EOI. Always returns false. */
 static bool end_without_eoi(struct lossless *c)
 {
     c->at = c->size;
     return c->several ? fail(c, "the file ends before its last scan") : false;
 }
 
-/* The next marker, past it, whatever lies before it; EOI where there is none. */
+/* Passes the next marker, whatever comes before it, and returns it; EOI if there is none. */
 static int next_marker(struct lossless *c)
 {
     for (; c->size - c->at >= 2; c->at++)
@@ -194,19 +196,19 @@ static int next_marker(struct lossless *c)
     return EOI;
 }
 
-/* The file ends before the length of a marker: an error only if libjpeg rejects the marker itself. Always returns
- * false. */
+/* The file ends before the length of a marker. That is an error only if libjpeg rejects the marker itself. Always
+ * returns false. */
 static bool end_before_length(struct lossless *c, int marker)
 {
     const bool known = is_skipped(marker) || marker == DHT || marker == DQT || marker == DRI || marker == SOS;
     return known ? end_without_eoi(c) : fail(c, "it has an unknown marker");
 }
 
-/* To the data of the next scan; false: there is none, or something is wrong. */
+/* Moves to the data of the next scan. Returns false if there is none or something is wrong. */
 static bool next_scan(struct lossless *c)
 {
     for (int marker; (marker = next_marker(c)) != EOI;) {
-        if (marker == TEM || (marker >= RST0 && marker < SOI)) /* these stand alone */
+        if (marker == TEM || (marker >= RST0 && marker < SOI)) /* these have no length */
             continue;
         const size_t left = c->size - c->at;
         if (left < 2)
@@ -226,7 +228,7 @@ static bool next_scan(struct lossless *c)
     return false;
 }
 
-/* Colours that libjpeg does not convert: it takes the others for YCbCr or YCCK. */
+/* Whether libjpeg does not convert the colours. It takes others for YCbCr or YCCK. */
 static bool plain_colours(const struct lossless *c)
 {
     if (c->n == 1)
@@ -242,7 +244,7 @@ static void refill(struct bits *b)
         uint64_t byte = 0;
         if (b->end - b->p > (b->p < b->end && b->p[0] == 0xff) && (b->p[0] != 0xff || b->p[1] == 0)) {
             byte = b->p[0];
-            b->p += byte == 0xff ? 2 : 1; /* a zero is stuffed behind */
+            b->p += byte == 0xff ? 2 : 1; /* FF is followed by a stuffed 0 */
         } else
             b->made_up += 8;
         b->next |= byte << (56 - b->n);
@@ -256,7 +258,7 @@ static void drop(struct bits *b, int n)
     b->n -= n;
 }
 
-/* The next difference; 0, and sets b->bad, if the next bits are not a code of the table. */
+/* Returns the next difference; 0, with b->bad set, if the next bits are not a code of the table. */
 static int32_t difference(struct bits *b, const struct table *t)
 {
     refill(b);
@@ -276,7 +278,7 @@ static int32_t difference(struct bits *b, const struct table *t)
     return v < 1 << (size - 1) ? v - (1 << size) + 1 : v;
 }
 
-/* One row of MCUs; y is which row of a component by itself, of those that belong together. */
+/* Decodes one row of MCUs. y: for a component in a scan of its own, which of its rows in the group. */
 static bool decode_row(struct lossless *c, int32_t y, int32_t mcus)
 {
     for (int32_t x = 0; x < mcus; x++) {
@@ -289,7 +291,7 @@ static bool decode_row(struct lossless *c, int32_t y, int32_t mcus)
                     k->diff[(y + j) * k->across + x * h + s] = difference(&c->in, t);
         }
         if (c->in.bad || c->in.n < c->in.made_up)
-            return fail(c, "its data end or are damaged");
+            return fail(c, "its data is cut off or damaged");
     }
     return true;
 }
@@ -327,8 +329,8 @@ static int32_t predict(int32_t predictor, int32_t left, int32_t above, int32_t c
     }
 }
 
-/* A row from its differences. The first row, and the first after a restart, is predicted from the left; the first
- * column from above. */
+/* Makes a row from its differences. The first row, and the first after a restart, is predicted from the left; the
+ * first column from above. */
 static void add_up(const struct lossless *c, struct component *k, const int32_t *diff, uint8_t *to)
 {
     int32_t left = k->fresh ? 1 << (7 - c->shift) : k->above[0], corner = left;
@@ -348,8 +350,8 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Rows of MCUs that hold the same pixels in all components: several where a component comes by itself. As libjpeg
- * does, all of them are decoded before one is added up, though a restart may come in between. */
+/* Decodes the rows of MCUs that cover the same pixels in all components; several for a component in a scan of its
+ * own. As in libjpeg, all are decoded before the first is added up, even with a restart in between. */
 static bool decode_rows(struct lossless *c, int32_t group, int32_t *row, int32_t mcus)
 {
     const bool alone = c->n_scan == 1;
@@ -370,12 +372,12 @@ static bool decode_rows(struct lossless *c, int32_t group, int32_t *row, int32_t
     return true;
 }
 
-/* Down to the row `end` of the picture. */
+/* Decodes down to row `end` of the image. */
 static bool decode_scan(struct lossless *c, int32_t end)
 {
     const int32_t mcus = c->n_scan == 1 ? c->scan[0]->w : (c->w + c->most_h - 1) / c->most_h;
     if (c->restart % mcus != 0)
-        return fail(c, "restarts do not come at the start of a row");
+        return fail(c, "its restart interval is not a whole number of rows");
     for (int i = 0; i < c->n; i++)
         c->of[i].fresh = true;
     for (int i = 0; i < c->n_scan; i++)
@@ -389,14 +391,14 @@ static bool decode_scan(struct lossless *c, int32_t end)
     return true;
 }
 
-static bool decode_scans(struct lossless *c, const struct picture_job *job)
+static bool decode_scans(struct lossless *c, const struct image_job *job)
 {
     const bool whole = job->whole || c->several;
     if (!decode_scan(c, whole ? c->h : job->crop.y + job->crop.h))
         return false;
     while (whole && next_scan(c))
         if (!c->several || !decode_scan(c, c->h))
-            return c->several ? false : fail(c, "it has a scan too many");
+            return c->several ? false : fail(c, "it has more scans than components");
     for (int i = 0; i < c->n; i++)
         if (!c->of[i].there)
             return fail(c, "a component has no scan");
@@ -405,7 +407,7 @@ static bool decode_scans(struct lossless *c, const struct picture_job *job)
 
 /* ------------------------------------------------------------------ pixels */
 
-/* A row of a component, in the pixels of the crop. */
+/* Writes a row of a component to the pixels of the crop. */
 static void spread(const struct lossless *c, const struct component *k, const struct rect *crop, int32_t y, uint8_t *to,
                    size_t apart)
 {
@@ -435,7 +437,7 @@ size_t jpeg_lossless_scratch(const struct head *h, const struct rect *crop)
                     size_add(arena_cost(rgb_bytes(crop->w, crop->h)), arena_cost((size_t)crop->w * 4)));
 }
 
-/* Sizes of the components, and memory for them. */
+/* Computes the sizes of the components, and allocates them. */
 static bool lay_out(struct lossless *c, struct arena *a)
 {
     for (int i = 0; i < c->n; i++) {
@@ -455,7 +457,7 @@ static bool lay_out(struct lossless *c, struct arena *a)
     return true;
 }
 
-int jpeg_lossless(const struct picture_job *job, struct image *out, stk_error *e)
+int jpeg_lossless(const struct image_job *job, struct image *out, stk_error *e)
 {
     const struct rect *crop = &job->crop;
     const struct head *h = job->head;
@@ -465,7 +467,7 @@ int jpeg_lossless(const struct picture_job *job, struct image *out, stk_error *e
     if (good && (c.w != h->w || c.h != h->h || c.n != h->channels))
         good = fail(&c, "it has two frame headers that differ");
     if (good && !plain_colours(&c))
-        good = fail(&c, "its colours are YCbCr or YCCK; only grey, RGB and CMYK are read");
+        good = fail(&c, "its colours are YCbCr or YCCK; only grey, RGB and CMYK are supported");
     c.several = c.n_scan < c.n;
     uint8_t *px = arena_alloc(job->arena, stride * (size_t)crop->h);
     uint8_t *inks = arena_alloc(job->arena, (size_t)crop->w * 4);

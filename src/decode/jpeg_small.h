@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_small.h -- IDCTs to 4 x 4, 2 x 2 and 1 x 1 samples, as libjpeg-turbo has them for pictures at a half, a quarter
- * and an eighth of their size. For the files of the instruction sets, each of which compiles it for itself: the loops
- * are such that compilers make vectors of them, and integers are the same in all.
+ * jpeg_small.h -- IDCTs to 4 x 4, 2 x 2 and 1 x 1 samples, as in libjpeg-turbo for images at a half, a quarter and an
+ * eighth of their size.
  *
- * What overflows wraps; what libjpeg-turbo does then differs, but only broken files come there.
+ * The file of every instruction set compiles it for itself. Compilers vectorise the loops, and integers are the same
+ * in
+ * all. Overflow wraps. libjpeg-turbo differs there, but only damaged files overflow.
  */
 #ifndef JPEG_SMALL_H
 #define JPEG_SMALL_H
@@ -39,7 +40,7 @@ static inline uint8_t small_sample(int32_t v)
     return (uint8_t)(v + 128);
 }
 
-/* Four numbers of eight, in[i * step]; the one in the middle does not count. */
+/* Four numbers from eight, in[i * step]; the middle one is not used. */
 static inline void small_four(const int32_t *in, int step, int32_t out[4], int bits)
 {
     const int32_t first = small_times(in[0], 1 << (SMALL_BITS + 1));
@@ -56,7 +57,7 @@ static inline void small_four(const int32_t *in, int step, int32_t out[4], int b
     out[3] = small_descale(small_sum(a, -outer), bits + 1);
 }
 
-/* Two of them; of eight, the first and the odd ones count. */
+/* Two numbers from eight, of which the first and the odd ones are used. */
 static inline void small_two(const int32_t *in, int step, int32_t out[2], int bits)
 {
     const int32_t first = small_times(in[0], 1 << (SMALL_BITS + 2));
@@ -72,7 +73,7 @@ static inline void small_dequantise(int32_t *out, const int16_t *coef, const uin
         out[i] = coef[i] * (int16_t)q[i];
 }
 
-/* A block of one level. */
+/* A block with DC alone. */
 static inline void small_flat(uint8_t *dst, size_t stride, int16_t dc, uint16_t q, int side)
 {
     const uint8_t level = small_sample(small_descale(dc * (int16_t)q, 3));
@@ -116,7 +117,7 @@ static inline void small_block2(uint8_t *dst, size_t stride, const int16_t *coef
     }
 }
 
-/* side is a constant where this is inlined. */
+/* side is a constant once this is inlined. */
 static inline void small_blocks(uint8_t *dst, size_t stride, const int16_t *coef, const uint8_t *last, size_t n,
                                 const uint16_t *q, int side)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_strip.c -- samples and pixels of a crop, a row of MCUs at a time.
+ * jpeg_strip.c -- samples and pixels of a crop, one row of MCUs at a time.
  *
- * Where chroma has half the rows, a row of pixels takes samples of the chroma row above or below as well. So the last
- * row of an MCU row waits for the next one, and planes hold two MCU rows in turn:
+ * If chroma has half the rows, a row of pixels also uses the chroma row above or below. So the last row of pixels of
+ * an
+ * MCU row waits for the next MCU row, and planes hold two MCU rows in turn:
  *
- *      MCU row y - 1   ================  written out but for its last row
- *      MCU row y       ================  decoded now: the row that waited and all but the last go out
+ *      MCU row y - 1   ================  written, except for its last row
+ *      MCU row y       ================  decoded now: writes the row that waited, and all but its own last row
  *
- * Where it has half the columns, a sample beside the crop counts too: it is there, but at the picture's edge, where the
- * outermost is repeated.
+ * If chroma has half the columns, the sample beside the crop is also used. It exists, except at the image's edge,
+ * where
+ * the outermost sample is repeated.
  */
 #include "decode/jpeg_strip.h"
 
@@ -18,8 +20,8 @@
 #include "base/size.h"
 
 enum {
-    MARGIN = 64,    /* bytes before each row of a plane: the first is aligned, and one may be written before it */
-    MCU_SIDE = 16,  /* pixels, at most */
+    MARGIN = 64,   /* bytes before each row of a plane: the first sample is aligned, and one may be written before it */
+    MCU_SIDE = 16, /* pixels, at most */
     PLANE_ROWS = 64 /* of the luma's width, of all planes together: 32 of luma, 16 each of chroma */
 };
 
@@ -27,10 +29,10 @@ enum {
 struct plane {
     uint8_t *at; /* of the first MCU column that is needed */
     size_t stride;
-    int32_t rows;  /* that it holds */
-    int32_t mcu_w; /* that an MCU has across */
-    int32_t w, h;  /* of the whole picture's */
-    int32_t x;     /* of the first one it holds, in the whole */
+    int32_t rows;  /* rows that it holds */
+    int32_t mcu_w; /* samples of an MCU, across */
+    int32_t w, h;  /* of the component in the whole image */
+    int32_t x;     /* column of its first sample in the whole image */
 };
 
 struct strip {
@@ -41,8 +43,8 @@ struct strip {
     struct plane planes[JPEG_COMPONENTS];
     struct jpeg_blocks blocks;
     int16_t *coef;      /* of all blocks, one after the other */
-    struct image image; /* from an even column on, where columns are halved */
-    int32_t row;        /* of the picture, that goes out next */
+    struct image image; /* from an even column on, if columns are halved */
+    int32_t row;        /* the next row of the image to write */
 };
 
 static size_t plane_stride(size_t w)
@@ -125,7 +127,7 @@ static uint8_t *row_of(const struct plane *p, int32_t row)
     return p->at + p->stride * (size_t)(row % p->rows);
 }
 
-/* Samples that count twice: across, n in each of a block's rows; or down, where a block has one row. */
+/* Repeats samples: across, n in each row of a block; or down, if a block has one row. */
 static void repeat_samples(const struct jpeg_component *c, uint8_t *to, size_t stride, int32_t n)
 {
     for (int row = 0; c->wide == 2 && row < c->side; row++) {
@@ -142,7 +144,7 @@ static jpeg_idct_fn *idct_of(const struct jpeg_kernels *k, int side)
     return side == 8 ? k->idct : k->small[side == 4 ? 0 : side == 2 ? 1 : 2];
 }
 
-/* n MCUs from column x of MCU row y on: blocks to samples. */
+/* Turns the blocks of n MCUs, from column x of MCU row y on, into samples. */
 static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
 {
     for (int i = 0; i < s->f->n_components; i++) {
@@ -156,7 +158,7 @@ static void samples_of(struct strip *s, int32_t y, int32_t x, int32_t n)
     }
 }
 
-/* Chroma of half the columns: the outermost samples once more. */
+/* Repeats the outermost samples of chroma with half the columns. */
 static void repeat_edges(const struct strip *s, int32_t y)
 {
     for (int i = 1; jpeg_frame_halves_columns(s->f) && i < s->f->n_components; i++) {
@@ -171,7 +173,6 @@ static void repeat_edges(const struct strip *s, int32_t y)
     }
 }
 
-/* Of as many MCUs as are wanted at a time. */
 static void zero_blocks(const struct strip *s, int32_t mcus)
 {
     for (int i = 0; i < s->f->n_components; i++) {
@@ -197,7 +198,7 @@ static bool decode_row(struct strip *s, const struct jpeg_giver *from, int32_t y
 
 /* ------------------------------------------------------------------ pixels */
 
-/* The chroma row that counts beside the row's own. */
+/* The other chroma row that a row of pixels uses. */
 static int32_t other_row(int32_t row, int32_t h)
 {
     const int32_t own = row / 2;
@@ -225,7 +226,7 @@ static void put_row(const struct strip *s, int32_t row)
     s->k->row[f->sampling](s->image.px + s->image.stride * (size_t)(row - s->crop->y), &r, (size_t)s->image.w);
 }
 
-/* What MCU row y has made complete. */
+/* Writes the rows of pixels that MCU row y completes. */
 static void put_rows(struct strip *s, int32_t y)
 {
     const struct jpeg_frame *f = s->f;

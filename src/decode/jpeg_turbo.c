@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_turbo.c -- JPEG through libjpeg-turbo: pictures of every kind, their coefficients, and writing.
+ * jpeg_turbo.c -- JPEG through libjpeg-turbo: the pixels and coefficients of images of every kind.
  *
- * A crop is had by skipping what lies above it, decoding only the columns it needs, and stopping
- * after its last row. libjpeg-turbo's fancy upsampling sees neighbours; at the edge of a cropped or
- * skipped region it invents them. So where chroma is subsampled one iMCU more is decoded on every side
- * and thrown away: the result equals the same crop of the whole picture bit for bit. Pictures in
- * several scans are not cropped at all: their time goes into the scans, and block smoothing, which
- * libjpeg does for unfinished ones, is not exact there.
+ * A crop is decoded by skipping the rows above it, decoding only the columns it needs, and stopping after its last
+ * row.
+ * libjpeg-turbo's fancy upsampling uses neighbouring samples. At the edge of a cropped or skipped region it invents
+ * them.
+ * So if chroma is subsampled, one more iMCU is decoded on every side and thrown away: the result equals the same crop
+ * of
+ * the whole image bit for bit. Images of several scans are not cropped. Their time goes into the scans, and block
+ * smoothing, which libjpeg applies to unfinished images, is not exact in crops.
  *
- * Damage is judged as Pillow judges it: running out of bytes before the last row that is needed is an
- * error, everything else that libjpeg can live with is a warning.
+ * Damage is judged as in Pillow: it is an error if the bytes end before the last row that is needed. Everything else
+ * that
+ * libjpeg can handle is a warning.
  *
- * The decompressor is made anew for every picture, 1 or 2 µs of a thousand: tables outlive a picture
- * in libjpeg, and one that lacks its own would be decoded with those of whatever came before.
+ * The decompressor is created anew for every image, which takes 1 or 2 µs of a thousand. In libjpeg tables outlive an
+ * image, and an image without tables would be decoded with those of the image before.
  */
 #include "decode/jpeg_turbo.h"
 
@@ -38,9 +41,9 @@ enum {
     IMCU_MAX = 4 * DCTSIZE,     /* largest sampling factor */
     ROWS = 16,                  /* read at a time */
     MANY_SCANS = 50,            /* no encoder makes more */
-    FOREIGN_FIXED = 256 * 1024, /* tables, pools, small change */
+    FOREIGN_FIXED = 256 * 1024, /* tables, pools and the like */
 };
-static const int64_t max_scan_work = 20000000000; /* samples times scans, where there are many: seconds */
+static const int64_t max_scan_work = 20000000000; /* samples times scans, if there are many: seconds */
 
 struct jpeg_turbo *jpeg_turbo_new(void)
 {
@@ -76,7 +79,7 @@ static void on_source(j_decompress_ptr c)
     (void)c;
 }
 
-/* Behind the last row a missing end is forgiven. */
+/* After the last row, a missing end is forgiven. */
 static boolean on_empty(j_decompress_ptr c)
 {
     struct jpeg_turbo *j = c->client_data;
@@ -96,7 +99,7 @@ static void on_skip(j_decompress_ptr c, long n)
     src->bytes_in_buffer -= k;
 }
 
-/* A file of a few bytes per scan can ask for hours of work. */
+/* A file with a few bytes per scan can ask for hours of work. */
 static void on_progress(j_common_ptr c)
 {
     struct jpeg_turbo *j = c->client_data;
@@ -107,7 +110,7 @@ static void on_progress(j_common_ptr c)
     }
 }
 
-/* ------------------------------------------------------------------ what it takes */
+/* ------------------------------------------------------------------ memory */
 
 static size_t round_up(int32_t v, size_t to)
 {
@@ -116,13 +119,13 @@ static size_t round_up(int32_t v, size_t to)
 
 size_t jpeg_turbo_scratch(const struct head *h, const struct rect *crop)
 {
-    /* Margin on either side, and the alignment to the left. */
+    /* A margin on either side, and the alignment to the left. */
     const size_t strip = (size_t)crop->w + 3 * IMCU_MAX, full = (size_t)h->w;
     const size_t w = h->odd & CODEC_HELD || strip > full ? full : strip;
     return size_add(arena_cost(size_mul(w * 3, (size_t)crop->h)), arena_cost(w * 4));
 }
 
-/* Coefficients of all, where there are several scans; else some rows of iMCUs in several buffers. */
+/* All coefficients if there are several scans; else some rows of iMCUs in several buffers. */
 size_t jpeg_turbo_foreign(const struct head *h)
 {
     const size_t row = (size_t)h->channels * round_up(h->w, IMCU_MAX);
@@ -134,7 +137,7 @@ size_t jpeg_turbo_foreign(const struct head *h)
 
 /* ------------------------------------------------------------------ decoding */
 
-void jpeg_turbo_begin(struct jpeg_turbo *j, const struct picture_job *job)
+void jpeg_turbo_begin(struct jpeg_turbo *j, const struct image_job *job)
 {
     memset(j, 0, sizeof *j);
     j->c.err = jpeg_std_error(&j->err);
@@ -153,7 +156,7 @@ void jpeg_turbo_begin(struct jpeg_turbo *j, const struct picture_job *job)
 }
 
 /* From here to the end of run() any call of libjpeg may jump out. */
-static void read_header(struct jpeg_turbo *j, const struct picture_job *job)
+static void read_header(struct jpeg_turbo *j, const struct image_job *job)
 {
     jpeg_create_decompress(&j->c);
     j->c.src = &j->src;
@@ -169,14 +172,14 @@ static void read_header(struct jpeg_turbo *j, const struct picture_job *job)
     j->c.out_color_space = j->c.num_components == 4 ? JCS_CMYK : JCS_EXT_RGB;
 }
 
-/* What the scratch was reckoned from. */
+/* Whether the sizes are those that the scratch was computed from. */
 static bool same_as_head(struct jpeg_turbo *j, const struct head *h)
 {
     return j->c.image_width == (JDIMENSION)h->w && j->c.image_height == (JDIMENSION)h->h &&
            j->c.num_components == h->channels && (h->odd & CODEC_HELD || !jpeg_has_multiple_scans(&j->c));
 }
 
-/* Columns and rows that are decoded: the crop and its margin. */
+/* The columns and rows that are decoded: the crop and its margin. */
 struct strip {
     JDIMENSION x, w, y;
 };
@@ -196,8 +199,8 @@ static int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* After jpeg_start_decompress. */
-static struct strip cut_strip(struct jpeg_turbo *j, const struct picture_job *job)
+/* Call after jpeg_start_decompress. */
+static struct strip cut_strip(struct jpeg_turbo *j, const struct image_job *job)
 {
     struct strip s = {0, j->c.output_width, 0};
     if (jpeg_has_multiple_scans(&j->c) || job->head->odd & STK_ODD_LOSSLESS)
@@ -217,7 +220,7 @@ static struct strip cut_strip(struct jpeg_turbo *j, const struct picture_job *jo
     return s;
 }
 
-/* A stride of 0 throws rows away. */
+/* A stride of 0 discards rows. */
 static void read_rows(struct jpeg_turbo *j, uint8_t *px, size_t stride, int32_t n)
 {
     while (n > 0) {
@@ -249,7 +252,7 @@ static void read_rest(struct jpeg_turbo *j, uint8_t *row)
         j->err.num_warnings++;
 }
 
-static int run(struct jpeg_turbo *j, const struct picture_job *job, struct image *out, stk_error *e)
+static int run(struct jpeg_turbo *j, const struct image_job *job, struct image *out, stk_error *e)
 {
     read_header(j, job);
     if (!same_as_head(j, job->head))
@@ -277,12 +280,12 @@ static int run(struct jpeg_turbo *j, const struct picture_job *job, struct image
     return STK_OK;
 }
 
-static int explain(struct jpeg_turbo *j, const struct picture_job *job, stk_error *e)
+static int explain(struct jpeg_turbo *j, const struct image_job *job, stk_error *e)
 {
     if (j->at_end)
         return error_set(e, STK_EDATA, stage, "the file ends after %zu bytes, before its last row", job->n);
     if (j->too_many_scans)
-        return error_set(e, STK_EDATA, stage, "has over %d scans of %ux%u pixels, as only attacks have",
+        return error_set(e, STK_EDATA, stage, "has more than %d scans of %ux%u pixels, which only an attack needs",
                          j->c.input_scan_number, j->c.image_width, j->c.image_height);
     if (j->err.msg_code == JERR_OUT_OF_MEMORY)
         return error_set(e, STK_ENOMEM, stage, "no memory for libjpeg");
@@ -292,15 +295,14 @@ static int explain(struct jpeg_turbo *j, const struct picture_job *job, stk_erro
     return error_set(e, STK_EDATA, stage, "%s JPEG: %s", kind, words);
 }
 
-static int run_guarded(struct jpeg_turbo *j, const struct picture_job *job, struct image *out, stk_error *e)
+static int run_guarded(struct jpeg_turbo *j, const struct image_job *job, struct image *out, stk_error *e)
 {
     if (setjmp(j->jump))
         return explain(j, job, e);
     return run(j, job, out, e);
 }
 
-int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct picture_job *job, struct image *out, int *warnings,
-                      stk_error *e)
+int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct image_job *job, struct image *out, int *warnings, stk_error *e)
 {
     jpeg_turbo_begin(j, job);
     const int rc = run_guarded(j, job, out, e);
@@ -341,7 +343,7 @@ static bool give_held(void *user, int32_t y, int32_t x, int32_t n, const struct 
     return true;
 }
 
-/* By how much luma is finer than chroma; libjpeg upsamples by that alone. */
+/* Finds how much finer luma is than chroma; libjpeg upsamples by that alone. */
 static bool find_sampling(const struct jpeg_decompress_struct *c, enum jpeg_sampling *out)
 {
     const jpeg_component_info *k = c->comp_info;
@@ -376,7 +378,7 @@ static bool frame_of(const struct jpeg_decompress_struct *c, struct jpeg_frame *
     return true;
 }
 
-/* Whether the low frequencies have come to their last bit: else libjpeg smooths blocks. */
+/* Whether all bits of the low frequencies were read; otherwise libjpeg smooths blocks. */
 static bool is_complete(const struct jpeg_decompress_struct *c)
 {
     for (int i = 0; c->coef_bits && i < c->num_components; i++)
@@ -386,7 +388,7 @@ static bool is_complete(const struct jpeg_decompress_struct *c)
     return true;
 }
 
-jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct picture_job *job)
+jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct image_job *job)
 {
     read_header(j, job);
     if (!same_as_head(j, job->head))
@@ -395,7 +397,7 @@ jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct pic
     return j->err.num_warnings == 0 && is_complete(&j->c) ? arrays : NULL;
 }
 
-static bool held_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+static bool held_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct image_job *job, struct buf *out)
 {
     if (setjmp(j->jump))
         return false;
@@ -405,7 +407,7 @@ static bool held_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const str
            jpeg_baseline_dct_from(b, &f, job->head, &(struct jpeg_giver){.give = give_held, .user = &held}, out);
 }
 
-bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct picture_job *job, struct buf *out)
+bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct image_job *job, struct buf *out)
 {
     jpeg_turbo_begin(j, job);
     const bool good = held_to_dct(j, b, job, out);
@@ -416,8 +418,8 @@ bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const stru
 #define TEXT(x)   #x
 #define QUOTED(x) TEXT(x)
 
-/* The library that was loaded may be of another version than the headers, with the same ABI. It does not say which, but
- * 3.0 has a message more than 2.1. */
+/* The loaded library may be of another version than the headers, with the same ABI. It does not report its version,
+ * but 3.0 has one message more than 2.1. */
 const char *jpeg_turbo_version(void)
 {
     enum { LAST_MESSAGE_OF_2 = 128, FIRST_NUMBER_OF_3 = 2001090 };

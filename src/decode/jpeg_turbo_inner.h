@@ -22,9 +22,9 @@ struct jpeg_turbo {
     bool markers; /* are kept */
 };
 
-void jpeg_turbo_begin(struct jpeg_turbo *j, const struct picture_job *job);
+void jpeg_turbo_begin(struct jpeg_turbo *j, const struct image_job *job);
 /* After jpeg_turbo_begin and setjmp(j->jump): all coefficients, or NULL if some are missing or damaged. */
-jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct picture_job *job);
+jvirt_barray_ptr *jpeg_turbo_coefficients(struct jpeg_turbo *j, const struct image_job *job);
 /* A hook that prints nothing. */
 void jpeg_turbo_no_message(j_common_ptr c);
 

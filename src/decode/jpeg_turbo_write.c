@@ -33,7 +33,7 @@ static void on_error(j_common_ptr c)
     longjmp(w->jump, 1);
 }
 
-/* Doubles the room; what is written stays. */
+/* Doubles the buffer, and keeps what is written. */
 static boolean on_full(j_compress_ptr c)
 {
     struct writer *w = c->client_data;
@@ -117,9 +117,9 @@ int jpeg_turbo_encode(const struct image *im, const stk_encode_options *o, void 
     return rc;
 }
 
-/* ------------------------------------------------------------------ one scan of several, without loss */
+/* ------------------------------------------------------------------ coefficients */
 
-/* All markers but those that the writer makes itself. */
+/* Copies all markers except those that the writer makes itself. */
 static void copy_markers(struct jpeg_turbo *j, struct writer *w)
 {
     for (jpeg_saved_marker_ptr m = j->c.marker_list; m; m = m->next) {
@@ -131,7 +131,7 @@ static void copy_markers(struct jpeg_turbo *j, struct writer *w)
 }
 
 /* Reads all coefficients, and hashes everything that pixels are made of. Returns NULL if coefficients are missing. */
-static jvirt_barray_ptr *read_hashed(struct jpeg_turbo *j, const struct picture_job *job, uint64_t *hash)
+static jvirt_barray_ptr *read_hashed(struct jpeg_turbo *j, const struct image_job *job, uint64_t *hash)
 {
     jvirt_barray_ptr *arrays = jpeg_turbo_coefficients(j, job);
     *hash = hash_mix(j->c.image_width, j->c.image_height);
@@ -147,7 +147,7 @@ static jvirt_barray_ptr *read_hashed(struct jpeg_turbo *j, const struct picture_
     return arrays;
 }
 
-static bool write_coefficients(struct jpeg_turbo *j, struct writer *w, const struct picture_job *job, uint64_t *hash)
+static bool write_coefficients(struct jpeg_turbo *j, struct writer *w, const struct image_job *job, uint64_t *hash)
 {
     if (setjmp(j->jump) || setjmp(w->jump))
         return false;
@@ -165,13 +165,13 @@ static bool write_coefficients(struct jpeg_turbo *j, struct writer *w, const str
     return true;
 }
 
-static bool read_back(struct jpeg_turbo *j, const struct picture_job *job, uint64_t *hash)
+static bool read_back(struct jpeg_turbo *j, const struct image_job *job, uint64_t *hash)
 {
     jpeg_turbo_begin(j, job);
     return !setjmp(j->jump) && read_hashed(j, job, hash);
 }
 
-bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct picture_job *job, struct buf *out)
+bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct image_job *job, struct buf *out)
 {
     struct writer w;
     uint64_t was = 0, is = 1;
@@ -182,7 +182,7 @@ bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct picture_job *job, str
     jpeg_destroy_decompress(&j->c);
     jpeg_destroy_compress(&w.c);
     if (good) {
-        const struct picture_job made = {.bytes = w.out.data, .n = w.out.len, .head = job->head};
+        const struct image_job made = {.bytes = w.out.data, .n = w.out.len, .head = job->head};
         good = read_back(j, &made, &is) && was == is && buf_add(out, made.bytes, made.n) == 0;
         jpeg_destroy_decompress(&j->c);
     }

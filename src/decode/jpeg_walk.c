@@ -2,13 +2,14 @@
 /*
  * jpeg_walk.c -- a walk over a scan, by checkpoints.
  *
- * A row of MCUs is cut into groups, and checkpoints->at[g] is where group g begins. The first n of them are known: the
- * file was seen undamaged up to there. Within them the walk jumps; behind, it skips, and each group that it comes to
- * adds one. The last checkpoint is the end of the scan: it is known only where the file ends as it should.
+ * A row of MCUs is cut into groups; checkpoints->at[g] is the start of group g. The first n are known: the file is
+ * undamaged up to there. Within them the walk jumps. After them it skips, and adds a checkpoint at each group it
+ * reaches.
+ * The last checkpoint is the end of the scan. It is known only if the file ends as it should.
  *
  *     at[0]       at[1]       at[2]              at[n - 1]
  *     |-----------|-----------|----  ...  -------|- - - - - - - - - -
- *                    ^ crop ^ : jump to at[1], skip, read, skip to at[2], compare
+ *                    ^ crop ^     jump to at[1], skip, read, skip to at[2], compare
  */
 #include "decode/jpeg_walk.h"
 
@@ -29,7 +30,7 @@ static bool is_before(const struct jpeg_walk *w, int32_t y, int32_t x)
     return w->y < y || (w->y == y && w->x < x);
 }
 
-/* n MCUs further. At the start of a group: it is as known, or becomes known. */
+/* Moves on by n MCUs. At the start of a group, compares the known checkpoint or adds a new one. */
 static bool advance(struct jpeg_walk *w, int64_t n)
 {
     const struct jpeg_frame *f = w->scan.frame;
@@ -52,7 +53,7 @@ static bool advance(struct jpeg_walk *w, int64_t n)
     return true;
 }
 
-/* To an MCU, without a jump: all at once, or from group to group. */
+/* Skips to an MCU without a jump: in one go, or from group to group. */
 static bool skip_to(struct jpeg_walk *w, int32_t y, int32_t x)
 {
     const int32_t across = w->scan.frame->mcus_x;
@@ -69,7 +70,7 @@ static bool skip_to(struct jpeg_walk *w, int32_t y, int32_t x)
     return true;
 }
 
-/* The rest of a group that was begun. */
+/* Skips the rest of a group. */
 static bool leave(struct jpeg_walk *w)
 {
     if (at_start(w))
@@ -78,7 +79,7 @@ static bool leave(struct jpeg_walk *w)
     return end < w->scan.frame->mcus_x ? skip_to(w, w->y, end) : skip_to(w, w->y + 1, 0);
 }
 
-/* To the start of a known group, unless we are behind it. */
+/* Jumps to the start of a known group, unless we are past it. */
 static bool jump_to(struct jpeg_walk *w, int32_t group)
 {
     const int32_t y = group / w->checkpoints->across, x = group % w->checkpoints->across * w->checkpoints->every;
@@ -119,6 +120,6 @@ bool jpeg_walk_read(struct jpeg_walk *w, int32_t y, int32_t x, int32_t n, const 
 bool jpeg_walk_finish(struct jpeg_walk *w, int32_t end, bool whole)
 {
     if (w->checkpoints && group_of(w, end, 0) < w->known)
-        return leave(w); /* what lies behind was seen when they were made */
+        return leave(w); /* what follows was checked when they were made */
     return go_to(w, end, 0) && jpeg_scan_has_more(&w->scan) && (!whole || jpeg_scan_is_over(&w->scan));
 }

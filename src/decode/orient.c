@@ -2,8 +2,7 @@
 /*
  * orient.c -- the eight EXIF orientations.
  *
- * Each is a transposition or none, with the stored columns, the stored rows, both or neither running
- * backwards:
+ * 5 to 8 transpose. Stored columns, stored rows, both or neither run backwards:
  *
  *     upright(x, y) = stored(column(x), row(y))       1 to 4
  *     upright(x, y) = stored(column(y), row(x))       5 to 8
@@ -12,7 +11,7 @@
 
 #include <string.h>
 
-enum { TILE = 16 }; /* pixels: one tile's rows stay in the nearest cache while columns are read */
+enum { TILE = 16 }; /* pixels: the rows of a tile stay in the L1 cache while columns are read */
 
 static bool columns_backwards(int o)
 {
@@ -42,8 +41,8 @@ static void copy_row(const uint8_t *src, ptrdiff_t step, uint8_t *dst, int32_t n
         memcpy(dst, src, 3);
 }
 
-/* Upright rows y0.. and columns x0.. of one tile; first is stored(column(0), row(0)), a step down or to the right in
- * the upright picture moves by down or right in the stored one. */
+/* Copies one tile. `first` is its first stored pixel. A step right or down in the upright image is a step of `right`
+ * or `down` bytes in the stored one. */
 static void copy_tile(const uint8_t *first, ptrdiff_t right, ptrdiff_t down, uint8_t *dst, size_t stride, int32_t w,
                       int32_t h)
 {

@@ -7,9 +7,9 @@
 
 #include "base/sample.h"
 
-/* The rectangle of the stored picture (w x h) that holds r of the upright one. */
+/* The rectangle of the stored image (w x h) that contains r of the upright one. */
 struct rect orient_stored(int orientation, int32_t w, int32_t h, struct rect r);
-/* Writes src (3 channels) upright to dst, dense rows: src.w x src.h, or the other way round for 5 to 8. */
+/* Writes src (3 channels) upright to dst in dense rows: src.w x src.h, or src.h x src.w for 5 to 8. */
 void orient_pixels(int orientation, const struct image *src, uint8_t *dst);
 
 #endif

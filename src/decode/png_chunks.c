@@ -4,9 +4,11 @@
  *
  *     signature, then chunks: length, name, data, checksum
  *
- * Only what pixels and orientation need is looked at. As in Pillow, chunks may come in any order
- * and unknown ones do no harm; checksums are looked at where a flipped bit would change pixels in
- * silence: a wrong one is an error for IHDR and PLTE, a warning for IDAT.
+ * Only what pixels and orientation need is read. As in Pillow, chunks may come in any order, and unknown ones are
+ * skipped.
+ * Checksums are verified where a flipped bit would silently change pixels. A wrong one is an error for IHDR and PLTE,
+ * and
+ * a warning for IDAT.
  */
 #include "decode/png_chunks.h"
 
@@ -21,7 +23,7 @@ static const char stage[] = "decode";
 enum { SIGNATURE_BYTES = 8, CHUNK_HEAD = 8, CHUNK_FRAME = 12, IHDR_BYTES = 13 };
 
 struct chunk {
-    const uint8_t *at; /* its length */
+    const uint8_t *at; /* at its length */
     const uint8_t *name, *data;
     size_t n;
 };
@@ -83,10 +85,11 @@ static int samples_of(int colour, int bits)
 static int header(const struct chunk *c, struct png_chunks *out, stk_error *e)
 {
     if (c->n < IHDR_BYTES)
-        return error_set(e, STK_EDATA, stage, "its header (IHDR) has only %zu bytes", c->n);
+        return error_set(e, STK_EDATA, stage, "its header (IHDR) has only %zu bytes; it must have 13", c->n);
     const uint8_t *p = c->data;
     if (be32(p) > INT32_MAX || be32(p + 4) > INT32_MAX)
-        return error_set(e, STK_EDATA, stage, "%ux%u pixels are more than a PNG can have", be32(p), be32(p + 4));
+        return error_set(e, STK_EDATA, stage, "its header gives %ux%u pixels; a side of a PNG is at most 2147483647",
+                         be32(p), be32(p + 4));
     out->w = (int32_t)be32(p);
     out->h = (int32_t)be32(p + 4);
     out->bits = p[8];
@@ -94,16 +97,16 @@ static int header(const struct chunk *c, struct png_chunks *out, stk_error *e)
     out->interlaced = p[12] != 0;
     out->samples = samples_of(out->colour, out->bits);
     if (out->samples == 0)
-        return error_set(e, STK_EDATA, stage, "has colour type %d with %d bits, which PNG does not know", out->colour,
+        return error_set(e, STK_EDATA, stage, "has colour type %d with %d bits, which PNG does not define", out->colour,
                          out->bits);
     if (p[11] != 0)
-        return error_set(e, STK_EDATA, stage, "has filter method %d, which PNG does not know", p[11]);
+        return error_set(e, STK_EDATA, stage, "has filter method %d, which PNG does not define", p[11]);
     return STK_OK;
 }
 
 /* ------------------------------------------------------------------ texts */
 
-/* What follows the next 0 byte; NULL when there is none. */
+/* What follows the next 0 byte; NULL: there is none. */
 static const uint8_t *past_zero(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *z = p && p < end ? memchr(p, 0, (size_t)(end - p)) : NULL;
@@ -122,7 +125,7 @@ static struct png_string *slot_of(const struct chunk *c, struct png_chunks *out)
     return NULL;
 }
 
-/* Later ones replace earlier ones. */
+/* Later texts replace earlier ones. */
 static void text(const struct chunk *c, struct png_chunks *out)
 {
     struct png_string *slot = slot_of(c, out);
@@ -167,7 +170,7 @@ void png_hex_profile(const uint8_t *p, size_t n, struct buf *out)
     }
 }
 
-/* Chunks that may also come behind the pixels. */
+/* Chunks that may also come after the pixels. */
 static void metadata(const struct chunk *c, struct png_chunks *out)
 {
     if (is(c, "eXIf"))
@@ -221,7 +224,7 @@ int png_chunks_read(const uint8_t *bytes, size_t n, bool all, struct png_chunks 
     for (size_t at = SIGNATURE_BYTES;; at += c.n + CHUNK_FRAME) {
         const enum chunk_state state = chunk_at(bytes, n, at, &c);
         if (state == CHUNK_NONE && at < n && n - at >= CHUNK_HEAD)
-            return error_set(e, STK_EDATA, stage, "broken PNG: no chunk begins at byte %zu", at);
+            return error_set(e, STK_EDATA, stage, "broken PNG: there is no chunk at byte %zu", at);
         if (state == CHUNK_NONE)
             return cut_off(n, e);
         if (is(&c, "IDAT")) {

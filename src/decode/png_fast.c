@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_fast.c -- the pixels of a PNG about which nothing is odd.
+ * png_fast.c -- the pixels of a plain PNG.
  *
- * Three buffers follow each other, small enough to stay in the caches:
+ * Data passes through three buffers that are small enough for the CPU's caches:
  *
  *     chunks of the file --inflate--> window --unfilter--> rows --expand--> pixels of the crop
  *
- * The window holds what the stream may still refer to and some tens of rows; when their pixels are out it is moved
- * down. Rows are undone by eights; the last of them is the row above the next eight.
+ * The window holds what the stream may still refer to, and some tens of rows. It is moved down once their pixels are
+ * written. Filters are undone for eight rows at a time; the last of them is the row above the next eight.
  *
- * What libpng sees until it has the last row it is asked for counts, and it may see a little more than that row. So
- * that nothing it sees goes unseen here, the stream is decompressed at least one byte further, or must end as it
- * should; and where that comes near the end of a chunk, the next one must be there and right.
+ * Everything that libpng sees until it has the last row affects its verdict, and it may see slightly more than that
+ * row.
+ * So the stream is decompressed at least one byte further, or must end as it should. If that is near the end of a
+ * chunk,
+ * the next chunk must be there and have the right checksum.
  */
 #include "decode/png_fast.h"
 
@@ -24,9 +26,9 @@
 #include "decode/png_kernel.h"
 
 enum {
-    BATCH_BYTES = 64 * 1024,   /* to decompress at a time, and eight rows */
-    ROW_BYTES_MAX = 64 * 1024, /* wider pictures are rare, and take much room */
-    NEAR_END = 16,             /* bytes of a chunk: more than any decompressor has read ahead */
+    BATCH_BYTES = 64 * 1024,   /* to decompress at a time, besides eight rows */
+    ROW_BYTES_MAX = 64 * 1024, /* wider images are rare, and need much memory */
+    NEAR_END = 16,             /* bytes of a chunk: more than any decompressor reads ahead */
 };
 
 struct png_fast {
@@ -55,7 +57,7 @@ const struct png_kernels *png_fast_kernels(const struct png_fast *f)
     return &f->kernels;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ memory */
 
 static size_t window_bytes(size_t row)
 {
@@ -67,7 +69,7 @@ static size_t stride_of(size_t row)
     return (row + UNFILTER_PAD + 63) / 64 * 64;
 }
 
-/* The row above, the rows, and room in front of the first. */
+/* The row above, the rows, and padding before the first. */
 static size_t rows_bytes(size_t row)
 {
     return UNFILTER_PAD + (1 + UNFILTER_ROWS) * stride_of(row);
@@ -87,19 +89,19 @@ size_t png_fast_scratch(const struct head *h, size_t row)
 
 struct path {
     struct png_fast *f;
-    const struct picture_job *job;
+    const struct image_job *job;
     struct png_walk walk; /* over the chunks of pixels */
     const struct png_rows *how;
     size_t row, step;          /* bytes of a row, without its filter, and of a pixel */
     int32_t y, rows;           /* the next row, and how many are needed */
-    uint8_t *window;           /* decompressed: at bytes, of which those from next_row on are new */
-    size_t at, next_row, gone; /* gone: moved out of the window */
+    uint8_t *window;           /* `at` decompressed bytes; those from next_row on are new */
+    size_t at, next_row, gone; /* gone: bytes moved out of the window */
     uint32_t sum;
     uint8_t *above, *px; /* above: the row above, followed by UNFILTER_ROWS more */
     size_t stride;
 };
 
-/* A chunk with a wrong sum is none, and odd. */
+/* Ends the input, as odd, at a chunk with a wrong checksum. */
 static bool next_piece(void *user, const uint8_t **p, size_t *n)
 {
     struct path *s = user;
@@ -124,7 +126,7 @@ static bool filters_known(const struct path *s, const uint8_t *row, int n)
     return true;
 }
 
-/* Rows that are complete, by eights, and at last the rest. False: odd. */
+/* Unfilters and expands complete rows, eight at a time, and finally the rest. Returns false if a filter is unknown. */
 static bool take_rows(struct path *s)
 {
     for (;;) {
@@ -146,7 +148,7 @@ static bool take_rows(struct path *s)
     }
 }
 
-/* Away with what is neither a row to come nor within reach of the stream. */
+/* Drops what is neither an unused row nor within reach of the stream. */
 static void move_window(struct path *s)
 {
     const size_t reach = s->at > INFLATE_WINDOW ? s->at - INFLATE_WINDOW : 0;
@@ -157,7 +159,7 @@ static void move_window(struct path *s)
     s->gone += from;
 }
 
-/* Behind the last row of the picture: the end of the stream, its sum, and no more data. */
+/* After the last row of the image: the stream ends, its checksum is right, and no data follows. */
 static bool ends_well(struct path *s)
 {
     uint32_t sum;
@@ -166,7 +168,8 @@ static bool ends_well(struct path *s)
     return inflate_end(&s->f->inflate, &sum) && sum == s->sum && !next_piece(s, &p, &n) && !s->walk.odd;
 }
 
-/* Behind the last row that is needed: enough of a chunk, or the next one, for whoever reads a little further. */
+/* After the last row that is needed: enough of a chunk is left, or the next one is right, for a reader that reads
+ * ahead. */
 static bool goes_on_well(struct path *s)
 {
     const uint8_t *p;
@@ -214,7 +217,7 @@ static bool begin(struct path *s, struct arena *a, const struct png_chunks *c)
     return true;
 }
 
-bool png_fast_pixels(struct png_fast *f, const struct picture_job *job, const struct png_chunks *c,
+bool png_fast_pixels(struct png_fast *f, const struct image_job *job, const struct png_chunks *c,
                      const struct png_rows *how, uint8_t *px)
 {
     const size_t used = job->arena->used, bits = (size_t)(c->samples * c->bits);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_fast.h -- the pixels of a PNG about which nothing is odd, without libpng.
+ * png_fast.h -- the pixels of a plain PNG, without libpng.
  *
- * Where anything is (interlaced, damaged, more or less data than there should be, a wrong checksum anywhere near), it
- * makes nothing of it and leaves the picture to libpng: so it never judges, and a picture has the same pixels and
- * the same verdict either way.
+ * It declines any image that is not plain (interlaced, damaged, too much or too little data, a wrong checksum nearby)
+ * and
+ * leaves it to libpng. So it never judges, and an image has the same pixels and the same verdict either way.
  */
 #ifndef PNG_FAST_H
 #define PNG_FAST_H
@@ -20,12 +20,13 @@ void png_fast_free(struct png_fast *f);     /* also NULL */
 
 const struct png_kernels *png_fast_kernels(const struct png_fast *f);
 
-/* Arena it takes besides the pixels, for rows of this many bytes; 0: such a picture is not for it. */
+/* Bytes of arena besides the pixels, for rows of this many bytes; 0: it declines such an image. */
 size_t png_fast_scratch(const struct head *h, size_t row_bytes);
-/* The crop into px, three bytes a pixel; false: left to libpng, px may hold anything, the arena is as it was. */
-bool png_fast_pixels(struct png_fast *f, const struct picture_job *job, const struct png_chunks *c,
+/* Decodes the crop into px, three bytes per pixel. Returns false if it declines: px may then hold anything, and the
+ * arena is unchanged. */
+bool png_fast_pixels(struct png_fast *f, const struct image_job *job, const struct png_chunks *c,
                      const struct png_rows *how, uint8_t *px);
-/* The same picture through libpng alone, as the codec gives it: for tests, which compare. */
-int png_slow_pixels(struct png_fast *f, const struct picture_job *job, struct image *out, int *warnings, stk_error *e);
+/* The same image through libpng alone, for tests that compare. */
+int png_slow_pixels(struct png_fast *f, const struct image_job *job, struct image *out, int *warnings, stk_error *e);
 
 #endif

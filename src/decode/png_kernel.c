@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_kernel.c -- the inner loops of PNG in plain C, which define what all others have to give.
+ * png_kernel.c -- the inner loops of PNG in plain C, which define the result, and the table of kernels for a CPU.
  *
- * A filter stores a byte as its difference to a guess, made of the bytes to the left (a), above (b) and to the left
- * above (c), one pixel away each; what lies outside of the picture is 0.
+ * A filter stores a byte as its difference to a guess. The guess is made of the bytes one pixel to the left (a), above
+ * (b)
+ * and above left (c). Outside of the image they are 0.
  */
 #include "decode/png_kernel.h"
 
@@ -19,7 +20,7 @@ static uint8_t paeth(int a, int b, int c)
     return (uint8_t)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
-/* The first pixel, which has nothing to its left. */
+/* Unfilters the first pixel, which has none to its left. */
 static void first(uint8_t *dst, const uint8_t *above, const uint8_t *src, size_t step, int filter)
 {
     for (size_t i = 0; i < step; i++) {
@@ -78,7 +79,7 @@ UNFILTER(8)
 
 static uint32_t adler(uint32_t sum, const uint8_t *p, size_t n)
 {
-    enum { PRIME = 65521, RUN = 5552 }; /* as many as 32 bits can hold before they have to be reduced */
+    enum { PRIME = 65521, RUN = 5552 }; /* as many bytes as 32 bits can sum before they must be reduced */
     uint32_t a = sum & 0xffff, b = sum >> 16;
     while (n > 0) {
         const size_t run = n < RUN ? n : RUN;

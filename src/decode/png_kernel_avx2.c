@@ -2,15 +2,16 @@
 /*
  * png_kernel_avx2.c -- the inner loops of PNG for AVX2.
  *
- * A pixel waits for the one to its left, so a row alone keeps a CPU waiting most of the time. Rows are undone together,
- * each two pixels behind the one above: in turn t row k has pixel t - 2k.
+ * A pixel depends on the one to its left, so a single row keeps a CPU waiting most of the time. Rows are unfiltered
+ * together, each two pixels behind the one above: in turn t, row k is at pixel t - 2k.
  *
- *     row 0   . . . . . X          all X at once, one vector of 16-bit lanes; what row 1 needs
- *     row 1   . . . X              from above, row 0 gave it two turns ago
+ *     row 0   . . . . . X          all X at once, in one vector of 16-bit lanes; what row 1 needs
+ *     row 1   . . . X              from above, row 0 computed two turns ago
  *     row 2   . X
  *
- * Every row has a filter of its own: all guesses are made, masks pick. Rows that are behind the others, or done, go on
- * into the bytes between the rows.
+ * Every row has its own filter: all guesses are computed, and masks choose. Rows that have not started or are done
+ * write
+ * into the padding between the rows.
  */
 #include "decode/png_kernel.h"
 
@@ -60,14 +61,14 @@ INLINE int64_t get8(const uint8_t *p)
 
 enum { LAG = 2 };
 
-/* Rows that are undone together. Pixels of 1 and 3 bytes are taken with the byte behind them, which comes to nothing:
- * the next turn writes it anew. */
+/* Rows that are unfiltered together. Pixels of 1 and 3 bytes are read with the byte after them. It has no effect:
+ * the next turn overwrites it. */
 INLINE int together(int step)
 {
     return step <= 2 ? 8 : step <= 4 ? 4 : 2;
 }
 
-/* A pixel of every row, `apart` bytes from each other, to lanes of 16 bits. */
+/* Loads a pixel of every row, `apart` bytes from each other, to lanes of 16 bits. */
 INLINE __m256i take(const uint8_t *p, size_t apart, int rows)
 {
     __m128i v;
@@ -107,7 +108,7 @@ INLINE void put8(uint8_t *p, long long v)
     memcpy(p, &v, 8);
 }
 
-/* The way back. */
+/* The reverse. */
 INLINE void put(uint8_t *p, size_t apart, int rows, __m256i lanes)
 {
     const __m128i v = _mm_packus_epi16(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
@@ -131,7 +132,7 @@ INLINE void put(uint8_t *p, size_t apart, int rows, __m256i lanes)
     }
 }
 
-/* Every row's pixel to the row below it, and to the first row the pixel at `above`. */
+/* Moves every row's pixel to the row below it, and the pixel at `above` to the first row. */
 INLINE __m256i hand_down(__m256i v, const uint8_t *above, int rows)
 {
     const __m256i first = _mm256_castsi128_si256(
@@ -144,7 +145,7 @@ INLINE __m256i hand_down(__m256i v, const uint8_t *above, int rows)
 }
 
 struct masks {
-    __m256i sub, up, average, paeth, start; /* start: the turn in which a row begins */
+    __m256i sub, up, average, paeth, start; /* start: the turn in which a row starts */
 };
 
 INLINE struct masks masks_of(const uint8_t *src, size_t n, int rows)
@@ -190,7 +191,7 @@ INLINE void wave(uint8_t *dst, size_t stride, const uint8_t *src, size_t n, int 
     for (int t = 0; t < turns; t++, src += step, dst += step, above += step) {
         const __m256i b = hand_down(before, above, rows);
         __m256i v = _mm256_and_si256(_mm256_add_epi16(take(src, from_apart, rows), guess(&m, a, b, c)), bytes);
-        if (t < LAG * (rows - 1)) /* nothing lies to the left of a first pixel */
+        if (t < LAG * (rows - 1)) /* a first pixel has none to its left */
             v = _mm256_andnot_si256(_mm256_cmpgt_epi16(m.start, _mm256_set1_epi16((short)t)), v);
         put(dst, to_apart, rows, v);
         before = a;
@@ -222,7 +223,7 @@ INLINE int needs_left(const uint8_t *src, size_t n, int rows)
     return any;
 }
 
-enum { NARROW = 16 }; /* pixels; a wave takes more than a row of them to begin */
+enum { NARROW = 16 }; /* pixels; a wave takes more than a narrow row to start */
 
 INLINE void unfilter(uint8_t *dst, size_t stride, const uint8_t *src, size_t n, int rows, int step)
 {
@@ -258,7 +259,7 @@ UNFILTER(8)
 
 /* ------------------------------------------------------------------ pixels */
 
-/* 8 at a time; 32 bytes are written where 24 count, so that there must be 11. */
+/* 8 pixels at a time. It writes 32 bytes for 24, so at least 11 pixels must be left. */
 static void drop_alpha_avx2(uint8_t *dst, const uint8_t *src, size_t n)
 {
     const __m256i three = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6, 8,
@@ -294,7 +295,8 @@ INLINE uint32_t sum_of(__m256i v)
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, _MM_SHUFFLE(2, 3, 0, 1))));
 }
 
-/* Of 32 bytes the first counts 32 times in the second half of the sum, the last once; what came before, 32 times. */
+/* In the second half of the sum, the first of 32 bytes counts 32 times, the last once, and the sum before them 32
+ * times. */
 static uint32_t adler_avx2(uint32_t sum, const uint8_t *p, size_t n)
 {
     enum { PRIME = 65521, RUN = 5536 };

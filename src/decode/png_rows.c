@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_rows.c -- the fifteen kinds of PNG pixels, in three ways:
+ * png_rows.c -- the fifteen kinds of PNG pixels, converted in three ways:
  *
- *     up to 8 bits of grey or index    a table of 256 colours
- *     grey+alpha, RGB, RGBA            the first, or first three, samples; of 16 bits the high byte
- *     16 bits of grey                  scaled (v / 257), where Pillow clips
+ *     grey or index of up to 8 bits    a table of 256 colours
+ *     grey+alpha, RGB, RGBA            the first sample, or the first three; the high byte of 16 bits
+ *     grey of 16 bits                  scaled (v / 257), where Pillow clips
  */
 #include "decode/png_rows.h"
 
@@ -41,7 +41,7 @@ static void from_table(const struct png_rows *s, const uint8_t *row, size_t x, u
     }
 }
 
-/* What is too much of a pixel, the next one writes over. */
+/* The fourth byte of a pixel is overwritten by the next one. */
 static void from_bytes(const struct png_rows *s, const uint8_t *p, uint8_t *out, size_t n)
 {
     for (; n > 1; n--, out += 3)

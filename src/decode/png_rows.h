@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_rows.h -- from a row of a PNG as it is stored to RGB.
+ * png_rows.h -- from a stored row of a PNG to RGB.
  */
 #ifndef PNG_ROWS_H
 #define PNG_ROWS_H
@@ -9,17 +9,18 @@
 #include "decode/png_chunks.h"
 #include "decode/png_kernel.h"
 
-/* How the pixels of a row become RGB: bytes from pixel to pixel and from sample to sample (0: grey), or a table. */
+/* How the pixels of a row become RGB: by the bytes from pixel to pixel and from sample to sample (0: grey), or by a
+ * table. */
 struct png_rows {
     const struct png_kernels *kernels;
-    int bits; /* of an index into the table; 0: none */
+    int bits; /* of an index into the table; 0: no table */
     size_t step, sample;
     bool plain_grey, deep_grey;
-    uint8_t table[256][4]; /* RGB and nothing: four bytes are as quick to copy as one */
+    uint8_t table[256][4]; /* RGB and a byte of padding: four bytes are as fast to copy as one */
 };
 
 void png_rows_init(struct png_rows *s, const struct png_chunks *c, const struct png_kernels *k);
-/* Columns crop->x.. of a row. */
+/* Converts the columns of the crop. */
 void png_rows_expand(const struct png_rows *s, const uint8_t *row, const struct rect *crop, uint8_t *out);
 
 #endif

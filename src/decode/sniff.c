@@ -59,7 +59,7 @@ static int lower(int c)
     return c >= 'A' && c <= 'Z' ? c + 32 : c;
 }
 
-/* word is in small letters. */
+/* word is in lower case. */
 static bool starts(const uint8_t *p, size_t n, const char *word)
 {
     const size_t len = strlen(word);
@@ -112,7 +112,7 @@ enum { SIGNATURE = 8 };
 
 static const struct {
     const char *name;
-    size_t len, least; /* a file with so many right bytes, the second among them, is taken for a damaged one */
+    size_t len, least; /* a file with at least so many right bytes, including the second, is taken for a damaged one */
     uint8_t bytes[SIGNATURE];
 } signatures[] = {
     {"PNG", 8, 5, {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}},
@@ -162,7 +162,7 @@ static bool riff_words(const uint8_t *bytes, size_t n, char *words)
     return riff || webp;
 }
 
-/* A signature that is cut off, or of which some bytes are wrong. */
+/* A signature that is cut off, or with some wrong bytes. */
 static bool signature_words(const uint8_t *bytes, size_t n, char *words)
 {
     for (int i = 0; i < N_SIGNATURES; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sniff.h -- names what a file is by its first bytes, for the words of an error.
+ * sniff.h -- recognises a file by its first bytes, for error messages.
  */
 #ifndef SNIFF_H
 #define SNIFF_H
@@ -12,14 +12,14 @@
 #include "stoker.h"
 
 struct sniffed {
-    const char *name;  /* "GIF", "HTML", ...; NULL: not known */
-    bool is_text;      /* no picture at all */
-    stk_format format; /* one that may be missing in this build */
+    const char *name;  /* "GIF", "HTML", ...; NULL: unknown */
+    bool is_text;      /* not an image */
+    stk_format format; /* may be missing in this build */
 };
 
 struct sniffed sniff(const uint8_t *bytes, size_t n);
 
-/* Why these bytes, which no decoder takes, are no image of ours. */
+/* Writes why no decoder accepts these bytes. */
 enum { SNIFF_WORDS = 256 };
 void sniff_words(const struct sniffed *s, const uint8_t *bytes, size_t n, char words[SNIFF_WORDS]);
 

@@ -164,15 +164,15 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
     const struct rect *c = crop->w ? crop : &all;
     if (arena_reserve(&j->ours, jpeg_baseline_scratch(c)))
         return false;
-    const struct picture_job job = {.bytes = bytes,
-                                    .n = n,
-                                    .head = &h,
-                                    .crop = *c,
-                                    .whole = whole || c->y + c->h == h.h, /* as decode.c asks */
-                                    .checkpoints = j->checkpoints ? j->checkpoints->data : NULL,
-                                    .checkpoint_bytes = j->checkpoints ? j->checkpoints->len : 0,
-                                    .checkpoints_wanted = j->checkpoints != NULL,
-                                    .arena = &j->ours};
+    const struct image_job job = {.bytes = bytes,
+                                  .n = n,
+                                  .head = &h,
+                                  .crop = *c,
+                                  .whole = whole || c->y + c->h == h.h, /* as decode.c asks */
+                                  .checkpoints = j->checkpoints ? j->checkpoints->data : NULL,
+                                  .checkpoint_bytes = j->checkpoints ? j->checkpoints->len : 0,
+                                  .checkpoints_wanted = j->checkpoints != NULL,
+                                  .arena = &j->ours};
     j->pictures++;
     if (!jpeg_baseline_pixels(j->own, &job, &ours)) {
         CHECK_EQ(j->ours.used, 0);

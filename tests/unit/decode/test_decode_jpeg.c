@@ -288,11 +288,11 @@ static void unsupported(void)
     int warnings;
     sof[4] = 12;
     CHECK_EQ(decode_all(bytes, n, false, &warnings, &e), STK_EDATA);
-    CHECK_STR(e.reason, "is a JPEG of 12 bits a sample; only 8 are supported");
+    CHECK_STR(e.reason, "is a JPEG with 12 bits per sample; only 8 are supported");
     sof[4] = 8;
     sof[9] = 2;
     CHECK_EQ(decode_all(bytes, n, false, &warnings, &e), STK_EDATA);
-    CHECK_STR(e.reason, "is a JPEG of 2 components, neither grey, RGB nor CMYK");
+    CHECK_STR(e.reason, "is a JPEG with 2 components; only 1 (grey), 3 (colour) and 4 (CMYK) are supported");
     sof[9] = 3;
     sof[5] = sof[6] = 0;
     CHECK_EQ(decode_all(bytes, n, false, &warnings, &e), STK_EDATA);

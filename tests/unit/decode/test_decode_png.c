@@ -405,13 +405,13 @@ static void refused(void)
 
     begin(&p, 6, 4, 3, 2, 0);
     CHECK_EQ(decode_all(&p.b, &warnings, &e), STK_EDATA);
-    CHECK_STR(e.reason, "has colour type 2 with 3 bits, which PNG does not know");
+    CHECK_STR(e.reason, "has colour type 2 with 3 bits, which PNG does not define");
     buf_done(&p.b);
 
     p = with_chunk("tEXt", "a text that is cut off", 22, true);
     p.b.len -= 12 + 4 + 10;
     CHECK_EQ(decode_all(&p.b, &warnings, &e), STK_EDATA);
-    CHECK(strstr(e.reason, "inside a chunk behind its pixels") != NULL);
+    CHECK(strstr(e.reason, "inside a chunk after its pixels") != NULL);
     buf_done(&p.b);
 
     p = make(&rgb8, 6, 4, false);

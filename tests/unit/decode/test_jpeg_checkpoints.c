@@ -153,14 +153,14 @@ static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *
 {
     CHECK_EQ(decode_head(bytes, n, &(struct decode_limits){0}, h, NULL), STK_OK);
     CHECK_EQ(arena_reserve(&j->ours, jpeg_baseline_scratch(crop)), 0);
-    const struct picture_job job = {.bytes = bytes,
-                                    .n = n,
-                                    .head = h,
-                                    .crop = *crop,
-                                    .checkpoints = checkpoints->data,
-                                    .checkpoint_bytes = checkpoints->len,
-                                    .checkpoints_wanted = true,
-                                    .arena = &j->ours};
+    const struct image_job job = {.bytes = bytes,
+                                  .n = n,
+                                  .head = h,
+                                  .crop = *crop,
+                                  .checkpoints = checkpoints->data,
+                                  .checkpoint_bytes = checkpoints->len,
+                                  .checkpoints_wanted = true,
+                                  .arena = &j->ours};
     CHECK(jpeg_baseline_pixels(j->own, &job, out));
 }
 

@@ -53,9 +53,9 @@ struct result {
 static struct png_fast *fast[2]; /* in plain C, and the best */
 static struct result slow_result, fast_result;
 
-static void decode(struct png_fast *f, const struct picture_job *job, bool slow, struct result *r)
+static void decode(struct png_fast *f, const struct image_job *job, bool slow, struct result *r)
 {
-    struct picture_job j = *job;
+    struct image_job j = *job;
     const struct want w = {.crop = job->crop, .whole = job->whole};
     j.arena = &r->arena;
     r->warnings = 0;
@@ -77,13 +77,13 @@ static bool same(const struct result *a, const struct result *b)
 }
 
 /* Whether the fast path itself took the picture. */
-static bool taken(struct png_fast *f, const struct picture_job *job)
+static bool taken(struct png_fast *f, const struct image_job *job)
 {
     const struct want w = {.crop = job->crop, .whole = job->whole};
     struct arena a = {0};
     struct png_chunks c;
     struct png_rows how;
-    struct picture_job j = *job;
+    struct image_job j = *job;
     j.arena = &a;
     CHECK_EQ(arena_reserve(&a, decode_scratch(job->head, &w)), 0);
     CHECK_EQ(png_chunks_read(job->bytes, job->n, false, &c, NULL), STK_OK);
@@ -114,7 +114,7 @@ static int compare(const struct buf *b, int crops)
         return 0;
     for (int i = 0; i < crops; i++) {
         const struct rect all = {0, 0, h.w, h.h};
-        const struct picture_job job = {
+        const struct image_job job = {
             .bytes = b->data, .n = b->len, .head = &h, .crop = i < 2 ? all : some_crop(&h), .whole = i == 1};
         decode(fast[0], &job, true, &slow_result);
         for (int k = 0; k < 2; k++) {
