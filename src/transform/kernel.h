@@ -2,11 +2,11 @@
 /*
  * kernel.h -- the inner loops, as a table of functions.
  *
- * kernels_fill puts plain C into every place and then lets the better instruction sets take over
- * places, so each set holds only what it does faster. C defines the result; all give the same bits.
+ * kernels_fill sets every entry to plain C; better instruction sets then replace the entries that they do faster. C
+ * defines
+ * the result; all give the same bits.
  *
- * All may read up to IMAGE_SLACK bytes past the last pixel of what they are given. None writes past
- * its result.
+ * All may read up to IMAGE_SLACK bytes past the last pixel that they are given. None writes past its result.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -29,10 +29,10 @@ enum store_shape {
 };
 
 /*
- * What a byte becomes, per channel. The tables define it; the numbers give the same by arithmetic,
+ * What a byte becomes, per channel. The tables define it. The numbers give the same by arithmetic,
  *     x = v * unit + v * unit_rest - mean,   result = x * factor + x * factor_rest
- * where a sum of two products is one fused step, and unit + unit_rest is 1/255 to twice the precision, factor +
- * factor_rest 1/std. Whether it is the same to the last bit is tried for all 256 values when a plan is made.
+ * where a sum of two products is one fused step. unit + unit_rest is 1/255 to twice the precision; factor + factor_rest
+ * is 1/std. When a plan is made, all 256 values are tried, to see whether both are equal to the last bit.
  */
 struct levels {
     uint32_t f32[3][256];
@@ -42,15 +42,15 @@ struct levels {
 
 /* Writes one row of w pixels; planes are `plane` elements apart. */
 typedef void store_fn(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v);
-/* Resamples rows in the width: `rows` rows of t->n pixels. */
+/* Resamples the width of `rows` rows, to t->n pixels each. */
 typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                        const struct taps *t);
 
 struct kernels {
-    /* Brings the weights of groups of four taps into the order that across and down read. */
+    /* Puts the weights of groups of four taps into the order in which across and down read them. */
     void (*arrange_weights)(int32_t *c, size_t groups);
     across_fn *across1, *across3;
-    /* Resamples in the height: output i of t, n bytes, from rows `stride` apart. */
+    /* Resamples the height: n bytes of output row i of t, from rows `stride` apart. */
     void (*down)(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, const struct taps *t, int32_t i);
     /* Three channels to one, as Pillow's convert("L"). */
     void (*grey)(uint8_t *dst, const uint8_t *src, int32_t w);
@@ -58,8 +58,8 @@ struct kernels {
     void (*mirror1)(uint8_t *dst, const uint8_t *src, int32_t w);
     void (*mirror3)(uint8_t *dst, const uint8_t *src, int32_t w);
     store_fn *store[STORE_SHAPES][STORE_DTYPES];
-    /* The same around the caches, for rows that nobody reads soon. The first byte of every row of every plane must
-     * be aligned to STREAM_ALIGN, and fence called before another thread may look. */
+    /* The same, bypassing the CPU's caches, for rows that are not read soon. The first byte of every row of every
+     * plane must be aligned to STREAM_ALIGN. Call fence before another thread reads. */
     store_fn *stream[STORE_SHAPES][STORE_DTYPES];
     void (*fence)(void);
 };

@@ -2,10 +2,11 @@
 /*
  * kernel_avx2.c -- the kernels for AVX2, FMA and F16C.
  *
- * Resampling: a weight c of 23 bits and sign is split as c = h * 2^11 + l, both halves fit 16 bits, and
- * pmaddwd sums two taps exactly: sum c*p = (sum h*p << 11) + sum l*p. Sums may wrap on the way, the
- * end fits 32 bits, so it is what plain integers give. A group of four taps is stored as the four
- * words (h0 h1) (l0 l1) (h2 h3) (l2 l3).
+ * Resampling: a weight c of 23 bits and sign is split into c = h * 2^11 + l. Both halves fit 16 bits, and pmaddwd sums
+ * two
+ * taps exactly: sum c*p = (sum h*p << 11) + sum l*p. Sums may wrap in between, but the result fits 32 bits, so it
+ * equals
+ * that of plain integers. A group of four taps is stored as the four words (h0 h1) (l0 l1) (h2 h3) (l2 l3).
  */
 #include "transform/kernel.h"
 
@@ -58,7 +59,7 @@ INLINE __m256i both(__m128i v)
     return _mm256_broadcastsi128_si256(v);
 }
 
-/* The sums of high and low halves to pixels in 32 bits, not yet clipped. */
+/* The sums of high and low halves to pixels in 32 bits, before clipping. */
 INLINE __m256i finish(__m256i high, __m256i low)
 {
     const __m256i round = _mm256_set1_epi32(1 << (RESAMPLE_BITS - 1));
@@ -66,7 +67,7 @@ INLINE __m256i finish(__m256i high, __m256i low)
     return _mm256_srai_epi32(sum, RESAMPLE_BITS);
 }
 
-/* Writes 12 bytes of v, or what is left of the row; up to 16 where the row goes on. */
+/* Writes 12 bytes of v, or what is left of the row; up to 16 if the row continues. */
 INLINE void put12(uint8_t *dst, __m128i v, size_t left)
 {
     if (left >= 16) {
@@ -78,7 +79,7 @@ INLINE void put12(uint8_t *dst, __m128i v, size_t left)
     }
 }
 
-/* One output pixel of two rows: words R G B and one that does not matter, in either lane. */
+/* One output pixel of two rows: the words R G B and an unused one in each lane. */
 INLINE __m256i across3_pixel(const uint8_t *a, const uint8_t *b, const int32_t *c, int32_t groups)
 {
     const __m256i taps01 = both(_mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1));
@@ -119,7 +120,7 @@ static void across3_u8_avx2(uint8_t *dst, size_t dst_stride, const uint8_t *src,
                             const struct taps *t)
 {
     for (; rows > 0; rows -= 2, dst += 2 * dst_stride, src += 2 * src_stride) {
-        /* An odd last row is done twice over. */
+        /* An odd last row is computed twice. */
         const size_t to = rows > 1 ? dst_stride : 0, from = rows > 1 ? src_stride : 0;
         if (t->groups == 1)
             across3_pair(dst, dst + to, src, src + from, t, 1);
@@ -128,7 +129,7 @@ static void across3_u8_avx2(uint8_t *dst, size_t dst_stride, const uint8_t *src,
     }
 }
 
-/* Two outputs, one a lane: the four words of their sums, high halves already shifted. */
+/* Two outputs, one per lane: the four words of their sums, high halves already shifted. */
 INLINE __m256i across1_two(const uint8_t *src, const struct taps *t, int32_t i)
 {
     const __m256i spread = both(_mm_setr_epi8(0, -1, 1, -1, 0, -1, 1, -1, 2, -1, 3, -1, 2, -1, 3, -1));
@@ -182,7 +183,7 @@ INLINE void down_pair(__m256i high[4], __m256i low[4], __m256i a, __m256i b, con
     }
 }
 
-/* 32 columns. Rows past n_taps have weight 0 and may not exist: the first stands in. */
+/* 32 columns. Rows past n_taps have weight 0 and may not exist: the first row replaces them. */
 INLINE __m256i down_block(const uint8_t *src, size_t stride, const int32_t *c, int32_t groups, int32_t n_taps)
 {
     __m256i high[4], low[4];
@@ -226,7 +227,7 @@ static void grey_u8_avx2(uint8_t *dst, const uint8_t *src, int32_t w)
 {
     const __m256i rg = both(_mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1));
     const __m256i gb = both(_mm_setr_epi8(1, -1, 2, -1, 4, -1, 5, -1, 7, -1, 8, -1, 10, -1, 11, -1));
-    /* 38470 needs 17 bits with its sign: half of it in either product. */
+    /* 38470 needs 17 bits with its sign, so each product has half of it. */
     const __m256i c_rg = _mm256_set1_epi32(19235 << 16 | 19595), c_gb = _mm256_set1_epi32(7471 << 16 | 19235);
     for (int32_t x = 0; x < w; x += 8, src += 24) {
         const __m256i v = two16(src, src + 12);

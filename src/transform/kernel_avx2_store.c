@@ -2,9 +2,9 @@
 /*
  * kernel_avx2_store.c -- rows of bytes to rows of the batch, for AVX2, FMA and F16C.
  *
- * Floats come by arithmetic (struct levels), which is faster than eight look-ups. The streaming
- * versions write around the caches; they want whole cache lines, so dst, plane and width are such
- * that every store is aligned.
+ * Floats are computed (struct levels), which is faster than eight look-ups. The streaming versions bypass the caches.
+ * They
+ * need whole cache lines, so dst, plane and width are such that every store is aligned.
  */
 #include "transform/kernel_store.h"
 
@@ -27,12 +27,12 @@ INLINE __m256i load8(const uint8_t *p)
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
 }
 
-/* The numbers of struct levels, for eight values of the channels that they belong to. */
+/* The numbers of struct levels, for eight values by their channels. */
 struct scale {
     __m256 unit, unit_rest, mean, factor, factor_rest;
 };
 
-/* Value i is of channel (first + i * step) % 3. */
+/* Value i belongs to channel (first + i * step) % 3. */
 INLINE struct scale scale_of(const struct levels *v, int first, int step)
 {
     struct numbers n;
@@ -48,7 +48,7 @@ INLINE __m256 scaled(__m256i bytes, const struct scale *s)
     return _mm256_fmadd_ps(x, s->factor, _mm256_mul_ps(x, s->factor_rest));
 }
 
-/* Rounds to the nearest, ties to even; there are no NaNs here. */
+/* Rounds to nearest, ties to even; there are no NaNs here. */
 INLINE __m128i bf16_of(__m256 x)
 {
     const __m256i u = _mm256_castps_si256(x), one = _mm256_set1_epi32(1);
@@ -57,7 +57,7 @@ INLINE __m128i bf16_of(__m256 x)
     return _mm_packus_epi32(_mm256_castsi256_si128(r), _mm256_extracti128_si256(r, 1));
 }
 
-/* Eight results, from element `at` on. */
+/* Writes eight results, from element `at` on. */
 INLINE void put8(void *dst, size_t at, __m256 x, struct form f)
 {
     if (f.stream) {
@@ -123,7 +123,7 @@ STORES(bf16_avx2, STORE_BF16, false)
 STORES(f32_avx2, STORE_F32, false)
 STORES(f32_stream_avx2, STORE_F32, true)
 
-/* 16 pixels: each quarter to RRRR GGGG BBBB, then the quarters are joined by colour. */
+/* 16 pixels: sorts each quarter to RRRR GGGG BBBB, then joins the quarters by colour. */
 static void planar_u8_avx2(void *dst, size_t plane, const uint8_t *src, int32_t w, const struct levels *v)
 {
     const __m256i sort = both(_mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1));

@@ -2,10 +2,11 @@
 /*
  * kernel_avx512.c -- the kernels for AVX-512 (F, BW, DQ, VL, VNNI).
  *
- * Resampling: vpdpbusd sums four products of an unsigned by a signed byte, so a weight is split
- * into three signed digits, c = d2 * 2^16 + d1 * 2^8 + d0, and sum c*p = ((sum d2*p << 8) + sum d1*p
- * << 8) + sum d0*p. Weights stay under 127 * 2^16 (1.98), which no filter comes near. A group of
- * four taps is stored as d0 x4, d1 x4, d2 x4 and four bytes of nothing.
+ * Resampling: vpdpbusd sums four products of an unsigned and a signed byte. So a weight is split into three signed
+ * digits,
+ *     c = d2 * 2^16 + d1 * 2^8 + d0,   sum c*p = ((sum d2*p << 8) + sum d1*p << 8) + sum d0*p.
+ * Weights must stay under 127 * 2^16 (1.98); those of all filters are much smaller. A group of four taps is stored as
+ * d0 x4, d1 x4, d2 x4 and four unused bytes.
  */
 #include "transform/kernel.h"
 
@@ -42,16 +43,16 @@ INLINE __m512i digit(const int32_t *c)
     return _mm512_set1_epi32(*c);
 }
 
-/* In every lane the same bytes or words. */
+/* The same bytes or words in every lane. */
 INLINE __m512i lanes(__m128i v)
 {
     return _mm512_broadcast_i32x4(v);
 }
 
-/* Results are kept with FRACTION bits after the point until they are narrowed to 16 bits. */
+/* Results have FRACTION bits after the binary point until they are narrowed to 16 bits. */
 enum { FRACTION = 6 };
 
-/* The sums of the three digits over many groups: they may wrap, so they are joined from the highest down. */
+/* The sums of the three digits over many groups. They may wrap, so they are joined from the highest down. */
 struct sums {
     __m512i d0, d1, d2;
 };
@@ -98,9 +99,9 @@ INLINE void put64(uint8_t *dst, __m512i v, size_t left)
 }
 
 /*
- * Across: four pixels of a row are a unit, one a lane. When their taps lie close together, one load
- * has them all: vpermd brings the words around a pixel's first tap into its lane, and vpshufb sorts
- * its bytes to RRRR GGGG BBBB. Where to find them is worked out once for many rows.
+ * Across: four pixels of a row are a unit, one per lane. If their taps are close together, one load gets them all:
+ * vpermd moves the words around a pixel's first tap into its lane, and vpshufb sorts its bytes to RRRR GGGG BBBB. Their
+ * positions are computed once for many rows.
  */
 enum { UNIT = 4, CLOSE = 16 };
 
@@ -139,7 +140,7 @@ INLINE __m512i fetched(const uint8_t *row, const int32_t *first)
     return _mm512_shuffle_epi8(four16(row + a, row + b, row + c, row + d), sort);
 }
 
-/* Four dwords of four lanes: rows become columns. */
+/* Transposes four dwords of four lanes. */
 INLINE __m512i turned(__m512i v)
 {
     return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), v);
@@ -151,7 +152,7 @@ INLINE __m512i squeezed(__m512i v)
     return _mm512_shuffle_epi8(v, lanes(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)));
 }
 
-/* Where the taps of a unit are and what they weigh, for up to FEW groups. */
+/* Positions and weights of the taps of a unit, for up to FEW groups. */
 enum { FEW = 4 };
 
 struct unit {
@@ -172,7 +173,7 @@ INLINE void unit_init(struct unit *u, const int32_t *first, const int32_t *c, in
     }
 }
 
-/* The sum from the lowest digit up, dropping bits that no longer matter: few taps cannot wrap. */
+/* Sums from the lowest digit up, and drops bits that no longer matter: few taps cannot wrap. */
 INLINE __m512i unit_sum(const struct unit *u, const uint8_t *row, int groups)
 {
     __m512i v[FEW], sum = _mm512_set1_epi32(1 << (RESAMPLE_BITS - 1));
@@ -203,7 +204,7 @@ INLINE void across3_block(uint8_t *dst, size_t dst_stride, const uint8_t *src, s
             q[k] = unit_sum(&u[k], src, groups);
         const __m512i v = _mm512_permutexvar_epi32(close_up, squeezed(turned(join(q))));
         if (left >= 64)
-            _mm512_storeu_si512(dst, v); /* the row goes on */
+            _mm512_storeu_si512(dst, v); /* the row continues */
         else
             _mm512_mask_storeu_epi8(dst, ((__mmask64)1 << (left < 48 ? left : 48)) - 1, v);
     }
@@ -212,14 +213,14 @@ INLINE void across3_block(uint8_t *dst, size_t dst_stride, const uint8_t *src, s
 INLINE void across3_few(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                         const struct taps *t, int groups)
 {
-    enum { TILE = 16 }; /* rows that the first cache holds */
+    enum { TILE = 16 }; /* rows that fit the L1 cache */
     for (int32_t y = 0; y < rows; y += TILE, dst += TILE * dst_stride, src += TILE * src_stride)
         for (int32_t i = 0; i < t->n; i += 16)
             across3_block(dst + 3 * (size_t)i, dst_stride, src, src_stride, rows - y < TILE ? rows - y : TILE,
                           t->first + i, t->c + 4 * (size_t)groups * (size_t)i, 3 * (size_t)(t->n - i), groups);
 }
 
-/* One unit of up to four rows, with any number of groups. */
+/* One unit of up to four rows, with any count of groups. */
 INLINE void across3_unit(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                          const struct taps *t, int32_t i)
 {
@@ -281,7 +282,7 @@ static void across3_u8_avx512(uint8_t *dst, size_t dst_stride, const uint8_t *sr
     }
 }
 
-/* Four outputs, one a lane: sums of the three digits in its words. */
+/* Four outputs, one per lane: the sums of the three digits in its words. */
 INLINE __m512i across1_unit(const uint8_t *src, const struct taps *t, int32_t i)
 {
     const __m512i own = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -315,7 +316,7 @@ static void across1_u8_avx512(uint8_t *dst, size_t dst_stride, const uint8_t *sr
         }
 }
 
-/* Adds four rows of 64 columns, interleaved to four bytes a column. */
+/* Interleaves four rows of 64 columns to four bytes per column. */
 INLINE void four_rows(__m512i out[4], const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
 {
     const __m512i va = load64(a), vb = load64(b), vc = load64(c), vd = load64(d);
@@ -327,7 +328,7 @@ INLINE void four_rows(__m512i out[4], const uint8_t *a, const uint8_t *b, const 
     out[3] = _mm512_unpackhi_epi16(ab2, cd2);
 }
 
-/* 64 columns, few groups of rows that are all there. */
+/* 64 columns, and few groups of rows that all exist. */
 INLINE __m512i down_block_few(const uint8_t *src, size_t stride, const int32_t *c, int groups)
 {
     __m512i v[FEW][4], q[4];
@@ -353,7 +354,7 @@ INLINE void down_few(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, 
         put64(dst + x, down_block_few(src + x, stride, c, groups), n - x);
 }
 
-/* 64 columns. Rows past n_taps have weight 0 and may not exist: the first stands in. */
+/* 64 columns. Rows past n_taps have weight 0 and may not exist: the first row replaces them. */
 INLINE __m512i down_block(const uint8_t *src, size_t stride, const int32_t *c, int32_t groups, int32_t n_taps)
 {
     struct sums s[4] = {sums_none(), sums_none(), sums_none(), sums_none()};

@@ -2,19 +2,19 @@
 /*
  * kernel_avx512_store.c -- rows of bytes to rows of the batch, for AVX-512 (F, BW, DQ, VL).
  *
- * As in kernel_avx2_store.c, sixteen values at a time; what is left of a row goes through masks.
+ * As kernel_avx2_store.c, with sixteen values at a time. Masks write the end of a row.
  */
 #include "transform/kernel_store.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* The numbers of struct levels, for sixteen values of the channels that they belong to. */
+/* The numbers of struct levels, for sixteen values by their channels. */
 struct scale {
     __m512 unit, unit_rest, mean, factor, factor_rest;
 };
 
-/* Value i is of channel (first + i * step) % 3. */
+/* Value i belongs to channel (first + i * step) % 3. */
 INLINE struct scale scale_of(const struct levels *v, int first, int step)
 {
     struct numbers n;
@@ -30,7 +30,7 @@ INLINE __m512 scaled(__m512i bytes, const struct scale *s)
     return _mm512_fmadd_ps(x, s->factor, _mm512_mul_ps(x, s->factor_rest));
 }
 
-/* Rounds to the nearest, ties to even; there are no NaNs here. */
+/* Rounds to nearest, ties to even; there are no NaNs here. */
 INLINE __m256i bf16_of(__m512 x)
 {
     const __m512i u = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
@@ -39,7 +39,7 @@ INLINE __m256i bf16_of(__m512 x)
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
 }
 
-/* Up to sixteen results, from element `at` on. */
+/* Writes up to sixteen results, from element `at` on. */
 INLINE void put16(void *dst, size_t at, __m512 x, size_t left, struct form f)
 {
     const __mmask16 part = (__mmask16)((1u << (left < 16 ? left : 16)) - 1);

@@ -54,7 +54,7 @@ static void across3_u8_c(uint8_t *dst, size_t dst_stride, const uint8_t *src, si
     }
 }
 
-/* In runs of columns, so that the sums stay in registers and the rows are read in order. */
+/* In runs of columns, so that the sums stay in registers and rows are read in order. */
 static void down_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t n, const struct taps *t, int32_t i)
 {
     enum { RUN = 32 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_store.h -- what the vector versions of store have in common, whatever their width.
+ * kernel_store.h -- what the vector versions of store share, whatever their width.
  *
- * A kernel_*_store.c writes single(), planar() and interleaved() with a struct form as last argument;
- * STORES makes store_fn of them for one form, and store_fill puts these into the table.
+ * A kernel_*_store.c defines single(), planar() and interleaved() with a struct form as last argument. STORES makes
+ * store_fn of them for one form, and store_fill puts these into the table.
  */
 #ifndef KERNEL_STORE_H
 #define KERNEL_STORE_H
@@ -14,18 +14,19 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* How results are written: a constant in every instance of the loops. */
+/* How results are written; a constant in every instance of the loops. */
 struct form {
     enum store_dtype dtype;
-    bool stream; /* float32 only: halves do not fill a cache line at a time, and then it costs more than it saves */
+    bool stream; /* float32 only: 16-bit floats do not fill a cache line at a time, so streaming costs more than it
+                    saves */
 };
 
-/* The numbers of struct levels, value by value. */
+/* The numbers of struct levels, for each value. */
 struct numbers {
     float mean[16], factor[16], rest[16];
 };
 
-/* Value i of n is of channel (first + i * step) % 3. */
+/* Value i of n belongs to channel (first + i * step) % 3. */
 INLINE void numbers_init(struct numbers *to, const struct levels *v, int n, int first, int step)
 {
     for (int i = 0; i < n; i++) {
@@ -52,7 +53,7 @@ INLINE void numbers_init(struct numbers *to, const struct levels *v, int n, int 
         interleaved(dst, src, w, v, (struct form){__VA_ARGS__});                                                       \
     }
 
-/* One line of the table: all but bytes, and float32 around the caches. */
+/* Fills one line of the table: all but bytes, and float32 that bypasses the caches. */
 INLINE void store_fill(struct kernels *k, enum store_shape s, store_fn *f16, store_fn *bf16, store_fn *f32,
                        store_fn *f32_stream)
 {

@@ -13,7 +13,7 @@ static uint32_t bits_of(float x)
     return u;
 }
 
-/* Drops the low bits of m, rounding to the nearest, ties to even. */
+/* Drops the low bits of m, rounding to nearest, ties to even. */
 static uint32_t drop(uint32_t m, uint32_t bits)
 {
     const uint32_t half = 1u << (bits - 1), odd = m >> bits & 1;
@@ -26,7 +26,7 @@ uint16_t levels_f16(float x)
     const uint32_t exponent = magnitude >> 23, fraction = (magnitude & 0x7fffff) | 0x800000;
     if (magnitude >= 0x7f800000)
         return (uint16_t)(sign | (magnitude > 0x7f800000 ? 0x7e00 : 0x7c00));
-    if (exponent < 102) /* under half of the smallest */
+    if (exponent < 102) /* under half of the smallest value */
         return (uint16_t)sign;
     if (exponent < 113) /* subnormal */
         return (uint16_t)(sign | drop(fraction, 126 - exponent));
@@ -39,7 +39,7 @@ uint16_t levels_bf16(float x)
     return (uint16_t)drop(bits_of(x), 16);
 }
 
-/* The constants of one channel, in single precision as torch has them. */
+/* The constants of one channel, in single precision as in torch. */
 static void constants(const struct ops *ops, int ch, float *mean, float *std)
 {
     *mean = 0.0f;

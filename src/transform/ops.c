@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.c -- reads the text of ops. Which there are and what they take is in ops_args.c, how they go
- * together is checked in ops_check.c.
+ * ops.c -- reads the text of ops. ops_args.c has the table of ops and arguments; ops_check.c checks that ops fit
+ * together.
  *
  *     text      = [ "image" ":" ] op { "|" op } [ ";" ]
  *     op        = name [ "(" [ argument { "," argument } [ "," ] ] ")" ]
@@ -28,7 +28,7 @@ static int n_params(const struct spec *s)
     return n;
 }
 
-/* The names of the arguments: for messages, and to find the nearest in. */
+/* Collects the names of the arguments, for messages and to find the nearest. */
 static int param_names(const struct spec *s, const char *names[PARAMS], char *list, size_t size)
 {
     const int n = n_params(s);
@@ -54,7 +54,7 @@ static int no_param(struct reader *r, int32_t column, const char *name)
     return text_error(&r->text, column, "%s has no argument \"%s\"; it takes %s", r->spec->name, name, list);
 }
 
-/* Which argument comes next: by name, or by place; -1: an error was set. */
+/* The index of the next argument, by name or by position; -1: an error was set. */
 static int next_param(struct reader *r, int place, bool *named)
 {
     const int32_t column = text_column(&r->text);
@@ -71,7 +71,7 @@ static int next_param(struct reader *r, int place, bool *named)
     }
     r->text.at = before;
     if (*named) {
-        text_error(&r->text, column, "%s: an argument without name after one with a name", r->spec->name);
+        text_error(&r->text, column, "%s: an argument without a name comes after one with a name", r->spec->name);
         return -1;
     }
     if (n == 0) {
@@ -85,7 +85,7 @@ static int next_param(struct reader *r, int place, bool *named)
     return place;
 }
 
-/* What is between the brackets. */
+/* Reads the arguments up to the closing bracket. */
 static int read_arguments(struct reader *r, struct op *o, unsigned *given)
 {
     bool named = false;
@@ -158,7 +158,7 @@ static int read_op(struct reader *r, struct ops *ops)
     return rc;
 }
 
-/* "image:" in front names the one pipeline that there is. */
+/* "image:" in front names the only pipeline. */
 static int read_label(struct reader *r)
 {
     const int32_t column = text_column(&r->text);
@@ -167,7 +167,8 @@ static int read_label(struct reader *r)
     if (text_name(&r->text, name, sizeof name) && text_take(&r->text, ':'))
         return strcmp(name, "image") == 0
                    ? STK_OK
-                   : text_error(&r->text, column, "pipeline \"%s\": only \"image\" is in this version", name);
+                   : text_error(&r->text, column, "pipeline \"%s\" is unknown; this version supports only \"image\"",
+                                name);
     r->text.at = before;
     return STK_OK;
 }
@@ -185,7 +186,7 @@ static int read_pipeline(struct reader *r, struct ops *ops)
     const bool more = text_take(&r->text, ';');
     text_next(&r->text, seen, sizeof seen);
     if (more && *r->text.at)
-        return text_error(&r->text, column, "several pipelines are not in this version");
+        return text_error(&r->text, column, "this version supports only one pipeline");
     if (*r->text.at)
         return text_error(&r->text, column, "read %s, expected \"|\" or the end", seen);
     return STK_OK;
@@ -202,8 +203,8 @@ int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int3
     const bool none = n == strspn(start, " \t\n\v\f\r");
     if (none && w == 0)
         return error_set(e, STK_EUSAGE, "ops",
-                         "ops: none are given, so images keep their own sizes, and a batch needs one size: say for "
-                         "example Resize(256) | CenterCrop(224), or take batch_size 1");
+                         "ops: no ops are given, so images keep their own sizes, but a batch needs one size: use for "
+                         "example Resize(256) | CenterCrop(224), or batch_size 1");
     struct reader r = {.text = {.start = start, .at = start, .e = e}};
     const int rc = none ? STK_OK : read_pipeline(&r, out);
     return rc ? rc : ops_check(out, &r.text, dtype, open);

@@ -4,8 +4,9 @@
  *
  *     RandomResizedCrop(224, scale=(0.08, 1)) | RandomHorizontalFlip | Normalize
  *
- * Names, arguments, their order and defaults are torchvision's. What ops_read accepts needs no
- * further checks: all sizes are known and bounded, types and channels agree.
+ * Names, arguments, their order and defaults are torchvision's. What ops_read accepts needs no further checks: all
+ * sizes
+ * are known and bounded, and types and channels agree.
  */
 #ifndef OPS_H
 #define OPS_H
@@ -17,7 +18,7 @@
 #include "base/sample.h"
 #include "transform/resample.h"
 
-/* OPS_SIDE bounds what may be asked for, OPS_FAR what a picture may become between ops. */
+/* OPS_SIDE limits what may be asked for, OPS_FAR what an image may become between ops. */
 enum { OPS_MAX = 16, OPS_TEXT = 4096, OPS_SIDE = 65536, OPS_FAR = 1 << 24 };
 
 enum op_kind {
@@ -41,9 +42,9 @@ enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC, PAD_MODES };
 
 struct op {
     enum op_kind kind;
-    int nth;          /* how many ops of this name come before it */
+    int nth;          /* count of earlier ops with this name */
     int32_t column;   /* of its name in the text, from 1 */
-    int32_t w, h;     /* size; of Resize: w is 0 when h is the length of the shorter side */
+    int32_t w, h;     /* size; for Resize, w is 0 if h is the length of the shorter side */
     int32_t max_size; /* 0: none */
     enum filter filter;
     bool antialias;
@@ -74,18 +75,19 @@ struct ops {
     struct op op[OPS_MAX];
     int32_t w, h, channels; /* of the result */
     enum unit unit;
-    int normalize; /* which op it is; -1: none */
+    int normalize; /* index of the op; -1: none */
 };
 
-/* Pictures differ in size, and so may results: w and h of the ops are then 0, unless the ops settle them. */
+/* For w: images differ in size, and so may results. ops->w and ops->h are then 0, unless the ops fix them. */
 enum { OPS_OPEN = -1 };
-/* dtype is that of the result; w and h are those of every picture, 0 when they differ from one to the next but results
- * must not, or OPS_OPEN. */
+/* dtype is that of the result. w and h are the size of every image; 0 if images differ but results must not; or
+ * OPS_OPEN. */
 int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e);
-/* The ops with all defaults filled in, in one text form that ops_read reads to the same; n is at least OPS_TEXT. */
+/* Writes the ops with all defaults filled in, as text that ops_read reads back to the same ops; n is at least
+ * OPS_TEXT. */
 void ops_write(const struct ops *ops, char *buf, size_t n);
 
-/* Size of the result of a Resize; false when a side comes to nothing or to more than OPS_FAR. */
+/* Size of the result of a Resize. Returns false if a side becomes 0 or more than OPS_FAR. */
 bool op_resized(const struct op *o, int32_t w, int32_t h, int32_t *out_w, int32_t *out_h);
 const char *op_name(enum op_kind k);
 

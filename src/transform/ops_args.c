@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_args.c -- the table of ops: their names, their arguments, and a setter for each argument that
- * takes a value or says what it expected.
+ * ops_args.c -- the table of ops: their names, their arguments, and a setter for each argument. A setter accepts a
+ * value or
+ * reports what it expected.
  */
 #include "transform/ops_args.h"
 
@@ -73,7 +74,7 @@ static int set_max_size(struct reader *r, struct op *o, const struct value *v)
     return STK_OK;
 }
 
-/* Which of the names; -1: none of them, and the error is set. */
+/* The index of the name; -1: none matches, and the error is set. */
 static int choose(struct reader *r, const struct value *v, const char *const *names, int n, const char *expected)
 {
     for (int i = 0; i < n; i++)
@@ -89,7 +90,7 @@ static int choose(struct reader *r, const struct value *v, const char *const *na
 
 static int set_filter(struct reader *r, struct op *o, const struct value *v)
 {
-    /* Pillow's numbers for them, then the names; nearest_exact is what Pillow's nearest does. */
+    /* By Pillow's numbers. */
     static const enum filter by_number[] = {FILTER_NEAREST, FILTER_LANCZOS, FILTER_BILINEAR,
                                             FILTER_BICUBIC, FILTER_BOX,     FILTER_HAMMING};
     if (is_one(v) && all_whole(v) && all_within(v, 0, 5)) {
@@ -128,7 +129,7 @@ static int set_scaled(struct reader *r, struct op *o, const struct value *v)
     return read_bool(r, v, &o->scaled);
 }
 
-/* Whether memory is reused is no question here. */
+/* Accepted and ignored: memory is always reused as suits us. */
 static int set_inplace(struct reader *r, struct op *o, const struct value *v)
 {
     bool ignored;
@@ -204,7 +205,7 @@ static int set_channels(struct reader *r, struct op *o, const struct value *v)
     return STK_OK;
 }
 
-/* What the data sets' own pictures average to, and what CLIP was trained with. */
+/* The statistics of ImageNet, and those that CLIP was trained with. */
 static const struct {
     const char *name;
     int n;
@@ -242,7 +243,7 @@ static int set_mean(struct reader *r, struct op *o, const struct value *v)
 static int set_std(struct reader *r, struct op *o, const struct value *v)
 {
     if (!all_within(v, 1e-6, 1e6) || (v->n != 1 && v->n != 3))
-        return bad(r, v, "one deviation per channel, above 0");
+        return bad(r, v, "one standard deviation per channel, above 0");
     o->n_std = v->n;
     memcpy(o->std, v->number, sizeof o->std);
     return STK_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_args.h -- the table of ops and their arguments, for the reader of ops.c.
+ * ops_args.h -- the table of ops and their arguments, for ops.c and ops_write.c.
  */
 #ifndef OPS_ARGS_H
 #define OPS_ARGS_H
@@ -10,7 +10,7 @@
 
 struct reader {
     struct text text;
-    const struct spec *spec;   /* the op being read */
+    const struct spec *spec;   /* the op that is being read */
     const struct param *param; /* and its argument */
 };
 
@@ -23,7 +23,7 @@ struct param {
 
 struct spec {
     const char *name;
-    int required; /* the first so many arguments have no default */
+    int required; /* count of leading arguments without a default */
     struct param params[PARAMS];
 };
 

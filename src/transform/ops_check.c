@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_check.c -- whether ops go together: sizes, channels and types, from the first op to the last.
+ * ops_check.c -- checks that ops fit together: sizes, channels and types, from the first op to the last.
  */
 #include "transform/ops_check.h"
 
-/* What a picture is between two ops. */
+/* The image between two ops. */
 struct flow {
     struct ops *ops;
     struct text *text;
     stk_dtype dtype; /* of the result */
     int32_t w, h;    /* 0: open */
     int channels;
-    const struct op *floats; /* the op that made floats of the bytes; NULL: none yet */
-    const struct op *bytes;  /* the op that asked for bytes; NULL: none yet */
+    const struct op *floats; /* the op that converts bytes to floats; NULL: none yet */
+    const struct op *bytes;  /* the op that asks for bytes; NULL: none yet */
 };
 
 bool op_resized(const struct op *o, int32_t w, int32_t h, int32_t *out_w, int32_t *out_h)
@@ -40,7 +40,7 @@ bool op_resized(const struct op *o, int32_t w, int32_t h, int32_t *out_w, int32_
 static int check_resize(struct flow *f, const struct op *o)
 {
     if (o->max_size && o->w)
-        return text_error(f->text, o->column, "Resize: max_size goes with a size of one number only");
+        return text_error(f->text, o->column, "Resize: max_size needs a size of one number");
     if (o->max_size && o->max_size <= o->h)
         return text_error(f->text, o->column, "Resize: max_size %d must be larger than size %d", o->max_size, o->h);
     if (o->w || f->w == 0) {
@@ -49,14 +49,14 @@ static int check_resize(struct flow *f, const struct op *o)
         return STK_OK;
     }
     if (!op_resized(o, f->w, f->h, &f->w, &f->h) || f->w > OPS_SIDE || f->h > OPS_SIDE)
-        return text_error(f->text, o->column, "Resize: the longer side comes to more than %d", OPS_SIDE);
+        return text_error(f->text, o->column, "Resize: the longer side becomes more than %d", OPS_SIDE);
     return STK_OK;
 }
 
 static int check_fill(struct flow *f, const struct op *o)
 {
     if (o->n_fill != 1 && o->n_fill != f->channels)
-        return text_error(f->text, o->column, "%s: fill has %d numbers, the picture has %d channel here",
+        return text_error(f->text, o->column, "%s: fill has %d numbers, but the image has %d channel here",
                           op_name(o->kind), o->n_fill, f->channels);
     return STK_OK;
 }
@@ -68,7 +68,7 @@ static int check_pad(struct flow *f, const struct op *o)
     f->w += o->pad.left + o->pad.right;
     f->h += o->pad.top + o->pad.bottom;
     if (f->w > OPS_SIDE || f->h > OPS_SIDE)
-        return text_error(f->text, o->column, "Pad: a side comes to more than %d", OPS_SIDE);
+        return text_error(f->text, o->column, "Pad: a side becomes more than %d", OPS_SIDE);
     return check_fill(f, o);
 }
 
@@ -82,7 +82,7 @@ static int check_normalize(struct flow *f, const struct op *o)
         return text_error(f->text, o->column, "Normalize: std is missing");
     const int n = o->n_mean != 1 ? o->n_mean : o->n_std;
     if ((o->n_mean != 1 && o->n_mean != f->channels) || (o->n_std != 1 && o->n_std != f->channels))
-        return text_error(f->text, o->column, "Normalize has numbers for %d channels, the picture has %d here", n,
+        return text_error(f->text, o->column, "Normalize has values for %d channels, but the image has %d here", n,
                           f->channels);
     f->ops->normalize = (int)(o - f->ops->op);
     return STK_OK;
@@ -101,14 +101,15 @@ static int check_to_tensor(struct flow *f, const struct op *o)
 
 static int disagree(const struct flow *f, const struct op *o)
 {
-    return text_error(f->text, o->column, "ToDtype(%s), but the dtype of the loader is %s: make them agree",
+    return text_error(f->text, o->column, "ToDtype(%s), but the dtype of the loader is %s: make them equal",
                       dtype_name(o->dtype), dtype_name(f->dtype));
 }
 
 static int check_to_dtype(struct flow *f, const struct op *o)
 {
     if (o->dtype == STK_UINT8 && f->floats)
-        return text_error(f->text, o->column, "ToDtype(uint8) comes after %s; there is no way back from floats",
+        return text_error(f->text, o->column,
+                          "ToDtype(uint8) comes after %s: floats cannot become bytes again; remove one of them",
                           op_name(f->floats->kind));
     if (o->dtype == STK_UINT8) {
         f->bytes = o;
@@ -123,7 +124,7 @@ static int check_to_dtype(struct flow *f, const struct op *o)
     return STK_OK;
 }
 
-/* After the bytes have become floats, only what moves them about gives the same as before. */
+/* Whether an op only moves pixels. Only such an op gives the same result on floats as on bytes. */
 static bool only_moves(const struct op *o)
 {
     switch (o->kind) {
@@ -144,8 +145,8 @@ static int check_op(struct flow *f, const struct op *o)
     if (f->ops->normalize >= 0)
         return text_error(f->text, o->column, "%s comes after Normalize: put it before", op_name(o->kind));
     if (f->floats && !only_moves(o))
-        return text_error(f->text, o->column, "%s comes after %s, which has made floats: put it before",
-                          op_name(o->kind), op_name(f->floats->kind));
+        return text_error(f->text, o->column, "%s comes after %s, which makes floats: put it before", op_name(o->kind),
+                          op_name(f->floats->kind));
     switch (o->kind) {
     case OP_RESIZE:
         return check_resize(f, o);
@@ -183,11 +184,11 @@ int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open)
         return disagree(&f, f.bytes);
     if (f.w == 0 && !open)
         return error_set(t->e, STK_EUSAGE, "ops",
-                         "ops: they leave the size of the result open, and a batch needs one size: end with "
-                         "CenterCrop(224), give Resize both sides, Resize((224, 224)), or take batch_size 1");
+                         "ops: they leave the size of the result open, but a batch needs one size: end with "
+                         "CenterCrop(224), give Resize both sides, Resize((224, 224)), or use batch_size 1");
     if (f.w > OPS_SIDE || f.h > OPS_SIDE)
-        return error_set(t->e, STK_EUSAGE, "ops", "ops: the pictures have %d x %d pixels, and a side over %d", (int)f.w,
-                         (int)f.h, OPS_SIDE);
+        return error_set(t->e, STK_EUSAGE, "ops", "ops: the images have %d x %d pixels; a side may have at most %d",
+                         (int)f.w, (int)f.h, OPS_SIDE);
     ops->w = f.w;
     ops->h = f.h;
     ops->channels = f.channels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_text.c -- the letters of an op text.
+ * ops_text.c -- tokens of an op text.
  */
 #include "transform/ops_text.h"
 
@@ -59,7 +59,7 @@ bool text_take(struct text *t, char c)
     return true;
 }
 
-/* Copies from a piece of text what can be shown. */
+/* Copies text; replaces what cannot be printed. */
 static void copy(char *buf, size_t n, const char *from, size_t len)
 {
     const size_t keep = len < n ? len : n - 1;
@@ -94,7 +94,7 @@ bool text_name(struct text *t, char *buf, size_t n)
     return true;
 }
 
-/* A number without fraction bar. */
+/* Reads a number without a fraction bar. */
 static int read_plain(struct text *t, double *out, bool *whole)
 {
     const int32_t column = text_column(t);
@@ -124,7 +124,7 @@ static int read_number(struct text *t, double *out, bool *whole)
     if (rc)
         return rc;
     if (below == 0.0 || !isfinite(*out / below))
-        return text_error(t, column, "the fraction has no value");
+        return text_error(t, column, "the fraction divides by zero or is too large");
     *out /= below;
     *whole = false;
     return STK_OK;
@@ -151,7 +151,7 @@ static int read_list(struct text *t, struct value *v)
     return STK_OK;
 }
 
-/* Small letters, what follows the last point: InterpolationMode.NEAREST_EXACT is "nearest-exact". */
+/* In lower case, after the last dot: InterpolationMode.NEAREST_EXACT is "nearest_exact". */
 static void word_of(struct value *v, const char *from, size_t len)
 {
     size_t start = len;
@@ -171,7 +171,7 @@ static int read_word(struct text *t, struct value *v)
         while (t->at[len] && t->at[len] != quote)
             len++;
         if (!t->at[len])
-            return text_error(t, v->column, "the quote does not end");
+            return text_error(t, v->column, "the closing quote is missing");
         word_of(v, t->at, len);
         t->at += len + 1;
         return STK_OK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_text.h -- the letters of an op text: names, values, and errors that point at them.
+ * ops_text.h -- tokens of an op text: names, values, and errors with their column.
  *
- * A value is a number (3, 0.08, 3/4), a word (bilinear, "edge", InterpolationMode.BICUBIC, True) or a
- * list of numbers in round or square brackets. Nothing nests. The locale has no say.
+ * A value is a number (3, 0.08, 3/4), a word (bilinear, "edge", InterpolationMode.BICUBIC, True) or a list of numbers
+ * in
+ * round or square brackets. Nothing nests. The locale has no effect.
  */
 #ifndef OPS_TEXT_H
 #define OPS_TEXT_H
@@ -27,25 +28,25 @@ struct value {
     enum value_kind kind;
     int32_t column;          /* from 1 */
     char source[WORD_BYTES]; /* as written, for messages */
-    int n;                   /* numbers; 1 for VALUE_NUMBER */
+    int n;                   /* count of numbers; 1 for VALUE_NUMBER */
     double number[VALUE_ITEMS];
-    bool whole[VALUE_ITEMS]; /* written without point, exponent or fraction */
-    char word[WORD_BYTES];   /* in small letters, after the last point, with _ for - */
+    bool whole[VALUE_ITEMS]; /* written without a decimal point, exponent or fraction */
+    char word[WORD_BYTES];   /* in lower case, after the last dot, with _ for - */
 };
 
-/* Skips spaces and says where the next letter is. */
+/* Skips spaces and returns the column of the next character. */
 int32_t text_column(struct text *t);
 /* Sets "ops: column N: ..."; returns STK_EUSAGE. */
 int text_error(struct text *t, int32_t column, const char *format, ...) PRINTF_LIKE(3, 4);
-/* Skips spaces; true, and past it, when c comes next. */
+/* Skips spaces. If c is next, skips it and returns true. */
 bool text_take(struct text *t, char c);
-/* What comes next, quoted, for messages; "the end" at the end. */
+/* The next token, quoted, for messages; "the end" at the end. */
 void text_next(struct text *t, char *buf, size_t n);
-/* Reads a name; false, and nothing taken, when none comes next. Longer ones than fit are cut. */
+/* Reads a name, cut to n bytes. Returns false, and reads nothing, if the next token is not a name. */
 bool text_name(struct text *t, char *buf, size_t n);
 int text_value(struct text *t, struct value *v);
 
-/* The name that was probably meant; NULL when none is near. */
+/* The name that was probably meant; NULL: none is similar. */
 const char *text_nearest(const char *word, const char *const *names, int n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_write.c -- ops back to their text, with every default spelled out.
+ * ops_write.c -- writes ops back as text, with every default.
  */
 #include "base/number.h"
 #include "base/text.h"
 #include "transform/ops_args.h"
 
-/* A number, or several in brackets. */
+/* Writes a number, or several in brackets. */
 static void put_numbers(struct text_out *o, const char *name, const double *v, int n)
 {
     char text[NUMBER_BYTES];

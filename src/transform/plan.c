@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c -- makes a plan: everything that does not depend on the picture.
+ * plan.c -- makes a plan: everything that does not depend on the image.
  */
 #include "transform/plan.h"
 
@@ -13,9 +13,9 @@
 #include "transform/levels.h"
 #include "transform/plan_inner.h"
 
-enum { HEAD_VERSION = 1 }; /* of the bits that ops make: another number when they change */
+enum { HEAD_VERSION = 1 }; /* of the bits that ops make; increment it when they change */
 
-/* Smaller rows are better left in the caches. */
+/* Smaller rows are better left in the CPU's caches. */
 enum { STREAM_BYTES = 256 << 10 };
 
 static enum store_dtype store_dtype_of(stk_dtype t)
@@ -44,7 +44,7 @@ static void choose_store(struct plan *p, stk_dtype dtype)
     const enum store_dtype d = store_dtype_of(dtype);
     const enum store_shape s = store_shape_of(p);
     levels_init(&p->levels, &p->ops, d);
-    if (!levels_exact(&p->levels, &p->kernels, s, d)) { /* odd means or deviations: look the results up */
+    if (!levels_exact(&p->levels, &p->kernels, s, d)) { /* unusual means or standard deviations: use the tables */
         struct kernels c;
         kernels_c(&c);
         p->store = c.store[s][d];
@@ -58,14 +58,15 @@ static void choose_store(struct plan *p, stk_dtype dtype)
 static int check_options(const struct plan_options *o, stk_error *e)
 {
     if (o->dtype != STK_FLOAT32 && o->dtype != STK_FLOAT16 && o->dtype != STK_BFLOAT16 && o->dtype != STK_UINT8)
-        return error_set(e, STK_EUSAGE, "ops", "pictures come as float32, float16, bfloat16 or uint8, not as %s",
+        return error_set(e, STK_EUSAGE, "ops",
+                         "the dtype of images is %s; it must be float32, float16, bfloat16 or uint8",
                          dtype_name(o->dtype));
     if (o->layout != STK_NCHW && o->layout != STK_NHWC)
-        return error_set(e, STK_EUSAGE, "ops", "the layout is NCHW or NHWC");
+        return error_set(e, STK_EUSAGE, "ops", "the layout is unknown; it must be NCHW or NHWC");
     return STK_OK;
 }
 
-/* Whether what an op does depends on a draw. */
+/* Whether the effect of an op depends on a draw. */
 static bool draws(const struct op *o)
 {
     if (o->kind == OP_FLIP_X || o->kind == OP_FLIP_Y)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_draft.c -- fidelity draft: a picture that is resized to less than half comes smaller from its decoder.
+ * plan_draft.c -- fidelity draft: an image that is resized to less than half is decoded smaller.
  *
- * The decoder's pictures at a half, a quarter, an eighth lie on a grid that begins at the picture's corner. A crop
- * seldom begins at a pixel of that grid: the resize takes a box of it that begins and ends between pixels, so that what
- * comes out is neither moved nor stretched.
+ * Images decoded at a half, a quarter or an eighth have a grid that starts at the corner of the image. A crop seldom
+ * starts
+ * at a pixel of that grid. So the resize uses a box that starts and ends between pixels: the result is neither moved
+ * nor
+ * stretched.
  */
 #include <math.h>
 
 #include "transform/plan_inner.h"
 
-/* The largest power of two up to `most` by which the input can shrink and still has as many pixels as the output. */
+/* The largest power of two up to `most` by which the input can shrink and still has at least as many pixels as the
+ * output. */
 static int shrink_of(const struct step *s, int most)
 {
     int by = 1;
@@ -19,7 +22,8 @@ static int shrink_of(const struct step *s, int most)
     return by;
 }
 
-/* Pixels from `at` on, n of them, on the grid: which it touches, and where in them it begins. */
+/* Maps n pixels from `at` on to the grid: returns how many grid pixels they touch, and sets where in them they
+ * start. */
 static int32_t onto_grid(int32_t at, int32_t n, int by, int32_t *first, double *box, double *box_n)
 {
     *first = at / by;
@@ -34,7 +38,7 @@ void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int m
     if (!p->draft || j->n_steps == 0 || s->kind != STEP_RESIZE || !s->antialias || s->filter == FILTER_NEAREST)
         return;
     const int by = shrink_of(s, most);
-    const int32_t x = j->want.crop.x - s->from.x, y = j->want.crop.y - s->from.y; /* of its input in the picture */
+    const int32_t x = j->want.crop.x - s->from.x, y = j->want.crop.y - s->from.y; /* of the step's input in the image */
     if (by == 1 || x < 0 || y < 0 || s->in_w > w - x || s->in_h > h - y)
         return;
     int32_t left, top;

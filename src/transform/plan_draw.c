@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_draw.c -- draws what is random and turns ops into steps on a picture of known size.
+ * plan_draw.c -- draws what is random and turns ops into steps on an image of known size.
  *
- * plan_steps goes forward and writes the steps down as the ops say. trim then makes them cheap
- * without changing a bit of the result:
- *   (1) flips move behind crops, which are mirrored, and behind greys, and end in the store; only in front of a
- *       resize do they stay, since a mirrored resize rounds differently;
- *   (2) backwards from the result, every step learns which part of its output is needed and which
- *       part of its input that takes; the first one's is what the decoder is asked for;
- *   (3) a crop that by now only says where to look is no step any more.
+ * plan_steps goes forward and writes the steps as the ops say. trim then makes them cheap without changing a bit of
+ * the
+ * result:
+ *   (1) flips move behind crops, which are mirrored, and behind greys, and end in the store. They stay only before a
+ *       resize, because a mirrored resize rounds differently;
+ *   (2) backwards from the result, every step learns which part of its output is needed, and which part of its input
+ * that takes. The part that the first step takes is what the decoder is asked for; (3) a crop that only selects a part
+ * of its input is no longer a step.
  */
 #include <limits.h>
 #include <math.h>
@@ -17,19 +18,19 @@
 #include "base/rng.h"
 #include "transform/plan_inner.h"
 
-/* The picture between two ops. */
+/* The image between two ops. */
 struct drawing {
     const struct draw *draw;
     struct job *job;
     int32_t w, h;
     int channels;
-    struct drawn *drawn; /* of the op at hand */
+    struct drawn *drawn; /* of the current op */
     stk_error *e;
 };
 
 static int refuse(const struct drawing *g, const struct op *o, const char *why)
 {
-    return error_set(g->e, STK_EDATA, "transform", "%s: the picture has %d x %d pixels here, %s", op_name(o->kind),
+    return error_set(g->e, STK_EDATA, "transform", "%s: the image has %d x %d pixels here, %s", op_name(o->kind),
                      (int)g->w, (int)g->h, why);
 }
 
@@ -71,7 +72,7 @@ static void add_resize(struct drawing *g, int32_t w, int32_t h, const struct op 
     s->antialias = o->antialias;
 }
 
-/* Python's round: halves to the even side. */
+/* Python's round: halves to even. */
 static int32_t even_round(double x)
 {
     const double low = floor(x), rest = x - low;
@@ -83,12 +84,12 @@ static int draw_resize(struct drawing *g, const struct op *o)
 {
     int32_t w, h;
     if (!op_resized(o, g->w, g->h, &w, &h))
-        return refuse(g, o, "too long and narrow to be resized");
+        return refuse(g, o, "which is too long and narrow to resize");
     add_resize(g, w, h, o);
     return STK_OK;
 }
 
-/* Half of what is too much is cut off on either side, half of what is missing is put on. */
+/* Crops half of the excess on either side, or pads half of what is missing. */
 static int32_t center(int32_t have, int32_t want)
 {
     return want > have ? -((want - have) / 2) : even_round((have - want) / 2.0);
@@ -105,9 +106,9 @@ static int check_padding(const struct drawing *g, const struct op *o, int32_t le
 {
     const int32_t across = left > right ? left : right, down = top > bottom ? top : bottom;
     if (o->pad_mode == PAD_REFLECT && (across >= g->w || down >= g->h))
-        return refuse(g, o, "and padding_mode=reflect needs more than it pads; edge or symmetric do with less");
+        return refuse(g, o, "but padding_mode=reflect needs more pixels than it pads; use edge or symmetric");
     if ((int64_t)g->w + left + right > OPS_FAR || (int64_t)g->h + top + bottom > OPS_FAR)
-        return refuse(g, o, "too many to be padded");
+        return refuse(g, o, "which is too large to pad");
     return STK_OK;
 }
 
@@ -124,7 +125,7 @@ static int draw_random_crop(struct drawing *g, const struct op *o)
     int32_t left = o->pad.left, right = o->pad.right, top = o->pad.top, bottom = o->pad.bottom;
     const int32_t lack_w = o->w - (g->w + left + right), lack_h = o->h - (g->h + top + bottom);
     if (!o->pad_if_needed && (lack_w > 0 || lack_h > 0))
-        return refuse(g, o, "fewer than the crop; pad_if_needed=True would pad it");
+        return refuse(g, o, "fewer than the crop; use pad_if_needed=True to pad it");
     if (lack_w > 0) {
         left += lack_w;
         right += lack_w;
@@ -148,7 +149,7 @@ static int draw_random_crop(struct drawing *g, const struct op *o)
     return STK_OK;
 }
 
-/* The crop in the middle that comes nearest to the wanted shape. */
+/* The central crop whose aspect ratio is nearest to the wanted ones. */
 static struct rect middle(const struct drawing *g, const struct op *o)
 {
     const double ratio = (double)g->w / g->h;
@@ -162,7 +163,7 @@ static struct rect middle(const struct drawing *g, const struct op *o)
     return (struct rect){(g->w - w) / 2, (g->h - h) / 2, w, h};
 }
 
-/* A random share of the area in a random shape; what does not fit is drawn again, ten times at most. */
+/* A random share of the area with a random aspect ratio. If it does not fit, draws again, at most ten times. */
 static struct rect random_rect(const struct drawing *g, const struct op *o)
 {
     const double area = (double)g->w * g->h, low = log(o->ratio[0]), high = log(o->ratio[1]);
@@ -228,11 +229,11 @@ static int draw_op(struct drawing *g, const struct op *o)
     case OP_GREY:
         return draw_grey(g, o);
     default:
-        return STK_OK; /* what becomes of the bytes is settled in the plan */
+        return STK_OK; /* the plan determines what becomes of the bytes */
     }
 }
 
-/* The ops from `first` to `end` on a picture of w x h and so many channels. */
+/* Draws the ops from `first` to `end` on an image of the size and channels of `in`. */
 static int draw_ops(const struct plan *p, const struct draw *d, int first, int end, struct image in, struct job *out,
                     struct drawn *drawn, stk_error *e)
 {
@@ -241,7 +242,8 @@ static int draw_ops(const struct plan *p, const struct draw *d, int first, int e
     out->n_steps = 0;
     out->flip_x = out->flip_y = out->plain = false;
     if (in.w < 1 || in.h < 1 || in.w > OPS_FAR || in.h > OPS_FAR)
-        return error_set(e, STK_EDATA, "transform", "a picture of %d x %d pixels", (int)in.w, (int)in.h);
+        return error_set(e, STK_EDATA, "transform", "an image of %d x %d pixels cannot be transformed", (int)in.w,
+                         (int)in.h);
     for (int i = first; i < end; i++) {
         struct drawn unseen;
         g.drawn = drawn ? &drawn[i] : &unseen;
@@ -275,7 +277,7 @@ int32_t plan_pad_index(int32_t i, int32_t n, enum pad_mode mode)
         return -1;
     if (mode == PAD_EDGE)
         return i < 0 ? 0 : n - 1;
-    const int32_t skip = mode == PAD_REFLECT, period = 2 * (n - skip); /* there and back again */
+    const int32_t skip = mode == PAD_REFLECT, period = 2 * (n - skip); /* there and back */
     const int32_t at = (i % period + period) % period;
     return at < n ? at : period - 1 + skip - at;
 }
@@ -307,7 +309,7 @@ static struct step flip_of(enum step_kind kind, const struct step *next, int cha
                          .channels = (int8_t)channels};
 }
 
-/* (1) The list never grows: a flip that is written down again was taken out before. */
+/* (1) The list never grows: a flip that is written again was removed before. */
 static void move_flips(struct job *j)
 {
     bool x = false, y = false;
@@ -336,7 +338,7 @@ static void move_flips(struct job *j)
     j->flip_y = y;
 }
 
-/* Inputs behind n outputs from lo on, which may lie outside: never none. */
+/* The inputs of n outputs from lo on, which may be outside: at least one. */
 static struct reach crop_needs(int32_t lo, int32_t n, int32_t in, enum pad_mode mode)
 {
     int32_t first = INT32_MAX, last = -1;
@@ -383,7 +385,7 @@ static bool only_looks(const struct step *s)
            s->from.w == s->need.w && s->from.h == s->need.h;
 }
 
-/* The same with only the pixels that matter, and flips moved to the end. */
+/* The same with only the pixels that matter, and with flips moved to the end. */
 static void trim(struct job *j)
 {
     move_flips(j);
@@ -411,7 +413,7 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
 
 int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
-    static const struct draw none; /* no op of the head listens to it */
+    static const struct draw none; /* no op of the head uses it */
     const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
     if (rc == STK_OK)
         trim(out);

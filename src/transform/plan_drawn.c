@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_drawn.c -- what was drawn for a sample, in words that torchvision's functions take.
+ * plan_drawn.c -- what was drawn for a sample, in the terms of torchvision's functions.
  *
  *     [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100, "width": 90, "size": [224, 224]},
  *      {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]
  *
- * Sizes are height and width, paddings left, top, right and bottom. The crop of RandomCrop lies in the padded picture,
- * that of CenterCrop in the one before it: where it pads, top and left are negative.
+ * Sizes are height and width; paddings are left, top, right and bottom. The crop of RandomCrop is in the padded image.
+ * That
+ * of CenterCrop is in the image before it: if it pads, top and left are negative.
  */
 #include "base/text.h"
 #include "transform/plan_inner.h"
@@ -61,7 +62,7 @@ static void put_op(struct text_out *t, const struct op *o, const struct drawn *d
         text_put(t, ", \"flip\": %s", d->flip ? "true" : "false");
         break;
     default:
-        break; /* nothing depends on the picture */
+        break; /* nothing depends on the image */
     }
     text_put(t, "}");
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_run.c -- carries a job out: pixels in, a row of the batch out.
+ * plan_run.c -- carries out a job: pixels in, a row of the batch out.
  *
- * Every step but the last is done for the whole of what is needed of it. The last one goes a few
- * lines at a time into a buffer that stays in the first cache, and from there straight into the row:
+ * Every step but the last is done at once for the whole part that is needed. The last one makes a few lines at a time
+ * in a
+ * buffer that stays in the L1 cache, and from there they go into the row:
  *
- *     picture -> step -> ... -> step -> lines -> grey -> mirror -> store
+ *     image -> step -> ... -> step -> lines -> grey -> mirror -> store
  *
- * A resize has up to two passes, in Pillow's order. Across before down: the first pass is done
- * for all lines at once, the second line by line. Down before across: both a few lines at a time.
+ * A resize has up to two passes, in Pillow's order. Across before down: the first pass is done for all lines at once,
+ * the
+ * second line by line. Down before across: both are done a few lines at a time.
  *
- * Memory is laid out by one function, which either takes it from an arena or only counts it.
+ * One function lays out the memory. It either takes it from an arena or only counts it.
  */
 #include <string.h>
 
@@ -20,7 +22,7 @@
 
 enum { LINES = 16 }; /* in the buffers at a time */
 
-/* Memory, or what it would cost. */
+/* Memory, or its cost. */
 struct room {
     struct arena *arena; /* NULL: count only */
     size_t total;
@@ -44,7 +46,7 @@ struct run {
     struct stage stages[JOB_STEPS];
     int tail;              /* the last stage that is not a grey; -1: none */
     struct image lines[2]; /* LINES of the width of the result */
-    bool mirror;           /* flip_x is still to be done */
+    bool mirror;           /* flip_x is not done yet */
 };
 
 static void *take(struct room *r, size_t bytes)
@@ -61,7 +63,7 @@ static void *take(struct room *r, size_t bytes)
     return p;
 }
 
-/* Lines begin at cache lines. */
+/* Lines start at cache lines. */
 static struct image take_image(struct room *r, int32_t w, int32_t h, int32_t channels)
 {
     const size_t line = size_mul((size_t)w, (size_t)channels), stride = (line + 63) / 64 * 64;
@@ -77,7 +79,7 @@ static void take_taps(struct room *r, struct taps *t, const struct axis *a, stru
     t->c = take(r, size_mul(n, size_mul((size_t)t->groups, 4 * sizeof *t->c)));
 }
 
-/* Pillow 13: down first when the height loses more than twice as many pixels as the width. */
+/* Pillow 13: down first if the height loses more than twice as many pixels as the width. */
 static bool across_first(const struct step *s)
 {
     const int64_t lost_w = (int64_t)s->in_w - s->w, lost_h = (int64_t)s->in_h - s->h;
@@ -102,7 +104,7 @@ static void lay_resize(struct room *r, struct stage *st)
                                        : take_image(r, s->from.w, LINES, st->in.channels);
 }
 
-/* Everything that plan_run needs, in the same order for counting and for taking. */
+/* Lays out everything that plan_run needs, in the same order for counting and for taking. */
 static void lay(struct run *r)
 {
     struct image in = {.channels = r->j->in};
@@ -142,7 +144,7 @@ static void fill_pixels(uint8_t *dst, int32_t n, const struct step *s)
             *dst++ = s->fill[ch];
 }
 
-/* Pixels lo to end of the input's coordinates, which lie outside. */
+/* Writes pixels lo to end, in coordinates of the input, all of which are outside. */
 static uint8_t *pad_pixels(uint8_t *dst, const uint8_t *src, int32_t lo, int32_t end, const struct step *s)
 {
     const size_t bytes = (size_t)s->channels;
@@ -190,7 +192,7 @@ static void across_lines(const struct kernels *k, const struct stage *st, uint8_
     (st->in.channels == 3 ? k->across3 : k->across1)(dst, stride, src, src_stride, n, &st->x);
 }
 
-/* Fills the tables, and does the first pass where it comes first. */
+/* Fills the tables, and runs the first pass if it is across. */
 static void resize_begin(const struct kernels *k, struct stage *st)
 {
     const struct step *s = st->s;
@@ -218,7 +220,7 @@ static void down_lines(const struct kernels *k, const struct stage *st, int32_t 
         k->down(dst, from->px, from->stride, bytes, &st->y, y + i);
 }
 
-/* Lines y to y + n of the result; n is at most LINES unless across comes first. */
+/* Makes lines y to y + n of the result; n is at most LINES unless across comes first. */
 static void resize_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     if (!st->down) {
@@ -239,7 +241,7 @@ static void grey_line(const struct kernels *k, uint8_t *dst, const uint8_t *src,
         k->grey(dst, src, w);
     else
         memcpy(dst, src, (size_t)w);
-    for (int32_t x = w - 1; to == 3 && x >= 0; x--) /* from the end, so that nothing is lost */
+    for (int32_t x = w - 1; to == 3 && x >= 0; x--) /* from the end, so that nothing is overwritten early */
         memset(dst + 3 * (size_t)x, dst[x], 3);
 }
 
@@ -249,7 +251,7 @@ static void stage_begin(const struct kernels *k, struct stage *st)
         resize_begin(k, st);
 }
 
-/* Lines y to y + n of the step's result; n is at most LINES. */
+/* Makes lines y to y + n of the step's result; n is at most LINES. */
 static void stage_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     const struct step *s = st->s;
@@ -270,7 +272,7 @@ static void stage_lines(const struct kernels *k, struct stage *st, int32_t y, in
     }
 }
 
-/* All steps before the tail, each as a whole. Returns what the tail gets. */
+/* Runs all steps before the tail, each as a whole. Returns the input of the tail. */
 static struct image do_heads(struct run *r, const struct image *in)
 {
     const struct kernels *k = &r->p->kernels;
@@ -288,7 +290,7 @@ static struct image do_heads(struct run *r, const struct image *in)
     return now;
 }
 
-/* Lines y to y + n as they are to be stored, in one of the two buffers or, untouched, in the picture. */
+/* Returns lines y to y + n as they are to be stored, in one of the two buffers or, unchanged, in the image. */
 static struct image do_lines(struct run *r, const struct image *in, int32_t y, int32_t n)
 {
     const struct kernels *k = &r->p->kernels;
@@ -317,7 +319,7 @@ static struct image do_lines(struct run *r, const struct image *in, int32_t y, i
     return now;
 }
 
-/* A line of the row, or of the picture that is kept. */
+/* Writes a line of the row, or of the image of the head. */
 static void put_line(const struct run *r, store_fn *store, uint8_t *row, int32_t y, const uint8_t *line)
 {
     const struct plan *p = r->p;
@@ -349,7 +351,7 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
     const struct rect want = j->want.crop;
     struct run r = {.p = p, .j = j, .room = {.arena = a}, .mirror = j->flip_x};
     if (in->w != want.w || in->h != want.h || in->channels != j->in)
-        return error_set(e, STK_EBUG, "transform", "got %d x %d pixels of %d channels, asked for %d x %d of %d",
+        return error_set(e, STK_EBUG, "transform", "got %d x %d pixels with %d channels instead of %d x %d with %d",
                          (int)in->w, (int)in->h, (int)in->channels, (int)want.w, (int)want.h, j->in);
     lay(&r);
     if (r.room.failed)
@@ -358,7 +360,7 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
     if (r.tail >= 0) {
         struct stage *st = &r.stages[r.tail];
         st->in = now;
-        st->mirrored = j->flip_x && st->across; /* by turning the table round, for nothing */
+        st->mirrored = j->flip_x && st->across; /* by reversing the table, at no cost */
         r.mirror = j->flip_x && !st->across;
         stage_begin(&p->kernels, st);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resample.c -- coefficient tables.
+ * resample.c -- tables of weights.
  *
- * With antialias the arithmetic is that of Pillow's precompute_coeffs, operation by operation in
- * double precision: another order of the same operations would move a weight by one unit and a
- * pixel by one level. Nearest is Pillow's affine transform, whose coordinate is a running sum.
- * Without antialias bilinear and bicubic are what torch does with uint8 tensors, whose weights have as
- * many bits as leave the largest under 2^15.
+ * With antialias the arithmetic is that of Pillow's precompute_coeffs, operation by operation in double precision.
+ * Another
+ * order of the same operations would move a weight by one unit and a pixel by one level. Nearest is Pillow's affine
+ * transform, whose coordinate is a running sum. Without antialias, bilinear and bicubic are what torch does with uint8
+ * tensors: weights have as many bits as keep the largest under 2^15.
  */
 #include "transform/resample.h"
 
@@ -87,7 +87,7 @@ static double center_of(const struct axis *a, int32_t i)
     return a->start + ((double)i + 0.5) * a->scale;
 }
 
-/* torch clamps the coordinate of bilinear at 0, that of bicubic not. */
+/* torch clamps the coordinate of bilinear at 0, but not that of bicubic. */
 static double plain_center(const struct axis *a, int32_t i)
 {
     const double x = center_of(a, i) - 0.5;
@@ -105,7 +105,7 @@ static struct window window_at(const struct axis *a, int32_t i)
     return window_of(center - a->support + 0.5, center + a->support + 0.5, a->in);
 }
 
-/* Taps beyond the border fall on the border's pixel. Returns the largest weight on the way. */
+/* Taps beyond the border use the pixel at the border. Returns the largest weight on the way. */
 static double plain_weights(const struct axis *a, int32_t i, struct window w, double *weights)
 {
     const double center = plain_center(a, i), base = floor(center), rest = center - base;
@@ -121,7 +121,7 @@ static double plain_weights(const struct axis *a, int32_t i, struct window w, do
     return most;
 }
 
-/* Bits after the point that torch leaves to weights of 16 bits. */
+/* Bits after the binary point that torch has left in weights of 16 bits. */
 static int plain_bits(const struct axis *a)
 {
     double most = 0.0, weights[4];
@@ -157,7 +157,7 @@ struct axis resample_axis_box(enum filter f, int32_t in, double start, double si
     };
 }
 
-/* Pillow adds up the coordinate from pixel to pixel, rounding errors and all. */
+/* Pillow adds up the coordinate from pixel to pixel, including rounding errors. */
 static double nearest_start(const struct axis *a, int32_t i)
 {
     double x = a->scale * 0.5;
@@ -203,7 +203,7 @@ static int32_t fixed(double w, int bits)
     return (int32_t)(w < 0.0 ? -0.5 + x : 0.5 + x) * (1 << (RESAMPLE_BITS - bits));
 }
 
-/* The four taps of nearly all bilinear resizing, from input `start` on: as below, but all in registers. */
+/* The four taps of nearly all bilinear resizing, from input `start` on: as below, but in registers. */
 static void bilinear_four(const struct axis *a, int32_t i, struct window w, int32_t start, int32_t *c)
 {
     const double center = center_of(a, i), first = w.first, end = w.first + w.count;
@@ -218,7 +218,7 @@ static void bilinear_four(const struct axis *a, int32_t i, struct window w, int3
         c[k] = (int32_t)(0.5 + weights[k] / sum * (1 << RESAMPLE_BITS));
 }
 
-/* Weights of the window, brought to a sum of 1. */
+/* The weights of the window, scaled to a sum of 1. */
 static void soft_weights(const struct axis *a, int32_t i, struct window w, double *weights)
 {
     const double center = center_of(a, i);
@@ -245,7 +245,7 @@ static void any_taps(const struct axis *a, int32_t i, struct window w, int32_t s
         c[w.first - start + k] = fixed(weights[k], a->bits);
 }
 
-/* All 4 * groups taps shall lie within the input at hand, if they fit at all. */
+/* The first tap, such that all 4 * groups taps are within the available input, if they fit. */
 static int32_t start_of(const struct taps *t, int32_t first, int32_t lo)
 {
     const int32_t width = 4 * t->groups, room = t->rows > width ? t->rows - width : 0;

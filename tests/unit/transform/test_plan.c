@@ -97,7 +97,7 @@ static void refuses_odd_options(void)
     stk_error e = {0};
     struct plan_options o = {.ops = "CenterCrop(8)", .dtype = STK_INT64, .layout = STK_NCHW, .cpu = STK_CPU_C};
     CHECK_EQ(plan_new(&p, &o, &e), STK_EUSAGE);
-    CHECK(strstr(e.text, "not as int64") != NULL);
+    CHECK(strstr(e.text, "the dtype of images is int64") != NULL);
     o.dtype = STK_UINT8;
     o.layout = STK_LAYOUT_DEFAULT;
     CHECK_EQ(plan_new(&p, &o, &e), STK_EUSAGE);
@@ -506,14 +506,14 @@ static void says_what_is_wrong_with_a_picture(void)
         const char *ops, *words;
         int32_t w, h;
     } cases[] = {
-        {"RandomCrop(8)", "RandomCrop: the picture has 7 x 9 pixels here, fewer than the crop; pad_if_needed=True", 7,
+        {"RandomCrop(8)", "RandomCrop: the image has 7 x 9 pixels here, fewer than the crop; use pad_if_needed=True", 7,
          9},
-        {"RandomCrop(8, padding=3, padding_mode=reflect)", "reflect needs more than it pads", 3, 20},
-        {"RandomCrop(8, None, True, padding_mode=reflect)", "reflect needs more than it pads", 4, 20},
-        {"Pad((0, 9, 0, 0), padding_mode=reflect) | CenterCrop(8)", "reflect needs more than it pads", 20, 9},
+        {"RandomCrop(8, padding=3, padding_mode=reflect)", "reflect needs more pixels than it pads", 3, 20},
+        {"RandomCrop(8, None, True, padding_mode=reflect)", "reflect needs more pixels than it pads", 4, 20},
+        {"Pad((0, 9, 0, 0), padding_mode=reflect) | CenterCrop(8)", "reflect needs more pixels than it pads", 20, 9},
         {"Resize(300) | CenterCrop(8)", "too long and narrow", 1, 60000},
         {"Resize(5, max_size=6) | CenterCrop(8)", "too long and narrow", 1, 60000},
-        {"CenterCrop(8)", "a picture of 0 x 5 pixels", 0, 5},
+        {"CenterCrop(8)", "an image of 0 x 5 pixels", 0, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct plan *p = bytes_of(cases[i].ops);
