@@ -29,7 +29,7 @@ enum {
     HEAD = 40,
     CHECKSUM = 8,
     CHECKPOINT_MOST = 10 + 3 * JPEG_COMPONENTS, /* bytes of a checkpoint, at most */
-    BESIDE = 32                                 /* bytes that a decoder may read before and after those that it needs */
+    BESIDE = 32                                 /* bytes read on either side of what is needed */
 };
 
 static const char magic[4] = "SJP2";

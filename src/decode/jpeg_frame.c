@@ -11,8 +11,9 @@
 
 #include "base/bytes.h"
 #include "decode/jpeg_head.h"
+#include "decode/jpeg_huff.h"
 
-enum { SLOTS = 4, MAX_SIDE = 65500, COUNTS = 16 };
+enum { SLOTS = 4, MAX_SIDE = 65500 };
 
 struct reader {
     struct jpeg_frame *f;
@@ -45,17 +46,11 @@ static bool read_quant(struct reader *r, const uint8_t *s, size_t n)
 
 static bool read_codes(struct reader *r, const uint8_t *s, size_t n)
 {
-    while (n > COUNTS) {
-        size_t count = 0;
-        for (int i = 1; i <= COUNTS; i++)
-            count += s[i];
-        if (s[0] & ~0x13 || count > 256 || count > n - 1 - COUNTS)
-            return false;
-        r->codes[s[0] >> 4][s[0] & 3] = s + 1;
-        s += 1 + COUNTS + count;
-        n -= 1 + COUNTS + count;
-    }
-    return n == 0;
+    const uint8_t *t;
+    bool good;
+    while ((good = huff_next_table(&s, &n, &t)) && t)
+        r->codes[t[0] >> 4][t[0] & 3] = t + 1;
+    return good;
 }
 
 static bool read_frame(struct reader *r, const uint8_t *s, size_t n)

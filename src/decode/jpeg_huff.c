@@ -25,6 +25,21 @@ static size_t spec_bytes(const uint8_t *spec)
     return n;
 }
 
+bool huff_next_table(const uint8_t **segment, size_t *n, const uint8_t **table)
+{
+    *table = NULL;
+    if (*n == 0)
+        return true;
+    const uint8_t *s = *segment;
+    const size_t bytes = *n > COUNTS ? 1 + spec_bytes(s + 1) : SIZE_MAX;
+    if (bytes > *n || bytes > 1 + COUNTS + HUFF_SYMBOLS || s[0] & ~0x13)
+        return false;
+    *table = s;
+    *segment += bytes;
+    *n -= bytes;
+    return true;
+}
+
 bool huff_codes_make(struct huff_codes *c, const uint8_t *spec)
 {
     uint32_t code = 0;

@@ -25,6 +25,9 @@ struct huff_codes {
     uint8_t symbols[HUFF_SYMBOLS];
 };
 
+/* Takes the next table off a DHT segment: *table is its class and slot, then the counts and symbols; NULL at the end.
+ * Returns false if the segment is damaged. */
+bool huff_next_table(const uint8_t **segment, size_t *n, const uint8_t **table);
 /* From a table of a file: 16 counts, then as many symbols. Returns false if libjpeg would refuse it. */
 bool huff_codes_make(struct huff_codes *c, const uint8_t *spec);
 /* Finds the code at the top of `bits`: its length, and its symbol << 8. Returns -1 if there is no such code. */

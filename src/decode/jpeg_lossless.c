@@ -74,22 +74,17 @@ static bool fail(struct lossless *c, const char *words)
 
 static bool read_tables(struct lossless *c, const uint8_t *p, size_t n)
 {
-    while (n > CODE_MAX) {
-        size_t count = 0;
-        for (int k = 1; k <= CODE_MAX; k++)
-            count += p[k];
-        if (count > 256 || count > n - 1 - CODE_MAX || p[0] & ~0x13)
-            return fail(c, "a Huffman table is damaged");
-        if (p[0] < 4) { /* the others are for AC coefficients */
-            struct table *t = &c->tables[p[0]];
-            t->valid = huff_codes_make(&t->codes, p + 1);
-            for (size_t i = 0; i < count; i++)
-                t->valid &= p[1 + CODE_MAX + i] <= DIFFERENCE_MAX;
-        }
-        p += 1 + CODE_MAX + count;
-        n -= 1 + CODE_MAX + count;
+    const uint8_t *spec;
+    bool good;
+    while ((good = huff_next_table(&p, &n, &spec)) && spec) {
+        if (spec[0] >= 4) /* for AC coefficients */
+            continue;
+        struct table *t = &c->tables[spec[0]];
+        t->valid = huff_codes_make(&t->codes, spec + 1);
+        for (const uint8_t *symbol = spec + 1 + CODE_MAX; symbol < p; symbol++)
+            t->valid &= *symbol <= DIFFERENCE_MAX;
     }
-    return n == 0 || fail(c, "a Huffman table is damaged");
+    return good || fail(c, "a Huffman table is damaged");
 }
 
 static bool read_frame(struct lossless *c, const uint8_t *p, size_t n)
