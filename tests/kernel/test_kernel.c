@@ -8,7 +8,7 @@
  *
  * Results lie between guard bands; inputs end where the slack that kernels may read ends, so that
  * the sanitizer sees a byte too many.
- * Covers kernel.c and kernel_*.c.
+ * Covers kernel_*.c.
  */
 #include "transform/kernel.h"
 

@@ -5,7 +5,7 @@
  *     test_kernel_jpeg [part of a case's name]
  *     test_kernel_jpeg --bench     nanoseconds per block and per pixel
  *
- * Covers jpeg_kernel.c, jpeg_kernel_*.c and dct_block*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
+ * Covers jpeg_kernel_*.c and dct_block*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
  */
 #include "decode/jpeg_kernel.h"
 

@@ -3,7 +3,7 @@
  * test_jpeg_kernel.c -- the JPEG kernels of every instruction set against libjpeg-turbo itself.
  *
  * Coefficients are made up, written into a file without a DCT, and decoded by libjpeg-turbo; then by the kernels from
- * the same coefficients. Covers jpeg_kernel.c and jpeg_kernel_*.c.
+ * the same coefficients. Covers jpeg_kernel_*.c.
  */
 #include "decode/jpeg_kernel.h"
 
