@@ -90,7 +90,7 @@ static char *unicode(struct json_reader *r, char *to)
     if (v < 0xdc00 && r->end - r->p >= 6 && r->p[0] == '\\' && r->p[1] == 'u')
         low = hex4(r->p + 2, r->end);
     if (low < 0xdc00 || low > 0xdfff) {
-        json_fail(r, "half of a surrogate pair");
+        json_fail(r, "a surrogate pair is incomplete");
         return to;
     }
     r->p += 6;

@@ -17,7 +17,7 @@
 
 enum { FILL_MOST = 1 << 16 };
 
-struct told {
+struct parsed {
     const struct hdf5_view *v;
     const char *member;     /* the one to read; NULL: none */
     struct names *members;  /* collects the names of all members; NULL: does not */
@@ -38,7 +38,7 @@ struct told {
 /* ------------------------------------------------------------------ messages */
 
 /* Version, dimensions, flags; 5 bytes, or the kind; sizes, maximum sizes? */
-static const char *take_space(struct told *p, struct hdf5_message *m)
+static const char *take_space(struct parsed *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), n = hdf5_take(m, 1), flags = hdf5_take(m, 1);
     const size_t rest = version == 1 ? 5 : 1;
@@ -60,7 +60,7 @@ static const char *take_space(struct told *p, struct hdf5_message *m)
 
 /* Filters of a chunk: identifier (2), length of the name (2)?, flags (2), count of values (2), name, values (4 each).
  * Before version 2, names are padded to 8 bytes and values to an even count. */
-static const char *take_filter(struct told *p, struct hdf5_message *m, bool old)
+static const char *take_filter(struct parsed *p, struct hdf5_message *m, bool old)
 {
     const int64_t id = hdf5_take(m, 2), n_name = old || id >= 256 ? hdf5_take(m, 2) : 0;
     const int64_t flags = hdf5_take(m, 2), n = hdf5_take(m, 2);
@@ -82,7 +82,7 @@ static const char *take_filter(struct told *p, struct hdf5_message *m, bool old)
     return NULL;
 }
 
-static const char *take_filters(struct told *p, struct hdf5_message *m)
+static const char *take_filters(struct parsed *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), n = hdf5_take(m, 1);
     if ((version != 1 && version != 2) || n < 0 || (version == 1 && !hdf5_has(m, 6)))
@@ -96,7 +96,7 @@ static const char *take_filters(struct told *p, struct hdf5_message *m)
 }
 
 /* Size (4), and the value. */
-static const char *keep_fill(struct told *p, struct hdf5_message *m)
+static const char *keep_fill(struct parsed *p, struct hdf5_message *m)
 {
     const int64_t n = hdf5_take(m, 4);
     if (n <= 0 || n > FILL_MOST || !hdf5_has(m, (size_t)n))
@@ -111,7 +111,7 @@ static const char *keep_fill(struct told *p, struct hdf5_message *m)
 }
 
 /* Version, then times (2) and whether there is a value; from version 3 on, flags for both. */
-static const char *take_fill(struct told *p, struct hdf5_message *m)
+static const char *take_fill(struct parsed *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1);
     if (version == 3)
@@ -123,7 +123,7 @@ static const char *take_fill(struct told *p, struct hdf5_message *m)
 }
 
 /* A shared message: version, kind, 6 bytes before version 2, and the address of a header. */
-static const char *take_shared(struct told *p, struct hdf5_message *m)
+static const char *take_shared(struct parsed *p, struct hdf5_message *m)
 {
     const int64_t version = hdf5_take(m, 1), kind = hdf5_take(m, 1);
     if (version < 1 || version > 3 || (version == 1 && !hdf5_has(m, 6)))
@@ -136,7 +136,7 @@ static const char *take_shared(struct told *p, struct hdf5_message *m)
     return NULL;
 }
 
-static const char *list_members(struct told *p, struct hdf5_message m)
+static const char *list_members(struct parsed *p, struct hdf5_message m)
 {
     struct hdf5_head t;
     struct hdf5_array dims = {0};
@@ -155,7 +155,7 @@ static const char *list_members(struct told *p, struct hdf5_message m)
     return NULL;
 }
 
-static const char *take_type(struct told *p, struct hdf5_message *m)
+static const char *take_type(struct parsed *p, struct hdf5_message *m)
 {
     if (p->members)
         return list_members(p, *m);
@@ -167,7 +167,7 @@ static const char *take_type(struct told *p, struct hdf5_message *m)
 
 static const char *take_message(void *user, struct hdf5_message *m)
 {
-    struct told *p = user;
+    struct parsed *p = user;
     const bool known = m->type == HDF5_MESSAGE_SPACE || m->type == HDF5_MESSAGE_TYPE || m->type == HDF5_MESSAGE_FILL ||
                        m->type == HDF5_MESSAGE_FILTERS;
     if (known && (m->flags & HDF5_SHARED))
@@ -204,7 +204,7 @@ static const char *take_named_type(void *user, struct hdf5_message *m)
 /* ------------------------------------------------------------------ put together */
 
 /* The dimensions of the dataset, followed by those of its elements. */
-static const char *join_shape(struct told *p, struct hdf5_array *out)
+static const char *join_shape(struct parsed *p, struct hdf5_array *out)
 {
     if (p->null)
         return "has no elements, and no shape";
@@ -232,7 +232,7 @@ static const char *join_shape(struct told *p, struct hdf5_array *out)
     return NULL;
 }
 
-static const char *join_chunks(struct told *p, struct hdf5_array *out)
+static const char *join_chunks(struct parsed *p, struct hdf5_array *out)
 {
     struct hdf5_chunks *c = &out->chunks;
     const struct hdf5_layout *l = &p->layout;
@@ -254,7 +254,7 @@ static const char *join_chunks(struct told *p, struct hdf5_array *out)
     return why ? why : hdf5_chunks_read(p->v, l, c);
 }
 
-static const char *join_bytes(struct told *p, struct hdf5_array *out)
+static const char *join_bytes(struct parsed *p, struct hdf5_array *out)
 {
     if (p->fill && p->fill_bytes == out->element && out->type != HDF5_VLEN && out->type != HDF5_VLEN_TEXT) {
         out->fill = p->fill;
@@ -291,7 +291,7 @@ static const char *make_whole(struct hdf5_array *a, int ndim)
 
 static const char ELSEWHERE[] = "has its values in other files; give those files instead";
 
-static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd *odd)
+static const char *join(struct parsed *p, struct hdf5_array *out, struct hdf5_odd *odd)
 {
     if (!p->has_type || !p->has_space || !p->has_layout)
         return HDF5_DAMAGED;
@@ -306,13 +306,13 @@ static const char *join(struct told *p, struct hdf5_array *out, struct hdf5_odd 
 }
 
 /* Reads all messages of the header, and those of the type if it has its own header. */
-static const char *take_all(struct told *p, int64_t header)
+static const char *take_all(struct parsed *p, int64_t header)
 {
     const char *why = hdf5_messages(p->v, header, take_message, p);
     return why || p->named_type < 0 ? why : hdf5_messages(p->v, p->named_type, take_named_type, p);
 }
 
-static void told_done(struct told *p)
+static void told_done(struct parsed *p)
 {
     free(p->fill);
     hdf5_filters_done(&p->filters);
@@ -320,7 +320,7 @@ static void told_done(struct told *p)
 
 const char *hdf5_dataset_members(const struct hdf5_view *v, int64_t header, struct names *out)
 {
-    struct told p = {.v = v, .named_type = -1, .members = out};
+    struct parsed p = {.v = v, .named_type = -1, .members = out};
     const char *why = take_all(&p, header);
     told_done(&p);
     return why;
@@ -329,7 +329,7 @@ const char *hdf5_dataset_members(const struct hdf5_view *v, int64_t header, stru
 void hdf5_describe(const struct hdf5_view *v, int64_t header, const char *member, bool whole, struct hdf5_array *out,
                    struct hdf5_odd *odd)
 {
-    struct told p = {.v = v, .named_type = -1, .member = member};
+    struct parsed p = {.v = v, .named_type = -1, .member = member};
     *out = (struct hdf5_array){0};
     *odd = (struct hdf5_odd){0};
     const char *why = take_all(&p, header);

@@ -136,7 +136,7 @@ bool hdf5_nbit_known(const uint32_t *values, size_t n_values)
     return is_unchanged(values, n_values) || make_plan(&p, values, n_values);
 }
 
-static bool unpack(const struct run *r, struct hdf5_bits *b, uint8_t *element)
+static bool read_run(const struct run *r, struct hdf5_bits *b, uint8_t *element)
 {
     for (size_t i = 0; i < r->n; i++) {
         uint64_t x;
@@ -164,7 +164,7 @@ int64_t hdf5_nbit(const uint32_t *values, size_t n_values, const uint8_t *in, si
     struct hdf5_bits b = {in, in + n, 0, 0};
     for (size_t e = 0; e < elements; e++)
         for (int k = 0; k < p.n; k++)
-            if (!unpack(&p.runs[k], &b, out + e * p.element))
+            if (!read_run(&p.runs[k], &b, out + e * p.element))
                 return -1;
     return (int64_t)bytes;
 }
