@@ -36,8 +36,8 @@ static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
         return STK_OK;
     if (f->kind == FIELD_OPEN)
         return error_set(e, STK_EUSAGE, "open",
-                         "an op with a result needs images of one size; end ops with CenterCrop(224), or give Resize "
-                         "both sides: Resize((224, 224))");
+                         "an op that changes the shape or dtype of its row needs images of one size; end ops with "
+                         "CenterCrop(224), or give Resize both sides: Resize((224, 224))");
     l->made = (stk_array){.name = "image", .dtype = f->dtype, .ndim = f->ndim, .device = 1, .shape = l->made_shape};
     memcpy(l->made_shape, f->shape, sizeof l->made_shape);
     l->made_bytes = f->bytes;
@@ -106,8 +106,8 @@ static int lay_none(struct stk_loader *l, stk_error *e)
 {
     const bool left_out = source_has_image(l->source);
     if (l->op.result)
-        return error_set(e, STK_EUSAGE, "open", "an op with a result needs images, and %s",
-                         left_out ? "fields leave them out" : "this source has none");
+        return error_set(e, STK_EUSAGE, "open", "an op that changes the shape or dtype of its row needs images, but %s",
+                         left_out ? "fields leaves them out; add the image" : "this source has none");
     l->ops_unused = l->options.ops && l->options.ops[0];
     return l->ops_unused && !left_out ? no_images(l->source, e) : STK_OK;
 }
