@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 
 /* Returns whether the hash is new. There must be room. */
 static bool put(struct keys *k, uint64_t hash)
@@ -161,7 +161,7 @@ int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out)
 int keys_unique(struct keys *k, const char *name, int64_t number, struct buf *out)
 {
     const size_t start = out->len, n = strlen(name);
-    const size_t cut = picture_suffix(name, n) ? (size_t)(strrchr(name, '.') - name) : n;
+    const size_t cut = image_file_suffix(name, n) ? (size_t)(strrchr(name, '.') - name) : n;
     int added = buf_add(out, name, n) ? -1 : add_from(k, start, out);
     for (int64_t i = number; added == 0; i++) {
         out->len = start;
@@ -208,7 +208,7 @@ int keys_decode(const char *key, struct buf *out)
 static bool fits(const char *name, const char *field)
 {
     const size_t n = strlen(name);
-    return !picture_suffix(name, n) || picture_same(strrchr(name, '.') + 1, field);
+    return !image_file_suffix(name, n) || image_file_same(strrchr(name, '.') + 1, field);
 }
 
 int keys_name(const char *key, const char *field, bool first, struct buf *out)

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/field.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "pack/packer.h"
 #include "source/columns.h"
 #include "source/fields_text.h"
@@ -87,7 +87,7 @@ static bool is_own(const struct packer *p, const char *name)
 {
     char file[PACKED_NAME + 1];
     snprintf(file, sizeof file, ".%s", name);
-    const bool image = !strchr(name, '.') && picture_suffix(file, strlen(file));
+    const bool image = !strchr(name, '.') && image_file_suffix(file, strlen(file));
     return strcmp(name, "cls") == 0 || (strcmp(name, "image") == 0 && has_image(p)) ||
            (strcmp(name, "label") == 0 && packer_labels(p)) || (strcmp(name, "dct") == 0 && p->how.as == STK_AS_DCT) ||
            (p->suffix && strcmp(name, p->suffix) == 0) || (image && !source_has_keys(p->source));
@@ -111,7 +111,7 @@ static void name_files(struct packer *p)
     for (int i = 0; i < source_n_fields(p->source); i++) {
         const struct field *f = source_field(p->source, i);
         char *name = p->plain[i], base[FIELD_NAME], end[24];
-        const bool hide = p->how.to == STK_TO_FOLDER && picture_suffix(f->name, strlen(f->name));
+        const bool hide = p->how.to == STK_TO_FOLDER && image_file_suffix(f->name, strlen(f->name));
         const char *suffix = hide ? ".bin" : suffix_for(p, f);
         memcpy(base, f->name, sizeof base);
         make_field_plain(base);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "pack/packer.h"
 
 enum { NAME_BYTES = 4096 };
@@ -20,7 +20,7 @@ enum { NAME_BYTES = 4096 };
 static size_t suffix_at(const char *name)
 {
     const size_t n = strlen(name);
-    return picture_suffix(name, n) ? (size_t)(strrchr(name, '.') - name) + 1 : 0;
+    return image_file_suffix(name, n) ? (size_t)(strrchr(name, '.') - name) + 1 : 0;
 }
 
 const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, size_t n)
@@ -29,7 +29,7 @@ const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, siz
     if (!p->names || source_key(p->source, sample, name, sizeof name) >= sizeof name)
         return NULL;
     const size_t at = suffix_at(name);
-    if (at == 0 || (p->suffix && !picture_same(name + at, p->suffix)))
+    if (at == 0 || (p->suffix && !image_file_same(name + at, p->suffix)))
         return NULL;
     snprintf(buf, n, "%s", name + at);
     return buf;
@@ -39,7 +39,7 @@ const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, siz
 static size_t take_suffix(const struct packer *p, char name[NAME_BYTES])
 {
     const size_t at = suffix_at(name);
-    if (at && p->suffix && !picture_same(name + at, p->suffix))
+    if (at && p->suffix && !image_file_same(name + at, p->suffix))
         snprintf(name + at, NAME_BYTES - at, "%s", p->suffix);
     return at;
 }

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "pack/keys.h"
 #include "pack/place.h"
 #include "pack/target.h"
@@ -38,7 +38,7 @@ static bool is_found(const char *name, size_t n)
         return false;
     memcpy(part, name, n);
     part[n] = 0;
-    return !picture_junk(part);
+    return !image_file_junk(part);
 }
 
 static int begin(struct target *t, stk_error *e)
@@ -125,11 +125,11 @@ static int name_image(struct target *t, const struct packed *p, stk_error *e)
     if (keys_name((const char *)p->key.data, f->name, true, &s->name))
         return error_nomem(e, "write", p->key.len);
     const char *name = (const char *)s->name.data;
-    const bool suffixed = picture_suffix(name, strlen(name)), foldered = !class || begins_with_folder(name, class);
+    const bool suffixed = image_file_suffix(name, strlen(name)), foldered = !class || begins_with_folder(name, class);
     if (buf_printf(&s->made, "%s%s%s%s%s", foldered ? "" : class, foldered ? "" : "/", name, suffixed ? "" : ".",
                    suffixed ? "" : f->name))
         return error_nomem(e, "write", s->made.len);
-    if (!picture_suffix((const char *)s->made.data, s->made.len))
+    if (!image_file_suffix((const char *)s->made.data, s->made.len))
         return error_set(e, STK_EDATA, "write",
                          "does not have the name of an image, as every file of a folder needs; pack to another target");
     rc = check_path((const char *)s->made.data, e);

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/field.h"
+#include "base/image_file.h"
 #include "base/nearest_list.h"
 #include "base/npy.h"
-#include "base/picture.h"
 #include "source/fields_text.h"
 #include "source/source_ops.h"
 
@@ -70,7 +70,7 @@ static bool looks_like_text(const uint8_t *p, size_t n)
 
 stk_kind columns_guess(const char *name, const uint8_t *bytes, size_t n)
 {
-    if (bytes && picture_magic(bytes, n))
+    if (bytes && image_file_magic(bytes, n))
         return STK_IMAGE;
     const stk_kind kind = guess_by_name(name);
     if (kind != STK_KIND_DEFAULT || !bytes)

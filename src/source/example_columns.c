@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "base/text.h"
 
 enum { FEATURES_MOST = 1024 }; /* more are ignored: a hostile file would take forever */
@@ -65,7 +65,7 @@ void example_glance(const struct feature *f, struct example_glance *out)
     feature_begin(&w, f);
     while (feature_next(&w, &run) > 0) {
         out->strings += run.n > 0;
-        out->images += picture_magic(run.p, run.n);
+        out->images += image_file_magic(run.p, run.n);
         out->texts = out->texts && text_is(run.p, run.n);
     }
 }

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "format/tfrecord.h"
 
 enum {
@@ -168,7 +168,7 @@ static bool see_beginning(struct scanning *s, const struct range *entry)
     struct example_glance g = {.kind = (enum feature_kind)kind, .count = 1, .texts = true};
     if (kind == FEATURE_BYTES) {
         g.strings = 1;
-        g.images = picture_magic(b.p + b.at, b.n - b.at);
+        g.images = image_file_magic(b.p + b.at, b.n - b.at);
         g.texts = example_is_text(b.p + b.at, b.n - b.at, false);
     } else {
         g.count = (int64_t)((b.bytes - b.at) / sizeof(float));

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/picture.h"
+#include "base/image_file.h"
 
 /* WebDataset's metadata, whose path starts with "__name__", and what systems leave behind ("__MACOSX/"). */
 static bool is_metadata(const char *name, size_t n)
@@ -28,7 +28,7 @@ static bool is_junk(const char *base, size_t n)
         return false;
     memcpy(name, base, n);
     name[n] = 0;
-    return picture_junk(name);
+    return image_file_junk(name);
 }
 
 bool group_split(const char *name, size_t n, size_t *n_key, char part[COLUMN_NAME])

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/image_file.h"
 #include "base/io.h"
 #include "base/npy.h"
-#include "base/picture.h"
 #include "base/search.h"
 #include "base/size.h"
 #include "format/hdf5_type.h"
@@ -149,7 +149,7 @@ const char *hdf5_table_image(const struct hdf5_table *t, int64_t i, int c, const
             return HDF5_NO_MEMORY;
         if (!hdf5_view_read(v, a->at + row * (int64_t)all + (int64_t)have, b->data + have, want - have))
             return HDF5_CUT;
-        *n = want == all ? all : picture_end(b->data, want);
+        *n = want == all ? all : image_file_end(b->data, want);
     }
     memset(b->data + *n, 0, IO_SLACK);
     b->len = *n;
@@ -312,7 +312,7 @@ static bool looks_like_image(const struct hdf5_table *t, int c)
     for (int64_t i = 0; i < t->count && i < TRIED && n == 0; i++)
         if (hdf5_table_value(t, i, c, &limits, &b, &p, &n))
             n = 0;
-    const bool is = n > 0 && picture_magic(p, n);
+    const bool is = n > 0 && image_file_magic(p, n);
     buf_done(&b);
     return is;
 }

@@ -12,12 +12,12 @@
 
 #include "base/error.h"
 #include "base/field.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "source/list.h"
 
 static bool is_image(struct slice s)
 {
-    return picture_suffix(s.p, s.n);
+    return image_file_suffix(s.p, s.n);
 }
 
 static bool has(struct slice s, char c)

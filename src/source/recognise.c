@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/image_file.h"
 #include "base/io.h"
-#include "base/picture.h"
 #include "format/stream.h"
 #include "source/recognise.h"
 
@@ -281,11 +281,11 @@ static bool looks_like_list(const char *p, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!strchr(" \t\r\n,;\"", p[i]))
             continue;
-        if (i > begin && picture_suffix(p + begin, i - begin))
+        if (i > begin && image_file_suffix(p + begin, i - begin))
             return true;
         begin = i + 1;
     }
-    return n > begin && picture_suffix(p + begin, n - begin);
+    return n > begin && image_file_suffix(p + begin, n - begin);
 }
 
 static bool looks_like_text(const uint8_t *p, size_t n)
@@ -314,7 +314,7 @@ static int recognise_file(struct recognised *r, stk_error *e)
         return take_container(r, c, e);
     if (compressed)
         return not_read("compressed files of this kind", e);
-    if (picture_magic(first, n) || picture_suffix(r->path, strlen(r->path))) {
+    if (image_file_magic(first, n) || image_file_suffix(r->path, strlen(r->path))) {
         r->form = SOURCE_FILE;
         return STK_OK;
     }

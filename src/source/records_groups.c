@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "source/records_index.h"
 
 /* ------------------------------------------------------------------ image formats */
@@ -18,7 +18,7 @@ static bool is_image(const char *part)
 {
     char name[COLUMN_NAME + 1];
     snprintf(name, sizeof name, ".%s", part);
-    return !strchr(part, '.') && picture_suffix(name, strlen(name));
+    return !strchr(part, '.') && image_file_suffix(name, strlen(name));
 }
 
 /* Whether a sample of the list has images of two formats. The items of a sample are consecutive. */

@@ -14,7 +14,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "base/pool.h"
 #include "source/columns.h"
 #include "source/files.h"
@@ -238,7 +238,7 @@ static int no_samples(const struct tree *t, stk_error *e)
         add_suffix(suffixes, sizeof suffixes, t->dirs[i].other_suffix);
     }
     if (other + hidden == 0)
-        return error_set(e, STK_EUSAGE, "open", "no images: %s; looked for " PICTURE_SUFFIXES,
+        return error_set(e, STK_EUSAGE, "open", "no images: %s; looked for " IMAGE_FILE_SUFFIXES,
                          t->n > 1 ? "there are only empty folders" : "the folder is empty");
     const struct container *c = strchr(suffixes, ',') ? NULL : container_by_suffix(suffixes);
     if (t->n == 1 && c && c->open)
@@ -250,7 +250,7 @@ static int no_samples(const struct tree *t, stk_error *e)
                          "stoker.Loader(\"FOLDER\")",
                          (long long)other, other == 1 ? "" : "s", suffixes, other == 1 ? "is" : "are");
     return error_set(e, STK_EUSAGE, "open",
-                     "no images: looked for " PICTURE_SUFFIXES
+                     "no images: looked for " IMAGE_FILE_SUFFIXES
                      " and for the first bytes of JPEG, PNG and WebP; there %s %lld other file%s%s%s%s and %lld hidden",
                      other == 1 ? "is" : "are", (long long)other, other == 1 ? "" : "s", suffixes[0] ? " (" : "",
                      suffixes, suffixes[0] ? ")" : "", (long long)hidden);

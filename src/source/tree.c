@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/image_file.h"
 #include "base/io.h"
-#include "base/picture.h"
 #include "base/pool.h"
 
 /* ------------------------------------------------------------------ one folder */
@@ -46,12 +46,12 @@ static void count_other(struct tree_dir *d, const char *name)
 static bool is_sample(const struct tree *t, int fd, const char *name, size_t n)
 {
     if (t->by == TREE_SUFFIX)
-        return picture_suffix(name, n);
+        return image_file_suffix(name, n);
     if (t->by == TREE_NPY)
         return n > 4 && memcmp(name + n - 4, ".npy", 4) == 0;
-    uint8_t first[PICTURE_MAGIC];
+    uint8_t first[IMAGE_FILE_MAGIC];
     const ssize_t got = io_peek(fd, name, first, sizeof first);
-    return got > 0 && picture_magic(first, (size_t)got);
+    return got > 0 && image_file_magic(first, (size_t)got);
 }
 
 /* A folder that stat() fails on also counts: reading it reports the error, and its class keeps its index. */
@@ -72,7 +72,7 @@ static int take_entry(const struct tree *t, struct tree_dir *d, int fd, const st
     const char *name = entry->d_name;
     if (name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)))
         return 0;
-    if (picture_junk(name)) {
+    if (image_file_junk(name)) {
         d->hidden++;
         return 0;
     }

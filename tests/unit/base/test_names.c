@@ -5,7 +5,7 @@
  */
 #include "base/names.h"
 
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "test.h"
 
 static void numbers_stay(void)
@@ -82,32 +82,32 @@ static void suffixes(void)
                                       ".jpg",  "a.jpe",  "a.jfif",  "a.bmp",  "a.ppm",  "a.pgm"};
     static const char *const no[] = {"a", "jpg", "a.jpg.txt", "a.gif", "a.jpgx", "a.jp", "", ".", "a.", "a.jpegg"};
     for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
-        CHECK(picture_suffix(yes[i], strlen(yes[i])));
+        CHECK(image_file_suffix(yes[i], strlen(yes[i])));
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
-        CHECK(!picture_suffix(no[i], strlen(no[i])));
+        CHECK(!image_file_suffix(no[i], strlen(no[i])));
 }
 
 static void first_bytes(void)
 {
-    CHECK(picture_magic((const uint8_t *)"\xff\xd8\xff\xe0", 4));
-    CHECK(picture_magic((const uint8_t *)"\x89PNG\r\n\x1a\n", 8));
-    CHECK(picture_magic((const uint8_t *)"RIFF1234WEBPVP8 ", 16));
-    CHECK(!picture_magic((const uint8_t *)"RIFF1234WAVEfmt ", 16));
-    CHECK(!picture_magic((const uint8_t *)"\xff\xd8", 2));
-    CHECK(!picture_magic((const uint8_t *)"", 0));
+    CHECK(image_file_magic((const uint8_t *)"\xff\xd8\xff\xe0", 4));
+    CHECK(image_file_magic((const uint8_t *)"\x89PNG\r\n\x1a\n", 8));
+    CHECK(image_file_magic((const uint8_t *)"RIFF1234WEBPVP8 ", 16));
+    CHECK(!image_file_magic((const uint8_t *)"RIFF1234WAVEfmt ", 16));
+    CHECK(!image_file_magic((const uint8_t *)"\xff\xd8", 2));
+    CHECK(!image_file_magic((const uint8_t *)"", 0));
 }
 
 static void junk(void)
 {
-    CHECK(picture_junk(".DS_Store"));
-    CHECK(picture_junk(".ipynb_checkpoints"));
-    CHECK(picture_junk("Thumbs.db"));
-    CHECK(picture_junk("__MACOSX"));
-    CHECK(picture_junk("Desktop.ini"));
-    CHECK(picture_junk("System Volume Information"));
-    CHECK(!picture_junk("thumbs.jpg"));
-    CHECK(!picture_junk("_cat"));
-    CHECK(!picture_junk("dog"));
+    CHECK(image_file_junk(".DS_Store"));
+    CHECK(image_file_junk(".ipynb_checkpoints"));
+    CHECK(image_file_junk("Thumbs.db"));
+    CHECK(image_file_junk("__MACOSX"));
+    CHECK(image_file_junk("Desktop.ini"));
+    CHECK(image_file_junk("System Volume Information"));
+    CHECK(!image_file_junk("thumbs.jpg"));
+    CHECK(!image_file_junk("_cat"));
+    CHECK(!image_file_junk("dog"));
 }
 
 int main(int argc, char **argv)

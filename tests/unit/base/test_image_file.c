@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_picture.c -- where a picture ends, with anything behind it. */
-#include "base/picture.h"
+#include "base/image_file.h"
 #include "test.h"
 
 /* Whether it is found to end at n of the bytes, however many follow, and nowhere in fewer. */
@@ -8,9 +8,9 @@ static void ends(const char *bytes, size_t n)
 {
     uint8_t p[256] = {0};
     memcpy(p, bytes, n);
-    CHECK_EQ(picture_end(p, sizeof p), n);
+    CHECK_EQ(image_file_end(p, sizeof p), n);
     for (size_t cut = 0; cut < n; cut++)
-        CHECK_EQ(picture_end(p, cut), 0);
+        CHECK_EQ(image_file_end(p, cut), 0);
 }
 
 static void of_every_format(void)
@@ -23,7 +23,7 @@ static void of_every_format(void)
     ends(jpeg, sizeof jpeg - 1);
     ends(png, sizeof png - 1);
     ends(webp, sizeof webp - 1);
-    CHECK_EQ(picture_end((const uint8_t *)"nothing of that kind", 20), 0);
+    CHECK_EQ(image_file_end((const uint8_t *)"nothing of that kind", 20), 0);
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * picture.c -- recognises files of images without decoding them.
+ * image_file.c -- recognises files of images without decoding them.
  *
  * A suffix of up to five letters is packed into one number, so that a comparison takes a few instructions. Formats that
  * cannot be decoded count as images, too: so the indices of samples are the same as in ImageFolder, and such a file is
  * reported as a bad sample.
  */
-#include "base/picture.h"
+#include "base/image_file.h"
 
 #include <string.h>
 #include <strings.h>
@@ -35,7 +35,7 @@ static bool known(uint64_t suffix)
     }
 }
 
-bool picture_suffix(const char *name, size_t n)
+bool image_file_suffix(const char *name, size_t n)
 {
     uint64_t suffix = 0;
     for (int letters = 0; n > 0 && letters <= 4; letters++) {
@@ -57,12 +57,12 @@ static const char *usual(const char *suffix)
     return suffix;
 }
 
-bool picture_same(const char *a, const char *b)
+bool image_file_same(const char *a, const char *b)
 {
     return strcasecmp(usual(a), usual(b)) == 0;
 }
 
-bool picture_magic(const uint8_t *p, size_t n)
+bool image_file_magic(const uint8_t *p, size_t n)
 {
     if (n >= 3 && memcmp(p, "\xff\xd8\xff", 3) == 0)
         return true;
@@ -107,9 +107,9 @@ static size_t png_end(const uint8_t *p, size_t n)
     return 0;
 }
 
-size_t picture_end(const uint8_t *p, size_t n)
+size_t image_file_end(const uint8_t *p, size_t n)
 {
-    if (n < PICTURE_MAGIC || !picture_magic(p, n))
+    if (n < IMAGE_FILE_MAGIC || !image_file_magic(p, n))
         return 0;
     if (p[0] == 0xff)
         return jpeg_end(p, n);
@@ -119,7 +119,7 @@ size_t picture_end(const uint8_t *p, size_t n)
     return webp <= n ? webp : 0;
 }
 
-bool picture_junk(const char *name)
+bool image_file_junk(const char *name)
 {
     static const char *const junk[] = {"thumbs.db", "ehthumbs.db",  "desktop.ini", "__macosx",
                                        "@eadir",    "$recycle.bin", "lost+found",  "System Volume Information"};
