@@ -119,7 +119,7 @@ typedef struct stk_array {
     int ndim;
     const int64_t *shape;
     const int64_t *strides; /* in elements; NULL: dense, in row-major order */
-    int device;             /* DLPack's device type: 1 is the CPU */
+    int device;             /* DLPack's device type: 1 is the CPU; 0 means the same in arrays that the caller passes */
     int device_id;          /* which device of that type; 0 on the CPU */
     void *ready;            /* the event to wait for before using data (CUDA: a cudaEvent_t); NULL: data is ready */
 } stk_array;
@@ -475,9 +475,10 @@ static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_e
 }
 
 /* ------------------------------------------------------------------ callbacks */
-/* Hooks are functions of the caller, called from many threads at once. They return STK_OK, or fill *e and return
- * another code. The struct is copied; what `user` points to must live until close() is called. A hook may ask its
- * loader anything, but must not wait for rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
+/* Hooks are functions of the caller, called from many threads at once. Those with a stk_error return STK_OK, or fill *e
+ * and return another code. count() returns the number of samples. close() may be NULL; it is called exactly once, even
+ * if opening fails. What `user` points to must live until then. A hook may ask its loader anything, but must not wait
+ * for rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
 
 /* One row, as a hook sees it. */
 typedef struct stk_row {
@@ -491,8 +492,8 @@ typedef struct stk_row {
 /* A source that returns the encoded bytes of an image. */
 typedef struct stk_read_hooks {
     void *user;
-    int64_t (*count)(void *user); /* samples */
-    void (*close)(void *user);    /* may be NULL; called exactly once, even if opening fails */
+    int64_t (*count)(void *user);
+    void (*close)(void *user);
     /* Sets *bytes, *n and *label. The bytes must stay valid until the next call with the same thread number. */
     int (*read)(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label, stk_error *e);
 } stk_read_hooks;
@@ -552,9 +553,8 @@ typedef struct stk_log_hook {
 /* ------------------------------------------------------------------ caches on disk */
 /* What a cache folder holds of one dataset and one kind: "index", "checkpoints", "bytes", "dct", "pixels". */
 typedef struct stk_cached {
-    const char *source, *kind; /* source: "" if unknown */
-    int64_t entries, bytes;
-    int64_t used; /* last, in seconds since 1970 */
+    const char *source, *kind;    /* source: "" if unknown */
+    int64_t entries, bytes, used; /* used: last, in seconds since 1970 */
 } stk_cached;
 
 /* Calls each() for everything in a cache folder (NULL: the default of stk_options). A non-zero result stops. */
