@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_picture.c -- where a picture ends, with anything behind it. */
+/* test_image_file.c -- where an image ends, with anything after it. */
 #include "base/image_file.h"
 #include "test.h"
 
