@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the package share: small sets of pictures, made here, and the package as it is installed."""
+"""Shared by the tests of the installed package: small datasets of generated images."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_png(path: Path, pixels: np.ndarray) -> None:
 def make_photos(
     root: Path, n: int, classes: tuple[str, ...] = ("cat", "dog"), size: tuple[int, int] = (24, 32)
 ) -> Path:
-    """n pictures a class; picture i of class c is a ramp that tells both."""
+    """n images of each class; image i of class c is a ramp that encodes i and c."""
     ramp = np.arange(size[0] * size[1], dtype=np.int64).reshape(*size, 1)
     for c, name in enumerate(classes):
         for i in range(n):
@@ -49,7 +49,7 @@ def make_photos(
 
 
 def pictures(root: Path) -> Iterator[Any]:
-    """The pictures of a folder as Pillow reads them."""
+    """The images of a folder as Pillow reads them."""
     from PIL import Image
 
     for path in stoker.Source(root).paths:
@@ -83,7 +83,7 @@ _kept: list[object] = []  # what is defined lives as long as this
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve pictures in two classes."""
+    """Twelve images in two classes."""
     return make_photos(tmp_path_factory.mktemp("photos"), 6)
 
 
@@ -94,7 +94,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight pictures of noise, of different sizes, in two classes."""
+    """Eight images of noise, of different sizes, in two classes."""
     root = tmp_path_factory.mktemp("noise")
     rng = np.random.default_rng(7)
     for i in range(8):

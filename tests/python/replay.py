@@ -47,7 +47,7 @@ FUNCTIONS = {
 
 
 def replay(image, drawn, **k):
-    """What the ops make of a picture; k: arguments of theirs that are not drawn."""
+    """Applies the drawn ops to an image; k: arguments of the ops that are not drawn."""
     assert drawn["size"] == [image.height, image.width]
     for op in drawn["ops"]:
         image = FUNCTIONS[op["op"]](image, op, **k)

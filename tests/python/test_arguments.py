@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with what is given is told, with what would be right."""
+"""Errors about wrong arguments say what is wrong and what would be right."""
 
 import numpy as np
 import pytest

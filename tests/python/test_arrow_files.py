@@ -301,7 +301,7 @@ def test_null_bytes_in_texts_are_usage_errors(function):
     assert "a\\x00b" in str(error)
 
 
-# ---------------------------------------------------------------- pictures in files of their own
+# ---------------------------------------------------------------- images in files of their own
 
 
 def pictures(paths):

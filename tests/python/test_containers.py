@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every container: the batches of the folder that it was made of, a true shuffle, exact resume.
 
-A container is a function that writes the pictures of a folder into another folder and gives the source's name.
+A container is a function that writes the images of a folder into another folder and gives the source's name.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def write_tar(folder: Path, out: Path) -> str:
 
 
 def write_groups(folder: Path, out: Path) -> str:
-    """Pictures and labels, in several shards."""
+    """Images and labels, in several shards."""
     labels = stoker.Source(folder).labels
     for i, path in enumerate(files_of(folder)):
         with tarfile.open(out / f"a-{i // 13:02}.tar", "a") as tar:
@@ -256,7 +256,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def jpegs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pictures as JPEG: the cache of coefficients is of these alone."""
+    """The images as JPEG: the cache of coefficients is of these alone."""
     out = tmp_path_factory.mktemp("jpegs")
     for path, picture in zip(files_of(folder), pictures(folder), strict=True):
         file = out / path.relative_to(folder).with_suffix(".jpg")
@@ -286,7 +286,7 @@ def loader(source: object, **keywords: Any) -> stoker.Loader:
 
 
 def samples(batches: Any) -> list[bytes]:
-    """Every sample of some batches, picture and label, as bytes."""
+    """Every sample of some batches, image and label, as bytes."""
     return [
         image.tobytes() + bytes([label])
         for images, labels in batches

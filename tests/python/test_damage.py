@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged files: a loader refuses what Pillow refuses, whichever way it comes to a picture.
+"""Damaged files: a loader refuses what Pillow refuses, whichever way it reads an image.
 
-Files are scrambled from a fixed seed. Whole pictures must have Pillow's verdict. A crop must have it where the damage
+Files are scrambled from a fixed seed. Whole images must have Pillow's verdict. A crop must have it where the damage
 lies before the end of what the crop needs, and is delivered where all damage lies behind.
 """
 
@@ -222,7 +222,7 @@ def rows_of(whole):
 
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory):
-    """Copies of a picture of 12 rows of MCUs, each with an unknown marker in the middle of one of them."""
+    """Copies of an image of 12 rows of MCUs, each with an unknown marker in the middle of one of them."""
     folder = tmp_path_factory.mktemp("marked")
     whole = encoded(photo(40, 96, "RGB"), subsampling=0, restart_marker_rows=1, quality=95)
     start, ends = rows_of(whole)

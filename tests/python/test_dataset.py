@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets and iterables of the user's own."""
+"""Datasets and iterables of the user's own."""
 
 import random
 import threading

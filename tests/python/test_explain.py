@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader says of itself: print(loader), explain(), stats(), progress."""
+"""print(loader), explain(), stats() and progress."""
 
 import io
 import re

@@ -20,7 +20,7 @@ N = 10
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory, photos):
-    """A tar of samples with a picture, a class, a caption, an object, bytes and arrays of several forms."""
+    """A tar of samples with an image, a class, a caption, an object, bytes and arrays of several forms."""
     path = tmp_path_factory.mktemp("fields") / "train.tar"
     source = stoker.Source(photos)
     with tarfile.open(path, "w") as tar:

@@ -38,7 +38,7 @@ def same(ours: Any, theirs: Any) -> bool:
         data = theirs.tobytes()
         return ours == (data if theirs.dtype.kind == "V" else data.rstrip(b"\0").decode())
     ours = np.asarray(ours)
-    if theirs.ndim == 3 and theirs.shape[-1] == 1 and ours.shape[-1] == 3:  # a grey picture
+    if theirs.ndim == 3 and theirs.shape[-1] == 1 and ours.shape[-1] == 3:  # a grey image
         theirs = np.repeat(theirs, 3, -1)
     return ours.shape == theirs.shape and np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind == "f")
 
@@ -187,7 +187,7 @@ def first(source: str, **keywords: Any) -> Any:
 
 
 def test_columns_are_found(tmp_path: Path) -> None:
-    """Datasets of as many rows as the pictures are columns; the others are left out."""
+    """Datasets of as many rows as the images are columns; the others are left out."""
     x, y = made("u1", (10, 8, 6, 3)), made("u2", (10,))
     path = write(
         tmp_path / "x.h5", pixels=x, labels=y, weights=made("f8", (10, 2)), classes=made("f4", (3,)), **{"g/extra": y}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of Hugging Face as people have them: over local files, saved, joined, chosen from."""
+"""Datasets of Hugging Face as people have them: over local files, saved, joined, chosen from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def paths(photos):
 
 @pytest.fixture
 def over_files(paths):
-    """Pictures by their paths, as cast_column() leaves them: without bytes."""
+    """Images by their paths, as cast_column() leaves them: without bytes."""
     rows = {"image": paths, "n": list(range(N)), "label": [i % 2 for i in range(N)]}
     dataset = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
     dataset = dataset.cast_column("label", datasets.ClassLabel(names=["cat", "dog"]))

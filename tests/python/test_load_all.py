@@ -17,7 +17,7 @@ OPS = "Resize(16) | CenterCrop(12)"
 
 @pytest.fixture(scope="module")
 def containers(photos, tmp_path_factory):
-    """The same pictures in every container that can be made here."""
+    """The same images in every container that can be made here."""
     folder = tmp_path_factory.mktemp("containers")
     source = stoker.Source(photos)
     files = [Path(p).read_bytes() for p in source.paths]

@@ -160,7 +160,7 @@ def _png(value: int, size: tuple[int, int] = (24, 32)) -> bytes:
 
 @pytest.fixture
 def kinds(photos, tmp_path):
-    """A folder of cats and dogs, a tar of dogs and eels, pixels, and encoded pictures in HDF5."""
+    """A folder of cats and dogs, a tar of dogs and eels, pixels, and encoded images in HDF5."""
     with tarfile.open(tmp_path / "t.tar", "w") as tar:
         for i in range(5):
             word = b"eel" if i % 2 else b"dog"

@@ -151,7 +151,7 @@ def test_corpus() -> None:
                     stoker.Loader(source)
                 continue
             found = next(iter(read(source, dtype="uint8", layout="NHWC").values()))
-            if found.ndim == 4 and array.shape[3] == 1:  # pictures are in colours
+            if found.ndim == 4 and array.shape[3] == 1:  # images are in colours
                 array = array.repeat(3, axis=3)
             np.testing.assert_array_equal(found, array, err_msg=str(path))
     assert seen > 30

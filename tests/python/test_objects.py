@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are no arrays: each row gets its own, whatever happens around it, and none stays behind."""
+"""Values that are not arrays: each row gets its own value, and none stays in memory."""
 
 import warnings
 

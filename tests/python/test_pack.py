@@ -351,7 +351,7 @@ def test_a_random_op_is_named(photos, tmp_path):
 
 
 def test_columns_of_a_list(photos, tmp_path):
-    """All of them, though a loader has the picture and the label alone unless it is asked."""
+    """All of them, though a loader has the image and the label alone unless it is asked."""
     paths = sorted(photos.rglob("*.png"))
     with open(tmp_path / "l.csv", "w") as file:
         file.write("path,label,score,caption\n")

@@ -131,7 +131,7 @@ def test_every_field_survives_the_way_back(case, tmp_path, to):
 
 
 def files_below(folder):
-    """Pictures by the names of their files."""
+    """Images by the names of their files."""
     found = {}
     for path in Path(folder).rglob("*"):
         name = path.relative_to(folder).as_posix()
@@ -170,7 +170,7 @@ def test_file_names_survive_the_way_back(listed, tmp_path, to):
 @pytest.mark.parametrize(("as_", "resize"), [("keep", "short=20"), ("png", None), ("jpeg", "long=20"), ("dct", None)])
 @pytest.mark.parametrize("force", [False, True])
 def test_no_file_takes_the_place_of_another(listed, tmp_path, as_, resize, force):
-    """In a folder, and in what is unpacked; also where the format of a picture changes."""
+    """In a folder, and in what is unpacked; also where the format of an image changes."""
     options = {"as_": as_, "resize": resize, "force": force}
     packed = stoker.pack(listed, tmp_path / "p", **options)
     stoker.unpack(tmp_path / "p", tmp_path / "files", force=force)

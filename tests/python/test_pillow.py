@@ -3,7 +3,7 @@
 
     test_pillow.py libstoker.so [case]
 
-All photos and all pictures of the corpus go from their files to batches, through stoker.h. uint8 must be equal bit for
+All photos and all images of the corpus go from their files to batches, through stoker.h. uint8 must be equal bit for
 bit, float32 within one unit in the last place of torchvision's arithmetic. Exceptions are those of decode_parity.py.
 """
 
@@ -117,7 +117,7 @@ def photo_names(lib: object) -> list[str]:
 
 
 def corpus_reference(path: Path, turbo_3: bool) -> Image.Image | None:
-    """What Pillow makes of a picture of the corpus; None when it cannot, or when it is known to do otherwise."""
+    """An image of the corpus as Pillow decodes it; None if it cannot, or is known to differ."""
     if turbo_3 and DIFFERENT.get(path.name) == SMOOTHED:
         return reference(path)
     if path.name in DIFFERENT or path.name in ONLY_PILLOW or (not PILLOW_13 and path.name in DIFFERENT_BEFORE):
@@ -131,7 +131,7 @@ def corpus_reference(path: Path, turbo_3: bool) -> Image.Image | None:
 
 
 def corpus(lib: object) -> None:
-    """Every picture that Pillow can decode comes out, resized as by Pillow."""
+    """Every image that Pillow can decode comes out, resized as by Pillow."""
     files = (p for p in (DATA / "corpus").rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     paths = sorted(p for p in files if "zune-fuzz" not in p.parts)
     if not paths:

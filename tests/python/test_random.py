@@ -63,7 +63,7 @@ N = 20000
 
 
 def drawn_here(ops, height, width):
-    """N draws, each for a sample of its own; the pictures are one and the same."""
+    """N draws, each for a sample of its own; the images are one and the same."""
     picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
     with stoker.Loader({"image": picture}, ops, output="numpy", sampler=[0]) as loader:
         return [row["ops"] for row in loader.drawn(range(N), epoch=0)]

@@ -9,7 +9,7 @@ import pytest
 import stoker
 
 OPS = "RandomResizedCrop(32) | RandomHorizontalFlip"
-# Where the first picture of a sheet lies, and how much larger than 32 pixels: see sheet/grid.h.
+# Where the first image of a sheet lies, and how much larger than 32 pixels: see sheet/grid.h.
 LEFT, TOP, TIMES = 36, 36 + 66, 7
 
 
@@ -20,7 +20,7 @@ def pixels_of(sheet, tmp_path):
 
 
 def first_picture(sheet, tmp_path, side=32):
-    """The pixels of the first picture, read back from the sheet; its border is drawn over."""
+    """The pixels of the first image, read back from the sheet; its border is drawn over."""
     page = pixels_of(sheet, tmp_path)
     middle = page[TOP + TIMES // 2 :: TIMES, LEFT + TIMES // 2 :: TIMES]
     return middle[1 : side - 1, 1 : side - 1]
