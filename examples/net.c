@@ -2,9 +2,9 @@
 /*
  * net.c -- forward, backward and step of a small convolutional network.
  *
- * Pixels are stored with their channels together (NHWC), so that every inner loop runs over
- * channels, one after the other in memory, and the compiler makes vectors of it. One picture goes
- * forward and backward before the next one comes: all that it touches stays in the caches.
+ * Pixels are stored with their channels together (NHWC). So every inner loop runs over channels, which are adjacent in
+ * memory, and the compiler can vectorise it. Each image goes forward and backward before the next one, so that its data
+ * stays in the CPU's caches.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 #include "net.h"
 
-/* A generator for the first weights; any will do. */
+/* A linear congruential generator, for the initial weights. */
 static float uniform(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (float)(*state >> 40) / 8388608.0f - 1.0f;
 }
 
-/* Sizes follow from the layer before. */
+/* Takes its input size from the previous layer. */
 static void layer_shape(struct layer *l, const struct layer *before)
 {
     l->in_side = before ? before->side : NET_SIDE;
@@ -44,7 +44,7 @@ static int layer_init(struct layer *l, uint64_t *random)
     l->d_out = calloc(n_out, sizeof *l->d_out);
     if (!l->w || !l->grad || !l->speed || !l->out || !l->d_out)
         return -1;
-    /* He's rule: what goes out varies as much as what comes in. */
+    /* He initialisation: the output has the same variance as the input. */
     const double fan_in = (double)l->n_weights / l->channels;
     const float scale = l->n_weights ? (float)sqrt(6.0 / fan_in) : 0;
     for (size_t i = 0; i < l->n_weights; i++)
@@ -100,7 +100,7 @@ static void add_product(float *restrict to, const float *restrict a, const float
         to[i] += a[i] * b[i];
 }
 
-/* Eight sums at once: the compiler may not reorder one. */
+/* Eight independent sums, because the compiler may not reorder the additions of a single one. */
 static float dot(const float *restrict a, const float *restrict b, int n)
 {
     float sums[8] = {0};
@@ -118,8 +118,8 @@ static float dot(const float *restrict a, const float *restrict b, int n)
 
 /* ------------------------------------------------------------------ forward and backward */
 
-/* Calls step(l, pixel of the output, pixel of the input, tap) for all that meet. Pixels outside of the
- * input are zero, so nothing is to be done for them. */
+/* Calls step(l, output pixel, input pixel, tap) for every tap inside the input. Pixels outside the input are zero and
+ * contribute nothing. */
 typedef void step_fn(const struct layer *l, const float *in, float *d_in, int out_at, int in_at, int tap);
 
 static void for_each_tap(const struct layer *l, const float *in, float *d_in, step_fn *step)
@@ -187,8 +187,8 @@ static void layer_forward(struct layer *l, const float *in)
         l->out[i] = l->out[i] > 0 ? l->out[i] : 0;
 }
 
-/* From the gradient by the output to those by the weights (added up) and by the input (set; NULL: not
- * wanted). */
+/* Computes from the gradient of the output the gradients of the weights, which it adds, and of the input, which it sets
+ * (NULL: not needed). */
 static void layer_backward(struct layer *l, const float *in, float *d_in)
 {
     const int n = l->channels, pixels = l->side * l->side, in_pixels = l->in_side * l->in_side;
@@ -206,9 +206,9 @@ static void layer_backward(struct layer *l, const float *in, float *d_in)
     for_each_tap(l, in, d_in, l->kind == CONV ? conv_step_back : depthwise_step_back);
 }
 
-double net_forward(struct net *n, const float *picture, int label, bool *right)
+double net_forward(struct net *n, const float *image, int label, bool *right)
 {
-    const float *in = picture;
+    const float *in = image;
     for (int i = 0; i < NET_LAYERS; i++) {
         layer_forward(&n->layers[i], in);
         in = n->layers[i].out;
@@ -227,14 +227,14 @@ double net_forward(struct net *n, const float *picture, int label, bool *right)
     return log(sum) + (double)in[best] - (double)in[label];
 }
 
-void net_backward(struct net *n, const float *picture, int label)
+void net_backward(struct net *n, const float *image, int label)
 {
     struct layer *last = &n->layers[NET_LAYERS - 1];
     for (int c = 0; c < last->channels; c++)
         last->d_out[c] = n->probability[c] - (c == label ? 1.0f : 0.0f);
     for (int i = NET_LAYERS - 1; i >= 0; i--) {
         struct layer *before = i ? &n->layers[i - 1] : NULL;
-        layer_backward(&n->layers[i], before ? before->out : picture, before ? before->d_out : NULL);
+        layer_backward(&n->layers[i], before ? before->out : image, before ? before->d_out : NULL);
     }
 }
 

@@ -28,26 +28,26 @@ struct layer {
     int in_side, in_channels;
     int kernel, stride;
     bool relu;
-    size_t n_weights, n_params; /* the biases, one a channel, follow the weights */
+    size_t n_weights, n_params; /* biases, one per channel, follow the weights */
     float *w, *grad, *speed;    /* parameters, their gradient, their momentum */
-    float *out, *d_out;         /* activations of one picture, and the gradient of the loss by them */
+    float *out, *d_out;         /* activations of one image, and their gradient */
 };
 
 struct net {
     struct layer layers[NET_LAYERS];
-    float *probability; /* of every class, for the last picture */
+    float *probability; /* of every class, for the last image */
 };
 
-/* 0, or -1 without memory; net_done takes what is left in either case. */
+/* Returns 0, or -1 if there is no memory. Call net_done in both cases. */
 int net_init(struct net *n, int n_classes, uint64_t seed);
 void net_done(struct net *n);
 
-/* Loss of one picture (64 x 64 x 3, normalised) by softmax and cross entropy; *right: the likeliest class is
- * the true one. */
-double net_forward(struct net *n, const float *picture, int label, bool *right);
-/* Adds the gradient of the picture that net_forward saw last. */
-void net_backward(struct net *n, const float *picture, int label);
-/* Gradient descent with momentum over the mean of the batch; the gradient is zero afterwards. */
+/* Returns the softmax cross-entropy loss of one image (64 x 64 x 3, normalised). *right: the most likely class is the
+ * true one. */
+double net_forward(struct net *n, const float *image, int label, bool *right);
+/* Adds the gradient for the last image of net_forward. */
+void net_backward(struct net *n, const float *image, int label);
+/* One step of gradient descent with momentum on the mean gradient of the batch. Clears the gradient. */
 void net_step(struct net *n, int64_t batch, float rate);
 
 #endif

@@ -9,9 +9,8 @@
  *
  *     cc -O3 train.c net.c -lm $(pkg-config --cflags --libs stoker) -o train      (`make` builds it as build/train)
  *
- * Every epoch prints loss, accuracy, images/s, and how long the trainer waited for data: the time
- * inside stk_next and nothing else. With --naive the batches come from another program, made one by
- * one when they are asked for, as in a loop without a loader.
+ * Every epoch prints loss, accuracy, images/s, and how long the trainer waited for data, which is the time inside
+ * stk_next. With --naive, another program makes each batch when it is requested, as a loop without a loader does.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,10 +33,10 @@ struct options {
     long epochs, threads, batch;
 };
 
-/* A batch, from wherever it came. */
+/* A batch, from Stoker or from the other program. */
 struct batch {
     int64_t n;
-    const float *pictures;
+    const float *images;
     const int64_t *labels;
     stk_batch *owner; /* NULL: from the other program */
 };
@@ -83,14 +82,14 @@ static int loader_next(stk_loader *loader, struct batch *b)
 
 /*
  * The program first writes the number of classes. A byte on its stdin asks for a batch; the answer is
- * the number of pictures (0: the epoch is over), their labels, then their pixels. All numbers are
+ * the number of images (0: the epoch is over), their labels, then their pixels. All numbers are
  * int64, pixels are float32 in 64 x 64 x 3.
  */
 struct pipe {
     int socket;
     pid_t child;
     int64_t n_classes, room;
-    float *pictures;
+    float *images;
     int64_t *labels;
 };
 
@@ -123,9 +122,9 @@ static int pipe_open(struct pipe *p, const struct options *o)
     close(ends[1]);
     p->socket = ends[0];
     p->room = o->batch;
-    p->pictures = malloc((size_t)o->batch * PIXELS * sizeof *p->pictures);
+    p->images = malloc((size_t)o->batch * PIXELS * sizeof *p->images);
     p->labels = malloc((size_t)o->batch * sizeof *p->labels);
-    if (p->child < 0 || !p->pictures || !p->labels)
+    if (p->child < 0 || !p->images || !p->labels)
         return -1;
     return receive(p->socket, &p->n_classes, sizeof p->n_classes);
 }
@@ -135,11 +134,11 @@ static int pipe_next(struct pipe *p, struct batch *b)
     int64_t n;
     if (write(p->socket, "?", 1) != 1 || receive(p->socket, &n, sizeof n) != 0 || n < 0 || n > p->room ||
         receive(p->socket, p->labels, (size_t)n * sizeof *p->labels) != 0 ||
-        receive(p->socket, p->pictures, (size_t)n * PIXELS * sizeof *p->pictures) != 0) {
-        fprintf(stderr, "train: the program of --naive gave no batch of at most %lld pictures\n", (long long)p->room);
+        receive(p->socket, p->images, (size_t)n * PIXELS * sizeof *p->images) != 0) {
+        fprintf(stderr, "train: the program of --naive gave no batch of at most %lld images\n", (long long)p->room);
         return STK_EIO;
     }
-    *b = (struct batch){n, p->pictures, p->labels, NULL};
+    *b = (struct batch){n, p->images, p->labels, NULL};
     return n ? STK_OK : STK_END;
 }
 
@@ -149,33 +148,33 @@ static void pipe_close(struct pipe *p)
         close(p->socket);
         waitpid(p->child, NULL, 0);
     }
-    free(p->pictures);
+    free(p->images);
     free(p->labels);
 }
 
 /* ------------------------------------------------------------------ training */
 
 struct tally {
-    int64_t pictures, right;
+    int64_t images, right;
     double loss, waited_s;
 };
 
 static void train_batch(struct net *net, const struct batch *b, struct tally *t)
 {
     for (int64_t i = 0; i < b->n; i++) {
-        const float *picture = b->pictures + i * PIXELS;
+        const float *image = b->images + i * PIXELS;
         const int label = (int)b->labels[i];
         bool right;
-        t->loss += net_forward(net, picture, label, &right);
+        t->loss += net_forward(net, image, label, &right);
         t->right += right;
-        net_backward(net, picture, label);
+        net_backward(net, image, label);
     }
-    t->pictures += b->n;
+    t->images += b->n;
     if (b->n)
         net_step(net, b->n, RATE);
 }
 
-/* One epoch; STK_END when all went well. */
+/* Trains one epoch. Returns STK_END on success. */
 static int train_epoch(struct net *net, stk_loader *loader, struct pipe *other, struct tally *t)
 {
     for (;;) {
@@ -192,10 +191,10 @@ static int train_epoch(struct net *net, stk_loader *loader, struct pipe *other, 
 
 static void report(long epoch, const struct tally *t, double took)
 {
-    const double n = t->pictures ? (double)t->pictures : 1;
+    const double n = t->images ? (double)t->images : 1;
     printf("epoch %ld  loss %.4f  accuracy %4.1f %%  %lld images in %.1f s: %.0f images/s, waited %.2f s (%.0f %%) for "
            "data\n",
-           epoch, t->loss / n, 100.0 * (double)t->right / n, (long long)t->pictures, took, (double)t->pictures / took,
+           epoch, t->loss / n, 100.0 * (double)t->right / n, (long long)t->images, took, (double)t->images / took,
            t->waited_s, 100 * t->waited_s / took);
 }
 
@@ -231,10 +230,10 @@ done:
     return rc;
 }
 
-/* ------------------------------------------------------------------ are the gradients right? */
+/* ------------------------------------------------------------------ checking the gradients */
 
 /* The largest relative difference between the gradients of one layer and central differences. */
-static double gradient_error(struct net *net, struct layer *l, const float *picture, int label)
+static double gradient_error(struct net *net, struct layer *l, const float *image, int label)
 {
     double worst = 0;
     const size_t step = l->n_params / 16 + 1;
@@ -242,9 +241,9 @@ static double gradient_error(struct net *net, struct layer *l, const float *pict
         const float kept = l->w[i], delta = 1e-2f;
         bool right;
         l->w[i] = kept + delta;
-        const double up = net_forward(net, picture, label, &right);
+        const double up = net_forward(net, image, label, &right);
         l->w[i] = kept - delta;
-        const double down = net_forward(net, picture, label, &right);
+        const double down = net_forward(net, image, label, &right);
         l->w[i] = kept;
         const double slope = (up - down) / (2 * (double)delta), given = (double)l->grad[i];
         worst = fmax(worst, fabs(slope - given) / fmax(0.05, fabs(slope) + fabs(given)));
@@ -254,20 +253,20 @@ static double gradient_error(struct net *net, struct layer *l, const float *pict
 
 static int check_gradients(void)
 {
-    static float picture[PIXELS];
+    static float image[PIXELS];
     for (int i = 0; i < PIXELS; i++)
-        picture[i] = sinf(0.37f * (float)i) + 0.5f * cosf(0.011f * (float)i);
+        image[i] = sinf(0.37f * (float)i) + 0.5f * cosf(0.011f * (float)i);
     struct net net;
     bool right;
     if (net_init(&net, 5, 1) != 0)
         return net_done(&net), 1;
-    net_forward(&net, picture, 3, &right);
-    net_backward(&net, picture, 3);
+    net_forward(&net, image, 3, &right);
+    net_backward(&net, image, 3);
     int bad = 0;
     for (int i = 0; i < NET_LAYERS; i++) {
         if (!net.layers[i].n_params)
             continue;
-        const double error = gradient_error(&net, &net.layers[i], picture, 3);
+        const double error = gradient_error(&net, &net.layers[i], image, 3);
         printf("layer %d: %6zu parameters, gradients within %.3f %%\n", i, net.layers[i].n_params, 100 * error);
         bad += error > 0.03;
     }

@@ -18,7 +18,7 @@ EPOCHS, BATCH, SIDE = 4, 32, 64
 
 
 def synthetic(folder: Path) -> Path:
-    """1,200 photo-like pictures of 4 classes."""
+    """1,200 photo-like images of 4 classes."""
     command = Path(sysconfig.get_path("scripts")) / "stoker"  # the wheel brings it
     subprocess.run([command, "synth", folder, "--samples", "1200", "--classes", "4", "--size", "96"], check=True)
     return folder
