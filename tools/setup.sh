@@ -132,6 +132,14 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $timm ] && [ -z "${STOKER
   pip_install --no-deps timm pyyaml safetensors huggingface_hub || say "could not get timm: its tests will be skipped"
   : >$timm
 fi
+# Trainers, whose way with a DataLoader is tested.
+trainers=.venv/trainers-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $trainers ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  for package in lightning==2.6.6 accelerate==1.15.0 transformers==5.22.2 albumentations==2.0.8; do
+    pip_install $package || say "could not get $package: its tests will be skipped"
+  done
+  : >$trainers
+fi
 # The libraries of containers, which are read beside them.
 containers=.venv/containers-tried
 if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $containers ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then

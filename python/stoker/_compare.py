@@ -70,7 +70,7 @@ def _name(thing: Any) -> str:
     return type(thing).__name__ if type(thing).__module__.startswith("torch.") else ""
 
 
-def _equivalent(loader: Any) -> DataLoader:
+def _equivalent(loader: Any) -> DataLoader[Any]:
     k: dict[str, Any] = {name: getattr(loader, name) for name in ("collate_fn", "generator", "num_workers")}
     if loader.batch_size is None:
         if loader.batch_sampler is None:
@@ -134,6 +134,7 @@ def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | Non
     chosen = np.unique(np.linspace(0, len(dataset) - 1, SAMPLES).astype(int)).tolist()
     part = framework("torch.utils.data").Subset(dataset, chosen)
     once, twice = ([_arrays(dataset[i]) for i in chosen] for _ in range(2))
+    loader: DataLoader[Any]
     with DataLoader(part, batch_size=len(chosen), collate_fn=keep) as loader:
         ours = [_arrays(sample) for sample in next(iter(loader))]
     pixels: float | None = 0.0
@@ -173,14 +174,14 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     >>> found.pixels, found.labels, found.native
     (0.0, 0, True)
     """
-    if not any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(dataloader).__mro__):
+    if isinstance(dataloader, DataLoader) or not isinstance(dataloader, framework("torch.utils.data").DataLoader):
         given = "Stoker's own" if isinstance(dataloader, DataLoader) else f"a {type(dataloader).__name__}"
         raise usage(f"compare() takes a torch.utils.data.DataLoader, but this is {given}")
     single = dataloader.batch_size is None and dataloader.batch_sampler is None
     pixels, labels, samples = _parity(dataloader.dataset, _keep)
     theirs = _speed(dataloader, seconds, single)
     with _equivalent(dataloader) as loader:
-        ours, native = _speed(loader, seconds, single), "samples from" not in loader.explain()
+        ours, native = _speed(loader, seconds, single), loader.native
     found = Comparison(theirs, ours, pixels, labels, samples, native)
     print(found)
     return found

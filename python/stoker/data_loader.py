@@ -1,62 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataLoader: the arguments and the batches of torch's DataLoader, made by Stoker.
+"""DataLoader: a subclass of torch's, with Stoker's engine and workers behind it.
 
     from stoker import DataLoader          # instead of: from torch.utils.data import DataLoader
 
-Arguments have the same meaning. Batches, lengths, and the order without shuffle are equal to torch's. A shuffled order
-is Stoker's own; its seed comes from `generator` or `torch.manual_seed`.
+Arguments, samplers, batches and their order are torch's. Datasets that Stoker can read itself are read, decoded and
+transformed in C; other datasets run in worker processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import inspect
+import io
+import sqlite3
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
-from ._errors import hint, usage
+from ._convert_set import dataset as read_here
+from ._convert_set import tensors, why_not
+from ._errors import DataError, hint, usage
 from ._explain import Text, line
-from ._input import length_of
-from ._loader import Loader
 from ._output import framework
-from ._rows import dtype_of, misfit, parts_of, undisturbed
-from ._types import whole
+from ._stats import Stats
+from ._torch_iter import Batches, EngineBatches, EngineLoader, HereBatches, Place, WorkerBatches
+from ._types import ON_ERROR, choice, counted
 
-# Arguments that have no effect: their default, and the reason.
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader as _TorchLoader
+else:
+    _TorchLoader = framework("torch.utils.data").DataLoader
+
+data = framework("torch.utils.data")
+BADS = 1000  # bad samples that are kept
+
+# Torch's arguments that the engine does not need, their defaults, and why it does not need them.
 UNUSED = {
-    "pin_memory": (False, "this version delivers batches in ordinary memory"),
-    "timeout": (0, "threads cannot die unnoticed; Ctrl-C ends a wait"),
-    "worker_init_fn": (None, "there are no worker processes; every sample is seeded"),
-    "multiprocessing_context": (None, "there are no worker processes"),
-    "prefetch_factor": (None, "memory determines how many batches are prefetched"),
-    "persistent_workers": (False, "threads always live as long as the loader"),
-    "pin_memory_device": ("", "this version delivers batches in ordinary memory"),
-    "in_order": (True, "batches are always in order"),
+    "timeout": (0, "the engine's threads do not die unseen; Ctrl-C ends a wait"),
+    "worker_init_fn": (None, "the engine has no worker processes"),
+    "multiprocessing_context": (None, "the engine has no worker processes"),
+    "persistent_workers": (False, "the engine's threads live as long as the loader"),
+    "in_order": (True, "the engine delivers in order"),
+}
+# Stoker's own arguments, and their defaults.
+OWN = {
+    "on_error": "raise",
+    "max_bad": None,
+    "cache": None,
+    "cache_dir": None,
+    "cache_size": None,
+    "memory": None,
+    "dtype": None,
+    "layout": "NCHW",
 }
 
 
-class _Samples:
-    """An iterable dataset, which may also have a length."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.dataset)
-
-
 def is_iterable(dataset: Any) -> bool:
-    """Whether it is an IterableDataset of torch."""
-    return any(k.__name__ == "IterableDataset" and k.__module__.startswith("torch.") for k in type(dataset).__mro__)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is a tensor, an array, a number or a string, which need no collate_fn."""
-    return isinstance(value, (int, float, str, bytes)) or (hasattr(value, "dtype") and dtype_of(value) != "object")
+    return isinstance(dataset, data.IterableDataset)
 
 
 class _One:
-    """collate_fn for batch_size=None: the sample itself."""
+    """The only sample of a batch, as it is without batch_size."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -66,7 +70,7 @@ class _One:
 
 
 class _Labels:
-    """The user's collate_fn on samples of the engine: labels become int, as the dataset gives them."""
+    """The user's collate_fn for samples from the engine: their labels are int, as the dataset has them."""
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
         self.function = function
@@ -75,50 +79,64 @@ class _Labels:
         return self.function([(s[0], *(int(v) for v in s[1:])) for s in samples])
 
 
-def _first(batch: Any) -> Any:
-    return batch[0]
+def _handle_in(thing: Any, depth: int = 3) -> str:
+    """The name of an open file or database below an object; "" without one."""
+    for name, value in getattr(thing, "__dict__", {}).items():
+        kind = type(value)
+        is_file = isinstance(value, io.IOBase) and not isinstance(value, (io.BytesIO, io.StringIO))
+        if (
+            is_file
+            or isinstance(value, sqlite3.Connection)
+            or (kind.__module__ + kind.__name__) == "h5py._hl.filesFile"
+        ):
+            return f"{type(thing).__name__}.{name}"
+        if depth and (found := _handle_in(value, depth - 1)):
+            return found
+    return ""
 
 
-def _how_to_collate(dataset: Any) -> tuple[Callable[[list[Any]], Any] | None, Callable[[Any], Any] | None]:
-    """collate_fn and batch_fn that give the result of torch's default_collate."""
-    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__") or not length_of(dataset):
-        return framework("torch.utils.data").default_collate, None
-    sample = dataset[0]
-    names, values = parts_of(sample)
-    plain = bool(values) and all(_is_plain(v) for v in values)
-    if not plain or misfit(names, [np.shape(v) for v in values]):
-        return framework("torch.utils.data").default_collate, None
-    if isinstance(sample, Mapping) and names != tuple(sample):  # names that are not strings
-        return framework("torch.utils.data").default_collate, None
-    return None, _first if _is_plain(sample) else None
+def _signature(dataset: Any) -> tuple[Any, ...]:
+    """Changes with what the engine was opened for: another transform, other samples."""
+    inner = getattr(dataset, "dataset", None)
+    parts = getattr(dataset, "datasets", None)
+    own = tuple(
+        id(getattr(dataset, name, None)) for name in ("transform", "target_transform", "samples", "tensors", "indices")
+    )
+    below: list[Any] = ([] if inner is None else [inner]) + (list(parts) if isinstance(parts, (list, tuple)) else [])
+    return (id(dataset), *own, *(_signature(d) for d in below))
 
 
-class DataLoader(Loader):
-    """torch's DataLoader, with the same arguments and the same batches, made by Stoker.
+T_co = TypeVar("T_co", covariant=True)
 
-    ImageFolder, DatasetFolder, Subset and ConcatDataset of these are read, decoded and transformed in C, as far as
-    Stoker has the transforms. Any other dataset runs in threads of this process. Arguments are those of
-    torch.utils.data.DataLoader; `explain()` lists those that have no effect. `parallel=True` calls the dataset in
-    parallel, without seeding.
+
+class DataLoader(_TorchLoader[T_co]):
+    """torch's DataLoader, with Stoker behind it: the same arguments, the same batches.
+
+    Folders of images (ImageFolder, DatasetFolder, parts and sums of them) and TensorDataset are read in C. Any other
+    dataset runs in `num_workers` processes, or in the calling thread without workers. Each sample has its own seed, so
+    that its random numbers do not depend on the number of workers; the trainer's own generators stay as they are.
+
+    Stoker's own arguments are keywords: on_error, max_bad, cache, cache_dir, cache_size, memory, dtype, layout; see
+    `stoker.Loader`. `explain()` reports what runs where.
 
     >>> from stoker import DataLoader
     >>> squares = [(float(i), i * i) for i in range(10)]
-    >>> loader = DataLoader(squares, batch_size=4, num_workers=2, pin_memory=True)
+    >>> loader = DataLoader(squares, batch_size=4)
     >>> len(loader), len(loader.dataset), loader.batch_size
     (3, 10, 4)
     >>> [labels.tolist() for _, labels in loader]
     [[0, 1, 4, 9], [16, 25, 36, 49], [64, 81]]
-    >>> print(loader.explain().splitlines()[-2])
-    workers    num_workers=2: 2 threads of this process
     """
+
+    _ready = False
 
     def __init__(
         self,
         dataset: Any,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        sampler: Iterable[int] | None = None,
-        batch_sampler: Iterable[Sequence[int]] | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Sequence[Any]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
@@ -132,90 +150,304 @@ class DataLoader(Loader):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        on_error: str = "raise",
+        max_bad: float | None = None,
+        cache: str | None = None,
+        cache_dir: str | None = None,
+        cache_size: int | str | None = None,
+        memory: int | str | None = None,
+        dtype: Any = None,
+        layout: str = "NCHW",
         **unknown: Any,
     ) -> None:
-        given = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
-        parallel = unknown.pop("parallel", False)  # not an argument of torch
-        given["parallel"] = parallel
         for name in unknown:
-            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more arguments{hint(name, given)}")
-        torch = framework("torch")
-        workers = whole("num_workers", num_workers, 0, 1024)
-        self._given_to_torch = given
-        self.num_workers, self.pin_memory, self.generator = num_workers, pin_memory, generator
-        self.timeout, self.worker_init_fn, self.prefetch_factor = timeout, worker_init_fn, prefetch_factor
-        self.persistent_workers, self.collate_fn = persistent_workers, collate_fn
-        source = _Samples(dataset) if is_iterable(dataset) else dataset
-        collate, batch_fn = self._collate(source, collate_fn, batch_size)
+            known = list(inspect.signature(DataLoader.__init__).parameters)
+            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more{hint(name, known)}")
+        choice("on_error", on_error, ON_ERROR)
+        self._user_collates = collate_fn is not None and collate_fn is not data.default_collate
         super().__init__(
-            source,
-            batch_size=1 if batch_size is None else batch_size,
-            shuffle=bool(shuffle),
-            sampler=sampler,
-            batch_sampler=batch_sampler,
-            drop_last=drop_last,
-            threads=workers or None,
-            parallel=parallel,
-            seed=undisturbed(torch.initial_seed if generator is None else generator.initial_seed) % 2**64,
-            collate_fn=collate,
-            batch_fn=batch_fn,
-            rank=0,  # only a DistributedSampler divides the data
-            world_size=1,
-            output="torch",
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,  # type: ignore[arg-type]
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
         )
-        self.dataset = dataset
-        if batch_size is None:
-            self.batch_size = None
-        if not self._sampled and hasattr(dataset, "__len__") and not is_iterable(dataset):
-            data = framework("torch.utils.data")  # for len(loader.sampler); it does not determine the order
-            self.sampler = data.RandomSampler(dataset) if shuffle else data.SequentialSampler(dataset)
+        self.on_error, self.max_bad, self.memory, self.dtype, self.layout = on_error, max_bad, memory, dtype, layout
+        self.cache, self.cache_dir, self.cache_size = cache, cache_dir, cache_size
+        self._engine: EngineLoader | None = None
+        self._signature: tuple[Any, ...] = ()  # of the dataset that `_native` is about
+        self._native = False
+        self._lent: weakref.ref[Any] | None = None
+        self._current: weakref.ref[Batches] | None = None
+        self._place: Place | None = None
+        self._resume: dict[str, Any] | None = None
+        self._epochs = 0  # that were begun
+        self._bads: list[tuple[Any, str]] = []
+        self._n_bads = 0
+        self._handle_in_dataset = ""
+        self._warned = False
+        self._ready = True
 
-    @staticmethod
-    def _collate(
-        source: Any, collate_fn: Callable[[list[Any]], Any] | None, batch_size: int | None
-    ) -> tuple[Callable[[list[Any]], Any] | None, Callable[[Any], Any] | None]:
-        from ._convert_set import dataset as read_here
-        from ._convert_set import tensors
+    # ---------------------------------------------------------------- iterators
 
-        data = framework("torch.utils.data")
-        if collate_fn is data.default_collate:
-            collate_fn = None
-        native = read_here(source) is not None
-        in_place = tensors(source) is not None
-        if batch_size is None:
-            one = _One(collate_fn or data.default_convert)
-            return (_Labels(one) if native else one), None
-        if collate_fn is not None:
-            return (_Labels(collate_fn) if native else collate_fn), None
-        return (None, None) if native or in_place else _how_to_collate(source)
+    def _get_iterator(self) -> Any:
+        self._warn_of_ranks()
+        if is_iterable(self.dataset):
+            return super()._get_iterator()
+        if self.native:
+            return EngineBatches(self)
+        self._check_options()
+        if self.num_workers == 0:
+            return HereBatches(self)
+        self._handle_in_dataset = _handle_in(self.dataset)
+        return WorkerBatches(self)
 
     @property
-    def _sampled(self) -> bool:
-        return self._arguments["sampler"] is not None or self._arguments["batch_sampler"] is not None
+    def _sized(self) -> Any:
+        return self.dataset
 
-    def _set_sampler_epoch(self, sampler: Any, epoch: int) -> None:
-        """Does nothing: as with torch, the script calls set_epoch of its sampler."""
+    def _check_options(self) -> None:
+        """Options that only the engine has."""
+        for name in ("cache", "dtype", "memory", "cache_dir", "cache_size"):
+            if getattr(self, name) is not None:
+                raise usage(f"{name}={getattr(self, name)!r} needs a dataset that Stoker reads itself; {self._why()}")
 
-    def __len__(self) -> int:
-        if not is_iterable(self.dataset):
-            return super().__len__()
-        n, size = len(self.dataset), self.batch_size or 1
-        return n // size if self.drop_last else -(-n // size)
+    def _why(self) -> str:
+        return f"this one runs in Python: {why_not(self.dataset) or 'it is a ' + type(self.dataset).__name__}"
 
-    def explain(self) -> str:
-        """What the loader chose, and why, and which arguments have no effect.
+    def _warn_of_ranks(self) -> None:
+        dist = framework("torch.distributed")
+        if self._warned or not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
+            return
+        self._warned = True
+        ours = (data.SequentialSampler, data.RandomSampler)
+        if type(self.sampler) in ours and (self.batch_sampler is None or type(self.batch_sampler) is data.BatchSampler):
+            warnings.warn(
+                f"each of the {dist.get_world_size()} ranks reads the whole dataset: give "
+                "sampler=DistributedSampler(dataset), or use stoker.Loader, which divides the samples by itself",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
-        >>> "not used" in stoker.DataLoader([1, 2, 3]).explain()
+    def _collate_here(self) -> Any:
+        """What the trainer does to the engine's batches."""
+        if self.batch_size is None and self.batch_sampler is None:
+            return _Labels(_One(self.collate_fn)) if tensors(self.dataset) is None else _One(self.collate_fn)
+        if not self._user_collates:
+            return None
+        return _Labels(self.collate_fn) if tensors(self.dataset) is None else self.collate_fn
+
+    @property
+    def native(self) -> bool:
+        """Whether Stoker reads the dataset itself, in C, as it is now.
+
+        >>> stoker.DataLoader([1, 2, 3]).native
         False
         """
-        text = super().explain() + "\n"
+        if is_iterable(self.dataset):
+            return False
+        signature = _signature(self.dataset)
+        if signature != self._signature:
+            self._close_engine()
+            self._signature = signature
+            self._native = read_here(self.dataset) is not None or tensors(self.dataset) is not None
+        return self._native
+
+    def _open_engine(self) -> EngineLoader:
+        return EngineLoader(
+            self.dataset,
+            batch_size=self.batch_size or 1,
+            sampler=(),
+            threads=self.num_workers or None,
+            collate_fn=self._collate_here(),
+            batch_fn=None if self._collate_here() else list,
+            rank=0,
+            world_size=1,
+            output="torch",
+            **{name: getattr(self, name) for name in OWN},
+        )
+
+    def _lend_engine(self, to: Batches) -> EngineLoader:
+        """Each live iterator has an engine; the first one's is kept for the next epoch."""
+        if self._engine is None or self._engine._inherited:
+            self._engine = self._open_engine()
+        if self._lent is None or self._lent() in (None, to):
+            self._lent = weakref.ref(to)
+            return self._engine
+        return self._open_engine()
+
+    def _return_engine(self, by: Batches) -> None:
+        engine = getattr(by, "_engine", None)
+        if self._ready and engine is self._engine and self._lent is not None and self._lent() in (None, by):
+            self._lent = None
+        elif engine is not None and engine is not self._engine:
+            engine.close()
+
+    def _close_engine(self) -> None:
+        engine, self._engine, self._lent = self._engine, None, None
+        if engine is not None:
+            engine.close()
+
+    def close(self) -> None:
+        """Ends threads and processes; batches that are kept stay valid.
+
+        >>> stoker.DataLoader([1, 2, 3]).close()
+        """
+        current = self._current() if self._current else None
+        if current is not None:
+            current.close()
+        self._close_engine()
+
+    def __enter__(self) -> DataLoader[T_co]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- state
+
+    def _started(self, iterator: Batches) -> None:
+        self._current, self._place = weakref.ref(iterator), iterator._place
+        self._epochs += 1
+        self._n_bads = 0
+
+    def _take_resume(self) -> dict[str, Any] | None:
+        resume, self._resume = self._resume, None
+        if resume is not None:
+            self._epochs = int(resume["epoch"])
+        return resume
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is, as JSON can hold it: the epoch, the batches delivered, its seed and its order.
+
+        >>> loader = stoker.DataLoader([1, 2, 3])
+        >>> for batch in loader:
+        ...     break
+        >>> loader.state_dict()["batches"]
+        1
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        return {"epoch": self._epochs} if self._place is None else self._place.state(self._epochs - 1)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next `iter()` continues where the state was taken, with its seed and its order.
+
+        >>> loader = stoker.DataLoader([1, 2, 3], shuffle=True)
+        >>> batches = iter(loader)
+        >>> first, state = next(batches), loader.state_dict()
+        >>> other = stoker.DataLoader([1, 2, 3], shuffle=True)
+        >>> other.load_state_dict(state)
+        >>> [int(b) for b in other] == [int(b) for b in batches]
+        True
+        """
+        if not isinstance(state, dict) or "epoch" not in state:
+            raise usage("this is not a state of a DataLoader; state_dict() returns one")
+        self._resume = dict(state) if "batches" in state else None
+        self._epochs, self._place = int(state["epoch"]), None
+
+    # ---------------------------------------------------------------- seeing
+
+    def _count(self, bads: list[tuple[Any, str]]) -> None:
+        self._n_bads += len(bads)
+        self._bads += bads[: BADS - len(self._bads)]
+        limit = max(1, int((0.01 if self.max_bad is None else self.max_bad) * len(self._sized)))
+        if bads and self._n_bads > limit:
+            raise DataError(
+                f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; the last one, "
+                f"{bads[-1][0]!r}: {bads[-1][1]}",
+                stage="read",
+            )
+
+    def bad_samples(self) -> list[DataError]:
+        """The bad samples so far, the first 1,000.
+
+        >>> stoker.DataLoader([1, 2, 3]).bad_samples()
+        []
+        """
+        if self._engine is not None:
+            return self._engine.bad_samples()
+        return [DataError(why, sample=i if isinstance(i, int) else None, stage="read") for i, why in self._bads]
+
+    def stats(self) -> Stats:
+        """What the engine did; an error for datasets that run in Python.
+
+        >>> import torch
+        >>> stoker.DataLoader(torch.utils.data.TensorDataset(torch.arange(4))).stats().batches
+        0
+        """
+        if not self.native:
+            raise usage(f"stats() counts what Stoker reads itself; {self._why()}")
+        if self._engine is None:
+            self._engine = self._open_engine()
+        return self._engine.stats()
+
+    def explain(self) -> str:
+        """What runs where, and why; and which arguments are not needed.
+
+        >>> print(stoker.DataLoader([1, 2, 3], batch_size=2, num_workers=2).explain())
+        dataset    list, 3 samples, in Python: the calling program's own code makes the samples
+        workers    2 processes, each batch made by one of them; every sample has its own seed
+        """
+        if is_iterable(self.dataset):
+            where = f"{self.num_workers} processes" if self.num_workers else "the calling thread"
+            return Text(
+                line("dataset", f"an iterable, {type(self.dataset).__name__}: torch's own code, in {where}").rstrip()
+            )
+        if self.native:
+            return self._explain_engine()
+        name = type(self.dataset).__name__
+        why = why_not(self.dataset) or "the calling program's own code makes the samples"
+        text = line("dataset", f"{name}, {counted(len(self._sized), 'sample')}, in Python: {why}")
+        handle = _handle_in(self.dataset)
+        if not self.num_workers:
+            text += line("workers", "none: in the calling thread; num_workers=2 runs it in 2 processes")
+        elif handle:
+            text += line("workers", f"1 process: {handle} is an open handle, which several processes cannot share")
+        else:
+            processes = counted(self.num_workers, "process")
+            text += line("workers", f"{processes}, each batch made by one of them; every sample has its own seed")
+        return Text(text.rstrip())
+
+    def _explain_engine(self) -> str:
+        if self._engine is None:
+            self._engine = self._open_engine()
+        text = self._engine.explain() + "\n"
         if self.num_workers:
-            threads = "one thread" if is_iterable(self.dataset) else f"{self.num_workers} threads"
-            text += line("workers", f"num_workers={self.num_workers}: {threads} of this process")
+            text += line(
+                "workers", f"num_workers={self.num_workers}: {counted(self.num_workers, 'thread')} of this process"
+            )
         for name, (default, why) in UNUSED.items():
-            if self._given_to_torch[name] != default:
-                text += line("not used", f"{name}={self._given_to_torch[name]!r}: {why}")
+            if getattr(self, name) != default:
+                text += line("not used", f"{name}={getattr(self, name)!r}: {why}")
         return Text(text.rstrip())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"arguments": self._given_to_torch, "state": self._handle and self.state_dict()}
+        """The arguments that it was made of, and where it is."""
+        left_out = {"self", "unknown", "shuffle", "sampler" if self.batch_size is None else "batch_sampler"}
+        if self.batch_size is None and self.batch_sampler is not None:
+            left_out |= {"batch_size", "drop_last"}
+        elif self.batch_size is None:
+            left_out = {"self", "unknown", "shuffle", "batch_sampler"}
+        if is_iterable(self.dataset):
+            left_out |= {"sampler", "batch_sampler"}
+        names = [name for name in inspect.signature(DataLoader.__init__).parameters if name not in left_out]
+        arguments = {name: getattr(self, name) for name in names}
+        arguments["collate_fn"] = self.collate_fn if self._user_collates else None
+        return {"arguments": arguments, "state": self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["arguments"])  # type: ignore[misc]
+        self.load_state_dict(state["state"])

@@ -2,7 +2,11 @@
 """DataLoader gives what torch's gives, argument by argument."""
 
 import inspect
+import itertools
+import json
+import os
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -63,7 +67,7 @@ def double(samples):
 def test_the_signature_is_torchs():
     theirs = inspect.signature(data.DataLoader.__init__).parameters
     ours = inspect.signature(stoker.DataLoader.__init__).parameters
-    assert [n for n in ours if n != "unknown"] == list(theirs)
+    assert list(ours)[: len(theirs)] == list(theirs)
     assert all(ours[n].default == theirs[n].default and ours[n].kind == theirs[n].kind for n in theirs)
 
 
@@ -124,37 +128,152 @@ def test_same_batches(name):
 def test_tensors_are_read_in_place():
     x, y = torch.randn(1000, 4), torch.arange(1000)
     loader = stoker.DataLoader(data.TensorDataset(x, y), batch_size=10)
-    assert "python" not in loader.explain() and loader._given.options["arrays"][0][2].ctypes.data == x.data_ptr()
+    assert "in Python" not in loader.explain()
+    assert loader._engine._given.options["arrays"][0][2].ctypes.data == x.data_ptr()
     x[5] = 7  # seen when it is read, not when the loader was made
-    loader.set_epoch(1)
     assert (next(iter(loader))[0][5] == 7).all()
     needs_grad = data.TensorDataset(torch.randn(4, 2, requires_grad=True))
-    assert "samples from TensorDataset" in stoker.DataLoader(needs_grad).explain()
+    assert "in Python" in stoker.DataLoader(needs_grad).explain()
     train, val = data.random_split(data.TensorDataset(x, y), [900, 100], torch.Generator().manual_seed(1))
-    assert "python" not in stoker.DataLoader(val).explain() and len(stoker.DataLoader(train)) == 900
+    assert "in Python" not in stoker.DataLoader(val).explain() and len(stoker.DataLoader(train)) == 900
 
 
-def test_shuffle():
+def labels_of(loader):
+    return [int(y) for batch in loader for y in batch[1]]
+
+
+def tensors():
+    return data.TensorDataset(torch.arange(40.0).view(20, 2), torch.arange(20))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("make", [Squares, tensors])
+@pytest.mark.parametrize("given", [False, True])
+def test_shuffle_is_torchs_index_for_index(make, workers, given):
+    orders = []
+    for kind in (data.DataLoader, stoker.DataLoader):
+        torch.manual_seed(3)
+        generator = torch.Generator().manual_seed(4) if given else None
+        loader = kind(make(), batch_size=3, shuffle=True, num_workers=workers, generator=generator)
+        orders.append([labels_of(loader) for _ in range(3)])
+        orders[-1].append(torch.randint(1000, (3,)).tolist())  # and the generator has drawn as often
+    assert orders[0] == orders[1]
+    assert orders[0][0] != orders[0][1]
+
+
+def test_construction_draws_nothing():
     torch.manual_seed(3)
-    loader = stoker.DataLoader(Squares(), batch_size=5, shuffle=True)
-    first, second = ([int(y) for _, ys in loader for y in ys] for _ in range(2))
-    assert sorted(first) == sorted(second) == [i * i for i in range(10)] and first != second
-    again = stoker.DataLoader(Squares(), batch_size=5, shuffle=True)
-    assert [int(y) for _, ys in again for y in ys] == first
-    other = stoker.DataLoader(Squares(), batch_size=5, shuffle=True, generator=torch.Generator().manual_seed(4))
-    assert [int(y) for _, ys in other for y in ys] != first
+    before = torch.get_rng_state()
+    stoker.DataLoader(Squares(), shuffle=True)
+    assert torch.equal(before, torch.get_rng_state())
 
 
-def test_attributes_and_what_is_not_used():
+class Draws(Squares):
+    """Random numbers of every generator that people use."""
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, i):
+        return i, torch.rand(3), random.random(), np.random.rand(2), random.gauss(0, 1)
+
+
+def all_of(loader):
+    return [[v.tolist() for v in batch] for batch in loader]
+
+
+def test_rows_are_the_same_for_any_number_of_workers():
+    rows = []
+    for workers in (0, 1, 2, 7):
+        torch.manual_seed(11)
+        loader = stoker.DataLoader(Draws(), batch_size=4, shuffle=True, num_workers=workers)
+        rows.append(all_of(loader))
+    assert rows[0] == rows[1] == rows[2] == rows[3]
+    drawn = [v for batch in rows[0] for v in batch[2]]
+    assert len(set(drawn)) == 30
+    assert all_of(loader) != rows[0]  # the next epoch has other numbers
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_trainers_generators_are_not_touched(workers):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    sequence = random.random(), np.random.rand(), torch.rand(1).item()
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    loader = stoker.DataLoader(Draws(), 4, num_workers=workers, generator=torch.Generator())
+    next(iter(loader))
+    assert (random.random(), np.random.rand(), torch.rand(1).item()) == sequence
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("shuffle", ["no", "yes", "generator", "weights"])
+@pytest.mark.parametrize("make", [Draws, tensors])
+def test_resume_in_the_middle(make, workers, shuffle):
+    def loader():
+        order = {}
+        if shuffle == "weights":
+            order["sampler"] = data.WeightedRandomSampler([1.0] * 20, 20)
+        elif shuffle == "generator":
+            order.update(shuffle=True, generator=torch.Generator().manual_seed(5))
+        elif shuffle == "yes":
+            order["shuffle"] = True
+        return stoker.DataLoader(make(), batch_size=3, num_workers=workers, **order)
+
+    first = loader()
+    batches = iter(first)
+    for _ in range(2):
+        next(batches)
+    state = json.loads(json.dumps(first.state_dict()))
+    rest = all_of(batches)
+    second = loader()
+    torch.manual_seed(99)
+    second.load_state_dict(state)
+    assert second.state_dict() == state
+    assert all_of(second) == rest
+    assert len(all_of(second)) == len(second)  # the next epoch is whole
+
+
+def test_several_iterators_are_alive():
+    loader = stoker.DataLoader(tensors(), batch_size=5)
+    pairs = list(zip(loader, loader, strict=True))
+    assert all(equal(a, b) for a, b in pairs) and len(pairs) == 4
+    one, two = iter(loader), iter(loader)
+    next(one)
+    assert labels_of(two) == list(range(20)) and labels_of(one) == list(range(5, 20))
+
+
+def test_it_is_a_loader_of_torchs():
     dataset = Squares()
-    loader = stoker.DataLoader(dataset, 4, num_workers=2, pin_memory=True, persistent_workers=True, prefetch_factor=4)
+    loader = stoker.DataLoader(dataset, 4, num_workers=2, persistent_workers=True, prefetch_factor=4)
+    assert isinstance(loader, data.DataLoader) and stoker.DataLoader[int]
     assert loader.dataset is dataset and loader.batch_size == 4 and not loader.drop_last and len(loader) == 3
-    assert len(loader.sampler) == 10 and loader.num_workers == 2 and loader.pin_memory
-    words = loader.explain()
-    assert "workers    num_workers=2: 2 threads" in words and loader.stats().threads == 2
-    for name in ("pin_memory=True", "persistent_workers=True", "prefetch_factor=4"):
-        assert f"not used   {name}:" in words
-    assert "timeout" not in words
+    assert type(loader.sampler) is data.SequentialSampler and type(loader.batch_sampler) is data.BatchSampler
+    assert loader.collate_fn is data.default_collate and loader.generator is None
+    with pytest.raises(ValueError, match="should not be set"):
+        loader.batch_size = 3
+    assert labels_of(loader) == labels_of(loader) == [i * i for i in range(10)]
+    loader.close()
+
+
+class Never(Squares):
+    def __getitem__(self, i):
+        raise RuntimeError("was called")
+
+
+def test_construction_asks_for_no_sample():
+    assert len(stoker.DataLoader(Never(), 4)) == 3
+
+
+def test_changes_between_epochs_are_seen():
+    class Counted(Squares):
+        n = 0
+
+        def __getitem__(self, i):
+            return self.n
+
+    loader = stoker.DataLoader(Counted(), 10, num_workers=1)
+    assert next(iter(loader)).tolist() == [0] * 10
+    loader.dataset.n = 5
+    assert next(iter(loader)).tolist() == [5] * 10
 
 
 def test_distributed_sampler():
@@ -162,7 +281,7 @@ def test_distributed_sampler():
     for rank in range(2):
         sampler = data.DistributedSampler(Squares(), num_replicas=2, rank=rank, shuffle=True)
         loader = stoker.DataLoader(Squares(), batch_size=2, sampler=sampler)
-        parts += [int(y) for _, ys in loader for y in ys]
+        parts += labels_of(loader)
         assert len(loader) == 3
     assert sorted(parts) == [i * i for i in range(10)]
 
@@ -174,8 +293,47 @@ def test_the_script_tells_the_sampler_its_epoch():
         loader = kind(Squares(), batch_size=2, sampler=sampler)
         for epoch in (5, 6, 6):  # a run that goes on where another ended
             sampler.set_epoch(epoch)
-            orders.append([int(y) for _, ys in loader for y in ys])
+            orders.append(labels_of(loader))
     assert orders[:3] == orders[3:] and orders[0] != orders[1] == orders[2]
+
+
+@pytest.mark.parametrize("make", [Squares, tensors])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_in_a_forked_child(make, workers):
+    loader = stoker.DataLoader(make(), batch_size=3, num_workers=workers)
+    batches = iter(loader)
+    next(batches)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if labels_of(loader) == [int(make()[i][1]) for i in range(len(make()))] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(list(batches)) == len(loader) - 1
+
+
+def test_state_at_the_end_of_an_epoch():
+    loader = stoker.DataLoader(Squares(), batch_size=3, shuffle=True)
+    assert loader.state_dict() == {"epoch": 0}
+    for _ in loader:
+        break
+    assert loader.state_dict()["batches"] == 1  # though the iterator is gone
+    list(loader)
+    assert loader.state_dict() == {"epoch": 2}
+    again = stoker.DataLoader(Squares(), batch_size=3, shuffle=True)
+    again.load_state_dict(loader.state_dict())
+    assert len(list(again)) == 4 and again.state_dict() == {"epoch": 3}
+
+
+class Endless(data.Sampler):
+    def __iter__(self):
+        return itertools.cycle(range(20))
+
+
+@pytest.mark.parametrize("make", [Draws, tensors])
+def test_a_sampler_without_an_end(make, monkeypatch):
+    monkeypatch.setattr("stoker._torch_iter.CHUNK", 8)  # the engine gets it piece by piece
+    loader = stoker.DataLoader(make(), batch_size=3, sampler=Endless())
+    got = [batch[0 if make is Draws else 1].tolist() for batch in itertools.islice(loader, 40)]
+    assert [i for batch in got for i in batch] == [i % 20 for i in range(120)]
 
 
 SAMPLES = {
@@ -203,30 +361,41 @@ def test_ranks_are_left_to_the_sampler(monkeypatch):
     assert len(stoker.DataLoader(Squares(), batch_size=2)) == 5
 
 
-def test_parallel():
-    assert "seeded, one at a time" in stoker.DataLoader(Squares()).explain()
-    loader = stoker.DataLoader(Squares(), batch_size=4, parallel=True, num_workers=3)
-    assert "in parallel, not seeded" in loader.explain()
-    assert [int(y) for _, ys in loader for y in ys] == [i * i for i in range(10)]
-    assert "in parallel" in pickle.loads(pickle.dumps(loader)).explain()
+def test_explain():
+    loader = stoker.DataLoader(Squares(), 4, num_workers=2)
+    assert "Squares, 10 samples, in Python" in loader.explain() and "2 processes" in loader.explain()
+    assert "in the calling thread" in stoker.DataLoader(Squares()).explain()
+    native = stoker.DataLoader(tensors(), 4, num_workers=2, persistent_workers=True)
+    assert "2 threads" in native.explain() and "not used   persistent_workers=True:" in native.explain()
+    assert native.stats().threads == 2
+    with pytest.raises(stoker.UsageError, match="runs in Python"):
+        loader.stats()
 
 
 def test_mistakes():
-    for workers in (-1, 2.5, "2", True):
-        with pytest.raises(ValueError, match="num_workers is"):
-            stoker.DataLoader(Squares(), num_workers=workers)
-    with pytest.raises(ValueError, match="sampler excludes shuffle"):
+    with pytest.raises(ValueError, match="num_workers"):
+        stoker.DataLoader(Squares(), num_workers=-1)
+    with pytest.raises(ValueError, match="mutually exclusive with shuffle"):
         stoker.DataLoader(Squares(), shuffle=True, sampler=[1])
     with pytest.raises(stoker.UsageError, match="did you mean num_workers"):
         stoker.DataLoader(Squares(), num_worker=1)
+    with pytest.raises(stoker.UsageError, match="on_error is 'ignore'"):
+        stoker.DataLoader(Squares(), on_error="ignore")
+    with pytest.raises(stoker.UsageError, match="cache='dct' needs a dataset that Stoker reads"):
+        iter(stoker.DataLoader(Squares(), cache="dct"))
+    with pytest.raises(stoker.UsageError, match="not a state"):
+        stoker.DataLoader(Squares()).load_state_dict({})
 
 
-def test_pickle_and_state():
-    loader = stoker.DataLoader(Squares(), batch_size=3, num_workers=1)
-    next(iter(loader))
+@pytest.mark.parametrize("make", [Squares, tensors, Stream])
+def test_pickle_and_state(make):
+    loader = stoker.DataLoader(make(), batch_size=3, num_workers=1)
+    batches = iter(loader)
+    next(batches)
     again = pickle.loads(pickle.dumps(loader))
     assert isinstance(again, stoker.DataLoader) and again.num_workers == 1
-    assert [len(y) for _, y in again] == [3, 3, 1]
+    if make is not Stream:
+        assert equal(list(again), list(batches))
 
 
 @pytest.mark.parametrize("name", CASES)

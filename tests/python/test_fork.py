@@ -14,7 +14,6 @@ OPEN = {
     "arrays": "stoker.Loader(np.zeros((100, 4)), batch_size=4, shuffle=True, output='numpy')",
     "data set": "stoker.Loader([{'x': i, 't': str(i)} for i in range(100)], batch_size=4, output='numpy')",
     "sampler": "stoker.Loader(np.zeros((100, 4)), batch_size=4, sampler=range(100), output='numpy')",
-    "DataLoader": "stoker.DataLoader([float(i) for i in range(100)], batch_size=4, shuffle=True)",
 }
 
 CALLS = """
@@ -78,8 +77,6 @@ def python(code):
 
 @pytest.mark.parametrize("name", OPEN)
 def test_every_call_in_a_child(name):
-    if name == "DataLoader":
-        pytest.importorskip("torch", reason="torch is not installed")
     done = python(CHILD.format(open=OPEN[name], calls=CALLS))
     assert done.stdout == "fine\n", done.stderr
 

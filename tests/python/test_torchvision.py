@@ -282,7 +282,7 @@ def test_a_script_changes_one_line(noise, tmp_path, monkeypatch):
         exec(script.replace("num_workers=2", "num_workers=0" if sign == "-" else "num_workers=2"), names)
         assert torch.isfinite(names["loss"])
     assert isinstance(names["loader"], stoker.DataLoader) and is_native(names["loader"])
-    assert names["loader"].epoch == 2
+    assert names["loader"].state_dict() == {"epoch": 2}
     torch.set_num_threads(threads)
 
 

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterators of DataLoader: torch's own interface, samplers and seeds, with Stoker's ways to make a batch.
+
+As in torch, an iterator draws its base seed from the loader's generator when it begins, then asks the sampler.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._errors import DataError
+from ._loader import MOST_EPOCHS, Loader
+from ._output import framework
+from ._samplers import order_of_batches
+from ._seeds import generators_kept, mixed
+from ._workers import Failure, Samples, Task, Workers
+
+torch = framework("torch")
+data = framework("torch.utils.data")
+_base: Any = framework("torch.utils.data.dataloader")._BaseDataLoaderIter
+_pin: Any = framework("torch.utils.data._utils.pin_memory").pin_memory
+
+CHUNK = 1 << 18  # samples that the engine is given at a time
+
+# ---------------------------------------------------------------- the order
+
+
+def _with_sampler(index_sampler: Any, sampler: Any) -> Any:
+    """A copy of the batch sampler, or the sampler itself, that draws from another sampler."""
+    if type(index_sampler) is data.BatchSampler:
+        other = copy.copy(index_sampler)
+        other.sampler = sampler
+        return other
+    return sampler
+
+
+class Order:
+    """How the sampler's order of an epoch can be had again: what it draws from, before it draws."""
+
+    def __init__(self, loader: Any, kept: dict[str, Any] | None) -> None:
+        self.sampler, self.kept = loader.sampler, {} if kept is None else kept
+        index_sampler = loader._index_sampler
+        ours = type(index_sampler) is data.BatchSampler or index_sampler is self.sampler
+        self._random = ours and type(self.sampler) is data.RandomSampler and self.sampler.generator is None
+        if kept is None:
+            self.kept = self._draw(loader)
+        self.indices: Iterator[Any] = self._begin(index_sampler)
+
+    def _generator(self) -> Any:
+        """What the sampler draws from, where torch's own does."""
+        if not type(self.sampler).__module__.startswith("torch.") or type(self.sampler) is data.SequentialSampler:
+            return None
+        found = getattr(self.sampler, "generator", None)
+        return torch.default_generator if found is None else found
+
+    def _draw(self, loader: Any) -> dict[str, Any]:
+        if self._random:  # its own draw, a moment earlier
+            return {"order": int(torch.empty((), dtype=torch.int64).random_().item())}
+        generator = self._generator()
+        return {} if generator is None else {"generator": generator.get_state()}
+
+    def _begin(self, index_sampler: Any) -> Iterator[Any]:
+        if self._random and "order" in self.kept:
+            sampler = copy.copy(self.sampler)
+            sampler.generator = torch.Generator().manual_seed(self.kept["order"])
+            return iter(_with_sampler(index_sampler, sampler))
+        return iter(index_sampler)
+
+    def skip(self, n: int) -> list[Any]:
+        """Draws the first n of a resumed epoch, from where the generator was then."""
+        generator, saved = self._generator(), self.kept.get("generator")
+        if generator is None or saved is None:
+            return list(itertools.islice(self.indices, n))
+        before = generator.get_state()
+        generator.set_state(saved)
+        first = list(itertools.islice(self.indices, n))
+        rest = next(self.indices, None) if n == 0 else None
+        if rest is not None:
+            self.indices = itertools.chain([rest], self.indices)
+        generator.set_state(before)
+        return first
+
+    def as_json(self) -> dict[str, Any]:
+        if "generator" not in self.kept:
+            return self.kept
+        return {"generator": base64.b64encode(self.kept["generator"].numpy().tobytes()).decode()}
+
+
+def kept_of(state: dict[str, Any]) -> dict[str, Any]:
+    """The reverse of Order.as_json."""
+    if "order" in state:
+        return {"order": int(state["order"])}
+    if "generator" in state:
+        raw = np.frombuffer(base64.b64decode(state["generator"]), np.uint8).copy()
+        return {"generator": torch.from_numpy(raw)}
+    return {}
+
+
+# ---------------------------------------------------------------- iterators
+
+
+class Place:
+    """Where an epoch is. The loader keeps it when the iterator is gone."""
+
+    def __init__(self, seed: int, order: Order) -> None:
+        self.batches, self.seed, self.order, self.ended = 0, seed, order, False
+
+    def state(self, epoch: int) -> dict[str, Any]:
+        if self.ended:
+            return {"epoch": epoch + 1}
+        return {"epoch": epoch, "batches": self.batches, "seed": self.seed, **self.order.as_json()}
+
+
+class Batches(_base):  # type: ignore[misc]
+    """An epoch under way. Subclasses make the batches."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self._loader, self._epochs = loader, 0
+        self._begin(loader)
+
+    def __next__(self) -> Any:
+        try:
+            batch = super().__next__()
+        except StopIteration:
+            self._place.ended = True
+            raise
+        self._place.batches += 1
+        return batch
+
+    def _begin(self, loader: Any) -> None:
+        resume = loader._take_resume()
+        seed = mixed(self._base_seed, self._epochs) if self._epochs else self._base_seed
+        self._epochs += 1
+        self._position = 0  # samples that were handed out for making
+        order = Order(loader, None if resume is None else kept_of(resume))
+        self._sampler_iter = order.indices
+        self._place = Place(seed if resume is None else int(resume["seed"]), order)
+        if resume is not None:
+            self._place.batches = int(resume["batches"])
+            self._skip(self._place.batches)
+        loader._started(self)
+        self._start()
+
+    def _skip(self, n: int) -> None:
+        """Goes to the n-th batch of the epoch."""
+        first = self._place.order.skip(n)
+        self._position = sum(len(i) if isinstance(i, (list, tuple)) else 1 for i in first)
+        self._sampler_iter = self._place.order.indices
+
+    def _start(self) -> None:
+        """Begins to make batches."""
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        self._begin(loader)
+
+    def _next_task(self, number: int) -> Task:
+        indices = self._next_index()  # raises StopIteration
+        position = self._position
+        if self._auto_collation:
+            indices = list(indices)
+            self._position += len(indices)
+        else:
+            self._position += 1
+        return Task(number, position, indices, self._place.seed)
+
+    def _pinned(self, batch: Any) -> Any:
+        return _pin(batch, self._pin_memory_device) if self._pin_memory else batch
+
+    def close(self) -> None:
+        """Ends what runs for it."""
+
+
+class HereBatches(Batches):
+    """num_workers=0: the dataset runs in the calling thread; the generators are as before, afterwards."""
+
+    def _start(self) -> None:
+        self._samples = Samples(self._dataset, self._collate_fn, self._auto_collation, self._loader.on_error)
+
+    def _next_data(self) -> Any:
+        while True:
+            task = self._next_task(0)
+            with generators_kept():
+                batch, bads = self._samples.make(task)
+            self._loader._count(bads)
+            if batch is not None or not bads:
+                return self._pinned(batch)
+
+
+class WorkerBatches(Batches):
+    """num_workers=n: the dataset and collate_fn run in processes."""
+
+    _workers: Workers | None = None
+
+    def _start(self) -> None:
+        loader = self._loader
+        if self._workers is None:
+            samples = Samples(self._dataset, self._collate_fn, self._auto_collation, loader.on_error)
+            context = loader.multiprocessing_context or framework("torch.multiprocessing")
+            count = 1 if loader._handle_in_dataset else loader.num_workers
+            self._workers = Workers(count, samples, loader.worker_init_fn, context, self._base_seed)
+            self._sent = self._turn = 0
+            self._limit = loader.prefetch_factor * loader.num_workers
+        self._turn = self._sent  # batches of an epoch that was left are dropped when they come
+        self._done: dict[int, Any] = {}
+        self._ended = False
+        self._top_up()
+
+    def _top_up(self) -> None:
+        assert self._workers is not None
+        while not self._ended and self._sent - self._turn < max(1, self._limit):
+            try:
+                task = self._next_task(self._sent)
+            except StopIteration:
+                self._ended = True
+                return
+            self._workers.send(task)
+            self._sent += 1
+
+    def _wait(self) -> None:
+        assert self._workers is not None
+        replies = self._workers.receive(self._timeout if self._timeout > 0 else None)
+        if not replies:
+            at = self._workers.under_way(self._turn)
+            raise DataError(f"a worker process was at {at} for more than timeout={self._timeout:g} s", stage="read")
+        for number, batch, bads in replies:
+            self._loader._count(bads)
+            if number >= self._turn:
+                self._done[number] = batch, bads
+
+    def _next_data(self) -> Any:
+        while self._turn < self._sent:
+            if not self._loader.in_order and self._done:
+                ready = next(iter(self._done))
+                if ready != self._turn:  # its turn comes now; the other keeps its place
+                    self._done[self._turn], later = self._done.pop(ready), self._done.get(self._turn)
+                    if later is not None:
+                        self._done[ready] = later
+            while self._turn not in self._done:
+                self._wait()
+            batch, bads = self._done.pop(self._turn)
+            self._turn += 1
+            self._top_up()
+            if isinstance(batch, (Failure, framework("torch._utils").ExceptionWrapper)):
+                batch.reraise()
+            if batch is not None or not bads:
+                return self._pinned(batch)
+        if not self._persistent_workers:
+            self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class EngineLoader(Loader):
+    """Stoker's engine behind a DataLoader: it reads what a sampler says, chunk after chunk."""
+
+    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
+        """The script does that, as with torch."""
+
+    def go(self, epoch: int, position: int = 0) -> None:
+        """Forgets all orders."""
+        with self._lock:
+            self._restarted(self._mark())
+            self._engine.set_state(json.dumps({**json.loads(self._state()), "epoch": epoch, "position": position}))
+            self._committed = False
+
+    def give(self, epoch: int, batches: list[Any]) -> None:
+        order = order_of_batches(batches)
+        if order.largest > self._options["batch_size"]:
+            self._reopen(self._ranks, order.largest)
+        self._engine.set_order(epoch, order.samples, order.starts)
+
+    def take(self) -> Any:
+        """The next batch; StopIteration at the end of a chunk."""
+        with self._lock:
+            return self._next()
+
+
+class EngineBatches(Batches):
+    """The engine reads, decodes and transforms.
+
+    The sampler's order goes to the engine in chunks, each of which is an epoch there, so that a sampler without an end
+    works, too. Chunks are numbered from the seed on: the engine's random numbers depend on it.
+    """
+
+    _engine: EngineLoader
+
+    _behind = 0  # batches that were delivered before a resume
+
+    def _skip(self, n: int) -> None:
+        self._place.order.skip(0)
+        self._sampler_iter, self._behind = self._place.order.indices, n
+
+    def _start(self) -> None:
+        self._engine = self._loader._lend_engine(self)
+        self._chunk = self._given = self._place.seed % (MOST_EPOCHS // 2)
+        self._all = False
+        batches = self._draw()
+        while self._behind >= len(batches) and not self._all:
+            self._behind -= len(batches)
+            self._chunk += 1
+            batches = self._draw()
+        self._engine.go(self._chunk, sum(len(b) for b in batches[: self._behind]))
+        self._behind, self._given = 0, self._chunk
+        self._give(batches)
+
+    def _draw(self) -> list[Any]:
+        """The batches of the next chunk."""
+        batches: list[Any] = []
+        n = 0
+        while n < CHUNK and not self._all:
+            try:
+                indices = self._next_task(0).indices
+            except StopIteration:
+                self._all = True
+                break
+            batches.append(indices if self._auto_collation else [indices])
+            n += len(batches[-1])
+        return batches
+
+    def _give(self, batches: list[Any]) -> None:
+        if batches:
+            self._engine.give(self._given, batches)
+            self._given += 1
+
+    def _next_data(self) -> Any:
+        while True:
+            if not self._all and self._given == self._chunk + 1:
+                self._give(self._draw())  # one ahead
+            if self._chunk == self._given:
+                self._loader._return_engine(self)
+                raise StopIteration
+            try:
+                return self._pinned(self._engine.take())
+            except StopIteration:
+                self._chunk += 1
+
+    def close(self) -> None:
+        self._loader._return_engine(self)
+
+    def __del__(self) -> None:
+        self.close()

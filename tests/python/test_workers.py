@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes of DataLoader: what they deliver, and what is left when something goes wrong."""
+
+import collections
+import faulthandler
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stoker
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from torch.utils import data  # noqa: E402
+
+Pair = collections.namedtuple("Pair", "image name")
+
+
+class Numbers(data.Dataset):
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        return torch.full((2,), float(i)), i
+
+
+class Odd(Numbers):
+    """All that a batch may contain."""
+
+    def __getitem__(self, i):
+        return {
+            "pair": Pair(torch.ones(3, 4, 4) * i, str(i)),
+            "last": torch.ones(3, 4, 4).contiguous(),
+            "array": np.arange(i + 1),
+            "empty": torch.zeros(0, 2),
+            "half": torch.ones(2, dtype=torch.bfloat16) * i,
+            "words": ["a", {"b": i}],
+            "long": "x" * 50_000,
+        }
+
+
+def keep(samples):
+    return samples
+
+
+class BadAt(Numbers):
+    """Something happens at sample 7."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __getitem__(self, i):
+        if i == 7:
+            if self.what == "raise":
+                raise ValueError("no luck")
+            if self.what == "exit":
+                os._exit(3)
+            if self.what == "hang":
+                time.sleep(600)
+            faulthandler.disable()  # it would print the trace
+            os.kill(os.getpid(), getattr(signal, self.what))
+        return super().__getitem__(i)
+
+
+def children():
+    """Of this process, without the processes that multiprocessing itself keeps."""
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            status, command = (Path(f"/proc/{name}/{file}").read_text() for file in ("stat", "cmdline"))
+        except OSError:
+            continue
+        if int(status.rpartition(")")[2].split()[1]) == os.getpid() and "multiprocessing." not in command:
+            found.add(int(name))
+    return found
+
+
+def files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No process and no descriptor stays."""
+    before, opened = children(), files()
+    yield
+    import gc
+
+    gc.collect()
+    assert children() <= before
+    assert files() <= opened
+
+
+def equal(a, b):
+    if isinstance(a, (torch.Tensor, np.ndarray)):
+        return a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[k], b[k]) for k in a)
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    return a == b
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers_run():
+    """The forkserver and the tracker of resources, once started, keep descriptors."""
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=print)
+    process.start()
+    process.join()
+
+
+@pytest.mark.parametrize("context", [None, "forkserver", "spawn"])
+def test_whatever_a_batch_contains(context):
+    ours = list(stoker.DataLoader(Odd(), 5, num_workers=2, collate_fn=keep, multiprocessing_context=context))
+    theirs = list(data.DataLoader(Odd(), 5, collate_fn=keep))
+    assert equal(ours, theirs)
+
+
+def test_default_collate_of_everything():
+    class Same(Odd):
+        def __getitem__(self, i):
+            sample = super().__getitem__(i)
+            del sample["array"]
+            return sample
+
+    ours, theirs = (list(kind(Same(), 5, num_workers=2)) for kind in (stoker.DataLoader, data.DataLoader))
+    assert equal(ours, theirs)
+
+
+def test_channels_last_stays():
+    def collate(samples):
+        return torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last) * samples[0][1]
+
+    batch = next(iter(stoker.DataLoader(Numbers(), 2, num_workers=1, collate_fn=collate)))
+    assert batch.is_contiguous(memory_format=torch.channels_last) and batch[0, 0, 0, 0] == 0
+
+
+def test_batches_are_the_callers():
+    loader = stoker.DataLoader(Numbers(), 2, num_workers=2, prefetch_factor=1)
+    kept = list(loader)  # all alive at once
+    for x, _ in kept:
+        x += 100
+    assert [x.tolist() for x, _ in kept] == [[[i + 100.0] * 2, [i + 101.0] * 2] for i in range(0, 12, 2)]
+    assert torch.equal(next(iter(loader))[0], torch.tensor([[0.0, 0.0], [1.0, 1.0]]))
+
+
+def test_memory_is_used_again():
+    class Large(Numbers):
+        def __len__(self):
+            return 200
+
+        def __getitem__(self, i):
+            return torch.ones(1 << 18) * i
+
+    seen = set()
+    for batch in stoker.DataLoader(Large(), 1, num_workers=1):
+        seen.add(batch.data_ptr())
+    assert len(seen) < 10
+
+
+def init(worker):
+    info = data.get_worker_info()
+    info.dataset.seen = worker, info.id, info.num_workers
+
+
+class Seen(Numbers):
+    seen = None
+
+    def __getitem__(self, i):
+        return self.seen
+
+
+def test_worker_init_fn_and_worker_info():
+    loader = stoker.DataLoader(Seen(), 1, num_workers=2, worker_init_fn=init, collate_fn=keep)
+    seen = {batch[0] for batch in loader}
+    assert seen <= {(0, 0, 2), (1, 1, 2)} and seen
+
+
+def fail(worker):
+    raise OSError("no such device")
+
+
+def test_worker_init_fn_fails():
+    with pytest.raises(OSError, match="no such device"):
+        list(stoker.DataLoader(Numbers(), 4, num_workers=2, worker_init_fn=fail))
+
+
+class Together(Numbers):
+    def __getitems__(self, indices):
+        return [torch.tensor(i * 10) for i in indices]
+
+
+def test_getitems():
+    assert [b.tolist() for b in stoker.DataLoader(Together(), 6, num_workers=2)] == [
+        [0, 10, 20, 30, 40, 50],
+        [60, 70, 80, 90, 100, 110],
+    ]
+
+
+def test_an_open_file_is_read_by_one_process(tmp_path):
+    (tmp_path / "rows").write_bytes(bytes(range(12)))
+
+    class Rows(Numbers):
+        def __init__(self):
+            self.file = open(tmp_path / "rows", "rb", buffering=0)  # noqa: SIM115
+
+        def __getitem__(self, i):
+            self.file.seek(i)
+            time.sleep(0.001)
+            return self.file.read(1)[0]
+
+    rows = Rows()
+    loader = stoker.DataLoader(rows, 2, num_workers=3)
+    assert [i for batch in loader for i in batch.tolist()] == list(range(12))
+    assert "1 process: Rows.file is an open handle" in loader.explain()
+    rows.file.close()
+
+
+# ---------------------------------------------------------------- faults
+
+
+def test_an_exception_names_its_sample():
+    batches = iter(stoker.DataLoader(BadAt("raise"), 2, num_workers=2))
+    got = [next(batches)[1].tolist() for _ in range(3)]
+    with pytest.raises(ValueError, match="no luck") as info:
+        next(batches)
+    assert "sample 7 of the dataset" in str(info.value) and "__getitem__" in str(info.value)
+    got += [y.tolist() for _, y in batches]  # the next call goes on
+    assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [("SIGSEGV", "killed by SIGSEGV"), ("SIGKILL", "killed by SIGKILL .*memory"), ("exit", "ended with exit code 3")],
+)
+def test_a_dead_worker_is_replaced(what, words):
+    batches = iter(stoker.DataLoader(BadAt(what), 2, num_workers=2))
+    got = [next(batches)[1].tolist() for _ in range(3)]
+    with pytest.raises(stoker.DataError, match=f"made sample 7 .*{words}") as info:
+        next(batches)
+    assert info.value.sample == 7
+    got += [y.tolist() for _, y in batches]
+    assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
+def test_bad_samples_are_skipped(what, workers):
+    if not workers and what != "raise":
+        pytest.skip("it would be this process")
+    loader = stoker.DataLoader(BadAt(what), 2, num_workers=workers, on_error="skip", max_bad=0.1)
+    assert [y.tolist() for _, y in loader] == [[0, 1], [2, 3], [4, 5], [6], [8, 9], [10, 11]]
+    assert [bad.sample for bad in loader.bad_samples()] == [7]
+    replaced = stoker.DataLoader(BadAt("raise"), 2, num_workers=workers, on_error="replace", max_bad=0.1)
+    assert [y.tolist() for _, y in replaced][3] == [6, 8]
+
+
+class Rotten(Numbers):
+    def __getitem__(self, i):
+        raise ValueError("never")
+
+
+def test_too_many_bad_samples_end_the_run():
+    with pytest.raises(stoker.DataError, match="max_bad allows 1"):
+        list(stoker.DataLoader(Rotten(), 2, num_workers=1, on_error="skip"))
+
+
+def test_timeout_names_the_sample():
+    batches = iter(stoker.DataLoader(BadAt("hang"), 2, num_workers=1, timeout=2))
+    for _ in range(3):
+        next(batches)
+    with pytest.raises(stoker.DataError, match="at sample 7 for more than timeout=2 s"):
+        next(batches)
+
+
+SCRIPT = """
+import os, sys, time, stoker
+class Slow:
+    def __len__(self): return 100
+    def __getitem__(self, i):
+        if i >= 4: time.sleep(600)
+        return i
+if __name__ == "__main__":
+    batches = iter(stoker.DataLoader(Slow(), 2, num_workers=2))
+    next(batches)
+    print(*[w.process.pid for w in batches._workers.processes], flush=True)
+    {then}
+"""
+
+
+def run(then):
+    code = textwrap.dedent(SCRIPT).format(then=then)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return process, [int(pid) for pid in process.stdout.readline().split()]
+
+
+def gone(pids, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and any(os.path.exists(f"/proc/{pid}") for pid in pids):
+        time.sleep(0.02)
+    return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_workers_end_with_the_trainer(number):
+    process, pids = run("list(batches)")
+    assert len(pids) == 2
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert gone(pids)
+    assert number != signal.SIGINT or "KeyboardInterrupt" in errors
+
+
+def test_workers_end_when_the_loop_is_left():
+    process, pids = run("del batches; time.sleep(0.5); print(*[p for p in range(1) if False], flush=True)")
+    assert gone(pids)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+# ---------------------------------------------------------------- albumentations
+
+
+def test_albumentations_is_seeded_for_each_sample():
+    albumentations = pytest.importorskip("albumentations", reason="albumentations is not installed")
+
+    class Images(Numbers):
+        transform = albumentations.Compose([albumentations.RandomBrightnessContrast(p=1)])
+
+        def __init__(self):
+            self.transform = Images.transform
+
+        def __getitem__(self, i):
+            return self.transform(image=np.full((4, 4, 3), 100, np.uint8))["image"]
+
+    runs = []
+    for workers in (0, 1, 3):
+        torch.manual_seed(1)
+        runs.append(torch.cat(list(stoker.DataLoader(Images(), 4, num_workers=workers))))
+    assert torch.equal(runs[0], runs[1]) and torch.equal(runs[0], runs[2])
+    assert len({tuple(image.flatten().tolist()) for image in runs[0]}) > 6

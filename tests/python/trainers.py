@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run by test_trainers.py on two ranks: trains with a DataLoader of torch's and with Stoker's.
+
+    torchrun --nproc-per-node 2 trainers.py lightning|accelerate|transformers FOLDER
+
+Each rank writes one JSON line for each loader into the folder: the samples of every step, and the loss.
+"""
+
+import json
+import os
+import sys
+import warnings
+
+import stoker
+import torch
+from conftest import import_torchvision
+from torch.utils import data
+
+warnings.filterwarnings("ignore")
+BATCH, SAMPLES = 4, 50
+
+
+class Lines(data.Dataset):
+    """Points on a line; read in Python."""
+
+    def __len__(self):
+        return SAMPLES
+
+    def __getitem__(self, i):
+        return torch.tensor([float(i)]), torch.tensor([2.0 * i + 1])
+
+
+class Named(Lines):
+    def __getitem__(self, i):
+        x, y = super().__getitem__(i)
+        return {"x": x, "y": y}
+
+
+def native():
+    x = torch.arange(float(SAMPLES)).view(-1, 1)
+    return data.TensorDataset(x, 2 * x + 1)
+
+
+def report(kind, seen, loss):
+    rank = int(os.environ["RANK"])
+    with open(f"{sys.argv[2]}/{rank}.jsonl", "a") as file:
+        file.write(json.dumps({"kind": kind, "rank": rank, "seen": seen, "loss": loss}) + "\n")
+
+
+def lightning():
+    import lightning
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.line = torch.nn.Linear(1, 1)
+            self.seen, self.last = [], 0.0
+
+        def training_step(self, batch, _):
+            self.seen.append([int(v) for v in batch[0].flatten()])
+            loss = torch.nn.functional.mse_loss(self.line(batch[0] / SAMPLES), batch[1] / SAMPLES)
+            self.last = float(loss)
+            return loss
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    for kind, loader in loaders():
+        trainer = lightning.Trainer(
+            max_epochs=2,
+            accelerator="cpu",
+            devices=2,
+            strategy="ddp",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        model = Model()
+        trainer.fit(model, loader)
+        report(kind, model.seen, model.last)
+
+
+def loaders(make=None):
+    for kind, dataset in (("python", (make or Lines)()), ("native", native())):
+        if make and kind == "native":
+            continue
+        for module, cls in (("torch", data.DataLoader), ("stoker", stoker.DataLoader)):
+            for shuffle in (False, True):
+                workers = 2 if kind == "python" else 0
+                torch.manual_seed(5)
+                loader = cls(dataset, batch_size=BATCH, shuffle=shuffle, num_workers=workers)
+                yield f"{kind} {shuffle} {module}", loader
+
+
+def accelerate():
+    from accelerate import Accelerator, skip_first_batches
+
+    accelerator = Accelerator(cpu=True)
+    for kind, loader in loaders():
+        torch.manual_seed(0)
+        line = torch.nn.Linear(1, 1)
+        model, optimizer, loader = accelerator.prepare(line, torch.optim.SGD(line.parameters(), 0.1), loader)
+        seen, loss = [], torch.zeros(1)
+        torch.manual_seed(6)
+        for epoch in range(2):
+            for x, y in skip_first_batches(loader, 2) if epoch else loader:
+                seen.append([int(v) for v in x.flatten()])
+                loss = torch.nn.functional.mse_loss(model(x / SAMPLES), y / SAMPLES)
+                accelerator.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+        report(kind, seen, float(loss))
+
+
+def transformers():
+    from transformers import Trainer, TrainingArguments
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.line = torch.nn.Linear(1, 1)
+            self.seen, self.last = [], 0.0
+
+        def forward(self, x, y):
+            self.seen.append([int(v) for v in x.flatten()])
+            loss = torch.nn.functional.mse_loss(self.line(x / SAMPLES), y / SAMPLES)
+            self.last = float(loss)
+            return {"loss": loss}
+
+    for kind, loader in loaders(Named):
+
+        class Mine(Trainer):
+            def get_train_dataloader(self, loader=loader):
+                return self.accelerator.prepare(loader)
+
+        model = Model()
+        arguments = TrainingArguments(
+            output_dir=sys.argv[2],
+            num_train_epochs=2,
+            per_device_train_batch_size=BATCH,
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            logging_strategy="no",
+        )
+        Mine(model=model, args=arguments, train_dataset=Named()).train()
+        report(kind, model.seen, model.last)
+
+
+if __name__ == "__main__":
+    import_torchvision()
+    globals()[sys.argv[1]]()
