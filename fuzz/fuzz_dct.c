@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_dct.c -- any bytes as a DCT image: all sets of kernels have the same verdict and pixels, a crop equals the same
- * part of the whole. Bytes of a JPEG become a DCT image first, which must decode as the file does.
+ * part of the whole, and so does a JPEG made from it. Bytes of a JPEG become a DCT image first, which must decode as
+ * the file does.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
+#include "decode/dct_image.h"
 #include "decode/decode.h"
 #include "fuzz.h"
 
@@ -32,6 +34,30 @@ static bool decode_crop(struct decoder *d, const uint8_t *dct, size_t n, const s
     return rc == STK_OK;
 }
 
+/* Coefficients outside the range of JPEG are refused. */
+static void try_back(struct decoder *d, const uint8_t *dct, size_t n, const struct image *whole)
+{
+    struct buf file = {0}, jpeg = {0};
+    struct arena a = {0};
+    struct head h;
+    struct image im;
+    int warnings;
+    require(dct_image_begin_file(&file) == 0 && buf_add(&file, dct, n) == 0);
+    dct_image_end_file(&file, 0);
+    const int rc = decode_dct_file_to_jpeg(file.data, file.len, &jpeg, NULL);
+    require(rc == STK_OK || rc == STK_EDATA);
+    if (rc == STK_OK) {
+        require(decode_head(jpeg.data, jpeg.len, &limits, &h, NULL) == STK_OK);
+        const struct want w = {.crop = {0, 0, head_width(&h), head_height(&h)}};
+        require(w.crop.w == whole->w && w.crop.h == whole->h && arena_reserve(&a, decode_scratch(&h, &w)) == 0);
+        require(decode_pixels(d, jpeg.data, jpeg.len, &h, &w, &a, &im, &warnings, NULL) == STK_OK);
+        compare(whole, &w.crop, &im);
+    }
+    arena_done(&a);
+    buf_done(&file);
+    buf_done(&jpeg);
+}
+
 static void try_dct(struct decoder *const *d, int sets, const uint8_t *dct, size_t n)
 {
     struct head h;
@@ -50,6 +76,7 @@ static void try_dct(struct decoder *const *d, int sets, const uint8_t *dct, size
     if (good) {
         require(decode_crop(d[sets - 1], dct, n, &part, &b, &other));
         compare(&whole, &part, &other);
+        try_back(d[0], dct, n, &whole);
     }
     arena_done(&a);
     arena_done(&b);

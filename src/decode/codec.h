@@ -43,10 +43,11 @@ struct codec {
     size_t (*foreign)(const struct head *h, const struct rect *crop, bool whole);
     /* Decodes the crop into the arena, with 3 channels. `state` is what open() returned to this thread. */
     int (*pixels)(void *state, const struct image_job *job, struct image *out, int *warnings, stk_error *e);
-    /* DCT images (dct_image.h); all three may be NULL. to_dct appends the DCT image of the whole image, or returns
-     * false if it has none. dct_head reads the original's head from a DCT image. dct_pixels decodes a crop;
-     * job->bytes is a DCT image. */
+    /* DCT images (dct_image.h); all four may be NULL. to_dct appends the DCT image of the whole image, or returns
+     * false if it has none. from_dct appends an image with the same coefficients. dct_head reads the original's head
+     * from a DCT image. dct_pixels decodes a crop; job->bytes is a DCT image. */
     bool (*to_dct)(void *state, const struct image_job *job, struct buf *out);
+    int (*from_dct)(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e);
     int (*dct_head)(const uint8_t *bytes, size_t n, struct head *out, stk_error *e);
     int (*dct_pixels)(void *state, const struct image_job *job, struct image *out, stk_error *e);
     /* Appends the same image in one scan with the same coefficients, and verifies them; returns false if that is not

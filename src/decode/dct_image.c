@@ -97,14 +97,7 @@ struct writer {
 static void writer_places(struct writer *w)
 {
     const struct jpeg_frame *f = w->f;
-    size_t n = 0;
-    w->blocks = (struct jpeg_blocks){0};
-    for (int i = 0; i < f->n_components; i++)
-        for (int v = 0; v < f->component[i].v; v++) {
-            w->blocks.coef[i][v] = w->coef + n * JPEG_BLOCK;
-            w->blocks.last[i][v] = w->last + n;
-            n += (size_t)f->component[i].h * DCT_CHUNK;
-        }
+    jpeg_strip_blocks(&w->blocks, f, DCT_CHUNK, w->coef, w->last);
     for (int m = 0; m < DCT_CHUNK; m++)
         find_place(f, &w->blocks, w->places + m * blocks_of(f), m);
 }
@@ -234,7 +227,8 @@ bool dct_image_open(struct dct_image *p, const uint8_t *bytes, size_t n)
     struct jpeg_frame *f = &p->frame;
     p->blocks = blocks_of(f);
     const size_t tables = (size_t)f->n_components * TABLE, index = (chunks_of(f) + 1) * 4;
-    if (n - DCT_SLACK - HEAD < tables + index)
+    const size_t blocks = (size_t)f->mcus_x * (size_t)f->mcus_y * (size_t)p->blocks;
+    if (n - DCT_SLACK - HEAD < tables + index + chunks_of(f) * LENGTHS + blocks * PER_BLOCK)
         return false;
     for (int i = 0; i < f->n_components; i++)
         for (int k = 0; k < JPEG_BLOCK; k++)

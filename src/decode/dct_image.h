@@ -47,7 +47,7 @@ struct dct_walk {
     int32_t y, x, end; /* the next MCU, and the first of the next chunk of its row */
     struct dct_in in;
     const struct jpeg_blocks *known; /* the blocks that `places` point into */
-    struct dct_place places[JPEG_AT_ONCE * 6], nowhere[DCT_CHUNK_BLOCKS];
+    struct dct_place places[JPEG_AT_ONCE_BLOCKS], nowhere[DCT_CHUNK_BLOCKS];
     int16_t waste[JPEG_BLOCK];
     uint8_t waste_last;
 };

@@ -408,6 +408,24 @@ bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const
     return true;
 }
 
+int decode_dct_file_to_jpeg(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e)
+{
+    const struct codec *c = dct_codec();
+    const int rc = dct_image_check_file(bytes, n, e);
+    if (rc != STK_OK)
+        return rc;
+    return c ? c->from_dct(bytes + DCT_FILE_HEAD, n - DCT_FILE_HEAD, out, e) : no_dct(e);
+}
+
+size_t decode_jpeg_foreign(const struct head *h)
+{
+    const struct codec *c = dct_codec();
+    const struct rect all = {0, 0, h->w, h->h};
+    struct head held = *h;
+    held.odd |= CODEC_HELD;
+    return c ? c->foreign(&held, &all, true) : 0;
+}
+
 bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out)
 {
     struct head own;

@@ -56,6 +56,10 @@ int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const str
 
 /* The same as a file of its own, with a checksum, which decode_head and decode_pixels accept as an image. */
 bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
+/* Appends such a file as a JPEG of one scan, with the same coefficients and orientation: it decodes to the same pixels.
+ * Other markers of the original are lost. Takes decode_jpeg_foreign from the heap, and no arena. */
+int decode_dct_file_to_jpeg(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e);
+size_t decode_jpeg_foreign(const struct head *h);
 
 /* Appends a JPEG of several scans or with arithmetic codes as a JPEG that every decoder reads fast: one scan of
  * Huffman codes, with the same markers and the same coefficients, which are verified. Returns false if it is no such

@@ -211,6 +211,7 @@ const struct codec codec_jpeg = {
     .foreign = jpeg_foreign,
     .pixels = jpeg_pixels,
     .to_dct = to_dct,
+    .from_dct = jpeg_turbo_from_dct,
     .dct_head = dct_head,
     .dct_pixels = dct_pixels,
     .rewrite = jpeg_rewrite,

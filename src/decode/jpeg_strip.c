@@ -52,16 +52,13 @@ static size_t plane_stride(size_t w)
     return (w + MARGIN - 1) / MARGIN * MARGIN + 2 * MARGIN;
 }
 
-enum {
-    BLOCKS = JPEG_AT_ONCE * 6, /* of JPEG_AT_ONCE MCUs, at most */
-    COEF_BYTES = BLOCKS * JPEG_BLOCK * (int)sizeof(int16_t)
-};
+enum { COEF_BYTES = JPEG_AT_ONCE_BLOCKS * JPEG_BLOCK * (int)sizeof(int16_t) };
 
 size_t jpeg_strip_scratch(const struct rect *crop)
 {
     const size_t w = (size_t)crop->w, stride = plane_stride(w + 4 * MCU_SIDE);
     const size_t px = size_mul((w + 1) * 3, (size_t)crop->h);
-    size_t n = size_add(arena_cost(px), arena_cost(COEF_BYTES + BLOCKS));
+    size_t n = size_add(arena_cost(px), arena_cost(COEF_BYTES + JPEG_AT_ONCE_BLOCKS));
     for (int i = 0; i < JPEG_COMPONENTS; i++)
         n = size_add(n, arena_cost(stride * (i ? PLANE_ROWS / 4 : PLANE_ROWS / 2)));
     return n;
@@ -91,22 +88,27 @@ static bool make_planes(struct strip *s, struct arena *a)
     return true;
 }
 
+void jpeg_strip_blocks(struct jpeg_blocks *b, const struct jpeg_frame *f, int mcus, int16_t *coef, uint8_t *last)
+{
+    size_t n = 0;
+    *b = (struct jpeg_blocks){0};
+    for (int i = 0; i < f->n_components; i++)
+        for (int v = 0; v < f->component[i].v; v++) {
+            b->coef[i][v] = coef + n * JPEG_BLOCK;
+            b->last[i][v] = last + n;
+            n += (size_t)(f->component[i].h * mcus);
+        }
+}
+
 static bool make_blocks(struct strip *s, struct arena *a)
 {
     const struct jpeg_frame *f = s->f;
-    uint8_t *base = arena_alloc(a, COEF_BYTES + BLOCKS);
+    uint8_t *base = arena_alloc(a, COEF_BYTES + JPEG_AT_ONCE_BLOCKS);
     if (!base)
         return false;
-    int16_t *coef = (int16_t *)(void *)base;
-    size_t n = 0;
-    for (int i = 0; i < f->n_components; i++) {
-        for (int v = 0; v < f->component[i].v; v++) {
-            s->blocks.coef[i][v] = coef + n * JPEG_BLOCK;
-            s->blocks.last[i][v] = base + COEF_BYTES + n;
-            n += (size_t)f->component[i].h * JPEG_AT_ONCE;
-        }
+    jpeg_strip_blocks(&s->blocks, f, JPEG_AT_ONCE, (int16_t *)(void *)base, base + COEF_BYTES);
+    for (int i = 0; i < f->n_components; i++)
         s->blocks.first_only[i] = f->component[i].side == 1;
-    }
     return true;
 }
 

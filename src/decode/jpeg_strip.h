@@ -21,7 +21,10 @@ struct jpeg_giver {
     bool sparse; /* it writes only coefficients that are not 0, into zeroed memory */
 };
 
-enum { JPEG_AT_ONCE = 32 };
+enum { JPEG_AT_ONCE = 32, JPEG_AT_ONCE_BLOCKS = JPEG_AT_ONCE * 6 }; /* MCUs, and their blocks at most */
+
+/* Divides memory among the runs of blocks of `mcus` MCUs: 64 coefficients and a byte of `last` for each block. */
+void jpeg_strip_blocks(struct jpeg_blocks *b, const struct jpeg_frame *f, int mcus, int16_t *coef, uint8_t *last);
 
 /* Bytes of arena that jpeg_strip_run takes for a crop, with any sampling; SIZE_MAX on overflow. */
 size_t jpeg_strip_scratch(const struct rect *crop);

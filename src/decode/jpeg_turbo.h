@@ -25,6 +25,8 @@ int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct image_job *job, struct 
 bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct image_job *job, struct buf *out);
 /* Appends a JPEG with the same coefficients in one scan, and verifies them. Returns false if it cannot. */
 bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct image_job *job, struct buf *out);
+/* Appends a JPEG with the coefficients and the orientation of a DCT image. */
+int jpeg_turbo_from_dct(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e);
 int jpeg_turbo_encode(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
 const char *jpeg_turbo_version(void);
 

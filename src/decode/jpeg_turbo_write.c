@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_turbo_write.c -- JPEG through libjpeg-turbo: writing pixels, and writing the coefficients of another JPEG.
+ * jpeg_turbo_write.c -- JPEG through libjpeg-turbo: writing pixels, and the coefficients of a JPEG or a DCT image.
  */
 #include "decode/jpeg_turbo.h"
 
@@ -56,12 +56,12 @@ static void on_finish(j_compress_ptr c)
     w->out.len = w->out.cap - w->dest.free_in_buffer;
 }
 
-static int explain(struct writer *w, stk_error *e)
+static int explain(struct writer *w, int code, stk_error *e)
 {
     char words[JMSG_LENGTH_MAX];
     w->err.format_message((j_common_ptr)&w->c, words);
     const bool memory = w->err.msg_code == JERR_OUT_OF_MEMORY;
-    return error_set(e, memory ? STK_ENOMEM : STK_EUSAGE, "encode", "JPEG: %s", words);
+    return error_set(e, memory ? STK_ENOMEM : code, "encode", "JPEG: %s", words);
 }
 
 static void set_options(struct writer *w, const struct image *im, const stk_encode_options *o)
@@ -81,7 +81,7 @@ static void set_options(struct writer *w, const struct image *im, const stk_enco
 static int write_pixels(struct writer *w, const struct image *im, const stk_encode_options *o, stk_error *e)
 {
     if (setjmp(w->jump))
-        return explain(w, e);
+        return explain(w, STK_EUSAGE, e);
     jpeg_create_compress(&w->c);
     w->c.dest = &w->dest;
     set_options(w, im, o);
@@ -188,6 +188,116 @@ bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct image_job *job, struc
     }
     buf_done(&w.out);
     return good;
+}
+
+/* ------------------------------------------------------------------ DCT images */
+
+/* A few MCUs on their way from a DCT image to libjpeg. */
+struct passage {
+    struct dct_walk walk;
+    struct jpeg_blocks blocks;
+    int16_t coef[JPEG_AT_ONCE_BLOCKS * JPEG_BLOCK];
+    uint8_t last[JPEG_AT_ONCE_BLOCKS];
+};
+
+/* Components with equal quantisers share a table. */
+static void set_quantisers(struct writer *w, const struct jpeg_frame *f, int i)
+{
+    int t = 0;
+    while (t < i && memcmp(f->component[t].q, f->component[i].q, sizeof f->component[i].q) != 0)
+        t++;
+    w->c.comp_info[i].quant_tbl_no = t;
+    if (!w->c.quant_tbl_ptrs[t])
+        w->c.quant_tbl_ptrs[t] = jpeg_alloc_quant_table((j_common_ptr)&w->c);
+    memcpy(w->c.quant_tbl_ptrs[t]->quantval, f->component[i].q, sizeof f->component[i].q);
+}
+
+/* Describes the image to libjpeg, and asks it for memory for all coefficients. */
+static void set_frame(struct writer *w, const struct jpeg_frame *f, jvirt_barray_ptr *arrays)
+{
+    w->c.image_width = (JDIMENSION)f->w;
+    w->c.image_height = (JDIMENSION)f->h;
+    w->c.input_components = f->n_components;
+    w->c.in_color_space = f->n_components == 1 ? JCS_GRAYSCALE : JCS_YCbCr;
+    jpeg_set_defaults(&w->c);
+    w->c.optimize_coding = TRUE;
+    for (int i = 0; i < f->n_components; i++) {
+        const struct jpeg_component *k = &f->component[i];
+        w->c.comp_info[i].h_samp_factor = k->h;
+        w->c.comp_info[i].v_samp_factor = k->v;
+        set_quantisers(w, f, i);
+        arrays[i] =
+            w->c.mem->request_virt_barray((j_common_ptr)&w->c, JPOOL_IMAGE, FALSE, (JDIMENSION)(f->mcus_x * k->h),
+                                          (JDIMENSION)(f->mcus_y * k->v), (JDIMENSION)k->v);
+    }
+}
+
+/* An Exif block that contains only the orientation: TIFF head, one entry (tag, type, count, value), no more
+ * directories. */
+static void write_orientation(struct writer *w, int orientation)
+{
+    enum { VALUE = 24 };
+    uint8_t exif[32] = "Exif\0\0II*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0";
+    exif[VALUE] = (uint8_t)orientation;
+    jpeg_write_marker(&w->c, JPEG_APP0 + 1, exif, sizeof exif);
+}
+
+static bool copy_mcus(struct writer *w, struct passage *p, jvirt_barray_ptr *arrays, int32_t y, int32_t x, int32_t n)
+{
+    const struct jpeg_frame *f = &p->walk.image->frame;
+    if (!dct_walk_give(&p->walk, y, x, n, &p->blocks))
+        return false;
+    for (int i = 0; i < f->n_components; i++) {
+        const struct jpeg_component *k = &f->component[i];
+        JBLOCKARRAY rows = w->c.mem->access_virt_barray((j_common_ptr)&w->c, arrays[i], (JDIMENSION)(y * k->v),
+                                                        (JDIMENSION)k->v, TRUE);
+        for (int v = 0; v < k->v; v++)
+            memcpy(rows[v] + x * k->h, p->blocks.coef[i][v], (size_t)(n * k->h) * sizeof(JBLOCK));
+    }
+    return true;
+}
+
+static int damaged(stk_error *e)
+{
+    return error_set(e, STK_EDATA, "decode", "is a damaged DCT image");
+}
+
+static int write_dct(struct writer *w, struct passage *p, const struct dct_image *d, stk_error *e)
+{
+    const struct jpeg_frame *f = &d->frame;
+    jvirt_barray_ptr arrays[JPEG_COMPONENTS];
+    if (setjmp(w->jump))
+        return explain(w, STK_EDATA, e);
+    jpeg_create_compress(&w->c);
+    w->c.dest = &w->dest;
+    set_frame(w, f, arrays);
+    jpeg_write_coefficients(&w->c, arrays);
+    if (d->head.orientation != 1)
+        write_orientation(w, d->head.orientation);
+    for (int32_t y = 0; y < f->mcus_y; y++)
+        for (int32_t x = 0; x < f->mcus_x; x += JPEG_AT_ONCE)
+            if (!copy_mcus(w, p, arrays, y, x, f->mcus_x - x < JPEG_AT_ONCE ? f->mcus_x - x : JPEG_AT_ONCE))
+                return damaged(e);
+    jpeg_finish_compress(&w->c);
+    return STK_OK;
+}
+
+int jpeg_turbo_from_dct(const uint8_t *bytes, size_t n, struct buf *out, stk_error *e)
+{
+    struct dct_image d;
+    struct passage p;
+    struct writer w;
+    if (!dct_image_open(&d, bytes, n))
+        return damaged(e);
+    dct_walk_begin(&p.walk, &d, dct_decode_c);
+    jpeg_strip_blocks(&p.blocks, &d.frame, JPEG_AT_ONCE, p.coef, p.last);
+    begin(&w);
+    int rc = write_dct(&w, &p, &d, e);
+    jpeg_destroy_compress(&w.c);
+    if (rc == STK_OK && buf_add(out, w.out.data, w.out.len))
+        rc = error_nomem(e, "encode", w.out.len);
+    buf_done(&w.out);
+    return rc;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_dct_image.c -- DCT images decode to the pixels that libjpeg gives for the file; broken ones never leave their
- * bytes. Covers dct_image.c, dct_block*.c and the DCT images of decode.c and decode_jpeg.c.
+ * bytes. A JPEG made from one has the same coefficients. Covers dct_image.c, dct_block*.c and the DCT images of
+ * decode.c, decode_jpeg.c and jpeg_turbo_write.c.
  *
  *     STOKER_TEST_JPEGS=10000 test_dct_image     as many made ones, all photos
  */
@@ -78,6 +79,75 @@ static void compare_crop(struct dcts *p, const uint8_t *bytes, size_t n, const s
     }
 }
 
+/* ------------------------------------------------------------------ back to JPEG */
+
+/* The coefficients of a JPEG, as libjpeg reads them. */
+struct coefs {
+    struct jpeg_decompress_struct c;
+    struct jpeg_error_mgr err;
+    jvirt_barray_ptr *arrays;
+};
+
+static void coefs_read(struct coefs *k, const uint8_t *bytes, size_t n)
+{
+    k->c.err = jpeg_std_error(&k->err);
+    jpeg_create_decompress(&k->c);
+    jpeg_mem_src(&k->c, bytes, (unsigned long)n);
+    jpeg_read_header(&k->c, TRUE);
+    k->arrays = jpeg_read_coefficients(&k->c);
+}
+
+static bool same_component(struct coefs *a, struct coefs *b, int i)
+{
+    const jpeg_component_info *x = &a->c.comp_info[i], *y = &b->c.comp_info[i];
+    bool same = x->width_in_blocks == y->width_in_blocks && x->height_in_blocks == y->height_in_blocks &&
+                memcmp(x->quant_table->quantval, y->quant_table->quantval, sizeof x->quant_table->quantval) == 0;
+    for (JDIMENSION row = 0; same && row < x->height_in_blocks; row++) {
+        JBLOCKARRAY p = a->c.mem->access_virt_barray((j_common_ptr)&a->c, a->arrays[i], row, 1, FALSE);
+        JBLOCKARRAY q = b->c.mem->access_virt_barray((j_common_ptr)&b->c, b->arrays[i], row, 1, FALSE);
+        same = memcmp(p[0], q[0], x->width_in_blocks * sizeof(JBLOCK)) == 0;
+    }
+    return same;
+}
+
+static bool same_coefficients(const uint8_t *bytes, size_t n, const struct buf *jpeg)
+{
+    struct coefs a, b;
+    coefs_read(&a, bytes, n);
+    coefs_read(&b, jpeg->data, jpeg->len);
+    bool same = a.c.image_width == b.c.image_width && a.c.image_height == b.c.image_height &&
+                a.c.num_components == b.c.num_components && a.c.jpeg_color_space == b.c.jpeg_color_space;
+    for (int i = 0; same && i < a.c.num_components; i++)
+        same = same_component(&a, &b, i);
+    jpeg_destroy_decompress(&a.c);
+    jpeg_destroy_decompress(&b.c);
+    return same;
+}
+
+/* The JPEG of a DCT image has the coefficients, the orientation and the pixels of the original. */
+static void compare_jpeg(struct dcts *p, const uint8_t *bytes, size_t n, const struct head *h, const char *name)
+{
+    const struct rect all = {0, 0, head_width(h), head_height(h)};
+    struct buf file = {0}, jpeg = {0};
+    struct head back;
+    struct image was, is;
+    int warnings;
+    CHECK(decode_to_dct_file(p->decoders[0], bytes, n, h, &file));
+    CHECK_EQ(decode_dct_file_to_jpeg(file.data, file.len, &jpeg, NULL), STK_OK);
+    CHECK_EQ(decode_head(jpeg.data, jpeg.len, &limits, &back, NULL), STK_OK);
+    CHECK(back.format == STK_JPEG && !back.dct && back.orientation == h->orientation);
+    if (!same_coefficients(bytes, n, &jpeg))
+        jpegs_differ(&p->j, name, &all, "other coefficients in the JPEG");
+    CHECK_EQ(jpegs_reference(&p->j, bytes, n, h, &all, true, &was, &warnings, NULL), STK_OK);
+    const struct want w = {.crop = all, .whole = true};
+    CHECK_EQ(arena_reserve(&p->j.ours, decode_scratch(&back, &w)), 0);
+    CHECK_EQ(decode_pixels(p->decoders[0], jpeg.data, jpeg.len, &back, &w, &p->j.ours, &is, &warnings, NULL), STK_OK);
+    if (warnings || !same_pixels(&was, &is))
+        jpegs_differ(&p->j, name, &all, "other pixels in the JPEG");
+    buf_done(&file);
+    buf_done(&jpeg);
+}
+
 /* The DCT image of a picture, all of it and some crops; false: it has none. */
 static bool compare(struct dcts *p, const uint8_t *bytes, size_t n, int crops, uint32_t *seed, const char *name)
 {
@@ -96,6 +166,7 @@ static bool compare(struct dcts *p, const uint8_t *bytes, size_t n, int crops, u
         const struct rect crop = picture_crop(w, rows, seed);
         compare_crop(p, bytes, n, &crop, name);
     }
+    compare_jpeg(p, bytes, n, &h, name);
     return true;
 }
 
@@ -230,6 +301,13 @@ static void decode_broken(struct dcts *p, const uint8_t *bytes, size_t n)
             break;
         decode_dct_pixels(p->decoders[i], exact, n, &h, &w, &p->j.ours, &im, NULL);
     }
+    struct buf file = {0}, jpeg = {0};
+    CHECK(dct_image_begin_file(&file) == 0 && buf_add(&file, exact, n) == 0);
+    dct_image_end_file(&file, 0);
+    const int rc = decode_dct_file_to_jpeg(file.data, file.len, &jpeg, NULL);
+    CHECK(rc == STK_EDATA || (rc == STK_OK && jpeg.len > 0));
+    buf_done(&file);
+    buf_done(&jpeg);
     free(exact);
 }
 
