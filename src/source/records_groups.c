@@ -18,7 +18,7 @@ static bool is_image(const char *part)
 {
     char name[COLUMN_NAME + 1];
     snprintf(name, sizeof name, ".%s", part);
-    return !strchr(part, '.') && image_file_suffix(name, strlen(name));
+    return strcmp(part, "dct") == 0 || (!strchr(part, '.') && image_file_suffix(name, strlen(name)));
 }
 
 /* Whether a sample of the list has images of two formats. The items of a sample are consecutive. */
