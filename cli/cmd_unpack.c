@@ -101,7 +101,8 @@ const struct command cmd_unpack = {
     .both = 1,
     .summary = "extract the files of a pack, or of any tar shards",
     .about = "Extracts the files of tar archives into a folder. The files of a pack get their original names. "
-             "Names that lead outside the folder, or through a link, are refused and reported. Existing files "
+             "Images packed with --as dct become JPEG files again, with the same pixels. Names that lead outside the "
+             "folder, or through a link, are refused and reported. Existing files "
              "with the same bytes stay, so that the same command continues where it was stopped. For packs that are "
              "not tar, use `stoker pack SRC OUT --to folder`.",
     .may_be_bad = 1,

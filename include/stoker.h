@@ -568,7 +568,7 @@ STK_API int stk_cache_clear(const char *cache_dir, const char *kind, const char 
 typedef enum stk_as {
     STK_AS_DEFAULT = 0, /* keep */
     STK_AS_KEEP,        /* each its own format */
-    STK_AS_JPEG,        /* a JPEG of several scans becomes one of a single scan, with the same coefficients */
+    STK_AS_JPEG,        /* a JPEG of several scans, or STK_AS_DCT, becomes one scan with the same coefficients */
     STK_AS_WEBP,
     STK_AS_PNG,
     STK_AS_RAW, /* npy, rows x columns x 3 bytes; all of one size */
@@ -634,7 +634,8 @@ typedef struct stk_unpack_options {
 } stk_unpack_options;
 
 /* Writes the files of tar shards, given as a pack, a file or a pattern. The files of a pack get their original names,
- * and their original bytes if those were kept. Nothing is written outside the folder. Files with the same bytes stay.
+ * and their original bytes if those were kept; STK_AS_DCT becomes JPEG with the same pixels. Nothing is written outside
+ * the folder. Files with the same bytes stay.
  * STK_EDATA: some files could not be written, the others were. r, which may be NULL, counts files as samples. */
 STK_API int stk_unpack_sized(const char *pack, const stk_unpack_options *o, size_t o_size, stk_pack_report *r,
                              size_t r_size, stk_error *e);

@@ -18,6 +18,13 @@ enum { SUBSAMPLED = 95 }; /* below this quality, chroma has half the size, as in
 static const char *const suffixes[] = {
     [STK_FORMAT_UNKNOWN] = "bin", [STK_JPEG] = "jpg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
 
+/* The name of an image field: the suffix that the source has, or that of the format. */
+static const char *field_name(const struct packer *p, int64_t sample, stk_format format, char *buf, size_t n)
+{
+    const char *own = packer_suffix(p, sample, buf, n);
+    return own ? own : suffixes[format];
+}
+
 static void set_image(struct packed *out, struct packed_field *f, stk_format format, int32_t w, int32_t h)
 {
     out->image = (int)(f - out->fields);
@@ -48,8 +55,8 @@ static int bytes_as_they_are(const struct packer *p, struct desk *d, const struc
                              stk_error *e)
 {
     char own[16];
-    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
-    struct packed_field *f = take_bytes(d, suffix ? suffix : suffixes[h->format], out);
+    struct packed_field *f =
+        take_bytes(d, h->dct ? "dct" : field_name(p, out->sample, h->format, own, sizeof own), out);
     if (!f)
         return error_nomem(e, "pack", d->reading.n_bytes);
     set_image(out, f, h->format, head_width(h), head_height(h));
@@ -117,8 +124,7 @@ static int encode(const struct packer *p, stk_format format, const struct image 
     if (rc != STK_OK)
         return rc;
     char own[16];
-    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
-    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[format], bytes, n);
+    struct packed_field *f = packer_field(out, field_name(p, out->sample, format, own, sizeof own), bytes, n);
     free(bytes);
     if (!f)
         return error_nomem(e, "pack", n);
@@ -180,6 +186,16 @@ static bool wants_pixels(const struct packer *p)
     return p->how.resize_short || p->how.resize_long || (ops && ops[strspn(ops, " \t\n")]);
 }
 
+static bool add_jpeg(const struct packer *p, const struct buf *made, const struct head *h, struct packed *out)
+{
+    char own[16];
+    const char *name = field_name(p, out->sample, STK_JPEG, own, sizeof own);
+    struct packed_field *f = packer_field(out, name, made->data, made->len);
+    if (f)
+        set_image(out, f, STK_JPEG, head_width(h), head_height(h));
+    return f != NULL;
+}
+
 /* Writes the same coefficients in one scan. False: the image stays unchanged. */
 static bool in_one_scan(const struct packer *p, struct desk *d, const struct head *h, struct packed *out)
 {
@@ -187,14 +203,21 @@ static bool in_one_scan(const struct packer *p, struct desk *d, const struct hea
         return false;
     const struct want want = desk_whole(h);
     struct buf *made = desk_spare(d, size_add(2 * d->reading.n_bytes, 1 << 20), size_mul(decode_foreign(h, &want), 2));
-    if (!made || !decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made))
-        return false;
-    char own[16];
-    const char *suffix = packer_suffix(p, out->sample, own, sizeof own);
-    struct packed_field *f = packer_field(out, suffix ? suffix : suffixes[STK_JPEG], made->data, made->len);
-    if (f)
-        set_image(out, f, STK_JPEG, head_width(h), head_height(h));
-    return f != NULL;
+    return made && decode_rewrite(d->decoder, d->reading.bytes, d->reading.n_bytes, h, made) &&
+           add_jpeg(p, made, h, out);
+}
+
+/* Turns a DCT image back into JPEG, which other readers understand, with the same coefficients. */
+static int dct_to_jpeg(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
+{
+    const size_t most = size_add(size_mul(d->reading.n_bytes, 2), 1 << 20);
+    struct buf *made = desk_spare(d, most, decode_jpeg_foreign(h));
+    if (!made)
+        return error_nomem(e, "pack", most);
+    const int rc = decode_dct_file_to_jpeg(d->reading.bytes, d->reading.n_bytes, made, e);
+    if (rc != STK_OK)
+        return rc;
+    return add_jpeg(p, made, h, out) ? STK_OK : error_nomem(e, "pack", made->len);
 }
 
 /* Writes the coefficients of a JPEG as dct. False: the image stays unchanged. */
@@ -215,6 +238,8 @@ static bool as_dct(const struct packer *p, struct desk *d, const struct head *h,
 /* For an image that keeps its pixels and its format: it keeps its bytes, or at least its coefficients. */
 static int keep_format(const struct packer *p, struct desk *d, const struct head *h, struct packed *out, stk_error *e)
 {
+    if (h->dct && p->how.as == STK_AS_JPEG)
+        return dct_to_jpeg(p, d, h, out, e);
     return as_dct(p, d, h, out) || in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
 }
 
@@ -249,8 +274,8 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     if (rc == STK_OK && h->dct && p->how.as == STK_AS_KEEP && p->how.to != STK_TO_TAR)
         return error_set(
             e, STK_EUSAGE, "pack",
-            "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or encode "
-            "it as JPEG (--as jpeg)");
+            "contains the DCT coefficients of a JPEG, which only tar packs can hold; pack to tar, or turn it back "
+            "into JPEG without loss (--as jpeg)");
     const bool same = p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT;
     if (same && !wants_pixels(p)) /* also if it cannot be decoded */
         return keep_format(p, d, rc == STK_OK ? h : &(struct head){.orientation = 1}, out, e);
@@ -258,7 +283,7 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     struct job j;
     if (rc == STK_OK)
         rc = draw_for(p, head_width(h), head_height(h), &plan, &j, e);
-    const bool own = format_for(p, h->format) == h->format && (same || !h->dct); /* other readers cannot read dct */
+    const bool own = format_for(p, h->format) == h->format;
     if (rc == STK_OK && own && !changes(&j, head_width(h), head_height(h)))
         rc = keep_format(p, d, h, out, e);
     else if (rc == STK_OK)

@@ -35,16 +35,18 @@ const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, siz
     return buf;
 }
 
-/* Gives a name the suffix that its image will have. Returns where the suffix begins, or 0. */
+/* Gives a name the suffix that its image will have. Returns where the suffix begins, or 0 if the key has to contain it:
+ * "dct" replaces the suffix of a JPEG, and unpacking replaces "dct" by "jpg". */
 static size_t take_suffix(const struct packer *p, char name[NAME_BYTES])
 {
     const size_t at = suffix_at(name);
     if (at && p->suffix && !image_file_same(name + at, p->suffix))
         snprintf(name + at, NAME_BYTES - at, "%s", p->suffix);
-    return at;
+    return p->how.as == STK_AS_DCT && strcmp(name + at, "jpg") != 0 ? 0 : at;
 }
 
-/* Replaces a key of a pack by the name that it was made from. A name without a suffix gets that of the images. */
+/* Replaces a key of a pack by the name that it was made from. A name without a suffix gets that of the images. A name
+ * with another spelling of it (1.JPG for jpg) stays whole, or it would become the name of another sample. */
 static int take_key(const struct packer *p, char name[NAME_BYTES], size_t *suffix)
 {
     struct buf plain = {0};
@@ -54,6 +56,8 @@ static int take_key(const struct packer *p, char name[NAME_BYTES], size_t *suffi
     snprintf(name, NAME_BYTES, "%s%s%s", (const char *)plain.data, whole || !p->suffix ? "" : ".",
              whole || !p->suffix ? "" : p->suffix);
     *suffix = whole ? take_suffix(p, name) : plain.len + 1;
+    if (whole && p->suffix && strcmp(name + *suffix, p->suffix) != 0)
+        *suffix = 0;
     buf_done(&plain);
     return 0;
 }

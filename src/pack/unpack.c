@@ -3,8 +3,8 @@
  * unpack.c -- writes the files of tar shards below a folder.
  *
  * Each shard is unpacked by one thread. The files of a pack get their original names (pack/keys.h), and a label that is
- * also the name of the folder is not written to a file. A shard that is compressed as a whole is read as a stream, one
- * file at a time in memory.
+ * also the name of the folder is not written to a file. A DCT image becomes a JPEG with the same coefficients. A shard
+ * that is compressed as a whole is read as a stream, one file at a time in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "decode/dct_image.h"
+#include "decode/decode.h"
 #include "format/stream.h"
 #include "format/tar.h"
 #include "loader.h"
@@ -47,7 +49,8 @@ struct archive {
     struct stream *stream;
     stk_error broken;  /* the error of the stream, or zeroed */
     struct buf window; /* for headers */
-    struct buf file;   /* from the stream */
+    struct buf file;   /* from the stream, or a DCT image */
+    struct buf jpeg;   /* made from it */
     struct buf name, key;
     bool first; /* the file is the first with its key */
 };
@@ -78,21 +81,31 @@ static size_t key_bytes(const char *name, size_t n)
     return dot ? (size_t)(dot - name) : n;
 }
 
-/* Sets a->name to the name of the file that is written. Non-zero: out of memory. */
-static int find_name(struct archive *a, const struct tar_member *m)
+static bool is_dct(struct archive *a, const struct tar_member *m)
 {
-    const char *name = m->name;
-    size_t n = m->n_name;
+    size_t got;
+    if (m->n_name < 4 || memcmp(m->name + m->n_name - 4, ".dct", 4) != 0)
+        return false;
+    const uint8_t *first = peek(a, m->at, DCT_FILE_HEAD, &got);
+    return dct_image_is_file(first, got);
+}
+
+/* Sets a->name to the name of the file that is written; "jpg" replaces the suffix of a DCT image. Non-zero: out of
+ * memory. */
+static int find_name(struct archive *a, const struct tar_member *m, bool dct)
+{
+    const char *name = m->name, *suffix = dct ? "jpg" : "";
+    size_t n = m->n_name - strlen(suffix);
     for (; n > 2 && name[0] == '.' && name[1] == '/'; n -= 2)
         name += 2;
     a->name.len = 0;
     const size_t k = key_bytes(name, n);
     if (!a->all->from->is_pack || k == n)
-        return buf_add(&a->name, name, n) || buf_add(&a->name, "", 1);
+        return buf_add(&a->name, name, n) || buf_add_str(&a->name, suffix) || buf_add(&a->name, "", 1);
     a->first = a->key.len != k || memcmp(a->key.data, name, k) != 0;
     a->key.len = 0;
     char field[256];
-    snprintf(field, sizeof field, "%.*s", (int)(n - k - 1), name + k + 1);
+    snprintf(field, sizeof field, "%.*s%s", (int)(n - k - 1), name + k + 1, suffix);
     if (buf_add(&a->key, name, k) || buf_add(&a->key, "", 1))
         return -1;
     a->key.len--;
@@ -140,6 +153,11 @@ static bool report(struct unpacking *u, const char *name, int64_t bytes, int rc,
     return on;
 }
 
+static int cut_off(stk_error *e)
+{
+    return error_set(e, STK_EDATA, "unpack", "is cut off: the archive ends inside this file");
+}
+
 /* Reads a file of a stream into memory. */
 static int take_file(struct archive *a, const struct tar_member *m, struct content *c, stk_error *e)
 {
@@ -156,14 +174,28 @@ static int take_file(struct archive *a, const struct tar_member *m, struct conte
         return error_nomem(e, "unpack", n);
     const int rc = stream_read(a->stream, a->fd, a->file.data, n, m->at, &got, e);
     *c = (struct content){.bytes = a->file.data, .n = m->bytes};
-    return rc == STK_OK && got < n ? error_set(e, STK_EDATA, "unpack", "is cut off: the archive ends inside this file")
-                                   : rc;
+    return rc == STK_OK && got < n ? cut_off(e) : rc;
+}
+
+/* Turns a DCT image into a JPEG with the same coefficients. */
+static int take_jpeg(struct archive *a, struct content *c, stk_error *e)
+{
+    const size_t n = (size_t)c->n;
+    if (!c->bytes && buf_reserve(&a->file, n))
+        return error_nomem(e, "unpack", n);
+    if (!c->bytes && !file_read_at(c->fd, a->file.data, n, c->at))
+        return error_os(e, errno, "unpack", "cannot read");
+    a->jpeg.len = 0;
+    const int rc = decode_dct_file_to_jpeg(a->file.data, n, &a->jpeg, e);
+    *c = (struct content){.bytes = a->jpeg.data, .n = (int64_t)a->jpeg.len};
+    return rc;
 }
 
 static bool unpack_file(struct archive *a, const struct tar_member *m)
 {
     stk_error e = {0};
-    if (find_name(a, m))
+    const bool dct = is_dct(a, m);
+    if (find_name(a, m, dct))
         return report(a->all, "", 0, error_nomem(&e, "unpack", m->n_name), &e);
     if (is_folder_label(a, m))
         return true;
@@ -173,10 +205,12 @@ static bool unpack_file(struct archive *a, const struct tar_member *m)
     if (a->stream)
         rc = take_file(a, m, &c, &e);
     else if (m->at > a->bytes || m->bytes > a->bytes - m->at)
-        rc = error_set(&e, STK_EDATA, "unpack", "is cut off: the archive ends inside this file");
+        rc = cut_off(&e);
+    if (rc == STK_OK && dct)
+        rc = take_jpeg(a, &c, &e);
     if (rc == STK_OK)
         rc = place_file(a->all->dir, name, &c, a->all->o.force != 0, &e);
-    return report(a->all, name, m->bytes, rc, &e);
+    return report(a->all, name, c.n, rc, &e);
 }
 
 static bool unpack_bad(struct archive *a, const struct tar_member *m, const char *shard)
@@ -252,6 +286,7 @@ static void unpack_shard(void *user, int64_t i)
     stream_free(a.stream);
     stream_cache_free(a.cache);
     buf_done(&a.file);
+    buf_done(&a.jpeg);
     if (a.fd >= 0)
         close(a.fd);
     buf_done(&a.window);

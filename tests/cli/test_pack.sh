@@ -92,7 +92,20 @@ ops='RandomResizedCrop(48) | RandomHorizontalFlip'
 "$stoker" checksum photos --ops "$ops" --shuffle --epochs 2 >one.txt
 "$stoker" checksum dct --ops "$ops" --shuffle --epochs 2 >two.txt
 diff one.txt two.txt >diff.txt || fail "dct has the same pixels"
+"$stoker" checksum photos >photos.txt
+ends 0 "dct unpacked" "$stoker" unpack dct unpacked
+(cd photos && find . -name '*.jpg' | sort) >one.txt
+(cd unpacked && find . -type f | sort) >two.txt
+same one.txt two.txt "the files are JPEG again, with their names"
+ends 0 "dct unpacked again" "$stoker" unpack dct unpacked
+ends 0 "dct in a folder" "$stoker" pack dct foldered --as jpeg --to folder
+ends 0 "dct as dct" "$stoker" pack dct same --as dct
+cmp -s dct/shard-000000.tar same/shard-000000.tar || fail "dct as dct has the same bytes"
 ends 0 "dct as jpeg" "$stoker" pack dct back --as jpeg
+for made in dct unpacked foldered back; do
+  "$stoker" checksum "$made" >"$made.txt"
+  same photos.txt "$made.txt" "dct and what is made of it have the same pixels: $made"
+done
 untar back all
 [ "$(find all -name '*.jpg' -exec head -c 3 {} \; | od -An -v -tx1 | tr -d ' \n' | sed 's/ffd8ff//g' | wc -c)" = 0 ] ||
   fail "what is named jpg is JPEG"
@@ -105,6 +118,9 @@ done
 printf 'x' | dd of=dct/shard-000000.tar bs=1 seek=2000 conv=notrunc 2>/dev/null
 ends 1 "a damaged pack of coefficients" "$stoker" verify dct
 says out 'damaged DCT file' "which sample is damaged"
+ends 1 "a damaged DCT image is not unpacked" "$stoker" unpack dct unpacked_damaged
+says err '1 file was left out' "a damaged DCT image is not unpacked"
+[ "$(find unpacked_damaged -type f | wc -l)" = 23 ] || fail "the others are unpacked"
 ends 2 "dct of other pixels" "$stoker" pack photos other --as dct --resize short=32
 says err 'as jpeg first' "what to do instead"
 ends 2 "dct in another target" "$stoker" pack photos other --as dct --to folder
