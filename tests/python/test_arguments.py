@@ -158,9 +158,6 @@ def test_a_length_that_fails():
     with pytest.raises(stoker.UsageError, match=words) as caught:
         stoker.Loader(Wrong())
     assert isinstance(caught.value.__cause__, ValueError)
-    pytest.importorskip("torch")
-    with pytest.raises(stoker.UsageError, match=words):
-        stoker.DataLoader(Wrong())
 
 
 def test_null_bytes_in_other_calls(photos, tmp_path):

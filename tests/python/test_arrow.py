@@ -229,7 +229,7 @@ def test_a_column_of_nulls_needs_a_default(tmp_path):
     pq.write_table(pa.table({"x": [1, 2, 3], "n": pa.nulls(3)}), path)
     (batch,) = stoker.Loader(path, batch_size=3, fields="x, n:int ? -1", output="numpy")
     assert batch.n.dtype == np.int64 and batch.n.tolist() == [-1, -1, -1]
-    (batch,) = stoker.Loader(path, batch_size=3, fields='a=n ? 7, b=n:float ? 0.5, x', output="numpy")
+    (batch,) = stoker.Loader(path, batch_size=3, fields="a=n ? 7, b=n:float ? 0.5, x", output="numpy")
     assert batch.a.tolist() == [7, 7, 7] and batch.b.tolist() == [0.5, 0.5, 0.5]
     (batch,) = stoker.Loader(path, batch_size=3, fields={"n": 'text ? ""'}, output="numpy")
     assert batch.n == ["", "", ""]

@@ -251,11 +251,8 @@ def test_a_dead_worker_is_replaced(what, words):
     assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
+@pytest.mark.parametrize(("what", "workers"), [("raise", 0), ("raise", 2), ("SIGSEGV", 2)])
 def test_bad_samples_are_skipped(what, workers):
-    if not workers and what != "raise":
-        pytest.skip("it would be this process")
     loader = stoker.DataLoader(BadAt(what), 2, num_workers=workers, on_error="skip", max_bad=0.1)
     assert [y.tolist() for _, y in loader] == [[0, 1], [2, 3], [4, 5], [6], [8, 9], [10, 11]]
     assert [bad.sample for bad in loader.bad_samples()] == [7]
