@@ -45,23 +45,22 @@ class Order:
     """How the sampler's order of an epoch can be had again: what it draws from, before it draws."""
 
     def __init__(self, loader: Any, kept: dict[str, Any] | None) -> None:
-        self.sampler, self.kept = loader.sampler, {} if kept is None else kept
-        index_sampler = loader._index_sampler
-        ours = type(index_sampler) is data.BatchSampler or index_sampler is self.sampler
-        self._random = ours and type(self.sampler) is data.RandomSampler and self.sampler.generator is None
-        if kept is None:
-            self.kept = self._draw(loader)
+        """kept: of a state; None: the sampler draws anew."""
+        self.sampler, index_sampler = loader.sampler, loader._index_sampler
+        plain = type(index_sampler) is data.BatchSampler or index_sampler is self.sampler
+        self._random = plain and type(self.sampler) is data.RandomSampler and self.sampler.generator is None
+        self.kept = self._draw() if kept is None else kept
         self.indices: Iterator[Any] = self._begin(index_sampler)
 
     def _generator(self) -> Any:
-        """What the sampler draws from, where torch's own does."""
+        """The generator that one of torch's samplers draws from; None for others."""
         if not type(self.sampler).__module__.startswith("torch.") or type(self.sampler) is data.SequentialSampler:
             return None
         found = getattr(self.sampler, "generator", None)
         return torch.default_generator if found is None else found
 
-    def _draw(self, loader: Any) -> dict[str, Any]:
-        if self._random:  # its own draw, a moment earlier
+    def _draw(self) -> dict[str, Any]:
+        if self._random:  # the sampler's own draw, a moment earlier
             return {"order": int(torch.empty((), dtype=torch.int64).random_().item())}
         generator = self._generator()
         return {} if generator is None else {"generator": generator.get_state()}
@@ -207,47 +206,47 @@ class WorkerBatches(Batches):
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             count = 1 if loader._handle_in_dataset else loader.num_workers
             self._workers = Workers(count, samples, loader.worker_init_fn, context, self._base_seed)
-            self._sent = self._turn = 0
-            self._limit = loader.prefetch_factor * loader.num_workers
-        self._turn = self._sent  # batches of an epoch that was left are dropped when they come
+            self._sent = 0
+            self._limit = max(1, loader.prefetch_factor * loader.num_workers)
+        self._open: dict[int, None] = {}  # batches to deliver; those of an epoch that was left are not in it
         self._done: dict[int, Any] = {}
         self._ended = False
         self._top_up()
 
     def _top_up(self) -> None:
         assert self._workers is not None
-        while not self._ended and self._sent - self._turn < max(1, self._limit):
+        while not self._ended and len(self._open) < self._limit:
             try:
                 task = self._next_task(self._sent)
             except StopIteration:
                 self._ended = True
                 return
             self._workers.send(task)
+            self._open[self._sent] = None
             self._sent += 1
 
     def _wait(self) -> None:
         assert self._workers is not None
         replies = self._workers.receive(self._timeout if self._timeout > 0 else None)
         if not replies:
-            at = self._workers.under_way(self._turn)
+            at = self._workers.under_way(next(iter(self._open)))
             raise DataError(f"a worker process was at {at} for more than timeout={self._timeout:g} s", stage="read")
-        for number, batch, bads in replies:
-            self._loader._count(bads)
-            if number >= self._turn:
-                self._done[number] = batch, bads
+        self._done.update({number: (batch, bads) for number, batch, bads in replies if number in self._open})
+        self._loader._count([bad for _, _, bads in replies for bad in bads])
+
+    def _due(self) -> int | None:
+        """The batch to deliver now, if it is ready."""
+        if not self._loader.in_order:
+            return next(iter(self._done), None)
+        number = next(iter(self._open))
+        return number if number in self._done else None
 
     def _next_data(self) -> Any:
-        while self._turn < self._sent:
-            if not self._loader.in_order and self._done:
-                ready = next(iter(self._done))
-                if ready != self._turn:  # its turn comes now; the other keeps its place
-                    self._done[self._turn], later = self._done.pop(ready), self._done.get(self._turn)
-                    if later is not None:
-                        self._done[ready] = later
-            while self._turn not in self._done:
+        while self._open:
+            while (number := self._due()) is None:
                 self._wait()
-            batch, bads = self._done.pop(self._turn)
-            self._turn += 1
+            batch, bads = self._done.pop(number)
+            del self._open[number]
             self._top_up()
             if isinstance(batch, (Failure, framework("torch._utils").ExceptionWrapper)):
                 batch.reraise()

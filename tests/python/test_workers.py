@@ -135,6 +135,28 @@ def test_default_collate_of_everything():
     assert equal(ours, theirs)
 
 
+class Slow(Numbers):
+    def __getitem__(self, i):
+        time.sleep(0.5 if i < 2 else 0)
+        return i
+
+
+def test_batches_out_of_order():
+    batches = [b.tolist() for b in stoker.DataLoader(Slow(), 2, num_workers=2, in_order=False)]
+    assert sorted(batches) == [[i, i + 1] for i in range(0, 12, 2)]
+    assert [b.tolist() for b in stoker.DataLoader(Slow(), 2, num_workers=2)] == sorted(batches)
+
+
+def test_an_epoch_that_was_left_is_forgotten():
+    loader = stoker.DataLoader(Numbers(), 2, num_workers=2, persistent_workers=True)
+    for _ in range(3):
+        for _, y in loader:
+            assert y.tolist() == [0, 1]
+            break
+    assert [y.tolist() for _, y in loader] == [[i, i + 1] for i in range(0, 12, 2)]
+    loader.close()
+
+
 def test_channels_last_stays():
     def collate(samples):
         return torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last) * samples[0][1]
