@@ -10,8 +10,7 @@
  *     slack     DCT_SLACK zeros
  *
  * A chunk has the lengths of columns, small, bytes and words (2 bytes each), then the six streams of dct_block.h.
- * Blocks
- * follow each other MCU by MCU, in the order of a scan.
+ * Blocks follow each other MCU by MCU, in the order of a scan.
  */
 #include "decode/dct_image.h"
 

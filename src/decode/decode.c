@@ -2,8 +2,7 @@
 /*
  * decode.c -- chooses the codec by the first bytes, applies the limits, turns images upright.
  *
- * A codec returns the wanted crop as it is stored. If the orientation is 1, the crop is passed on as it is, inside
- * rows
+ * A codec returns the wanted crop as it is stored. If the orientation is 1, the crop is passed on as it is, inside rows
  * that may be wider. Otherwise it is copied once.
  */
 #include "decode/decode.h"

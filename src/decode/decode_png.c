@@ -3,9 +3,8 @@
  * decode_png.c -- PNG: plain images through png_fast.c, all others through libpng, which also judges damage.
  *
  * libpng only inflates, unfilters and de-interlaces. It is fed a header that we make, and then the file from its first
- * IDAT
- * on. It returns rows as they are stored. So a damaged or hostile chunk never reaches it, and it accepts what Pillow
- * accepts.
+ * IDAT on. It returns rows as they are stored. So a damaged or hostile chunk never reaches it, and it accepts what
+ * Pillow accepts.
  */
 #include "decode/codec.h"
 

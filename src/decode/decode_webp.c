@@ -2,8 +2,7 @@
 /*
  * decode_webp.c -- WebP through libwebp.
  *
- * As in Pillow, the demultiplexer judges the container: a file that is shorter than it says is refused. Of an
- * animation
+ * As in Pillow, the demultiplexer judges the container: a file that is shorter than it says is refused. Of an animation
  * only the first frame is decoded. If it does not cover the canvas, the rest is black. Alpha is dropped.
  *
  * libwebp crops while it decodes, and stops after the crop. But at the edges of the crop it upsamples chroma without

@@ -3,10 +3,8 @@
  * inflate.c -- decompresses a zlib stream.
  *
  * Two loops do the same. One takes a symbol at a time and checks every byte of input, for the borders of pieces. The
- * quick
- * one needs enough input and room. In it `bits` may hold more than n_bits: bytes of input that are not counted yet,
- * which
- * the next refill puts in the same place again.
+ * quick one needs enough input and room. In it `bits` may hold more than n_bits: bytes of input that are not counted
+ * yet, which the next refill puts in the same place again.
  */
 #include "decode/inflate.h"
 

@@ -7,8 +7,7 @@
  *     inflate_end(&z, &sum)               after INFLATE_END
  *
  * It is stricter than zlib: it refuses everything that zlib refuses, and some of what zlib accepts. It never has the
- * last
- * word, so it has no error messages: after INFLATE_ODD another decoder decides.
+ * last word, so it has no error messages: after INFLATE_ODD another decoder decides.
  */
 #ifndef INFLATE_H
 #define INFLATE_H

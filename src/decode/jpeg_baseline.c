@@ -3,12 +3,9 @@
  * jpeg_baseline.c -- a crop of a plain baseline JPEG.
  *
  * libjpeg decodes a scan from its start in whole rows of MCUs. It reads some bytes ahead, and complains if there are
- * none.
- * A damaged file must get the same verdict here. So everything that libjpeg would have decoded is gone through, down
- * to
- * the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see differently is
- * left
- * to libjpeg.
+ * none. A damaged file must get the same verdict here. So everything that libjpeg would have decoded is gone through,
+ * down to the end of the last MCU row, either now or when the checkpoints were made. What libjpeg might see differently
+ * is left to libjpeg.
  */
 #include "decode/jpeg_baseline.h"
 

@@ -3,13 +3,10 @@
  * jpeg_entropy.c -- decodes Huffman codes, most of the work on a photo.
  *
  * The time depends on how long one look-up takes to lead to the next, so as little as possible is done in between. A
- * look-up gives up to two coefficients with their values; bits of the second that were not looked up are added. All
- * are
- * stored in the same way, and only the end of a block is tested. The index runs past 63 when a block ends (by
- * HUFF_END) or
- * is damaged (by less). What is stored then goes to the last coefficient, which is 0 in a block that ends early. Bits
- * are
- * refilled without a branch, eight bytes at a time, unless FF is among them.
+ * look-up gives up to two coefficients with their values; bits of the second that were not looked up are added. All are
+ * stored in the same way, and only the end of a block is tested. The index runs past 63 when a block ends (by HUFF_END)
+ * or is damaged (by less). What is stored then goes to the last coefficient, which is 0 in a block that ends early.
+ * Bits are refilled without a branch, eight bytes at a time, unless FF is among them.
  */
 #include "decode/jpeg_entropy.h"
 

@@ -7,8 +7,7 @@
  *     jpeg_scan_read(&s, 8, &blocks)            reads MCUs; coefficients are in natural order
  *
  * All return false at any sign of damage: an unknown code, a run past the end of a block, an early marker, an
- * unexpected
- * restart marker. What was decoded until then is meaningless.
+ * unexpected restart marker. What was decoded until then is meaningless.
  */
 #ifndef JPEG_ENTROPY_H
 #define JPEG_ENTROPY_H

@@ -4,8 +4,7 @@
  *
  * It takes a few hundred nanoseconds, where jpeg_read_header takes microseconds, because it parses no tables. It is as
  * lenient as libjpeg: it accepts garbage and fill bytes between markers, and several SOI and EOI, because tables may
- * come
- * as a stream of their own. The decoder has the last word on the rest.
+ * come as a stream of their own. The decoder has the last word on the rest.
  */
 #include "decode/jpeg_head.h"
 

@@ -3,10 +3,8 @@
  * jpeg_huff.c -- makes the tables that decode Huffman codes.
  *
  * An AC table is made in two steps: the first code of each run of bits, with its value; then, if bits are left, the
- * code
- * that follows it. Both are a walk over 1024 entries, a few microseconds for a table. Photos with codes of their own
- * pay
- * that for every image.
+ * code that follows it. Both are a walk over 1024 entries, a few microseconds for a table. Photos with codes of their
+ * own pay that for every image.
  */
 #include "decode/jpeg_huff.h"
 

@@ -3,8 +3,7 @@
  * jpeg_kernel.h -- from the coefficients of a JPEG to RGB, as a table of functions.
  *
  * jpeg_kernels_fill sets every entry to plain C; better instruction sets then replace entries. All give the bits of
- * libjpeg-turbo's accurate IDCT ("islow"), fancy upsampling and colour conversion on x86, even for coefficients that
- * no
+ * libjpeg-turbo's accurate IDCT ("islow"), fancy upsampling and colour conversion on x86, even for coefficients that no
  * encoder makes.
  */
 #ifndef JPEG_KERNEL_H

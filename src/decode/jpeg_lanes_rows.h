@@ -10,9 +10,8 @@
  *     put(rgb, r, g, b, n)  writes at most n pixels; in a lane the even ones come first, then the odd ones
  *
  * Pixels of even and of odd columns are processed separately, 16 bits each. So upsampled chroma is where it is needed,
- * and
- * nothing is shuffled before the end. Chroma c is used as 2 * (c - 128): one rounding multiplication by 2^15 times a
- * factor then gives what libjpeg-turbo's tables hold, for all 256 values, and the factors of green fit 16 bits.
+ * and nothing is shuffled before the end. Chroma c is used as 2 * (c - 128): one rounding multiplication by 2^15 times
+ * a factor then gives what libjpeg-turbo's tables hold, for all 256 values, and the factors of green fit 16 bits.
  */
 #ifndef JPEG_LANES_ROWS_H
 #define JPEG_LANES_ROWS_H

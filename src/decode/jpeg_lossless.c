@@ -3,13 +3,12 @@
  * jpeg_lossless.c -- lossless JPEG (ITU T.81, annex H) of 8 bits, with Huffman codes.
  *
  * A sample is predicted from its neighbours to the left, above and above left. The difference to the prediction is
- * coded
- * as DC differences are. The differences of a row of MCUs are decoded first, then added up, component by component:
+ * coded as DC differences are. The differences of a row of MCUs are decoded first, then added up, component by
+ * component:
  *
  *     codes --decode_row--> diff --add_up--> plane of each component --store--> pixels of the crop
  *
- * Every bit is needed to get to the next one. So a crop saves only the rows below it, and nothing if components come
- * in
+ * Every bit is needed to get to the next one. So a crop saves only the rows below it, and nothing if components come in
  * separate scans. As in libjpeg-turbo 3, components with fewer samples are repeated, not interpolated, colours are not
  * converted, and YCbCr and YCCK are refused.
  */

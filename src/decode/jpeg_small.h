@@ -3,8 +3,7 @@
  * jpeg_small.h -- IDCTs to 4 x 4, 2 x 2 and 1 x 1 samples, as in libjpeg-turbo for images at a half, a quarter and an
  * eighth of their size.
  *
- * The file of every instruction set compiles it for itself. Compilers vectorise the loops, and integers are the same
- * in
+ * The file of every instruction set compiles it for itself. Compilers vectorise the loops, and integers are the same in
  * all. Overflow wraps. libjpeg-turbo differs there, but only damaged files overflow.
  */
 #ifndef JPEG_SMALL_H

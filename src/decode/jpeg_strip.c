@@ -9,8 +9,7 @@
  *      MCU row y - 1   ================  written, except for its last row
  *      MCU row y       ================  decoded now: writes the row that waited, and all but its own last row
  *
- * If chroma has half the columns, the sample beside the crop is also used. It exists, except at the image's edge,
- * where
+ * If chroma has half the columns, the sample beside the crop is also used. It exists, except at the image's edge, where
  * the outermost sample is repeated.
  */
 #include "decode/jpeg_strip.h"

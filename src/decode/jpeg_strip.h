@@ -3,8 +3,7 @@
  * jpeg_strip.h -- from the coefficients of a JPEG, wherever they come from, to the pixels of a crop.
  *
  * It works on one row of MCUs at a time: the coefficients of a few MCUs, their samples in planes that hold one or two
- * such
- * rows, and pixels as soon as the neighbours of their samples are known. All of it stays in the CPU's caches.
+ * such rows, and pixels as soon as the neighbours of their samples are known. All of it stays in the CPU's caches.
  */
 #ifndef JPEG_STRIP_H
 #define JPEG_STRIP_H

@@ -2,18 +2,14 @@
 /*
  * jpeg_turbo.c -- JPEG through libjpeg-turbo: the pixels and coefficients of images of every kind.
  *
- * A crop is decoded by skipping the rows above it, decoding only the columns it needs, and stopping after its last
- * row.
+ * A crop is decoded by skipping the rows above it, decoding only the columns it needs, and stopping after its last row.
  * libjpeg-turbo's fancy upsampling uses neighbouring samples. At the edge of a cropped or skipped region it invents
- * them.
- * So if chroma is subsampled, one more iMCU is decoded on every side and thrown away: the result equals the same crop
- * of
- * the whole image bit for bit. Images of several scans are not cropped. Their time goes into the scans, and block
- * smoothing, which libjpeg applies to unfinished images, is not exact in crops.
+ * them. So if chroma is subsampled, one more iMCU is decoded on every side and thrown away: the result equals the same
+ * crop of the whole image bit for bit. Images of several scans are not cropped. Their time goes into the scans, and
+ * block smoothing, which libjpeg applies to unfinished images, is not exact in crops.
  *
  * Damage is judged as in Pillow: it is an error if the bytes end before the last row that is needed. Everything else
- * that
- * libjpeg can handle is a warning.
+ * that libjpeg can handle is a warning.
  *
  * The decompressor is created anew for every image, which takes 1 or 2 µs of a thousand. In libjpeg tables outlive an
  * image, and an image without tables would be decoded with those of the image before.

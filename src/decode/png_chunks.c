@@ -5,10 +5,8 @@
  *     signature, then chunks: length, name, data, checksum
  *
  * Only what pixels and orientation need is read. As in Pillow, chunks may come in any order, and unknown ones are
- * skipped.
- * Checksums are verified where a flipped bit would silently change pixels. A wrong one is an error for IHDR and PLTE,
- * and
- * a warning for IDAT.
+ * skipped. Checksums are verified where a flipped bit would silently change pixels. A wrong one is an error for IHDR
+ * and PLTE, and a warning for IDAT.
  */
 #include "decode/png_chunks.h"
 

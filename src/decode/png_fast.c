@@ -10,10 +10,8 @@
  * written. Filters are undone for eight rows at a time; the last of them is the row above the next eight.
  *
  * Everything that libpng sees until it has the last row affects its verdict, and it may see slightly more than that
- * row.
- * So the stream is decompressed at least one byte further, or must end as it should. If that is near the end of a
- * chunk,
- * the next chunk must be there and have the right checksum.
+ * row. So the stream is decompressed at least one byte further, or must end as it should. If that is near the end of a
+ * chunk, the next chunk must be there and have the right checksum.
  */
 #include "decode/png_fast.h"
 

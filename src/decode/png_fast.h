@@ -3,8 +3,7 @@
  * png_fast.h -- the pixels of a plain PNG, without libpng.
  *
  * It declines any image that is not plain (interlaced, damaged, too much or too little data, a wrong checksum nearby)
- * and
- * leaves it to libpng. So it never judges, and an image has the same pixels and the same verdict either way.
+ * and leaves it to libpng. So it never judges, and an image has the same pixels and the same verdict either way.
  */
 #ifndef PNG_FAST_H
 #define PNG_FAST_H

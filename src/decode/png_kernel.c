@@ -3,8 +3,7 @@
  * png_kernel.c -- the inner loops of PNG in plain C, which define the result, and the table of kernels for a CPU.
  *
  * A filter stores a byte as its difference to a guess. The guess is made of the bytes one pixel to the left (a), above
- * (b)
- * and above left (c). Outside of the image they are 0.
+ * (b) and above left (c). Outside of the image they are 0.
  */
 #include "decode/png_kernel.h"
 

@@ -2,8 +2,7 @@
 /*
  * png_kernel.h -- the inner loops of PNG, as a table of functions.
  *
- * png_kernels_fill sets every entry to plain C; better instruction sets then replace entries. C defines the result;
- * all
+ * png_kernels_fill sets every entry to plain C; better instruction sets then replace entries. C defines the result; all
  * give the same bits.
  */
 #ifndef PNG_KERNEL_H

@@ -10,8 +10,7 @@
  *     row 2   . X
  *
  * Every row has its own filter: all guesses are computed, and masks choose. Rows that have not started or are done
- * write
- * into the padding between the rows.
+ * write into the padding between the rows.
  */
 #include "decode/png_kernel.h"
 

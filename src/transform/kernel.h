@@ -3,8 +3,7 @@
  * kernel.h -- the inner loops, as a table of functions.
  *
  * kernels_fill sets every entry to plain C; better instruction sets then replace the entries that they do faster. C
- * defines
- * the result; all give the same bits.
+ * defines the result; all give the same bits.
  *
  * All may read up to IMAGE_SLACK bytes past the last pixel that they are given. None writes past its result.
  */

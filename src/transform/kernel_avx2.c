@@ -3,10 +3,8 @@
  * kernel_avx2.c -- the kernels for AVX2, FMA and F16C.
  *
  * Resampling: a weight c of 23 bits and sign is split into c = h * 2^11 + l. Both halves fit 16 bits, and pmaddwd sums
- * two
- * taps exactly: sum c*p = (sum h*p << 11) + sum l*p. Sums may wrap in between, but the result fits 32 bits, so it
- * equals
- * that of plain integers. A group of four taps is stored as the four words (h0 h1) (l0 l1) (h2 h3) (l2 l3).
+ * two taps exactly: sum c*p = (sum h*p << 11) + sum l*p. Sums may wrap in between, but the result fits 32 bits, so it
+ * equals that of plain integers. A group of four taps is stored as the four words (h0 h1) (l0 l1) (h2 h3) (l2 l3).
  */
 #include "transform/kernel.h"
 

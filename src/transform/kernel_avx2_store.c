@@ -3,8 +3,7 @@
  * kernel_avx2_store.c -- rows of bytes to rows of the batch, for AVX2, FMA and F16C.
  *
  * Floats are computed (struct levels), which is faster than eight look-ups. The streaming versions bypass the caches.
- * They
- * need whole cache lines, so dst, plane and width are such that every store is aligned.
+ * They need whole cache lines, so dst, plane and width are such that every store is aligned.
  */
 #include "transform/kernel_store.h"
 

@@ -5,8 +5,7 @@
  *     RandomResizedCrop(224, scale=(0.08, 1)) | RandomHorizontalFlip | Normalize
  *
  * Names, arguments, their order and defaults are torchvision's. What ops_read accepts needs no further checks: all
- * sizes
- * are known and bounded, and types and channels agree.
+ * sizes are known and bounded, and types and channels agree.
  */
 #ifndef OPS_H
 #define OPS_H

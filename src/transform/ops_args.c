@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ops_args.c -- the table of ops: their names, their arguments, and a setter for each argument. A setter accepts a
- * value or
- * reports what it expected.
+ * value or reports what it expected.
  */
 #include "transform/ops_args.h"
 

@@ -3,8 +3,7 @@
  * ops_text.h -- tokens of an op text: names, values, and errors with their column.
  *
  * A value is a number (3, 0.08, 3/4), a word (bilinear, "edge", InterpolationMode.BICUBIC, True) or a list of numbers
- * in
- * round or square brackets. Nothing nests. The locale has no effect.
+ * in round or square brackets. Nothing nests. The locale has no effect.
  */
 #ifndef OPS_TEXT_H
 #define OPS_TEXT_H

@@ -7,8 +7,7 @@
  *     plan_scratch(plan, &job)                   bytes of arena that plan_run takes
  *     plan_run(plan, &job, &image, arena, row, e)
  *
- * `image` holds exactly job.want.crop. plan_run writes all of the row, in the type and layout of the batch. A plan
- * does
+ * `image` holds exactly job.want.crop. plan_run writes all of the row, in the type and layout of the batch. A plan does
  * not change once it is made, and serves all threads.
  */
 #ifndef PLAN_H

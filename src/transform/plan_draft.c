@@ -3,10 +3,8 @@
  * plan_draft.c -- fidelity draft: an image that is resized to less than half is decoded smaller.
  *
  * Images decoded at a half, a quarter or an eighth have a grid that starts at the corner of the image. A crop seldom
- * starts
- * at a pixel of that grid. So the resize uses a box that starts and ends between pixels: the result is neither moved
- * nor
- * stretched.
+ * starts at a pixel of that grid. So the resize uses a box that starts and ends between pixels: the result is neither
+ * moved nor stretched.
  */
 #include <math.h>
 

@@ -2,8 +2,7 @@
 /*
  * plan_draw.c -- draws what is random and turns ops into steps on an image of known size.
  *
- * plan_steps goes forward and writes the steps as the ops say. trim then makes them cheap without changing a bit of
- * the
+ * plan_steps goes forward and writes the steps as the ops say. trim then makes them cheap without changing a bit of the
  * result:
  *   (1) flips move behind crops, which are mirrored, and behind greys, and end in the store. They stay only before a
  *       resize, because a mirrored resize rounds differently;

@@ -6,8 +6,7 @@
  *      {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]
  *
  * Sizes are height and width; paddings are left, top, right and bottom. The crop of RandomCrop is in the padded image.
- * That
- * of CenterCrop is in the image before it: if it pads, top and left are negative.
+ * That of CenterCrop is in the image before it: if it pads, top and left are negative.
  */
 #include "base/text.h"
 #include "transform/plan_inner.h"

@@ -3,14 +3,12 @@
  * plan_run.c -- carries out a job: pixels in, a row of the batch out.
  *
  * Every step but the last is done at once for the whole part that is needed. The last one makes a few lines at a time
- * in a
- * buffer that stays in the L1 cache, and from there they go into the row:
+ * in a buffer that stays in the L1 cache, and from there they go into the row:
  *
  *     image -> step -> ... -> step -> lines -> grey -> mirror -> store
  *
  * A resize has up to two passes, in Pillow's order. Across before down: the first pass is done for all lines at once,
- * the
- * second line by line. Down before across: both are done a few lines at a time.
+ * the second line by line. Down before across: both are done a few lines at a time.
  *
  * One function lays out the memory. It either takes it from an arena or only counts it.
  */

@@ -3,10 +3,9 @@
  * resample.c -- tables of weights.
  *
  * With antialias the arithmetic is that of Pillow's precompute_coeffs, operation by operation in double precision.
- * Another
- * order of the same operations would move a weight by one unit and a pixel by one level. Nearest is Pillow's affine
- * transform, whose coordinate is a running sum. Without antialias, bilinear and bicubic are what torch does with uint8
- * tensors: weights have as many bits as keep the largest under 2^15.
+ * Another order of the same operations would move a weight by one unit and a pixel by one level. Nearest is Pillow's
+ * affine transform, whose coordinate is a running sum. Without antialias, bilinear and bicubic are what torch does with
+ * uint8 tensors: weights have as many bits as keep the largest under 2^15.
  */
 #include "transform/resample.h"
 

@@ -3,10 +3,8 @@
  * resample.h -- which input pixels make an output pixel, and with which weights: Pillow's, bit for bit.
  *
  * A resize is one axis across and one down. Each output is a sum over neighbouring inputs, its taps, in fixed point
- * with
- * RESAMPLE_BITS after the binary point. The weights follow from the whole geometry, so computing only a part of the
- * output
- * does not change its bits.
+ * with RESAMPLE_BITS after the binary point. The weights follow from the whole geometry, so computing only a part of
+ * the output does not change its bits.
  */
 #ifndef RESAMPLE_H
 #define RESAMPLE_H
