@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *to = malloc(h.bytes + 1);
     if (!to)
         return 0;
-    npy_unpack(&h, data + h.at, to);
+    npy_copy(&h, data + h.at, to);
     free(to);
     return 0;
 }

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
+#include "base/image_file.h"
 #include "base/window.h"
 #include "loader.h"
 
@@ -103,18 +103,15 @@ static int look_at_label(const struct scan *s, struct desk *d, int64_t i, stk_fi
     return rc;
 }
 
-static bool suffix_is(const char *path, const char *suffix)
+/* Whether the file's suffix is that of another format. */
+static bool is_misnamed(const char *path, stk_format f)
 {
-    const size_t n = strlen(path), m = strlen(suffix);
-    return n >= m && strcasecmp(path + n - m, suffix) == 0;
-}
-
-static bool suffix_lies(const char *path, stk_format f)
-{
-    const bool jpeg =
-        suffix_is(path, ".jpg") || suffix_is(path, ".jpeg") || suffix_is(path, ".jpe") || suffix_is(path, ".jfif");
-    const bool png = suffix_is(path, ".png"), webp = suffix_is(path, ".webp");
-    return (jpeg && f != STK_JPEG) || (png && f != STK_PNG) || (webp && f != STK_WEBP);
+    static const char *const suffixes[] = {[STK_JPEG] = "jpg", [STK_PNG] = "png", [STK_WEBP] = "webp"};
+    const char *dot = strrchr(path, '.');
+    for (int i = STK_JPEG; dot && i <= STK_WEBP; i++)
+        if (image_file_same(dot + 1, suffixes[i]))
+            return i != (int)f;
+    return false;
 }
 
 static void find(const struct scan *s, struct desk *d, int64_t i, struct result *r)
@@ -138,7 +135,7 @@ static void find(const struct scan *s, struct desk *d, int64_t i, struct result 
         snprintf(r->reason, sizeof r->reason, "%s", e.reason);
         f->reason = r->reason;
     }
-    if (f->format != STK_FORMAT_UNKNOWN && suffix_lies(r->path, f->format))
+    if (f->format != STK_FORMAT_UNKNOWN && is_misnamed(r->path, f->format))
         f->odd |= STK_ODD_SUFFIX;
     desk_clear(d);
 }

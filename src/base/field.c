@@ -93,7 +93,7 @@ static int from_npy(const struct field *f, const struct cell *c, struct numbers 
     out->made = malloc(npy.bytes + 1);
     if (!out->made)
         return error_nomem(e, "read", npy.bytes);
-    npy_unpack(&npy, out->at, out->made);
+    npy_copy(&npy, out->at, out->made);
     out->at = out->made;
     return STK_OK;
 }

@@ -346,7 +346,7 @@ static void transpose(const struct npy *h, const uint8_t *from, uint8_t *to, siz
     }
 }
 
-void npy_unpack(const struct npy *h, const uint8_t *from, void *to)
+void npy_copy(const struct npy *h, const uint8_t *from, void *to)
 {
     const size_t item = dtype_bytes(h->dtype);
     if (h->bytes == 0)

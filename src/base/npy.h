@@ -4,7 +4,7 @@
  *
  *     struct npy h;
  *     if (npy_parse(p, n, file_bytes, &h, &why)) ...   why: what is wrong
- *     npy_unpack(&h, p + h.at, to);
+ *     npy_copy(&h, p + h.at, to);
  */
 #ifndef NPY_H
 #define NPY_H
@@ -35,7 +35,7 @@ bool npy_type(const char *text, size_t n, stk_dtype *dtype, bool *swapped);
 /* Reverses the bytes of each of n numbers, in place. */
 void npy_swap(void *p, size_t n, size_t item);
 /* Copies all numbers in C order and in this machine's byte order. `to` has room for h->bytes. */
-void npy_unpack(const struct npy *h, const uint8_t *from, void *to);
+void npy_copy(const struct npy *h, const uint8_t *from, void *to);
 
 /* Appends the header of an array in C order and in this machine's byte order. Its size is a multiple of 64 bytes and
  * does not depend on the number of rows. bfloat16, which NumPy lacks, becomes "<V2". 0, or -1: no memory. */

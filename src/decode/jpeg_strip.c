@@ -2,8 +2,7 @@
 /*
  * jpeg_strip.c -- samples and pixels of a crop, one row of MCUs at a time.
  *
- * If chroma has half the rows, a row of pixels also uses the chroma row above or below. So the last row of pixels of
- * an
+ * If chroma has half the rows, a row of pixels also uses the chroma row above or below. So the last row of pixels of an
  * MCU row waits for the next MCU row, and planes hold two MCU rows in turn:
  *
  *      MCU row y - 1   ================  written, except for its last row

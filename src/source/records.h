@@ -40,7 +40,7 @@ struct part_extra {
 struct record_scan {
     const char *path;
     int64_t bytes; /* of the shard; INT64_MAX for a compressed stream, whose length is unknown before its end */
-    struct record_window *window;
+    struct records_window *window;
     struct record_list *list;
 };
 

@@ -44,11 +44,11 @@ static enum stream_form form_of(const struct record_format *f, int fd)
 static int end_stream(struct record_scan *sc, stk_error *e)
 {
     size_t got = RECORD_PEEK;
-    for (int64_t at = window_end(sc->window); got == RECORD_PEEK; at += RECORD_PEEK)
+    for (int64_t at = records_window_end(sc->window); got == RECORD_PEEK; at += RECORD_PEEK)
         record_peek(sc, at, RECORD_PEEK, &got);
     const int64_t end = stream_end(sc->window->stream);
     sc->list->raw = end > 0 ? end : 0;
-    const char *broken = window_broken(sc->window);
+    const char *broken = records_window_broken(sc->window);
     if (!broken)
         return STK_OK;
     char key[32];
@@ -59,7 +59,7 @@ static int end_stream(struct record_scan *sc, stk_error *e)
 static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
 {
     struct record_list *l = &all->lists[i];
-    struct record_window window = {0};
+    struct records_window window = {0};
     struct stat st;
     if (fstat(fd, &st) != 0)
         return error_os(e, errno, "open", "cannot be opened");
@@ -71,7 +71,7 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
     const char *missing = stream_missing((enum stream_form)l->form);
     if (missing)
         return error_set(e, STK_EUSAGE, "open", "is compressed, and this build has no %s", missing);
-    int rc = window_init(&window, fd, (enum stream_form)l->form, all->streams, e);
+    int rc = records_window_init(&window, fd, (enum stream_form)l->form, all->streams, e);
     struct record_scan sc = {
         .path = names_at(all->paths, i), .bytes = window.stream ? INT64_MAX : l->bytes, .window = &window, .list = l};
     if (rc == STK_OK)
@@ -80,7 +80,7 @@ static int scan_open(struct scanning *all, uint32_t i, int fd, stk_error *e)
         rc = end_stream(&sc, e);
     if (rc == STK_OK && record_failed(&sc, e))
         rc = e->code;
-    window_done(&window);
+    records_window_done(&window);
     return rc;
 }
 

@@ -106,7 +106,7 @@ int records_join(struct records_index *x, const struct record_format *f, const s
 /* ------------------------------------------------------------------ the window of a scan */
 
 /* The bytes of a shard that the scan sees at a time. */
-struct record_window {
+struct records_window {
     int fd;
     struct buf buf;
     int64_t at;            /* position of its first byte in the shard */
@@ -118,9 +118,9 @@ struct record_window {
 };
 
 /* w is zeroed; c is for streams. */
-int window_init(struct record_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e);
-void window_done(struct record_window *w);
-int64_t window_end(const struct record_window *w);        /* the position after the bytes seen last */
-const char *window_broken(const struct record_window *w); /* NULL: not broken */
+int records_window_init(struct records_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e);
+void records_window_done(struct records_window *w);
+int64_t records_window_end(const struct records_window *w);        /* the position after the bytes seen last */
+const char *records_window_broken(const struct records_window *w); /* NULL: not broken */
 
 #endif

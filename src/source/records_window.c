@@ -13,7 +13,7 @@
 
 enum { WANT_LEAST = 4 << 10, WANT_MOST = 1 << 20 };
 
-int window_init(struct record_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e)
+int records_window_init(struct records_window *w, int fd, enum stream_form form, struct stream_cache *c, stk_error *e)
 {
     w->fd = fd;
     w->want = WANT_LEAST;
@@ -23,30 +23,30 @@ int window_init(struct record_window *w, int fd, enum stream_form form, struct s
     return w->stream ? STK_OK : error_nomem(e, "open", WANT_MOST);
 }
 
-void window_done(struct record_window *w)
+void records_window_done(struct records_window *w)
 {
     buf_done(&w->buf);
     stream_free(w->stream);
 }
 
-int64_t window_end(const struct record_window *w)
+int64_t records_window_end(const struct records_window *w)
 {
     return w->at + (int64_t)w->buf.len;
 }
 
-const char *window_broken(const struct record_window *w)
+const char *records_window_broken(const struct records_window *w)
 {
     return w->broken[0] ? w->broken : NULL;
 }
 
 /* Whether the window contains [at, at + n). */
-static bool holds(const struct record_window *w, int64_t at, size_t n)
+static bool holds(const struct records_window *w, int64_t at, size_t n)
 {
     return at >= w->at && at - w->at <= (int64_t)w->buf.len && n <= w->buf.len - (size_t)(at - w->at);
 }
 
 /* Sequential access reads more at a time. Skipping a good part of a read reads less. */
-static void adapt(struct record_window *w, int64_t at)
+static void adapt(struct records_window *w, int64_t at)
 {
     const int64_t end = w->at + (int64_t)w->buf.len;
     if (at <= end)
@@ -56,7 +56,7 @@ static void adapt(struct record_window *w, int64_t at)
 }
 
 /* Decompresses from `at` on, up to any damage; -1 with errno. */
-static ssize_t read_stream(struct record_window *w, size_t want, int64_t at)
+static ssize_t read_stream(struct records_window *w, size_t want, int64_t at)
 {
     size_t got;
     stk_error e;
@@ -70,7 +70,7 @@ static ssize_t read_stream(struct record_window *w, size_t want, int64_t at)
     return rc == STK_OK || rc == STK_EDATA ? (ssize_t)got : -1;
 }
 
-static void fill(struct record_window *w, int64_t at, size_t n)
+static void fill(struct records_window *w, int64_t at, size_t n)
 {
     adapt(w, at);
     const size_t want = n > w->want ? n : w->want;
@@ -89,7 +89,7 @@ static void fill(struct record_window *w, int64_t at, size_t n)
 
 const uint8_t *record_peek(struct record_scan *sc, int64_t at, size_t n, size_t *got)
 {
-    struct record_window *w = sc->window;
+    struct records_window *w = sc->window;
     if (!holds(w, at, n))
         fill(w, at, n);
     const size_t there = w->buf.len - (size_t)(at - w->at);
