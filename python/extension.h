@@ -32,6 +32,11 @@ int module_path(PyObject *value, void *bytes);
 PyObject *module_text(const char *bytes);
 /* UTF-8 text to str. It may have been cut in the middle of a character. */
 PyObject *module_words(const char *utf8);
+/* A list of the classes' names. */
+PyObject *module_classes(const stk_source *s);
+/* Text about one sample: stk_source_path or stk_source_key. */
+PyObject *module_text_of(const stk_source *s, int64_t sample,
+                         size_t (*of)(const stk_source *, int64_t, char *, size_t));
 
 /* memory.c */
 extern PyType_Spec memory_spec;

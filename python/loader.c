@@ -57,6 +57,20 @@ void loader_leave(struct loader *o)
     o->users--;
 }
 
+stk_loader *loader_begin(struct loader *o, PyThreadState **thread)
+{
+    stk_loader *l = loader_enter(o);
+    if (l)
+        *thread = PyEval_SaveThread();
+    return l;
+}
+
+void loader_end(struct loader *o, PyThreadState *thread)
+{
+    PyEval_RestoreThread(thread);
+    loader_leave(o);
+}
+
 /* ------------------------------------------------------------------ open and close */
 
 static PyObject *open_loader(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -350,21 +364,25 @@ static PyObject *select_fields(PyObject *self, PyObject *args)
 
 /* ------------------------------------------------------------------ order and state */
 
+static PyObject *none_or_raise(PyObject *self, int rc, const stk_error *e)
+{
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), e);
+}
+
 static PyObject *set_epoch(PyObject *self, PyObject *args)
 {
     struct loader *o = (struct loader *)self;
     long long epoch;
     if (!PyArg_ParseTuple(args, "L", &epoch))
         return NULL;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     stk_error e;
-    PyThreadState *thread = PyEval_SaveThread();
     const int rc = stk_set_epoch(l, epoch, &e);
-    PyEval_RestoreThread(thread);
-    loader_leave(o);
-    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
+    loader_end(o, thread);
+    return none_or_raise(self, rc, &e);
 }
 
 /* Arguments: (epoch, samples, starts or None). Samples and starts are buffers of int64. */
@@ -375,15 +393,14 @@ static PyObject *set_order(PyObject *self, PyObject *args)
     Py_buffer samples, starts = {0};
     if (!PyArg_ParseTuple(args, "Ly*z*", &epoch, &samples, &starts))
         return NULL;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     PyObject *result = NULL;
     if (l) {
         stk_error e;
-        PyThreadState *thread = PyEval_SaveThread();
         const int rc = stk_loader_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
-        PyEval_RestoreThread(thread);
-        result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
-        loader_leave(o);
+        loader_end(o, thread);
+        result = none_or_raise(self, rc, &e);
     }
     PyBuffer_Release(&samples);
     if (starts.obj)
@@ -395,14 +412,13 @@ static PyObject *get_state(PyObject *self, PyObject *none)
 {
     (void)none;
     struct loader *o = (struct loader *)self;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     char text[512];
-    PyThreadState *thread = PyEval_SaveThread();
     stk_state_get(l, text, sizeof text);
-    PyEval_RestoreThread(thread);
-    loader_leave(o);
+    loader_end(o, thread);
     return PyUnicode_FromString(text);
 }
 
@@ -412,15 +428,14 @@ static PyObject *set_state(PyObject *self, PyObject *args)
     const char *text;
     if (!PyArg_ParseTuple(args, "s", &text))
         return NULL;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     stk_error e;
-    PyThreadState *thread = PyEval_SaveThread();
     const int rc = stk_state_set(l, text, &e);
-    PyEval_RestoreThread(thread);
-    loader_leave(o);
-    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
+    loader_end(o, thread);
+    return none_or_raise(self, rc, &e);
 }
 
 static PyMethodDef methods[] = {

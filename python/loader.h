@@ -21,6 +21,9 @@ const struct state *loader_state(PyObject *self);
 /* Returns the loader, or NULL with an exception if it is closed. Call loader_leave after each success. */
 stk_loader *loader_enter(struct loader *o);
 void loader_leave(struct loader *o);
+/* The same for calls that take time or wait for locks: the GIL is released in between. */
+stk_loader *loader_begin(struct loader *o, PyThreadState **thread);
+void loader_end(struct loader *o, PyThreadState *thread);
 
 /* closing.c: starts a thread that closes the loader. False: it could not start one, and changed nothing. */
 bool loader_close_later(struct loader *o);

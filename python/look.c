@@ -99,14 +99,13 @@ PyObject *loader_explain(PyObject *self, PyObject *none)
 {
     (void)none;
     struct loader *o = (struct loader *)self;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     char text[8192];
-    PyThreadState *thread = PyEval_SaveThread();
     stk_explain(l, text, sizeof text);
-    PyEval_RestoreThread(thread);
-    loader_leave(o);
+    loader_end(o, thread);
     return module_words(text);
 }
 
@@ -146,19 +145,12 @@ PyObject *loader_classes(PyObject *self, PyObject *none)
     stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
-    const stk_source *s = stk_loader_source(l);
-    const int n = stk_source_n_classes(s);
-    PyObject *list = PyList_New(n);
-    for (int i = 0; list && i < n; i++) {
-        PyObject *name = module_text(stk_source_class(s, i));
-        if (!name || PyList_SetItem(list, i, name))
-            Py_CLEAR(list);
-    }
+    PyObject *list = module_classes(stk_loader_source(l));
     loader_leave(o);
     return list;
 }
 
-static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_source *, int64_t, char *, size_t))
+static PyObject *text_of(PyObject *self, PyObject *args, size_t (*of)(const stk_source *, int64_t, char *, size_t))
 {
     struct loader *o = (struct loader *)self;
     long long sample;
@@ -167,20 +159,19 @@ static PyObject *name_of(PyObject *self, PyObject *args, size_t (*of)(const stk_
     stk_loader *l = loader_enter(o);
     if (!l)
         return NULL;
-    char text[8192];
-    of(stk_loader_source(l), sample, text, sizeof text);
+    PyObject *text = module_text_of(stk_loader_source(l), sample, of);
     loader_leave(o);
-    return module_text(text);
+    return text;
 }
 
 PyObject *loader_path(PyObject *self, PyObject *args)
 {
-    return name_of(self, args, stk_source_path);
+    return text_of(self, args, stk_source_path);
 }
 
 PyObject *loader_key(PyObject *self, PyObject *args)
 {
-    return name_of(self, args, stk_source_key);
+    return text_of(self, args, stk_source_key);
 }
 
 /* Arguments: (sample or None, position or None, epoch). */
@@ -195,16 +186,15 @@ PyObject *loader_drawn(PyObject *self, PyObject *args)
     const int64_t position = where == Py_None ? -1 : PyLong_AsLongLong(where);
     if (PyErr_Occurred())
         return NULL;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     char text[STK_DRAWN_BYTES];
     stk_error e;
-    PyThreadState *thread = PyEval_SaveThread();
     const int rc = stk_loader_drawn(l, which == Py_None ? NULL : &sample, where == Py_None ? NULL : &position, epoch,
                                     text, sizeof text, &e);
-    PyEval_RestoreThread(thread);
-    loader_leave(o);
+    loader_end(o, thread);
     return rc == STK_OK ? PyUnicode_FromString(text) : module_raise(loader_state(self), &e);
 }
 

@@ -36,6 +36,25 @@ PyObject *module_words(const char *utf8)
     return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
 }
 
+PyObject *module_classes(const stk_source *s)
+{
+    const int n = stk_source_n_classes(s);
+    PyObject *list = PyList_New(n);
+    for (int i = 0; list && i < n; i++) {
+        PyObject *name = module_text(stk_source_class(s, i));
+        if (!name || PyList_SetItem(list, i, name))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *module_text_of(const stk_source *s, int64_t sample, size_t (*of)(const stk_source *, int64_t, char *, size_t))
+{
+    char text[8192];
+    of(s, sample, text, sizeof text);
+    return module_text(text);
+}
+
 PyObject *module_raise(const struct state *s, const stk_error *e)
 {
     if (!s->make_error) {

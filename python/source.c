@@ -65,15 +65,7 @@ static PyObject *fingerprint(PyObject *self, PyObject *none)
 static PyObject *classes(PyObject *self, PyObject *none)
 {
     (void)none;
-    const stk_source *s = ((struct source *)self)->s;
-    const int n = stk_source_n_classes(s);
-    PyObject *list = PyList_New(n);
-    for (int i = 0; list && i < n; i++) {
-        PyObject *name = module_text(stk_source_class(s, i));
-        if (!name || PyList_SetItem(list, i, name))
-            Py_CLEAR(list);
-    }
-    return list;
+    return module_classes(((struct source *)self)->s);
 }
 
 static PyObject *path(PyObject *self, PyObject *args)
@@ -81,9 +73,7 @@ static PyObject *path(PyObject *self, PyObject *args)
     long long sample;
     if (!PyArg_ParseTuple(args, "L", &sample))
         return NULL;
-    char text[8192];
-    stk_source_path(((struct source *)self)->s, sample, text, sizeof text);
-    return module_text(text);
+    return module_text_of(((struct source *)self)->s, sample, stk_source_path);
 }
 
 /* One int64 for each sample, as bytes. */
@@ -126,9 +116,7 @@ static PyObject *key(PyObject *self, PyObject *args)
     long long sample;
     if (!PyArg_ParseTuple(args, "L", &sample))
         return NULL;
-    char text[8192];
-    stk_source_key(((struct source *)self)->s, sample, text, sizeof text);
-    return module_text(text);
+    return module_text_of(((struct source *)self)->s, sample, stk_source_key);
 }
 
 /* (pixels, height, width, label) */
