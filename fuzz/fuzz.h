@@ -18,7 +18,7 @@ static inline void require(bool truth)
         abort();
 }
 
-/* Any crop of a picture of w x h pixels. */
+/* Any crop of an image of w x h pixels. */
 static inline struct rect some_crop(int32_t w, int32_t h, uint64_t seed)
 {
     const uint64_t r = hash_mix(seed, 1), s = hash_mix(seed, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_cache.c -- the index of a segment of the cache: any bytes give records that hold, or none.
+ * fuzz_cache.c -- the index of a segment of the cache. Any bytes give valid records, or none.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

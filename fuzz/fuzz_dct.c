@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_dct.c -- any bytes as a DCT image: all sets of kernels have the same verdict and pixels, a crop equals the same
- * part of the whole, and so does a JPEG made from it. Bytes of a JPEG become a DCT image first, which must decode as
- * the file does.
+ * fuzz_dct.c -- any bytes as a DCT image. All sets of kernels have the same verdict and pixels. A crop equals the same
+ * part of the whole image, and so does a JPEG made from it. A JPEG becomes a DCT image first, which must decode as the
+ * file does.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_decode.c -- any bytes as a picture: its head, all of it, and crops, which must equal the same
- * part of the whole.
+ * fuzz_decode.c -- any bytes as an image: its head, all of it, and crops, which must equal the same part of the whole.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_example.c -- any bytes as a tf.train.Example: every feature is walked, measured and made, and what is found by
- * name is what the walk saw last.
+ * fuzz_example.c -- any bytes as a tf.train.Example. Every feature is visited, measured and converted. A search by name
+ * finds the last feature of that name.
  */
 #include <string.h>
 

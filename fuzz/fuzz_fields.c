@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_fields.c -- the text of `fields`, bound to the columns of some source; and an index of records from a damaged
- * file.
+ * fuzz_fields.c -- the text of `fields`, bound to the columns of a source; and an index of records from a damaged file.
  *
- * The first byte chooses: text, or the block of an index whose checksum is put right, so that what lies behind it is
- * reached.
+ * The first byte chooses: text, or the block of an index. The block's checksum is corrected, so that its content is
+ * parsed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_hdf5.c -- a whole HDF5 file in memory: groups, datasets, chunks, filters, heaps; every row that is small is
- * read.
+ * fuzz_hdf5.c -- a whole HDF5 file in memory: groups, datasets, chunks, filters and heaps. All small rows are read.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_index.c -- the file of a cached index. The checksum is made right first, so that what is
- * behind it is reached; whatever is then accepted must be safe to use.
+ * fuzz_index.c -- the file of a cached index. Its checksum is corrected first, so that its content is parsed. An index
+ * that is accepted must be safe to use.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_jpeg.c -- any bytes as a JPEG: our decoder, without checkpoints, making them and using them, against libjpeg's
- * verdict, words, warnings and pixels; also where only those parts of the file are there that a crop takes. Then
- * checkpoints that were tampered with: they may cost time, nothing else.
+ * fuzz_jpeg.c -- any bytes as a JPEG. Our decoder runs without checkpoints, while it makes them and while it uses them,
+ * and also with only those parts of the file that a crop needs. Its verdict, messages, warnings and pixels must be
+ * those of libjpeg. Then checkpoints are changed: this may cost time, but must not change the result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void compare(struct run *r, const struct want *want, bool noting)
         require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
 }
 
-/* What lies between the parts is rubbish, and nobody may see it. */
+/* The bytes between the parts are garbage, which must have no effect. */
 static void compare_parts(struct run *r, uint64_t seed)
 {
     struct parts parts;

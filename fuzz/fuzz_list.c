@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_list.c -- lists of every format: the first byte chooses the suffix and whether classes are
- * given, the rest is the list. What comes out must hold together; all columns are read as values, too.
+ * fuzz_list.c -- lists of every format. The first byte chooses the suffix and whether classes are given; the rest is
+ * the list. The result must be consistent. All columns are also read as values.
  */
 #include <stdlib.h>
 #include <string.h>

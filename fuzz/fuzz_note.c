@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_note.c -- what packing leaves beside its files. The first byte chooses: a note of any kind, a pack's
- * stoker.json, or a journal, whose lines get the hashes that prove them.
+ * fuzz_note.c -- the files that packing writes beside the shards. The first byte chooses: any JSON document, the
+ * stoker.json of a pack, or a journal, whose lines get valid hashes.
  */
 #include <fcntl.h>
 #include <inttypes.h>

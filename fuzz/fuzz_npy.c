@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_npy.c -- a file of NumPy's: what it promises lies inside of it, and can be unpacked.
+ * fuzz_npy.c -- npy files. The array of an accepted header is inside the file and can be copied.
  */
 #include <stdlib.h>
 

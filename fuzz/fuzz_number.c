@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_number.c -- numbers written as text. The first byte chooses the type. What is read fits the room that was
- * asked for, has the shape that is reported, and single numbers are those that strtod reads.
+ * fuzz_number.c -- numbers written as text. The first byte chooses the type. The numbers fit the room that was
+ * reported, and have the shape that was reported. Single numbers equal those of strtod.
  */
 #include <math.h>
 #include <string.h>

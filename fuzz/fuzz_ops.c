@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_ops.c -- any text as ops; what is accepted is drawn and run on pictures of odd sizes.
+ * fuzz_ops.c -- any text as ops. If the text is accepted, the ops are drawn and run on images of odd sizes.
  *
- * Checked beyond crashes: the canonical text reads back as itself, and a trimmed job asks for no
- * pixel outside of the picture.
+ * Also checked: the canonical text is read back unchanged, and a trimmed job needs no pixel outside the image.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_png.c -- the fast path of PNG against libpng: verdict, words, warnings and pixels must be the same.
+ * fuzz_png.c -- the fast path of PNG against libpng: verdict, messages, warnings and pixels must be the same.
  *
- * Bytes that begin like a PNG are one, whose checksums are put right, so that what is inside comes to be looked at. All
- * others say what kind of picture to make, and then are its packed stream; where that comes to an end, the sum of what
- * is in it follows.
+ * Input with the signature of PNG is a file; its checksums are corrected, so that the content is parsed. Any other
+ * input says which kind of image to make, followed by its compressed stream. The stream's checksum is appended.
  */
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_query.c -- names of sources: what stands behind the ?, for every container that takes something, over a file of
- * a few bytes; and patterns. The first byte chooses. A name is refused with words, or there are samples that can be
- * read.
+ * fuzz_query.c -- names of sources: patterns, and the text after the ? for every container that takes one, with a file
+ * of a few bytes. The first byte chooses. Either the name is refused with a message, or its samples can be read.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_record.c -- TFRecord files. The first byte is how the rest becomes one: as it lies; or cut into records, by
- * lengths that are in it, with the right checksums, so that what is behind these is reached; and whether it is a pack.
- * All samples are read.
+ * fuzz_record.c -- TFRecord files. The first byte chooses how the rest becomes a file: as it is, or cut into records of
+ * lengths that the input contains, with correct checksums; and whether it is a pack. All samples are read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static void read_all(const struct source *s)
     buf_done(&r.derived);
 }
 
-/* As of a pack, whose records are called by their first feature. */
+/* As in a pack, where the first feature of a record is its key. */
 static int open_packed(struct source **out, const struct source_options *o, stk_error *e)
 {
     struct names paths = {0};

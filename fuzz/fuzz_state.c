@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_state.c -- any text may be given as a state: it is refused with words, or the loader goes on from there.
+ * fuzz_state.c -- any text as a state. Either it is refused with a message, or the loader continues from there.
  */
 #include <stdlib.h>
 #include <string.h>

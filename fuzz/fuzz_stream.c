@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_stream.c -- any bytes as a file that is packed as a whole. The first byte chooses how, the second the steps it
- * is read in. Going on and going back give the same bytes; it ends where it is said to end; more memory than is allowed
- * is not taken.
+ * fuzz_stream.c -- any bytes as a compressed file. The first byte chooses the compression, the second the size of the
+ * reads. Reading forward and backward gives the same bytes. The file ends where it is said to end. No more memory is
+ * used than allowed.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include "format/stream.h"
 #include "fuzz.h"
 
-enum { MOST = 3 << 20 }; /* a few bytes may unpack to gigabytes */
+enum { MOST = 3 << 20 }; /* a few bytes may decompress to gigabytes */
 
 static size_t read_on(struct stream *s, int fd, uint8_t *to, size_t step)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_tar.c -- any bytes as a tar archive. The first byte chooses whether its length is known. What is found lies in
- * order, inside of the archive unless it is said to be cut, and the walk ends. Headers are given their right
- * checksum where the second byte says so: few inputs would have one.
+ * fuzz_tar.c -- any bytes as a tar archive. The first byte chooses whether its length is known. Members are in order,
+ * and inside the archive unless it is reported as cut off. The walk ends. If the second byte says so, headers get a
+ * correct checksum, which few inputs would have.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_zip.c -- any bytes as a zip archive. What can be read lies inside of it, and unpacks within its size.
+ * fuzz_zip.c -- any bytes as a zip archive. Members that can be read are inside it, and decompress to their size.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const uint8_t *peek(void *user, int64_t at, size_t n, size_t *got)
     return *got ? m->p + at : NULL;
 }
 
-static void unpack(const uint8_t *p, const struct zip_member *m)
+static void decompress(const uint8_t *p, const struct zip_member *m)
 {
     enum { ROOM = 1 << 16 };
     if (!m->deflated || m->raw > ROOM)
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (m.reason)
             continue;
         require(m.at >= 0 && m.bytes >= 0 && m.at + m.bytes <= (int64_t)size && m.raw >= 0);
-        unpack(data + m.at, &m);
+        decompress(data + m.at, &m);
     }
     return 0;
 }

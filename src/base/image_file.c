@@ -2,7 +2,7 @@
 /*
  * image_file.c -- recognises files of images without decoding them.
  *
- * A suffix of up to five letters is packed into one number, so that a comparison takes a few instructions. Formats that
+ * A suffix of up to five letters becomes one integer, so that a comparison takes a few instructions. Formats that
  * cannot be decoded count as images, too: so the indices of samples are the same as in ImageFolder, and such a file is
  * reported as a bad sample.
  */

@@ -44,7 +44,7 @@ says err 'no dataset image \(did you mean images\?\); the datasets are images, k
 
 # A shuffle by windows is told where a window is less than all; of HDF5, what is no field is a dataset.
 (cd photos && tar --sort=name -czf ../small.tar.gz .)
-ends 0 "ls of packed shards" "$stoker" ls small.tar.gz
+ends 0 "ls of compressed shards" "$stoker" ls small.tar.gz
 says out 'tar shards, compressed$' "one window is a shuffle of all"
 if "${STOKER_PYTHON:-python3}" -c 'import h5py' 2>/dev/null; then
   "${STOKER_PYTHON:-python3}" -c 'import h5py; h = h5py.File("odd.h5", "w"); h["x"] = [1.0] * 9; h["y"] = [2.0] * 9; h["z"] = [3.0]'

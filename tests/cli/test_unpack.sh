@@ -112,7 +112,7 @@ echo >kept/.stoker-pack.journal
 ends 2 "an unfinished pack" "$stoker" ls kept
 says err 'unfinished pack' "an unfinished pack"
 
-# Archives that are packed as a whole.
+# Compressed archives.
 mkdir tree && printf one >tree/a.txt && head -c 300000 /dev/zero >tree/b.bin && tar -cf t.tar -C tree a.txt b.bin
 gzip -c t.tar >t.tar.gz
 ends 0 "a tar.gz" "$stoker" unpack t.tar.gz unzipped

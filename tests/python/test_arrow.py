@@ -306,7 +306,7 @@ def test_files_named_by_paths(photos, tmp_path):
     np.testing.assert_array_equal(a, b)
 
 
-def test_what_lies_in_memory_is_not_copied(table):
+def test_tables_in_memory_are_not_copied(table):
     big = pa.table({"v": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(10**6, dtype=np.float32)), 1000)})
     before = pa.total_allocated_bytes()
     loader = stoker.Loader(big, batch_size=10, output="numpy")

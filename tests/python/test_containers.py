@@ -106,12 +106,12 @@ def write_zip(folder: Path, out: Path) -> str:
     return f"{out}/a.zip"
 
 
-def write_tfrecord(folder: Path, out: Path, packed: str = "") -> str:
+def write_tfrecord(folder: Path, out: Path, compression: str = "") -> str:
     tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
     source = stoker.Source(folder)
     samples = list(zip(source.paths, source.labels, strict=True))
     for shard in range(3):
-        with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003", packed) as file:
+        with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003", compression) as file:
             for path, label in samples[shard * 20 : shard * 20 + 20]:
                 picture = tf.train.BytesList(value=[Path(path).read_bytes()])
                 number = tf.train.Int64List(value=[int(label)])
@@ -124,7 +124,7 @@ def write_tfrecord(folder: Path, out: Path, packed: str = "") -> str:
 
 
 def write_hdf5(folder: Path, out: Path) -> str:
-    """Pixels, packed in chunks of several rows."""
+    """Pixels, compressed in chunks of several rows."""
     h5py = pytest.importorskip("h5py")
     images, labels = decoded(folder)
     with h5py.File(out / "a.h5", "w") as h:
@@ -219,8 +219,8 @@ CONTAINERS: dict[str, Callable[[Path, Path], str]] = {
 }
 
 
-def write_packed(folder: Path, out: Path) -> str:
-    """Shards packed as a whole."""
+def write_compressed(folder: Path, out: Path) -> str:
+    """Compressed shards."""
     write_groups(folder, out)
     for path in out.glob("*.tar"):
         path.with_suffix(".tar.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -237,15 +237,15 @@ def write_zstd(folder: Path, out: Path) -> str:
     return f"{out}/a-*.tar.zst"
 
 
-def write_packed_tfrecord(folder: Path, out: Path) -> str:
+def write_compressed_tfrecord(folder: Path, out: Path) -> str:
     return write_tfrecord(folder, out, "GZIP")
 
 
 # What is shuffled by blocks, and else the same.
-PACKED: dict[str, Callable[[Path, Path], str]] = {
-    "packed tar": write_packed,
+COMPRESSED: dict[str, Callable[[Path, Path], str]] = {
+    "compressed tar": write_compressed,
     "tar.zst": write_zstd,
-    "packed tfrecord": write_packed_tfrecord,
+    "compressed tfrecord": write_compressed_tfrecord,
 }
 
 
@@ -265,9 +265,9 @@ def jpegs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(scope="module", params=CONTAINERS | PACKED)
+@pytest.fixture(scope="module", params=CONTAINERS | COMPRESSED)
 def source_of_jpegs(request: pytest.FixtureRequest, jpegs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return (CONTAINERS | PACKED)[request.param](jpegs, tmp_path_factory.mktemp("container"))
+    return (CONTAINERS | COMPRESSED)[request.param](jpegs, tmp_path_factory.mktemp("container"))
 
 
 @pytest.fixture(scope="module", params=CONTAINERS)
@@ -275,9 +275,9 @@ def source(request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytes
     return CONTAINERS[request.param](folder, tmp_path_factory.mktemp("container"))
 
 
-@pytest.fixture(scope="module", params=CONTAINERS | PACKED)
+@pytest.fixture(scope="module", params=CONTAINERS | COMPRESSED)
 def any_source(request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return (CONTAINERS | PACKED)[request.param](folder, tmp_path_factory.mktemp("container"))
+    return (CONTAINERS | COMPRESSED)[request.param](folder, tmp_path_factory.mktemp("container"))
 
 
 def loader(source: object, **keywords: Any) -> stoker.Loader:
@@ -302,15 +302,15 @@ def test_the_same_batches_as_the_folder(source: str, folder: Path) -> None:
 
 
 def test_the_same_checksum_as_the_folder(any_source: str, folder: Path) -> None:
-    """By the command; packed shards have an order of their own when shuffled."""
+    """By the command; compressed shards have an order of their own when shuffled."""
     if any_source.endswith(".parquet"):
         pytest.skip("the command does not read Parquet")
     words = ("--ops", OPS, "--seed", 3)
     assert command("checksum", any_source, *words) == command("checksum", folder, *words)
-    packed = command("checksum", any_source, *words, "--shuffle")
-    assert packed == command("checksum", any_source, *words, "--shuffle", "--threads", 1, "--batch-size", 7)
+    shuffled = command("checksum", any_source, *words, "--shuffle")
+    assert shuffled == command("checksum", any_source, *words, "--shuffle", "--threads", 1, "--batch-size", 7)
     if "compressed" not in stoker.Loader(any_source, OPS).explain():
-        assert packed == command("checksum", folder, *words, "--shuffle")
+        assert shuffled == command("checksum", folder, *words, "--shuffle")
 
 
 @pytest.mark.parametrize("cache", ["bytes", "dct", "pixels"])
@@ -325,7 +325,7 @@ def test_a_cache_changes_nothing(source_of_jpegs: str, cache: str) -> None:
 def test_the_shuffle_is_uniform(any_source: str) -> None:
     """Every sample comes to every place: 60 samples, 4 quarters, 200 epochs; 5 standard deviations.
 
-    That holds for a window of packed shards, and these are smaller than one.
+    That holds for a window of compressed shards, and these are smaller than one.
     """
     epochs, n = 200, 2 * PHOTOS
     counts = np.zeros((n, 4))
@@ -356,10 +356,10 @@ def test_resume_is_exact(any_source: str, ranks: int) -> None:
     assert begun + together == expected
 
 
-@pytest.mark.parametrize("name", PACKED)
-def test_packed_shards(name: str, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_compressed_shards(name: str, folder: Path, tmp_path: Path) -> None:
     """Unshuffled as the folder; shuffled all of it in every epoch, in orders of their own."""
-    source = PACKED[name](folder, tmp_path)
+    source = COMPRESSED[name](folder, tmp_path)
     assert samples(loader(source, shuffle=False)) == samples(loader(folder, shuffle=False))
     chosen = loader(source, fields=("index",), batch_size=2 * PHOTOS)
     epochs = [np.concatenate([batch[0] for batch in chosen]).tolist() for _ in range(4)]

@@ -237,10 +237,10 @@ def marked(tmp_path_factory):
 
 @pytest.mark.parametrize("ops", ["RandomCrop(16)", "RandomCrop((40, 8)) | RandomHorizontalFlip"])
 @pytest.mark.parametrize("cache", [None, "bytes", "dct", "pixels"])
-@pytest.mark.parametrize("notes", ["off", "kept"])
-def test_a_crop_is_bad_when_the_damage_lies_before_its_end(marked, tmp_path, ops, cache, notes):
+@pytest.mark.parametrize("checkpoints", ["off", "kept"])
+def test_a_crop_is_bad_if_the_damage_is_before_its_end(marked, tmp_path, ops, cache, checkpoints):
     """And checkpoints, which come up from the second epoch on, change nothing."""
-    folder = {"off": "off", "kept": str(tmp_path)}[notes]
+    folder = {"off": "off", "kept": str(tmp_path)}[checkpoints]
     seen = set()
     with loader_of(marked, ops, cache=cache, cache_dir=folder, batch_size=12) as loader:
         for epoch in range(8):

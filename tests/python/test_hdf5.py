@@ -65,7 +65,7 @@ def types(h: Any) -> None:
     h["fixed text"] = np.array([b"ab", b"", b"xyz"], "S5")
     h.create_dataset("text", data=["héllo", "", "wörld" * 100], dtype=h5py.string_dtype())
     h.create_dataset(
-        "packed text", data=["x" * i for i in range(300)], dtype=h5py.string_dtype(), chunks=(7,), compression=4
+        "compressed text", data=["x" * i for i in range(300)], dtype=h5py.string_dtype(), chunks=(7,), compression=4
     )
     for t in ("u1", "i4", "f4"):
         data = h.create_dataset(f"sequences {t}", (40,), dtype=h5py.vlen_dtype(np.dtype(t)))

@@ -93,24 +93,24 @@ def test_every_layout_that_tarfile_writes(tmp_path: Path, layout: int) -> None:
     assert ours(path) == theirs(members(path))
 
 
-@pytest.mark.parametrize("packing", ["gz", "zst"])
-def test_packed_shards_have_the_same(tmp_path: Path, packing: str) -> None:
+@pytest.mark.parametrize("compression", ["gz", "zst"])
+def test_compressed_shards_have_the_same_samples(tmp_path: Path, compression: str) -> None:
     path = tmp_path / "a.tar"
     with tarfile.open(path, "w") as tar:
         for i in range(200):
             add(tar, f"{i:04}.bin", os.urandom(20000) if i % 3 else bytes(20000))
             add(tar, f"{i:04}.cls", str(i).encode())
-    packed = tmp_path / f"a.tar.{packing}"
-    if packing == "gz":  # in two members
+    compressed = tmp_path / f"a.tar.{compression}"
+    if compression == "gz":  # in two members
         whole = path.read_bytes()
-        packed.write_bytes(gzip.compress(whole[:1000000], 1) + gzip.compress(whole[1000000:], 1))
+        compressed.write_bytes(gzip.compress(whole[:1000000], 1) + gzip.compress(whole[1000000:], 1))
     else:
         try:
-            subprocess.run(["zstd", "-q", str(path), "-o", str(packed)], check=True)
+            subprocess.run(["zstd", "-q", str(path), "-o", str(compressed)], check=True)
         except FileNotFoundError:
             pytest.skip("there is no zstd command here")
-    assert ours(packed) == ours(path) == theirs(members(path))
-    assert list(stoker.Source(str(packed)).labels) == list(range(200))
+    assert ours(compressed) == ours(path) == theirs(members(path))
+    assert list(stoker.Source(str(compressed)).labels) == list(range(200))
 
 
 def test_what_the_shard_writer_writes(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zips.h -- zip archives made in memory, for tests. Bytes are given packed as they are to be.
+ * zips.h -- zip archives made in memory, for tests. The caller compresses the bytes.
  *
  *     struct zips z = {0};
  *     zips_add(&z, &(struct zips_file){.name = "a.txt", .p = "abc", .n = 3, .raw = 3, .crc = 0x352441c2});

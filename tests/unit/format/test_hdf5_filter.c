@@ -76,29 +76,29 @@ static void checksum(void)
 }
 
 /* 24 bytes as lzf: 8 x 'A', 8 x 'B', 8 x 'C', which are 8 elements of 3 bytes when unshuffled. */
-static const uint8_t packed[] = {0, 'A', 5 << 5, 0, 0, 'B', 5 << 5, 0, 0, 'C', 5 << 5, 0};
+static const uint8_t compressed[] = {0, 'A', 5 << 5, 0, 0, 'B', 5 << 5, 0, 0, 'C', 5 << 5, 0};
 
 static void pipelines(void)
 {
     const struct hdf5_filters f = {.n = 3,
                                    .of = {{.id = HDF5_SHUFFLE, .item = 3}, {.id = HDF5_LZF}, {.id = HDF5_FLETCHER32}}};
-    uint8_t in[sizeof packed + 4], out[24];
-    memcpy(in, packed, sizeof packed);
-    const uint32_t sum = hdf5_fletcher32(in, sizeof packed);
+    uint8_t in[sizeof compressed + 4], out[24];
+    memcpy(in, compressed, sizeof compressed);
+    const uint32_t sum = hdf5_fletcher32(in, sizeof compressed);
     for (int i = 0; i < 4; i++)
-        in[sizeof packed + (size_t)i] = (uint8_t)(sum >> 8 * i);
+        in[sizeof compressed + (size_t)i] = (uint8_t)(sum >> 8 * i);
     CHECK(run(&f, 0, in, sizeof in, out, 24) == NULL);
     CHECK(memcmp(out, "ABCABCABCABCABCABCABCABC", 24) == 0);
     CHECK(run(&f, 1, in, sizeof in, out, 24) == NULL);
     CHECK(memcmp(out, "AAAAAAAABBBBBBBBCCCCCCCC", 24) == 0);
-    CHECK(run(&f, 4, packed, sizeof packed, out, 24) == NULL);
+    CHECK(run(&f, 4, compressed, sizeof compressed, out, 24) == NULL);
     CHECK(memcmp(out, "ABCABC", 6) == 0);
     CHECK(run(&f, 6, (const uint8_t *)"AABBCC", 6, out, 6) == NULL);
     CHECK(memcmp(out, "ABCABC", 6) == 0);
     CHECK(run(&f, 0, in, sizeof in, out, 23) != NULL);
     CHECK(run(&f, 7, in, sizeof in, out, 24) != NULL);
-    for (size_t n = 0; n < sizeof packed; n++)
-        CHECK(run(&f, 4, packed, n, out, 24) != NULL);
+    for (size_t n = 0; n < sizeof compressed; n++)
+        CHECK(run(&f, 4, compressed, n, out, 24) != NULL);
 }
 
 static void gzip(void)

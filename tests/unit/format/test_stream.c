@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stream.c -- packed files read at any place, by several threads, whole and damaged. The files are made of blocks
- * that are only stored, so that their bytes are known here.
+ * test_stream.c -- compressed files read at any offset, by several threads, whole and damaged. The files consist of
+ * stored blocks, so that their bytes are known here.
  */
 #include "format/stream.h"
 

@@ -351,7 +351,7 @@ static void the_index_is_kept(void)
 }
 
 /* The index next to the shards is valid for copies that keep names, sizes and times. */
-static void the_index_lies_beside(void)
+static void the_index_is_beside_the_shards(void)
 {
     struct source_options o = {.threads = 1, .cache_dir = "off", .index_beside = true};
     temp_dir("one");
@@ -439,6 +439,6 @@ int main(int argc, char **argv)
     atexit(temp_end);
     TESTS(T(samples_of_two_shards), T(parts_are_moved_apart), T(lent_as_if_read), T(bad_stays_bad),
           T(index_is_of_any_limit), T(sizes_of_an_index), T(pixels_beside_cells), T(parts_far_apart),
-          T(what_is_broken_is_named), T(a_shard_that_is_replaced), T(the_index_is_kept), T(the_index_lies_beside),
-          T(labels_among_given_classes), T(blocks_prove_themselves))
+          T(what_is_broken_is_named), T(a_shard_that_is_replaced), T(the_index_is_kept),
+          T(the_index_is_beside_the_shards), T(labels_among_given_classes), T(blocks_prove_themselves))
 }
