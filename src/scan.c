@@ -34,7 +34,7 @@ struct scan {
     int64_t n;
     struct budget budget;
     struct desk *desks;
-    struct piece *scratch; /* of each thread */
+    struct ragged_row *scratch; /* of each thread */
     struct result *results;
     const stk_scan_options *report_to;
 };
@@ -51,7 +51,7 @@ static int decode_whole(struct desk *d, struct desk_image *im, stk_finding *f, s
 /* Checks that all fields except the image can be made from what was read. */
 static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_error *e)
 {
-    struct piece *scratch = &s->scratch[d->reading.thread];
+    struct ragged_row *scratch = &s->scratch[d->reading.thread];
     int rc = source_reads_fields_at(s->source, i) && !d->all_read ? desk_read_rest(d, s->source, i, e) : STK_OK;
     for (int f = 0; f < source_n_fields(s->source) && rc == STK_OK; f++) {
         const struct field *field = source_field_at(s->source, i, f);
@@ -59,8 +59,8 @@ static int check_fields(const struct scan *s, struct desk *d, int64_t i, stk_err
         if (field->kind == FIELD_ENCODED || field->label)
             continue;
         if (field->kind == FIELD_RAGGED)
-            rc = field_piece(field, c, scratch, e);
-        else if (piece_reserve(scratch, field->bytes))
+            rc = field_ragged_row(field, c, scratch, e);
+        else if (ragged_row_reserve(scratch, field->bytes))
             rc = error_nomem(e, "read", field->bytes);
         else if (field->column >= 0)
             rc = field_store(field, c, scratch->data, e);
@@ -216,7 +216,7 @@ static void close_scan(struct scan *s)
     for (int i = 0; s->desks && i < s->options.threads; i++)
         desk_done(&s->desks[i]);
     for (int i = 0; s->scratch && i < s->options.threads; i++)
-        piece_done(&s->scratch[i]);
+        ragged_row_done(&s->scratch[i]);
     free(s->desks);
     free(s->scratch);
     free(s->results);

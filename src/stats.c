@@ -43,7 +43,7 @@ static void add_memory(stk_loader *l, stk_stats *s)
     size_t held, most;
     source_memory(l->source, &held, &most);
     const int64_t out = atomic_load_explicit(&l->depot->bytes_out, memory_order_relaxed);
-    s->memory_bytes += (int64_t)held + atomic_load_explicit(&l->depot->pieces, memory_order_relaxed) +
+    s->memory_bytes += (int64_t)held + atomic_load_explicit(&l->depot->allocated, memory_order_relaxed) +
                        (int64_t)ahead_held(l->ahead) + in_ring +
                        atomic_load_explicit(&l->depot->bytes_in, memory_order_relaxed);
     s->kept_bytes = out > in_ring ? out - in_ring : 0;

@@ -208,7 +208,7 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
 
 /* ------------------------------------------------------------------ ragged */
 
-int piece_reserve(struct piece *p, size_t n)
+int ragged_row_reserve(struct ragged_row *p, size_t n)
 {
     if (n <= p->cap)
         return 0;
@@ -221,16 +221,16 @@ int piece_reserve(struct piece *p, size_t n)
     return 0;
 }
 
-void piece_done(struct piece *p)
+void ragged_row_done(struct ragged_row *p)
 {
     free(p->data);
-    *p = (struct piece){0};
+    *p = (struct ragged_row){0};
 }
 
-int piece_copy(struct piece *to, const struct piece *from)
+int ragged_row_copy(struct ragged_row *to, const struct ragged_row *from)
 {
     const size_t n = from ? from->n : 0;
-    if (piece_reserve(to, n))
+    if (ragged_row_reserve(to, n))
         return -1;
     if (n > 0)
         memcpy(to->data, from->data, n);
@@ -243,7 +243,7 @@ int piece_copy(struct piece *to, const struct piece *from)
 }
 
 /* The shape of the row: as it was read, or computed from the count and the other dimensions. */
-static int shape_of(const struct field *f, const struct numbers *n, struct piece *to, stk_error *e)
+static int shape_of(const struct field *f, const struct numbers *n, struct ragged_row *to, stk_error *e)
 {
     if (n->ndim == f->ndim && all_dims_match(f, n)) {
         memcpy(to->shape, n->shape, sizeof to->shape);
@@ -260,14 +260,14 @@ static int shape_of(const struct field *f, const struct numbers *n, struct piece
     return STK_OK;
 }
 
-static int make_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+static int make_row(const struct field *f, const struct cell *c, struct ragged_row *to, stk_error *e)
 {
     struct numbers n;
     int rc = numbers_of(f, c, &n, e);
     if (rc == STK_OK)
         rc = shape_of(f, &n, to, e);
     const size_t bytes = rc == STK_OK ? (size_t)n.count * dtype_bytes(f->dtype) : 0;
-    if (rc == STK_OK && piece_reserve(to, bytes))
+    if (rc == STK_OK && ragged_row_reserve(to, bytes))
         rc = error_nomem(e, "read", bytes);
     if (rc == STK_OK)
         rc = cast(n.at, n.dtype, (size_t)n.count, to->data, f->dtype, f->name, e);
@@ -276,11 +276,11 @@ static int make_piece(const struct field *f, const struct cell *c, struct piece 
     return rc;
 }
 
-static int parse_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+static int parse_row(const struct field *f, const struct cell *c, struct ragged_row *to, stk_error *e)
 {
     const size_t most = number_list_most((const char *)c->bytes, c->n), bytes = most * dtype_bytes(f->dtype);
     struct numbers n;
-    if (piece_reserve(to, bytes))
+    if (ragged_row_reserve(to, bytes))
         return error_nomem(e, "read", bytes);
     int rc = from_text(f, c, to->data, (int64_t)most, &n, e);
     if (rc == STK_OK)
@@ -289,11 +289,11 @@ static int parse_piece(const struct field *f, const struct cell *c, struct piece
     return rc;
 }
 
-int field_piece(const struct field *f, const struct cell *c, struct piece *to, stk_error *e)
+int field_ragged_row(const struct field *f, const struct cell *c, struct ragged_row *to, stk_error *e)
 {
     to->n = 0;
     memset(to->shape, 0, sizeof to->shape);
     if (!c->bytes)
         return f->has_fill ? STK_OK : missing(f, e);
-    return is_list(f, c) ? parse_piece(f, c, to, e) : make_piece(f, c, to, e);
+    return is_list(f, c) ? parse_row(f, c, to, e) : make_row(f, c, to, e);
 }

@@ -85,7 +85,7 @@ static void shell_free(struct stk_batch *b)
 {
     ragged_drop(b);
     for (int i = 0; i < b->n_fields; i++)
-        free(b->pieces[i]);
+        free(b->ragged_rows[i]);
     free(b);
 }
 
@@ -219,12 +219,12 @@ static struct stk_batch *shell_new(struct depot *d)
         return NULL;
     b->depot = d;
     b->n_fields = d->n_fields;
-    b->n_pieces = d->rows;
+    b->n_ragged_rows = d->rows;
     for (int i = 0; i < d->n_fields; i++) {
         if (d->fields[i].kind != FIELD_RAGGED)
             continue;
-        b->pieces[i] = calloc((size_t)d->rows, sizeof *b->pieces[i]);
-        if (!b->pieces[i]) {
+        b->ragged_rows[i] = calloc((size_t)d->rows, sizeof *b->ragged_rows[i]);
+        if (!b->ragged_rows[i]) {
             shell_free(b);
             return NULL;
         }
@@ -329,9 +329,9 @@ int depot_fill(struct depot *d, stk_error *e)
     return n == d->keep ? STK_OK : error_nomem(e, "open", depot_batch_bytes(d->fields, d->n_fields, d->rows));
 }
 
-struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row)
+struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_t row)
 {
-    return &b->pieces[field][row];
+    return &b->ragged_rows[field][row];
 }
 
 void batch_set_rows(struct stk_batch *b, int64_t n)
@@ -342,12 +342,12 @@ void batch_set_rows(struct stk_batch *b, int64_t n)
 }
 
 /* Swapping needs no memory. The row that ends up at `from` is not used any more. */
-static void swap_pieces(struct stk_batch *b, int field, int64_t from, int64_t to)
+static void swap_ragged_rows(struct stk_batch *b, int field, int64_t from, int64_t to)
 {
-    struct piece *pieces = b->pieces[field];
-    const struct piece one = pieces[from];
-    pieces[from] = pieces[to];
-    pieces[to] = one;
+    struct ragged_row *rows = b->ragged_rows[field];
+    const struct ragged_row one = rows[from];
+    rows[from] = rows[to];
+    rows[to] = one;
 }
 
 static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field,
@@ -358,7 +358,7 @@ static void put_row(struct stk_batch *b, int64_t from, int64_t to, int but_field
         const enum field_kind kind = b->depot->fields[i].kind;
         if (i == but_field || kind == FIELD_OFFSETS || kind == FIELD_OPEN)
             continue;
-        if (b->pieces[i])
+        if (b->ragged_rows[i])
             put(b, i, from, to);
         else if (from < 0)
             memset(batch_row(b, i, to), 0, bytes);
@@ -379,7 +379,7 @@ int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows)
         if (!keep[row])
             continue;
         if (n != row)
-            put_row(b, row, n, -1, swap_pieces);
+            put_row(b, row, n, -1, swap_ragged_rows);
         n++;
     }
     batch_set_rows(b, n);

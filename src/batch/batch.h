@@ -33,15 +33,15 @@ struct stk_batch {
     atomic_int refs;
     struct depot *depot;
     int n_fields;
-    int64_t n_pieces;           /* of each ragged field */
+    int64_t n_ragged_rows;      /* of each ragged field */
     int64_t epoch, first, rows; /* as laid out; the arrays do not contain rows that were skipped */
     stk_array arrays[FIELD_MAX];
     int64_t shapes[FIELD_MAX][FIELD_DIMS + 1];
-    struct stk_memory *memory[FIELD_MAX]; /* NULL: ragged and not joined yet, or open and not made yet */
-    struct piece *pieces[FIELD_MAX];      /* the rows of ragged fields, until they are joined; NULL for other fields */
-    _Atomic int64_t ragged;               /* bytes in these rows */
-    atomic_bool too_large;                /* they exceed the limit of the depot; the rest was left out */
-    struct stk_batch *next;               /* in the depot */
+    struct stk_memory *memory[FIELD_MAX];      /* NULL: ragged and not joined yet, or open and not made yet */
+    struct ragged_row *ragged_rows[FIELD_MAX]; /* until they are joined; NULL for fields that are not ragged */
+    _Atomic int64_t ragged;                    /* bytes in these rows */
+    atomic_bool too_large;                     /* they exceed the limit of the depot; the rest was left out */
+    struct stk_batch *next;                    /* in the depot */
 };
 
 struct depot {
@@ -60,7 +60,7 @@ struct depot {
     int n_memories[FIELD_MAX], n_out[FIELD_MAX]; /* in the depot; outside */
     _Atomic int64_t bytes_out, bytes_in;         /* outside; in the depot */
     /* Rows of ragged fields: bytes allocated, bytes in use, and the limit for one batch; 0: no limit. */
-    _Atomic int64_t pieces, ragged;
+    _Atomic int64_t allocated, ragged;
     int64_t ragged_most;
 };
 
@@ -85,7 +85,7 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
     return b->memory[field]->data + b->depot->fields[field].bytes * (size_t)row;
 }
 /* A row of a ragged field, before it is joined. */
-struct piece *batch_piece(const struct stk_batch *b, int field, int64_t row);
+struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_t row);
 /* Stores a cell in such a row. */
 int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
 /* Allocates the row of an open field, and frees what it had. */

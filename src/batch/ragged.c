@@ -32,8 +32,8 @@ bool depot_is_full(const struct depot *d)
 void ragged_begin(struct stk_batch *b)
 {
     for (int i = 0; i < b->n_fields; i++)
-        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++)
-            b->pieces[i][row].n = 0;
+        for (int64_t row = 0; b->ragged_rows[i] && row < b->n_ragged_rows; row++)
+            b->ragged_rows[i][row].n = 0;
     atomic_store_explicit(&b->too_large, false, memory_order_relaxed);
 }
 
@@ -45,32 +45,32 @@ void ragged_end(struct stk_batch *b)
 void ragged_drop(struct stk_batch *b)
 {
     for (int i = 0; i < b->n_fields; i++)
-        for (int64_t row = 0; b->pieces[i] && row < b->n_pieces; row++) {
-            atomic_fetch_sub_explicit(&b->depot->pieces, (int64_t)b->pieces[i][row].cap, memory_order_relaxed);
-            piece_done(&b->pieces[i][row]);
+        for (int64_t row = 0; b->ragged_rows[i] && row < b->n_ragged_rows; row++) {
+            atomic_fetch_sub_explicit(&b->depot->allocated, (int64_t)b->ragged_rows[i][row].cap, memory_order_relaxed);
+            ragged_row_done(&b->ragged_rows[i][row]);
         }
 }
 
 void ragged_copy(struct stk_batch *b, int field, int64_t from, int64_t to)
 {
-    struct piece *p = &b->pieces[field][to];
+    struct ragged_row *p = &b->ragged_rows[field][to];
     const int64_t cap = (int64_t)p->cap, n = (int64_t)p->n;
-    if (piece_copy(p, from < 0 ? NULL : &b->pieces[field][from]))
-        piece_copy(p, NULL);
-    atomic_fetch_add_explicit(&b->depot->pieces, (int64_t)p->cap - cap, memory_order_relaxed);
+    if (ragged_row_copy(p, from < 0 ? NULL : &b->ragged_rows[field][from]))
+        ragged_row_copy(p, NULL);
+    atomic_fetch_add_explicit(&b->depot->allocated, (int64_t)p->cap - cap, memory_order_relaxed);
     count(b, (int64_t)p->n - n);
 }
 
 int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e)
 {
-    struct piece *p = batch_piece(b, field, row);
+    struct ragged_row *p = batch_ragged_row(b, field, row);
     if (atomic_load_explicit(&b->too_large, memory_order_relaxed)) {
         ragged_copy(b, field, -1, row);
         return STK_OK;
     }
     const int64_t cap = (int64_t)p->cap, n = (int64_t)p->n;
-    const int rc = field_piece(&b->depot->fields[field], c, p, e);
-    atomic_fetch_add_explicit(&b->depot->pieces, (int64_t)p->cap - cap, memory_order_relaxed);
+    const int rc = field_ragged_row(&b->depot->fields[field], c, p, e);
+    atomic_fetch_add_explicit(&b->depot->allocated, (int64_t)p->cap - cap, memory_order_relaxed);
     count(b, (int64_t)p->n - n);
     if (exceeds(b->depot, atomic_load_explicit(&b->ragged, memory_order_relaxed)))
         atomic_store_explicit(&b->too_large, true, memory_order_relaxed);
@@ -83,8 +83,8 @@ static int64_t longest(const struct stk_batch *b, int i)
 {
     int64_t most = 0;
     for (int64_t row = 0; row < b->rows; row++)
-        if (b->pieces[i][row].shape[0] > most)
-            most = b->pieces[i][row].shape[0];
+        if (b->ragged_rows[i][row].shape[0] > most)
+            most = b->ragged_rows[i][row].shape[0];
     return most;
 }
 
@@ -119,7 +119,7 @@ int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t 
     return STK_OK;
 }
 
-static int64_t elements(const struct field *f, const struct piece *p)
+static int64_t elements(const struct field *f, const struct ragged_row *p)
 {
     return field_is_flat(f) ? (int64_t)(p->n / dtype_bytes(f->dtype)) : p->shape[0];
 }
@@ -132,15 +132,15 @@ static int join_values(struct stk_batch *b, int i)
     uint64_t bytes = 0;
     for (int64_t row = 0; row < b->rows; row++) {
         offsets[row] = all;
-        all += elements(f, &b->pieces[i][row]);
-        bytes += b->pieces[i][row].n;
+        all += elements(f, &b->ragged_rows[i][row]);
+        bytes += b->ragged_rows[i][row].n;
     }
     offsets[b->rows] = all;
     if (!join_memory(b, i, bytes))
         return -1;
     uint8_t *to = b->memory[i]->data;
     for (int64_t row = 0; row < b->rows; row++) {
-        const struct piece *p = &b->pieces[i][row];
+        const struct ragged_row *p = &b->ragged_rows[i][row];
         if (p->n > 0)
             memcpy(to, p->data, p->n);
         to += p->n;
@@ -163,7 +163,7 @@ static int join_padded(struct stk_batch *b, int i)
         return -1;
     int64_t *lengths = (void *)b->memory[f->beside]->data;
     for (int64_t row = 0; row < b->rows; row++) {
-        const struct piece *p = &b->pieces[i][row];
+        const struct ragged_row *p = &b->ragged_rows[i][row];
         uint8_t *to = b->memory[i]->data + (size_t)row * row_bytes;
         lengths[row] = p->shape[0];
         if (p->n > 0)
@@ -183,7 +183,7 @@ static void join_shapes(struct stk_batch *b, int i)
 {
     const struct field *f = &b->depot->fields[i];
     for (int64_t row = 0; row < b->rows; row++)
-        memcpy(batch_row(b, f->beside + 1, row), b->pieces[i][row].shape, (size_t)f->ndim * sizeof(int64_t));
+        memcpy(batch_row(b, f->beside + 1, row), b->ragged_rows[i][row].shape, (size_t)f->ndim * sizeof(int64_t));
 }
 
 static int fails(const struct stk_batch *b, int i, stk_error *e)
@@ -212,7 +212,7 @@ int batch_join(struct stk_batch *b, stk_error *e)
             join_shapes(b, i);
     }
     ragged_end(b);
-    if (exceeds(d, atomic_load_explicit(&d->pieces, memory_order_relaxed)))
+    if (exceeds(d, atomic_load_explicit(&d->allocated, memory_order_relaxed)))
         ragged_drop(b);
     return STK_OK;
 }

@@ -33,7 +33,7 @@ enum {
     TEXT_MAX = 1 << 20,         /* decompressed; the same limit as Pillow's */
     FOREIGN_FIXED = 128 * 1024, /* libpng's structs, zlib's window and tables */
     PASSES = 7,                 /* of an interlaced image */
-    N_PIECES = 4,
+    N_SPANS = 4,
     CHUNK_HEAD = 8,
 };
 
@@ -43,8 +43,8 @@ static void put_be32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* Bytes that libpng reads, one piece after the other. */
-struct piece {
+/* Bytes that libpng reads, one span after the other. */
+struct span {
     const uint8_t *p;
     size_t n;
 };
@@ -59,8 +59,8 @@ struct reader {
     struct failure failure;
     png_structp png;
     png_infop info;
-    struct piece pieces[N_PIECES];
-    int piece;
+    struct span spans[N_SPANS];
+    int span;
     uint8_t header[HEADER_BYTES], cut_head[CHUNK_HEAD];
     size_t cut;       /* png_cut() */
     size_t chunk_max; /* decompressed; 0: no limit, for pixels */
@@ -102,14 +102,14 @@ static void on_read(png_structp png, png_bytep out, size_t n)
 {
     struct reader *r = png_get_io_ptr(png);
     while (n > 0) {
-        struct piece *s = &r->pieces[r->piece];
+        struct span *s = &r->spans[r->span];
         const size_t k = n < s->n ? n : s->n;
-        if (k == 0 && r->piece + 1 == N_PIECES) {
+        if (k == 0 && r->span + 1 == N_SPANS) {
             r->at_end = true;
             png_error(png, "end of file");
         }
         if (k == 0) {
-            r->piece++;
+            r->span++;
             continue;
         }
         memcpy(out, s->p, k);
@@ -173,30 +173,30 @@ static void take_text(struct reader *r, struct buf *out)
 }
 
 /* The text, decompressed into out if necessary; empty if it cannot be read. */
-static struct piece text_of(const struct png_string *t, struct buf *out)
+static struct span text_of(const struct png_string *t, struct buf *out)
 {
     static const uint8_t end[12] = {0, 0, 0, 0, 0, 0, 0, 0, 'I', 'D', 'A', 'T'}; /* a checksum, the next chunk */
     static const struct png_chunks tiny = {.w = 1, .h = 1, .bits = 8};
     if (!t->chunk)
-        return (struct piece){t->p, t->n};
-    struct reader r = {.pieces = {{r.header, HEADER_BYTES}, {t->chunk, t->chunk_bytes}, {end, sizeof end}},
+        return (struct span){t->p, t->n};
+    struct reader r = {.spans = {{r.header, HEADER_BYTES}, {t->chunk, t->chunk_bytes}, {end, sizeof end}},
                        .chunk_max = TEXT_MAX};
     make_header(r.header, &tiny);
     take_text(&r, out);
     close_reader(&r);
-    return (struct piece){out->data, out->len};
+    return (struct span){out->data, out->len};
 }
 
 static int orientation_of(const struct png_chunks *c)
 {
     struct buf texts[3] = {{.max = TEXT_MAX}, {.max = TEXT_MAX}, {.max = TEXT_MAX}};
-    struct piece exif = {c->exif.p, c->exif.n};
+    struct span exif = {c->exif.p, c->exif.n};
     if (!exif.p && (c->raw_exif.p || c->raw_exif.chunk)) {
-        const struct piece raw = text_of(&c->raw_exif, &texts[0]);
+        const struct span raw = text_of(&c->raw_exif, &texts[0]);
         png_hex_profile(raw.p, raw.n, &texts[1]);
-        exif = (struct piece){texts[1].data, texts[1].len};
+        exif = (struct span){texts[1].data, texts[1].len};
     }
-    const struct piece xmp = text_of(&c->xmp, &texts[2]);
+    const struct span xmp = text_of(&c->xmp, &texts[2]);
     const struct exif found = {exif.p, exif.n, xmp.p, xmp.n};
     const int orientation = exif_orientation(&found);
     for (int i = 0; i < 3; i++)
@@ -322,22 +322,22 @@ static void feed(struct reader *r, const struct image_job *job, const struct png
     r->cut = png_cut(job->bytes, job->n, c);
     const size_t end = r->cut ? r->cut : job->n;
     make_header(r->header, c);
-    r->pieces[0] = (struct piece){r->header, HEADER_BYTES};
-    r->pieces[1] = (struct piece){job->bytes + c->idat, end - c->idat};
+    r->spans[0] = (struct span){r->header, HEADER_BYTES};
+    r->spans[1] = (struct span){job->bytes + c->idat, end - c->idat};
     if (!r->cut)
         return;
     const size_t left = job->n - r->cut - CHUNK_HEAD;
     put_be32(r->cut_head, (uint32_t)left);
     memcpy(r->cut_head + 4, "IDAT", 4);
-    r->pieces[2] = (struct piece){r->cut_head, CHUNK_HEAD};
-    r->pieces[3] = (struct piece){job->bytes + r->cut + CHUNK_HEAD, left};
+    r->spans[2] = (struct span){r->cut_head, CHUNK_HEAD};
+    r->spans[3] = (struct span){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
 /* libpng verifies the checksum of a chunk after it has read all of it, but a crop may end before. Then a flipped bit
  * would silently change pixels. So we verify every chunk from which pixels were taken. */
 static int wrong_sums(const struct reader *r, const struct image_job *job, const struct png_chunks *c)
 {
-    return png_wrong_sums(job->bytes, (size_t)(r->pieces[1].p - job->bytes), job->n, c);
+    return png_wrong_sums(job->bytes, (size_t)(r->spans[1].p - job->bytes), job->n, c);
 }
 
 static int check_tail(const struct image_job *job, const struct png_chunks *c, stk_error *e)
@@ -361,7 +361,7 @@ static int decode(const struct image_job *job, const struct png_chunks *c, struc
     const struct rect *crop = &job->crop;
     for (int32_t y = crop->y; rc == STK_OK && t->interlaced && y < crop->y + crop->h; y++)
         expand(t, crop, t->rows + (size_t)y * t->stride, y);
-    const bool cut_needed = r.cut && r.piece >= 2;
+    const bool cut_needed = r.cut && r.span >= 2;
     return rc == STK_OK && !cut_needed ? check_tail(job, c, e) : rc;
 }
 

@@ -84,11 +84,11 @@ static int add_stored(struct packer *p, const struct cell *c, int f, struct pack
 static int add_run(struct packer *p, const struct cell *c, int f, struct packed *out, stk_error *e)
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
-    struct piece run = {0};
-    int rc = field_piece(of, c, &run, e);
+    struct ragged_row run = {0};
+    int rc = field_ragged_row(of, c, &run, e);
     if (rc == STK_OK && !packer_numbers(out, p->plain[f], of->dtype, of->ndim, run.shape, run.data, run.n))
         rc = error_nomem(e, "pack", run.n);
-    piece_done(&run);
+    ragged_row_done(&run);
     return rc;
 }
 
@@ -142,7 +142,7 @@ static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, 
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
     const struct cell *c = &d->reading.cells[f];
-    struct piece piece = {0};
+    struct ragged_row row = {0};
     if (source_is_label(of))
         return add_label_row(p, f, out, e);
     if (of->column < 0)
@@ -150,10 +150,10 @@ static int add_row(struct packer *p, struct desk *d, int f, struct packed *out, 
     out->bytes_in += (int64_t)c->n;
     if (of->kind != FIELD_RAGGED)
         return add_stored(p, c, f, out, e);
-    int rc = field_piece(of, c, &piece, e);
-    if (rc == STK_OK && !packer_field(out, p->plain[f], piece.data, piece.n))
-        rc = error_nomem(e, "pack", piece.n);
-    piece_done(&piece);
+    int rc = field_ragged_row(of, c, &row, e);
+    if (rc == STK_OK && !packer_field(out, p->plain[f], row.data, row.n))
+        rc = error_nomem(e, "pack", row.n);
+    ragged_row_done(&row);
     return rc;
 }
 

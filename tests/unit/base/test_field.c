@@ -159,25 +159,25 @@ static void ragged(void)
     const int64_t numbers[] = {1, 2, 3, 4, 5, 6};
     struct cell c = {
         .bytes = (const uint8_t *)numbers, .n = sizeof numbers, .dtype = STK_INT64, .ndim = 1, .shape = {6}};
-    struct piece p = {0}, copy = {0};
-    CHECK_EQ(field_piece(&f, &c, &p, &error), STK_OK);
+    struct ragged_row p = {0}, copy = {0};
+    CHECK_EQ(field_ragged_row(&f, &c, &p, &error), STK_OK);
     CHECK_EQ(p.shape[0], 3);
     CHECK_EQ(p.n, 24);
     CHECK_EQ(((const int32_t *)(const void *)p.data)[5], 6);
-    CHECK_EQ(piece_copy(&copy, &p), 0);
+    CHECK_EQ(ragged_row_copy(&copy, &p), 0);
     CHECK(copy.n == p.n && memcmp(copy.data, p.data, p.n) == 0);
-    CHECK_EQ(piece_copy(&copy, NULL), 0);
+    CHECK_EQ(ragged_row_copy(&copy, NULL), 0);
     CHECK_EQ(copy.n, 0);
     c.n = 5 * sizeof numbers[0];
     c.shape[0] = 5;
-    CHECK_EQ(field_piece(&f, &c, &p, &error), STK_EDATA);
+    CHECK_EQ(field_ragged_row(&f, &c, &p, &error), STK_EDATA);
     const struct cell none = {0};
-    CHECK_EQ(field_piece(&f, &none, &p, &error), STK_EDATA);
+    CHECK_EQ(field_ragged_row(&f, &none, &p, &error), STK_EDATA);
     f.has_fill = true;
-    CHECK_EQ(field_piece(&f, &none, &p, &error), STK_OK);
+    CHECK_EQ(field_ragged_row(&f, &none, &p, &error), STK_OK);
     CHECK_EQ(p.n, 0);
-    piece_done(&p);
-    piece_done(&copy);
+    ragged_row_done(&p);
+    ragged_row_done(&copy);
 }
 
 int main(int argc, char **argv)

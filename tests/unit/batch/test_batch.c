@@ -125,15 +125,15 @@ static void compacts_ragged(void)
     CHECK_EQ(depot_open(&d, fields, 2, 1, 3, 1, NULL, NULL), STK_OK);
     struct stk_batch *b = depot_take(d);
     for (int64_t i = 0; i < 3; i++) {
-        struct piece *p = batch_piece(b, 0, i);
-        CHECK_EQ(piece_reserve(p, 1), 0);
+        struct ragged_row *p = batch_ragged_row(b, 0, i);
+        CHECK_EQ(ragged_row_reserve(p, 1), 0);
         p->data[0] = (uint8_t)i;
         p->n = 1;
         p->shape[0] = 1;
     }
-    const uint8_t *last = batch_piece(b, 0, 2)->data, keep[3] = {0, 1, 1};
+    const uint8_t *last = batch_ragged_row(b, 0, 2)->data, keep[3] = {0, 1, 1};
     CHECK_EQ(batch_compact(b, keep, 3), 2);
-    CHECK(batch_piece(b, 0, 1)->data == last);
+    CHECK(batch_ragged_row(b, 0, 1)->data == last);
     CHECK_EQ(batch_join(b, NULL), STK_OK);
     const uint8_t *joined = stk_field(b, "x")->data;
     CHECK(joined[0] == 1 && joined[1] == 2 && stk_field(b, "x")->shape[0] == 2);
@@ -164,7 +164,7 @@ static void ragged_rows_have_a_limit(void)
         stk_error e = {0};
         for (int64_t row = 0; row < rows; row++)
             CHECK_EQ(batch_put(b, 0, row, &c, &e), STK_OK);
-        CHECK(d->pieces >= d->ragged && d->pieces < 2 * (MOST + BYTES) && d->ragged <= MOST + BYTES);
+        CHECK(d->allocated >= d->ragged && d->allocated < 2 * (MOST + BYTES) && d->ragged <= MOST + BYTES);
         CHECK_EQ(depot_is_full(d), rows > 4);
         batch_set_rows(b, rows);
         CHECK_EQ(batch_join(b, &e), rows > 4 ? STK_ENOMEM : STK_OK);

@@ -161,10 +161,10 @@ static void nested_names(void)
     CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
     CHECK(box[0] > 0.9f && box[1] > 2.4f && box[3] > 3.9f);
     CHECK_EQ(source_read(s, &r, 1, &error), STK_OK);
-    struct piece ids = {0};
-    CHECK_EQ(field_piece(source_field(s, 4), &r.cells[4], &ids, &error), STK_OK);
+    struct ragged_row ids = {0};
+    CHECK_EQ(field_ragged_row(source_field(s, 4), &r.cells[4], &ids, &error), STK_OK);
     CHECK_EQ(ids.n, 24);
-    piece_done(&ids);
+    ragged_row_done(&ids);
     is(&r, 2, "0");
     CHECK_EQ(field_store(source_field(s, 3), &r.cells[3], box, &error), STK_OK);
     CHECK(box[3] > 7.9f);
@@ -321,25 +321,25 @@ static void name_with_nul(void)
 static void row_is(const struct source *s, int64_t i, int f, const float *numbers, int64_t rows, int64_t each)
 {
     struct reading r = {0};
-    struct piece p = {0};
+    struct ragged_row p = {0};
     CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
-    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
+    CHECK_EQ(field_ragged_row(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
     CHECK_EQ(p.n, rows * each * (int64_t)sizeof *numbers);
     CHECK_EQ(p.shape[0], rows);
     CHECK_EQ(p.shape[1], each);
     CHECK(p.n == 0 || memcmp(p.data, numbers, p.n) == 0);
-    piece_done(&p);
+    ragged_row_done(&p);
     reading_done(&r);
 }
 
 static void row_fails(const struct source *s, int64_t i, int f, const char *words)
 {
     struct reading r = {0};
-    struct piece p = {0};
+    struct ragged_row p = {0};
     CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
-    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_EDATA);
+    CHECK_EQ(field_ragged_row(source_field(s, f), &r.cells[f], &p, &error), STK_EDATA);
     CHECK_SAYS(error.text, words);
-    piece_done(&p);
+    ragged_row_done(&p);
     reading_done(&r);
 }
 

@@ -464,7 +464,7 @@ static void many_examples(struct buf *out, int odd, size_t photo)
 static void check_many(struct source *s)
 {
     struct reading r = {0};
-    struct piece p = {0};
+    struct ragged_row p = {0};
     int f;
     float number;
     CHECK_EQ(field(s, "counts", &f)->kind, FIELD_RAGGED);
@@ -479,9 +479,9 @@ static void check_many(struct source *s)
     CHECK_EQ(field_store(source_field(s, f), &r.cells[f], &number, &error), STK_OK);
     CHECK(number == 1.0f);
     field(s, "counts", &f);
-    CHECK_EQ(field_piece(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
+    CHECK_EQ(field_ragged_row(source_field(s, f), &r.cells[f], &p, &error), STK_OK);
     CHECK_EQ(p.n, 8);
-    piece_done(&p);
+    ragged_row_done(&p);
     CHECK_EQ(source_read(s, &r, ODD, &error), STK_EDATA); /* these bytes are not numbers */
     CHECK_SAYS(error.text, "the feature bytes contains bytes in this example");
     done(&r, s);
@@ -508,18 +508,18 @@ static void missing_values(void)
 {
     struct buf b = {0};
     struct reading r = {0};
-    struct piece p = {0};
+    struct ragged_row p = {0};
     many_examples(&b, ODD, 0);
     write_file("k.tfrecord", b.data, b.len);
     struct source *s = open_fields("k.tfrecord", "missing");
     CHECK_EQ(source_read(s, &r, ODD, &error), STK_OK);
-    CHECK_EQ(field_piece(source_field(s, 0), &r.cells[0], &p, &error), STK_EDATA);
+    CHECK_EQ(field_ragged_row(source_field(s, 0), &r.cells[0], &p, &error), STK_EDATA);
     CHECK_SAYS(error.text, "has no missing");
     CHECK_SAYS(error.text, "missing ? \"\"");
     source_close(s);
     s = open_fields("k.tfrecord", "missing ? \"\"");
     CHECK_EQ(source_read(s, &r, ODD, &error), STK_OK);
-    CHECK_EQ(field_piece(source_field(s, 0), &r.cells[0], &p, &error), STK_OK);
+    CHECK_EQ(field_ragged_row(source_field(s, 0), &r.cells[0], &p, &error), STK_OK);
     CHECK_EQ(p.n, 0);
     done(&r, s);
     buf_done(&b);
@@ -549,7 +549,7 @@ static void empty_examples(struct buf *out)
     }
 }
 
-static int read_empty(const char *fields, struct piece *p)
+static int read_empty(const char *fields, struct ragged_row *p)
 {
     struct reading r = {0};
     struct source *s = open_fields("v.tfrecord", fields);
@@ -558,7 +558,7 @@ static int read_empty(const char *fields, struct piece *p)
     if (rc == STK_OK && (source_field(s, 0)->what == STK_INT || source_field(s, 0)->what == STK_FLOAT))
         rc = field_store(source_field(s, 0), &r.cells[0], &number, &error);
     else if (rc == STK_OK)
-        rc = field_piece(source_field(s, 0), &r.cells[0], p, &error);
+        rc = field_ragged_row(source_field(s, 0), &r.cells[0], p, &error);
     done(&r, s);
     return rc;
 }
@@ -584,23 +584,23 @@ static void empty_lists(void)
     CHECK_EQ(field(s, "no_ints", &f)->kind, FIELD_RAGGED);
     source_close(s);
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
-        struct piece p = {0};
+        struct ragged_row p = {0};
         CHECK_EQ(read_empty(missing[i], &p), STK_EDATA);
         CHECK_SAYS(error.text, "has no ");
-        piece_done(&p);
+        ragged_row_done(&p);
     }
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-        struct piece p = {0};
+        struct ragged_row p = {0};
         CHECK_EQ(read_empty(given[i], &p), STK_OK);
         CHECK_EQ(p.n, 0);
-        piece_done(&p);
+        ragged_row_done(&p);
     }
     static const char *const lists[] = {"ints", "no_ints", "int:int64(*)", "texts", "no_texts"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct piece p = {0};
+        struct ragged_row p = {0};
         CHECK_EQ(read_empty(lists[i], &p), STK_OK);
         CHECK_EQ(p.n, i < 3 ? 0 : 2); /* [] */
-        piece_done(&p);
+        ragged_row_done(&p);
     }
     buf_done(&b);
 }
