@@ -364,25 +364,30 @@ static PyObject *select_fields(PyObject *self, PyObject *args)
 
 /* ------------------------------------------------------------------ order and state */
 
-static PyObject *none_or_raise(PyObject *self, int rc, const stk_error *e)
-{
-    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), e);
-}
-
-static PyObject *set_epoch(PyObject *self, PyObject *args)
+/* Moves the loader to a saved state; NULL: to the start of an epoch. */
+static PyObject *move_to(PyObject *self, const char *saved, int64_t epoch)
 {
     struct loader *o = (struct loader *)self;
-    long long epoch;
-    if (!PyArg_ParseTuple(args, "L", &epoch))
-        return NULL;
     PyThreadState *thread;
     stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     stk_error e;
-    const int rc = stk_set_epoch(l, epoch, &e);
+    const int rc = saved ? stk_state_set(l, saved, &e) : stk_set_epoch(l, epoch, &e);
     loader_end(o, thread);
-    return none_or_raise(self, rc, &e);
+    return rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
+}
+
+static PyObject *set_epoch(PyObject *self, PyObject *args)
+{
+    long long epoch;
+    return PyArg_ParseTuple(args, "L", &epoch) ? move_to(self, NULL, epoch) : NULL;
+}
+
+static PyObject *set_state(PyObject *self, PyObject *args)
+{
+    const char *saved;
+    return PyArg_ParseTuple(args, "s", &saved) ? move_to(self, saved, 0) : NULL;
 }
 
 /* Arguments: (epoch, samples, starts or None). Samples and starts are buffers of int64. */
@@ -400,42 +405,12 @@ static PyObject *set_order(PyObject *self, PyObject *args)
         stk_error e;
         const int rc = stk_loader_set_order(l, epoch, samples.buf, samples.len / 8, starts.buf, starts.len / 8, &e);
         loader_end(o, thread);
-        result = none_or_raise(self, rc, &e);
+        result = rc == STK_OK ? Py_NewRef(Py_None) : module_raise(loader_state(self), &e);
     }
     PyBuffer_Release(&samples);
     if (starts.obj)
         PyBuffer_Release(&starts);
     return result;
-}
-
-static PyObject *get_state(PyObject *self, PyObject *none)
-{
-    (void)none;
-    struct loader *o = (struct loader *)self;
-    PyThreadState *thread;
-    stk_loader *l = loader_begin(o, &thread);
-    if (!l)
-        return NULL;
-    char text[512];
-    stk_state_get(l, text, sizeof text);
-    loader_end(o, thread);
-    return PyUnicode_FromString(text);
-}
-
-static PyObject *set_state(PyObject *self, PyObject *args)
-{
-    struct loader *o = (struct loader *)self;
-    const char *text;
-    if (!PyArg_ParseTuple(args, "s", &text))
-        return NULL;
-    PyThreadState *thread;
-    stk_loader *l = loader_begin(o, &thread);
-    if (!l)
-        return NULL;
-    stk_error e;
-    const int rc = stk_state_set(l, text, &e);
-    loader_end(o, thread);
-    return none_or_raise(self, rc, &e);
 }
 
 static PyMethodDef methods[] = {
@@ -448,7 +423,7 @@ static PyMethodDef methods[] = {
     {"close", close_loader, METH_NOARGS, "Stops the threads and frees the loader."},
     {"set_epoch", set_epoch, METH_VARARGS, "Continues with the start of an epoch."},
     {"set_order", set_order, METH_VARARGS, "set_order(epoch, samples, starts)"},
-    {"state", get_state, METH_NOARGS, "The state as JSON text."},
+    {"state", loader_state_text, METH_NOARGS, "The state as JSON text."},
     {"set_state", set_state, METH_VARARGS, "Continues where a state was saved."},
     {"length", loader_length, METH_NOARGS, "Batches in an epoch."},
     {"count", loader_count, METH_NOARGS, "Samples."},

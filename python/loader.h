@@ -34,6 +34,7 @@ PyObject *loader_count(PyObject *self, PyObject *none);
 PyObject *loader_epoch(PyObject *self, PyObject *none);
 PyObject *loader_stats(PyObject *self, PyObject *none);
 PyObject *loader_explain(PyObject *self, PyObject *none);
+PyObject *loader_state_text(PyObject *self, PyObject *none);
 PyObject *loader_bad_samples(PyObject *self, PyObject *none);
 PyObject *loader_classes(PyObject *self, PyObject *none);
 PyObject *loader_path(PyObject *self, PyObject *args);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look.c -- methods of Loader that only look: counts, names, statistics, explain().
+ * look.c -- methods of Loader that change nothing: counts, names, state, statistics, explain().
  */
 #include "loader.h"
 
@@ -95,18 +95,29 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
         (long long)s.cache_misses, "sources", sources);
 }
 
-PyObject *loader_explain(PyObject *self, PyObject *none)
+static PyObject *text_about(PyObject *self, size_t (*of)(stk_loader *l, char *buf, size_t n))
 {
-    (void)none;
     struct loader *o = (struct loader *)self;
     PyThreadState *thread;
     stk_loader *l = loader_begin(o, &thread);
     if (!l)
         return NULL;
     char text[8192];
-    stk_explain(l, text, sizeof text);
+    of(l, text, sizeof text);
     loader_end(o, thread);
     return module_words(text);
+}
+
+PyObject *loader_explain(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return text_about(self, stk_explain);
+}
+
+PyObject *loader_state_text(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return text_about(self, stk_state_get);
 }
 
 static int bad_sample(stk_loader *l, int64_t i, stk_error *e)
