@@ -14,7 +14,6 @@ import numpy as np
 MASK = 2**64 - 1
 _random: Any = random
 _numpy: Any = np.random
-_seed_random: Callable[[Any, int], None] = _random.Random.__base__.seed
 
 
 def mixed(seed: int, n: int) -> int:
@@ -29,15 +28,28 @@ def mixed(seed: int, n: int) -> int:
     return z ^ (z >> 31)
 
 
-def seed_generators(seed: int) -> None:
-    """Seeds the process-wide generators of `random`, NumPy and, where it is loaded, torch."""
-    instance = _random._inst
-    _seed_random(instance, seed)  # random.seed() costs twice as much
-    instance.gauss_next = None
-    np.random.seed(seed & 0xFFFFFFFF)
+def seeder() -> Callable[[int], None]:
+    """A function that seeds the process-wide generators of `random`, NumPy and, if it is loaded, torch.
+
+    >>> seed = seeder()
+    >>> seed(7)
+    >>> first = random.random()
+    >>> seed(7)
+    >>> random.random() == first
+    True
+    """
+    instance, seed_python, seed_numpy = _random._inst, _random.Random.__base__.seed, np.random.seed
     torch: Any = sys.modules.get("torch")
-    if torch:
-        torch.default_generator.manual_seed(seed >> 1)
+    seed_torch = torch.default_generator.manual_seed if torch else None
+
+    def seed(n: int) -> None:
+        seed_python(instance, n)  # random.seed() costs twice as much
+        instance.gauss_next = None
+        seed_numpy(n & 0xFFFFFFFF)
+        if seed_torch:
+            seed_torch(n >> 1)
+
+    return seed
 
 
 @contextlib.contextmanager

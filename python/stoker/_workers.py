@@ -33,7 +33,7 @@ import numpy as np
 
 from ._errors import DataError, Error
 from ._output import framework
-from ._seeds import mixed, own_generators, seed_generators
+from ._seeds import mixed, own_generators, seeder
 
 SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
@@ -68,9 +68,12 @@ class Samples:
         self.dataset, self.collate, self.batched, self.on_error = dataset, collate, batched, on_error
         self.generators = own_generators(dataset)
         self.report: Callable[[int], None] = _no_report
+        self.seed: Callable[[int], None] | None = None  # made in the process that uses it
 
     def _seed(self, seed: int) -> None:
-        seed_generators(seed)
+        if self.seed is None:
+            self.seed = seeder()
+        self.seed(seed)
         for generator in self.generators:
             generator.set_random_seed(seed & 0x7FFFFFFF)
 
@@ -298,7 +301,7 @@ def _work(
 
     samples.report = report
     failed: BaseException | None = None
-    seed_generators(seed + worker)
+    seeder()(seed + worker)
     try:
         if init:
             init(worker)
