@@ -19,18 +19,18 @@
  *     stk_close(loader);
  *
  * Rules for all functions:
- *   - Zero is the default of every option. A zeroed struct that names a source is valid.
- *   - A function that can fail returns STK_OK or another stk_code, and fills *e on failure only. e may be NULL. Other
+ *   - Zero selects the default of every option. A struct that is zero except for a source is valid.
+ *   - A function that can fail returns STK_OK or another stk_code. It fills *e only on failure; e may be NULL. Other
  *     functions return a count, an index, a length or a pointer; -1 and NULL mean "none".
- *   - Options, and what they point to, are copied during the call unless a comment says otherwise.
- *   - Text written to (buf, n) ends with a null byte and is cut to fit; the result is its full length, as with
- * snprintf.
+ *   - Options, and the data they point to, are copied during the call unless a comment says otherwise.
+ *   - Text written to (buf, n) is null-terminated and truncated to fit. The result is its full length, as in snprintf.
  *   - Sizes are in bytes, times in seconds. The library never prints, never aborts and sets no signal handler.
  *   - Samples depend only on (seed, epoch, position). Threads, ranks, caches and batch size do not change them.
- *   - After fork(), every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text if it
- *     returns no code. Closing it does nothing. The child may open its own loader.
- *   - Structs grow at the end. The _sized functions take the size that the caller was compiled with; call the inline
- *     functions instead. Members that the library does not know must be zero.
+ *   - In a forked child, every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text
+ *     if the function returns no code. Closing the loader does nothing. The child may open its own loader.
+ *   - Later versions add members only at the end of structs. The _sized functions take the size of the struct that the
+ *     caller was compiled with. Do not call them: call the inline functions, which pass that size. Members that the
+ *     library does not know must be zero.
  */
 #ifndef STOKER_H
 #define STOKER_H
@@ -67,13 +67,13 @@ extern "C" {
 #define STK_CODE_ENUM(name, value, words) STK_##name = value,
 typedef enum stk_code { STK_CODES(STK_CODE_ENUM) } stk_code;
 
-/* What went wrong, in the caller's memory. */
+/* An error. The struct belongs to the caller. */
 typedef struct stk_error {
     int code;         /* stk_code */
     int os_error;     /* errno; 0 if the system did not report an error */
     int64_t sample;   /* -1 if no sample is at fault */
     char stage[16];   /* "read", "decode", "transform", ... */
-    char path[1024];  /* the file; only its end if it is longer */
+    char path[1024];  /* the file; if it does not fit, only the end of it */
     char reason[640]; /* why, and what to do about it */
     char text[1700];  /* everything in one line: "path: reason" */
 } stk_error;
@@ -115,23 +115,23 @@ typedef struct stk_array {
     const char *name;
     void *data;
     stk_dtype dtype;
-    stk_kind kind; /* set in batches; not used in arrays that the caller passes */
+    stk_kind kind; /* set in batches; ignored in arrays that the caller passes */
     int ndim;
     const int64_t *shape;
     const int64_t *strides; /* in elements; NULL: dense, in row-major order */
-    int device;             /* DLPack's device type: 1 is the CPU; 0 means the same in arrays that the caller passes */
+    int device;             /* DLPack's device type: 1 is the CPU; 0 is, too, in arrays that the caller passes */
     int device_id;          /* which device of that type; 0 on the CPU */
     void *ready;            /* the event to wait for before using data (CUDA: a cudaEvent_t); NULL: data is ready */
 } stk_array;
 
-/* A column: what every sample of a source contains under one name. */
+/* A column of a source: the value that every sample has under one name. */
 typedef struct stk_column {
     const char *name;
     stk_kind kind;
-    stk_dtype dtype; /* of numbers, as are ndim and shape */
+    stk_dtype dtype; /* dtype, ndim and shape: only for numbers */
     int ndim;
     const int64_t *shape; /* of one sample; -1 where samples differ */
-    int label;            /* this column is the field "label", unless `fields` says otherwise */
+    int label;            /* non-zero: the column is the field "label", unless `fields` says otherwise */
 } stk_column;
 
 /* The value of one sample in a column: dense numbers if dtype is set; otherwise bytes, text or an encoded image. */
@@ -141,7 +141,7 @@ typedef struct stk_cell {
     stk_dtype dtype;
     int ndim;
     int64_t shape[8];
-    const char *file; /* instead of bytes, from cells(): path of the file that contains the value; n is its length */
+    const char *file; /* cells() may set this instead of bytes: the path of a file with the value; n is its size */
 } stk_cell;
 
 /* ------------------------------------------------------------------ options */
@@ -153,33 +153,33 @@ typedef enum stk_cpu { STK_CPU_DEFAULT = 0, STK_CPU_C, STK_CPU_AVX2, STK_CPU_AVX
 typedef enum stk_cache {
     STK_CACHE_DEFAULT = 0, /* none */
     STK_CACHE_NONE,
-    STK_CACHE_BYTES,  /* files as they are */
+    STK_CACHE_BYTES,  /* encoded files, unchanged */
     STK_CACHE_DCT,    /* JPEG coefficients */
     STK_CACHE_PIXELS, /* pixels before the first random op */
     STK_CACHE_AUTO    /* whatever saves time; stk_explain reports the choice */
 } stk_cache;
 
 typedef struct stk_options {
-    /* Source: one of source, sources, arrays, the three kinds of hooks (see "callbacks"), and opened. */
+    /* Source. Set one of source, sources, arrays, the three kinds of hooks (see "callbacks") and opened. */
     const char *source;         /* a folder, list or container, detected by its contents; "tar:x" forces a kind */
-    const char *const *sources; /* several of any kind, joined; they keep the fields that all of them have */
+    const char *const *sources; /* several sources of any kind, joined, with the fields that all of them have */
     int n_sources;
-    const stk_array *arrays; /* first dimension: samples. Not copied: must live as long as the loader or source */
+    const stk_array *arrays; /* first dimension: samples. Not copied; must outlive the loader or source */
     int n_arrays;
     const struct stk_read_hooks *read_hooks;
     const struct stk_fill_hooks *fill_hooks;
     const struct stk_cells_hooks *cells_hooks;
-    const struct stk_source *opened; /* from stk_source_open; classes to source_fields are then its options */
+    const struct stk_source *opened; /* from stk_source_open; excludes classes to max_bytes, fields, source_fields */
     const char *const *classes;      /* class names in the order of their indices; NULL: as found */
     int n_classes;
-    int index_beside;  /* also write the index of shards beside them, so that copies need not build it again */
+    int index_beside;  /* also write the index of shards next to them, so that copies of the folder have it */
     int64_t max_bytes; /* a larger file is a bad sample; 0: 1 GiB */
 
     /* Fields: "[name =] column [: kind] [? default], ..." with the kinds image, int, float, class, text, bytes, json
      * and tensor, or a type with a shape: "x:float32(28,28)". NULL: the image as "image", the label as "label", and all
      * other columns under their own names. */
     const char *fields;
-    /* The fields of `source`, or of each of `sources` (NULL: its own). `fields` then selects from these names. */
+    /* The fields of `source`, or of each of `sources` (NULL: all). `fields` then selects from these names. */
     const char *const *source_fields;
     const int64_t *subset; /* only these samples, in this order; NULL: all */
     int64_t n_subset;
@@ -188,11 +188,11 @@ typedef struct stk_options {
     /* Ops, and the form of images. */
     const char *ops;              /* "Resize(256) | CenterCrop(224) | Normalize" */
     const struct stk_op_hook *op; /* runs on every finished row */
-    stk_dtype dtype;              /* of images: float32, float16, bfloat16 or uint8; float32 */
-    stk_layout layout;            /* NCHW */
-    stk_fidelity fidelity; /* exact: Pillow's pixels, bit for bit. draft: large JPEGs are decoded at a smaller size */
-    int no_exif;           /* ignore the EXIF orientation */
-    int64_t max_pixels;    /* a larger image is a bad sample; 0: 256 million */
+    stk_dtype dtype;              /* of images: float32 (the default), float16, bfloat16 or uint8 */
+    stk_layout layout;            /* default: NCHW */
+    stk_fidelity fidelity;        /* default: exact, Pillow's pixels bit for bit. draft: decode large JPEGs smaller */
+    int no_exif;                  /* ignore the EXIF orientation */
+    int64_t max_pixels;           /* a larger image is a bad sample; 0: 256 million */
 
     /* Batches. */
     int64_t batch_size; /* per rank; 0: 1 */
@@ -202,38 +202,38 @@ typedef struct stk_options {
     /* Order. */
     int shuffle;
     uint64_t seed;
-    int64_t steps_per_epoch; /* batches in an epoch. Samples then come pass after pass; 0: every sample once */
-    const double *weights;   /* one per sample: every position of an epoch is drawn by weight */
+    int64_t steps_per_epoch; /* batches in an epoch, made of repeated passes over the samples; 0: one pass */
+    const double *weights;   /* one per sample: the sample at each position of an epoch is drawn by weight */
     int64_t n_weights;
     int sampled; /* stk_loader_set_order gives the order; the loader neither shuffles it nor splits it by rank */
-    /* One weight for each of `sources`: every position is taken from one of them, by weight. Each source goes through
-     * its own samples pass after pass, over all epochs. An epoch has as many positions as all sources have samples,
-     * unless steps_per_epoch is set. A subset must list the samples source by source, in the order of `sources`. */
+    /* One weight for each of `sources`: every position takes a sample from one of them, by weight. Each source repeats
+     * its samples in passes of its own, which continue across epochs. An epoch has as many positions as all sources
+     * have samples, unless steps_per_epoch is set. `subset` must list samples in the order of `sources`. */
     const double *mix;
     int n_mix;
-    const int64_t *mix_counts; /* consecutive samples that belong to each weight; NULL: as in `sources` */
+    const int64_t *mix_counts; /* how many consecutive samples belong to each weight; NULL: as in `sources` */
 
     /* Errors. */
-    stk_on_error on_error; /* raise */
+    stk_on_error on_error; /* default: raise */
     double max_bad;        /* share of bad samples in an epoch that skip and replace accept; 0: 0.01; negative: none */
-    int keep_empty;        /* skip: also with one rank, deliver a batch without rows if all its samples are bad */
+    int keep_empty;        /* with skip and one rank: deliver a batch without rows if all its samples are bad */
     const struct stk_log_hook *log; /* receives warnings */
 
     /* Resources. */
     int threads;       /* at most; 0: what affinity, cgroup and local ranks allow */
     int64_t memory;    /* limit in bytes for batches, scratch and caches; 0: a quarter of free memory / local ranks */
-    stk_reader reader; /* chosen: pread, or io_uring if files are not in the page cache */
-    stk_cpu cpu;       /* the best of this machine */
-    const struct stk_allocator *allocator; /* of batches; the system's */
+    stk_reader reader; /* default: pread, or io_uring if files are not in the page cache */
+    stk_cpu cpu;       /* default: the best instruction set of this machine */
+    const struct stk_allocator *allocator; /* allocates batches; NULL: the system's */
 
     /* Caches: what the first epoch keeps for later ones, in memory, or in cache_dir if that is given. Rows that need no
      * decoding are kept in memory only. Samples of hooks are assumed to be the same in every epoch. */
-    stk_cache cache;       /* none */
+    stk_cache cache;       /* default: none */
     const char *cache_dir; /* also for indexes. NULL: STOKER_CACHE_DIR, else the user's folder; "off": write nothing */
     int64_t cache_size;    /* bytes that cache_dir may hold; 0: half of what its disk can spare */
 
     /* Ranks. */
-    int rank, world_size; /* 0 of 1 */
+    int rank, world_size; /* default: rank 0 of 1 */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -246,11 +246,11 @@ static inline int stk_open(stk_loader **out, const stk_options *o, stk_error *e)
 {
     return stk_open_sized(out, o, sizeof *o, e);
 }
-/* Call it once, last, when no other thread uses the loader. NULL is allowed, as is the middle of an epoch. */
+/* Closes a loader, even in the middle of an epoch. No other call may be running or follow. NULL is allowed. */
 STK_API void stk_close(stk_loader *l);
 
-/* The next batch, in order. STK_END ends the epoch; the next call starts the next epoch. Several threads may call it:
- * each batch goes to one of them, and so does STK_END. After an error of a batch the next call continues behind it. */
+/* Returns the next batch, in order. STK_END ends the epoch; the next call starts the next epoch. Several threads may
+ * call it: each batch, and each STK_END, goes to one of them. After an error, the next call returns the next batch. */
 STK_API int stk_next(stk_loader *l, stk_batch **out, stk_error *e);
 /* The same, but returns STK_AGAIN if nothing is ready within `ms` milliseconds. A negative `ms` waits forever. */
 STK_API int stk_next_wait(stk_loader *l, stk_batch **out, int ms, stk_error *e);
@@ -259,43 +259,43 @@ STK_API void stk_stop(stk_loader *l); /* from any thread: waiting and later call
 STK_API int64_t stk_length(const stk_loader *l);       /* batches of this rank in an epoch; 0 with `sampled` */
 STK_API int64_t stk_loader_count(const stk_loader *l); /* samples, after `subset` and `take` */
 STK_API int64_t stk_loader_epoch(stk_loader *l);       /* the epoch of the next batch */
-STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* the current epoch: changes nothing */
+STK_API int stk_set_epoch(stk_loader *l, int64_t epoch, stk_error *e); /* no effect on the current epoch */
 STK_API uint64_t stk_loader_fingerprint(const stk_loader *l);          /* of its source, `subset` and `take` */
 STK_API const stk_source *stk_loader_source(const stk_loader *l);      /* lives as long as the loader; do not close */
 
-/* With options.sampled: the samples of the current or the next epoch, in order (0 to stk_loader_count - 1). They come
- * in batches of batch_size, or batch i has the rows starts[i] to starts[i + 1] - 1, at most batch_size. Call it once
- * for each epoch. stk_set_epoch and stk_state_set discard the given orders. */
+/* With options.sampled: sets the samples of the current or the next epoch, in order (0 to stk_loader_count - 1). Their
+ * batches have batch_size rows. With `starts`, batch i has the rows starts[i] to starts[i + 1] - 1, at most batch_size.
+ * Call it once for each epoch. stk_set_epoch and stk_state_set discard the given orders. */
 STK_API int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *samples, int64_t n, const int64_t *starts,
                                  int64_t n_batches, stk_error *e);
-/* Makes the rows of any number of samples (numbered as in the field "index") as they are in an epoch: now, in the
- * caller's thread, without disturbing the order. With weights, steps_per_epoch, mix or sampled a sample may come more
- * than once, with new random draws each time; positions (as in the field "position") say which time is meant. positions
- * may be NULL: the first time. samples may be NULL: those at the positions, unless `sampled` is set. */
+/* Makes the rows of n samples (as in the field "index") exactly as an epoch has them, in the caller's thread. It does
+ * not change the order. With weights, steps_per_epoch, mix or sampled, a sample may occur several times in an epoch,
+ * with new random draws each time; positions (as in the field "position") select one occurrence. positions may be NULL:
+ * the first occurrence. samples may be NULL unless `sampled` is set: the samples at the positions. */
 STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                            stk_batch **out, stk_error *e);
-/* The random draws of one such row, as JSON (sample or position may be NULL, as above):
+/* Writes the random draws of one such row, as JSON. sample or position may be NULL, as above.
  *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
  *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}
- * "size": height and width of the image before the ops; 0 if there is none. "fill", "op": stk_row.random of the hook.
- */
+ * The first "size" is the height and width of the image before the ops; 0 without an image. If there is a fill or an op
+ * hook, the member "fill" or "op" is its stk_row.random. */
 #define STK_DRAWN_BYTES 4096
 STK_API int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf,
                              size_t n, stk_error *e);
 
-/* The state as JSON, less than 300 bytes. It counts delivered batches, not prefetched ones. After stk_state_set, also
- * with another number of ranks, the next batch is the one that would have followed. */
+/* The state is JSON of less than 300 bytes. It counts delivered batches, not prefetched ones. After stk_state_set, the
+ * next batch is the one that would have followed, even if the number of ranks has changed. */
 STK_API size_t stk_state_get(stk_loader *l, char *buf, size_t n);
 STK_API int stk_state_set(stk_loader *l, const char *text, stk_error *e);
 
 /* ------------------------------------------------------------------ batches */
 /* A batch belongs to the caller: it is writable, never overwritten, and stays valid after stk_close. Any thread may
- * release it; in a forked child releasing does nothing. Its fields are "image" (or the names of the arrays) and, if the
- * source has labels, "label" (int64). Further fields exist by name only and are not counted by stk_batch_n_fields:
- * "index" (which sample; int64), "position" (in the epoch, over all ranks; int64) and "valid" (bool).
- * The rows of a ragged field (text, bytes, numbers of an open shape) follow each other in one array. Row i is at
- * "NAME.offsets"[i] to [i + 1] (int64), counted along the first dimension. If further dimensions differ, the values are
- * flat and "NAME.shapes" has the shape of every row. A padded field has rows of one length, and "NAME.lengths". */
+ * release it; in a forked child, releasing does nothing. Its fields are "image" (or the names of the arrays) and, if
+ * the source has labels, "label" (int64). stk_field also finds "index" (which sample; int64), "position" (in the epoch,
+ * over all ranks; int64) and "valid" (bool), which stk_batch_n_fields does not count.
+ * A ragged field (text, bytes, numbers of an open shape) has all its rows in one array, one after the other. Row i goes
+ * from "NAME.offsets"[i] to [i + 1] (int64), counted along the first dimension. If other dimensions differ, too, the
+ * values are flat, and "NAME.shapes" has the shape of every row. A padded field has equal rows and "NAME.lengths". */
 STK_API int64_t stk_samples(const stk_batch *b); /* rows */
 STK_API int64_t stk_batch_epoch(const stk_batch *b);
 STK_API int stk_batch_n_fields(const stk_batch *b);
@@ -323,13 +323,13 @@ typedef enum stk_limit {
 
 typedef struct stk_stats {
     double seconds;                             /* since stk_open */
-    double waited_s;                            /* callers in stk_next with nothing ready */
+    double waited_s;                            /* time that callers waited in stk_next */
     double read_s, decode_s, transform_s, op_s; /* summed over the threads */
-    double idle_s;                              /* threads with nothing to do, summed */
+    double idle_s;                              /* time that threads had no work, summed over the threads */
     int threads;
     stk_limit limit;
-    int64_t batches, samples, bad; /* delivered; bad samples met */
-    int64_t warnings;              /* images decoded with warnings of the codec */
+    int64_t batches, samples, bad; /* batches and samples delivered; bad samples found */
+    int64_t warnings;              /* images that the codec decoded with a warning */
     int64_t read_bytes;
     int64_t memory_bytes, memory_limit;                   /* held by the loader now; the limit */
     int64_t kept_bytes;                                   /* in batches that the caller holds */
@@ -344,19 +344,19 @@ static inline int stk_stats_get(stk_loader *l, stk_stats *s)
 }
 /* One source of a mixture. */
 typedef struct stk_mix_stats {
-    double share;      /* of the positions */
+    double share;      /* of the positions, 0 to 1 */
     int64_t samples;   /* in the source */
     int64_t delivered; /* over all epochs and ranks, with repeats */
 } stk_mix_stats;
 
-/* The i-th source of a mixture, from 0; STK_END: there are no more. */
+/* Returns the i-th source of a mixture, from 0; STK_END after the last. */
 STK_API int stk_loader_mix(stk_loader *l, int i, stk_mix_stats *out);
-/* The error of the i-th bad sample since stk_open, from 0; each sample once, at most 1,000. STK_END: no more. */
+/* The error of the i-th bad sample since stk_open, from 0: each sample once, at most 1,000. STK_END after the last. */
 STK_API int stk_loader_bad_sample(stk_loader *l, int64_t i, stk_error *out);
-STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n); /* what it chose, and why: lines of text */
+STK_API size_t stk_explain(stk_loader *l, char *buf, size_t n); /* what the loader chose, and why */
 
 /* ------------------------------------------------------------------ sources */
-/* A source is the samples without a loader. It never changes; any thread may use it. Options are as in stk_options. */
+/* A source gives access to samples without a loader. It is immutable and thread-safe. Options are as in stk_options. */
 typedef struct stk_source_options {
     const char *source;
     const char *const *sources;
@@ -369,8 +369,8 @@ typedef struct stk_source_options {
     int n_classes, index_beside;
     const char *fields;
     const char *const *source_fields;
-    int64_t max_bytes, max_pixels; /* max_pixels and no_exif: for stk_source_image and stk_scan */
-    int no_exif, threads;          /* threads and memory: for the index */
+    int64_t max_bytes, max_pixels; /* stk_source_image and stk_scan use max_pixels and no_exif */
+    int no_exif, threads;          /* building the index uses threads and memory */
     int64_t memory;
     const char *cache_dir;
 } stk_source_options;
@@ -387,7 +387,7 @@ STK_API int64_t stk_source_count(const stk_source *s);    /* samples */
 STK_API int stk_source_n_classes(const stk_source *s);
 STK_API const char *stk_source_class(const stk_source *s, int i);           /* name; NULL: no such class */
 STK_API size_t stk_source_fields(const stk_source *s, char *buf, size_t n); /* in the syntax of stk_options.fields */
-/* A hash over relative path, size and label of every sample. The first call may have to look at every file. */
+/* A hash of the relative path, size and label of every sample. The first call may have to examine every file. */
 STK_API uint64_t stk_source_fingerprint(const stk_source *s);
 STK_API int64_t stk_source_label(const stk_source *s, int64_t sample); /* -1: none, or known only after reading */
 /* The path is as the user would type it. The key is the path within the source. stk_source_find compares all keys. */
@@ -395,10 +395,10 @@ STK_API size_t stk_source_path(const stk_source *s, int64_t sample, char *buf, s
 STK_API size_t stk_source_key(const stk_source *s, int64_t sample, char *buf, size_t n);
 STK_API int64_t stk_source_find(const stk_source *s, const char *key); /* the sample with this key; -1: none */
 
-/* What a source contains besides samples. Filling it may look at every file. The texts live as long as the source. */
+/* What a source contains besides samples. Filling it may examine every file. The strings live as long as the source. */
 typedef struct stk_overview {
     int64_t bytes; /* of all samples */
-    /* Files and folders. `beside` counts images of ignored_other that are beside class folders. */
+    /* Counts of files and folders. `beside`: images next to class folders, which ignored_other counts, too. */
     int64_t ignored_hidden, ignored_other, ignored_loops, unreadable, empty_classes, missing, beside;
     int index_cached;     /* the index came from the cache */
     double index_s;       /* time to build or load the index */
@@ -412,12 +412,12 @@ static inline void stk_source_overview(const stk_source *s, stk_overview *v)
 {
     stk_source_overview_sized(s, v, sizeof *v);
 }
-/* Calls each() for every field of a sample with what is stored: images still encoded, numbers as numbers. The cell is
- * valid during the call. A non-zero result stops. */
+/* Calls each() with every field of a sample as it is stored: images encoded, numbers as numbers. The cell is valid only
+ * during the call. A non-zero result stops. */
 STK_API int stk_source_cells(const stk_source *s, int64_t sample,
                              int (*each)(void *user, const char *name, stk_kind kind, const stk_cell *c), void *user,
                              stk_error *e);
-/* Decodes the image of a sample: RGB, 3 bytes per pixel, in memory to be freed with stk_free. */
+/* Decodes the image of a sample to RGB, 3 bytes per pixel. Free *pixels with stk_free. */
 STK_API int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height,
                              int64_t *label, stk_error *e);
 
@@ -441,7 +441,7 @@ typedef enum stk_format { STK_FORMAT_UNKNOWN = 0, STK_JPEG, STK_PNG, STK_WEBP } 
 #define STK_ODD_ENUM(name, bit, words) STK_ODD_##name = 1 << (bit),
 enum { STK_ODDITIES(STK_ODD_ENUM) };
 
-/* What was found out about a sample. */
+/* The result of examining one sample. */
 typedef struct stk_finding {
     int64_t sample, bytes, label; /* label: -1 if none */
     const char *path;
@@ -449,17 +449,17 @@ typedef struct stk_finding {
     int width, height, channels, bits; /* as stored */
     int orientation;                   /* EXIF, 1 to 8 */
     unsigned odd;                      /* STK_ODD_* */
-    int warnings;                      /* warnings of the codec, if decoded */
+    int warnings;                      /* how many the codec gave; 0 if not decoded */
     int code;                          /* STK_OK, or why the sample is bad */
-    const char *reason;                /* the same in words */
+    const char *reason;                /* why the sample is bad, in words */
     int needs_memory;                  /* bad only for lack of memory; may be good with more */
-    int64_t run;                       /* samples from this one on that have the same finding; 1 without `runs` */
+    int64_t run;                       /* how many samples this finding covers, from this one on; 1 without `runs` */
 } stk_finding;
 
 typedef struct stk_scan_options {
-    int decode;            /* decode every image; otherwise read only the headers */
-    int runs;              /* report consecutive samples that were never written (as in HDF5) with one finding */
-    const int64_t *subset; /* subset to cpu: as in stk_options */
+    int decode;            /* decode every image; 0: read only the headers */
+    int runs;              /* report consecutive samples that were never written (HDF5) as one finding */
+    const int64_t *subset; /* the members subset to cpu are as in stk_options */
     int64_t n_subset, take, memory;
     int threads;
     stk_cpu cpu;
@@ -475,18 +475,18 @@ static inline int stk_scan(const stk_source *s, const stk_scan_options *o, stk_e
 }
 
 /* ------------------------------------------------------------------ callbacks */
-/* Hooks are functions of the caller, called from many threads at once. Those with a stk_error return STK_OK, or fill *e
- * and return another code. count() returns the number of samples. close() may be NULL; it is called exactly once, even
- * if opening fails. What `user` points to must live until then. A hook may ask its loader anything, but must not wait
- * for rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
+/* Hooks are functions of the caller. Several threads call them at the same time. A hook that takes a stk_error returns
+ * STK_OK, or fills *e and returns another code. count() returns the number of samples. close() may be NULL; it is
+ * called exactly once, even if opening fails. The data of `user` must live until then. A hook may call its loader,
+ * except for functions that wait for rows: stk_next, stk_loader_get, stk_set_epoch, stk_state_set, stk_close. */
 
 /* One row, as a hook sees it. */
 typedef struct stk_row {
-    int thread; /* 0 to the number of threads; the highest is the thread that calls stk_loader_get */
+    int thread; /* 0 to the number of threads; that number itself is the thread that calls stk_loader_get */
     int64_t epoch, position, sample, label;
-    uint64_t random;        /* random number of this row; does not depend on threads */
+    uint64_t random;        /* a random number for this row, the same for any number of threads */
     const stk_array *image; /* op hook: the finished row; NULL in fill() */
-    void *to;               /* op hook: where the result goes; image->data if it works in place */
+    void *to;               /* op hook: where to write the result; image->data without `result` */
 } stk_row;
 
 /* A source that returns the encoded bytes of an image. */
@@ -508,7 +508,7 @@ typedef struct stk_fill_hooks {
     int n_fields;
 } stk_fill_hooks;
 
-/* A source of named columns. `fields` in the options makes fields of them. */
+/* A source of named columns. `fields` in the options selects among them. */
 typedef struct stk_cells_hooks {
     void *user;
     int64_t (*count)(void *user);
@@ -523,21 +523,21 @@ typedef struct stk_cells_hooks {
     size_t (*path)(void *user, int64_t sample, char *buf, size_t n); /* its name in errors; NULL: the key */
     const char *kind;                                                /* what stk_source_kind returns; not copied */
     uint64_t fingerprint;                                            /* a hash of the data */
-    /* The first samples of blocks that are best read as a whole: ascending, from 0. A shuffle then visits blocks in
-     * random order, and shuffles every `window` samples of that sequence. No blocks: all samples are shuffled. */
+    /* The first sample of each block that is best read as a whole: ascending, from 0. A shuffle then visits the blocks
+     * in random order, and shuffles each `window` samples of that sequence. NULL: all samples are shuffled together. */
     const int64_t *blocks;
     int64_t n_blocks, window;
 } stk_cells_hooks;
 
-/* Runs on every finished row and may change it. With `result` (dtype, ndim, shape) it makes row->to from row->image. */
+/* Runs on every finished row and may change it. With `result` (dtype, ndim, shape) it turns row->image into row->to. */
 typedef struct stk_op_hook {
     void *user;
     int (*run)(void *user, const stk_row *row, stk_error *e);
     const stk_array *result;
 } stk_op_hook;
 
-/* Allocates the memory of batches, aligned to 64 bytes. Called from any thread for as long as a batch lives, even after
- * stk_close. Must not call the loader. */
+/* Allocates the memory of batches, aligned to 64 bytes. Any thread may call it as long as a batch exists, even after
+ * stk_close. It must not call the loader. */
 typedef struct stk_allocator {
     void *user;
     void *(*alloc)(void *user, size_t bytes);
@@ -551,28 +551,28 @@ typedef struct stk_log_hook {
 } stk_log_hook;
 
 /* ------------------------------------------------------------------ caches on disk */
-/* What a cache folder holds of one dataset and one kind: "index", "checkpoints", "bytes", "dct", "pixels". */
+/* What is cached of one dataset, by kind: "index", "checkpoints", "bytes", "dct" or "pixels". */
 typedef struct stk_cached {
     const char *source, *kind;    /* source: "" if unknown */
-    int64_t entries, bytes, used; /* used: last, in seconds since 1970 */
+    int64_t entries, bytes, used; /* used: the time of the last use, in seconds since 1970 */
 } stk_cached;
 
 /* Calls each() for everything in a cache folder (NULL: the default of stk_options). A non-zero result stops. */
 STK_API int stk_cache_list(const char *cache_dir, int (*each)(void *user, const stk_cached *c), void *user,
                            stk_error *e);
-/* Deletes one kind (NULL: all) of one source (NULL: all), also while loaders use it. bytes may be NULL. */
+/* Deletes one kind (NULL: all) of one source (NULL: all), even while loaders use it. *bytes: deleted; may be NULL. */
 STK_API int stk_cache_clear(const char *cache_dir, const char *kind, const char *source, int64_t *bytes, stk_error *e);
 
 /* ------------------------------------------------------------------ packing */
-/* What images become. Without resize and ops, an image that already has the target format keeps its bytes. */
+/* The format of packed images. Without resize and ops, an image that already has that format keeps its bytes. */
 typedef enum stk_as {
     STK_AS_DEFAULT = 0, /* keep */
-    STK_AS_KEEP,        /* each its own format */
-    STK_AS_JPEG,        /* a JPEG of several scans, or STK_AS_DCT, becomes one scan with the same coefficients */
+    STK_AS_KEEP,        /* every image keeps its format */
+    STK_AS_JPEG,        /* JPEGs of several scans, and STK_AS_DCT, become one scan with the same coefficients */
     STK_AS_WEBP,
     STK_AS_PNG,
-    STK_AS_RAW, /* npy, rows x columns x 3 bytes; all of one size */
-    STK_AS_DCT  /* JPEG without entropy coding: larger, decodes to the same pixels in a fraction of the time */
+    STK_AS_RAW, /* npy, rows x columns x 3 bytes; all images must have the same size */
+    STK_AS_DCT  /* JPEG without entropy coding: larger, and decodes to the same pixels in a fraction of the time */
 } stk_as;
 
 typedef enum stk_to {
@@ -580,14 +580,14 @@ typedef enum stk_to {
     STK_TO_TAR,         /* shards in WebDataset's layout: key.jpg, key.cls, ... */
     STK_TO_TFRECORD,    /* shards of tf.train.Example */
     STK_TO_HDF5,        /* data.h5: images, labels */
-    STK_TO_NPY,         /* images.npy, labels.npy; images of one size */
+    STK_TO_NPY,         /* images.npy, labels.npy; all images must have the same size */
     STK_TO_FOLDER       /* files, in class folders if there are classes */
 } stk_to;
 
 /* Progress, or an estimate; 0 if not known yet. */
 typedef struct stk_pack_report {
-    int64_t total, samples, bad; /* to pack; packed; left out (on_error: skip) */
-    int64_t resumed;             /* of `samples`, those that an earlier run packed */
+    int64_t total, samples, bad; /* samples to pack; packed; left out as bad (on_error: skip) */
+    int64_t resumed;             /* how many of `samples` an earlier run packed */
     int64_t bytes_in, bytes_out; /* read; written */
     int64_t shards;
     double seconds;          /* of this run */
@@ -602,10 +602,10 @@ typedef struct stk_pack_options {
     stk_as as;
     int quality;        /* of JPEG and WebP, 1 to 100; 0: 90. WebP of 100 is lossless */
     int64_t shard_size; /* bytes in a shard, at most; 0: 256 MiB. A larger sample gets a shard of its own */
-    int resize_short;   /* shrink images until the shorter side has at most this length; 0: do not */
+    int resize_short;   /* shrink images so that the shorter side has at most this length; 0: do not */
     int resize_long;    /* the same for the longer side; set only one of the two */
-    int baseline;       /* with keep: treat a JPEG of several scans as STK_AS_JPEG does */
-    int force;          /* replace a pack with other options; write beside other files */
+    int baseline;       /* with keep: rewrite a JPEG of several scans as STK_AS_JPEG does */
+    int force;          /* replace a pack that was made with other options; write into a folder with other files */
     /* Called from the calling thread: begin() once, before anything is written; progress() after every sample. Both may
      * be NULL. A non-zero result stops with STK_STOPPED; the same call continues later. */
     int (*begin)(void *user, const stk_pack_report *r);
@@ -613,9 +613,9 @@ typedef struct stk_pack_options {
     void *user;
 } stk_pack_options;
 
-/* Packs the samples of a source into a folder. Of *o it uses the source (but not `opened`), fields, subset, take, ops
- * (not random ones), no_exif, max_pixels, shuffle, seed, errors, threads, memory, cpu and cache_dir. After an
- * interruption the same call continues behind the last whole shard, and ends with the same bytes. r may be NULL. */
+/* Packs the samples of a source into a folder. r may be NULL. Of *o, only these are used: source (but not `opened`),
+ * fields, subset, take, ops (not random), no_exif, max_pixels, shuffle, seed, errors, threads, memory, cpu, cache_dir.
+ * After an interruption, the same call continues after the last complete shard. The result has the same bytes. */
 STK_API int stk_pack_sized(const stk_options *o, size_t o_size, const stk_pack_options *p, size_t p_size,
                            stk_pack_report *r, size_t r_size, stk_error *e);
 static inline int stk_pack(const stk_options *o, const stk_pack_options *p, stk_pack_report *r, stk_error *e)
@@ -625,18 +625,18 @@ static inline int stk_pack(const stk_options *o, const stk_pack_options *p, stk_
 
 typedef struct stk_unpack_options {
     const char *out; /* a folder; created if it does not exist */
-    int force;       /* overwrite files that have other contents */
+    int force;       /* overwrite existing files with different contents */
     int threads;     /* 0: what affinity and cgroup allow */
-    /* Called for every file, from any thread, one call at a time: its name, and why it could not be written (NULL: it
-     * was). A non-zero result stops. May be NULL. */
+    /* Called for every file, from any thread, one call at a time. reason: why the file could not be written; NULL if it
+     * was. A non-zero result stops. May be NULL. */
     int (*each)(void *user, const char *name, const char *reason, int64_t bytes);
     void *user;
 } stk_unpack_options;
 
-/* Writes the files of tar shards, given as a pack, a file or a pattern. The files of a pack get their original names,
- * and their original bytes if those were kept; STK_AS_DCT becomes JPEG with the same pixels. Nothing is written outside
- * the folder. Files with the same bytes stay.
- * STK_EDATA: some files could not be written, the others were. r, which may be NULL, counts files as samples. */
+/* Extracts the files of tar shards, given as a pack, a file or a pattern. The files of a pack get their original names,
+ * and their original bytes if the pack kept them; STK_AS_DCT becomes JPEG with the same pixels. Nothing is written
+ * outside the folder. Existing files with the same bytes stay. STK_EDATA: some files could not be written; the others
+ * were. r counts files as samples and may be NULL. */
 STK_API int stk_unpack_sized(const char *pack, const stk_unpack_options *o, size_t o_size, stk_pack_report *r,
                              size_t r_size, stk_error *e);
 static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_pack_report *r, stk_error *e)
@@ -644,8 +644,8 @@ static inline int stk_unpack(const char *pack, const stk_unpack_options *o, stk_
     return stk_unpack_sized(pack, o, sizeof *o, r, sizeof *r, e);
 }
 
-/* Compares checksums and the number of samples with stoker.json. each() gets a file's name, what is wrong (NULL:
- * nothing) and its bytes; non-zero stops. *files: how many there are; 0 for a folder pack, and without a pack. */
+/* Checks a pack against the checksums and sample counts in stoker.json. each() gets a file's name, what is wrong (NULL:
+ * nothing) and its size; non-zero stops. *files: how many were checked; 0 for a pack to a folder, or without a pack. */
 STK_API int stk_pack_check(const char *pack,
                            int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
                            int64_t *files, stk_error *e);
@@ -657,13 +657,13 @@ typedef struct stk_info {
     const char *cpu_in_use;                      /* "c", "avx2", "avx512" */
     char cpu_has[128];
     int cpus_online, cpus_affinity;
-    double cpus_quota;                  /* of the cgroup; 0: none */
+    double cpus_quota;                  /* of the cgroup; 0: no quota */
     int local_ranks;                    /* processes that share this machine; 0: not started by a launcher */
     int threads;                        /* the default of stk_options.threads here */
-    int64_t memory_total, memory_limit; /* of the machine; of the cgroup, 0: none */
+    int64_t memory_total, memory_limit; /* of the machine; of the cgroup (0: no limit) */
     int64_t memory;                     /* the default of stk_options.memory here */
     char cache_dir[1024];
-    char no_uring[160]; /* why io_uring cannot be used; "": it can */
+    char no_uring[160]; /* why io_uring cannot be used; "" if it can */
 } stk_info;
 
 STK_API void stk_info_get_sized(stk_info *i, size_t size);
@@ -679,7 +679,7 @@ typedef struct stk_encode_options {
     int lossless;               /* WebP */
 } stk_encode_options;
 
-/* Encodes 8-bit interleaved pixels of 1 or 3 channels. Rows are `stride` bytes apart. Free *out with stk_free. */
+/* Encodes 8-bit interleaved pixels with 1 or 3 channels. Rows are `stride` bytes apart. Free *out with stk_free. */
 STK_API int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels, size_t stride,
                              const stk_encode_options *o, size_t o_size, void **out, size_t *n, stk_error *e);
 static inline int stk_encode(const uint8_t *pixels, int width, int height, int channels, size_t stride,
