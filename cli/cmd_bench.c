@@ -414,13 +414,13 @@ static void defaults(struct args *a)
 
 static const char *const examples[] = {
     "stoker bench train/",
-    "read three epochs as ImageNet training would: images/s, the time of every stage, what limits it",
+    "read three epochs as ImageNet training would; print images/s, the time of every stage, and what limits the speed",
     "stoker bench val/ --ops \"Resize(256) | CenterCrop(224) | Normalize\" --no-shuffle --epochs 1",
     "read one epoch as validation would",
     "stoker bench train/ --threads 1 --cpu c",
     "use one thread and no vector instructions, for comparison",
     "stoker bench train/ --take 5000 --memory 256M --json > bench.json",
-    "for programs: read the first 5,000 samples within a memory limit",
+    "read the first 5,000 samples within a memory limit; print JSON for programs",
     NULL,
 };
 

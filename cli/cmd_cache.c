@@ -203,7 +203,7 @@ static const char *const examples[] = {
     "stoker cache clear --kind pixels",
     "delete the cached pixels of every dataset, and keep everything else",
     "stoker cache clear --all",
-    "delete everything: the next run starts like the first one",
+    "delete everything; the next run starts as the first one did",
     NULL,
 };
 
@@ -214,9 +214,11 @@ const struct command cmd_cache = {
     .summary = "list or delete the contents of the cache folder",
     .about =
         "Lists the contents of the cache folder by dataset and kind, or deletes some of it. The kinds are index (the "
-        "names of the samples), checkpoints (positions inside JPEG files, at which decoding a crop starts), and bytes, "
-        "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: a running program "
-        "continues with the files it has open, and later runs write again what they need.",
+        "names and positions of samples), checkpoints (positions inside JPEG files where decoding can start), and "
+        "bytes, "
+        "dct and pixels (what --cache stores with --cache-dir). Deleting is safe at any time: running programs keep "
+        "the "
+        "files they have open, and later runs create what they need again.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -252,7 +252,7 @@ static const char *const examples[] = {
     "stoker cat packed 17",
     "show the fields of sample 17, with their kinds and sizes",
     "stoker cat packed n01443537_goldfish/n01443537_10025",
-    "show a sample by its key, as `stoker ls` and error messages print it",
+    "show a sample by its key, which is the last part of its path in messages",
     "stoker cat shards.tar 17 --field image -o x.jpg",
     "write the stored bytes of the image to a file",
     NULL,
@@ -265,7 +265,7 @@ const struct command cmd_cat = {
     .both = 1,
     .summary = "show the stored fields of one sample",
     .about = "Shows the fields of one sample as they are stored, before any decoding. SAMPLE is its index, from 0, or "
-             "its key. With --field, it prints the bytes of one field.",
+             "its key. With --field, prints the bytes of one field.",
     .groups = FOR_SOURCE | FOR_JSON,
     .options = options,
     .examples = examples,

@@ -314,9 +314,11 @@ const struct command cmd_checksum = {
     .name = "checksum",
     .operand = "SRC",
     .summary = "print one hash per epoch, over every bit and label in order",
-    .about = "Prints a line `epoch N  HASH` per epoch. The hash covers every bit of every image and every label, in "
-             "the order of delivery. It does not depend on threads, batch size or stops. With --each-sample, it prints "
-             "a line `epoch position sample HASH` for every sample instead; positions count over all ranks.",
+    .about =
+        "Prints a line `epoch N  HASH` per epoch. The hash covers every bit of every image and every label, in "
+        "the order of delivery. It does not depend on threads or batch size, or on stopping and resuming. With "
+        "--each-sample, prints a line `epoch position sample HASH` for every sample instead; positions are counted "
+        "over all ranks.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_FORM | FOR_LOADER | FOR_ERRORS | FOR_STATE | FOR_EACH | FOR_JSON,
     .examples = examples,

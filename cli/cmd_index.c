@@ -86,15 +86,15 @@ static const char *const examples[] = {
     "stoker index big.tfrecord --cache-dir /nvme/cache",
     "store the index there; later commands with the same --cache-dir find it",
     "stoker index '/data/train-*.tar' --beside",
-    "also write .stoker-….index beside the shards; copies of the folder (cp -p, rsync -a) can use it, too",
+    "also write .stoker-….index next to the shards, for copies of the folder (cp -p, rsync -a)",
     NULL,
 };
 
 const struct command cmd_index = {
     .name = "index",
     .operand = "SRC",
-    .summary = "make the index of a dataset once, so that later runs open it at once",
-    .about = "Opens a source, and makes its index unless it exists. Prints what it found, and how fast. The "
+    .summary = "build the index of a dataset now, so that later runs open it at once",
+    .about = "Opens a source and builds its index, unless it is in the cache. Prints what it found, and how fast. The "
              "index is stored in the cache folder (`stoker info` shows where). Every use of the index checks that the "
              "source has not changed. `stoker cache clear SRC --kind index` deletes it. With --beside, the index is "
              "also written to the folder of the shards.",

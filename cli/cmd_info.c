@@ -13,7 +13,7 @@ static const char *const sources[] = {"folder of class folders",
                                       "folder of files",
                                       "list (.csv .tsv .jsonl .txt)",
                                       "tar (.tar, also .gz .zst) and zip archives",
-                                      "TFRecord files (also .gz)",
+                                      "TFRecord files (also .gz .zst)",
                                       "HDF5 files",
                                       "npy, npz, raw arrays, token files",
                                       "lines of text",
@@ -159,7 +159,7 @@ static const char *const examples[] = {
     "taskset -c 0 stoker info",
     "the same with one CPU: the number of threads follows what the process may use",
     "STOKER_CACHE_DIR=/scratch stoker info",
-    "see where the index of a dataset would be stored",
+    "show where indexes and caches would be stored",
     NULL,
 };
 

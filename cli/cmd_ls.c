@@ -485,7 +485,7 @@ static const char *const examples[] = {
     "stoker ls val.csv --classes @classes.txt",
     "read a list, with the classes of the training set",
     "stoker ls train/ --json | jq .odd",
-    "for programs: count rotated, grey, CMYK and other odd images",
+    "count rotated, grey, CMYK and other odd images, for programs",
     NULL,
 };
 

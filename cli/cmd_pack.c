@@ -251,13 +251,13 @@ static const struct args_option options[] = {
     {"resize", 0, ARGS_TEXT, 0, AT(resize), 0, 0, NULL, "SIDE",
      "short=256 or long=500: shrink larger images to that size; never enlarge", "as they are"},
     {"quality", 0, ARGS_INT, 0, AT(quality), 1, 100, NULL, "N",
-     "for images that are encoded as JPEG or WebP; WebP with 100 is lossless", "90"},
+     "the quality of images that are encoded as JPEG or WebP; WebP with 100 is lossless", "90"},
     {"shard-size", 0, ARGS_SIZE, 0, AT(shard_size), 0, 0, NULL, "SIZE", "the largest size of a tar or tfrecord file",
      "256M"},
     {"baseline", 0, ARGS_ON, 0, AT(baseline), 0, 0, NULL, NULL,
-     "rewrite progressive JPEGs in one scan, without loss: a few percent larger, faster to decode", NULL},
+     "rewrite progressive JPEGs as one scan, without loss: a few percent larger, but faster to decode", NULL},
     {"force", 0, ARGS_ON, 0, AT(force), 0, 0, NULL, NULL,
-     "replace a pack in OUT that was made with other options; also write beside other files", NULL},
+     "replace a pack in OUT that was made with other options; also allow other files in OUT", NULL},
     {"measure", 0, ARGS_ON, 0, AT(measure), 0, 0, NULL, NULL,
      "at the end, read the source and the pack for a second each, and print images/s; the default on a terminal", NULL},
     {"dry-run", 0, ARGS_ON, 0, AT(dry_run), 0, 0, NULL, NULL, "print the expected size and time, and write nothing",
@@ -269,11 +269,11 @@ static const char *const examples[] = {
     "stoker pack train/ packed",
     "write every file as it is, to tar shards of 256 MiB: a million files become a few hundred",
     "stoker pack train/ small --resize short=256 --as jpeg --quality 92",
-    "shrink images once, and not in every epoch",
+    "shrink images once instead of in every epoch",
     "stoker pack train/ raw --ops \"Resize(256) | CenterCrop(256)\" --as raw",
     "write pixels, ready to be cropped: no decoding at all in training, but many times the size",
     "stoker pack train/ shuffled --shuffle --seed 7",
-    "shuffle, for tools that read shards from front to back",
+    "write samples in random order, for tools that read shards from front to back",
     "stoker pack train/ records --to tfrecord",
     "write tf.train.Example with image/encoded, image/class/label, image/class/text",
     NULL,
@@ -288,10 +288,11 @@ const struct command cmd_pack = {
     .about =
         "Writes the samples of a source to a folder: tar shards in the layout of WebDataset (KEY.jpg, KEY.cls, "
         "...), and stoker.json with the class names and a checksum of every shard. Labels, keys and other fields "
-        "are kept. Images keep their exact bytes unless an option changes their pixels or their format. It first "
-        "prints the expected size and time, and does not start if the disk has too little space. If it is stopped "
-        "in any way, the same command continues after the last complete shard and ends with the same bytes. OUT is a "
-        "source like any other.",
+        "are kept. Images keep their exact bytes unless an option changes their pixels or their format. Before "
+        "it starts, it prints the expected size and time; it does not start if the disk has too little space. After "
+        "any "
+        "interruption, the same command continues after the last complete shard and ends with the same bytes. OUT is "
+        "then a source like any other.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
     .options = options,

@@ -203,7 +203,7 @@ static const struct args_option options[] = {
     {"threads", 0, ARGS_INT, 0, AT(synth.threads), 0, 256, NULL, "N", "use at most N threads",
      "all CPUs that this process may use"},
     {"force", 0, ARGS_ON, 0, AT(synth.force), 0, 0, NULL, NULL,
-     "write everything again, also into a folder with other files or with images made with other options", NULL},
+     "write everything again, even if OUT has other files, or images that were made with other options", NULL},
     {"json", 0, ARGS_ON, 0, AT(json), 0, 0, NULL, NULL, "print one JSON document and nothing else", NULL},
     {0},
 };
@@ -225,8 +225,8 @@ const struct command cmd_synth = {
     .operand = "OUT",
     .summary = "make a dataset of photo-like images to try things on",
     .about =
-        "Makes photo-like images, in one folder per class. The class of an image is the colour, shape and "
-        "pattern of one object. The scene around the object is fractal noise and independent of the class. A small "
+        "Makes photo-like images, in one folder per class. The class of an image determines the colour, shape and "
+        "pattern of one object. The scene around the object is fractal noise and does not depend on the class. A small "
         "network can learn the classes, but not from the colour alone. The images depend only on the options, not "
         "on the number of threads.",
     .options = options,

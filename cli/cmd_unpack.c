@@ -100,11 +100,12 @@ const struct command cmd_unpack = {
     .second = "OUT",
     .both = 1,
     .summary = "extract the files of a pack, or of any tar shards",
-    .about = "Extracts the files of tar archives into a folder. The files of a pack get their original names. "
-             "Images packed with --as dct become JPEG files again, with the same pixels. Names that lead outside the "
-             "folder, or through a link, are refused and reported. Existing files "
-             "with the same bytes stay, so that the same command continues where it was stopped. For packs that are "
-             "not tar, use `stoker pack SRC OUT --to folder`.",
+    .about =
+        "Extracts the files of tar archives into a folder. The files of a pack get their original names. "
+        "Images packed with --as dct become JPEG files again, with the same pixels. Names that lead outside the "
+        "folder, or through a link, are refused and reported. Existing "
+        "files with the same bytes are kept, so that the same command continues after an interruption. For packs in "
+        "other formats than tar, use `stoker pack SRC OUT --to folder`.",
     .may_be_bad = 1,
     .options = options,
     .examples = examples,

@@ -129,7 +129,7 @@ void help_command(const struct command *c, FILE *f)
     putc('\n', f);
     char ends[160];
     snprintf(ends, sizeof ends,
-             "Exit status: 0 on success;%s 2 if called wrongly; 3 if the machine failed (cannot read, no memory); 130 "
+             "Exit status: 0 on success;%s 2 for wrong usage; 3 for a system error (cannot read, out of memory); 130 "
              "if interrupted.",
              c->may_be_bad ? " 1 for bad samples;" : "");
     wrapped(f, ends, 0, 0, width);
@@ -151,9 +151,9 @@ void help_overview(const struct command *const *commands, FILE *f)
                  c->both ? " " : "", c->both ? c->second : "");
         fprintf(f, "  %-24s%s\n", line, commands[i]->summary);
     }
-    fputs("\nSRC is a folder with one folder per class, a folder of images, a list (.csv .tsv .jsonl .txt), or\n"
-          "containers: tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens. For several files, write\n"
+    fputs("\nSRC is a folder with one folder per class, a folder of images, a list (.csv .tsv .jsonl .txt), or a\n"
+          "container: tar or zip shards, TFRecord, HDF5, npy, npz, text, tokens. For several files, write\n"
           "'train-{000..127}.tar' or 'train-*.tfrecord'.\n"
-          "`stoker help COMMAND` shows examples. No data at hand? `stoker synth photos` makes some.\n",
+          "`stoker help COMMAND` shows examples and options. No data at hand? `stoker synth photos` makes some.\n",
           f);
 }
