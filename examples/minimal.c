@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     int rc;
     while ((rc = stk_next(loader, &b, &e)) == STK_OK) {
         const float *x = stk_field(b, "image")->data;
-        const stk_array *y = stk_field(b, "label"); /* NULL where the source has no labels */
+        const stk_array *y = stk_field(b, "label"); /* NULL if the source has no labels */
         const int64_t label = y ? ((const int64_t *)y->data)[0] : -1;
         printf("%" PRId64 " images; the first has label %" PRId64 " and begins with %f\n", stk_samples(b), label,
                (double)x[0]);

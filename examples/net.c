@@ -19,7 +19,7 @@ static float uniform(uint64_t *state)
     return (float)(*state >> 40) / 8388608.0f - 1.0f;
 }
 
-/* Takes its input size from the previous layer. */
+/* Sets the sizes of a layer from those of the previous layer (NULL: the image). */
 static void layer_shape(struct layer *l, const struct layer *before)
 {
     l->in_side = before ? before->side : NET_SIDE;
@@ -100,7 +100,7 @@ static void add_product(float *restrict to, const float *restrict a, const float
         to[i] += a[i] * b[i];
 }
 
-/* Eight independent sums, because the compiler may not reorder the additions of a single one. */
+/* Uses eight independent sums, because the compiler may not reorder the additions of a single sum. */
 static float dot(const float *restrict a, const float *restrict b, int n)
 {
     float sums[8] = {0};
@@ -187,8 +187,8 @@ static void layer_forward(struct layer *l, const float *in)
         l->out[i] = l->out[i] > 0 ? l->out[i] : 0;
 }
 
-/* Computes from the gradient of the output the gradients of the weights, which it adds, and of the input, which it sets
- * (NULL: not needed). */
+/* Takes the gradient of the output. Adds the gradient of the weights to l->grad, and writes the gradient of the input
+ * to d_in (NULL: not needed). */
 static void layer_backward(struct layer *l, const float *in, float *d_in)
 {
     const int n = l->channels, pixels = l->side * l->side, in_pixels = l->in_side * l->in_side;

@@ -5,12 +5,12 @@
  *     train photos/                        one epoch, fed by Stoker
  *     train photos/ --epochs 5 --threads 2 --batch 32
  *     train photos/ --naive "python3 bench/naive.py photos/ --serve --size 64 --batch-size 32"
- *     train --check-gradients              compares the gradients with differences
+ *     train --check-gradients              compares the gradients with finite differences
  *
- *     cc -O3 train.c net.c -lm $(pkg-config --cflags --libs stoker) -o train      (`make` builds it as build/train)
+ *     cc -O3 train.c net.c -lm $(pkg-config --cflags --libs stoker) -o train     # `make demo` builds build/train
  *
- * Every epoch prints loss, accuracy, images/s, and how long the trainer waited for data, which is the time inside
- * stk_next. With --naive, another program makes each batch when it is requested, as a loop without a loader does.
+ * After every epoch, it prints the loss, the accuracy, images/s, and the time that it waited for data (the time inside
+ * stk_next). With --naive, another program makes each batch when it is requested, as a loop without a loader does.
  */
 #include <math.h>
 #include <stdio.h>
@@ -81,9 +81,9 @@ static int loader_next(stk_loader *loader, struct batch *b)
 /* ------------------------------------------------------------------ fed by another program */
 
 /*
- * The program first writes the number of classes. A byte on its stdin asks for a batch; the answer is
- * the number of images (0: the epoch is over), their labels, then their pixels. All numbers are
- * int64, pixels are float32 in 64 x 64 x 3.
+ * The program first writes the number of classes. A byte on its stdin requests a batch. It then writes the number of
+ * images (0: the epoch is over), their labels, and their pixels. All numbers are int64; pixels are float32,
+ * 64 x 64 x 3 per image.
  */
 struct pipe {
     int socket;
@@ -135,7 +135,7 @@ static int pipe_next(struct pipe *p, struct batch *b)
     if (write(p->socket, "?", 1) != 1 || receive(p->socket, &n, sizeof n) != 0 || n < 0 || n > p->room ||
         receive(p->socket, p->labels, (size_t)n * sizeof *p->labels) != 0 ||
         receive(p->socket, p->images, (size_t)n * PIXELS * sizeof *p->images) != 0) {
-        fprintf(stderr, "train: the program of --naive gave no batch of at most %lld images\n", (long long)p->room);
+        fprintf(stderr, "train: the --naive program did not send a batch of at most %lld images\n", (long long)p->room);
         return STK_EIO;
     }
     *b = (struct batch){n, p->images, p->labels, NULL};
@@ -205,14 +205,14 @@ static int train(const struct options *o)
     struct net net = {0};
     int rc = 1;
     if (o->naive && pipe_open(&other, o) != 0) {
-        fprintf(stderr, "train: the program of --naive does not run\n");
+        fprintf(stderr, "train: cannot run the --naive program\n");
         goto done;
     }
     if (!o->naive && loader_open(&loader, o) != STK_OK)
         goto done;
     const int n_classes = o->naive ? (int)other.n_classes : stk_source_n_classes(stk_loader_source(loader));
     if (n_classes < 1 || net_init(&net, n_classes, 1) != 0) {
-        fprintf(stderr, "train: a folder with a folder for each class is needed\n");
+        fprintf(stderr, "train: FOLDER must contain one folder per class\n");
         goto done;
     }
     for (long epoch = 0; epoch < o->epochs; epoch++) {
@@ -232,7 +232,7 @@ done:
 
 /* ------------------------------------------------------------------ checking the gradients */
 
-/* The largest relative difference between the gradients of one layer and central differences. */
+/* Returns the largest relative difference between the gradients of one layer and central differences. */
 static double gradient_error(struct net *net, struct layer *l, const float *image, int label)
 {
     double worst = 0;

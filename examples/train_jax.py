@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network with plain JAX on a folder of classes; a few seconds on two cores.
+"""Train a small network with plain JAX on a folder of class folders; a few seconds on two cores.
 
 python examples/train_jax.py [FOLDER]           without a folder, `stoker synth` makes one
 """
@@ -22,8 +22,8 @@ Parameters = dict[str, jax.Array]
 
 
 def synthetic(folder: Path) -> Path:
-    """1,200 photo-like images of 4 classes."""
-    command = Path(sysconfig.get_path("scripts")) / "stoker"  # the wheel brings it
+    """Make 1,200 photo-like images in 4 classes."""
+    command = Path(sysconfig.get_path("scripts")) / "stoker"  # installed with the wheel
     subprocess.run([command, "synth", folder, "--samples", "1200", "--classes", "4", "--size", "96"], check=True)
     return folder
 
@@ -52,7 +52,7 @@ def loss_of(p: Parameters, images: jax.Array, labels: jax.Array) -> jax.Array:
 
 @partial(jax.jit, donate_argnums=0)
 def step(state: Any, images: jax.Array, labels: jax.Array) -> tuple[Any, jax.Array]:
-    """Adam. Its state: how often, the parameters, the means of gradients and of their squares."""
+    """One step of Adam. The state: step count, parameters, means of the gradients and of their squares."""
     n, p, m, v = state
     loss, g = jax.value_and_grad(loss_of)(p, images, labels)
     n += 1
@@ -94,7 +94,7 @@ def train(folder: Path) -> list[float]:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("folder", nargs="?", type=Path, help="photos in class folders; one is made when left out")
+    arguments.add_argument("folder", nargs="?", type=Path, help="photos in class folders; without it, photos are made")
     folder = arguments.parse_args().folder
     if folder:
         train(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network with PyTorch on a folder of classes; about half a minute on two cores.
+"""Train a small network with PyTorch on a folder of class folders; about half a minute on two cores.
 
 python examples/train_torch.py [FOLDER]         without a folder, `stoker synth` makes one
 """
@@ -18,8 +18,8 @@ EPOCHS, BATCH, SIDE = 4, 32, 64
 
 
 def synthetic(folder: Path) -> Path:
-    """1,200 photo-like images of 4 classes."""
-    command = Path(sysconfig.get_path("scripts")) / "stoker"  # the wheel brings it
+    """Make 1,200 photo-like images in 4 classes."""
+    command = Path(sysconfig.get_path("scripts")) / "stoker"  # installed with the wheel
     subprocess.run([command, "synth", folder, "--samples", "1200", "--classes", "4", "--size", "96"], check=True)
     return folder
 
@@ -70,7 +70,7 @@ def train(folder: Path) -> list[float]:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("folder", nargs="?", type=Path, help="photos in class folders; one is made when left out")
+    arguments.add_argument("folder", nargs="?", type=Path, help="photos in class folders; without it, photos are made")
     folder = arguments.parse_args().folder
     if folder:
         train(folder)

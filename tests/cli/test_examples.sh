@@ -21,5 +21,5 @@ says out '^24 images; the first has label ([7-9]|[12][0-9]|30) ' "the labels of 
 ends 1 "minimal on nothing" "$minimal" nowhere
 says err 'nowhere' "what is missing is named"
 "$train" flat >out 2>err && fail "train without classes ends with 0"
-says err 'a folder for each class is needed' "train without classes"
+says err 'must contain one folder per class' "train without classes"
 finish
