@@ -23,9 +23,9 @@
 #include "base/arena.h"
 #include "base/cpu.h"
 #include "base/pool.h"
-#include "base/strip.h"
 #include "batch/ring.h"
 #include "read/ahead.h"
+#include "read/fifo.h"
 #include "source/source.h"
 
 enum { MEMORY = 32 << 20, ROWS = 64 };
@@ -244,8 +244,8 @@ static int files(const char *name, const char *how, int threads, int depth)
 /* ------------------------------------------------------------------ ranges */
 
 struct ranges {
-    struct strip strip;
-    int64_t pieces[1 << 10];
+    struct fifo fifo;
+    int64_t slots[1 << 10];
     int64_t good, bytes;
 };
 
@@ -254,13 +254,13 @@ static void wait_for(struct fetch *f, struct ranges *r)
     struct fetch_event v;
     fetch_wait(f);
     while (fetch_next(f, &v)) {
-        int64_t *piece = &r->pieces[v.token];
+        int64_t *slot = &r->slots[v.token];
         if (v.kind == FETCH_OPENED) {
-            *piece = strip_take(&r->strip, v.n);
-            fetch_read(f, &v, *piece < 0 ? NULL : strip_at(&r->strip, *piece), NULL);
+            *slot = fifo_take(&r->fifo, v.n);
+            fetch_read(f, &v, *slot < 0 ? NULL : fifo_at(&r->fifo, *slot), NULL);
             continue;
         }
-        strip_give(&r->strip, *piece);
+        fifo_give(&r->fifo, *slot);
         r->good += v.bytes != NULL;
         r->bytes += v.bytes ? (int64_t)v.size : 0;
     }
@@ -277,14 +277,14 @@ static int ranges(const char *path, size_t bytes, int depth)
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)bytes)
         fail(path, NULL);
     drop_fd(open(path, O_RDONLY | O_CLOEXEC));
-    strip_init(&r.strip, MEMORY, 1 << 10);
-    strip_limit(&r.strip, 4 * (size_t)depth * bytes); /* as read/ahead_reader.c does */
-    if (fetch_open(&f, depth, r.strip.memory, r.strip.bytes, &e) != STK_OK)
+    fifo_init(&r.fifo, MEMORY, 1 << 10);
+    fifo_limit(&r.fifo, 4 * (size_t)depth * bytes); /* as read/ahead_reader.c does */
+    if (fetch_open(&f, depth, r.fifo.memory, r.fifo.bytes, &e) != STK_OK)
         fail("io_uring", &e);
     uint64_t random = now_ns() | 1;
     const struct clocks begun = start();
     for (int i = 0; i < RECORDS; i++) {
-        while (fetch_under_way(f) == depth || strip_room(&r.strip) < bytes + 3 * STRIP_ALIGN)
+        while (fetch_under_way(f) == depth || fifo_room(&r.fifo) < bytes + 3 * FIFO_ALIGN)
             wait_for(f, &r);
         random = random * 6364136223846793005u + 1442695040888963407u;
         const int64_t at = (int64_t)((random >> 11) % (uint64_t)(st.st_size - (off_t)bytes + 1));
@@ -296,7 +296,7 @@ static int ranges(const char *path, size_t bytes, int depth)
     if (r.good != RECORDS)
         fail("some ranges", NULL);
     fetch_close(f);
-    strip_done(&r.strip);
+    fifo_done(&r.fifo);
     close(fd);
     return 0;
 }

@@ -116,8 +116,8 @@ static size_t round_up(int32_t v, size_t to)
 size_t jpeg_turbo_scratch(const struct head *h, const struct rect *crop)
 {
     /* A margin on either side, and the alignment to the left. */
-    const size_t strip = (size_t)crop->w + 3 * IMCU_MAX, full = (size_t)h->w;
-    const size_t w = h->odd & CODEC_HELD || strip > full ? full : strip;
+    const size_t part = (size_t)crop->w + 3 * IMCU_MAX, full = (size_t)h->w;
+    const size_t w = h->odd & CODEC_HELD || part > full ? full : part;
     return size_add(arena_cost(size_mul(w * 3, (size_t)crop->h)), arena_cost(w * 4));
 }
 
@@ -176,7 +176,7 @@ static bool same_as_head(struct jpeg_turbo *j, const struct head *h)
 }
 
 /* The columns and rows that are decoded: the crop and its margin. */
-struct strip {
+struct area {
     JDIMENSION x, w, y;
 };
 
@@ -196,9 +196,9 @@ static int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* Call after jpeg_start_decompress. */
-static struct strip cut_strip(struct jpeg_turbo *j, const struct image_job *job)
+static struct area area_of(struct jpeg_turbo *j, const struct image_job *job)
 {
-    struct strip s = {0, j->c.output_width, 0};
+    struct area s = {0, j->c.output_width, 0};
     if (jpeg_has_multiple_scans(&j->c) || job->head->odd & STK_ODD_LOSSLESS)
         return s;
     const struct rect *crop = &job->crop;
@@ -257,7 +257,7 @@ static int run(struct jpeg_turbo *j, const struct image_job *job, struct image *
         j->c.scale_denom = (unsigned)job->shrink;
     jpeg_start_decompress(&j->c);
     const struct rect *crop = &job->crop;
-    const struct strip s = cut_strip(j, job);
+    const struct area s = area_of(j, job);
     const size_t stride = (size_t)s.w * 3;
     const bool cmyk = j->c.num_components == 4;
     uint8_t *px = arena_alloc(job->arena, stride * (size_t)crop->h);

@@ -3,9 +3,9 @@
  * ahead.c -- reads files before their turn: the workers' side.
  *
  * The order of a whole epoch is known, so many reads can be under way at once. Cold storage needs that to be fast. One
- * thread follows the rows that the ring will hand out and fetches their files (fetch.c) into a strip of memory. The
- * worker that gets such a row takes the bytes from there, or waits while they are being read. If they were not
- * claimed, or reading failed, the worker reads the file with pread, so that all errors are pread's.
+ * thread follows the rows that the ring will hand out and fetches their files (fetch.c) into a queue of memory
+ * (fifo.c). The worker that gets such a row takes the bytes from there, or waits while they are being read. If they
+ * were not claimed, or reading failed, the worker reads the file with pread, so that all errors are pread's.
  *
  * Warm files need none of this. With reader=auto the thread is started when the workers' own reads turn out to be
  * cold, and sleeps again when the files that it fetches are warm.
@@ -41,10 +41,10 @@ static void poke(struct ahead *a)
 /* Wakes the thread when there is room for many files, not after each one. */
 void ahead_release(struct ahead *a, struct entry *e)
 {
-    if (e->piece >= 0)
-        strip_give(&a->strip, e->piece);
+    if (e->slot >= 0)
+        fifo_give(&a->fifo, e->slot);
     e->state = NOTHING;
-    if (strip_room(&a->strip) >= a->strip.limit / 4)
+    if (fifo_room(&a->fifo) >= a->fifo.limit / 4)
         poke(a);
 }
 
@@ -160,13 +160,13 @@ int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e)
     for (int i = 0; i < BELLS; i++)
         pthread_cond_init(&a->bells[i], NULL);
     a->entries = calloc(WINDOW, sizeof *a->entries);
-    if (!a->entries || strip_init(&a->strip, o->memory, WINDOW) != 0) {
+    if (!a->entries || fifo_init(&a->fifo, o->memory, WINDOW) != 0) {
         ahead_close(a);
         *out = NULL;
         return error_nomem(e, "open", o->memory);
     }
-    madvise(a->strip.memory, a->strip.bytes, MADV_DONTFORK); /* the kernel writes there; a child must not share it */
-    madvise(a->strip.memory, a->strip.bytes, MADV_HUGEPAGE); /* fewer pages to pin, and fewer segments per read */
+    madvise(a->fifo.memory, a->fifo.bytes, MADV_DONTFORK); /* the kernel writes there; a child must not share it */
+    madvise(a->fifo.memory, a->fifo.bytes, MADV_HUGEPAGE); /* fewer pages to pin, and fewer segments per read */
     if (o->reader == STK_READER_URING)
         wake(a);
     return STK_OK;
@@ -186,7 +186,7 @@ void ahead_close(struct ahead *a)
 {
     if (!a)
         return;
-    strip_done(&a->strip);
+    fifo_done(&a->fifo);
     free(a->entries);
     pthread_mutex_destroy(&a->lock);
     pthread_cond_destroy(&a->work);
@@ -202,7 +202,7 @@ size_t ahead_held(struct ahead *a)
     if (!a)
         return 0;
     pthread_mutex_lock(&a->lock);
-    const size_t held = atomic_load(&a->started) && !a->broken ? a->strip.bytes : 0;
+    const size_t held = atomic_load(&a->started) && !a->broken ? a->fifo.bytes : 0;
     pthread_mutex_unlock(&a->lock);
     return held;
 }

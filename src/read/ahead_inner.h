@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/strip.h"
 #include "read/ahead.h"
+#include "read/fifo.h"
 
 enum {
     WINDOW = 1024,           /* rows ahead */
@@ -29,7 +29,7 @@ struct entry {
     bool waited;  /* a worker waits for it */
     bool dropped; /* no worker will take it */
     bool taken;   /* a worker has taken it */
-    int64_t piece;
+    int64_t slot;
     struct ahead_row row;
     struct ahead_file file;
 };
@@ -57,7 +57,7 @@ struct ahead {
     pthread_mutex_t lock;
     pthread_cond_t work, bells[BELLS];
     struct entry *entries;
-    struct strip strip;
+    struct fifo fifo;
     int64_t passed; /* workers have asked for rows below this serial */
     int waits;      /* how often a worker came before its bytes, in this window of reads */
     bool stopped, poked, broken;

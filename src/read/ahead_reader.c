@@ -82,15 +82,15 @@ static int64_t mean_bytes(struct ahead *a)
 }
 
 /* The rows fit into the depth, and into memory. Only as much memory is used as the depth needs: going through the whole
- * strip in turn made reading a fifth slower. */
+ * queue in turn made reading a fifth slower. */
 int ahead_wanted(struct ahead *a)
 {
     if (!atomic_load(&a->awake))
         return -1;
     const size_t enough = 4 * (size_t)a->depth.now * (size_t)mean_bytes(a);
     pthread_mutex_lock(&a->lock);
-    strip_limit(&a->strip, enough > LIMIT_LEAST ? enough : LIMIT_LEAST);
-    const size_t free_bytes = strip_room(&a->strip);
+    fifo_limit(&a->fifo, enough > LIMIT_LEAST ? enough : LIMIT_LEAST);
+    const size_t free_bytes = fifo_room(&a->fifo);
     pthread_mutex_unlock(&a->lock);
     /* Workers that get a row from now on have to report it, also if the thread falls asleep meanwhile. */
     atomic_store(&a->cursor, INT64_MAX);
@@ -118,7 +118,7 @@ static bool claim(struct ahead *a, const struct ahead_row *r)
     struct entry *e = ahead_entry(a, r->serial);
     if (r->serial < a->passed || e->state != NOTHING)
         return false;
-    *e = (struct entry){.state = COMING, .row = *r, .piece = -1};
+    *e = (struct entry){.state = COMING, .row = *r, .slot = -1};
     return true;
 }
 
@@ -151,7 +151,7 @@ static void arrived(struct ahead *a, const struct fetch_event *v)
 {
     struct entry *e = ahead_entry(a, v->token);
     pthread_mutex_lock(&a->lock);
-    if (e->piece < 0)
+    if (e->slot < 0)
         a->homeless--;
     e->state = v->bytes ? HERE : LOST;
     e->file.bytes = v->bytes;
@@ -184,7 +184,7 @@ bool ahead_is_direct(struct ahead *a, int64_t sample)
 
 static int64_t max_bytes(const struct ahead *a)
 {
-    const int64_t fair = (int64_t)(a->strip.bytes / 4);
+    const int64_t fair = (int64_t)(a->fifo.bytes / 4);
     return fair < a->o.max_bytes ? fair : a->o.max_bytes;
 }
 
@@ -219,8 +219,8 @@ static uint8_t *room(struct ahead *a, const struct fetch_event *v)
 {
     struct entry *e = ahead_entry(a, v->token);
     pthread_mutex_lock(&a->lock);
-    e->piece = e->dropped ? -1 : strip_take(&a->strip, v->n);
-    uint8_t *at = e->piece < 0 ? NULL : strip_at(&a->strip, e->piece);
+    e->slot = e->dropped ? -1 : fifo_take(&a->fifo, v->n);
+    uint8_t *at = e->slot < 0 ? NULL : fifo_at(&a->fifo, e->slot);
     pthread_mutex_unlock(&a->lock);
     if (at)
         a->homeless--;
@@ -272,7 +272,7 @@ bool ahead_begin(struct ahead *a)
     depth_init(&a->depth, least, 4 * least, most);
     atomic_store_explicit(&a->depth_now, a->depth.now, memory_order_relaxed);
     a->window_ns = now_ns();
-    if (fetch_open(&a->fetch, most, a->strip.memory, a->strip.bytes, &e) == STK_OK)
+    if (fetch_open(&a->fetch, most, a->fifo.memory, a->fifo.bytes, &e) == STK_OK)
         return true;
     ahead_give_up(a, &e);
     return false;

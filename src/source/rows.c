@@ -36,7 +36,7 @@ struct segment {
     int64_t offsets_at, n_values;
 };
 
-struct column {
+struct rows_column {
     char name[FIELD_NAME];
     stk_dtype dtype;
     int ndim; /* of one row */
@@ -50,7 +50,7 @@ struct column {
 
 struct rows {
     const char *row; /* the word for a row */
-    struct column columns[FIELD_MAX];
+    struct rows_column columns[FIELD_MAX];
     int n_columns, n_open;
     struct arrays_plan plan; /* of columns */
     int64_t *labels;
@@ -60,7 +60,7 @@ struct rows {
 
 /* ------------------------------------------------------------------ one row */
 
-static const struct segment *segment_at(const struct column *c, int64_t i)
+static const struct segment *segment_at(const struct rows_column *c, int64_t i)
 {
     return &c->segments[search_last(&c->segments->first, sizeof *c->segments, c->n_segments, i)];
 }
@@ -81,7 +81,7 @@ static int read_at(const struct segment *p, int fd, int64_t at, size_t n, void *
 }
 
 /* Reads number by number, since the numbers of a row are not adjacent. */
-static int read_fortran(const struct column *c, const struct segment *p, int fd, int64_t i, size_t n, uint8_t *to,
+static int read_fortran(const struct rows_column *c, const struct segment *p, int fd, int64_t i, size_t n, uint8_t *to,
                         stk_error *e)
 {
     int64_t count[FIELD_DIMS] = {0}, step[FIELD_DIMS], at = p->at + i * (int64_t)c->item;
@@ -117,7 +117,7 @@ static int find_range(const struct segment *p, int64_t i, int64_t *from, int64_t
 }
 
 /* Reads the first n bytes of a row, a multiple of the element size, in this machine's byte order. */
-static int read_row(const struct column *c, int64_t i, size_t n, void *to, stk_error *e)
+static int read_row(const struct rows_column *c, int64_t i, size_t n, void *to, stk_error *e)
 {
     const struct segment *p = segment_at(c, i);
     int fd = p->fd;
@@ -160,7 +160,7 @@ static int row(const struct source *s, int k, int64_t i, size_t n, void *to, stk
 
 static int ragged_bytes(const struct source *s, int k, int64_t i, size_t *n, stk_error *e)
 {
-    const struct column *c = &((const struct rows *)s->state)->columns[k];
+    const struct rows_column *c = &((const struct rows *)s->state)->columns[k];
     const struct segment *p = segment_at(c, i);
     int64_t from, rows = 0;
     const int rc = find_range(p, i - p->first, &from, &rows, e);
@@ -282,7 +282,7 @@ static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
 {
     if (r->n_columns == FIELD_MAX)
         return error_set(e, STK_EUSAGE, "open", "there are more than %d arrays", FIELD_MAX);
-    struct column *c = &r->columns[r->n_columns];
+    struct rows_column *c = &r->columns[r->n_columns];
     const int length = snprintf(c->name, sizeof c->name, "%s", a->name);
     if (length < 1 || (size_t)length >= sizeof c->name)
         return error_set(e, STK_EUSAGE, "open", "the name of the array %.100s must have 1 to %d bytes", a->name,
@@ -305,7 +305,7 @@ static int new_column(struct rows *r, const struct rows_array *a, stk_error *e)
     return STK_OK;
 }
 
-static struct column *find_column(struct rows *r, const char *name)
+static struct rows_column *find_column(struct rows *r, const char *name)
 {
     for (int c = 0; c < r->n_columns; c++)
         if (strcmp(r->columns[c].name, name) == 0)
@@ -313,7 +313,7 @@ static struct column *find_column(struct rows *r, const char *name)
     return NULL;
 }
 
-static bool same_form(const struct column *c, const struct rows_array *a)
+static bool same_form(const struct rows_column *c, const struct rows_array *a)
 {
     bool same = c->dtype == a->dtype && c->ndim == a->ndim && c->ragged == (a->offsets != NULL);
     for (int d = 0; same && d < a->ndim; d++)
@@ -321,7 +321,7 @@ static bool same_form(const struct column *c, const struct rows_array *a)
     return same;
 }
 
-static int add_segment(struct rows *r, struct column *c, const struct rows_array *a, stk_error *e)
+static int add_segment(struct rows *r, struct rows_column *c, const struct rows_array *a, stk_error *e)
 {
     struct segment *grown = realloc(c->segments, ((size_t)c->n_segments + 1) * sizeof *grown);
     if (!grown)
@@ -354,7 +354,7 @@ static int add_segment(struct rows *r, struct column *c, const struct rows_array
 int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
 {
     struct rows *r = s->state;
-    struct column *c = find_column(r, a->name);
+    struct rows_column *c = find_column(r, a->name);
     if (!c) {
         const int rc = new_column(r, a, e);
         if (rc != STK_OK)
@@ -377,7 +377,7 @@ int rows_add(struct source *s, const struct rows_array *a, stk_error *e)
 static int read_labels(struct source *s, stk_error *e)
 {
     struct rows *r = s->state;
-    const struct column *c = &r->columns[r->plan.label];
+    const struct rows_column *c = &r->columns[r->plan.label];
     if (s->count > s->max_bytes / (int64_t)sizeof *r->labels)
         return error_set(e, STK_EUSAGE, "open", "%lld labels need more memory than max_bytes allows",
                          (long long)s->count);
@@ -407,7 +407,7 @@ static void find_keys(struct source *s)
 /* All columns must have the same number of rows. */
 static int check_lengths(const struct source *s, const struct rows *r, stk_error *e)
 {
-    const struct column *first = &r->columns[0];
+    const struct rows_column *first = &r->columns[0];
     const bool archive = strcmp(s->kind, "npz archives") == 0;
     for (int k = 1; k < r->n_columns; k++)
         if (r->columns[k].n != first->n)
@@ -426,7 +426,7 @@ int rows_finish(struct source *s, const struct source_options *o, stk_error *e)
     if (r->columns[0].n < 1)
         return error_set(e, STK_EUSAGE, "open", "does not contain a complete %s", r->row);
     for (int k = 0; k < r->n_columns; k++) {
-        const struct column *c = &r->columns[k];
+        const struct rows_column *c = &r->columns[k];
         shapes[k][0] = c->n;
         memcpy(shapes[k] + 1, c->shape, sizeof c->shape);
         r->plan.ragged[k] = c->ragged;
