@@ -16,14 +16,18 @@ shift
 for tool in cc pkg-config meson ninja; do
   command -v $tool >/dev/null || { echo "build: $tool is missing; run: make setup" >&2; exit 1; }
 done
-if [ ! -f "$build/build.ninja" ]; then
+# A new folder is configured here, one whose meson.build has changed by ninja.
+mkdir -p "$build" || exit 1
+if [ -f "$build/build.ninja" ]; then
+  set_up() { ninja -C "$build" build.ninja; }
+else
   echo "build: configuring $build"
-  mkdir -p "$build"
-  if ! meson setup "$build" ${CI:+-Dwerror=true} >"$build/setup.log" 2>&1; then
-    tail -n 20 "$build/setup.log" >&2
-    echo "build: could not configure $build; if a package is missing, run: make setup" >&2
-    exit 1
-  fi
+  set_up() { meson setup "$build" ${CI:+-Dwerror=true}; }
+fi
+if ! set_up >"$build/setup.log" 2>&1; then
+  tail -n 20 "$build/setup.log" >&2
+  echo "build: could not configure $build; if a package is missing, run: make setup" >&2
+  exit 1
 fi
 if [ "${V:-0}" = 1 ]; then exec ninja -C "$build" -v "$@"; fi
 ninja -C "$build" -n "$@" | grep -q 'no work to do' && exit 0
