@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import DataError
+from ._errors import DataError, Error
 from ._loader import MOST_EPOCHS, Loader
 from ._output import framework
 from ._samplers import order_of_batches
@@ -202,7 +202,7 @@ class WorkerBatches(Batches):
     def _start(self) -> None:
         loader = self._loader
         if self._workers is None:
-            samples = Samples(self._dataset, self._collate_fn, self._auto_collation, loader.on_error)
+            samples = self._samples()
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             count = 1 if loader._handle_in_dataset else loader.num_workers
             self._workers = Workers(count, samples, loader.worker_init_fn, context, self._base_seed)
@@ -212,6 +212,9 @@ class WorkerBatches(Batches):
         self._done: dict[int, Any] = {}
         self._ended = False
         self._top_up()
+
+    def _samples(self) -> Samples:
+        return Samples(self._dataset, self._collate_fn, self._auto_collation, self._loader.on_error)
 
     def _top_up(self) -> None:
         assert self._workers is not None
@@ -283,6 +286,15 @@ class EngineLoader(Loader):
             self._reopen(self._ranks, order.largest)
         self._engine.set_order(epoch, order.samples, order.starts)
 
+    def rows(self, indices: list[Any], position: int, epoch: int) -> Any:
+        """A batch that is made now, by the calling thread."""
+        places = np.arange(position, position + len(indices))
+        try:
+            return self._form.batch(self._engine.get(np.array(indices, np.int64), places, epoch))
+        except Error as error:
+            self._add_cause(error)
+            raise
+
     def take(self) -> Any:
         """The next batch; StopIteration at the end of a chunk."""
         with self._lock:
@@ -353,3 +365,64 @@ class EngineBatches(Batches):
 
     def __del__(self) -> None:
         self.close()
+
+
+class EngineSamples(Samples):
+    """In a worker: the engine makes the rows of a batch, and calls the functions that are not ops of its own."""
+
+    def __init__(self, dataset: Any, batched: bool, arguments: dict[str, Any]) -> None:
+        super().__init__(dataset, _nothing, batched, "raise")
+        self.arguments = arguments
+        self.engine: EngineLoader | None = None
+
+    def make(self, task: Task) -> tuple[Any, list[Any]]:
+        self.report(-1)  # of all its samples
+        if self.engine is None:  # each process has its own
+            self.engine = EngineLoader(**self.arguments)
+        indices = task.indices if self.batched else [task.indices]
+        return self.engine.rows(indices, task.position, task.seed), []
+
+
+def _nothing(samples: Any) -> Any:
+    """The engine collates."""
+    return samples
+
+
+class MixedBatches(WorkerBatches):
+    """The engine reads and transforms in worker processes, since functions in Python follow its ops.
+
+    In one process they would run one at a time. Seeds and positions are those of EngineBatches, and so are the rows.
+    """
+
+    _workers: Workers | None = None
+
+    def _start(self) -> None:
+        if self._workers is None:
+            self._workers = self._loader._take_workers()
+            self._sent = self._workers.sent if self._workers else 0
+            self._limit = max(1, self._loader.prefetch_factor * self._loader.num_workers)
+        super()._start()
+
+    def _samples(self) -> Samples:
+        arguments = {**self._loader._engine_arguments(), "batch_size": 1, "threads": 1}
+        return EngineSamples(self._dataset, self._auto_collation, arguments)
+
+    def _skip(self, n: int) -> None:
+        self._place.order.skip(0)
+        self._sampler_iter = self._place.order.indices
+        for _ in range(n):
+            self._next_task(0)
+
+    def _next_task(self, number: int) -> Task:
+        if self._position == 0:
+            self._chunk, self._chunk_start = self._place.seed % (MOST_EPOCHS // 2), 0
+        elif self._position - self._chunk_start >= CHUNK:
+            self._chunk, self._chunk_start = self._chunk + 1, self._position
+        task = super()._next_task(number)
+        return task._replace(position=task.position - self._chunk_start, seed=self._chunk)
+
+    def close(self) -> None:
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.sent = self._sent
+            self._loader._keep_workers(workers)

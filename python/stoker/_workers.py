@@ -428,7 +428,7 @@ class Workers:
         self.processes: list[_Process] = []
         self._owner = os.getpid()
         self.count = count
-        self.deaths = 0
+        self.sent = self.deaths = 0  # tasks, and processes
         try:
             for i in range(count):
                 self.processes.append(self._start(i))
@@ -495,7 +495,7 @@ class Workers:
         return [self._lost(tasks[0], n, how)] if tasks else []
 
     def _lost(self, task: Task, n: int, how: str) -> tuple[int, Any, list[Bad]]:
-        index = task.indices[n] if isinstance(task.indices, list) and n < len(task.indices) else task.indices
+        index = task.indices[n] if isinstance(task.indices, list) and 0 <= n < len(task.indices) else task.indices
         words = f"the worker process that made sample {index!r} {how}"
         sample = index if isinstance(index, int) else None
         if self.samples.on_error == "raise" or not isinstance(task.indices, list):
@@ -509,7 +509,7 @@ class Workers:
         for one in self.processes:
             if number in one.tasks:
                 task, n = one.tasks[number], one.board[0] if one.board else 0
-                if isinstance(task.indices, list) and n < len(task.indices):
+                if isinstance(task.indices, list) and 0 <= n < len(task.indices):
                     return f"sample {task.indices[n]!r}"
                 return f"sample {task.indices!r}"
         return "a batch"

@@ -23,8 +23,9 @@ from ._errors import DataError, hint, usage
 from ._explain import Text, line
 from ._output import framework
 from ._stats import Stats
-from ._torch_iter import Batches, EngineBatches, EngineLoader, HereBatches, Place, WorkerBatches
+from ._torch_iter import Batches, EngineBatches, EngineLoader, HereBatches, MixedBatches, Place, WorkerBatches
 from ._types import ON_ERROR, choice, counted
+from ._workers import Workers
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader as _TorchLoader
@@ -192,6 +193,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._lent: weakref.ref[Any] | None = None
         self._current: weakref.ref[Batches] | None = None
         self._place: Place | None = None
+        self._idle: Workers | None = None
         self._resume: dict[str, Any] | None = None
         self._epochs = 0  # that were begun
         self._bads: list[tuple[Any, str]] = []
@@ -207,7 +209,7 @@ class DataLoader(_TorchLoader[T_co]):
         if is_iterable(self.dataset):
             return super()._get_iterator()
         if self.native:
-            return EngineBatches(self)
+            return MixedBatches(self) if self._in_processes else EngineBatches(self)
         self._check_options()
         if self.num_workers == 0:
             return HereBatches(self)
@@ -265,19 +267,41 @@ class DataLoader(_TorchLoader[T_co]):
             self._native = read_here(self.dataset) is not None or tensors(self.dataset) is not None
         return self._native
 
-    def _open_engine(self) -> EngineLoader:
-        return EngineLoader(
-            self.dataset,
-            batch_size=self.batch_size or 1,
-            sampler=(),
-            threads=self.num_workers or None,
-            collate_fn=self._collate_here(),
-            batch_fn=None if self._collate_here() else list,
-            rank=0,
-            world_size=1,
-            output="torch",
+    @property
+    def _in_processes(self) -> bool:
+        """Whether worker processes run the engine, since functions in Python follow its ops."""
+        if not self.native or self.num_workers == 0 or self.on_error != "raise" or self.cache not in (None, "none"):
+            return False
+        found = read_here(self.dataset)
+        return found is not None and found[1] is not None and found[1].rest is not None
+
+    def _take_workers(self) -> Workers | None:
+        workers, self._idle = self._idle, None
+        return workers
+
+    def _keep_workers(self, workers: Workers) -> None:
+        """For the next epoch, as each has opened the dataset."""
+        if self._idle is None and self._ready and self.native:
+            self._idle = workers
+        else:
+            workers.close()
+
+    def _engine_arguments(self) -> dict[str, Any]:
+        return {
+            "source": self.dataset,
+            "batch_size": self.batch_size or 1,
+            "sampler": (),
+            "threads": self.num_workers or None,
+            "collate_fn": self._collate_here(),
+            "batch_fn": None if self._collate_here() else list,
+            "rank": 0,
+            "world_size": 1,
+            "output": "torch",
             **{name: getattr(self, name) for name in OWN},
-        )
+        }
+
+    def _open_engine(self) -> EngineLoader:
+        return EngineLoader(**self._engine_arguments())
 
     def _lend_engine(self, to: Batches) -> EngineLoader:
         """Each live iterator has an engine; the first one's is kept for the next epoch."""
@@ -299,6 +323,8 @@ class DataLoader(_TorchLoader[T_co]):
         engine, self._engine, self._lent = self._engine, None, None
         if engine is not None:
             engine.close()
+        if (workers := self._take_workers()) is not None:
+            workers.close()
 
     def close(self) -> None:
         """Ends threads and processes; batches that are kept stay valid.
@@ -425,10 +451,12 @@ class DataLoader(_TorchLoader[T_co]):
         if self._engine is None:
             self._engine = self._open_engine()
         text = self._engine.explain() + "\n"
+        if self._in_processes:
+            text += line("workers", f"{counted(self.num_workers, 'process')}, since functions in Python follow the ops")
+            return Text(text.rstrip())
         if self.num_workers:
-            text += line(
-                "workers", f"num_workers={self.num_workers}: {counted(self.num_workers, 'thread')} of this process"
-            )
+            threads = counted(self.num_workers, "thread")
+            text += line("workers", f"num_workers={self.num_workers}: {threads} of this process")
         for name, (default, why) in UNUSED.items():
             if getattr(self, name) != default:
                 text += line("not used", f"{name}={getattr(self, name)!r}: {why}")

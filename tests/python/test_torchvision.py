@@ -286,6 +286,46 @@ def test_a_script_changes_one_line(noise, tmp_path, monkeypatch):
     torch.set_num_threads(threads)
 
 
+def rows_of(loader):
+    return [[v.tolist() for v in batch] for batch in loader]
+
+
+@pytest.mark.parametrize("last", ["ColorJitter", "RandomErasing"])
+def test_python_after_ops_runs_in_processes(noise, last):
+    first = [v1.RandomCrop(16), v1.RandomHorizontalFlip()]
+    end = [v1.ToTensor(), v1.Normalize((0.5,) * 3, (0.2,) * 3)]
+    python = [v1.ColorJitter(0.4, 0.4), *end] if last == "ColorJitter" else [*end, v1.RandomErasing(1)]
+    dataset = datasets.ImageFolder(noise, v1.Compose([*first, *python]))
+    runs = []
+    for workers in (0, 1, 3):
+        torch.manual_seed(4)
+        loader = stoker.DataLoader(dataset, batch_size=3, shuffle=True, num_workers=workers)
+        assert ("in Python follow the ops" in loader.explain()) == (workers > 0)
+        runs.append([rows_of(loader), rows_of(loader)])
+    assert runs[0] == runs[1] == runs[2] and runs[0][0] != runs[0][1]
+    batches = iter(loader)
+    next(batches)
+    state, rest = loader.state_dict(), rows_of(batches)
+    other = stoker.DataLoader(dataset, batch_size=3, shuffle=True, num_workers=2)
+    other.load_state_dict(state)
+    assert rows_of(other) == rest
+    pids = {one.process.pid for one in other._idle.processes}
+    rows_of(other)
+    assert {one.process.pid for one in other._idle.processes} == pids  # they live as long as the loader
+    dataset.transform = v1.Compose([v1.CenterCrop(8), *end])
+    assert next(iter(other))[0].shape == (3, 3, 8, 8) and other._idle is None
+    loader.close(), other.close()
+
+
+def test_python_after_ops_fails(noise):
+    def fail(image):
+        raise ValueError("no luck")
+
+    transform = v1.Compose([v1.CenterCrop(16), v1.ToTensor(), v1.Lambda(fail)])
+    with pytest.raises(Exception, match="no luck"):
+        next(iter(stoker.DataLoader(datasets.ImageFolder(noise, transform), batch_size=3, num_workers=2)))
+
+
 def test_convert_transform():
     ops = stoker.convert_transform(v1.Compose([v1.Resize(36), v1.CenterCrop(32), v1.ColorJitter(), v1.ToTensor()]))
     assert [str(o) for o in ops] == ["Resize(36)", "CenterCrop((32, 32))", "Lambda(ColorJitter, ToTensor)"]
