@@ -40,13 +40,13 @@ test: ## set up, build and run every test; the last line counts them
 bench: benchmarks ## time every stage and the whole path, and check the figures of docs/performance.md
 	@tools/bench.sh $(BUILD)
 
-bench-peers: wheel ## Stoker beside other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
+bench-peers: wheel ## Stoker compared with other loaders, which are installed into build/peers; DATA=folder ARGS="--rounds 5"
 	@python3 bench/peers/run.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-containers: benchmarks wheel ## containers beside a folder and beside their formats' own readers; ARGS="--only records"
+bench-containers: benchmarks wheel ## containers compared with a folder and compared with their formats' own readers; ARGS="--only records"
 	@python3 bench/containers.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-cold: benchmarks ## read from cold storage, beside fio
+bench-cold: benchmarks ## read from cold storage, compared with fio
 	@python3 bench/cold.py $(BUILD)
 
 benchmarks: ## build the benchmark programs

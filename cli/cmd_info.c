@@ -118,7 +118,7 @@ static void print_json(const stk_info *i)
     json_text(&j, "png", i->png);
     json_text(&j, "webp", i->webp);
     json_close(&j, '}');
-    json_open(&j, "unpackers", '{');
+    json_open(&j, "decompressors", '{');
     json_text(&j, "zlib", i->zlib);
     json_text(&j, "zstd", i->zstd);
     json_close(&j, '}');
