@@ -170,7 +170,7 @@ static int run(struct args *a)
 {
     const int lists = strcmp(a->operand, "ls") == 0;
     if (!lists && strcmp(a->operand, "clear") != 0) {
-        out_say("cache", "there is no '%s'; use `stoker cache ls` or `stoker cache clear`", a->operand);
+        out_say("cache", "unknown action '%s'; use `stoker cache ls` or `stoker cache clear`", a->operand);
         return END_USAGE;
     }
     if (lists && (a->second || a->kind || a->all)) {

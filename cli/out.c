@@ -193,7 +193,7 @@ void out_typed(char *to, size_t n, const char *words)
         {"batch_size", "--batch-size"},     {"max_bad", "--max-bad"},       {"max_pixels", "--max-pixels"},
         {"max_bytes", "--max-bytes"},       {"world_size", "--world-size"}, {"on_error", "--on-error"},
         {"drop_last", "--drop-last"},       {"pad_last", "--pad-last"},     {"cache_dir", "--cache-dir"},
-        {"raise memory", "raise --memory"}, {"memory of ", "--memory of "}, {"more memory", "more --memory"},
+        {"raise memory", "raise --memory"},
     };
     size_t len = 0;
     while (*words && len + 16 < n) {
@@ -314,7 +314,7 @@ static void log_line(void *user, const char *text)
     if (is_repeated(l, text) || ++l->n > LINES + 1)
         return;
     fprintf(stderr, "stoker %s: ", l->command);
-    out_name(stderr, l->n > LINES ? "more messages follow; they are only counted" : text);
+    out_name(stderr, l->n > LINES ? "further messages are only counted" : text);
     putc('\n', stderr);
 }
 

@@ -46,8 +46,8 @@ static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int
         return rc;
     if (!sample && (!position || l->order.sampled))
         return error_set(e, STK_EUSAGE, "get", "give the samples to get: %s",
-                         position ? "a position is not enough if the caller gives the order"
-                                  : "there are neither samples nor positions");
+                         position ? "a position alone is not enough if the caller gives the order"
+                                  : "neither samples nor positions are given");
     *out = (struct pick){.repeat = position && l->order.sampled ? *position : 0};
     if (position && !l->order.sampled)
         *out = order_at(&l->order, &w->walk, epoch, *position);
@@ -83,7 +83,7 @@ static int check_request(const struct stk_loader *l, int64_t n, int64_t epoch, s
                          (long long)n, (long long)epoch);
     if (n > 1 && l->plan && plan_is_open(l->plan))
         return error_set(e, STK_EUSAGE, "get",
-                         "the ops leave the size of images open: get one sample at a time, or end the ops with "
+                         "the ops make images of different sizes: get one sample at a time, or end the ops with "
                          "CenterCrop(224)");
     return STK_OK;
 }
@@ -173,10 +173,11 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
         snprintf(hooks + used, sizeof hooks - (size_t)used, ", \"op\": %" PRIu64, rng_of_hook(d, "op"));
     const int wrote = snprintf(buf, n, "{\"sample\": %lld, \"size\": [%d, %d], \"ops\": %s%s}", (long long)d->sample,
                                (int)high, (int)wide, ops, hooks);
-    return (size_t)wrote < n ? STK_OK
-                             : error_set(e, STK_EUSAGE, "get",
-                                         "a buffer of %zu bytes is too small for what was drawn; %d bytes are enough",
-                                         n, STK_DRAWN_BYTES);
+    return (size_t)wrote < n
+               ? STK_OK
+               : error_set(e, STK_EUSAGE, "get",
+                           "the buffer of %zu bytes is too small for the random draws; %d bytes are enough", n,
+                           STK_DRAWN_BYTES);
 }
 
 int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,

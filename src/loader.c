@@ -77,7 +77,8 @@ static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_
         more = rest > 0 ? size_add(more, size_add(rest, arena_cost(m->kept_bytes))) : 0;
     }
     if (more == 0)
-        return error_set(e, STK_EDATA, "transform", "the ops make an image with too many pixels");
+        return error_set(e, STK_EDATA, "transform",
+                         "the ops make an image with too many pixels; use a smaller Resize or crop");
     if (m->form == FORM_PIXELS) {
         m->image.pixels = image_part(&m->image.pixels, m->job.want.crop);
         return desk_reserve(&w->desk, more, 0, e);

@@ -47,7 +47,7 @@ static int too_little(const struct stk_loader *l, uint64_t least, stk_error *e)
                      "memory is %lld MiB%s, less than the %llu MiB that batches of %lld rows and %d threads need; "
                      "raise memory, or use a smaller batch_size or fewer threads",
                      (long long)(o->memory >> 20),
-                     chosen ? " (the default: a quarter of what is free, divided by the ranks here)" : "",
+                     chosen ? " (the default: a quarter of the free memory, divided by the ranks on this machine)" : "",
                      (unsigned long long)((least + (1 << 20) - 1) >> 20), (long long)o->batch_size, o->threads);
 }
 
@@ -229,7 +229,8 @@ static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, 
     for (int64_t i = 0; subset && i < l->order.samples; i++) {
         if (subset[i] < begins[part])
             return error_set(e, STK_EUSAGE, "open",
-                             "mix: the subset returns to an earlier source after source %d; order it by source", part);
+                             "mix: the subset returns to an earlier source after source %d; sort its indices by source",
+                             part);
         while (subset[i] >= begins[part + 1])
             first[++part] = i;
     }

@@ -204,10 +204,11 @@ static int compare(const struct state *s, const struct state *mine, stk_error *e
     if (s->mix && mine->mix && s->mix != mine->mix)
         return error_set(
             e, STK_ECHANGED, "state",
-            "the order changed: the weights of mixed sources differ from those of the state; use the same");
+            "the order changed: the weights of mixed sources differ from those of the state; use the same weights");
     if (s->weights != mine->weights || s->mix != mine->mix || s->sampled != mine->sampled)
-        return error_set(e, STK_ECHANGED, "state", "the order changed: %s then, %s now; open the loader as it was then",
-                         kind_of(s), kind_of(mine));
+        return error_set(e, STK_ECHANGED, "state",
+                         "the order changed: %s then, %s now; open the loader with the options it had then", kind_of(s),
+                         kind_of(mine));
     const uint64_t most = s->sampled ? INT64_MAX : s->length ? s->length : s->samples;
     if (s->position > most || s->epoch > EPOCH_MAX)
         return error_set(e, STK_EUSAGE, "state",
@@ -239,8 +240,9 @@ int stk_state_set(stk_loader *l, const char *text, stk_error *e)
 static int check_starts(const stk_loader *l, int64_t n, const int64_t *starts, int64_t n_batches, stk_error *e)
 {
     if (l->order.drop_last || l->order.pad_last)
-        return error_set(e, STK_EUSAGE, "order",
-                         "the order has batches of its own, which drop_last and pad_last exclude; leave these out");
+        return error_set(
+            e, STK_EUSAGE, "order",
+            "the order defines its own batches, so drop_last and pad_last cannot be used; leave these out");
     for (int64_t i = 0; i < n_batches; i++) {
         const int64_t rows = (i + 1 < n_batches ? starts[i + 1] : n) - starts[i];
         if (rows < 1 || rows > l->options.batch_size || (i == 0 && starts[0] != 0))

@@ -148,7 +148,7 @@ static void explain_threads(const stk_loader *l, struct buf *b)
     const struct machine *m = &l->machine;
     buf_printf(b, "threads    %d", l->options.threads);
     if (l->options.threads != machine_threads(m))
-        buf_printf(b, " (as asked; this process may use %d)\n", machine_threads(m));
+        buf_printf(b, " (as requested; this process may use %d)\n", machine_threads(m));
     else if (m->cpus_quota > 0 && m->cpus_quota < m->cpus_affinity)
         buf_printf(b, " (the cgroup grants %.2f of %d CPUs)\n", m->cpus_quota, m->cpus_online);
     else if (m->local_ranks > 1 && m->cpus_affinity == m->cpus_online)
@@ -161,7 +161,7 @@ static void explain_pace(stk_loader *l, struct buf *b)
 {
     const struct pace p = ring_pace(&l->ring);
     if (p.active < p.threads)
-        buf_printf(b, "           %d of them work: the caller never waits\n", p.active);
+        buf_printf(b, "           only %d of them are active, because the caller never waits\n", p.active);
 }
 
 static void explain_memory(stk_loader *l, struct buf *b)
@@ -169,8 +169,8 @@ static void explain_memory(stk_loader *l, struct buf *b)
     const struct pace p = ring_pace(&l->ring);
     const int64_t mib = 1 << 20;
     buf_printf(b,
-               "memory     at most %lld MiB: %lld (at most %lld) batches ahead of %.1f MiB each, scratch of %zu MiB a "
-               "thread\n",
+               "memory     at most %lld MiB: %lld (at most %lld) batches ahead of %.1f MiB each, scratch of %zu MiB "
+               "per thread\n",
                (long long)(l->options.memory / mib), (long long)p.depth, (long long)p.depth_most,
                (double)l->batch_bytes / (double)mib, l->budget.share >> 20);
     buf_printf(b, "           and %zu MiB more for one large image at a time\n", l->budget.reserve >> 20);
@@ -181,7 +181,7 @@ static void explain_memory(stk_loader *l, struct buf *b)
                    "           and %lld MiB for the ragged rows of a batch, and twice as much for the other batches\n",
                    (long long)(l->depot->ragged_most / mib));
     if (most > 0)
-        buf_printf(b, "           and %zu MiB for what the source decompresses; it holds %zu MiB now\n", most >> 20,
+        buf_printf(b, "           and %zu MiB for data that the source decompresses; it uses %zu MiB now\n", most >> 20,
                    (held + (1 << 20) - 1) >> 20);
 }
 
@@ -190,7 +190,7 @@ static void explain_reader(stk_loader *l, struct buf *b)
     if (l->ahead)
         ahead_explain(l->ahead, b);
     else if (l->options.reader == STK_READER_PREAD)
-        buf_printf(b, "reader     pread (as asked)\n");
+        buf_printf(b, "reader     pread (as requested)\n");
     else if (source_probe_access(l->source) == SOURCE_ACCESS_MEMORY)
         buf_printf(b, "reader     pread (the files are in memory)\n");
     else
@@ -211,7 +211,7 @@ static void explain_mix(stk_loader *l, struct buf *b)
 
 static void explain_order(stk_loader *l, struct buf *b)
 {
-    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s an epoch\n",
+    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s per epoch\n",
                l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
                (long long)l->order.world, (long long)stk_length(l), stk_length(l) == 1 ? "" : "es");
     if (l->order.near.n > 0 && l->order.near.window < l->order.samples)
@@ -244,7 +244,7 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     if (l->plan)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
     else if (l->ops_unused)
-        buf_printf(&b, "ops        not run: fields leave the images out\n");
+        buf_printf(&b, "ops        not run: fields does not include the image\n");
     if (l->options.fidelity == STK_DRAFT)
         buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less are decoded at a smaller size\n");
     explain_order(l, &b);

@@ -99,7 +99,8 @@ static int check_amounts(const stk_options *o, stk_error *e)
     if (o->drop_last && o->pad_last)
         return usage(e, "drop_last and pad_last exclude each other; set only one");
     if (o->world_size < 1 || o->rank < 0 || o->rank >= o->world_size)
-        return error_set(e, STK_EUSAGE, "open", "rank %d of %d; ranks count from 0 to world_size - 1", o->rank,
+        return error_set(e, STK_EUSAGE, "open",
+                         "rank is %d and world_size is %d; rank must be from 0 to world_size - 1", o->rank,
                          o->world_size);
     if (o->threads < 1 || o->threads > THREADS_MAX)
         return error_set(e, STK_EUSAGE, "open", "threads is %d; it must be between 1 and %d, or 0 for the default",
@@ -312,7 +313,7 @@ int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels,
     *out = NULL;
     *n = 0;
     if (!pixels || !o)
-        return error_set(e, STK_EUSAGE, "encode", "no pixels or no options");
+        return error_set(e, STK_EUSAGE, "encode", "pixels or options is NULL; set both");
     if (width < 1 || height < 1 || (channels != 1 && channels != 3))
         return error_set(
             e, STK_EUSAGE, "encode",

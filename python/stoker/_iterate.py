@@ -126,7 +126,7 @@ class _Shown:
 
 
 def with_progress(loader: Any, batches: Any) -> Iterator[Any]:
-    """Uses tqdm where it is installed, else a line on the terminal; nothing if stderr is no terminal."""
+    """Uses tqdm where it is installed, else a line on the terminal; nothing if stderr is not a terminal."""
     total = batches.__length_hint__() or None
     try:
         tqdm = importlib.import_module("tqdm.auto").tqdm

@@ -375,7 +375,10 @@ class Loader:
     def _order_of(self, epoch: int) -> NDArray[np.int64]:
         """The sampler's order of the current epoch; other epochs are not known."""
         if epoch != self.epoch:
-            raise usage(f"the sampler has not given the order of epoch {epoch}, only that of epoch {self.epoch}")
+            raise usage(
+                f"the order of epoch {epoch} is unknown, because the sampler only gave that of epoch {self.epoch}; "
+                f"call set_epoch({epoch}) first"
+            )
         if self._ordered != epoch:
             self._give_order(epoch)
         return self._order

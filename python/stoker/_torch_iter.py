@@ -233,7 +233,8 @@ class WorkerBatches(Batches):
         replies = self._workers.receive(self._timeout if self._timeout > 0 else None)
         if not replies:
             at = self._workers.under_way(next(iter(self._open)))
-            raise DataError(f"a worker process was at {at} for more than timeout={self._timeout:g} s", stage="read")
+            spent = f"a worker process needed more than timeout={self._timeout:g} s for {at}; raise timeout"
+            raise DataError(spent, stage="read")
         self._done.update({number: (batch, bads) for number, batch, bads in replies if number in self._open})
         self._loader._count([bad for _, _, bads in replies for bad in bads])
 

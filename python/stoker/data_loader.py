@@ -37,7 +37,7 @@ BADS = 1000  # bad samples that are kept
 
 # Torch's arguments that the engine does not need, their defaults, and why it does not need them.
 UNUSED = {
-    "timeout": (0, "the engine's threads do not die unseen; Ctrl-C ends a wait"),
+    "timeout": (0, "the engine reports a failed thread at once; Ctrl-C interrupts a wait"),
     "worker_init_fn": (None, "the engine has no worker processes"),
     "multiprocessing_context": (None, "the engine has no worker processes"),
     "persistent_workers": (False, "the engine's threads live as long as the loader"),

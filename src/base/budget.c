@@ -36,8 +36,8 @@ int budget_enter(struct budget *b, size_t need, bool *in_turn, stk_error *e)
     if (need > b->reserve) /* a quarter of memory, or more if batches are small */
         return error_set(
             e, STK_EDATA, "decode",
-            "needs %zu MiB of scratch, but memory leaves %zu MiB for one image; give it %zu MiB more memory", mib(need),
-            b->reserve >> 20, 4 * mib(need - b->reserve));
+            "needs %zu MiB of scratch, but the memory limit leaves %zu MiB for one image; raise memory by %zu MiB",
+            mib(need), b->reserve >> 20, 4 * mib(need - b->reserve));
     if (need > b->share && !*in_turn) {
         pthread_mutex_lock(&b->turn);
         *in_turn = true;

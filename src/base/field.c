@@ -198,7 +198,7 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
     int rc = list ? from_text(f, c, to, want, &n, e) : numbers_of(f, c, &n, e);
     if (rc == STK_OK && (n.count != want || !all_dims_match(f, &n)))
         rc = error_set(e, STK_EDATA, "read",
-                       "%s has %lld number%s, not the %lld of its shape; %s:%s(*) accepts any count", f->name,
+                       "%s has %lld number%s, but its shape needs %lld; %s:%s(*) accepts any count", f->name,
                        (long long)n.count, n.count == 1 ? "" : "s", (long long)want, f->name, dtype_name(f->dtype));
     if (rc == STK_OK && !list)
         rc = cast(n.at, n.dtype, (size_t)n.count, to, f->dtype, f->name, e);

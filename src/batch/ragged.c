@@ -107,9 +107,10 @@ int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t 
     const struct depot *d = b->depot;
     const int64_t had = b->memory[field] ? (int64_t)b->memory[field]->bytes : 0, mib = 1 << 20;
     if (exceeds(d, (int64_t)bytes))
-        return error_set(e, STK_EDATA, "batch",
-                         "the image takes %lld MiB in a batch, but memory leaves only %lld MiB for it; raise memory",
-                         ((long long)bytes + mib - 1) / mib, (long long)d->ragged_most / mib);
+        return error_set(
+            e, STK_EDATA, "batch",
+            "the image takes %lld MiB in a batch, but the memory limit leaves only %lld MiB for it; raise memory",
+            ((long long)bytes + mib - 1) / mib, (long long)d->ragged_most / mib);
     count(b, -had);
     if (!join_memory(b, field, bytes))
         return error_nomem(e, "batch", bytes);
@@ -191,8 +192,8 @@ static int fails(const struct stk_batch *b, int i, stk_error *e)
     if (!atomic_load_explicit(&b->too_large, memory_order_relaxed))
         return error_nomem(e, "batch", 0);
     return error_set(e, STK_ENOMEM, "batch",
-                     "the rows of the ragged field %s take more than the %lld MiB that memory leaves for them in a "
-                     "batch; raise memory, or use a smaller batch_size",
+                     "the rows of the ragged field %s take more than the %lld MiB that the memory limit leaves for "
+                     "them in a batch; raise memory, or use a smaller batch_size",
                      b->depot->fields[i].name, (long long)(b->depot->ragged_most >> 20));
 }
 

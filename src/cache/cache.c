@@ -55,7 +55,7 @@ static void open_store(struct cache *c, const struct cache_options *o)
     c->tables = store_memory(o->samples);
     if (c->tables > o->memory) {
         c->tables = 0;
-        c->why = "memory leaves no room for the tables of the cache folder";
+        c->why = "the memory limit is too small for the tables of the cache folder";
         return;
     }
     c->has_store = store_open(&c->store, o) == 0;
@@ -77,7 +77,7 @@ struct cache *cache_open(const struct cache_options *o)
         return c;
     c->has_shelf = shelf_init(&c->shelf, o->samples, o->memory - c->tables) == 0;
     if (!c->has_shelf)
-        c->why = "memory leaves no room for it";
+        c->why = "the memory limit is too small for it";
     return c;
 }
 

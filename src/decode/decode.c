@@ -62,7 +62,7 @@ const char *decode_version(stk_format f)
 
 int codec_no_arena(stk_error *e)
 {
-    return error_set(e, STK_EBUG, stage, "the decoder was given less memory than it had asked for");
+    return error_set(e, STK_EBUG, stage, "the decoder got less memory than it had reserved; please report this");
 }
 
 /* ------------------------------------------------------------------ life */

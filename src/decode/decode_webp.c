@@ -183,7 +183,8 @@ static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t
         return STK_OK;
     WebPDecoderConfig c;
     if (!WebPInitDecoderConfig(&c))
-        return error_set(e, STK_EBUILD, stage, "libwebp is not the version this was built with");
+        return error_set(e, STK_EBUILD, stage,
+                         "libwebp has another version than the one Stoker was built with; rebuild Stoker");
     c.options.use_cropping = 1;
     c.options.crop_left = part.x - frame.x;
     c.options.crop_top = part.y - frame.y;
@@ -255,7 +256,8 @@ static int import(WebPPicture *pic, const struct image *im)
 static int write_pixels(WebPPicture *pic, const WebPConfig *config, const struct image *im, stk_error *e)
 {
     if (im->w > WEBP_MAX_DIMENSION || im->h > WEBP_MAX_DIMENSION)
-        return error_set(e, STK_EUSAGE, "encode", "a WebP has %d pixels a side at the most, not %dx%d",
+        return error_set(e, STK_EUSAGE, "encode",
+                         "a side of a WebP image has at most %d pixels, but this image is %dx%d; use JPEG or PNG",
                          WEBP_MAX_DIMENSION, im->w, im->h);
     if (!import(pic, im))
         return error_nomem(e, "encode", rgb_bytes(im->w, im->h));
@@ -270,7 +272,8 @@ static int webp_encode(const struct image *im, const stk_encode_options *o, void
     WebPConfig config;
     WebPPicture pic;
     if (!WebPConfigInit(&config) || !WebPPictureInit(&pic))
-        return error_set(e, STK_EBUILD, "encode", "libwebp is not the version this was built with");
+        return error_set(e, STK_EBUILD, "encode",
+                         "libwebp has another version than the one Stoker was built with; rebuild Stoker");
     config.quality = (float)(o->quality ? o->quality : 90);
     config.lossless = o->lossless != 0;
     WebPMemoryWriter writer;

@@ -183,7 +183,7 @@ static int before_pixels(const struct chunk *c, const uint8_t *end, struct png_c
 {
     const bool ihdr = is(c, "IHDR"), plte = is(c, "PLTE");
     if ((ihdr || plte) && !checksum_right(c, end))
-        return error_set(e, STK_EDATA, stage, "the checksum of its %.4s is wrong", (const char *)c->name);
+        return error_set(e, STK_EDATA, stage, "the checksum of its %.4s chunk is wrong", (const char *)c->name);
     if (ihdr)
         return header(c, out, e);
     if (plte) {

@@ -11,7 +11,7 @@
 #include "format/hdf5_index.h"
 
 const char HDF5_INDEX_DAMAGED[] = "the index of its chunks is damaged";
-const char HDF5_TOO_MANY[] = "it has, or may grow to, more chunks than can be read (67,108,864)";
+const char HDF5_TOO_MANY[] = "it has, or can grow to, more than the 67,108,864 chunks that Stoker can read";
 
 const char *hdf5_chunks_init(struct hdf5_chunks *c)
 {

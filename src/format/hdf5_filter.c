@@ -306,7 +306,7 @@ const char *hdf5_unfilter(const struct hdf5_filters *f, uint32_t mask, struct hd
             return why;
     }
     if (r.n != bytes)
-        return "its size is not that of a chunk";
+        return "its size differs from the size of a chunk";
     if (r.p != to)
         memcpy(to, r.p, bytes);
     return NULL;

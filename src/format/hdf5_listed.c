@@ -194,5 +194,5 @@ int hdf5_refuse(const char *name, const struct hdf5_odd *odd, stk_error *e)
                          name, odd->filter, odd->name[0] ? odd->name : "without a name");
     const bool damaged = odd->why == HDF5_DAMAGED || odd->why == HDF5_CUT || odd->why == HDF5_INDEX_DAMAGED;
     return error_set(e, STK_EDATA, "open", "%.200s: %s%s", name, odd->why,
-                     damaged ? "; get the file anew, or name the datasets to read (?x=NAME)" : "");
+                     damaged ? "; replace the file, or name the datasets to read (?x=NAME)" : "");
 }

@@ -101,7 +101,7 @@ static int put_object(struct hdf5_out *o, const void *bytes, size_t n, size_t it
     int rc = STK_OK;
     if (items > UINT32_MAX)
         return error_set(e, STK_EDATA, "pack",
-                         "has %zu elements, more than an element of variable length can have in HDF5", items);
+                         "has %zu elements, but HDF5 stores at most 4294967295 in a row of variable length", items);
     if (size_add(o->heap.len, to_eight(n)) > HEAP - 2 * HEAP_HEAD)
         rc = close_heap(o, e);
     if (rc != STK_OK)
@@ -162,7 +162,7 @@ int hdf5_out_row(struct hdf5_out *o, int number, const void *bytes, size_t n, st
     struct hdf5_out_column *c = &o->columns[number];
     int rc = STK_OK;
     if (c->form == HDF5_OUT_TEXT && n > 0 && memchr(bytes, 0, n))
-        return error_set(e, STK_EDATA, "pack", "%s contains a zero byte, where text in HDF5 ends; read it as %s:bytes",
+        return error_set(e, STK_EDATA, "pack", "%s contains a zero byte, which ends text in HDF5; read it as %s:bytes",
                          c->name, c->name);
     if (c->form == HDF5_OUT_FIXED)
         rc = n != c->row_bytes ? error_set(e, STK_EBUG, "write", "%s has %zu bytes, not %zu", c->name, n, c->row_bytes)

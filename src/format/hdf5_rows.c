@@ -197,7 +197,7 @@ static const char *block(const struct from *f, int64_t i, int64_t r, uint8_t *to
     }
     if (is_plain(f->a, i)) {
         if (c->bytes != f->a->chunks.chunk_bytes)
-            return "its size is not that of a chunk";
+            return "its size differs from the size of a chunk";
         return hdf5_view_read(f->v, c->at + (int64_t)at, to, bytes) ? NULL : HDF5_CUT;
     }
     if (f->a->chunks.chunk[0] > 1)

@@ -12,9 +12,9 @@
 #include "base/bytes.h"
 #include "base/io.h"
 
-const char HDF5_CUT[] = "the file ends before its bytes do, or cannot be read";
+const char HDF5_CUT[] = "the file ends inside its data, or cannot be read";
 const char HDF5_DAMAGED[] = "its description in the file is damaged";
-const char HDF5_NO_MEMORY[] = "there is no memory for it";
+const char HDF5_NO_MEMORY[] = "not enough memory to read it";
 
 enum { BLOCKS_MOST = 256, BLOCK_BYTES_MOST = 16 << 20, CONTINUES = 16 };
 

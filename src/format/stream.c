@@ -161,7 +161,8 @@ static void refuse(struct stream *s, size_t need)
 {
     const size_t most = s->cache->most;
     snprintf(s->broken, sizeof s->broken,
-             "decompressing the %s stream needs %zu MiB, but memory leaves %zu MiB for it; give it %zu MiB more memory",
+             "decompressing the %s stream needs %zu MiB, but the memory limit leaves %zu MiB for it; raise memory by "
+             "%zu MiB",
              stream_form_name(s->form), mib(need), most >> 20, STREAM_WORK_SHARE * mib(need - most));
     s->refused = true;
     ended(s, NULL);

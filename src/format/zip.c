@@ -155,7 +155,7 @@ static const char *refuse(const struct zip *z, const struct zip_member *m, int f
     if (method == STORED && s->raw != s->bytes)
         return "is stored, but its two sizes differ";
     if (method == DEFLATED && s->raw / DEFLATE_RATIO > s->bytes)
-        return "its size is larger than its compressed bytes can make";
+        return "its size is larger than its compressed bytes can produce";
     return memchr(m->name, 0, m->n_name) ? "its name contains a zero byte" : NULL;
 }
 

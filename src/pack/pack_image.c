@@ -173,7 +173,7 @@ static int make_pixels(const struct packer *p, struct desk *d, struct desk_image
         return rc;
     uint8_t *px = arena_alloc(&d->arena, n);
     if (!px)
-        return error_set(e, STK_EBUG, "pack", "the arena is smaller than was reserved");
+        return error_set(e, STK_EBUG, "pack", "the arena is smaller than its reservation; please report this");
     rc = plan_run(plan, j, &im->pixels, &d->arena, px, e);
     const struct image made = {
         .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};

@@ -54,7 +54,7 @@ static int check_form(const struct packer *p, stk_error *e)
     const stk_pack_options *how = &p->how;
     const bool pixels = how->resize_short || how->resize_long || (p->options.ops && p->options.ops[0]);
     if (how->to == STK_TO_NPY && how->as != STK_AS_RAW)
-        return usage("npy contains raw pixels: omit --as, or pack to tar, tfrecord, hdf5 or folder", e);
+        return usage("npy stores only raw pixels: omit --as, or pack to tar, tfrecord, hdf5 or folder", e);
     if (how->to == STK_TO_NPY && p->options.on_error == STK_SKIP)
         return usage(
             "npy has a row for every sample, so bad samples cannot be skipped: omit --on-error skip, or pack to "

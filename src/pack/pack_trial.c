@@ -224,8 +224,9 @@ static int read_trial(const struct packer *p, const char *out, const struct pack
     const struct source_options o = {.path = out, .threads = 1, .cache_dir = "off"};
     int rc = source_open(&from, &o, e);
     if (rc == STK_OK && (source_count(from) != 1 || source_n_fields(from) != source_n_fields(p->source)))
-        rc = error_set(e, STK_EDATA, "read", "one sample with %d fields became %lld with %d",
-                       source_n_fields(p->source), (long long)source_count(from), source_n_fields(from));
+        rc =
+            error_set(e, STK_EDATA, "read", "one sample with %d fields was packed, but %lld with %d fields can be read",
+                      source_n_fields(p->source), (long long)source_count(from), source_n_fields(from));
     if (rc == STK_OK && s->image >= 0)
         rc = read_image(p, from, s, e);
     source_close(from);

@@ -47,7 +47,7 @@ static int begin(struct target *t, stk_error *e)
         if (!is_found(t->o.classes[i], strlen(t->o.classes[i])))
             return error_set(
                 e, STK_EUSAGE, "write",
-                "the class \"%.100s\" cannot be the name of a folder that readers look into; pack to another target",
+                "readers of folders would ignore a folder named after the class \"%.100s\"; pack to another target",
                 t->o.classes[i]);
     place_sweep(t->dir, 0); /* the journal is locked, so no other run is active */
     struct folder_target *s = t->state = calloc(1, sizeof *s);
@@ -87,7 +87,8 @@ static int class_of(const struct target *t, const struct packed *p, const char *
         return STK_OK;
     if (p->label < 0 || p->label >= t->o.n_classes)
         return error_set(e, STK_EDATA, "write",
-                         "has no class, and so no folder; pack to another target, or leave out the label (--fields)");
+                         "has no class, but every folder is a class here; pack to another target, or leave out the "
+                         "label (--fields)");
     *class = t->o.classes[p->label];
     return STK_OK;
 }
@@ -131,7 +132,8 @@ static int name_image(struct target *t, const struct packed *p, stk_error *e)
         return error_nomem(e, "write", s->made.len);
     if (!image_file_suffix((const char *)s->made.data, s->made.len))
         return error_set(e, STK_EDATA, "write",
-                         "does not have the name of an image, as every file of a folder needs; pack to another target");
+                         "is not named like an image (.jpg, .png, ...), so readers of folders would ignore it; pack to "
+                         "another target");
     rc = check_path((const char *)s->made.data, e);
     s->name.len = 0;
     if (rc == STK_OK && keys_unique(&s->names, (const char *)s->made.data, p->sample, &s->name))

@@ -60,7 +60,7 @@ static int add_integers(struct example_out *x, const struct packed_field *f, con
         values[i] = dtype_integer(f->dtype, from + i * dtype_bytes(f->dtype));
         if (f->dtype == STK_UINT64 && values[i] < 0)
             return error_set(e, STK_EDATA, "pack",
-                             "%s has the value %" PRIu64 ", but integers of an Example end at %" PRId64
+                             "%s has the value %" PRIu64 ", but an integer of an Example is at most %" PRId64
                              "; pack to another target",
                              f->column, (uint64_t)values[i], INT64_MAX);
     }

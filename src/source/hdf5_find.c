@@ -215,7 +215,7 @@ static int refuse(const struct candidate *c, const struct names *names, bool any
             return hdf5_refuse(names_at(names, i), c[i].odd.why ? &c[i].odd : &no_rows, e);
     if (!any && damaged)
         return error_set(e, STK_EDATA, "open",
-                         "is damaged: %lld object%s cannot be read, and no other dataset has rows; get the file anew",
+                         "is damaged: %lld object%s cannot be read, and no other dataset has rows; replace the file",
                          (long long)damaged, damaged == 1 ? "" : "s");
     return any ? STK_OK : error_set(e, STK_EUSAGE, "open", "has no dataset with rows");
 }

@@ -339,7 +339,10 @@ static void set_form(const struct hdf5_table *t, int c, const struct hdf5_array 
 static int merge_form(const struct hdf5_array *first, const struct hdf5_array *a, struct column *out, stk_error *e)
 {
     if (a->type != first->type || a->dtype != first->dtype || (out->kind != STK_IMAGE && a->ndim != first->ndim))
-        return error_set(e, STK_EUSAGE, "open", "%s does not have the same type everywhere", out->name);
+        return error_set(
+            e, STK_EUSAGE, "open",
+            "%s has different types or dimensions in different files or groups; name other datasets to read (?x=NAME)",
+            out->name);
     for (int d = 0; d < out->ndim && a->type == HDF5_NUMBERS; d++)
         if (a->shape[d + 1] != out->shape[d])
             out->shape[d] = -1;

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "source/list.h"
 
-const char LIST_NO_PATH[] = "has no path; give one of the names path, file_name, filename, file or image a string";
+const char LIST_NO_PATH[] = "has no path; add a string under one of the keys path, file_name, filename, file or image";
 
 /* The best name found so far. */
 struct best {
@@ -75,7 +75,7 @@ const char *list_json(struct slice record, struct list_row *row)
     if (f.path.rank < 0)
         return LIST_NO_PATH;
     if (f.path.twice || f.label.twice)
-        return f.path.twice ? "the name of the path appears twice" : "the name of the label appears twice";
+        return f.path.twice ? "the key of the path appears twice" : "the key of the label appears twice";
     if (f.label.rank >= 0 && f.label_kind == JSON_NESTED)
         return "the label is neither a string nor a number";
     row->has_label = f.label.rank >= 0;

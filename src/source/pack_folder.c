@@ -156,7 +156,7 @@ static int take_note(struct recognised *r, struct json_value v, struct buf *form
     if (!r->container || r->paths.n == 0)
         return damaged(e);
     return r->container->open ? STK_OK
-                              : error_set(e, STK_EBUILD, "open", "%s are not in this build", r->container->what);
+                              : error_set(e, STK_EBUILD, "open", "this build cannot read %s", r->container->what);
 }
 
 int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_error *e)

@@ -193,11 +193,10 @@ static int collect_parts(struct names *parts, const struct record_list *lists, u
                 return error_nomem(e, "open", parts->pool.len);
         }
     if (parts->n > RECORD_PARTS)
-        return error_set(
-            e, STK_EUSAGE, "open",
-            "its samples have more than %d parts (%.40s, %.40s, %.40s, ...); the part of a file is what follows the "
-            "first dot of its name: rename the files",
-            RECORD_PARTS, names_at(parts, 0), names_at(parts, 1), names_at(parts, 2));
+        return error_set(e, STK_EUSAGE, "open",
+                         "its samples have more than %d parts (%.40s, %.40s, %.40s, ...); the text after the first dot "
+                         "of a file name is the name of the part: rename the files",
+                         RECORD_PARTS, names_at(parts, 0), names_at(parts, 1), names_at(parts, 2));
     return STK_OK;
 }
 

@@ -111,8 +111,9 @@ static int find_range(const struct segment *p, int64_t i, int64_t *from, int64_t
     *from = ends[0];
     *n = ends[1] - ends[0];
     if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > p->n_values)
-        return error_set(e, STK_EDATA, "read", "its offsets are damaged: rows %lld to %lld of %lld", (long long)ends[0],
-                         (long long)ends[1], (long long)p->n_values);
+        return error_set(e, STK_EDATA, "read",
+                         "its offsets are damaged: the sample has rows %lld to %lld, but there are %lld rows",
+                         (long long)ends[0], (long long)ends[1], (long long)p->n_values);
     return STK_OK;
 }
 

@@ -116,7 +116,7 @@ static int keep_image(const struct source *s, struct reading *r, int f, const st
     if (c->file)
         return load_image(s, r, f, c, e);
     if (!c->bytes || c->n == 0)
-        return error_set(e, STK_EDATA, "read", "there is no %s", s->fields[f].name);
+        return error_set(e, STK_EDATA, "read", "the sample has no %s", s->fields[f].name);
     return source_keep_bytes(s, r, s->fields[f].name, c->bytes, c->n, e);
 }
 

@@ -107,7 +107,7 @@ static int read_arguments(struct reader *r, struct op *o, unsigned *given)
         if (text_take(&r->text, ',') || *r->text.at == ')')
             continue;
         text_next(&r->text, seen, sizeof seen);
-        return text_error(&r->text, text_column(&r->text), "read %s, expected \",\" or \")\"", seen);
+        return text_error(&r->text, text_column(&r->text), "found %s, expected \",\" or \")\"", seen);
     }
     return STK_OK;
 }
@@ -125,9 +125,9 @@ static int find_op(struct reader *r, const char *name, int32_t column)
     }
     const char *near = text_nearest(name, names, OP_KINDS);
     if (near)
-        text_error(&r->text, column, "no op \"%s\"; did you mean %s?", name, near);
+        text_error(&r->text, column, "unknown op \"%s\"; did you mean %s?", name, near);
     else
-        text_error(&r->text, column, "no op \"%s\"; there are %s", name, list);
+        text_error(&r->text, column, "unknown op \"%s\"; the ops are %s", name, list);
     return -1;
 }
 
@@ -137,7 +137,7 @@ static int read_op(struct reader *r, struct ops *ops)
     text_next(&r->text, seen, sizeof seen);
     const int32_t column = text_column(&r->text);
     if (!text_name(&r->text, name, sizeof name))
-        return text_error(&r->text, column, "read %s, expected an op", seen);
+        return text_error(&r->text, column, "found %s, expected an op", seen);
     if (ops->n == OPS_MAX)
         return text_error(&r->text, column, "more than %d ops", OPS_MAX);
     const int kind = find_op(r, name, column);
@@ -188,7 +188,7 @@ static int read_pipeline(struct reader *r, struct ops *ops)
     if (more && *r->text.at)
         return text_error(&r->text, column, "this version supports only one pipeline");
     if (*r->text.at)
-        return text_error(&r->text, column, "read %s, expected \"|\" or the end", seen);
+        return text_error(&r->text, column, "found %s, expected \"|\" or the end", seen);
     return STK_OK;
 }
 

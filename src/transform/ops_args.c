@@ -15,7 +15,7 @@ const char *const op_pad_modes[PAD_MODES] = {"constant", "edge", "reflect", "sym
 /* "RandomCrop: size: read X, expected a number" */
 static int bad(struct reader *r, const struct value *v, const char *expected)
 {
-    return text_error(&r->text, v->column, "%s: %s: read %s, expected %s", r->spec->name, r->param->name, v->source,
+    return text_error(&r->text, v->column, "%s: %s: found %s, expected %s", r->spec->name, r->param->name, v->source,
                       expected);
 }
 
@@ -185,7 +185,7 @@ static int set_scale(struct reader *r, struct op *o, const struct value *v)
 
 static int set_ratio(struct reader *r, struct op *o, const struct value *v)
 {
-    return set_range(r, v, 0.001, 1000.0, o->ratio, "(least, most) width by height, such as (3/4, 4/3)");
+    return set_range(r, v, 0.001, 1000.0, o->ratio, "(least, most) ratio of width to height, such as (3/4, 4/3)");
 }
 
 static int set_p(struct reader *r, struct op *o, const struct value *v)

@@ -40,7 +40,7 @@ bool op_resized(const struct op *o, int32_t w, int32_t h, int32_t *out_w, int32_
 static int check_resize(struct flow *f, const struct op *o)
 {
     if (o->max_size && o->w)
-        return text_error(f->text, o->column, "Resize: max_size needs a size of one number");
+        return text_error(f->text, o->column, "Resize: max_size is allowed only if size is one number");
     if (o->max_size && o->max_size <= o->h)
         return text_error(f->text, o->column, "Resize: max_size %d must be larger than size %d", o->max_size, o->h);
     if (o->w || f->w == 0) {
@@ -184,8 +184,8 @@ int ops_check(struct ops *ops, struct text *t, stk_dtype dtype, bool open)
         return disagree(&f, f.bytes);
     if (f.w == 0 && !open)
         return error_set(t->e, STK_EUSAGE, "ops",
-                         "ops: they leave the size of the result open, but a batch needs one size: end with "
-                         "CenterCrop(224), give Resize both sides, Resize((224, 224)), or use batch_size 1");
+                         "ops: the results can differ in size, but a batch needs one size: end with CenterCrop(224), "
+                         "give Resize both sides, as in Resize((224, 224)), or use batch_size 1");
     if (f.w > OPS_SIDE || f.h > OPS_SIDE)
         return error_set(t->e, STK_EUSAGE, "ops", "ops: the images have %d x %d pixels; a side may have at most %d",
                          (int)f.w, (int)f.h, OPS_SIDE);

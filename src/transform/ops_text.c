@@ -146,7 +146,7 @@ static int read_list(struct text *t, struct value *v)
         if (text_take(t, ',') || *t->at == close)
             continue;
         text_next(t, seen, sizeof seen);
-        return text_error(t, text_column(t), "read %s, expected \",\" or \"%c\"", seen, close);
+        return text_error(t, text_column(t), "found %s, expected \",\" or \"%c\"", seen, close);
     }
     return STK_OK;
 }
@@ -200,7 +200,7 @@ int text_value(struct text *t, struct value *v)
     } else {
         char seen[WORD_BYTES + 2];
         text_next(t, seen, sizeof seen);
-        rc = text_error(t, v->column, "read %s, expected a value", seen);
+        rc = text_error(t, v->column, "found %s, expected a value", seen);
     }
     copy(v->source, sizeof v->source, from, (size_t)(t->at - from));
     return rc;

@@ -12,7 +12,7 @@ says out 'off: nothing is cached' "off"
 ends 2 "without a word" "$stoker" cache
 says err 'stoker cache ls\|clear' "what there is"
 ends 2 "another word" "$stoker" cache list
-says err "no 'list'" "another word"
+says err "unknown action 'list'" "another word"
 ends 2 "clear what" "$stoker" cache clear
 says err '--all' "what may be cleared"
 ends 2 "no such kind" "$stoker" cache clear --kind jpeg

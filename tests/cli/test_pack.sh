@@ -126,7 +126,7 @@ says err 'as jpeg first' "what to do instead"
 ends 2 "dct in another target" "$stoker" pack photos other --as dct --to folder
 says err 'omit --to' "dct in another target"
 ends 2 "JPEG in npy" "$stoker" pack photos other --as jpeg --to npy
-says err 'npy contains raw pixels: omit --as' "JPEG in npy"
+says err 'npy stores only raw pixels: omit --as' "JPEG in npy"
 ends 2 "npy with gaps" "$stoker" pack photos other --to npy --on-error skip
 says err 'bad samples cannot be skipped' "npy with gaps"
 

@@ -235,7 +235,7 @@ def test_pickles_and_resumes(shard):
         ("txt:txet", "did you mean text"),
         ({"a": "nothing"}, "there is no column nothing"),
         ({"a": 'x"y'}, "cannot be read"),
-        ("png, ids=ids.npy:int64(2)", "not the 2 of its shape"),
+        ("png, ids=ids.npy:int64(2)", "but its shape needs 2"),
     ],
 )
 def test_refused(shard, fields, words):

@@ -348,7 +348,7 @@ def test_damaged_descriptions_are_explained(tmp_path: Path) -> None:
     data[place + 4] = 0
     path.write_bytes(data)
     words = (
-        r"x\.h5: dset1: its description in the file is damaged; get the file anew, or name the datasets to read \(\?x="
+        r"x\.h5: dset1: its description in the file is damaged; replace the file, or name the datasets to read \(\?x="
     )
     with pytest.raises(stoker.DataError, match=words):
         stoker.Loader(str(path))

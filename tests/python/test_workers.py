@@ -296,7 +296,7 @@ def test_timeout_names_the_sample():
     batches = iter(stoker.DataLoader(BadAt("hang"), 2, num_workers=1, timeout=2))
     for _ in range(3):
         next(batches)
-    with pytest.raises(stoker.DataError, match="at sample 7 for more than timeout=2 s"):
+    with pytest.raises(stoker.DataError, match="needed more than timeout=2 s for sample 7"):
         next(batches)
 
 

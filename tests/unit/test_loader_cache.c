@@ -220,12 +220,12 @@ static void checkpoints_need_no_asking(void)
     make_set();
     const stk_options o = options(pipelines[0]);
     struct run r = with_cache(&o, STK_CACHE_NONE, "cache", 3);
-    CHECK(strstr(r.explained, "cache      none\ncheckpoints of 8 JPEG files"));
+    CHECK(strstr(r.explained, "cache      none\ncheckpoints in 8 JPEG files"));
     CHECK(strstr(r.explained, "in the cache folder, for later runs"));
     r = with_cache(&o, STK_CACHE_NONE, "cache", 1);
-    CHECK(strstr(r.explained, "checkpoints of 8 JPEG files"));
+    CHECK(strstr(r.explained, "checkpoints in 8 JPEG files"));
     r = run_loader(&o, 1);
-    CHECK(strstr(r.explained, "checkpoints of 8 JPEG files") && !strstr(r.explained, "for later runs"));
+    CHECK(strstr(r.explained, "checkpoints in 8 JPEG files") && !strstr(r.explained, "for later runs"));
     const stk_options whole = options("Resize((24, 24))"); /* no crop, no use */
     CHECK(!strstr(run_loader(&whole, 1).explained, "checkpoints"));
     temp_end();

@@ -151,7 +151,7 @@ static void absurd_options(void)
         {{.read_hooks = &hooks, .batch_size = -1}, "batch_size"},
         {{.read_hooks = &hooks, .threads = -1}, "threads"},
         {{.read_hooks = &hooks, .threads = 100000}, "threads"},
-        {{.read_hooks = &hooks, .rank = 2, .world_size = 2}, "rank 2 of 2"},
+        {{.read_hooks = &hooks, .rank = 2, .world_size = 2}, "rank is 2 and world_size is 2"},
         {{.read_hooks = &hooks, .dtype = (stk_dtype)77}, "dtype"},
         {{.read_hooks = &hooks, .dtype = STK_INT64}, "dtype"},
         {{.read_hooks = &hooks, .layout = (stk_layout)77}, "layout"},

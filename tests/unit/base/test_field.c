@@ -75,7 +75,7 @@ static void casts(void)
     CHECK(i[0] == -3 && i[1] == 0);
     float more[4];
     CHECK_EQ(field_store(&four, &c, more, &error), STK_EDATA);
-    CHECK(strstr(error.text, "3 numbers, not the 4") != NULL);
+    CHECK(strstr(error.text, "3 numbers, but its shape needs 4") != NULL);
     const struct field half = tensor(STK_FLOAT16, 1, 3);
     CHECK_EQ(field_store(&half, &c, f, &error), STK_EDATA);
 }

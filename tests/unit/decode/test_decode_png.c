@@ -385,7 +385,7 @@ static void refused(void)
     int warnings;
     p.b.data[8 + 8 + 3] ^= 1; /* width, and so the checksum */
     CHECK_EQ(decode_all(&p.b, &warnings, &e), STK_EDATA);
-    CHECK_STR(e.reason, "the checksum of its IHDR is wrong");
+    CHECK_STR(e.reason, "the checksum of its IHDR chunk is wrong");
     buf_done(&p.b);
 
     p = make(&rgb8, 6, 4, false);

@@ -270,9 +270,8 @@ static void windows_have_a_limit(void)
         CHECK(held > 4 * MIB && held <= most && most == 12 * MIB);
         CHECK(!right(s, fd, ALL - 10, 100, &got, &e) && got == 10);
         CHECK_EQ(e.code, stays ? STK_EUSAGE : STK_EDATA);
-        CHECK(strstr(e.text,
-                     "decompressing the zstd stream needs 257 MiB, but memory leaves 8 MiB for it; give it 1992 "
-                     "MiB more memory") != NULL);
+        CHECK(strstr(e.text, "decompressing the zstd stream needs 257 MiB, but the memory limit leaves 8 MiB for it; "
+                             "raise memory by 1992 MiB") != NULL);
         CHECK_EQ(stream_end(s), ALL);
         CHECK(right(s, fd, 5, 100, &got, &e) && got == 100); /* what lies before is as it was */
         stream_free(s);

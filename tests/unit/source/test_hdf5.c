@@ -159,7 +159,7 @@ static void refusals(void)
     refused("dense", "", NULL, "has no dataset with rows");
     refused("dense", "?x=n003", NULL, "is a single value");
     refused("damaged", "", NULL,
-            "is damaged: 1 object cannot be read, and no other dataset has rows; get the file anew");
+            "is damaged: 1 object cannot be read, and no other dataset has rows; replace the file");
 }
 
 /* All rows of a dataset, or of a member of a compound dataset. */

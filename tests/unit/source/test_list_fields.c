@@ -275,9 +275,9 @@ static void name_twice(void)
 static void path_or_label_twice(void)
 {
     CHECK(!open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"label\": 1, \"label\": 2}\n", NULL));
-    CHECK_SAYS(error.text, "the name of the label appears twice");
+    CHECK_SAYS(error.text, "the key of the label appears twice");
     CHECK(!open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"path\": \"img/b.jpg\"}\n", NULL));
-    CHECK_SAYS(error.text, "the name of the path appears twice");
+    CHECK_SAYS(error.text, "the key of the path appears twice");
     source_close(open_list("l.jsonl", "{\"path\": \"img/a.jpg\", \"y\": 1, \"y\": 2, \"label\": 2}\n", NULL));
     CHECK_EQ(error.code, STK_OK);
 }

@@ -257,7 +257,7 @@ static void large_windows(void)
     struct source *s;
     stk_error e;
     CHECK_EQ(source_open(&s, &o, &e), STK_EUSAGE);
-    CHECK(strstr(e.text, "needs 257 MiB, but memory leaves 8 MiB for it; give it 1992 MiB more memory") != NULL);
+    CHECK(strstr(e.text, "needs 257 MiB, but the memory limit leaves 8 MiB for it; raise memory by 1992 MiB") != NULL);
     o.memory = (int64_t)4 << 30;
     CHECK_EQ(source_open(&s, &o, &e), STK_OK);
     source_close(s);
@@ -292,7 +292,7 @@ static void unpacked_counts(void)
         stk_stats_get(l, &s);
         CHECK(s.memory_bytes > 1 << 20 && s.memory_bytes <= memory);
         const int64_t eighth = memory >> 23;
-        snprintf(words, sizeof words, "and %lld MiB for what the source decompresses; it holds ",
+        snprintf(words, sizeof words, "and %lld MiB for data that the source decompresses; it uses ",
                  (long long)((eighth < 128 ? eighth : 128) + eighth));
         stk_explain(l, text, sizeof text);
         CHECK(strstr(text, words) != NULL);

@@ -142,8 +142,10 @@ static void batches_of_long_lines(void)
         CHECK_EQ(rc, rows == 8 ? STK_END : STK_ENOMEM);
         CHECK_EQ(n, rows == 8 ? LINES : 0);
         if (rc == STK_ENOMEM)
-            CHECK(strstr(error.text,
-                         "take more than the 2 MiB that memory leaves for them in a batch; raise memory, or") != NULL);
+            CHECK(
+                strstr(error.text,
+                       "take more than the 2 MiB that the memory limit leaves for them in a batch; raise memory, or") !=
+                NULL);
         stk_close(l);
     }
     free(text);
