@@ -49,7 +49,7 @@ struct desk_image {
 
 /* codecs: whether images are decoded here, and with which kernels. */
 int desk_init(struct desk *d, int thread, struct budget *b, bool codecs, stk_cpu cpu, stk_error *e);
-void desk_done(struct desk *d); /* also zeroed, also half-built */
+void desk_done(struct desk *d); /* accepts a zeroed or half-built desk */
 
 /* Room for n bytes in place of a file's, followed by zeros. NULL: the budget or the system refuses it. */
 uint8_t *desk_blank(struct desk *d, size_t n);

@@ -40,7 +40,7 @@ struct making {
     struct job job, rest;
 };
 
-/* loader_cache.c. Chooses and opens a cache in so many bytes of memory. Never fails. */
+/* loader_cache.c: chooses a cache and opens it with at most `memory` bytes. Never fails. */
 void loader_cache_open(struct stk_loader *l, size_t memory);
 void loader_cache_close(struct stk_loader *l);
 /* One paragraph for stk_explain. */
@@ -53,8 +53,8 @@ uint64_t loader_cache_read_identity(struct stk_loader *l, struct worker *w, int6
 /* The version of what Stoker makes from files. Entries of other versions are not found. */
 uint64_t loader_cache_version(void);
 
-/* loader_cache_image.c: short cuts on the path of an image. Whether one is known: pixels, coefficients or the file were
- * kept. Otherwise the file has to be read. */
+/* loader_cache_image.c: short cuts on the path of an image. Returns whether one exists: pixels, coefficients or the
+ * file were kept. Otherwise the file must be read. */
 bool loader_cache_find(struct stk_loader *l, struct worker *w, struct making *m);
 /* After the head is known: turns a JPEG into coefficients, keeps them, and continues with them. */
 void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *m);
@@ -71,8 +71,8 @@ void loader_checkpoints_keep(struct stk_loader *l, struct worker *w, int64_t sam
 /* For the thread that reads ahead: the parts of its file that a row needs; none: all of it. */
 void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct parts *out);
 
-/* loader_rows.c: samples that need no decoding. Whether no sample of the source does; and the bytes that are kept of
- * each, 0 if their lengths differ or the caller's own function makes them. */
+/* loader_rows.c: samples that need no decoding. loader_rows_only: whether this holds for all samples of the source.
+ * loader_rows_bytes: the bytes to keep of each sample; 0 if lengths differ or the caller's own function makes them. */
 bool loader_rows_only(const struct stk_loader *l);
 size_t loader_rows_bytes(const struct stk_loader *l);
 /* Brings a kept sample into the CPU's caches. false: it is not kept in memory. */

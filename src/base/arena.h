@@ -16,8 +16,8 @@ enum { ARENA_ALIGN = 64, ARENA_SLACK = 64 };
 struct arena {
     uint8_t *base;
     size_t used, cap;
-    size_t recent; /* the most that was reserved lately, if less than half of cap */
-    int calm;      /* how many times in a row that was so */
+    size_t recent; /* the largest recent reservation, if below half of cap */
+    int calm;      /* consecutive reservations below half of cap */
 };
 
 /* Bytes that arena_alloc(n) takes: n rounded up, plus slack. Saturates at SIZE_MAX. */
@@ -29,7 +29,7 @@ void *arena_alloc(struct arena *a, size_t n);
 /* The arena may be zeroed, or freed already. */
 void arena_done(struct arena *a);
 
-/* Zeroed pages from the system, which get back to it at once when freed. NULL: no memory. */
+/* Zeroed pages from the system. Freeing returns them to the system at once. NULL: no memory. */
 void *pages_new(size_t bytes);
 /* For large memory that will be filled: asks for huge pages. Touching those first takes a fifth of the time. */
 void *pages_new_large(size_t bytes);

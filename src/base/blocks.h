@@ -20,6 +20,6 @@ int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subse
 /* The blocks of several sources, one after the other. Source i has the samples from first[i] on; parts[i] may be NULL.
  */
 int blocks_join(struct blocks *b, const struct blocks *const *parts, const int64_t *first, int n);
-void blocks_done(struct blocks *b); /* also zeroed, also twice */
+void blocks_done(struct blocks *b); /* accepts a zeroed struct; may be called twice */
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * budget.h -- how much scratch a thread may hold at once.
  *
- * Every thread always has its share of one half. The other half, the reserve, goes to one thread at a time: to one
- * whose image needs more than its share. So large images wait for each other, there is no deadlock, and the size of the
- * largest image does not depend on the number of threads.
+ * One half of the memory is divided among all threads: each always has its share. The other half, the reserve, goes to
+ * one thread at a time, whose image needs more than its share. So large images wait for each other, there is no
+ * deadlock, and the size of the largest image does not depend on the number of threads.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -17,7 +17,7 @@
 
 struct budget {
     size_t share;   /* of every thread */
-    size_t reserve; /* of one thread at a time; so the most that one image may take */
+    size_t reserve; /* of one thread at a time: the most that one image may take */
     pthread_mutex_t turn;
 };
 

@@ -27,7 +27,7 @@ struct slice {
 /* Makes room for n bytes in total and keeps the content. Like all functions here, returns 0 or -1. */
 int buf_reserve(struct buf *b, size_t n);
 int buf_add(struct buf *b, const void *p, size_t n);
-int buf_add_str(struct buf *b, const char *s); /* without its 0 */
+int buf_add_str(struct buf *b, const char *s); /* without the terminating 0 */
 int buf_printf(struct buf *b, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))

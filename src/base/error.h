@@ -17,7 +17,7 @@
 #define PRINTF_LIKE(f, a)
 #endif
 
-/* All return the code that *e then has. */
+/* All return the code that they store in *e. */
 int error_set(stk_error *e, int code, const char *stage, const char *format, ...) PRINTF_LIKE(4, 5);
 /* The same for an errno; appends its description. ENOENT and ENOTDIR become STK_ENOTFOUND, ENOMEM becomes STK_ENOMEM,
  * everything else STK_EIO. */
@@ -26,7 +26,7 @@ int error_nomem(stk_error *e, const char *stage, size_t bytes);
 /* Adds where it happened. A path of NULL or a sample of -1 changes nothing. */
 void error_at(stk_error *e, const char *path, int64_t sample);
 
-/* Call this before a function of the user's. */
+/* Call this before calling a user's function. */
 void error_clear(stk_error *e);
 /* Call this after that function failed with rc: fills in what it left out, and replaces an rc that is not an error
  * code. */

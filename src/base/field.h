@@ -21,7 +21,7 @@ struct ragged_row {
 int field_store(const struct field *f, const struct cell *c, void *to, stk_error *e);
 /* For ragged fields. */
 int field_ragged_row(const struct field *f, const struct cell *c, struct ragged_row *to, stk_error *e);
-/* Copies a row; from NULL: makes it empty. 0, or -1: no memory. */
+/* Copies a row. If from is NULL, makes it empty. 0, or -1: no memory. */
 int ragged_row_copy(struct ragged_row *to, const struct ragged_row *from);
 /* Makes room for n bytes. 0, or -1: no memory. */
 int ragged_row_reserve(struct ragged_row *p, size_t n);

@@ -31,7 +31,7 @@ size_t names_length(const struct names *s, uint32_t i);
 const char *names_nearest(const struct names *s, const char *word);
 /* The indices in byte order of their strings, from malloc. NULL: no memory. n > 0. */
 uint32_t *names_sorted(const struct names *s);
-void names_done(struct names *s); /* also zeroed, also twice */
+void names_done(struct names *s); /* accepts a zeroed struct; may be called twice */
 
 /* Compares in byte order; a prefix comes first. */
 int bytes_compare(const void *a, size_t n_a, const void *b, size_t n_b);

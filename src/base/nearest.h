@@ -14,7 +14,7 @@
 struct nearest {
     const char *word;
     const char *found;
-    size_t distance; /* of what was found */
+    size_t distance; /* of the found name */
 };
 
 void nearest_try(struct nearest *n, const char *name, size_t name_bytes);

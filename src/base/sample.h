@@ -15,8 +15,8 @@ struct rect {
     int32_t x, y, w, h;
 };
 
-/* 8-bit pixels, interleaved, 1 or 3 channels. Kernels may read up to IMAGE_SLACK bytes past the last pixel, so that
- * many bytes after it must be readable (arena_alloc() provides them). */
+/* 8-bit pixels, interleaved, 1 or 3 channels. Kernels may read up to IMAGE_SLACK bytes past the last pixel, so
+ * these bytes must be readable (arena_alloc() provides them). */
 enum { IMAGE_SLACK = 64 };
 
 struct image {
@@ -59,9 +59,9 @@ struct extent {
 /* What the transform needs of an image, in the coordinates of the upright image (EXIF applied). */
 struct want {
     struct rect crop;
-    int shrink; /* 2, 4 or 8: the image is decoded at this fraction of its size (sides rounded up), and crop is in it */
-    bool whole; /* decode to the end of the file even if the crop ends above it: for verify */
-    bool reference;            /* decode with the format's library only: tests compare our own decoders with it */
+    int shrink;     /* 2, 4 or 8: decode at 1/shrink of the size, sides rounded up; crop refers to the smaller image */
+    bool whole;     /* decode to the end of the file even if the crop ends above it: for verify */
+    bool reference; /* decode with the format's library only: tests compare our own decoders with it */
     const struct parts *parts; /* of the file that were read; bytes between them are undefined. NULL: all of it */
 };
 

@@ -67,7 +67,7 @@ struct depot {
 /* fields describe one row; arrays get the number of rows as their first dimension. allocator may be NULL. */
 int depot_open(struct depot **out, const struct field *fields, int n_fields, int n_plain, int64_t rows, int keep,
                const stk_allocator *allocator, stk_error *e);
-/* The loader no longer uses it. Also NULL. */
+/* The loader no longer uses it. Accepts NULL. */
 void depot_close(struct depot *d);
 
 /* Raises the number of batches that exist, unless the caller keeps more. It never falls. */
@@ -90,7 +90,7 @@ struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_
 int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
 /* Allocates the row of an open field, and frees what it had. */
 int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t bytes, uint8_t **row, stk_error *e);
-/* Joins the rows of ragged fields, once all of them exist. Or STK_ENOMEM. */
+/* Joins the rows of ragged fields, once all of them exist. Can fail with STK_ENOMEM. */
 int batch_join(struct stk_batch *b, stk_error *e);
 /* Whether ragged rows already use what one batch may have, so that no other batch should be started now. */
 bool depot_is_full(const struct depot *d);

@@ -102,7 +102,7 @@ struct cache_facts {
     double file_bytes, pixel_bytes;
 };
 
-/* Chooses what to keep in so many bytes, and says why. Unless AUTO was asked for: what was asked for, if possible. */
+/* Chooses what to keep in `room` bytes, and writes the reason to words. Any choice but AUTO is kept if possible. */
 stk_cache cache_choose(const struct cache_facts *f, int64_t room, char *words, size_t n);
 
 /* ------------------------------------------------------------------ kept pixels, with their shape in front */

@@ -21,7 +21,7 @@ struct shelf {
 
 /* Takes at most `bytes`: address space now, memory when it is written. Returns 0, or -1 if that is not available. */
 int shelf_init(struct shelf *s, int64_t samples, size_t bytes);
-void shelf_done(struct shelf *s); /* also zeroed, also twice */
+void shelf_done(struct shelf *s); /* accepts a zeroed struct; may be called twice */
 
 /* NULL: no entry. */
 const uint8_t *shelf_find(const struct shelf *s, int64_t sample, size_t *n);

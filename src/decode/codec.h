@@ -22,9 +22,9 @@ struct image_job {
     size_t n;
     const struct head *head;
     struct rect crop; /* in stored coordinates; within the image, not empty */
-    int shrink; /* 2, 4 or 8: decode at this fraction of the size, in whose coordinates the crop is; else full size */
-    bool whole; /* check the whole file, including what comes after the crop */
-    bool reference; /* use only the format's library */
+    int shrink;       /* 2, 4 or 8: decode at 1/shrink of the size; crop refers to the smaller image */
+    bool whole;       /* check the whole file, including what comes after the crop */
+    bool reference;   /* use only the format's library */
     /* The checkpoints of an earlier decode of this file, or NULL; and whether new ones are wanted. */
     const uint8_t *checkpoints;
     size_t checkpoint_bytes;
@@ -63,7 +63,7 @@ struct codec {
                              struct parts *out);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
-    void *(*open)(stk_cpu cpu); /* open and close may be NULL: no state. open returns NULL without memory. */
+    void *(*open)(stk_cpu cpu); /* open and close may be NULL: no state. open returns NULL if there is no memory. */
     void (*close)(void *state);
 };
 

@@ -10,8 +10,8 @@
  *     dct_walk_begin(&walk, &image, decode)
  *     jpeg_strip_run(&image.frame, crop, kernels, &(struct jpeg_giver){.give = dct_walk_give, .user = &walk}, ...)
  *
- * Reading stays within the bytes, whatever they are. A damaged DCT image is refused or gives wrong pixels, so whoever
- * stores one also stores a checksum. dct_image.c describes the layout. Other versions are refused.
+ * Reading stays within the bytes, whatever they are. A damaged DCT image is refused or gives wrong pixels, so code
+ * that stores one must also store a checksum. dct_image.c describes the layout. Other versions are refused.
  */
 #ifndef DCT_IMAGE_H
 #define DCT_IMAGE_H
@@ -25,7 +25,7 @@ enum {
     DCT_CHUNK_BLOCKS = DCT_CHUNK * 6, /* at most */
 };
 
-/* Appends to out. Returns false without memory or if the giver fails; out is then unchanged. */
+/* Appends to out. Returns false if there is no memory or the giver fails; out is then unchanged. */
 bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
                      dct_encode_fn *encode);
 
@@ -64,7 +64,7 @@ enum { DCT_FILE_HEAD = 16 };
 
 bool dct_image_is_file(const uint8_t *bytes, size_t n);
 int dct_image_check_file(const uint8_t *bytes, size_t n, stk_error *e);
-/* Appends an empty head to out; returns -1 without memory. */
+/* Appends an empty head to out; returns -1 if there is no memory. */
 int dct_image_begin_file(struct buf *out);
 /* Fills in the head at `begin`, once the DCT image has been appended to it. */
 void dct_image_end_file(struct buf *out, size_t begin);

@@ -26,7 +26,7 @@ struct decoder; /* one thread's codecs, reused from image to image */
 
 /* Uses the kernels for `cpu`; STK_CPU_DEFAULT: the best that the machine has. */
 int decoder_new(struct decoder **out, stk_cpu cpu, stk_error *e);
-void decoder_free(struct decoder *d); /* also NULL */
+void decoder_free(struct decoder *d); /* accepts NULL */
 
 int decode_head(const uint8_t *bytes, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
 /* The largest want.shrink for this image: 8, or 1 if its format cannot be decoded smaller. */
@@ -43,10 +43,10 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
 /*
  * A DCT image holds the coefficients of a JPEG without its Huffman codes. It decodes to the same pixels, bit for bit,
  * in a fraction of the time, and is about one and a half times as large. A DCT image of another version is refused. A
- * damaged one is refused or decodes to wrong pixels, so whoever stores one also stores a checksum.
+ * damaged one is refused or decodes to wrong pixels, so code that stores one must also store a checksum.
  */
-/* Appends the DCT image of a whole JPEG. Returns false if it has none (another format, damaged, unusual) or without
- * memory. Takes decode_foreign of the whole image, and no arena. */
+/* Appends the DCT image of a whole JPEG. Returns false if it has none (another format, damaged, unusual), or if there
+ * is no memory. Takes decode_foreign of the whole image, and no arena. */
 bool decode_to_dct(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
 /* The head that decode_head returned for the JPEG. */
 int decode_dct_head(const uint8_t *dct, size_t n, const struct decode_limits *limits, struct head *out, stk_error *e);
@@ -62,8 +62,8 @@ int decode_dct_file_to_jpeg(const uint8_t *bytes, size_t n, struct buf *out, stk
 size_t decode_jpeg_foreign(const struct head *h);
 
 /* Appends a JPEG of several scans or with arithmetic codes as a JPEG that every decoder reads fast: one scan of
- * Huffman codes, with the same markers and the same coefficients, which are verified. Returns false if it is no such
- * JPEG, is damaged, or without memory. Takes decode_foreign of the whole image twice, and no arena. */
+ * Huffman codes, with the same markers and the same coefficients, which are verified. Returns false if it is not
+ * such a JPEG, is damaged, or there is no memory. Takes decode_foreign of the whole image twice, and no arena. */
 bool decode_rewrite(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);
 
 /*

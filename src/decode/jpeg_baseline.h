@@ -16,7 +16,7 @@ enum { JPEG_DCT_MOST = 2 << 20 }; /* bytes of a DCT image that serves as checkpo
 struct jpeg_baseline;
 
 struct jpeg_baseline *jpeg_baseline_new(stk_cpu cpu); /* NULL: no memory */
-void jpeg_baseline_free(struct jpeg_baseline *b);     /* also NULL */
+void jpeg_baseline_free(struct jpeg_baseline *b);     /* accepts NULL */
 
 /* Bytes of arena for a crop; SIZE_MAX on overflow. */
 size_t jpeg_baseline_scratch(const struct rect *crop);
@@ -26,7 +26,7 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, 
  * Valid until the next image. */
 const uint8_t *jpeg_baseline_checkpoints(const struct jpeg_baseline *b, size_t *n);
 
-/* Appends the DCT image of a whole JPEG. Returns false if it declines, or without memory. */
+/* Appends the DCT image of a whole JPEG. Returns false if it declines, or if there is no memory. */
 bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, struct buf *out);
 /* The same with coefficients from elsewhere. */
 bool jpeg_baseline_dct_from(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct head *h,

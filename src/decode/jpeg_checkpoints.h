@@ -39,13 +39,13 @@ struct jpeg_checkpoints {
 void jpeg_checkpoints_reset(struct jpeg_checkpoints *p, const struct jpeg_frame *f);
 void jpeg_checkpoints_done(struct jpeg_checkpoints *p); /* p may be zeroed */
 
-/* Returns -1 without memory; the others stay. */
+/* Returns -1 if there is no memory; earlier checkpoints stay. */
 int jpeg_checkpoints_add(struct jpeg_checkpoints *p, uint64_t bit, const int16_t *dc);
 
 /* Returns false, and leaves p empty, if the blob is not of this very file. */
 bool jpeg_checkpoints_read(struct jpeg_checkpoints *p, const uint8_t *blob, size_t n, const struct jpeg_frame *f,
                            const uint8_t *file, size_t file_n);
-/* orientation: the file's own; 0: unknown. Returns -1 without memory. */
+/* orientation: the file's own; 0: unknown. Returns -1 if there is no memory. */
 int jpeg_checkpoints_write(const struct jpeg_checkpoints *p, const struct jpeg_frame *f, int orientation,
                            const uint8_t *file, size_t file_n, struct buf *out);
 

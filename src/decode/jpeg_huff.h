@@ -87,7 +87,7 @@ bool huff_dc_make(struct huff_dc *t, const uint8_t *spec);
  */
 struct huff_store;
 struct huff_store *huff_store_new(void);    /* NULL: no memory */
-void huff_store_free(struct huff_store *s); /* also NULL */
+void huff_store_free(struct huff_store *s); /* accepts NULL */
 /* NULL: libjpeg would refuse the table. Valid until a dozen others have been asked for. */
 const struct huff_ac *huff_store_ac(struct huff_store *s, const uint8_t *spec);
 const struct huff_dc *huff_store_dc(struct huff_store *s, const uint8_t *spec);

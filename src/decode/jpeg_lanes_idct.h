@@ -15,8 +15,7 @@
  *
  * There are three kinds of blocks: those with DC alone; those with all coefficients in the 4 x 4 corner of low
  * frequencies, where sums of four products are sums of two, and two blocks share a lane in the first pass; and all
- * others.
- * Blocks of a kind are collected and transformed together, so that they fill the lanes.
+ * others. Blocks of a kind are collected and transformed together, so that they fill the lanes.
  *
  * Overflow is as in jpeg_kernel_c.c, except for blocks with a first row alone: those that would overflow are left to
  * C.

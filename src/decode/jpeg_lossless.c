@@ -170,7 +170,7 @@ static bool read_segment(struct lossless *c, int marker, const uint8_t *p, size_
     }
 }
 
-/* The file ends without EOI. After a single scan all pixels are complete, so that is no error. With several scans
+/* The file ends without EOI. After a single scan all pixels are complete, so that is not an error. With several scans
  * libjpeg returns no pixel before EOI. Always returns false. */
 static bool end_without_eoi(struct lossless *c)
 {

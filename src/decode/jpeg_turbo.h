@@ -20,8 +20,8 @@ size_t jpeg_turbo_foreign(const struct head *h);
 int jpeg_turbo_pixels(struct jpeg_turbo *j, const struct image_job *job, struct image *out, int *warnings,
                       stk_error *e);
 
-/* Appends the DCT image of a whole JPEG; b encodes the coefficients. Returns false if coefficients are missing, or
- * without memory. */
+/* Appends the DCT image of a whole JPEG; b encodes the coefficients. Returns false if coefficients are missing, or if
+ * there is no memory. */
 bool jpeg_turbo_to_dct(struct jpeg_turbo *j, struct jpeg_baseline *b, const struct image_job *job, struct buf *out);
 /* Appends a JPEG with the same coefficients in one scan, and verifies them. Returns false if it cannot. */
 bool jpeg_turbo_rewrite(struct jpeg_turbo *j, const struct image_job *job, struct buf *out);

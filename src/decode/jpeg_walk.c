@@ -4,8 +4,7 @@
  *
  * A row of MCUs is cut into groups; checkpoints->at[g] is the start of group g. The first n are known: the file is
  * undamaged up to there. Within them the walk jumps. After them it skips, and adds a checkpoint at each group it
- * reaches.
- * The last checkpoint is the end of the scan. It is known only if the file ends as it should.
+ * reaches. The last checkpoint is the end of the scan. It is known only if the file ends as it should.
  *
  *     at[0]       at[1]       at[2]              at[n - 1]
  *     |-----------|-----------|----  ...  -------|- - - - - - - - - -

@@ -15,7 +15,7 @@
 struct png_fast;
 
 struct png_fast *png_fast_new(stk_cpu cpu); /* NULL: no memory */
-void png_fast_free(struct png_fast *f);     /* also NULL */
+void png_fast_free(struct png_fast *f);     /* accepts NULL */
 
 const struct png_kernels *png_fast_kernels(const struct png_fast *f);
 

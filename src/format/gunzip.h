@@ -28,7 +28,7 @@ const char *gunzip_version(void); /* NULL: this build has no zlib */
 
 struct gunzip;
 struct gunzip *gunzip_new(enum gunzip_kind kind);
-void gunzip_free(struct gunzip *z); /* also NULL */
+void gunzip_free(struct gunzip *z); /* accepts NULL */
 /* Starts another stream of the same kind. */
 void gunzip_again(struct gunzip *z);
 /* Moves both pointers. */

@@ -55,7 +55,7 @@ void hdf5_array_done(struct hdf5_array *a);
 /* The cache of chunks, of up to `kept` bytes, and the unused scratch of threads, of up to `idle` bytes. */
 struct hdf5_rows;
 struct hdf5_rows *hdf5_rows_new(size_t kept, size_t idle); /* NULL: no memory */
-void hdf5_rows_free(struct hdf5_rows *k);                  /* also NULL */
+void hdf5_rows_free(struct hdf5_rows *k);                  /* accepts NULL */
 void hdf5_rows_limit(struct hdf5_rows *k, size_t kept, size_t idle);
 /* Bytes that are held now, and at most. Scratch in use is not counted. */
 void hdf5_rows_memory(struct hdf5_rows *k, size_t *held, size_t *most);

@@ -33,7 +33,7 @@ struct piece {
 struct pieces;
 /* At most `slots` pieces with at most `most` bytes together. NULL: no memory. */
 struct pieces *pieces_new(int slots, size_t most);
-void pieces_free(struct pieces *c); /* also NULL */
+void pieces_free(struct pieces *c); /* accepts NULL */
 void pieces_limit(struct pieces *c, size_t most);
 /* Bytes that are allocated now, and the limit. */
 void pieces_memory(struct pieces *c, size_t *held, size_t *most);

@@ -27,13 +27,13 @@ enum { STREAM_WORK_LEAST = 1 << 20, STREAM_WORK_MOST = 512 << 20 };
 enum { STREAM_WORK_SHARE = 8 }; /* work is 1/8 of the loader's memory */
 struct stream_cache;
 struct stream_cache *stream_cache_new(size_t kept, size_t work); /* NULL: no memory */
-void stream_cache_free(struct stream_cache *c);                  /* also NULL; after its streams */
+void stream_cache_free(struct stream_cache *c);                  /* accepts NULL; call it after freeing its streams */
 void stream_cache_memory(struct stream_cache *c, size_t *held, size_t *most);
 
 /* stays: the stream is read from start to end and keeps its decompressor until then. */
 struct stream;
 struct stream *stream_new(struct stream_cache *c, enum stream_form form, bool stays); /* NULL: no memory */
-void stream_free(struct stream *s);                                                   /* also NULL */
+void stream_free(struct stream *s);                                                   /* accepts NULL */
 
 /* Reads n decompressed bytes of the file fd from offset `at`; *got is smaller only at the end. Everything before damage
  * can be read. Reading damaged bytes is STK_EDATA, with *got bytes before them. If the only obstacle is too little

@@ -61,7 +61,7 @@ struct tar {
 };
 
 enum tar_found tar_next(struct tar *t, struct tar_member *m);
-void tar_done(struct tar *t); /* also twice */
+void tar_done(struct tar *t); /* may be called twice */
 
 /* ------------------------------------------------------------------ tar_out.c: writing */
 

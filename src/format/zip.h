@@ -44,7 +44,7 @@ struct zip {
 const char *zip_begin(struct zip *z);
 /* false: no more. A damaged directory ends with a member that has a reason and no name. */
 bool zip_next(struct zip *z, struct zip_member *m);
-/* Finds the bytes of a member that has no reason; it may get one. Its name becomes invalid. */
+/* Finds the bytes of a member without a reason, or sets its reason. Its name becomes invalid. */
 void zip_locate(struct zip *z, struct zip_member *m);
 
 #endif

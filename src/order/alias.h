@@ -18,7 +18,7 @@ struct alias {
 
 /* Weights need not sum to 1. Negative weights, NaN, infinities, and weights that are all 0 are refused. */
 int alias_init(struct alias *a, const double *weights, int64_t n, stk_error *e);
-void alias_done(struct alias *a); /* also zeroed, also twice */
+void alias_done(struct alias *a); /* accepts a zeroed struct; may be called twice */
 /* The sample drawn at a position of an epoch. It depends on nothing else. */
 int64_t alias_at(const struct alias *a, uint64_t seed, int64_t epoch, int64_t position);
 

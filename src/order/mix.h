@@ -35,7 +35,7 @@ struct mix_walk {
 /* Source s has the samples first[s] to first[s + 1] - 1. Weights need not sum to 1. A source with weight 0 never comes.
  */
 int mix_init(struct mix *m, const double *weights, int n, const int64_t *first, stk_error *e);
-void mix_done(struct mix *m); /* also zeroed, also twice */
+void mix_done(struct mix *m); /* accepts a zeroed struct; may be called twice */
 
 /* The sample at place q of an endless walk. It depends only on (seed, shuffle, q). */
 int64_t mix_at(const struct mix *m, struct mix_walk *w, uint64_t seed, bool shuffle, uint64_t q);

@@ -42,7 +42,7 @@ struct order {
     int64_t resumed_epoch, resumed_at;
 };
 
-void order_done(struct order *o); /* also zeroed, also twice */
+void order_done(struct order *o); /* accepts a zeroed struct; may be called twice */
 
 /* The version of the order that a seed produces. States record it. */
 enum { ORDER_VERSION = 2 };
@@ -71,7 +71,7 @@ struct walk {
     struct blocks_walk near;
 };
 
-/* A sample of the source, and how often it came before in this epoch where the order can repeat samples. */
+/* A sample of the source; if the order can repeat samples, how many times it came earlier in this epoch. */
 struct pick {
     int64_t index, repeat;
 };

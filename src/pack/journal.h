@@ -36,7 +36,7 @@ int journal_add(struct journal *j, const struct shard_line *s, stk_error *e);
 int journal_cut(struct journal *j, int64_t n, stk_error *e);
 /* Removes the file, when everything is written. */
 void journal_remove(struct journal *j);
-void journal_done(struct journal *j); /* also zeroed */
+void journal_done(struct journal *j); /* accepts a zeroed struct */
 
 extern const char journal_name[];
 

@@ -4,8 +4,8 @@
  *
  * Readers of a tar split a file name at the first dot after the last slash: the key comes before it, the field after
  * it. They skip names that begin with "__x__". So a dot in a stem becomes %2E, % becomes %25, and the first _ of a
- * leading
- * "__" becomes %5F. A key that ends with % represents a whole name: the suffix after the key is not part of that name.
+ * leading "__" becomes %5F. A key that ends with % represents a whole name: the suffix after the key is not part of
+ * that name.
  *
  *     cat/1.jpg   ->  cat/1 + jpg
  *     a.b.png     ->  a%2Eb + png
@@ -37,7 +37,7 @@ int keys_make(struct keys *k, const char *name, size_t suffix, int64_t number, s
 int keys_take(struct keys *k, const char *key, int64_t number, struct buf *out);
 /* The same for a file name, without escapes. A name that appears again gets the number before its suffix. */
 int keys_unique(struct keys *k, const char *name, int64_t number, struct buf *out);
-void keys_done(struct keys *k); /* also zeroed */
+void keys_done(struct keys *k); /* accepts a zeroed struct */
 
 bool keys_is_whole(const char *key);
 /* Appends the name that a key was made from; without its suffix, unless the key represents a whole name. Returns 0, or

@@ -6,7 +6,7 @@
  *     outfile_open(&o, dir, "shard-000000.tar", e)
  *     outfile_add(&o, bytes, n, e)            appends
  *     outfile_finish(&o, e)                   syncs and renames; sets o.bytes and o.sum, its size and checksum
- *     outfile_done(&o)                        also zeroed; removes an unfinished file
+ *     outfile_done(&o)                        accepts a zeroed outfile; removes an unfinished file
  *
  * The checksum is stk_hash over blocks of OUTFILE_BLOCK bytes, each seeded with the checksum so far.
  */

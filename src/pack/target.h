@@ -5,7 +5,7 @@
  *     target_open(&t, &options, e)        t.next is the first position that is still to be packed
  *     target_add(&t, &packed, e)          in order; t.next is the position after it
  *     target_end(&t, e)                   everything is on disk, with its stoker.json
- *     target_done(&t)                     also zeroed, also in the middle: complete shards stay for a later run
+ *     target_done(&t)                     accepts a zeroed or unfinished target: complete shards stay for a later run
  *
  * Which sample goes into which shard depends only on the samples and on the shard size.
  */

@@ -59,7 +59,7 @@ struct ahead {
     struct entry *entries;
     struct fifo fifo;
     int64_t passed; /* workers have asked for rows below this serial */
-    int waits;      /* how often a worker came before its bytes, in this window of reads */
+    int waits;      /* how often a worker had to wait for its bytes, in this window of reads */
     bool stopped, poked, broken;
     stk_error why; /* why broken */
     atomic_bool awake, started;
@@ -81,6 +81,6 @@ struct ahead {
 /* ahead.c; the last two under lock */
 struct entry *ahead_entry(struct ahead *a, int64_t serial);
 void ahead_release(struct ahead *a, struct entry *e); /* gives its memory back */
-void ahead_feel(struct ahead *a, bool warm);          /* how a file was found */
+void ahead_feel(struct ahead *a, bool warm);          /* records whether a file was in the page cache */
 
 #endif

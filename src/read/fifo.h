@@ -28,7 +28,7 @@ struct fifo {
 
 /* At most n_slots are taken at a time. 0, or -1: no memory. */
 int fifo_init(struct fifo *s, size_t bytes, int64_t n_slots);
-void fifo_done(struct fifo *s); /* also zeroed, also twice */
+void fifo_done(struct fifo *s); /* accepts a zeroed struct; may be called twice */
 
 int64_t fifo_take(struct fifo *s, size_t n);
 void fifo_give(struct fifo *s, int64_t slot);

@@ -25,7 +25,7 @@ struct uring_event {
 /* At most `entries` may be queued or under way at a time. Reads must go into this memory, which is registered with the
  * kernel if that is allowed. Fails if io_uring is not available. */
 int uring_open(struct uring **out, unsigned entries, void *memory, size_t bytes, stk_error *e);
-void uring_close(struct uring *u); /* nothing may be under way. Also NULL. */
+void uring_close(struct uring *u); /* nothing may be under way. Accepts NULL. */
 
 /* Queued until the next uring_wait; path must stay valid until then. */
 void uring_openat(struct uring *u, int dir, const char *path, int flags, uint64_t token);

@@ -18,10 +18,10 @@ struct hdf5_labels {
 
 extern const char HDF5_NO_VALUE[]; /* what is wrong with a sample that lacks a value */
 
-/* Reads the labels of column c. A label that cannot be read is LABEL_NONE. Fails if none can be read, or for want of
+/* Reads the labels of column c. A label that cannot be read is LABEL_NONE. Fails if none can be read, or if there is no
  * memory. Labels that are text become class indices: sets the classes of s. */
 int hdf5_labels_read(struct hdf5_labels *l, struct source *s, const struct hdf5_table *t, int c, stk_error *e);
-void hdf5_labels_done(struct hdf5_labels *l); /* also zeroed */
+void hdf5_labels_done(struct hdf5_labels *l); /* accepts a zeroed struct */
 
 int64_t hdf5_labels_at(const struct hdf5_labels *l, int64_t i);
 /* Returns at least 1: how many samples from i on are known to have the same label. */

@@ -46,8 +46,8 @@ struct tree {
     uint32_t level; /* index of the first folder of the current level */
 };
 
-/* Scans the folder open at fd, several folders in parallel. Fails if the root cannot be read, or without memory or
- * descriptors. Other folders that cannot be read have os_error set. */
+/* Scans the folder open at fd, several folders in parallel. Fails if the root cannot be read, or if memory or
+ * descriptors run out. Other folders that cannot be read have os_error set. */
 int tree_scan(struct tree *t, int fd, enum tree_by by, int threads, stk_error *e);
 void tree_done(struct tree *t); /* accepts a zeroed tree; may be called twice */
 

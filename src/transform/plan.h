@@ -61,7 +61,7 @@ struct job {
 };
 
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e);
-void plan_free(struct plan *p); /* also NULL */
+void plan_free(struct plan *p); /* accepts NULL */
 
 /* Shape of a row: C,H,W or H,W,C by layout. H, W and the bytes are 0 if rows differ (open). */
 void plan_shape(const struct plan *p, int64_t shape[3]);

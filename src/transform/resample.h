@@ -41,8 +41,7 @@ struct reach {
 /*
  * Weights for a part of the output. Output i is the sum over t < 4 * groups of weight[t] times the input first[i] + t,
  * from the start of the available input. Every output has the same count of taps, so some weights are 0. first[i] + 4 *
- * groups
- * <= rows, unless there are fewer rows than that.
+ * groups <= rows, unless there are fewer rows than that.
  */
 struct taps {
     int32_t n;      /* outputs */
