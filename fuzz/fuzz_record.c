@@ -50,6 +50,7 @@ static int open_packed(struct source **out, const struct source_options *o, stk_
     struct source *s = *out = calloc(1, sizeof *s);
     const char *path = o->path + sizeof "tfrecord:" - 1;
     require(s && names_add(&paths, path, strlen(path), &number) == 1);
+    atomic_init(&s->refs, 1);
     s->is_pack = true;
     s->max_bytes = o->max_bytes;
     const int rc = source_tfrecord_open(s, o, &paths, NULL, e);
