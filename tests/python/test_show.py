@@ -135,7 +135,7 @@ def test_what_cannot_be_shown(photos, tmp_path):
     for k, words in (({"n": 0}, "1 or more"), ({"columns": 0}, "1 or more"), ({"epoch": -1}, "0 or more")):
         with pytest.raises(stoker.UsageError, match=words):
             stoker.Loader(photos, OPS).show(tmp_path / "s.png", **k)
-    with pytest.raises(stoker.UsageError, match="only that of epoch 0"):
+    with pytest.raises(stoker.UsageError, match="only gave that of epoch 0"):
         stoker.Loader(photos, OPS, sampler=[1]).show(tmp_path / "s.png", epoch=4)
     with pytest.raises(FileNotFoundError):
         stoker.Loader(photos, OPS).show(tmp_path / "nowhere" / "s.png")
