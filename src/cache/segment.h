@@ -39,7 +39,7 @@ int segment_lock(struct segment *s, int dir);
 /* Creates one, locked. Returns 0, or the errno. */
 int segment_make(struct segment *s, int dir, const char *prefix);
 void segment_unlink(const struct segment *s, int dir);
-void segment_close(struct segment *s); /* also after segment_none, also twice */
+void segment_close(struct segment *s); /* may be called after segment_none, and twice */
 void segment_none(struct segment *s);
 
 /* Calls each(user, record) for the valid records that were added since the last call. */

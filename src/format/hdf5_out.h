@@ -7,7 +7,7 @@
  *     hdf5_out_column(&o, &column, e)              all columns before the first row; the index is o.n_columns - 1
  *     hdf5_out_row(&o, c, bytes, n, e)             the next row of column c
  *     hdf5_out_end(&o, e)                          makes it a valid HDF5 file
- *     hdf5_out_done(&o)                            at any time, also zeroed
+ *     hdf5_out_done(&o)                            at any time; accepts a zeroed struct
  */
 #ifndef HDF5_OUT_H
 #define HDF5_OUT_H

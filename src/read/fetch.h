@@ -49,7 +49,7 @@ struct fetch_event {
 
 /* At most `most` files at a time; what fetch_read receives is part of memory. */
 int fetch_open(struct fetch **out, int most, uint8_t *memory, size_t memory_bytes, stk_error *e);
-void fetch_close(struct fetch *f); /* waits for everything under way; also NULL */
+void fetch_close(struct fetch *f); /* waits for everything under way; accepts NULL */
 
 /* Starts to open and read a file. fetch_under_way() must be below `most`. */
 void fetch_file(struct fetch *f, const struct fetch_want *w);
