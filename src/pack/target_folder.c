@@ -45,10 +45,10 @@ static int begin(struct target *t, stk_error *e)
 {
     for (int i = 0; i < t->o.n_classes; i++)
         if (!is_found(t->o.classes[i], strlen(t->o.classes[i])))
-            return error_set(
-                e, STK_EUSAGE, "write",
-                "readers of folders would ignore a folder named after the class \"%.100s\"; pack to another target",
-                t->o.classes[i]);
+            return error_set(e, STK_EUSAGE, "write",
+                             "the class \"%.100s\" cannot be the name of a folder: it contains /, or readers ignore "
+                             "it; pack to another target",
+                             t->o.classes[i]);
     place_sweep(t->dir, 0); /* the journal is locked, so no other run is active */
     struct folder_target *s = t->state = calloc(1, sizeof *s);
     if (!s)
