@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_note.c -- the files that packing writes beside the shards. The first byte chooses: any JSON document, the
+ * fuzz_json.c -- the files that packing writes beside the shards. The first byte chooses: any JSON document, the
  * stoker.json of a pack, or a journal, whose lines get valid hashes.
  */
 #include <fcntl.h>
