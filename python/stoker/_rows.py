@@ -78,12 +78,6 @@ def _new_turn() -> None:
 os.register_at_fork(after_in_child=_new_turn)
 
 
-def undisturbed(function: Callable[[], Any]) -> Any:
-    """Calls a function that reads the process-wide generators while no row has seeded them."""
-    with _turn:
-        return function()
-
-
 def seeded(seed: int, function: Callable[..., Any], *args: Any) -> Any:
     """Calls a function with the process-wide generators seeded, and restores them afterwards."""
     torch: Any = sys.modules.get("torch")
