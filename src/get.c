@@ -5,10 +5,8 @@
  * The last worker does this in the caller's thread. It has no thread and no share of the budget, is protected by
  * `getting`, and keeps nothing.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rng.h"
 #include "loader.h"
 
@@ -157,27 +155,28 @@ static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, in
     return rc;
 }
 
-static int describe(struct stk_loader *l, struct worker *w, const struct draw *d, char *buf, size_t n, stk_error *e)
+static int describe(struct stk_loader *l, struct worker *w, const struct draw *d, struct json *j, stk_error *e)
 {
     int32_t wide, high;
-    char ops[PLAN_DRAWN] = "[]", hooks[96] = "";
     int rc = image_size(l, w, (int64_t)d->sample, &wide, &high, e);
-    if (rc == STK_OK && l->plan)
-        rc = plan_drawn(l->plan, d, wide, high, ops, e);
     if (rc != STK_OK)
         return rc;
-    int used = 0;
+    json_open(j, NULL, '{');
+    json_uint(j, "sample", d->sample);
+    json_open(j, "size", '[');
+    json_int(j, NULL, high);
+    json_int(j, NULL, wide);
+    json_close(j, ']');
+    if (l->plan)
+        rc = plan_drawn(l->plan, d, wide, high, j, e);
+    else
+        json_raw(j, "ops", "[]");
     if (source_fills_rows(l->source))
-        used = snprintf(hooks, sizeof hooks, ", \"fill\": %" PRIu64, rng_of_hook(d, "fill"));
+        json_uint(j, "fill", rng_of_hook(d, "fill"));
     if (l->op.run)
-        snprintf(hooks + used, sizeof hooks - (size_t)used, ", \"op\": %" PRIu64, rng_of_hook(d, "op"));
-    const int wrote = snprintf(buf, n, "{\"sample\": %lld, \"size\": [%d, %d], \"ops\": %s%s}", (long long)d->sample,
-                               (int)high, (int)wide, ops, hooks);
-    return (size_t)wrote < n
-               ? STK_OK
-               : error_set(e, STK_EUSAGE, "get",
-                           "the buffer of %zu bytes is too small for the random draws; %d bytes are enough", n,
-                           STK_DRAWN_BYTES);
+        json_uint(j, "op", rng_of_hook(d, "op"));
+    json_close(j, '}');
+    return rc;
 }
 
 int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf, size_t n,
@@ -193,7 +192,13 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
     rc = find(l, w, epoch, sample, position, &p, e);
     if (rc == STK_OK) {
         const struct draw d = loader_draw(l, epoch, p);
-        rc = describe(l, w, &d, buf, n, e);
+        struct text_out text = {.buf = buf, .n = n};
+        struct json j = {.text = &text, .layout = JSON_ONE_LINE};
+        rc = describe(l, w, &d, &j, e);
+        if (rc == STK_OK && text.used >= n)
+            rc = error_set(e, STK_EUSAGE, "get",
+                           "the buffer of %zu bytes is too small for the random draws; %d bytes are enough", n,
+                           STK_DRAWN_BYTES);
         if (rc != STK_OK)
             loader_blame(l->source, p.index, e);
     }

@@ -111,15 +111,10 @@ size_t stk_state_get(stk_loader *l, char *buf, size_t n)
     }
     struct state s;
     state_of(l, &s);
-    char *text = NULL;
-    size_t length = 0;
-    struct json j = {.f = open_memstream(&text, &length), .compact = true};
-    if (j.f)
-        write_state(&j, &s);
-    const bool good = j.f && fclose(j.f) == 0;
-    snprintf(buf, n, "%s", good ? text : "");
-    free(text);
-    return good ? length : 0;
+    struct text_out text = {.buf = buf, .n = n};
+    struct json j = {.text = &text, .layout = JSON_COMPACT};
+    write_state(&j, &s);
+    return text.used;
 }
 
 static int number(struct json_value document, const struct member *m, uint64_t *out, stk_error *e)

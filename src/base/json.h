@@ -28,13 +28,17 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 /* ------------------------------------------------------------------ writing */
 
-/* Write errors stay in f: see ferror() and fclose(). */
+enum json_layout { JSON_LINES /* the default */, JSON_ONE_LINE, JSON_COMPACT /* one line without spaces */ };
+
+/* Writes to f, or to text if f is NULL. Nothing is allocated. Write errors stay in f: see ferror() and fclose(). */
 struct json {
     FILE *f;
-    bool compact; /* one line without spaces */
+    struct text_out *text;
+    enum json_layout layout;
     int depth;
     uint32_t used; /* bit d: depth d has a value already */
     uint32_t rows; /* bit d: values at depth d have a line each */

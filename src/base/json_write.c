@@ -10,7 +10,10 @@
 
 static void put(struct json *j, const void *p, size_t n)
 {
-    fwrite(p, 1, n, j->f);
+    if (j->f)
+        fwrite(p, 1, n, j->f);
+    else
+        text_put(j->text, "%.*s", (int)n, (const char *)p);
 }
 
 static void put_str(struct json *j, const char *s)
@@ -18,31 +21,13 @@ static void put_str(struct json *j, const char *s)
     put(j, s, strlen(s));
 }
 
-/* Length of the UTF-8 character at s; 0 if it is invalid, as overlong forms and surrogates are. */
-static size_t utf8_length(const uint8_t *s)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (s[0] < 0x80)
-        return 1;
-    const size_t n = s[0] >= 0xf0 && s[0] < 0xf5   ? 4
-                     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-                     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                                                   : 0;
-    uint32_t c = n ? s[0] & (0x7fu >> n) : 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
 static void put_quoted(struct json *j, const char *text)
 {
     char escape[8];
+    const uint8_t *s = (const uint8_t *)text, *end = s + strlen(text);
     put_str(j, "\"");
-    for (const uint8_t *s = (const uint8_t *)text; *s;) {
-        const size_t n = utf8_length(s);
+    while (s < end) {
+        const size_t n = text_character(s, (size_t)(end - s));
         const bool special = *s == '"' || *s == '\\', control = *s < 0x20 || *s == 0x7f;
         if (n && !special && !control) {
             put(j, s, n);
@@ -68,13 +53,13 @@ static void begin(struct json *j, const char *key)
     const uint32_t bit = UINT32_C(1) << j->depth;
     const bool row = j->rows & bit;
     if (j->used & bit)
-        put_str(j, row || j->compact ? "," : ", ");
+        put_str(j, row || j->layout == JSON_COMPACT ? "," : ", ");
     if (row)
         put_line(j);
     j->used |= bit;
     if (key) {
         put_quoted(j, key);
-        put_str(j, j->compact ? ":" : ": ");
+        put_str(j, j->layout == JSON_COMPACT ? ":" : ": ");
     }
 }
 
@@ -86,7 +71,7 @@ void json_open(struct json *j, const char *key, char bracket)
     j->depth++;
     const uint32_t bit = UINT32_C(1) << j->depth;
     j->used &= ~bit;
-    if (!j->compact && (j->depth == 1 || (bracket == '[' && j->depth == 2)))
+    if (j->layout == JSON_LINES && (j->depth == 1 || (bracket == '[' && j->depth == 2)))
         j->rows |= bit;
     else
         j->rows &= ~bit;
@@ -99,7 +84,7 @@ void json_close(struct json *j, char bracket)
     if (j->rows & bit && j->used & bit)
         put_line(j);
     put(j, &bracket, 1);
-    if (j->depth == 0 && !j->compact)
+    if (j->depth == 0 && j->layout == JSON_LINES)
         put_str(j, "\n");
 }
 

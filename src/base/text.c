@@ -7,15 +7,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static bool is_plain(uint8_t c)
-{
-    return (c >= 0x20 && c != 0x7f) || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Bytes of the UTF-8 character at p, which is not ASCII; 0: it is invalid, as overlong forms and surrogates are. */
-static size_t character(const uint8_t *p, size_t n)
+size_t text_character(const uint8_t *p, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (p[0] < 0x80)
+        return 1;
     const size_t bytes = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
     if (p[0] < 0xc2 || p[0] > 0xf4 || n < bytes)
         return 0;
@@ -31,8 +27,9 @@ static size_t character(const uint8_t *p, size_t n)
 bool text_is(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        const size_t took = p[i] < 0x80 ? is_plain(p[i]) : character(p + i, n - i);
-        if (took == 0)
+        const bool control = (p[i] < 0x20 && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7f;
+        const size_t took = text_character(p + i, n - i);
+        if (control || took == 0)
             return false;
         i += took;
     }
@@ -41,10 +38,10 @@ bool text_is(const uint8_t *p, size_t n)
 
 void text_put(struct text_out *t, const char *format, ...)
 {
+    const size_t room = t->used < t->n ? t->n - t->used : 0;
     va_list args;
     va_start(args, format);
-    const int wrote = vsnprintf(t->buf + t->used, t->n - t->used, format, args);
+    const int wrote = vsnprintf(room ? t->buf + t->used : NULL, room, format, args);
     va_end(args);
     t->used += wrote > 0 ? (size_t)wrote : 0;
-    t->used = t->used < t->n ? t->used : t->n - 1;
 }

@@ -15,12 +15,16 @@
  * bytes. */
 bool text_is(const uint8_t *p, size_t n);
 
-/* n > 0 bytes, of which `used` are text so far. */
+/* Bytes of the UTF-8 character at p, one of n > 0 bytes. 0: it is invalid, as overlong forms and surrogates are. */
+size_t text_character(const uint8_t *p, size_t n);
+
+/* n bytes of memory for text. */
 struct text_out {
     char *buf;
-    size_t n, used;
+    size_t n;
+    size_t used; /* bytes that were put; if this is n or more, the text is cut off */
 };
-/* Text that does not fit is cut off. The text always ends with 0. */
+/* The text always ends with 0, unless n is 0. */
 void text_put(struct text_out *t, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

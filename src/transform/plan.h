@@ -17,6 +17,7 @@
 #include "base/sample.h"
 
 struct plan;
+struct json;
 
 struct plan_options {
     const char *ops;   /* NULL or "": none, which is possible if all images have one size */
@@ -73,9 +74,8 @@ size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3
 const char *plan_text(const struct plan *p);
 
 int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
-/* Writes what plan_draw draws as a JSON list with an object for each op; PLAN_DRAWN bytes are enough. */
-enum { PLAN_DRAWN = 3840 };
-int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, char buf[PLAN_DRAWN], stk_error *e);
+/* Writes what plan_draw draws: the array "ops", with an object for each op. */
+int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct json *j, stk_error *e);
 /* If fidelity is draft and the image (w x h) is resized to less, changes the job so that the decoder returns it
  * smaller. `most` is the largest shrink that the decoder supports. */
 void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int most);

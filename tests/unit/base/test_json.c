@@ -38,7 +38,7 @@ static void fill(struct json *j)
 static char *document(bool compact, size_t *n)
 {
     char *text = NULL;
-    struct json j = {.f = open_memstream(&text, n), .compact = compact};
+    struct json j = {.f = open_memstream(&text, n), .layout = compact ? JSON_COMPACT : JSON_LINES};
     fill(&j);
     CHECK(fclose(j.f) == 0);
     return text;

@@ -47,7 +47,7 @@ static void put_within_its_room(void)
     CHECK_STR(room, "12, 345");
     text_put(&t, "%s", "more");
     CHECK_STR(room, "12, 345");
-    CHECK_EQ(t.used, 7);
+    CHECK_EQ(t.used, 13);
 }
 
 int main(int argc, char **argv)
