@@ -101,7 +101,7 @@ static void read_ahead(void *user, int i)
         return;
     do {
         while (ahead_opened(b->ahead, &open))
-            ahead_read(b->ahead, &open, &(struct parts){0});
+            ahead_read(b->ahead, &open, &(struct ranges){0});
         claim_rows(b, &f);
     } while (ahead_wait(b->ahead));
     ahead_end(b->ahead);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_jpeg.c -- any bytes as a JPEG. Our decoder runs without checkpoints, while it makes them and while it uses them,
- * and also with only those parts of the file that a crop needs. Its verdict, messages, warnings and pixels must be
+ * and also with only those ranges of the file that a crop needs. Its verdict, messages, warnings and pixels must be
  * those of libjpeg. Then checkpoints are changed: this may cost time, but must not change the result.
  */
 #include <stdlib.h>
@@ -57,29 +57,29 @@ static void compare(struct run *r, const struct want *want, bool noting)
         require(memcmp(a.px + (size_t)y * a.stride, b.px + (size_t)y * b.stride, (size_t)a.w * 3) == 0);
 }
 
-/* The bytes between the parts are garbage, which must have no effect. */
-static void compare_parts(struct run *r, uint64_t seed)
+/* The bytes between the ranges are garbage, which must have no effect. */
+static void compare_ranges(struct run *r, uint64_t seed)
 {
-    struct parts parts;
+    struct ranges ranges;
     struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
     if (!r->checkpoints.len ||
-        !decode_checkpoint_parts(r->checkpoints.data, r->checkpoints.len, &r->head, &w, seed % 64, &parts))
+        !decode_checkpoint_ranges(r->checkpoints.data, r->checkpoints.len, &r->head, &w, seed % 64, &ranges))
         return;
     const uint8_t *all = r->data;
     uint8_t *some = malloc(r->size);
     require(some != NULL);
     memset(some, (int)(seed >> 8 & 255), r->size);
-    for (int i = 0; i < parts.n; i++)
-        memcpy(some + parts.at[i].from, all + parts.at[i].from, (size_t)(parts.at[i].to - parts.at[i].from));
+    for (int i = 0; i < ranges.n; i++)
+        memcpy(some + ranges.at[i].from, all + ranges.at[i].from, (size_t)(ranges.at[i].to - ranges.at[i].from));
     struct image a, b;
     stk_error e;
     int warnings;
-    w.parts = &parts;
+    w.ranges = &ranges;
     r->data = some;
     decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     require(decode(r, &w, &r->ours, &a, &warnings, &e) == STK_OK && warnings == 0);
     r->data = all;
-    w.parts = NULL;
+    w.ranges = NULL;
     w.reference = true;
     require(decode(r, &w, &r->theirs, &b, &warnings, &e) == STK_OK);
     for (int32_t y = 0; y < a.h; y++)
@@ -108,7 +108,7 @@ static void try_all(struct run *r, uint64_t seed)
     }
     compare(r, &all, true);
     for (uint64_t i = 0; i < CROPS; i++)
-        compare_parts(r, hash_mix(seed, CROPS + i));
+        compare_ranges(r, hash_mix(seed, CROPS + i));
     compare(r, &to_the_end, false);
     if (r->checkpoints.len < 16)
         return;
@@ -119,9 +119,9 @@ static void try_all(struct run *r, uint64_t seed)
     const struct want w = {.crop = some_crop(head_width(&r->head), head_height(&r->head), seed)};
     decoder_lend_checkpoints(r->decoder, r->checkpoints.data, r->checkpoints.len);
     decode(r, &w, &r->ours, &im, &warnings, &e);
-    struct parts parts;
-    if (decode_checkpoint_parts(r->checkpoints.data, r->checkpoints.len, &r->head, &w, 0, &parts))
-        require(parts.n > 0 && parts.n <= PARTS_MAX);
+    struct ranges ranges;
+    if (decode_checkpoint_ranges(r->checkpoints.data, r->checkpoints.len, &r->head, &w, 0, &ranges))
+        require(ranges.n > 0 && ranges.n <= RANGES_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -104,7 +104,7 @@ static int read_now(struct desk *d, const struct source *s, int64_t i, stk_error
 /* Uses bytes that were read ahead. */
 static int borrow(struct desk *d, const struct source *s, int64_t i, const struct ahead_file *f, stk_error *e)
 {
-    d->parts = f->parts;
+    d->ranges = f->ranges;
     d->read = f->read;
     return source_read_from(s, &d->reading, i, f->bytes, f->n, e);
 }
@@ -147,9 +147,9 @@ int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t 
     return rc;
 }
 
-bool desk_had_parts(struct desk *d)
+bool desk_had_ranges(struct desk *d)
 {
-    const bool had = d->parts.n > 0;
+    const bool had = d->ranges.n > 0;
     if (had)
         desk_clear(d);
     return had;
@@ -218,7 +218,7 @@ int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, 
 {
     const struct head *h = &im->head;
     struct want some = *want;
-    some.parts = !im->dct && d->parts.n > 0 ? &d->parts : NULL;
+    some.ranges = !im->dct && d->ranges.n > 0 ? &d->ranges : NULL;
     const size_t scratch = decode_scratch(h, want), all = size_add(scratch, more);
     int rc;
     if (scratch == 0 || all == SIZE_MAX)
@@ -234,13 +234,13 @@ int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, 
     return decode_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, &im->warnings, e);
 }
 
-struct image image_part(const struct image *im, struct rect c)
+struct image image_crop(const struct image *im, struct rect c)
 {
-    struct image part = *im;
-    part.px += (size_t)c.y * im->stride + (size_t)c.x * (size_t)im->channels;
-    part.w = c.w;
-    part.h = c.h;
-    return part;
+    struct image crop = *im;
+    crop.px += (size_t)c.y * im->stride + (size_t)c.x * (size_t)im->channels;
+    crop.w = c.w;
+    crop.h = c.h;
+    return crop;
 }
 
 struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels)
@@ -258,7 +258,7 @@ void desk_clear(struct desk *d)
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
     d->lent = d->all_read = d->refused = false;
-    d->parts.n = 0;
+    d->ranges.n = 0;
     d->spare.len = 0;
     if (!d->in_turn)
         return;

@@ -28,13 +28,13 @@ struct desk {
     struct arena arena;
     struct budget *budget; /* shared by all desks; NULL: no limit */
     bool in_turn;
-    bool refused;        /* the budget refused something for this sample */
-    struct ahead *ahead; /* may have read the sample already; NULL: nothing is read ahead */
-    int64_t serial;      /* of the current row; -1: unknown */
-    bool lent;           /* the bytes belong to ahead */
-    bool all_read;       /* all fields of the sample were read */
-    struct parts parts;  /* the parts of the file that were read; none: all of it */
-    size_t read;         /* bytes that were read */
+    bool refused;         /* the budget refused something for this sample */
+    struct ahead *ahead;  /* may have read the sample already; NULL: nothing is read ahead */
+    int64_t serial;       /* of the current row; -1: unknown */
+    bool lent;            /* the bytes belong to ahead */
+    bool all_read;        /* all fields of the sample were read */
+    struct ranges ranges; /* the ranges of the file that were read; none: all of it */
+    size_t read;          /* bytes that were read */
 };
 
 /* An image on its way from bytes to pixels. */
@@ -60,8 +60,8 @@ int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error *e);
 /* The label that the source knows, or that was read from a column; -1: none. */
 int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t *label, stk_error *e);
-/* Whether only parts of the file were read. If so, clears the desk, and the next desk_read reads all of it. */
-bool desk_had_parts(struct desk *d);
+/* Whether only some ranges of the file were read. If so, clears the desk, and the next desk_read reads all of it. */
+bool desk_had_ranges(struct desk *d);
 
 /* The image that was read. */
 struct desk_image desk_image(const struct desk *d);
@@ -82,8 +82,8 @@ int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e);
 void desk_clear(struct desk *d);
 size_t desk_held(const struct desk *d);
 
-/* A part of an image, in the same memory. */
-struct image image_part(const struct image *im, struct rect c);
+/* A crop of an image, in the same memory. */
+struct image image_crop(const struct image *im, struct rect c);
 /* An image of w x h pixels with 3 channels, in memory that has one or three. Grey is spread in place. */
 struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels);
 

@@ -80,7 +80,7 @@ static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_
         return error_set(e, STK_EDATA, "transform",
                          "the ops make an image with too many pixels; use a smaller Resize or crop");
     if (m->form == FORM_PIXELS) {
-        m->image.pixels = image_part(&m->image.pixels, m->job.want.crop);
+        m->image.pixels = image_crop(&m->image.pixels, m->job.want.crop);
         return desk_reserve(&w->desk, more, 0, e);
     }
     if (m->form == FORM_FILE && m->kept_bytes == 0)
@@ -127,8 +127,8 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
     return rc;
 }
 
-/* Only the whole file decides whether a sample is bad. If a short cut fails, or parts of the file are not enough, the
- * image takes the usual path. */
+/* Only the whole file decides whether a sample is bad. If a short cut fails, or the ranges of the file that were read
+ * are not enough, the image takes the usual path. */
 static int make_encoded(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
     struct making m;
@@ -138,7 +138,7 @@ static int make_encoded(struct stk_loader *l, struct worker *w, const struct dra
     m.form = FORM_FILE;
     m.image = (struct desk_image){0};
     int rc = make_image(l, w, &m, row, e);
-    if (rc != STK_OK && (m.shortened || desk_had_parts(&w->desk))) {
+    if (rc != STK_OK && (m.shortened || desk_had_ranges(&w->desk))) {
         m.plain = true;
         rc = make_image(l, w, &m, row, e);
     }
@@ -172,7 +172,7 @@ static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw
         count_read(w, f->bytes);
         loader_rows_keep_pixels(l, sample, px);
     }
-    const struct image whole = image_rgb(px, wide, high, channels), part = image_part(&whole, job.want.crop);
+    const struct image whole = image_rgb(px, wide, high, channels), part = image_crop(&whole, job.want.crop);
     clock = lap(&w->count.read_ns, clock);
     rc = transform(l, w, &job, &part, row, e);
     lap(&w->count.transform_ns, clock);

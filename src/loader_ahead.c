@@ -45,9 +45,9 @@ static void read_ahead(void *user, int i)
     do {
         struct ahead_open open;
         while (ahead_opened(l->ahead, &open)) {
-            struct parts parts;
-            loader_checkpoints_parts(l, &open.row.draw, &parts);
-            ahead_read(l->ahead, &open, &parts);
+            struct ranges ranges;
+            loader_checkpoints_ranges(l, &open.row.draw, &ranges);
+            ahead_read(l->ahead, &open, &ranges);
         }
         claim_rows(l, &f);
     } while (ahead_wait(l->ahead));

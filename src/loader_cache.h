@@ -68,8 +68,8 @@ size_t loader_checkpoints_open(struct stk_loader *l, size_t memory);
 /* Before decoding a file: gives the decoder its checkpoints. After it: keeps new ones. */
 void loader_checkpoints_lend(struct stk_loader *l, struct worker *w, const struct making *m);
 void loader_checkpoints_keep(struct stk_loader *l, struct worker *w, int64_t sample);
-/* For the thread that reads ahead: the parts of its file that a row needs; none: all of it. */
-void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct parts *out);
+/* For the thread that reads ahead: the ranges of its file that a row needs; none: all of it. */
+void loader_checkpoints_ranges(struct stk_loader *l, const struct draw *d, struct ranges *out);
 
 /* loader_rows.c: samples that need no decoding. loader_rows_only: whether this holds for all samples of the source.
  * loader_rows_bytes: the bytes to keep of each sample; 0 if lengths differ or the caller's own function makes them. */

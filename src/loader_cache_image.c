@@ -94,7 +94,7 @@ static int keep_pixels(struct stk_loader *l, struct worker *w, struct making *m,
         return STK_EDATA;
     cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), entry, m->kept_bytes);
     m->job = m->rest;
-    m->image.pixels = image_part(&kept, m->job.want.crop);
+    m->image.pixels = image_crop(&kept, m->job.want.crop);
     return STK_OK;
 }
 

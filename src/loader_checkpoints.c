@@ -10,7 +10,7 @@
  * If the ops need whole images, checkpoints would not help, and none are made.
  *
  * The thread that reads ahead without the page cache draws the crop of a row before it reads the file, and then reads
- * only the parts that the crop needs. It does not if whole files are wanted for a cache.
+ * only the ranges that the crop needs. It does not if whole files are wanted for a cache.
  */
 #include <limits.h>
 
@@ -21,7 +21,7 @@ enum {
     FEW = 1000,            /* samples; fewer are not worth files in the cache folder */
     PERCENT = 8,           /* of the dataset's bytes, at most */
     AHEAD_BYTES = 1 << 20, /* of one file's checkpoints, at most, for the thread that reads ahead */
-    APART = 32 << 10       /* bytes between two parts, at least: one more read costs as much as reading these */
+    APART = 32 << 10       /* bytes between two ranges, at least: one more read costs as much as reading these */
 };
 
 /* Bytes of all files, estimated from a few; 0: unknown. */
@@ -106,7 +106,7 @@ static const uint8_t *find(struct stk_loader *l, struct worker *w, int64_t sampl
     return NULL;
 }
 
-void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct parts *out)
+void loader_checkpoints_ranges(struct stk_loader *l, const struct draw *d, struct ranges *out)
 {
     const struct decode_limits limits = options_limits(&l->options);
     const bool wanted = l->cache.checkpoints && l->cache.what == STK_CACHE_NONE;
@@ -117,7 +117,7 @@ void loader_checkpoints_parts(struct stk_loader *l, const struct draw *d, struct
     out->n = 0;
     if (!found || !decode_checkpoint_head(found, n, &limits, &im.head) ||
         desk_draw(&im, l->plan, d, &job, NULL) != STK_OK ||
-        !decode_checkpoint_parts(found, n, &im.head, &job.want, APART, out))
+        !decode_checkpoint_ranges(found, n, &im.head, &job.want, APART, out))
         out->n = 0;
 }
 

@@ -222,28 +222,28 @@ static int take_subset(struct stk_loader *l, stk_error *e)
 }
 
 /* The first sample of each source in the order, and the end. */
-static int find_parts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
+static int find_firsts(const struct stk_loader *l, const int64_t *begins, int n, int64_t *first, stk_error *e)
 {
     const int64_t *subset = l->order.subset;
-    int part = 0;
+    int at = 0;
     for (int64_t i = 0; subset && i < l->order.samples; i++) {
-        if (subset[i] < begins[part])
+        if (subset[i] < begins[at])
             return error_set(e, STK_EUSAGE, "open",
                              "mix: the subset returns to an earlier source after source %d; sort its indices by source",
-                             part);
-        while (subset[i] >= begins[part + 1])
-            first[++part] = i;
+                             at);
+        while (subset[i] >= begins[at + 1])
+            first[++at] = i;
     }
     for (int s = 0; !subset && s < n; s++)
         first[s] = begins[s] < l->order.samples ? begins[s] : l->order.samples;
-    while (subset && part < n)
-        first[++part] = l->order.samples;
+    while (subset && at < n)
+        first[++at] = l->order.samples;
     first[n] = l->order.samples;
     return STK_OK;
 }
 
 /* The same for sources of given sizes. */
-static int count_parts(const struct stk_loader *l, int64_t *first, stk_error *e)
+static int count_firsts(const struct stk_loader *l, int64_t *first, stk_error *e)
 {
     const stk_options *o = &l->options;
     for (int s = 0; s < o->n_mix; s++) {
@@ -266,7 +266,7 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     int64_t *first = calloc((size_t)n + 1, sizeof *first);
     if (!first)
         return error_nomem(e, "open", (size_t)n * sizeof *first);
-    int rc = o->mix_counts ? count_parts(l, first, e) : find_parts(l, begins, n, first, e);
+    int rc = o->mix_counts ? count_firsts(l, first, e) : find_firsts(l, begins, n, first, e);
     if (rc == STK_OK)
         rc = mix_init(&l->order.mix, o->mix, n, first, e);
     free(first);

@@ -118,8 +118,8 @@ int stk_loader_mix(stk_loader *l, int i, stk_mix_stats *out)
         return STK_ENOMEM;
     int64_t position;
     const struct place at = ring_place(&l->ring, &position);
-    *out = (stk_mix_stats){.share = (double)m->parts[i].share / m->block,
-                           .samples = m->parts[i].count,
+    *out = (stk_mix_stats){.share = (double)m->sources[i].share / m->block,
+                           .samples = m->sources[i].count,
                            .delivered = (int64_t)order_mixed(&l->order, w, at.epoch, position, i)};
     free(w);
     return STK_OK;

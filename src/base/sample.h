@@ -40,11 +40,11 @@ struct byte_range {
 };
 
 /* Ranges of a file, ascending. */
-enum { PARTS_MAX = 8 };
+enum { RANGES_MAX = 8 };
 
-struct parts {
+struct ranges {
     int n;
-    struct byte_range at[PARTS_MAX];
+    struct byte_range at[RANGES_MAX];
 };
 
 /* The location of a sample in a larger file. */
@@ -62,7 +62,7 @@ struct want {
     int shrink;     /* 2, 4 or 8: decode at 1/shrink of the size, sides rounded up; crop refers to the smaller image */
     bool whole;     /* decode to the end of the file even if the crop ends above it: for verify */
     bool reference; /* decode with the format's library only: tests compare our own decoders with it */
-    const struct parts *parts; /* of the file that were read; bytes between them are undefined. NULL: all of it */
+    const struct ranges *ranges; /* of the file that were read; bytes between them are undefined. NULL: all of it */
 };
 
 /* The size of the upright image. */

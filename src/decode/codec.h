@@ -29,7 +29,7 @@ struct image_job {
     const uint8_t *checkpoints;
     size_t checkpoint_bytes;
     bool checkpoints_wanted;
-    const struct parts *parts; /* as in struct want: read nothing else of the file */
+    const struct ranges *ranges; /* as in struct want: read nothing else of the file */
     struct arena *arena;
 };
 
@@ -55,12 +55,12 @@ struct codec {
     bool (*rewrite)(void *state, const struct image_job *job, struct buf *out);
     /* The checkpoints that the last image added; NULL: none. May be NULL. */
     const uint8_t *(*checkpoints)(void *state, size_t *n);
-    /* From checkpoints alone: the head (with the file's orientation; 0: unknown), and the parts of the file that
-     * pixels() reads for a crop. Parts less than `apart` bytes apart are joined. Both return false if the
+    /* From checkpoints alone: the head (with the file's orientation; 0: unknown), and the ranges of the file that
+     * pixels() reads for a crop. Ranges less than `apart` bytes apart are joined. Both return false if the
      * checkpoints do not say, and may be NULL. */
     bool (*checkpoint_head)(const uint8_t *checkpoints, size_t n, struct head *out);
-    bool (*checkpoint_parts)(const uint8_t *checkpoints, size_t n, const struct rect *crop, int shrink, size_t apart,
-                             struct parts *out);
+    bool (*checkpoint_ranges)(const uint8_t *checkpoints, size_t n, const struct rect *crop, int shrink, size_t apart,
+                              struct ranges *out);
     int (*encode)(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);
     const char *(*version)(void);
     void *(*open)(stk_cpu cpu); /* open and close may be NULL: no state. open returns NULL if there is no memory. */

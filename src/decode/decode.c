@@ -265,7 +265,7 @@ static struct image_job job_of(const uint8_t *bytes, size_t n, const struct head
                               .shrink = w->shrink,
                               .whole = to_end(h, w, &crop),
                               .reference = w->reference,
-                              .parts = w->parts,
+                              .ranges = w->ranges,
                               .arena = a};
 }
 
@@ -317,14 +317,14 @@ bool decode_checkpoint_head(const void *checkpoints, size_t n, const struct deco
     return settle_head(&h, limits, out, NULL) == STK_OK;
 }
 
-bool decode_checkpoint_parts(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
-                             size_t apart, struct parts *out)
+bool decode_checkpoint_ranges(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
+                              size_t apart, struct ranges *out)
 {
     const struct codec *c = codec_of(h->format);
-    if (!possible(c, h, w) || !c->checkpoint_parts || w->whole || w->reference)
+    if (!possible(c, h, w) || !c->checkpoint_ranges || w->whole || w->reference)
         return false;
     const struct rect crop = stored_crop(h, w);
-    return c->checkpoint_parts(checkpoints, n, &crop, w->shrink, apart, out);
+    return c->checkpoint_ranges(checkpoints, n, &crop, w->shrink, apart, out);
 }
 
 /* Pixels with warnings come from damaged data. Then the whole file is judged, as Pillow judges it: what the codec
@@ -351,8 +351,8 @@ int decode_pixels(struct decoder *d, const uint8_t *bytes, size_t n, const struc
         return decode_dct_pixels(d, bytes + DCT_FILE_HEAD, n - DCT_FILE_HEAD, h, w, a, out, e);
     }
     int rc = check_crop(c, h, w, e);
-    if (rc == STK_OK && w->parts && !c->checkpoint_parts)
-        rc = error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file; read all of it");
+    if (rc == STK_OK && w->ranges && !c->checkpoint_ranges)
+        rc = error_set(e, STK_EDATA, stage, "cannot be decoded from some ranges of its file; read all of it");
     if (rc != STK_OK) {
         decoder_drop_checkpoints(d);
         return rc;

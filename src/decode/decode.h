@@ -81,14 +81,14 @@ void decoder_drop_checkpoints(struct decoder *d);
 const void *decoder_new_checkpoints(const struct decoder *d, size_t *n);
 
 /*
- * Before a file is read, from its checkpoints alone: its head, and the parts of it that decode_pixels reads for `w`
- * with the same checkpoints lent. Parts less than `apart` bytes apart are joined. Returns false if the checkpoints do
- * not say, or if the whole file is needed. If the parts turn out not to be enough (want.parts: the file has changed or
- * is damaged), decode_pixels fails. That is not a verdict on the file: read all of it and decode again.
+ * Before a file is read, from its checkpoints alone: its head, and the ranges of it that decode_pixels reads for `w`
+ * with the same checkpoints lent. Ranges less than `apart` bytes apart are joined. Returns false if the checkpoints do
+ * not say, or if the whole file is needed. If the ranges turn out not to be enough (want.ranges: the file has changed
+ * or is damaged), decode_pixels fails. That is not a verdict on the file: read all of it and decode again.
  */
 bool decode_checkpoint_head(const void *checkpoints, size_t n, const struct decode_limits *limits, struct head *out);
-bool decode_checkpoint_parts(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
-                             size_t apart, struct parts *out);
+bool decode_checkpoint_ranges(const void *checkpoints, size_t n, const struct head *h, const struct want *w,
+                              size_t apart, struct ranges *out);
 
 /* Encodes, for synth, show and pack. *out comes from malloc. */
 int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e);

@@ -172,10 +172,10 @@ static int jpeg_pixels(void *state, const struct image_job *job, struct image *o
     const struct head *h = job->head;
     s->own = false;
     s->checkpoints.len = 0;
-    if (job->parts) /* a failure on parts is not a verdict on the file */
+    if (job->ranges) /* a failure on ranges of a file is not a verdict on the file */
         return jpeg_baseline_pixels(s->baseline, job, out)
                    ? STK_OK
-                   : error_set(e, STK_EDATA, stage, "cannot be decoded from parts of its file; read all of it");
+                   : error_set(e, STK_EDATA, stage, "cannot be decoded from some ranges of its file; read all of it");
     if (h->bits != 8)
         return error_set(e, STK_EDATA, stage, "is a JPEG with %d bits per sample; only 8 are supported", h->bits);
     if (h->channels != 1 && h->channels != 3 && h->channels != 4)
@@ -217,7 +217,7 @@ const struct codec codec_jpeg = {
     .rewrite = jpeg_rewrite,
     .checkpoints = new_checkpoints,
     .checkpoint_head = jpeg_checkpoints_head,
-    .checkpoint_parts = jpeg_checkpoints_parts,
+    .checkpoint_ranges = jpeg_checkpoints_ranges,
     .encode = jpeg_turbo_encode,
     .version = jpeg_turbo_version,
     .open = jpeg_open,

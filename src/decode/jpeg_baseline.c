@@ -93,7 +93,7 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     if (job->shrink > 1)
         jpeg_frame_shrink(&small, job->shrink);
     const struct jpeg_need need = jpeg_frame_need(&small, &job->crop, job->whole);
-    if (job->parts && !jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->parts))
+    if (job->ranges && !jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges))
         return false;
     struct jpeg_walk w;
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
@@ -119,7 +119,7 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
         jpeg_checkpoints_reset(&b->checkpoints, f);
     int32_t known = b->checkpoints.n;
     bool ok = decode(b, f, job, out);
-    if (!ok && known > 0 && !job->parts) {
+    if (!ok && known > 0 && !job->ranges) {
         jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
@@ -134,7 +134,7 @@ bool jpeg_baseline_pixels(struct jpeg_baseline *b, const struct image_job *job, 
 {
     struct jpeg_frame f;
     b->blob.len = 0;
-    if (!read_frame(&f, job) || (job->parts && !job->checkpoints_wanted))
+    if (!read_frame(&f, job) || (job->ranges && !job->checkpoints_wanted))
         return false;
     return job->checkpoints_wanted ? decode_with_checkpoints(b, &f, job, out) : decode(b, &f, job, out);
 }

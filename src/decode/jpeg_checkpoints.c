@@ -270,11 +270,11 @@ static int32_t behind_of(const struct jpeg_checkpoints *p, const struct jpeg_nee
     return y * p->across + (need->x1 - 1) / p->every + 1;
 }
 
-/* Joins r to the last part if it is close, or if there would be too many parts. */
-static void add_part(struct parts *out, struct byte_range r, size_t apart)
+/* Joins r to the last range if it is close, or if there would be too many ranges. */
+static void add_range(struct ranges *out, struct byte_range r, size_t apart)
 {
     struct byte_range *last = out->n > 0 ? &out->at[out->n - 1] : NULL;
-    if (last && (r.from < last->to + apart || out->n == PARTS_MAX))
+    if (last && (r.from < last->to + apart || out->n == RANGES_MAX))
         last->to = r.to > last->to ? r.to : last->to;
     else
         out->at[out->n++] = r;
@@ -282,8 +282,8 @@ static void add_part(struct parts *out, struct byte_range r, size_t apart)
 
 /* The head of the file, and some groups of every MCU row. Goes through the checkpoints in order without storing
  * them. */
-static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, const struct jpeg_need *need,
-                     size_t apart, struct parts *out)
+static bool ranges_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, const struct jpeg_need *need,
+                      size_t apart, struct ranges *out)
 {
     const uint64_t file_n = le64(blob + 8);
     struct bytes b = {blob + HEAD, blob + n - CHECKSUM, false};
@@ -292,12 +292,12 @@ static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, 
     if (measure(&p, blob, f) <= need->end * p.across)
         return false;
     uint64_t from = 0;
-    add_part(out, stretch(0, f->scan * 8, file_n), apart);
+    add_range(out, stretch(0, f->scan * 8, file_n), apart);
     for (int32_t i = 0, y = need->y0; y < need->y1; i++) {
         if (!next_checkpoint(&b, f, file_n, &at))
             return false;
         if (i == behind_of(&p, need, y)) {
-            add_part(out, stretch(from, at.bit, file_n), apart);
+            add_range(out, stretch(from, at.bit, file_n), apart);
             y++;
         }
         if (i == first_of(&p, need, y))
@@ -306,8 +306,8 @@ static bool parts_of(const uint8_t *blob, size_t n, const struct jpeg_frame *f, 
     return out->n > 1 || out->at[0].to < file_n;
 }
 
-bool jpeg_checkpoints_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
-                            struct parts *out)
+bool jpeg_checkpoints_ranges(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
+                             struct ranges *out)
 {
     struct jpeg_frame f;
     out->n = 0;
@@ -320,22 +320,22 @@ bool jpeg_checkpoints_parts(const uint8_t *blob, size_t n, const struct rect *cr
         crop->h > small.h - crop->y)
         return false;
     const struct jpeg_need need = jpeg_frame_need(&small, crop, false);
-    return parts_of(blob, n, &f, &need, apart, out);
+    return ranges_of(blob, n, &f, &need, apart, out);
 }
 
-static bool is_among(const struct parts *parts, struct byte_range r)
+static bool is_among(const struct ranges *ranges, struct byte_range r)
 {
-    for (int i = 0; i < parts->n; i++)
-        if (r.from >= parts->at[i].from && r.to <= parts->at[i].to)
+    for (int i = 0; i < ranges->n; i++)
+        if (r.from >= ranges->at[i].from && r.to <= ranges->at[i].to)
             return true;
     return false;
 }
 
 bool jpeg_checkpoints_within(const struct jpeg_checkpoints *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                             size_t file_n, const struct parts *parts)
+                             size_t file_n, const struct ranges *ranges)
 {
-    bool within = need->end * p->across < p->n && is_among(parts, stretch(0, f->scan * 8, file_n));
+    bool within = need->end * p->across < p->n && is_among(ranges, stretch(0, f->scan * 8, file_n));
     for (int32_t y = need->y0; within && y < need->y1; y++)
-        within = is_among(parts, stretch(p->at[first_of(p, need, y)].bit, p->at[behind_of(p, need, y)].bit, file_n));
+        within = is_among(ranges, stretch(p->at[first_of(p, need, y)].bit, p->at[behind_of(p, need, y)].bit, file_n));
     return within;
 }

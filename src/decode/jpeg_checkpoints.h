@@ -50,15 +50,15 @@ int jpeg_checkpoints_write(const struct jpeg_checkpoints *p, const struct jpeg_f
                            const uint8_t *file, size_t file_n, struct buf *out);
 
 /*
- * Before a file is read: its head, and the parts of it that a decode of a crop with these checkpoints reads. The crop
- * is in stored coordinates, shrunk as in image_job. Parts less than `apart` bytes apart are joined. Both return false
+ * Before a file is read: its head, and the ranges of it that a decode of a crop with these checkpoints reads. The crop
+ * is in stored coordinates, shrunk as in image_job. Ranges less than `apart` bytes apart are joined. Both return false
  * if the checkpoints do not say, or if the whole file is needed.
  */
 bool jpeg_checkpoints_head(const uint8_t *blob, size_t n, struct head *out);
-bool jpeg_checkpoints_parts(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
-                            struct parts *out);
-/* Whether the parts contain what `need` takes of this frame. */
+bool jpeg_checkpoints_ranges(const uint8_t *blob, size_t n, const struct rect *crop, int shrink, size_t apart,
+                             struct ranges *out);
+/* Whether the ranges contain what `need` takes of this frame. */
 bool jpeg_checkpoints_within(const struct jpeg_checkpoints *p, const struct jpeg_frame *f, const struct jpeg_need *need,
-                             size_t file_n, const struct parts *parts);
+                             size_t file_n, const struct ranges *ranges);
 
 #endif

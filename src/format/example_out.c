@@ -32,13 +32,13 @@ static int add_varint(struct buf *b, uint64_t v)
 }
 
 /* Writes the tag and the length of a field; the second function returns the size of both and the field. */
-static int add_part(struct buf *b, int number, size_t n)
+static int begin_field(struct buf *b, int number, size_t n)
 {
     const uint8_t tag = (uint8_t)(number << 3 | DELIMITED);
     return buf_add(b, &tag, 1) || add_varint(b, n) ? -1 : 0;
 }
 
-static size_t part_bytes(size_t n)
+static size_t field_bytes(size_t n)
 {
     return 1 + varint_bytes(n) + n;
 }
@@ -47,9 +47,10 @@ static size_t part_bytes(size_t n)
 static int begin(struct example_out *x, const char *name, int kind, size_t n)
 {
     struct buf *b = &x->features;
-    const size_t key = strlen(name), list = part_bytes(n), feature = part_bytes(list);
-    return add_part(b, 1, part_bytes(key) + part_bytes(feature)) || add_part(b, 1, key) || buf_add(b, name, key) ||
-                   add_part(b, 2, feature) || add_part(b, kind, list) || add_part(b, 1, n)
+    const size_t key = strlen(name), list = field_bytes(n), feature = field_bytes(list);
+    return begin_field(b, 1, field_bytes(key) + field_bytes(feature)) || begin_field(b, 1, key) ||
+                   buf_add(b, name, key) || begin_field(b, 2, feature) || begin_field(b, kind, list) ||
+                   begin_field(b, 1, n)
                ? -1
                : 0;
 }
@@ -76,7 +77,7 @@ void example_out_ints(struct example_out *x, const char *name, const int64_t *va
 
 int example_out_end(struct example_out *x, struct buf *out)
 {
-    const int rc = x->failed || add_part(out, 1, x->features.len) || buf_add(out, x->features.data, x->features.len);
+    const int rc = x->failed || begin_field(out, 1, x->features.len) || buf_add(out, x->features.data, x->features.len);
     x->features.len = 0;
     x->failed = false;
     return rc ? -1 : 0;

@@ -72,22 +72,22 @@ static void share_out(struct mix *m, const double *weights, double sum)
     int left = m->block;
     for (int s = 0; s < m->n; s++) {
         const double wanted = weights[s] / sum * m->block;
-        m->parts[s].share = (int)(wanted + 1e-5);
-        if (m->parts[s].share == 0 && weights[s] > 0)
-            m->parts[s].share = 1;
-        left -= m->parts[s].share;
+        m->sources[s].share = (int)(wanted + 1e-5);
+        if (m->sources[s].share == 0 && weights[s] > 0)
+            m->sources[s].share = 1;
+        left -= m->sources[s].share;
     }
     while (left != 0) {
         int best = -1;
         double most = 0;
         for (int s = 0; s < m->n; s++) {
-            const double over = (weights[s] / sum * m->block - m->parts[s].share) * (left > 0 ? 1 : -1);
-            if ((best < 0 || over > most) && weights[s] > 0 && (left > 0 || m->parts[s].share > 1)) {
+            const double over = (weights[s] / sum * m->block - m->sources[s].share) * (left > 0 ? 1 : -1);
+            if ((best < 0 || over > most) && weights[s] > 0 && (left > 0 || m->sources[s].share > 1)) {
                 best = s;
                 most = over;
             }
         }
-        m->parts[best].share += left > 0 ? 1 : -1;
+        m->sources[best].share += left > 0 ? 1 : -1;
         left += left > 0 ? -1 : 1;
     }
 }
@@ -100,8 +100,8 @@ static void spread(struct mix *m)
         int best = 0;
         int64_t most = INT64_MIN;
         for (int s = 0; s < m->n; s++) {
-            const int64_t behind = (int64_t)m->parts[s].share * (i + 1) - (int64_t)m->block * had[s];
-            if (had[s] < m->parts[s].share && behind > most) {
+            const int64_t behind = (int64_t)m->sources[s].share * (i + 1) - (int64_t)m->block * had[s];
+            if (had[s] < m->sources[s].share && behind > most) {
                 best = s;
                 most = behind;
             }
@@ -124,27 +124,27 @@ int mix_init(struct mix *m, const double *weights, int n, const int64_t *first, 
     m->block = find_block(weights, n, sum);
     if (m->block == 0)
         m->block = MIX_BLOCK;
-    m->parts = calloc((size_t)n, sizeof *m->parts);
+    m->sources = calloc((size_t)n, sizeof *m->sources);
     m->spread = malloc((size_t)m->block);
-    if (!m->parts || !m->spread) {
+    if (!m->sources || !m->spread) {
         mix_done(m);
-        return error_nomem(e, "open", (size_t)n * sizeof *m->parts + MIX_BLOCK);
+        return error_nomem(e, "open", (size_t)n * sizeof *m->sources + MIX_BLOCK);
     }
     for (int s = 0; s < n; s++) {
-        m->parts[s].first = first[s];
-        m->parts[s].count = first[s + 1] - first[s];
+        m->sources[s].first = first[s];
+        m->sources[s].count = first[s + 1] - first[s];
     }
     share_out(m, weights, sum);
     spread(m);
     m->hash = hash_bytes("mix", 3, (uint64_t)m->block);
     for (int s = 0; s < n; s++)
-        m->hash = hash_mix(hash_mix(m->hash, (uint64_t)m->parts[s].share), (uint64_t)m->parts[s].count);
+        m->hash = hash_mix(hash_mix(m->hash, (uint64_t)m->sources[s].share), (uint64_t)m->sources[s].count);
     return STK_OK;
 }
 
 void mix_done(struct mix *m)
 {
-    free(m->parts);
+    free(m->sources);
     free(m->spread);
     *m = (struct mix){0};
 }
@@ -183,7 +183,7 @@ static int place_of(const struct mix *m, struct mix_walk *w, uint64_t seed, bool
 int64_t mix_at(const struct mix *m, struct mix_walk *w, uint64_t seed, bool shuffle, uint64_t q)
 {
     const int at = place_of(m, w, seed, shuffle, q), s = w->source[at];
-    const struct mix_part *p = &m->parts[s];
+    const struct mix_source *p = &m->sources[s];
     const uint64_t n = (uint64_t)p->count, nth = (w->next - 1) * (uint64_t)p->share + w->nth[at];
     if (!shuffle)
         return p->first + (int64_t)(nth % n);
@@ -195,7 +195,7 @@ int64_t mix_at(const struct mix *m, struct mix_walk *w, uint64_t seed, bool shuf
 uint64_t mix_before(const struct mix *m, struct mix_walk *w, uint64_t seed, bool shuffle, uint64_t q, int s)
 {
     const int at = place_of(m, w, seed, shuffle, q);
-    uint64_t n = (w->next - 1) * (uint64_t)m->parts[s].share;
+    uint64_t n = (w->next - 1) * (uint64_t)m->sources[s].share;
     for (int i = 0; i < at; i++)
         n += w->source[i] == s;
     return n;

@@ -12,7 +12,7 @@
 
 enum { MIX_SOURCES = 256, MIX_BLOCK = 4096 };
 
-struct mix_part {
+struct mix_source {
     int64_t first, count; /* samples */
     int share;            /* places in every block */
 };
@@ -20,7 +20,7 @@ struct mix_part {
 struct mix {
     int n;     /* sources; 0: they are not mixed */
     int block; /* places in a block */
-    struct mix_part *parts;
+    struct mix_source *sources;
     uint8_t *spread; /* the source at every place of a block, before it is shuffled */
     uint64_t hash;   /* of shares and counts */
 };

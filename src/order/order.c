@@ -191,7 +191,7 @@ bool order_shuffles_few(const struct order *o)
         return false;
     bool few = false;
     for (int s = 0; s < o->mix.n; s++)
-        few |= is_few(o->mix.parts[s].count);
+        few |= is_few(o->mix.sources[s].count);
     if (o->mix.n > 0)
         return few;
     if (o->near.n > 0) /* the order of the blocks, a full window, the last window */

@@ -305,7 +305,7 @@ static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan
     rc = source_copy(p->source, &d->reading, out->sample, f, px, e);
     if (rc == STK_OK) {
         const struct image all = image_rgb(px, (int32_t)of->shape[1], (int32_t)of->shape[0], (int32_t)of->shape[2]);
-        const struct image in = image_part(&all, j->want.crop);
+        const struct image in = image_crop(&all, j->want.crop);
         rc = plan_run(plan, j, &in, &d->arena, to, e);
     }
     const struct image im = {

@@ -220,6 +220,7 @@ void ahead_explain(struct ahead *a, struct buf *to)
         buf_printf(to,
                    "reader     io_uring, %d samples at a time; %.0f %% of them bypass the page cache, %.0f %% are read "
                    "in part\n",
-                   atomic_load(&a->depth_now), percent * (double)direct, percent * (double)atomic_load(&a->part_files));
+                   atomic_load(&a->depth_now), percent * (double)direct,
+                   percent * (double)atomic_load(&a->range_files));
     pthread_mutex_unlock(&a->lock);
 }

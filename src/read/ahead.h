@@ -14,7 +14,7 @@
  *
  *     do {
  *         while (ahead_opened(a, &file))
- *             ahead_read(a, &file, parts)           reads all of an open file, or some parts
+ *             ahead_read(a, &file, ranges)           reads all of an open file, or some ranges
  *         n = ahead_wanted(a)                       how many more rows can be read now
  *         n = ahead_claim(a, rows, n, born, next)   keeps those that no worker has asked for yet
  *         ahead_file(), ahead_extent()              for each of these
@@ -53,8 +53,8 @@ struct ahead_row {
 struct ahead_file {
     const uint8_t *bytes;
     size_t n;
-    struct parts parts; /* the parts that were read, with undefined bytes in between; none: all of it */
-    size_t read;        /* bytes in these parts */
+    struct ranges ranges; /* the ranges that were read, with undefined bytes in between; none: all of it */
+    size_t read;          /* bytes in these ranges */
 };
 
 int ahead_open(struct ahead **out, const struct ahead_options *o, stk_error *e);
@@ -89,7 +89,7 @@ bool ahead_is_direct(struct ahead *a, int64_t sample);
 void ahead_file(struct ahead *a, const struct ahead_row *r, int dir, const char *path, bool direct);
 void ahead_extent(struct ahead *a, const struct ahead_row *r, const struct extent *x);
 
-/* A file that is open and can be read in parts. */
+/* A file that is open and can be read in ranges instead of as a whole. */
 struct ahead_open {
     struct ahead_row row;
     struct fetch_event event;
@@ -97,8 +97,8 @@ struct ahead_open {
 /* Returns the next such file. Reading checkpoints before the file is open could block: they are found by its size and
  * modification time. */
 bool ahead_opened(struct ahead *a, struct ahead_open *out);
-/* Reads these parts of it; none: all of it. */
-void ahead_read(struct ahead *a, const struct ahead_open *o, const struct parts *parts);
+/* Reads these ranges of it; none: all of it. */
+void ahead_read(struct ahead *a, const struct ahead_open *o, const struct ranges *ranges);
 
 /* Waits for something to do. false: the thread has to end. */
 bool ahead_wait(struct ahead *a);

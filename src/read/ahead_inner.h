@@ -74,7 +74,7 @@ struct ahead {
     struct depth depth;
     uint64_t window_ns;
     int64_t window_files, window_bytes;
-    _Atomic int64_t direct_files, part_files, all_files;
+    _Atomic int64_t direct_files, range_files, all_files;
     atomic_int depth_now; /* for ahead_explain() */
 };
 

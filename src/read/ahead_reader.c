@@ -141,9 +141,9 @@ int ahead_claim(struct ahead *a, struct ahead_row *rows, int n, int64_t born, in
 
 static size_t read_bytes(const struct ahead_file *f)
 {
-    size_t sum = f->parts.n > 0 ? 0 : f->n;
-    for (int i = 0; i < f->parts.n && f->bytes; i++)
-        sum += (size_t)(f->parts.at[i].to - f->parts.at[i].from);
+    size_t sum = f->ranges.n > 0 ? 0 : f->n;
+    for (int i = 0; i < f->ranges.n && f->bytes; i++)
+        sum += (size_t)(f->ranges.at[i].to - f->ranges.at[i].from);
     return sum;
 }
 
@@ -233,7 +233,7 @@ bool ahead_opened(struct ahead *a, struct ahead_open *out)
     while (fetch_next(a->fetch, v)) {
         if (v->kind == FETCH_DONE) {
             arrived(a, v);
-        } else if (!v->may_part) {
+        } else if (!v->by_range) {
             fetch_read(a->fetch, v, room(a, v), NULL);
         } else {
             out->row = ahead_entry(a, v->token)->row; /* the entry is ours while COMING */
@@ -243,14 +243,14 @@ bool ahead_opened(struct ahead *a, struct ahead_open *out)
     return false;
 }
 
-void ahead_read(struct ahead *a, const struct ahead_open *o, const struct parts *parts)
+void ahead_read(struct ahead *a, const struct ahead_open *o, const struct ranges *ranges)
 {
     const struct fetch_event *v = &o->event;
-    const bool some = parts->n > 0 && parts->at[parts->n - 1].to <= v->size;
+    const bool some = ranges->n > 0 && ranges->at[ranges->n - 1].to <= v->size;
     if (some)
-        ahead_entry(a, v->token)->file.parts = *parts;
-    atomic_fetch_add_explicit(&a->part_files, some, memory_order_relaxed);
-    fetch_read(a->fetch, v, room(a, v), some ? parts : NULL);
+        ahead_entry(a, v->token)->file.ranges = *ranges;
+    atomic_fetch_add_explicit(&a->range_files, some, memory_order_relaxed);
+    fetch_read(a->fetch, v, room(a, v), some ? ranges : NULL);
 }
 
 /* ------------------------------------------------------------------ life */

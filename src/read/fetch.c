@@ -34,11 +34,11 @@ struct flight {
     bool busy, direct, whole, lent; /* whole: a whole file, not an extent; lent: the descriptor is the caller's */
     bool ended, good, warm;         /* ended: its FETCH_DONE is in the queue */
     uint8_t *to;
-    int64_t at;          /* offset in the file */
-    size_t before, size; /* bytes read only for alignment; bytes wanted */
-    struct parts parts;  /* to read; none: everything in one read */
-    int reads;           /* under way */
-    bool failed;         /* one of them failed */
+    int64_t at;           /* offset in the file */
+    size_t before, size;  /* bytes read only for alignment; bytes wanted */
+    struct ranges ranges; /* to read; none: everything in one read */
+    int reads;            /* under way */
+    bool failed;          /* one of them failed */
     int64_t max_bytes;
     char path[PATH_MAX];
 };
@@ -81,7 +81,7 @@ static void end(struct fetch *f, struct flight *l, bool good, bool warm)
 /* Names a read of a flight. */
 static uint64_t name_of(const struct fetch *f, const struct flight *l, int read)
 {
-    return (uint64_t)(l - f->flights) * PARTS_MAX + (uint64_t)read;
+    return (uint64_t)(l - f->flights) * RANGES_MAX + (uint64_t)read;
 }
 
 static void queue_open(struct fetch *f, struct flight *l)
@@ -98,12 +98,12 @@ static void queue_read(struct fetch *f, struct flight *l)
 }
 
 /* Reads whole blocks, to where they would be in the whole file. */
-static void queue_parts(struct fetch *f, struct flight *l)
+static void queue_ranges(struct fetch *f, struct flight *l)
 {
-    l->reads = l->parts.n;
-    for (int i = 0; i < l->parts.n; i++) {
-        const size_t from = (size_t)l->parts.at[i].from / FETCH_ALIGN * FETCH_ALIGN;
-        const size_t n = round_up((size_t)l->parts.at[i].to) - from;
+    l->reads = l->ranges.n;
+    for (int i = 0; i < l->ranges.n; i++) {
+        const size_t from = (size_t)l->ranges.at[i].from / FETCH_ALIGN * FETCH_ALIGN;
+        const size_t n = round_up((size_t)l->ranges.at[i].to) - from;
         uring_read(f->ring, l->fd, l->to + from, n, (int64_t)from, name_of(f, l, i));
     }
 }
@@ -139,16 +139,16 @@ static void opened(struct fetch *f, struct flight *l, int fd)
     report(f, l);
 }
 
-void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct parts *parts)
+void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct ranges *ranges)
 {
     struct flight *l = &f->flights[e->flight];
     l->to = to;
-    if (parts && e->may_part)
-        l->parts = *parts;
+    if (ranges && e->by_range)
+        l->ranges = *ranges;
     if (!l->to || f->broken)
         end(f, l, false, false);
-    else if (l->parts.n > 0)
-        queue_parts(f, l);
+    else if (l->ranges.n > 0)
+        queue_ranges(f, l);
     else if (!l->direct && is_warm(l))
         end(f, l, true, true);
     else
@@ -159,8 +159,8 @@ void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const
 static bool is_enough(const struct flight *l, int read, int64_t got)
 {
     const int64_t all = (int64_t)(l->before + l->size);
-    if (l->parts.n > 0)
-        return got >= (int64_t)(l->parts.at[read].to - l->parts.at[read].from / FETCH_ALIGN * FETCH_ALIGN);
+    if (l->ranges.n > 0)
+        return got >= (int64_t)(l->ranges.at[read].to - l->ranges.at[read].from / FETCH_ALIGN * FETCH_ALIGN);
     return l->whole ? got == all : got >= all;
 }
 
@@ -195,7 +195,7 @@ static struct flight *begin(struct fetch *f, int64_t token, bool direct)
     l->to = NULL;
     l->at = 0;
     l->before = l->size = 0;
-    l->parts.n = 0;
+    l->ranges.n = 0;
     l->failed = false;
     return l;
 }
@@ -247,7 +247,7 @@ bool fetch_wait(struct fetch *f)
     const bool wait = f->head == f->tail && fetch_under_way(f) > 0;
     const int n = wait ? uring_wait(f->ring, events, 64) : 0;
     for (int i = 0; i < n; i++)
-        happened(f, &f->flights[events[i].token / PARTS_MAX], (int)(events[i].token % PARTS_MAX), events[i].result);
+        happened(f, &f->flights[events[i].token / RANGES_MAX], (int)(events[i].token % RANGES_MAX), events[i].result);
     if (n < 0)
         give_up(f);
     return !f->broken;
@@ -262,7 +262,7 @@ bool fetch_next(struct fetch *f, struct fetch_event *out)
     *out = (struct fetch_event){.token = l->token, .flight = i, .size = l->size};
     if (!l->ended) {
         out->kind = FETCH_OPENED;
-        out->may_part = l->direct && l->whole;
+        out->by_range = l->direct && l->whole;
         out->n = round_up(l->before + l->size + IO_SLACK);
         return true;
     }
@@ -298,7 +298,7 @@ int fetch_open(struct fetch **out, int most, uint8_t *memory, size_t memory_byte
     for (int i = most; f->idle && i-- > 0;)
         f->idle[f->n_idle++] = i;
     const int rc = f->flights && f->idle && f->queue
-                       ? uring_open(&f->ring, (unsigned)most * PARTS_MAX, memory, memory_bytes, e)
+                       ? uring_open(&f->ring, (unsigned)most * RANGES_MAX, memory, memory_bytes, e)
                        : error_nomem(e, "open", (size_t)most * sizeof *f->flights);
     if (rc != STK_OK) {
         fetch_close(f);

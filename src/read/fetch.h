@@ -7,7 +7,7 @@
  *     fetch_wait(f);                            something has happened to at least one of them
  *     while (fetch_next(f, &event))
  *         if (event.kind == FETCH_OPENED)       the file is open, and its size is known
- *             fetch_read(f, &event, memory for event.n bytes, parts);
+ *             fetch_read(f, &event, memory for event.n bytes, ranges);
  *         else                                  event.bytes, or NULL
  *
  * Whatever goes wrong (the file is missing, empty, cut or too large, no room, a disk error) ends without bytes. The
@@ -40,7 +40,7 @@ struct fetch_event {
     enum fetch_kind kind;
     int64_t token;
     int flight;           /* for fetch_read */
-    bool may_part;        /* opened: parts of the file may be read instead of all of it */
+    bool by_range;        /* opened: ranges of the file may be read instead of all of it */
     const uint8_t *bytes; /* done: followed by IO_SLACK zeros; NULL: failed */
     size_t size;          /* of the file or the extent */
     size_t n;             /* opened: the memory that reading it takes */
@@ -60,9 +60,10 @@ void fetch_extent(struct fetch *f, int64_t token, const struct extent *x);
 bool fetch_wait(struct fetch *f);
 /* Returns the next event. false: there are no more. */
 bool fetch_next(struct fetch *f, struct fetch_event *out);
-/* Answers FETCH_OPENED. to: e->n bytes, aligned to FETCH_ALIGN; NULL: do not read the file. parts, all within the file:
- * what to read, if e->may_part; none or NULL: all of it. Parts are read to where they would be in the whole file. */
-void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct parts *parts);
+/* Answers FETCH_OPENED. to: e->n bytes, aligned to FETCH_ALIGN; NULL: do not read the file. ranges, all within the
+ * file: what to read, if e->by_range; none or NULL: all of it. Ranges are read to where they would be in the whole
+ * file. */
+void fetch_read(struct fetch *f, const struct fetch_event *e, uint8_t *to, const struct ranges *ranges);
 
 int fetch_under_way(const struct fetch *f); /* until fetch_next has returned their last event */
 bool fetch_refused(const struct fetch *f);  /* a file system refused to bypass the page cache */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_loader_checkpoints.c -- later epochs and runs read only the parts of a file that a crop takes: the same bits,
+ * test_loader_checkpoints.c -- later epochs and runs read only the ranges of a file that a crop takes: the same bits,
  * fewer bytes, and the same verdict on files that have changed since. Covers loader_checkpoints.c, and what desk.c and
- * loader.c do with parts.
+ * loader.c do with ranges.
  */
 #include <stdbool.h>
 
@@ -116,14 +116,14 @@ static stk_stats end(void)
     return s;
 }
 
-static bool reads_parts(void)
+static bool reads_ranges(void)
 {
     char text[4000];
     stk_explain(loader, text, sizeof text);
     return strstr(text, "in part") && !strstr(text, " 0 % are read in part");
 }
 
-/* Whether the reader came to read parts here, sooner or later; false: no io_uring, or no O_DIRECT. */
+/* Whether the reader came to read ranges here, sooner or later; false: no io_uring, or no O_DIRECT. */
 static bool works_here(void)
 {
     const stk_options o = options(STK_READER_URING);
@@ -131,7 +131,7 @@ static bool works_here(void)
     begin(&o);
     for (int i = 0; i < 100 && !works; i++) {
         read_epochs(3 * i, 3 * i + 3);
-        works = reads_parts();
+        works = reads_ranges();
     }
     end();
     return works;
@@ -201,7 +201,7 @@ static void fewer_bytes(void)
     o.cache_dir = "off";
     begin(&o);
     read_epochs(0, EPOCHS);
-    CHECK(!reads_parts());
+    CHECK(!reads_ranges());
     end();
     temp_end();
 }

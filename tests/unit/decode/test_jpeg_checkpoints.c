@@ -182,9 +182,9 @@ static void made_up(void)
         const uint64_t sum = hash_bytes(checkpoints.data, checkpoints.len - 8, 0);
         for (int k = 0; k < 8; k++)
             checkpoints.data[checkpoints.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
-        struct parts parts;
+        struct ranges ranges;
         const struct rect crop = picture_crop(s.w, s.h, &seed);
-        jpeg_checkpoints_parts(checkpoints.data, checkpoints.len, &crop, 1, 0, &parts);
+        jpeg_checkpoints_ranges(checkpoints.data, checkpoints.len, &crop, 1, 0, &ranges);
         struct head h;
         struct image im;
         by_us(&j, bytes, n, &h, &crop, &checkpoints, &im);
@@ -195,10 +195,10 @@ static void made_up(void)
     jpegs_done(&j);
 }
 
-/* ------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------ ranges */
 
-/* The parts of a file, and rubbish between them. */
-static uint8_t *only(const struct parts *p, const uint8_t *bytes, size_t n, uint8_t rubbish)
+/* The ranges of a file, and rubbish between them. */
+static uint8_t *only(const struct ranges *p, const uint8_t *bytes, size_t n, uint8_t rubbish)
 {
     uint8_t *part = malloc(n);
     memset(part, rubbish, n);
@@ -209,9 +209,9 @@ static uint8_t *only(const struct parts *p, const uint8_t *bytes, size_t n, uint
     return part;
 }
 
-/* A want of a file that is there in parts; the image is in j->ours. */
-static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
-                      const struct buf *checkpoints, struct image *out)
+/* A want of a file that is there in ranges; the image is in j->ours. */
+static int from_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                       const struct buf *checkpoints, struct image *out)
 {
     int warnings;
     CHECK_EQ(arena_reserve(&j->ours, decode_scratch(h, w)), 0);
@@ -221,9 +221,9 @@ static int from_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const str
     return rc;
 }
 
-/* Whatever lies between the parts, the pixels are the file's; less than the parts is refused. */
-static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct parts *p,
-                        const struct want *want, const struct buf *checkpoints)
+/* Whatever lies between the ranges, the pixels are the file's; less than the ranges is refused. */
+static void check_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct ranges *p,
+                         const struct want *want, const struct buf *checkpoints)
 {
     static const uint8_t rubbish[] = {0, 0xff, 0xee, 0xd0};
     struct want w = *want;
@@ -233,24 +233,24 @@ static void check_parts(struct jpegs *j, const uint8_t *bytes, size_t n, const s
     CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(h, &w)), 0);
     CHECK_EQ(decode_pixels(j->decoder, bytes, n, h, &w, &j->theirs, &theirs, &warnings, NULL), STK_OK);
     w.reference = false;
-    w.parts = p;
+    w.ranges = p;
     for (int i = 0; i < 4; i++) {
         uint8_t *part = only(p, bytes, n, rubbish[i]);
-        CHECK_EQ(from_parts(j, part, n, h, &w, checkpoints, &ours), STK_OK);
+        CHECK_EQ(from_ranges(j, part, n, h, &w, checkpoints, &ours), STK_OK);
         CHECK(same_pixels(&ours, &theirs));
         free(part);
     }
-    struct parts less = *p;
+    struct ranges less = *p;
     less.at[less.n - 1].to--;
-    w.parts = &less;
-    CHECK_EQ(from_parts(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
+    w.ranges = &less;
+    CHECK_EQ(from_ranges(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
     less.at[less.n - 1].to++;
     less.at[0].from++;
-    CHECK_EQ(from_parts(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
+    CHECK_EQ(from_ranges(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
 }
 
-/* Crops of all kinds are decoded from the parts that they take, shrunk ones, too. */
-static void parts(void)
+/* Crops of all kinds are decoded from the ranges that they take, shrunk ones, too. */
+static void ranges(void)
 {
     struct jpegs j;
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
@@ -269,15 +269,15 @@ static void parts(void)
         const int shrink = i % 4 == 0 ? 1 << i / 4 % 4 : 1;
         const struct want w = {.shrink = shrink,
                                .crop = picture_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
-        struct parts p;
-        if (decode_checkpoint_parts(checkpoints.data, checkpoints.len, &known, &w, i % 3 * 100, &p)) {
-            check_parts(&j, bytes, n, &h, &p, &w, &checkpoints);
+        struct ranges p;
+        if (decode_checkpoint_ranges(checkpoints.data, checkpoints.len, &known, &w, i % 3 * 100, &p)) {
+            check_ranges(&j, bytes, n, &h, &p, &w, &checkpoints);
             several += p.n > 2;
             for (int k = 0; k < p.n; k++)
                 taken += (int64_t)(p.at[k].to - p.at[k].from);
             all += (int64_t)n;
         }
-        CHECK(!decode_checkpoint_parts(checkpoints.data, checkpoints.len - 1, &known, &w, 0, &p));
+        CHECK(!decode_checkpoint_ranges(checkpoints.data, checkpoints.len - 1, &known, &w, 0, &p));
         free(bytes);
         buf_done(&checkpoints);
     }
@@ -286,8 +286,8 @@ static void parts(void)
     jpegs_done(&j);
 }
 
-/* Another file, or one that was changed, is not decoded from parts: nobody is told anything of it. */
-static void parts_of_others(void)
+/* Another file, or one that was changed, is not decoded from ranges: nobody is told anything of it. */
+static void ranges_of_others(void)
 {
     struct jpegs j;
     CHECK(jpegs_init(&j, STK_CPU_DEFAULT));
@@ -297,24 +297,24 @@ static void parts_of_others(void)
     struct buf checkpoints = checkpoints_of(&j, bytes, n);
     const struct decode_limits limits = {0};
     struct head h;
-    struct parts p;
+    struct ranges p;
     struct image im;
     CHECK_EQ(decode_head(bytes, n, &limits, &h, NULL), STK_OK);
     struct want w = {.crop = {150, 80, 60, 60}};
-    CHECK(decode_checkpoint_parts(checkpoints.data, checkpoints.len, &h, &w, 0, &p) && p.n > 2);
-    w.parts = &p;
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_OK);
-    CHECK_EQ(from_parts(&j, bytes, n - 1, &h, &w, &checkpoints, &im), STK_EDATA); /* another size */
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &(struct buf){0}, &im), STK_EDATA);
+    CHECK(decode_checkpoint_ranges(checkpoints.data, checkpoints.len, &h, &w, 0, &p) && p.n > 2);
+    w.ranges = &p;
+    CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_OK);
+    CHECK_EQ(from_ranges(&j, bytes, n - 1, &h, &w, &checkpoints, &im), STK_EDATA); /* another size */
+    CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &(struct buf){0}, &im), STK_EDATA);
     for (size_t at = 2; at < (size_t)p.at[0].to - 32; at++) { /* another head */
         bytes[at] ^= 1;
-        CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
+        CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
         bytes[at] ^= 1;
     }
     memset(bytes + p.at[1].from + 40, 0x55, 20); /* another content: it does not arrive */
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
+    CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
     h.format = STK_PNG;
-    CHECK_EQ(from_parts(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
+    CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
     free(bytes);
     buf_done(&checkpoints);
     jpegs_done(&j);
@@ -369,7 +369,7 @@ static void photos(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(parts), T(parts_of_others),
+    TESTS(T(growing), T(later_damage), T(measures), T(damaged_bytes), T(made_up), T(ranges), T(ranges_of_others),
           T(photos))
 }
 

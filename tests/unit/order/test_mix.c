@@ -36,8 +36,8 @@ static void shares_are_exact(void)
             for (int i = 0; i < 8 * m.block; i++)
                 seen[source_of(first, 3, mix_at(&m, &walk, 7, shuffle, (uint64_t)i))]++;
             for (int s = 0; s < 3; s++) {
-                CHECK_EQ(seen[s], 8 * m.parts[s].share);
-                CHECK(fabs(m.parts[s].share - weights[k][s] / sum * m.block) < 1);
+                CHECK_EQ(seen[s], 8 * m.sources[s].share);
+                CHECK(fabs(m.sources[s].share - weights[k][s] / sum * m.block) < 1);
             }
             mix_done(&m);
             mix_done(&m);
@@ -121,7 +121,7 @@ static void refuses(void)
     CHECK_EQ(mix_init(&m, both, 0, good, &e), STK_EUSAGE);
     const double small[] = {1, 1.0 / 5000};
     CHECK_EQ(mix_init(&m, small, 2, good, &e), STK_OK);
-    CHECK_EQ(m.parts[1].share, 1);
+    CHECK_EQ(m.sources[1].share, 1);
     mix_done(&m);
 }
 

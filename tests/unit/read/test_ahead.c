@@ -25,7 +25,7 @@ static struct ahead *ahead;
 static struct pool pool, reader;
 static struct order order;
 static atomic_int lent, own, wrong, partly, bad;
-static bool in_parts;
+static bool in_ranges;
 static const char *set = "set";        /* or shards of the same samples */
 static int allowed = STK_ENOTFOUND;    /* what may be wrong with a sample */
 static atomic_bool all_cold, all_warm; /* what the workers say of their own reads */
@@ -75,16 +75,16 @@ static void make_shards(void)
 
 /* ------------------------------------------------------------------ the ring and its workers */
 
-/* The parts to read of some files while in_parts is set: the beginning, and a later range. */
-static struct parts parts_of(const struct draw *d)
+/* The ranges to read of some files while in_ranges is set: the beginning, and a later range. */
+static struct ranges ranges_of(const struct draw *d)
 {
     const int64_t sample = (int64_t)d->sample;
     const size_t n = size_of(sample), at = n / 3 + (size_t)d->epoch * 7 % 100;
-    if (in_parts && sample % 11 == 0) /* as if the file had once been longer */
-        return (struct parts){.n = 1, .at = {{100, n + 1}}};
-    if (in_parts && sample % 3 == 0)
-        return (struct parts){.n = 2, .at = {{0, 50}, {at, sample % 7 == 0 ? n : n - n / 10}}};
-    return (struct parts){0};
+    if (in_ranges && sample % 11 == 0) /* as if the file had once been longer */
+        return (struct ranges){.n = 1, .at = {{100, n + 1}}};
+    if (in_ranges && sample % 3 == 0)
+        return (struct ranges){.n = 2, .at = {{0, 50}, {at, sample % 7 == 0 ? n : n - n / 10}}};
+    return (struct ranges){0};
 }
 
 static void claim_rows(struct foresight *f)
@@ -121,17 +121,17 @@ static void read_ahead(void *user, int i)
         return;
     do {
         while (ahead_opened(ahead, &open)) {
-            const struct parts parts = parts_of(&open.row.draw);
-            ahead_read(ahead, &open, &parts);
+            const struct ranges ranges = ranges_of(&open.row.draw);
+            ahead_read(ahead, &open, &ranges);
         }
         claim_rows(&f);
     } while (ahead_wait(ahead));
     ahead_end(ahead);
 }
 
-static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struct parts *p)
+static bool is_right(int64_t sample, const uint8_t *bytes, size_t n, const struct ranges *p)
 {
-    const struct parts all = {.n = 1, .at = {{0, n}}};
+    const struct ranges all = {.n = 1, .at = {{0, n}}};
     bool right = n == size_of(sample);
     p = p && p->n > 0 ? p : &all;
     for (int i = 0; i < p->n; i++)
@@ -146,9 +146,9 @@ static void do_row(struct reading *r, int64_t serial, int64_t sample)
     stk_error e;
     if (ahead_take(ahead, serial, sample, &f)) {
         lent++;
-        partly += f.parts.n > 0 && f.read < f.n;
+        partly += f.ranges.n > 0 && f.read < f.n;
         const int rc = source_read_from(source, r, sample, f.bytes, f.n, &e);
-        wrong += rc != STK_OK || !is_right(sample, r->bytes, r->n_bytes, &f.parts);
+        wrong += rc != STK_OK || !is_right(sample, r->bytes, r->n_bytes, &f.ranges);
     } else {
         own++;
         const int rc = source_read(source, r, sample, &e);
@@ -268,11 +268,11 @@ static void every_row_has_its_bytes(void)
     }
 }
 
-static void parts_of_files(void)
+static void ranges_of_files(void)
 {
     if (!works_here())
         SKIP("no io_uring");
-    in_parts = true;
+    in_ranges = true;
     begin(STK_READER_URING, 2, 4 << 20, 0);
     while (partly == 0 || partly == lent || explains(" 0 % in part"))
         read_batches(BATCHES);
@@ -284,7 +284,7 @@ static void parts_of_files(void)
         read_batches(BATCHES);
     CHECK_EQ(partly, 0);
     end();
-    in_parts = false;
+    in_ranges = false;
     all_cold = false;
 }
 
@@ -406,7 +406,7 @@ static void samples_of_shards(void)
         begin(STK_READER_URING, threads, 4 << 20, 0);
         read_batches(5 * BATCHES);
         read_until_lent(works);
-        CHECK_EQ(partly, 0); /* parts are those of files */
+        CHECK_EQ(partly, 0); /* ranges are those of files */
         end();
     }
     all_cold = true;
@@ -472,7 +472,7 @@ int main(int argc, char **argv)
     make_files();
     make_shards();
     const struct test_case cases[] = {
-        T(every_row_has_its_bytes), T(parts_of_files),       T(with_little_memory),   T(goes_elsewhere),
+        T(every_row_has_its_bytes), T(ranges_of_files),      T(with_little_memory),   T(goes_elsewhere),
         T(stopped_in_the_middle),   T(missing_files),        T(by_temperature),       T(a_share_through_the_page_cache),
         T(samples_of_shards),       T(with_few_descriptors), T(a_shard_that_shrinks), T(accepts_null),
     };

@@ -68,17 +68,17 @@ static uint8_t *room(size_t n)
 }
 
 /* The beginning, and some pieces of what follows, in a way that differs from file to file. */
-static void parts_of(int64_t token, size_t n, struct parts *out)
+static void ranges_of(int64_t token, size_t n, struct ranges *out)
 {
     size_t at = n / 7 + (size_t)token;
     out->n = 0;
-    for (int i = 0; i < PARTS_MAX && at < n; i++, at += n / 8 + 1) {
+    for (int i = 0; i < RANGES_MAX && at < n; i++, at += n / 8 + 1) {
         const size_t to = at + 1 + n / 16 < n ? at + 1 + n / 16 : n;
         out->at[out->n++] = (struct byte_range){i == 0 ? 0 : at, to};
     }
 }
 
-static bool in_parts;
+static bool in_ranges;
 
 static bool wait(void)
 {
@@ -86,11 +86,11 @@ static bool wait(void)
     struct fetch_event v;
     while (fetch_next(fetch, &v)) {
         struct got *g = &got[v.token];
-        struct parts parts = {0};
+        struct ranges ranges = {0};
         if (v.kind == FETCH_OPENED) {
-            if (in_parts && v.may_part)
-                parts_of(v.token, v.size, &parts);
-            fetch_read(fetch, &v, room(v.n), &parts);
+            if (in_ranges && v.by_range)
+                ranges_of(v.token, v.size, &ranges);
+            fetch_read(fetch, &v, room(v.n), &ranges);
             continue;
         }
         *g = (struct got){.times = g->times + 1, .bytes = v.bytes, .n = v.size, .warm = v.warm};
@@ -155,14 +155,14 @@ static void make_files(const char *below)
 static bool is_right(int i)
 {
     const struct got *g = &got[i];
-    struct parts p = {0};
+    struct ranges p = {0};
     if (g->times != 1 || !g->bytes || g->n != size_of(i))
         return false;
     bool right = true;
-    if (in_parts)
-        parts_of(i, g->n, &p);
+    if (in_ranges)
+        ranges_of(i, g->n, &p);
     if (p.n == 0)
-        p = (struct parts){.n = 1, .at = {{0, g->n}}};
+        p = (struct ranges){.n = 1, .at = {{0, g->n}}};
     for (int j = 0; j < p.n; j++)
         for (size_t k = (size_t)p.at[j].from; k < p.at[j].to; k++)
             right = right && g->bytes[k] == (uint8_t)(k * 7 + (size_t)i + k / 251);
@@ -206,19 +206,19 @@ static void past_the_page_cache(void)
     CHECK_EQ(descriptors(), before);
 }
 
-static void in_parts_only(void)
+static void in_ranges_only(void)
 {
     const int before = descriptors();
     if (begin() != STK_OK)
         SKIP("no io_uring");
-    in_parts = true;
+    in_ranges = true;
     read_all("files", true);
     const struct got *large = &got[99]; /* most of it was left alone: memory is still as it came */
     int64_t untouched = 0;
     for (size_t k = 0; k < large->n; k++)
         untouched += large->bytes[k] == 0;
     CHECK(fetch_refused(fetch) || untouched > (int64_t)large->n / 3);
-    in_parts = false;
+    in_ranges = false;
     end();
     CHECK_EQ(descriptors(), before);
 }
@@ -316,7 +316,7 @@ static void answers_of_all_kinds(void)
         if (begin() != STK_OK)
             SKIP("no io_uring");
         twist = twists[t / 2];
-        in_parts = t % 2;
+        in_ranges = t % 2;
         int lost = 0;
         for (int i = 0; i < FILES; i++) {
             char name[100];
@@ -330,7 +330,7 @@ static void answers_of_all_kinds(void)
             lost += !got[i].bytes;
         }
         CHECK(lost > 0);
-        in_parts = false;
+        in_ranges = false;
         end();
         CHECK_EQ(descriptors(), before);
     }
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
     make_files("files");
     const struct test_case cases[] = {
         T(past_the_page_cache),
-        T(in_parts_only),
+        T(in_ranges_only),
         T(through_the_page_cache),
         T(in_memory),
         T(what_is_odd_has_no_bytes),
