@@ -2,17 +2,14 @@
 /*
  * pack_check.c -- checks that the files of a pack are unchanged and contain as many samples as its stoker.json says.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "pack/outfile.h"
-#include "pack/target.h"
+#include "source/recognise.h"
 #include "source/source.h"
 
 struct checking {
@@ -32,7 +29,7 @@ static int check_one(const struct checking *c, struct json_value v, struct buf *
     name->len = 0;
     if (!json_get_text(json_find(v, "name"), name) || !json_get_int(json_find(v, "bytes"), &bytes) ||
         !json_get_hex(json_find(v, "checksum"), &sum))
-        return c->each(c->user, target_note, "lacks the name, size or checksum of a file; pack again", 0);
+        return c->each(c->user, pack_note_name, "lacks the name, size or checksum of a file; pack again", 0);
     const char *file = (const char *)name->data;
     if (outfile_check(c->dir, file, &found, &is, &e) != STK_OK)
         snprintf(reason, sizeof reason, "%.150s", e.reason);
@@ -60,7 +57,7 @@ static int check_count(const struct checking *c, int64_t packed, int64_t *files)
     snprintf(reason, sizeof reason, "says that the pack has %lld samples, but a reader finds %lld", (long long)packed,
              (long long)found);
     ++*files; /* stoker.json */
-    return c->each(c->user, target_note, reason, 0);
+    return c->each(c->user, pack_note_name, reason, 0);
 }
 
 static int check_all(const struct checking *c, const struct buf *text, int64_t *files, stk_error *e)
@@ -84,24 +81,17 @@ static int check_all(const struct checking *c, const struct buf *text, int64_t *
 int stk_pack_check(const char *pack, int (*each)(void *user, const char *name, const char *reason, int64_t bytes),
                    void *user, int64_t *files, stk_error *e)
 {
-    enum { MOST = 256 << 20 };
     struct buf text = {0};
-    struct stat st;
     *files = 0;
     const int dir = open(pack, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int fd = dir < 0 ? -1 : openat(dir, target_note, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    int rc = STK_OK;
-    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MOST ||
-                    buf_reserve(&text, (size_t)st.st_size + 1) || !file_read_at(fd, text.data, (size_t)st.st_size, 0)))
-        rc = error_os(e, EIO, "verify", "cannot read its stoker.json");
-    if (rc == STK_OK && fd >= 0) {
-        text.len = (size_t)st.st_size;
+    if (dir < 0) /* not a pack */
+        return STK_OK;
+    int rc = pack_note_read(dir, &text, e);
+    if (rc == STK_OK)
         rc = check_all(&(struct checking){pack, dir, each, user}, &text, files, e);
-    }
+    else if (rc == STK_ENOTFOUND)
+        rc = STK_OK;
     buf_done(&text);
-    if (fd >= 0)
-        close(fd);
-    if (dir >= 0)
-        close(dir);
+    close(dir);
     return rc;
 }

@@ -26,8 +26,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "pack/place.h"
-
-const char target_note[] = "stoker.json";
+#include "source/recognise.h"
 
 static const struct target_format *const formats[] = {&target_tar, &target_tfrecord, &target_hdf5, &target_npy,
                                                       &target_folder};
@@ -90,24 +89,10 @@ static int write_note(struct target *t, stk_error *e)
     json_close(&j, ']');
     write_shards(&j, &t->journal);
     json_close(&j, '}');
-    const int rc = fclose(j.f) || failed ? error_nomem(e, "write", n) : outfile_write(t->dir, target_note, text, n, e);
+    const int rc =
+        fclose(j.f) || failed ? error_nomem(e, "write", n) : outfile_write(t->dir, pack_note_name, text, n, e);
     free(text);
     return rc;
-}
-
-/* Reads a small file below dir. False: there is none, or it cannot be read. */
-static bool read_small(int dir, const char *name, struct buf *out)
-{
-    enum { MOST = 256 << 20, STEP = 1 << 16 };
-    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0 && out->len < MOST) {
-        n = buf_reserve(out, out->len + STEP) ? -1 : read(fd, out->data + out->len, STEP);
-        out->len += n > 0 ? (size_t)n : 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return n == 0;
 }
 
 /* Takes the counts of a finished run. False: a count is missing. */
@@ -138,8 +123,10 @@ static bool recipe_of(struct json_value options, const char *now, struct buf *ou
 static int read_note(struct target *t, stk_error *e)
 {
     struct buf text = {0}, recipe = {0};
-    int rc = STK_OK;
-    if (read_small(t->dir, target_note, &text)) {
+    int rc = pack_note_read(t->dir, &text, e);
+    if (rc == STK_ENOTFOUND) {
+        rc = STK_OK;
+    } else if (rc == STK_OK) {
         const struct json_value v = json_document(text.data, text.len);
         if (!recipe_of(json_find(v, "options"), t->o.recipe, &recipe))
             rc = error_set(e, STK_EUSAGE, "open", "has a stoker.json of another version; --force starts again");
@@ -171,7 +158,7 @@ static bool is_column(const struct target *t, const char *name)
 static bool is_ours(const struct target *t, const char *name)
 {
     const char *bare = name[0] == '.' ? name + 1 : name;
-    return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, target_note, sizeof target_note - 1) == 0 ||
+    return strncmp(name, ".stoker-", 8) == 0 || strncmp(bare, pack_note_name, strlen(pack_note_name)) == 0 ||
            strncmp(bare, "shard-", 6) == 0 || strncmp(bare, "images.npy", 10) == 0 ||
            strncmp(bare, "labels.npy", 10) == 0 || strncmp(bare, "data.h5", 7) == 0 || is_column(t, bare);
 }
@@ -180,7 +167,7 @@ static bool is_ours(const struct target *t, const char *name)
 static void remove_noted(const struct target *t)
 {
     struct buf text = {0}, name = {0};
-    if (read_small(t->dir, target_note, &text)) {
+    if (pack_note_read(t->dir, &text, NULL) == STK_OK) {
         const struct json_value v = json_document(text.data, text.len);
         for (struct json_value s = json_first(json_find(v, "shards")); s.p; s = json_next(s)) {
             name.len = 0;
@@ -269,7 +256,7 @@ static int begin(struct target *t, stk_error *e)
     bool others = false;
     int rc = look_around(t, t->o.force, &others, e);
     const bool begun = faccessat(t->dir, journal_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-                       faccessat(t->dir, target_note, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+                       faccessat(t->dir, pack_note_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (rc == STK_OK && others && !begun && !t->o.force)
         rc = error_set(e, STK_EUSAGE, "open",
                        "contains other files; choose a new folder, or write beside them with --force");

@@ -120,7 +120,6 @@ void target_sweep(struct target *t);
 void target_done(struct target *t);
 int64_t target_bytes(const struct target *t); /* written so far */
 
-extern const char target_note[]; /* "stoker.json" */
 extern const struct target_format target_tar, target_tfrecord, target_hdf5, target_npy, target_folder;
 
 /* target_folder.c: removes the files that packing to a folder wrote below dir. */

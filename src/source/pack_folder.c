@@ -2,7 +2,7 @@
 /*
  * pack_folder.c -- a pack: stoker.json in its folder lists the files with the samples, their fields and their classes.
  */
-#include <fcntl.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,53 +11,33 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "source/recognise.h"
 
-/* Opens a regular file of the folder; -1: there is none. Does not block on a FIFO. */
-static int open_below(const char *folder, const char *name)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    const int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
-        return fd;
-    close(fd);
-    return -1;
-}
+const char pack_note_name[] = "stoker.json";
 
 bool pack_folder_is(const char *folder)
 {
-    static const char *const names[] = {"stoker.json", ".stoker-pack.journal"};
+    static const char *const names[] = {pack_note_name, ".stoker-pack.journal"};
+    char path[PATH_MAX];
+    struct stat st;
     bool found = false;
     for (int i = 0; i < 2 && !found; i++) {
-        const int fd = open_below(folder, names[i]);
-        found = fd >= 0;
-        if (found)
-            close(fd);
+        const int n = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        found = n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     }
     return found;
 }
 
-static int read_note(const char *folder, struct buf *out, stk_error *e)
+int pack_note_read(int dir, struct buf *out, stk_error *e)
 {
     enum { MOST = 256 << 20 };
-    struct stat st;
-    const int fd = open_below(folder, "stoker.json");
-    if (fd < 0)
-        return error_set(e, STK_EUSAGE, "open",
-                         "is an unfinished pack; run `stoker pack` with the same options to finish it");
-    int rc = STK_OK;
-    if (fstat(fd, &st) || st.st_size > MOST || buf_reserve(out, (size_t)st.st_size + 1))
-        rc = error_set(e, STK_EIO, "open", "its stoker.json cannot be read");
-    else if (!file_read_at(fd, out->data, (size_t)st.st_size, 0))
-        rc = error_set(e, STK_EIO, "open", "its stoker.json cannot be read");
-    else
-        out->len = (size_t)st.st_size;
-    close(fd);
-    return rc;
+    int64_t size;
+    stk_error why = {0};
+    const int rc = io_read(dir, pack_note_name, MOST, out, &size, NULL, &why);
+    return rc == STK_OK ? rc
+                        : error_set(e, rc == STK_EDATA ? STK_EUSAGE : rc, "open", "its stoker.json %s", why.reason);
 }
 
 static int damaged(stk_error *e)
@@ -170,9 +150,15 @@ int pack_folder_parse(struct recognised *r, const void *text, size_t n, stk_erro
 int pack_folder_read(struct recognised *r, stk_error *e)
 {
     struct buf text = {0};
-    int rc = read_note(r->path, &text, e);
+    const int dir = io_open(AT_FDCWD, r->path);
+    int rc = dir < 0 ? error_os(e, errno, "open", "cannot be opened") : pack_note_read(dir, &text, e);
     if (rc == STK_OK)
         rc = pack_folder_parse(r, text.data, text.len, e);
+    else if (rc == STK_ENOTFOUND)
+        rc = error_set(e, STK_EUSAGE, "open",
+                       "is an unfinished pack; run `stoker pack` with the same options to finish it");
     buf_done(&text);
+    if (dir >= 0)
+        close(dir);
     return rc;
 }
