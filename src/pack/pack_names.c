@@ -26,12 +26,12 @@ static size_t suffix_at(const char *name)
 const char *packer_suffix(const struct packer *p, int64_t sample, char *buf, size_t n)
 {
     char name[NAME_BYTES];
-    if (!p->names || source_key(p->source, sample, name, sizeof name) >= sizeof name)
+    const char *own = source_has_keys(p->source) ? source_suffix(p->source, sample) : NULL;
+    if (p->names && source_key(p->source, sample, name, sizeof name) < sizeof name)
+        own = suffix_at(name) ? name + suffix_at(name) : NULL;
+    if (!own || (p->suffix && !image_file_same(own, p->suffix)))
         return NULL;
-    const size_t at = suffix_at(name);
-    if (at == 0 || (p->suffix && !image_file_same(name + at, p->suffix)))
-        return NULL;
-    snprintf(buf, n, "%s", name + at);
+    snprintf(buf, n, "%s", own);
     return buf;
 }
 
@@ -45,16 +45,17 @@ static size_t take_suffix(const struct packer *p, char name[NAME_BYTES])
     return p->how.as == STK_AS_DCT && strcmp(name + at, "jpg") != 0 ? 0 : at;
 }
 
-/* Replaces a key of a pack by the name that it was made from. A name without a suffix gets that of the images. A name
- * with another spelling of it (1.JPG for jpg) stays whole, or it would become the name of another sample. */
-static int take_key(const struct packer *p, char name[NAME_BYTES], size_t *suffix)
+/* Replaces a key of a pack by the name that it was made from. A name without a suffix gets that of its image. A whole
+ * name with another spelling of it (1.JPG for jpg) stays whole, or it would become the name of another sample. */
+static int take_key(const struct packer *p, int64_t sample, char name[NAME_BYTES], size_t *suffix)
 {
     struct buf plain = {0};
-    const bool whole = keys_is_whole(name);
+    char own[16];
+    const bool whole = keys_is_whole(name), bare = whole || !p->suffix;
+    const char *of_image = packer_suffix(p, sample, own, sizeof own) ? own : p->suffix;
     if (keys_decode(name, &plain))
         return -1;
-    snprintf(name, NAME_BYTES, "%s%s%s", (const char *)plain.data, whole || !p->suffix ? "" : ".",
-             whole || !p->suffix ? "" : p->suffix);
+    snprintf(name, NAME_BYTES, "%s%s%s", (const char *)plain.data, bare ? "" : ".", bare ? "" : of_image);
     *suffix = whole ? take_suffix(p, name) : plain.len + 1;
     if (whole && p->suffix && strcmp(name + *suffix, p->suffix) != 0)
         *suffix = 0;
@@ -80,7 +81,7 @@ static int make_key(struct packer *p, char name[NAME_BYTES], struct packed *s)
     if (keyed && source_is_pack(p->source)) {
         if (has_files(p) && !p->suffix) /* fields and suffixes do not change */
             return keys_take(&p->keys, name, s->sample, &s->key);
-        if (take_key(p, name, &suffix))
+        if (take_key(p, s->sample, name, &suffix))
             return -1;
     } else if (!keyed && p->names) {
         suffix = take_suffix(p, name);

@@ -59,6 +59,16 @@ static int begin(struct group *g, const char *key, size_t n)
     return buf_reserve(&g->key, n + 1) || buf_add(&g->key, key, n) || record_begin(g->scan, key, n) ? -1 : 0;
 }
 
+/* Stores the suffix of an image, unless it is "jpg", "png" or "webp", which is what it becomes if nothing is known. */
+static int spell(struct group *g, const char *part, const char *suffix)
+{
+    const size_t n = strlen(part);
+    const bool usual = (n == 3 && (memcmp(suffix, "jpg", 3) == 0 || memcmp(suffix, "png", 3) == 0)) ||
+                       (n == 4 && memcmp(suffix, "webp", 4) == 0);
+    return usual || strchr(part, '.') || !image_file_suffix(suffix - 1, n + 1) ? 0
+                                                                               : record_spelling(g->scan, suffix, n);
+}
+
 int group_add(struct group *g, const char *name, size_t n, struct part p, const struct part_extra *extra)
 {
     size_t n_key;
@@ -66,7 +76,10 @@ int group_add(struct group *g, const char *name, size_t n, struct part p, const 
     g->added = group_split(name, n, &n_key, part);
     if (!g->added)
         return 0;
-    return begin(g, name, n_key) ? -1 : record_part(g->scan, part, strlen(part), p, extra);
+    return begin(g, name, n_key) || record_part(g->scan, part, strlen(part), p, extra) ||
+                   spell(g, part, name + n_key + 1)
+               ? -1
+               : 0;
 }
 
 bool group_wants_label(const char *name, size_t n, int64_t bytes)

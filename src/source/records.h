@@ -57,6 +57,8 @@ bool record_failed(const struct record_scan *sc, stk_error *e);
 int record_begin(struct record_scan *sc, const char *key, size_t n);
 /* Adds a part to the current sample; it replaces a part of the same name. extra may be NULL. */
 int record_part(struct record_scan *sc, const char *name, size_t n, struct part p, const struct part_extra *extra);
+/* Sets how the current sample spells the suffix of its image ("JPG"); only the first call for a sample counts. */
+int record_spelling(struct record_scan *sc, const char *suffix, size_t n);
 /* Sets the label of the current sample, if scanning finds it: an integer as text, or the name of a class. */
 int record_label(struct record_scan *sc, const char *text, size_t n);
 /* Stores what find_columns needs to know about the shard. */

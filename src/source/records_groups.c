@@ -152,7 +152,7 @@ static void shorten(struct common *c, const char *key)
 static int label_list(struct record_list *l, size_t common)
 {
     const char *key = (const char *)l->keys.data;
-    for (int64_t i = 0; i < l->n; i++, key += strlen(key) + 1) {
+    for (int64_t i = 0; i < l->n; i++, key = record_next_key(key)) {
         if (is_offset(key))
             continue;
         const char *folder = key + common, *slash = strchr(folder, '/');
@@ -170,7 +170,7 @@ static int label_by_folder(struct record_list *lists, uint32_t n)
     struct common c = {.all = true};
     for (uint32_t i = 0; i < n && c.all; i++) {
         const char *key = (const char *)lists[i].keys.data;
-        for (int64_t k = 0; k < lists[i].n && c.all; k++, key += strlen(key) + 1)
+        for (int64_t k = 0; k < lists[i].n && c.all; k++, key = record_next_key(key))
             shorten(&c, key);
     }
     for (uint32_t i = 0; i < n && c.all && c.key; i++)

@@ -184,6 +184,14 @@ int64_t records_shard(const struct records_index *x, int64_t i)
     return search_last(&x->shards->first, sizeof *x->shards, (int64_t)x->head->n_shards, i);
 }
 
+const char *records_spelling(const struct records_index *x, int64_t i)
+{
+    if (!x->key_at)
+        return "";
+    const char *key = x->pool + x->key_at[i], *spelling = key + strlen(key) + 1;
+    return spelling < x->pool + x->head->pool_bytes ? spelling : "";
+}
+
 const char *records_bad_reason(const struct records_index *x, const struct part *p)
 {
     return p->bytes < PART_NONE ? x->pool + (PART_NONE - 1 - p->bytes) : NULL;

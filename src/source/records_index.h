@@ -5,11 +5,13 @@
 #ifndef RECORDS_INDEX_H
 #define RECORDS_INDEX_H
 
+#include <string.h>
+
 #include "base/file.h"
 #include "source/index.h"
 #include "source/records.h"
 
-#define RECORDS_MAGIC UINT64_C(0x3830726b74736472) /* in this machine's byte order; the digits are the version */
+#define RECORDS_MAGIC UINT64_C(0x3930726b74736472) /* in this machine's byte order; the digits are the version */
 
 enum { RECORDS_EXTRA = 1, RECORDS_LABELS = 2, RECORDS_KEYS = 4, RECORDS_TIMELESS = 8 };
 
@@ -34,7 +36,7 @@ struct records_index {
     struct part *parts;       /* n x n_parts */
     struct part_extra *extra; /* n x n_parts; NULL: none */
     int64_t *label;           /* LABEL_NONE: the sample has none; NULL: scanning finds no labels */
-    uint64_t *key_at;         /* n; NULL: samples are named by their index */
+    uint64_t *key_at;         /* n; the spelling follows each key; NULL: samples are named by their index */
     uint64_t *part_name_at, *class_at;
     uint8_t *notes; /* of the format, for all shards */
     char *pool;     /* strings, each terminated by 0; the names of the shards come last */
@@ -62,6 +64,8 @@ int records_save_beside(const struct records_index *x, uint32_t format, const st
                         stk_error *e);
 /* The index of the shard that contains sample i. */
 int64_t records_shard(const struct records_index *x, int64_t i);
+/* How sample i spells the suffix of its image; "": as usual. */
+const char *records_spelling(const struct records_index *x, int64_t i);
 /* Why a part is bad; NULL: it is good. */
 const char *records_bad_reason(const struct records_index *x, const struct part *p);
 
@@ -75,7 +79,7 @@ int records_open_index(struct records_index *x, const struct record_format *f, c
 struct record_list {
     struct names part_names, label_names;
     struct buf items;   /* struct record_item */
-    struct buf keys;    /* each terminated by 0; of all samples or of none */
+    struct buf keys;    /* each followed by its spelling, both terminated by 0; of all samples or of none */
     struct buf labels;  /* uint32_t per sample: index in label_names + 1; 0: none */
     struct buf reasons; /* each terminated by 0 */
     struct buf notes;   /* of the format */
@@ -96,6 +100,12 @@ struct record_item {
 enum { RECORD_ALL = -1 }; /* as name: the item marks the whole sample as bad */
 
 void record_list_done(struct record_list *l);
+/* The next of several keys. */
+static inline const char *record_next_key(const char *key)
+{
+    key += strlen(key) + 1;
+    return key + strlen(key) + 1;
+}
 /* Merges image parts of several formats into one, "image", if no sample has two. If samples are only images, their
  * folders become classes. Returns 0, or -1: out of memory. */
 int records_groups(struct record_list *lists, uint32_t n);

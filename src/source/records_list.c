@@ -32,7 +32,7 @@ int record_begin(struct record_scan *sc, const char *key, size_t n)
     if (l->n == 0)
         l->keyed = key != NULL;
     l->n++;
-    if (l->keyed && (buf_add(&l->keys, key ? key : "", key ? n : 0) || buf_add(&l->keys, "", 1)))
+    if (l->keyed && (buf_add(&l->keys, key ? key : "", key ? n : 0) || buf_add(&l->keys, "\0", 2)))
         return -1;
     return buf_add(&l->labels, &none, sizeof none);
 }
@@ -48,6 +48,15 @@ int record_part(struct record_scan *sc, const char *name, size_t n, struct part 
 {
     uint32_t number;
     return names_add(&sc->list->part_names, name, n, &number) < 0 ? -1 : add_item(sc->list, number, p, extra);
+}
+
+int record_spelling(struct record_scan *sc, const char *suffix, size_t n)
+{
+    struct buf *keys = &sc->list->keys;
+    if (!sc->list->keyed || keys->data[keys->len - 2] != 0) /* the last byte of a spelling, or the end of the key */
+        return 0;
+    keys->len--;
+    return buf_add(keys, suffix, n) || buf_add(keys, "", 1) ? -1 : 0;
 }
 
 int record_label(struct record_scan *sc, const char *text, size_t n)
@@ -150,7 +159,7 @@ static void put_keys(struct joining *j, const struct record_list *l, int64_t fir
     uint64_t at = put(j, l->keys.data, l->keys.len);
     for (int64_t i = 0; i < l->n; i++) {
         j->x->key_at[first + i] = at;
-        at += strlen(j->x->pool + at) + 1;
+        at = (uint64_t)(record_next_key(j->x->pool + at) - j->x->pool);
     }
 }
 

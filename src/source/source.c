@@ -226,6 +226,11 @@ size_t source_key(const struct source *s, int64_t i, char *buf, size_t n)
     return exists(s, i, buf, n) ? s->ops->key(s, i, buf, n) : 0;
 }
 
+const char *source_suffix(const struct source *s, int64_t i)
+{
+    return s->ops->suffix ? s->ops->suffix(s, i) : NULL;
+}
+
 bool source_has_keys(const struct source *s)
 {
     return s->has_keys;

@@ -97,6 +97,8 @@ const struct blocks *source_blocks(const struct source *s);
 size_t source_path(const struct source *s, int64_t i, char *buf, size_t n);
 /* The sample's key: its path below the source's folder. */
 size_t source_key(const struct source *s, int64_t i, char *buf, size_t n);
+/* The suffix of a sample's image in a group of files, if it is not "jpg", "png" or "webp"; NULL: none. */
+const char *source_suffix(const struct source *s, int64_t i);
 bool source_has_keys(const struct source *s);       /* keys name groups of files, as in a tar: KEY.FIELD */
 bool source_has_key_column(const struct source *s); /* keys are a column, as in the arrays of a pack */
 bool source_is_pack(const struct source *s);

@@ -24,6 +24,7 @@ struct source_ops {
     const struct source *(*source_at)(const struct source *s, int64_t i); /* NULL: s is not joined */
     size_t (*path)(const struct source *s, int64_t i, char *buf, size_t n);
     size_t (*key)(const struct source *s, int64_t i, char *buf, size_t n);
+    const char *(*suffix)(const struct source *s, int64_t i); /* NULL: none */
     int64_t (*label)(const struct source *s, int64_t i);
     int64_t (*bytes)(const struct source *s, int64_t i);
     int (*read)(const struct source *s, struct reading *r, int64_t i, stk_error *e);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -59,6 +60,14 @@ static size_t key(const struct source *s, int64_t i, char *buf, size_t n)
 {
     const int length = name_record(&shards_of(s)->index, i, false, buf, n);
     return length > 0 ? (size_t)length : 0;
+}
+
+/* The spelling is that of the first image of the sample, which may be another one. */
+static const char *suffix(const struct source *s, int64_t i)
+{
+    const struct shards *d = s->state;
+    const char *spelling = records_spelling(&d->index, i), *part = d->image < 0 ? "" : records_part_name(s, d->image);
+    return spelling[0] && (strcmp(part, "image") == 0 || strcasecmp(part, spelling) == 0) ? spelling : NULL;
 }
 
 static int64_t label(const struct source *s, int64_t i)
@@ -317,6 +326,7 @@ static const struct source_ops ops = {
     .close = close_shards,
     .path = path,
     .key = key,
+    .suffix = suffix,
     .label = label,
     .bytes = bytes,
     .read = read_sample,
