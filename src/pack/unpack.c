@@ -113,14 +113,17 @@ static int find_name(struct archive *a, const struct tar_member *m, bool dct)
 }
 
 /* Whether this is a label file, such as cat/1.cls, whose class is also the name of its folder. */
-static bool is_folder_label(const struct archive *a, const struct tar_member *m)
+static bool is_folder_label(struct archive *a, const struct tar_member *m)
 {
     char text[24] = "";
+    size_t got;
     const struct names *classes = &a->all->from->classes;
     const size_t k = key_bytes(m->name, m->n_name);
     if (!a->all->from->is_pack || m->n_name - k != 4 || memcmp(m->name + k, ".cls", 4) != 0 || m->bytes < 1 ||
-        m->bytes >= (int64_t)sizeof text || !file_read_at(a->fd, text, (size_t)m->bytes, m->at))
+        m->bytes >= (int64_t)sizeof text)
         return false;
+    const uint8_t *content = peek(a, m->at, (size_t)m->bytes, &got);
+    memcpy(text, content, got);
     char *end;
     const unsigned long long label = strtoull(text, &end, 10);
     if (*end || label >= classes->n)

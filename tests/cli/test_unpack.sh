@@ -23,6 +23,20 @@ mv out folder.txt
 ends 0 "checksum of the pack" "$stoker" checksum kept --ops 'Resize((32, 32))'
 same out folder.txt "the pack reads as the folder does"
 
+# Suffixes that are spelled differently stay so, also in a pack of a pack.
+mkdir -p spelled/x
+for name in a.JPG a.jpg a.jpeg b.JPEG c.jpe d.jpg; do { cat "$first"; echo "$name"; } >"spelled/x/$name"; done
+ends 0 "pack" "$stoker" pack spelled spelled-1
+ends 0 "a pack of a pack" "$stoker" pack spelled-1 spelled-2
+cmp -s spelled-1/shard-000000.tar spelled-2/shard-000000.tar || fail "a pack of a pack has the same suffixes"
+ends 0 "a pack of a pack, as JPEG" "$stoker" pack spelled-1 spelled-3 --as jpeg
+ends 0 "a pack as a folder" "$stoker" pack spelled-2 spelled-4 --to folder
+for n in 2 3; do
+  ends 0 "unpack" "$stoker" unpack spelled-$n spelled-back-$n
+  diff -r spelled spelled-back-$n >diff.txt || fail "suffixes come back: $(head -n 1 diff.txt)"
+done
+diff -r spelled/x spelled-4/x >diff.txt || fail "suffixes in a folder: $(head -n 1 diff.txt)"
+
 # It goes on where it was stopped, and does not write over what is another's.
 rm "$(find back -name '*.jpg' | head -n 1)"
 ends 0 "unpack again" "$stoker" unpack kept back
@@ -111,6 +125,12 @@ rm kept/stoker.json
 echo >kept/.stoker-pack.journal
 ends 2 "an unfinished pack" "$stoker" ls kept
 says err 'unfinished pack' "an unfinished pack"
+
+# A compressed shard of a pack: labels that are the names of folders do not become files.
+mkdir zipped && cp plain/stoker.json zipped
+for f in plain/shard-*.tar; do gzip -c "$f" >"zipped/${f#plain/}"; done
+for p in plain zipped; do ends 0 "unpack" "$stoker" unpack $p $p-back; done
+diff -r plain-back zipped-back >diff.txt || fail "compressed shards: $(head -n 1 diff.txt)"
 
 # Compressed archives.
 mkdir tree && printf one >tree/a.txt && head -c 300000 /dev/zero >tree/b.bin && tar -cf t.tar -C tree a.txt b.bin
