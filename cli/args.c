@@ -155,17 +155,12 @@ static void say_words(const struct args_option *o, const char *typed)
     putc('\n', stderr);
 }
 
-static void say_range(const struct args_option *o)
-{
-    fprintf(stderr, "  it takes a whole number from %" PRId64 " to %" PRId64 "\n", o->min, o->max);
-}
-
 static void say_wanted(const struct args_option *o, const char *typed)
 {
     switch (o->kind) {
     case ARGS_INT:
     case ARGS_INT64:
-        say_range(o);
+        fprintf(stderr, "  it takes a whole number from %" PRId64 " to %" PRId64 "\n", o->min, o->max);
         break;
     case ARGS_UINT64:
         fputs("  it takes a whole number from 0 to 18446744073709551615\n", stderr);
@@ -251,28 +246,35 @@ void args_show(const struct args *a, const struct args_option *o, char *buf, siz
 
 /* ------------------------------------------------------------------ the tables */
 
+/* Whether a command accepts a common option. */
+static int accepts(const struct command *c, const struct args_option *o)
+{
+    for (const char *const *name = c->without; *name; name++)
+        if (strcmp(*name, o->name) == 0)
+            return 0;
+    for (const struct args_option *own = c->options; own && own->name; own++)
+        if (strcmp(own->name, o->name) == 0)
+            return 0;
+    return (o->group & c->groups) != 0;
+}
+
 const struct args_option *args_option_at(const struct command *c, int i)
 {
     int n = 0;
     for (const struct args_option *o = c->options; o && o->name; o++)
         if (n++ == i)
             return o;
-    if (!c->groups)
-        return NULL;
-    const struct args_option *o = &args_common[i - n];
-    return o->name ? o : NULL;
-}
-
-static int is_named(const struct args_option *o, const char *name, size_t n)
-{
-    return strlen(o->name) == n && memcmp(o->name, name, n) == 0;
+    for (const struct args_option *o = args_common; o->name; o++)
+        if (accepts(c, o) && n++ == i)
+            return o;
+    return NULL;
 }
 
 static int find_option(const struct command *c, const char *name, size_t n)
 {
     const struct args_option *o;
     for (int i = 0; (o = args_option_at(c, i)); i++)
-        if (is_named(o, name, n))
+        if (strlen(o->name) == n && memcmp(o->name, name, n) == 0)
             return i;
     return -1;
 }
@@ -294,18 +296,17 @@ int args_given(const struct args *a, const char *name)
 
 /* ------------------------------------------------------------------ the line */
 
-static int unknown_letter(const struct command *c, const char *typed)
-{
-    out_say(c->name, "there is no option -%s; `stoker %s --help` lists them", typed, c->name);
-    return END_USAGE;
-}
-
 static int unknown_option(const struct command *c, const char *typed, size_t n)
 {
     char name[64];
     const struct args_option *o;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), typed);
     struct nearest near = {.word = name};
+    for (o = args_common; o->name; o++)
+        if (strcmp(o->name, name) == 0) {
+            out_say(c->name, "--%s has no effect on this command; remove it", name);
+            return END_USAGE;
+        }
     for (int i = 0; (o = args_option_at(c, i)); i++)
         nearest_try(&near, o->name, strlen(o->name));
     if (near.found)
@@ -315,29 +316,11 @@ static int unknown_option(const struct command *c, const char *typed, size_t n)
     return END_USAGE;
 }
 
-static int wants_value(const struct args_option *o)
-{
-    return o->kind != ARGS_ON && o->kind != ARGS_OFF;
-}
-
-/* Checks the value, because a wrong value is an error for every command, and discards it. */
-static int set_nowhere(const struct command *c, const struct args_option *o, const char *value)
-{
-    struct args nowhere = {.command = c};
-    out_say(c->name, "--%s has no effect on this command", o->name);
-    const int end = args_set(&nowhere, o, value);
-    args_done(&nowhere);
-    return end;
-}
-
 static int set_given(struct args *a, int i, const char *value)
 {
-    const struct args_option *o = args_option_at(a->command, i);
-    if (o->group && !(o->group & a->command->groups))
-        return set_nowhere(a->command, o, value);
     if (i < (int)sizeof a->given)
         a->given[i] = 1;
-    return args_set(a, o, value);
+    return args_set(a, args_option_at(a->command, i), value);
 }
 
 /* "--name value", "--name=value", "-o value". Moves *at past a value that is a word of its own. */
@@ -348,10 +331,14 @@ static int take_option(struct args *a, int argc, char **argv, int *at)
     const char *name = word + 1 + is_long, *equals = strchr(name, '=');
     const size_t n = equals ? (size_t)(equals - name) : strlen(name);
     const int i = is_long ? find_option(a->command, name, n) : n == 1 ? find_letter(a->command, name[0]) : -1;
-    if (i < 0)
-        return is_long ? unknown_option(a->command, name, n) : unknown_letter(a->command, name);
+    if (i < 0 && is_long)
+        return unknown_option(a->command, name, n);
+    if (i < 0) {
+        out_say(a->command->name, "there is no option -%s; `stoker %s --help` lists them", name, a->command->name);
+        return END_USAGE;
+    }
     const struct args_option *o = args_option_at(a->command, i);
-    if (!wants_value(o)) {
+    if (o->kind == ARGS_ON || o->kind == ARGS_OFF) {
         if (!equals)
             return set_given(a, i, "");
         out_say(a->command->name, "--%s takes no value", o->name);
@@ -434,11 +421,6 @@ static int check_operands(const struct args *a)
     return END_USAGE;
 }
 
-static int asks_for_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
-
 int args_parse(struct args *a, const struct command *c, int argc, char **argv)
 {
     *a = (struct args){.command = c};
@@ -455,7 +437,7 @@ int args_parse(struct args *a, const struct command *c, int argc, char **argv)
             only_operands = 1;
             continue;
         }
-        if (!only_operands && asks_for_help(argv[i]))
+        if (!only_operands && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
             return -1;
         if (!only_operands && argv[i][0] == '-' && argv[i][1])
             end = take_option(a, argc, argv, &i);

@@ -2,10 +2,9 @@
 /*
  * args.h -- commands, their options, and the parsed command line.
  *
- * An option is a row in a table: its name, the kind of its value, and where in struct args the value
- * goes. A command has its own table and also accepts the common one; its own row wins if both have a
- * name. Common options that do not apply to a command are accepted with a warning, so that a script
- * can pass one set of options to every command.
+ * An option is a row in a table: its name, the kind of its value, and where in struct args the value goes. A command
+ * has its own table, and accepts the rows of the common table that have an effect on it. If both tables have a name,
+ * the command's own row wins.
  */
 #ifndef ARGS_H
 #define ARGS_H
@@ -80,7 +79,7 @@ struct args_word {
     int value;
 };
 
-/* Groups of options. A command names the groups that apply to it. */
+/* Groups of options. A command names the groups that it accepts, and the options in them that it does not. */
 enum {
     FOR_SOURCE = 1, /* which samples, and with which resources */
     FOR_PIXELS = 2, /* what happens to them: changes the output bits */
@@ -113,6 +112,7 @@ struct command {
     const char *about;   /* a paragraph */
     int may_be_bad;      /* exit status 1 for bad samples */
     unsigned groups;
+    const char *without[8];            /* options of these groups that have no effect; ended by NULL */
     const struct args_option *options; /* its own; the last has the name NULL */
     const char *const *examples;       /* command, explanation, command, explanation, ..., NULL */
     void (*defaults)(struct args *a);  /* NULL: zeros */
@@ -128,7 +128,7 @@ extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksu
 int args_parse(struct args *a, const struct command *c, int argc, char **argv);
 void args_done(struct args *a);
 
-/* The i-th option of a command, its own first, then the common ones; NULL: no more. */
+/* The i-th option that a command accepts, its own first, then the common ones; NULL: no more. */
 const struct args_option *args_option_at(const struct command *c, int i);
 int args_given(const struct args *a, const char *name);
 /* The value of an option as one would type it; also for defaults. */

@@ -267,6 +267,7 @@ const struct command cmd_cat = {
     .about = "Shows the fields of one sample as they are stored, before any decoding. SAMPLE is its index, from 0, or "
              "its key. With --field, prints the bytes of one field.",
     .groups = FOR_SOURCE | FOR_JSON,
+    .without = {"take", "max-pixels", "cache", "cache-size", "reader", "cpu"},
     .options = options,
     .examples = examples,
     .run = run,

@@ -99,6 +99,7 @@ const struct command cmd_index = {
              "source has not changed. `stoker cache clear SRC --kind index` deletes it. With --beside, the index is "
              "also written to the folder of the shards.",
     .groups = FOR_SOURCE | FOR_JSON,
+    .without = {"take", "max-pixels", "cache", "cache-size", "reader", "cpu"},
     .options = options,
     .examples = examples,
     .run = run,

@@ -496,6 +496,7 @@ const struct command cmd_ls = {
     .about = "Lists what a dataset contains, from its index and the header of every image. Nothing is decoded. Two "
              "datasets with the same fingerprint have the same paths, sizes and labels.",
     .groups = FOR_SOURCE | FOR_JSON,
+    .without = {"cache", "cache-size", "reader", "cpu"},
     .options = options,
     .examples = examples,
     .run = run,

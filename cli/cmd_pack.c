@@ -295,6 +295,7 @@ const struct command cmd_pack = {
         "then a source like any other.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_PIXELS | FOR_ERRORS | FOR_JSON,
+    .without = {"fidelity", "cache", "cache-size", "reader"},
     .options = options,
     .examples = examples,
     .run = run,

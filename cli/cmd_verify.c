@@ -236,6 +236,7 @@ const struct command cmd_verify = {
         "every file and the number of samples. The exit status is 0 if all samples are good, and 1 if some are bad.",
     .may_be_bad = 1,
     .groups = FOR_SOURCE | FOR_JSON,
+    .without = {"cache", "cache-size", "reader"},
     .options = options,
     .examples = examples,
     .run = run,

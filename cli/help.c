@@ -40,23 +40,16 @@ static void wrapped(FILE *f, const char *text, int at, int indent, int width)
     putc('\n', f);
 }
 
-static int is_default(const struct args *a, const struct args_option *o)
-{
-    char value[16];
-    args_show(a, o, value, sizeof value);
-    return (o->kind == ARGS_ON && value[0] == '1') || (o->kind == ARGS_OFF && value[0] == '0');
-}
-
 static void default_of(const struct args *a, const struct args_option *o, char *buf, size_t n)
 {
     char value[160];
     buf[0] = 0;
+    args_show(a, o, value, sizeof value);
     if (o->kind == ARGS_ON || o->kind == ARGS_OFF) {
-        if (is_default(a, o))
+        if (value[0] == (o->kind == ARGS_ON ? '1' : '0'))
             snprintf(buf, n, " [default]");
         return;
     }
-    args_show(a, o, value, sizeof value);
     const int typed = value[0] && strcmp(value, "0") != 0 && strncmp(value, "0.000", 5) != 0;
     if (typed && o->kind != ARGS_WORD)
         snprintf(buf, n, " [%s]", value);
@@ -78,28 +71,15 @@ static void print_option(const struct args *a, const struct args_option *o, FILE
     wrapped(f, text, NAMES, NAMES, width);
 }
 
-/* Whether the command has its own row for a common option, which is then not shown twice. */
-static int is_overridden(const struct command *c, const struct args_option *o)
-{
-    for (const struct args_option *own = c->options; own && own->name; own++)
-        if (own != o && strcmp(own->name, o->name) == 0)
-            return 1;
-    return 0;
-}
-
 static void print_options(const struct command *c, FILE *f, int width)
 {
     struct args a = {.command = c};
     const struct args_option *o;
-    int own = 0, last_group = -1;
+    int last_group = -1;
     if (c->defaults)
         c->defaults(&a);
-    while (c->options && c->options[own].name)
-        own++;
     heading(f, "Options");
     for (int i = 0; (o = args_option_at(c, i)); i++) {
-        if (i >= own && (!(o->group & c->groups) || is_overridden(c, o)))
-            continue;
         if (last_group >= 0 && (int)o->group != last_group)
             putc('\n', f);
         last_group = (int)o->group;
