@@ -44,13 +44,26 @@ def _with_sampler(index_sampler: Any, sampler: Any) -> Any:
 class Order:
     """How the sampler's order of an epoch can be had again: what it draws from, before it draws."""
 
-    def __init__(self, loader: Any, kept: dict[str, Any] | None) -> None:
-        """kept: of a state; None: the sampler draws anew."""
-        self.sampler, index_sampler = loader.sampler, loader._index_sampler
-        plain = type(index_sampler) is data.BatchSampler or index_sampler is self.sampler
+    def __init__(self, loader: Any, indices: Iterator[Any], kept: dict[str, Any] | None) -> None:
+        """indices: of the sampler, which has drawn nothing yet. kept: of a state; None: the sampler draws anew."""
+        self._index_sampler = loader._index_sampler
+        plain = type(self._index_sampler) is data.BatchSampler
+        self.sampler = self._index_sampler.sampler if plain else loader.sampler
+        plain = plain or self._index_sampler is self.sampler
         self._random = plain and type(self.sampler) is data.RandomSampler and self.sampler.generator is None
-        self.kept = self._draw() if kept is None else kept
-        self.indices: Iterator[Any] = self._begin(index_sampler)
+        self.indices, self.kept, self._begun = indices, kept, False
+
+    def begin(self) -> None:
+        """Draws what the sampler draws first, unless a state has it."""
+        if self._begun:
+            return
+        self._begun = True
+        if self.kept is None:
+            self.kept = self._draw()
+        if self._random and "order" in self.kept:
+            sampler = copy.copy(self.sampler)
+            sampler.generator = torch.Generator().manual_seed(self.kept["order"])
+            self.indices = iter(_with_sampler(self._index_sampler, sampler))
 
     def _generator(self) -> Any:
         """The generator that one of torch's samplers draws from; None for others."""
@@ -65,16 +78,9 @@ class Order:
         generator = self._generator()
         return {} if generator is None else {"generator": generator.get_state()}
 
-    def _begin(self, index_sampler: Any) -> Iterator[Any]:
-        if self._random and "order" in self.kept:
-            sampler = copy.copy(self.sampler)
-            sampler.generator = torch.Generator().manual_seed(self.kept["order"])
-            return iter(_with_sampler(index_sampler, sampler))
-        return iter(index_sampler)
-
     def skip(self, n: int) -> list[Any]:
         """Draws the first n of a resumed epoch, from where the generator was then."""
-        generator, saved = self._generator(), self.kept.get("generator")
+        generator, saved = self._generator(), (self.kept or {}).get("generator")
         if generator is None or saved is None:
             return list(itertools.islice(self.indices, n))
         before = generator.get_state()
@@ -83,23 +89,35 @@ class Order:
         rest = next(self.indices, None) if n == 0 else None
         if rest is not None:
             self.indices = itertools.chain([rest], self.indices)
-        generator.set_state(before)
+        if generator is torch.default_generator:  # belongs to the program; another one goes on as it would have
+            generator.set_state(before)
         return first
 
+    def generator_now(self) -> dict[str, Any]:
+        """Where a generator that was given to the loader is, for the orders of later epochs."""
+        generator = self._generator()
+        own = generator is not None and generator is not torch.default_generator
+        return {"generator": as_text(generator.get_state())} if own else {}
+
     def as_json(self) -> dict[str, Any]:
-        if "generator" not in self.kept:
-            return self.kept
-        return {"generator": base64.b64encode(self.kept["generator"].numpy().tobytes()).decode()}
+        self.begin()
+        kept = self.kept or {}
+        return {"generator": as_text(kept["generator"])} if "generator" in kept else kept
+
+
+def as_text(generator_state: Any) -> str:
+    return base64.b64encode(generator_state.numpy().tobytes()).decode()
+
+
+def from_text(text: str) -> Any:
+    return torch.from_numpy(np.frombuffer(base64.b64decode(text), np.uint8).copy())
 
 
 def kept_of(state: dict[str, Any]) -> dict[str, Any]:
     """The reverse of Order.as_json."""
     if "order" in state:
         return {"order": int(state["order"])}
-    if "generator" in state:
-        raw = np.frombuffer(base64.b64decode(state["generator"]), np.uint8).copy()
-        return {"generator": torch.from_numpy(raw)}
-    return {}
+    return {"generator": from_text(state["generator"])} if "generator" in state else {}
 
 
 # ---------------------------------------------------------------- iterators
@@ -108,24 +126,37 @@ def kept_of(state: dict[str, Any]) -> dict[str, Any]:
 class Place:
     """Where an epoch is. The loader keeps it when the iterator is gone."""
 
-    def __init__(self, seed: int, order: Order) -> None:
-        self.batches, self.seed, self.order, self.ended = 0, seed, order, False
+    def __init__(self, seed: int, order: Order, last: int | None) -> None:
+        """last: the number of batches, if the sampler says it."""
+        self.batches, self.seed, self.order, self.last, self.ended = 0, seed, order, last, False
 
     def state(self, epoch: int) -> dict[str, Any]:
-        if self.ended:
-            return {"epoch": epoch + 1}
+        if self.ended or self.batches == self.last:
+            return {"epoch": epoch + 1, **self.order.generator_now()}
         return {"epoch": epoch, "batches": self.batches, "seed": self.seed, **self.order.as_json()}
+
+
+def _length(sampler: Any) -> int | None:
+    try:
+        return len(sampler)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 class Batches(_base):  # type: ignore[misc]
     """An epoch under way. Subclasses make the batches."""
 
+    _sampler_iter: Iterator[Any]
+
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
-        self._loader, self._epochs = loader, 0
+        self._loader, self._next_seed = loader, self._base_seed
+        if self._num_workers > 0:  # torch calls iter() of the sampler twice; some samplers draw there
+            super()._reset(loader, True)
         self._begin(loader)
 
     def __next__(self) -> Any:
+        self._ensure_started()
         try:
             batch = super().__next__()
         except StopIteration:
@@ -136,16 +167,26 @@ class Batches(_base):  # type: ignore[misc]
 
     def _begin(self, loader: Any) -> None:
         resume = loader._take_resume()
-        seed = mixed(self._base_seed, self._epochs) if self._epochs else self._base_seed
-        self._epochs += 1
+        seed = self._next_seed if resume is None else int(resume["seed"])
+        self._next_seed = mixed(seed, 1)
         self._position = 0  # samples that were handed out for making
-        order = Order(loader, None if resume is None else kept_of(resume))
-        self._sampler_iter = order.indices
-        self._place = Place(seed if resume is None else int(resume["seed"]), order)
-        if resume is not None:
-            self._place.batches = int(resume["batches"])
-            self._skip(self._place.batches)
+        order = Order(loader, self._sampler_iter, None if resume is None else kept_of(resume))
+        self._place = Place(seed, order, _length(self._index_sampler))
+        self._place.batches = 0 if resume is None else int(resume["batches"])
         loader._started(self)
+        self._resumed, self._under_way = resume is not None, False
+        if self._num_workers > 0:
+            self._ensure_started()
+
+    def _ensure_started(self) -> None:
+        """Asks the sampler: with workers when the epoch begins, else for the first batch. That is when torch does."""
+        if self._under_way:
+            return
+        self._under_way = True
+        self._place.order.begin()
+        self._sampler_iter = self._place.order.indices
+        if self._resumed:
+            self._skip(self._place.batches)
         self._start()
 
     def _skip(self, n: int) -> None:
