@@ -23,7 +23,17 @@ from ._errors import DataError, hint, usage
 from ._explain import Text, line
 from ._output import framework
 from ._stats import Stats
-from ._torch_iter import Batches, EngineBatches, EngineLoader, HereBatches, MixedBatches, Place, WorkerBatches
+from ._torch_iter import (
+    Batches,
+    EngineBatches,
+    EngineLoader,
+    HereBatches,
+    MixedBatches,
+    Place,
+    WorkerBatches,
+    from_text,
+)
+from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
 from ._types import ON_ERROR, choice, counted
 from ._workers import Workers
 
@@ -182,11 +192,12 @@ class DataLoader(_TorchLoader[T_co]):
             generator,
             prefetch_factor=prefetch_factor,
             persistent_workers=persistent_workers,
-            pin_memory_device=pin_memory_device,
+            pin_memory_device=str(pin_memory_device),
             in_order=in_order,
         )
         self.on_error, self.max_bad, self.memory, self.dtype, self.layout = on_error, max_bad, memory, dtype, layout
         self.cache, self.cache_dir, self.cache_size = cache, cache_dir, cache_size
+        self.pin_memory_device = device(pin_memory_device, {name: getattr(self, name) for name in OWN})
         self._engine: EngineLoader | None = None
         self._signature: tuple[Any, ...] = ()  # of the dataset that `_native` is about
         self._native = False
@@ -201,6 +212,26 @@ class DataLoader(_TorchLoader[T_co]):
         self._handle_in_dataset = ""
         self._warned = False
         self._ready = True
+
+    @classmethod
+    def from_torch(cls, loader: Any, **own: Any) -> Any:
+        """The same loader with Stoker behind it, for code that makes torch's loader out of the script's sight.
+
+        Takes torch's loaders, and those that accelerate, Hugging Face's Trainer and timm's create_loader return. Such a
+        wrapper is changed in place and returned. `own` are arguments of Stoker's, such as `on_error` and `cache`.
+
+        >>> from torch.utils.data import DataLoader
+        >>> loader = stoker.DataLoader.from_torch(DataLoader([1, 2, 3], batch_size=2))
+        >>> type(loader).__module__, [b.tolist() for b in loader]
+        ('stoker.data_loader', [[1, 2], [3]])
+        """
+        return from_torch(cls, loader, own)
+
+    @property
+    def _is_accelerate_prepared(self) -> bool:
+        """Accelerate reads this before it builds a loader of the parts of this one."""
+        keep_class_in_accelerate(DataLoader)
+        return False
 
     # ---------------------------------------------------------------- iterators
 
@@ -383,6 +414,8 @@ class DataLoader(_TorchLoader[T_co]):
             raise usage("this is not a state of a DataLoader; state_dict() returns one")
         self._resume = dict(state) if "batches" in state else None
         self._epochs, self._place = int(state["epoch"]), None
+        if self._resume is None and "generator" in state and self.generator is not None:
+            self.generator.set_state(from_text(state["generator"]))
 
     # ---------------------------------------------------------------- seeing
 
@@ -464,16 +497,7 @@ class DataLoader(_TorchLoader[T_co]):
 
     def __getstate__(self) -> dict[str, Any]:
         """The arguments that it was made of, and where it is."""
-        left_out = {"self", "unknown", "shuffle", "sampler" if self.batch_size is None else "batch_sampler"}
-        if self.batch_size is None and self.batch_sampler is not None:
-            left_out |= {"batch_size", "drop_last"}
-        elif self.batch_size is None:
-            left_out = {"self", "unknown", "shuffle", "batch_sampler"}
-        if is_iterable(self.dataset):
-            left_out |= {"sampler", "batch_sampler"}
-        names = [name for name in inspect.signature(DataLoader.__init__).parameters if name not in left_out]
-        arguments = {name: getattr(self, name) for name in names}
-        arguments["collate_fn"] = self.collate_fn if self._user_collates else None
+        arguments = {**arguments_of(self), **{name: getattr(self, name) for name in OWN}}
         return {"arguments": arguments, "state": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import stoker
 from conftest import import_torchvision
 
 MODULES = ["stoker"] + [f"stoker.{m.name}" for m in pkgutil.iter_modules(stoker.__path__) if m.name != "_stoker"]
-OPTIONAL = {"stoker.data_loader", "stoker._compare"}
+OPTIONAL = {"stoker.data_loader", "stoker._compare", "stoker._torch_iter", "stoker._torch_rebuild"}
 RESULTS = ["_show.Sheet", "_compare.Comparison"]  # what public functions return
 
 

@@ -190,3 +190,49 @@ def test_resuming(over_files, paths, tmp_path):
     assert resumes(tmp_path / "b" / "saved", state)
     over_files.select(range(N - 1, -1, -1)).save_to_disk(tmp_path / "c")
     assert not resumes(tmp_path / "c", state)
+
+
+def prepare(rows):
+    """What people pass to set_transform: a function of the columns of some rows."""
+    import torch
+
+    images = [np.asarray(image.convert("RGB").resize((16, 8))) for image in rows["image"]]
+    return {"x": [torch.tensor(image) / 255 for image in images], "label": rows["label"]}
+
+
+def changed(dataset, how):
+    if how == "set_transform":
+        dataset.set_transform(prepare)
+        return dataset
+    if how == "with_transform":
+        return dataset.with_transform(prepare)
+    if how == "with_format":
+        return dataset.remove_columns("image").with_format("torch")
+    return dataset.map(lambda row: {"twice": 2 * row["label"]}).with_transform(prepare)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("how", ["set_transform", "with_transform", "with_format", "map"])
+def test_data_loader_gives_what_torchs_gives(photos, tmp_path, how, workers):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    shutil.copytree(photos, tmp_path / "photos")
+    epochs = []
+    for kind in (torch.utils.data.DataLoader, stoker.DataLoader):
+        dataset = datasets.load_dataset("imagefolder", data_dir=str(tmp_path / "photos"), split="train")
+        torch.manual_seed(3)
+        loader = kind(changed(dataset, how), batch_size=5, shuffle=True, num_workers=workers)
+        epochs.append([batch for _ in range(2) for batch in loader])
+    assert len(epochs[0]) == len(epochs[1]) == 6
+    for theirs, ours in zip(*epochs, strict=True):
+        assert theirs.keys() == ours.keys()
+        assert all(torch.equal(theirs[name], ours[name]) for name in theirs)
+
+
+def test_a_transform_that_changes_between_epochs(over_files):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for workers in (0, 1):
+        over_files.set_transform(prepare)
+        loader = stoker.DataLoader(over_files, batch_size=4, num_workers=workers)
+        assert next(iter(loader))["x"].shape == (4, 8, 16, 3)
+        over_files.set_transform(lambda rows: {"n": torch.tensor(rows["n"])})
+        assert next(iter(loader))["n"].tolist() == [0, 1, 2, 3]

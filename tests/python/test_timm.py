@@ -13,7 +13,7 @@ import_torchvision()
 import torch  # noqa: E402
 
 try:
-    from timm.data import create_transform
+    from timm.data import ImageDataset, create_loader, create_transform
 except Exception as error:  # whatever it needs itself
     pytest.skip(f"timm cannot be imported: {error}", allow_module_level=True)
 
@@ -82,3 +82,55 @@ def test_what_stoker_lacks_runs_in_python(noise):
     words = loader.explain()
     assert "RandomResizedCrop(size=(32, 32)" in words and "ColorJitter" in words and "in Python, not in C" in words
     assert next(iter(loader)).image.shape == (8, 3, 32, 32)
+
+
+def loaders(root, **more):
+    """The loaders of timm's create_loader: with torch's class, and with Stoker's in its place."""
+    for stokers in (False, True):
+        torch.manual_seed(5)
+        loader = create_loader(ImageDataset(str(root)), 24, batch_size=3, device=torch.device("cpu"), **more)
+        yield stoker.DataLoader.from_torch(loader) if stokers else loader
+
+
+LOADERS = {
+    "evaluation": {},
+    "no prefetcher": {"use_prefetcher": False},
+    "training": {"is_training": True, "no_aug": True},
+    "training, no prefetcher": {"is_training": True, "no_aug": True, "use_prefetcher": False},
+}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", LOADERS)
+def test_create_loader(noise, name, workers):
+    theirs, ours = (loader for loader in loaders(noise, num_workers=workers, **LOADERS[name]))
+    assert type(getattr(ours, "loader", ours)) is stoker.DataLoader and len(theirs) == len(ours)
+    for _ in range(2):  # epochs
+        torch.manual_seed(6)
+        expected = list(theirs)
+        torch.manual_seed(6)
+        found = list(ours)
+        assert [y.tolist() for _, y in found] == [y.tolist() for _, y in expected] and found
+        for (x, _), (z, _) in zip(expected, found, strict=True):
+            assert torch.allclose(x, z, atol=1e-5)
+
+
+def test_create_loader_with_augmentation(noise):
+    """The order is timm's; the images are augmented, the same way for any number of workers."""
+    rows = []
+    for workers in (0, 1, 2):
+        more = {"is_training": True, "re_prob": 0.5, "auto_augment": "rand-m9-mstd0.5", "num_workers": workers}
+        theirs, ours = loaders(noise, use_prefetcher=False, **more)
+        torch.manual_seed(6)
+        labels = [y.tolist() for _, y in theirs]
+        torch.manual_seed(6)
+        batches = list(ours)
+        assert [y.tolist() for _, y in batches] == labels
+        rows.append(torch.cat([x for x, _ in batches]))
+    assert torch.equal(rows[0], rows[1]) and torch.equal(rows[1], rows[2])
+
+
+def test_a_loader_of_several_epochs_is_refused(noise):
+    loader = create_loader(ImageDataset(str(noise)), 24, 3, use_multi_epochs_loader=True, use_prefetcher=False)
+    with pytest.raises(stoker.UsageError, match="MultiEpochsDataLoader changes how torch's loader iterates"):
+        stoker.DataLoader.from_torch(loader)

@@ -31,12 +31,19 @@ def test_two_ranks(trainer, tmp_path):
     if not importlib.util.find_spec(trainer):
         pytest.skip(f"{trainer} is not installed")
     found = run(trainer, tmp_path)
-    kinds = {kind.rpartition(" ")[0] for kind, _ in found}
+    kinds = {kind.rpartition(" ")[0] for kind, _ in found if not kind.startswith("padded")}
     assert kinds
     for kind in kinds:
         for rank in range(2):
             theirs, ours = found[f"{kind} torch", rank], found[f"{kind} stoker", rank]
             assert ours["seen"] == theirs["seen"], (kind, rank)
             assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-5), (kind, rank)
+            assert ours["type"] == "stoker.data_loader"
         both = [[i for step in found[f"{kind} stoker", rank]["seen"] for i in step] for rank in range(2)]
-        assert not set(both[0][:20]) & set(both[1][:20])  # each rank has its own samples
+        if kind.startswith("alone"):  # without a sampler, each rank has all samples
+            assert sorted(both[0]) == sorted(both[1]) == sorted([*range(50), *range(50)])
+        else:
+            assert not set(both[0][:20]) & set(both[1][:20])  # each rank has its own samples
+    for (kind, _), line in found.items():
+        if kind.startswith("padded"):  # both ranks gather all samples once, in batches of one size
+            assert [i for step in line["seen"] for i in step] == list(range(50)) and line["sizes"] == [32, 32]

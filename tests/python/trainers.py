@@ -41,10 +41,10 @@ def native():
     return data.TensorDataset(x, 2 * x + 1)
 
 
-def report(kind, seen, loss):
+def report(kind, seen, loss, **more):
     rank = int(os.environ["RANK"])
     with open(f"{sys.argv[2]}/{rank}.jsonl", "a") as file:
-        file.write(json.dumps({"kind": kind, "rank": rank, "seen": seen, "loss": loss}) + "\n")
+        file.write(json.dumps({"kind": kind, "rank": rank, "seen": seen, "loss": loss, **more}) + "\n")
 
 
 def lightning():
@@ -66,7 +66,9 @@ def lightning():
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 0.1)
 
-    for kind, loader in loaders():
+    runs = [(kind, loader, {}) for kind, loader in loaders()]
+    runs += [(f"alone {kind}", loader, {"use_distributed_sampler": False}) for kind, loader in loaders()]
+    for kind, loader, more in runs:
         trainer = lightning.Trainer(
             max_epochs=2,
             accelerator="cpu",
@@ -76,10 +78,12 @@ def lightning():
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
+            **more,
         )
         model = Model()
+        torch.manual_seed(5)
         trainer.fit(model, loader)
-        report(kind, model.seen, model.last)
+        report(kind, model.seen, model.last, type=type(trainer.train_dataloader).__module__)
 
 
 def loaders(make=None):
@@ -111,7 +115,18 @@ def accelerate():
                 accelerator.backward(loss)
                 optimizer.step()
                 optimizer.zero_grad()
-        report(kind, seen, float(loss))
+        report(kind, seen, float(loss), type=type(loader.base_dataloader).__module__)
+    gather_padded_batches(accelerator)
+
+
+def gather_padded_batches(accelerator):
+    """Loader divides the samples by itself; a gather needs batches of the same size on all ranks."""
+    x = torch.arange(float(SAMPLES)).view(-1, 1)
+    for source in ({"x": x}, Named()):
+        loader = stoker.Loader(source, batch_size=16, pad_last=True, fields=("x", "valid"), as_dict=True)
+        gathered = [accelerator.gather((batch["x"], batch["valid"])) for batch in accelerator.prepare(loader)]
+        seen = [[int(v) for v in values[valid.bool()]] for values, valid in gathered]
+        report(f"padded {type(source).__name__}", seen, 0, sizes=[len(values) for values, _ in gathered])
 
 
 def transformers():
@@ -134,7 +149,8 @@ def transformers():
 
         class Mine(Trainer):
             def get_train_dataloader(self, loader=loader):
-                return self.accelerator.prepare(loader)
+                self.prepared = self.accelerator.prepare(loader)
+                return self.prepared
 
         model = Model()
         arguments = TrainingArguments(
@@ -147,8 +163,9 @@ def transformers():
             disable_tqdm=True,
             logging_strategy="no",
         )
-        Mine(model=model, args=arguments, train_dataset=Named()).train()
-        report(kind, model.seen, model.last)
+        trainer = Mine(model=model, args=arguments, train_dataset=Named())
+        trainer.train()
+        report(kind, model.seen, model.last, type=type(trainer.prepared.base_dataloader).__module__)
 
 
 if __name__ == "__main__":
