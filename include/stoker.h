@@ -279,7 +279,7 @@ STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t 
  *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}
  * The first "size" is the height and width of the image before the ops; 0 without an image. If there is a fill or an op
  * hook, the member "fill" or "op" is its stk_row.random. */
-#define STK_DRAWN_BYTES 4096
+#define STK_DRAWN_BYTES 16384
 STK_API int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *position, int64_t epoch, char *buf,
                              size_t n, stk_error *e);
 

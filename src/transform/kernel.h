@@ -45,6 +45,11 @@ typedef void store_fn(void *dst, size_t plane, const uint8_t *src, int32_t w, co
 typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                        const struct taps *t);
 
+/* The lowest and highest value of every channel so far. */
+struct kernel_range {
+    uint8_t low[3], high[3];
+};
+
 struct kernels {
     /* Puts the weights of groups of four taps into the order in which across and down read them. */
     void (*arrange_weights)(int32_t *c, size_t groups);
@@ -56,6 +61,18 @@ struct kernels {
     /* The same pixels from right to left. */
     void (*mirror1)(uint8_t *dst, const uint8_t *src, int32_t w);
     void (*mirror3)(uint8_t *dst, const uint8_t *src, int32_t w);
+    /* Point steps; dst may be src. Three channels, unless it says otherwise. */
+    void (*table1)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t t[256]); /* the same for every byte */
+    void (*table3)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256]);
+    /* Between the grey of a pixel (0) and its colour (1), and beyond, as Pillow's ImageEnhance.Color. */
+    void (*mix)(uint8_t *dst, const uint8_t *src, int32_t w, float factor);
+    /* Adds to the hue, modulo 256, through Pillow's HSV. */
+    void (*hue)(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift);
+    void (*permute)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3]);
+    /* About the pixels: the sum of their grey values; the range of every channel. */
+    uint64_t (*grey_sum)(const uint8_t *src, int32_t w);
+    void (*range1)(struct kernel_range *r, const uint8_t *src, int32_t w);
+    void (*range3)(struct kernel_range *r, const uint8_t *src, int32_t w);
     store_fn *store[STORE_SHAPES][STORE_DTYPES];
     /* The same, bypassing the CPU's caches, for rows that are not read soon. The first byte of every row of every
      * plane must be aligned to STREAM_ALIGN. Call fence before another thread reads. */
@@ -65,8 +82,14 @@ struct kernels {
 
 void kernels_fill(struct kernels *k, stk_cpu cpu);
 
+static inline void kernels_mirror(const struct kernels *k, uint8_t *dst, const uint8_t *src, int32_t w, int channels)
+{
+    (channels == 3 ? k->mirror3 : k->mirror1)(dst, src, w);
+}
+
 /* One per instruction set; for kernels_fill only. */
 void kernels_c(struct kernels *k);
+void kernels_c_color(struct kernels *k);
 void kernels_avx2(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx512(struct kernels *k);

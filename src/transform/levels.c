@@ -44,11 +44,11 @@ static void constants(const struct ops *ops, int ch, float *mean, float *std)
 {
     *mean = 0.0f;
     *std = 1.0f;
-    if (ops->normalize < 0)
+    if (!ops->normalize)
         return;
-    const struct op *o = &ops->op[ops->normalize];
-    *mean = (float)o->mean[o->n_mean == 1 ? 0 : ch];
-    *std = (float)o->std[o->n_std == 1 ? 0 : ch];
+    const struct arg *m = &ops->normalize->arg[0], *d = &ops->normalize->arg[1];
+    *mean = (float)m->v[m->n == 1 ? 0 : ch];
+    *std = (float)d->v[d->n == 1 ? 0 : ch];
 }
 
 static float in_units(uint8_t byte, enum unit u)

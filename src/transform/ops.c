@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.c -- reads the text of ops. ops_args.c has the table of ops and arguments; ops_check.c checks that ops fit
- * together.
+ * ops.c -- reads the text of ops. The families of ops have a file each; ops_args.c has the types of arguments;
+ * ops_check.c checks that ops fit together.
  *
  *     text      = [ "image" ":" ] op { "|" op } [ ";" ]
  *     op        = name [ "(" [ argument { "," argument } [ "," ] ] ")" ]
- *     argument  = [ name "=" ] value
+ *     argument  = [ name "=" ] ( value | op | "[" op { "," op } [ "," ] "]" )
  */
 #include "transform/ops.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "transform/ops_args.h"
-#include "transform/ops_check.h"
+#include "transform/ops_spec.h"
 
-const char *op_name(enum op_kind k)
+enum { DEPTH = 4 }; /* of ops in arguments of ops */
+
+static const struct spec *const families[] = {ops_crop, ops_color, ops_choice, ops_type};
+enum { FAMILIES = sizeof families / sizeof families[0], NAMES = 128 };
+
+const char *op_name(const struct op *o)
 {
-    return op_specs[k].name;
+    return o->spec->name;
 }
 
 static int n_params(const struct spec *s)
 {
     int n = 0;
-    while (n < PARAMS && s->params[n].name)
+    while (n < OPS_ARGS && s->params[n].name)
         n++;
     return n;
 }
 
 /* Collects the names of the arguments, for messages and to find the nearest. */
-static int param_names(const struct spec *s, const char *names[PARAMS], char *list, size_t size)
+static int param_names(const struct spec *s, const char *names[OPS_ARGS], char *list, size_t size)
 {
     const int n = n_params(s);
     size_t used = 0;
@@ -43,7 +47,7 @@ static int param_names(const struct spec *s, const char *names[PARAMS], char *li
 
 static int no_param(struct reader *r, int32_t column, const char *name)
 {
-    const char *names[PARAMS] = {0};
+    const char *names[OPS_ARGS] = {0};
     char list[128];
     const int n = param_names(r->spec, names, list, sizeof list);
     const char *near = text_nearest(name, names, n);
@@ -85,22 +89,55 @@ static int next_param(struct reader *r, int place, bool *named)
     return place;
 }
 
+static int read_op(struct reader *r, struct ops *ops, int depth);
+
+/* Reads an op, or ops in square brackets. They follow the op that has them as its argument. */
+static int read_children(struct reader *r, struct ops *ops, int depth)
+{
+    const int32_t column = text_column(&r->text);
+    char seen[WORD_BYTES + 2];
+    if (depth == DEPTH)
+        return text_error(&r->text, column, "ops in arguments of ops are more than %d deep", DEPTH);
+    if (!text_take(&r->text, '['))
+        return read_op(r, ops, depth + 1);
+    int rc = STK_OK;
+    while (rc == STK_OK && !text_take(&r->text, ']')) {
+        rc = read_op(r, ops, depth + 1);
+        if (rc || text_take(&r->text, ',') || *r->text.at == ']')
+            continue;
+        text_next(&r->text, seen, sizeof seen);
+        return text_error(&r->text, text_column(&r->text), "found %s, expected \",\" or \"]\"", seen);
+    }
+    return rc;
+}
+
+static int read_argument(struct reader *r, struct ops *ops, struct op *o, int i, int depth)
+{
+    struct value v;
+    const struct spec *const spec = r->spec;
+    r->param = &spec->params[i];
+    if (r->param->type == &arg_ops) {
+        const int rc = read_children(r, ops, depth);
+        r->spec = spec;
+        return rc;
+    }
+    const int rc = text_value(&r->text, &v);
+    return rc ? rc : arg_set(r, o, i, &v);
+}
+
 /* Reads the arguments up to the closing bracket. */
-static int read_arguments(struct reader *r, struct op *o, unsigned *given)
+static int read_arguments(struct reader *r, struct ops *ops, struct op *o, unsigned *given, int depth)
 {
     bool named = false;
     char seen[WORD_BYTES + 2];
     for (int place = 0; !text_take(&r->text, ')'); place++) {
         const int i = next_param(r, place, &named);
+        const int32_t column = text_column(&r->text);
         if (i < 0)
             return STK_EUSAGE;
-        r->param = &r->spec->params[i];
-        struct value v;
-        int rc = text_value(&r->text, &v);
-        if (rc == STK_OK && *given & 1u << i)
-            rc = text_error(&r->text, v.column, "%s: %s is given twice", r->spec->name, r->param->name);
-        if (rc == STK_OK)
-            rc = r->param->set(r, o, &v);
+        if (*given & 1u << i)
+            return text_error(&r->text, column, "%s: %s is given twice", r->spec->name, r->spec->params[i].name);
+        const int rc = read_argument(r, ops, o, i, depth);
         if (rc)
             return rc;
         *given |= 1u << i;
@@ -112,26 +149,37 @@ static int read_arguments(struct reader *r, struct op *o, unsigned *given)
     return STK_OK;
 }
 
-static int find_op(struct reader *r, const char *name, int32_t column)
+static const struct spec *find_op(struct reader *r, const char *name, int32_t column)
 {
-    const char *names[OP_KINDS];
-    char list[320] = "";
-    size_t used = 0;
-    for (int k = 0; k < OP_KINDS; k++) {
-        if (strcmp(name, op_specs[k].name) == 0)
-            return k;
-        names[k] = op_specs[k].name;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k ? ", " : "", names[k]);
-    }
-    const char *near = text_nearest(name, names, OP_KINDS);
+    const char *names[NAMES];
+    int n = 0;
+    for (int f = 0; f < FAMILIES; f++)
+        for (const struct spec *s = families[f]; s->name; s++) {
+            if (strcmp(name, s->name) == 0)
+                return s;
+            if (n < NAMES)
+                names[n++] = s->name;
+        }
+    const char *near = text_nearest(name, names, n);
     if (near)
         text_error(&r->text, column, "unknown op \"%s\"; did you mean %s?", name, near);
     else
-        text_error(&r->text, column, "unknown op \"%s\"; the ops are %s", name, list);
-    return -1;
+        text_error(&r->text, column, "unknown op \"%s\"; docs/ops.md lists the ops, such as Resize and CenterCrop",
+                   name);
+    return NULL;
 }
 
-static int read_op(struct reader *r, struct ops *ops)
+/* An argument without a default must be given. */
+static int check_given(struct reader *r, const struct op *o, unsigned given)
+{
+    const struct param *p = o->spec->params;
+    for (int i = 0; i < OPS_ARGS && p[i].name; i++)
+        if (!p[i].preset && !(given & 1u << i))
+            return text_error(&r->text, o->column, "%s needs its argument %s", op_name(o), p[i].name);
+    return STK_OK;
+}
+
+static int read_op(struct reader *r, struct ops *ops, int depth)
 {
     char name[WORD_BYTES], seen[WORD_BYTES + 2];
     text_next(&r->text, seen, sizeof seen);
@@ -140,22 +188,20 @@ static int read_op(struct reader *r, struct ops *ops)
         return text_error(&r->text, column, "found %s, expected an op", seen);
     if (ops->n == OPS_MAX)
         return text_error(&r->text, column, "more than %d ops", OPS_MAX);
-    const int kind = find_op(r, name, column);
-    if (kind < 0)
+    const struct spec *spec = find_op(r, name, column);
+    if (!spec)
         return STK_EUSAGE;
     struct op *o = &ops->op[ops->n];
-    *o = (struct op){.kind = (enum op_kind)kind, .column = column};
+    *o = (struct op){.spec = spec, .column = column};
     op_defaults(o);
     for (int i = 0; i < ops->n; i++)
-        o->nth += ops->op[i].kind == o->kind;
-    r->spec = &op_specs[kind];
-    unsigned given = 0;
-    const int rc = text_take(&r->text, '(') ? read_arguments(r, o, &given) : STK_OK;
-    for (int i = 0; rc == STK_OK && i < r->spec->required; i++)
-        if (!(given & 1u << i))
-            return text_error(&r->text, column, "%s needs its argument %s", name, r->spec->params[i].name);
+        o->nth += ops->op[i].spec == spec;
     ops->n++;
-    return rc;
+    r->spec = spec;
+    unsigned given = 0;
+    const int rc = text_take(&r->text, '(') ? read_arguments(r, ops, o, &given, depth) : STK_OK;
+    o->span = (int)(&ops->op[ops->n] - o);
+    return rc ? rc : check_given(r, o, given);
 }
 
 /* "image:" in front names the only pipeline. */
@@ -178,7 +224,7 @@ static int read_pipeline(struct reader *r, struct ops *ops)
     char seen[WORD_BYTES + 2];
     int rc = read_label(r);
     do
-        rc = rc ? rc : read_op(r, ops);
+        rc = rc ? rc : read_op(r, ops, 0);
     while (rc == STK_OK && text_take(&r->text, '|'));
     if (rc)
         return rc;
@@ -195,7 +241,7 @@ static int read_pipeline(struct reader *r, struct ops *ops)
 int ops_read(struct ops *out, const char *text, stk_dtype dtype, int32_t w, int32_t h, stk_error *e)
 {
     const bool open = w == OPS_OPEN;
-    *out = (struct ops){.normalize = -1, .w = open ? 0 : w, .h = open ? 0 : h, .channels = 3};
+    *out = (struct ops){.w = open ? 0 : w, .h = open ? 0 : h, .channels = 3};
     const char *const start = text ? text : "";
     const size_t n = strnlen(start, OPS_TEXT);
     if (n == OPS_TEXT)

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-enum { VALUE_ITEMS = 8, WORD_BYTES = 48 };
+enum { VALUE_ITEMS = 16, WORD_BYTES = 48 };
 
 struct text {
     const char *start, *at;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "transform/levels.h"
+#include "transform/ops_spec.h"
 #include "transform/plan_inner.h"
 
 enum { HEAD_VERSION = 1 }; /* of the bits that ops make; increment it when they change */
@@ -66,20 +67,13 @@ static int check_options(const struct plan_options *o, stk_error *e)
     return STK_OK;
 }
 
-/* Whether the effect of an op depends on a draw. */
-static bool draws(const struct op *o)
-{
-    if (o->kind == OP_FLIP_X || o->kind == OP_FLIP_Y)
-        return o->p > 0 && o->p < 1;
-    return o->kind == OP_RANDOM_CROP || o->kind == OP_RANDOM_RESIZED_CROP;
-}
-
+/* The index of the first op that draws. */
 static int head_of(const struct ops *ops)
 {
-    int n = 0;
-    while (n < ops->n && !draws(&ops->op[n]))
-        n++;
-    return n;
+    int i = 0;
+    while (i < ops->n && !op_draws(&ops->op[i]))
+        i += ops->op[i].span;
+    return i;
 }
 
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
@@ -153,31 +147,26 @@ bool plan_settled(const struct plan *p)
 
 const char *plan_random(const struct plan *p)
 {
-    return plan_settled(p) ? NULL : op_name(p->ops.op[p->head].kind);
-}
-
-static bool touches_pixels(const struct op *o)
-{
-    return o->kind < OP_NORMALIZE;
+    return plan_settled(p) ? NULL : op_name(&p->ops.op[p->head]);
 }
 
 int plan_head_channels(const struct plan *p)
 {
     int channels = 3;
-    for (int i = 0; i < p->head; i++)
-        if (p->ops.op[i].kind == OP_GREY)
-            channels = p->ops.op[i].channels;
+    for (const struct op *o = p->ops.op; o < p->ops.op + p->head; o += o->span)
+        channels = o->channels;
     return channels;
 }
 
 uint64_t plan_head_text(const struct plan *p, char *buf, size_t n)
 {
-    char text[OPS_TEXT];
-    struct ops some = {.n = 0};
-    for (int i = 0; i < p->head; i++)
-        if (touches_pixels(&p->ops.op[i]))
-            some.op[some.n++] = p->ops.op[i];
-    ops_write(&some, text, sizeof text);
+    char text[OPS_TEXT] = "";
+    struct text_out to = {.buf = text, .n = sizeof text};
+    for (const struct op *o = p->ops.op; o < p->ops.op + p->head; o += o->span)
+        if (!(o->spec->flags & OP_TYPES)) {
+            text_put(&to, "%s", to.used ? " | " : "");
+            op_write(&to, o);
+        }
     snprintf(buf, n, "%s", text);
     return hash_bytes(text, strlen(text), HEAD_VERSION);
 }

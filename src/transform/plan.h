@@ -29,9 +29,36 @@ struct plan_options {
     bool open;                /* they differ, and so may rows */
 };
 
-enum { JOB_STEPS = 32 };
+enum { JOB_STEPS = 128 };
 
-enum step_kind { STEP_CROP, STEP_RESIZE, STEP_FLIP_X, STEP_FLIP_Y, STEP_GREY };
+/* Steps are of three sorts. The first makes an image from another one. The second changes pixels one by one. The third
+ * works on the finished row. stage.h has the functions of every kind. */
+enum step_kind {
+    STEP_CROP,
+    STEP_RESIZE,
+    STEP_FLIP_X,
+    STEP_FLIP_Y,
+
+    STEP_GREY,    /* three channels to one, or three equal ones; one to three */
+    STEP_TABLE,   /* a table of 256 values for every channel */
+    STEP_MIX,     /* between grey and colour */
+    STEP_HUE,     /* turns the hue */
+    STEP_PERMUTE, /* of channels */
+    STEP_KINDS
+};
+
+/* How a table is made. The last ones depend on the pixels of the whole image. */
+enum step_table {
+    TABLE_SCALE, /* brightness */
+    TABLE_POSTERIZE,
+    TABLE_SOLARIZE,
+    TABLE_INVERT,
+    TABLE_CONTRAST,
+    TABLE_AUTOCONTRAST,
+    TABLE_EQUALIZE
+};
+
+enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC, PAD_MODES };
 
 /*
  * One step of a job, with all random numbers drawn. It describes the whole image, so that its bits do not depend on
@@ -42,13 +69,20 @@ struct step {
     enum step_kind kind;
     int32_t in_w, in_h, w, h;
     struct rect from, need;
-    int32_t x, y;  /* crop: position of the output in the input; it pads outside of the input */
-    int8_t filter; /* resize: enum filter */
-    int8_t antialias;
-    int8_t pad_mode; /* crop: enum pad_mode */
-    int8_t channels; /* of the output */
-    uint8_t fill[3];
-    double box_x, box_y, box_w, box_h; /* resize: the part of the input that is used; box_w is 0: all */
+    int32_t x, y;        /* crop: position of the output in the input; it pads outside of the input */
+    int8_t in, channels; /* of the input and of the output */
+    int8_t filter;       /* resize: enum filter */
+    int8_t antialias;    /* resize */
+    int8_t pad_mode;     /* crop: enum pad_mode */
+    int8_t table;        /* table: enum step_table */
+    uint8_t fill[3];     /* crop */
+    uint8_t order[3];    /* permute: the channel of the input for each of the output */
+    union {
+        double amount; /* table, mix, sharpen: the factor, count of bits or threshold; hue: what is added to it */
+        struct {
+            double x, y, w, h;
+        } box; /* resize: the part of the input that is used; w is 0: all */
+    };
 };
 
 struct job {

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "transform/plan_inner.h"
+#include "transform/stage.h"
 
 /* The largest power of two up to `most` by which the input can shrink and still has at least as many pixels as the
  * output. */
@@ -40,9 +41,9 @@ void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int m
     if (by == 1 || x < 0 || y < 0 || s->in_w > w - x || s->in_h > h - y)
         return;
     int32_t left, top;
-    s->in_w = onto_grid(x, s->in_w, by, &left, &s->box_x, &s->box_w);
-    s->in_h = onto_grid(y, s->in_h, by, &top, &s->box_y, &s->box_h);
-    s->from = plan_needs(s);
+    s->in_w = onto_grid(x, s->in_w, by, &left, &s->box.x, &s->box.w);
+    s->in_h = onto_grid(y, s->in_h, by, &top, &s->box.y, &s->box.h);
+    s->from = step_needs(s);
     j->want.crop = (struct rect){left + s->from.x, top + s->from.y, s->from.w, s->from.h};
     j->want.shrink = by;
 }

@@ -2,287 +2,190 @@
 /*
  * plan_run.c -- carries out a job: pixels in, a row of the batch out.
  *
- * Every step but the last is done at once for the whole part that is needed. The last one makes a few lines at a time
- * in a buffer that stays in the L1 cache, and from there they go into the row:
+ * The steps are grouped into stages: a step that makes an image, and the point steps that follow it. Every stage but
+ * the last, the tail, makes the whole part that is needed. The tail makes a few lines at a time in buffers that stay in
+ * the L1 cache, and from there they go into the row:
  *
- *     image -> step -> ... -> step -> lines -> grey -> mirror -> store
+ *     image -> stage -> ... -> stage -> lines -> points -> mirror -> store
  *
- * A resize has up to two passes, in Pillow's order. Across before down: the first pass is done for all lines at once,
- * the second line by line. Down before across: both are done a few lines at a time.
+ * A table that depends on the whole image starts a new stage, so that the stage before it can gather what the table
+ * depends on.
  *
  * One function lays out the memory. It either takes it from an arena or only counts it.
  */
 #include <string.h>
 
 #include "base/error.h"
-#include "base/size.h"
 #include "transform/plan_inner.h"
-
-enum { LINES = 16 }; /* in the buffers at a time */
-
-/* Memory, or its cost. */
-struct room {
-    struct arena *arena; /* NULL: count only */
-    size_t total;
-    bool failed;
-};
-
-/* One step with its memory. */
-struct stage {
-    const struct step *s;
-    struct image in, out;
-    bool across, down, across_first, mirrored; /* resize: its passes */
-    struct taps x, y;
-    double *weights;
-    struct image between; /* between the passes */
-};
+#include "transform/stage.h"
 
 struct run {
     const struct plan *p;
     const struct job *j;
     struct room room;
-    struct stage stages[JOB_STEPS];
-    int tail;              /* the last stage that is not a grey; -1: none */
-    struct image lines[2]; /* LINES of the width of the result */
-    bool mirror;           /* flip_x is not done yet */
+    int n; /* stages; the last one is the tail */
+    struct stage stages[JOB_STEPS + 1];
+    struct point points[JOB_STEPS]; /* of all stages */
+    struct gather *gather;          /* by a stage for the next one; NULL: none needs it */
+    struct image lines[2];          /* STAGE_LINES of the width of the result */
+    bool mirror;                    /* flip_x is not done yet */
 };
 
-static void *take(struct room *r, size_t bytes)
+/* ------------------------------------------------------------------ layout */
+
+/* Whether a point step is done on the lines of the stage before it. One that changes the count of channels needs other
+ * memory for its result, which only the tail has. */
+static bool joins(const struct step *s, bool tail)
 {
-    const size_t cost = arena_cost(bytes);
-    r->failed |= cost > SIZE_MAX - r->total;
-    if (r->failed)
-        return NULL;
-    r->total += cost;
-    if (!r->arena)
-        return NULL;
-    void *p = arena_alloc(r->arena, bytes);
-    r->failed |= !p;
-    return p;
+    return step_is_point(s) && step_gathers(s) == GATHERS_NONE && (tail || s->in == s->channels);
 }
 
-/* Lines start at cache lines. */
-static struct image take_image(struct room *r, int32_t w, int32_t h, int32_t channels)
+/* The index of the last step that starts a stage; those after it belong to the tail. */
+static int last_start(const struct job *j)
 {
-    const size_t line = size_mul((size_t)w, (size_t)channels), stride = (line + 63) / 64 * 64;
-    return (struct image){
-        .px = take(r, size_mul(stride, (size_t)h)), .stride = stride, .w = w, .h = h, .channels = channels};
+    int last = 0;
+    for (int i = 1; i < j->n_steps; i++)
+        if (!joins(&j->steps[i], true))
+            last = i;
+    return last;
 }
 
-static void take_taps(struct room *r, struct taps *t, const struct axis *a, struct reach out)
+static bool any_gathers(const struct job *j)
 {
-    const size_t n = ((size_t)out.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND;
-    t->groups = resample_groups(a, out);
-    t->first = take(r, size_mul(n, sizeof *t->first));
-    t->c = take(r, size_mul(n, size_mul((size_t)t->groups, 4 * sizeof *t->c)));
+    for (int i = 0; i < j->n_steps; i++)
+        if (step_gathers(&j->steps[i]) != GATHERS_NONE)
+            return true;
+    return false;
 }
 
-/* Pillow 13: down first if the height loses more than twice as many pixels as the width. */
-static bool across_first(const struct step *s)
+/* Adds the stage of the steps from first to end. owned: its input is not the decoder's. */
+static void lay_stage(struct run *r, int first, int end, bool owned)
 {
-    const int64_t lost_w = (int64_t)s->in_w - s->w, lost_h = (int64_t)s->in_h - s->h;
-    return !(lost_h > 0 && lost_h > 2 * lost_w);
+    const struct step *s = &r->j->steps[first], *last = &r->j->steps[end - 1];
+    const bool point = step_is_point(s);
+    struct stage *st = &r->stages[r->n++];
+    *st = (struct stage){.s = point ? NULL : s};
+    st->part = (struct rect){s->need.x - s->from.x, s->need.y - s->from.y, s->need.w, s->need.h};
+    if (!point && step_functions[s->kind].lay)
+        step_functions[s->kind].lay(&r->room, st);
+    st->points = points_lay(&r->room, &r->points[first], s + !point, end - first - !point);
+    if (end == r->j->n_steps)
+        return;
+    st->gathers = step_gathers(last + 1);
+    st->in_place = point && owned && s->in == s->channels;
+    if (!st->in_place)
+        st->out = room_image(&r->room, last->need.w, last->need.h, last->channels);
 }
 
-static void lay_resize(struct room *r, struct stage *st)
+/* Lays out everything that plan_run needs, in the same order for counting and for taking. Members of *r that are not
+ * set here are set when they are needed: it is too large to be cleared for every image. */
+static void lay(struct run *r, const struct plan *p, const struct job *j, struct arena *a)
 {
-    const struct step *s = st->s;
-    const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
-    st->across = s->in_w != s->w || s->box_w > 0.0;
-    st->down = s->in_h != s->h || s->box_h > 0.0;
-    st->across_first = x.plain || across_first(s); /* torch: always */
-    if (st->across)
-        take_taps(r, &st->x, &x, (struct reach){s->need.x, s->need.w});
-    if (st->down)
-        take_taps(r, &st->y, &y, (struct reach){s->need.y, s->need.h});
-    const int32_t groups = st->x.groups > st->y.groups ? st->x.groups : st->y.groups;
-    st->weights = take(r, size_mul((size_t)groups, 4 * sizeof *st->weights));
-    if (st->across && st->down)
-        st->between = st->across_first ? take_image(r, s->need.w, s->from.h, st->in.channels)
-                                       : take_image(r, s->from.w, LINES, st->in.channels);
-}
-
-/* Lays out everything that plan_run needs, in the same order for counting and for taking. */
-static void lay(struct run *r)
-{
-    struct image in = {.channels = r->j->in};
-    r->tail = -1;
-    for (int i = 0; i < r->j->n_steps; i++)
-        if (r->j->steps[i].kind != STEP_GREY)
-            r->tail = i;
-    for (int i = 0; i < r->j->n_steps; i++) {
-        struct stage *st = &r->stages[i];
-        *st = (struct stage){.s = &r->j->steps[i], .in = in};
-        if (st->s->kind == STEP_RESIZE)
-            lay_resize(&r->room, st);
-        if (i < r->tail)
-            st->out = take_image(&r->room, st->s->need.w, st->s->need.h, st->s->channels);
-        in.channels = st->s->channels;
+    const int last = last_start(j);
+    r->p = p;
+    r->j = j;
+    r->room = (struct room){.arena = a};
+    r->n = 0;
+    r->gather = NULL;
+    if (any_gathers(j))
+        r->gather = room_take(&r->room, sizeof *r->gather);
+    if (j->n_steps > 0 && step_gathers(&j->steps[0]) != GATHERS_NONE) /* a stage that only gathers */
+        r->stages[r->n++] =
+            (struct stage){.part = j->steps[0].from, .in_place = true, .gathers = step_gathers(&j->steps[0])};
+    for (int i = 0, end; i < j->n_steps; i = end) {
+        for (end = i + 1; end < j->n_steps && joins(&j->steps[end], end > last);)
+            end++;
+        lay_stage(r, i, end, i > 0);
     }
     for (int k = 0; k < 2; k++)
-        r->lines[k] = take_image(&r->room, r->j->w, LINES, 3);
+        r->lines[k] = room_image(&r->room, j->w, STAGE_LINES, 3);
 }
 
 size_t plan_scratch(const struct plan *p, const struct job *j)
 {
-    struct run r = {.p = p, .j = j};
-    lay(&r);
+    struct run r;
+    lay(&r, p, j, NULL);
     return r.room.failed ? 0 : r.room.total;
 }
 
-static uint8_t *line_of(const struct image *im, int32_t y)
+/* A stage that mirrors at no cost does so, if the rest works on whole lines. */
+static void place_mirror(struct run *r)
 {
-    return im->px + (size_t)y * im->stride;
-}
-
-static void fill_pixels(uint8_t *dst, int32_t n, const struct step *s)
-{
-    for (int32_t i = 0; i < n; i++)
-        for (int ch = 0; ch < s->channels; ch++)
-            *dst++ = s->fill[ch];
-}
-
-/* Writes pixels lo to end, in coordinates of the input, all of which are outside. */
-static uint8_t *pad_pixels(uint8_t *dst, const uint8_t *src, int32_t lo, int32_t end, const struct step *s)
-{
-    const size_t bytes = (size_t)s->channels;
-    for (int32_t i = lo; i < end; i++, dst += bytes) {
-        const int32_t at = plan_pad_index(i, s->in_w, (enum pad_mode)s->pad_mode);
-        if (at < 0)
-            fill_pixels(dst, 1, s);
-        else
-            memcpy(dst, src + (size_t)(at - s->from.x) * bytes, bytes);
-    }
-    return dst;
-}
-
-static void crop_line(const struct stage *st, int32_t y, uint8_t *dst)
-{
-    const struct step *s = st->s;
-    const int32_t at = plan_pad_index(s->y + s->need.y + y, s->in_h, (enum pad_mode)s->pad_mode);
-    if (at < 0) {
-        fill_pixels(dst, s->need.w, s);
-        return;
-    }
-    const int32_t lo = s->x + s->need.x, end = lo + s->need.w; /* in three parts: before, inside, after */
-    const int32_t a = lo > 0 ? lo : 0, b = end < s->in_w ? end : s->in_w;
-    const uint8_t *src = line_of(&st->in, at - s->from.y);
-    dst = pad_pixels(dst, src, lo, end < 0 ? end : lo < 0 ? 0 : lo, s);
-    if (b > a) {
-        const size_t bytes = (size_t)(b - a) * (size_t)s->channels;
-        memcpy(dst, src + (size_t)(a - s->from.x) * (size_t)s->channels, bytes);
-        dst += bytes;
-    }
-    pad_pixels(dst, src, lo > s->in_w ? lo : end > s->in_w ? s->in_w : end, end, s);
-}
-
-static void mirror_line(const struct kernels *k, uint8_t *dst, const uint8_t *src, int32_t w, int channels)
-{
-    if (channels == 3)
-        k->mirror3(dst, src, w);
-    else
-        k->mirror1(dst, src, w);
-}
-
-static void across_lines(const struct kernels *k, const struct stage *st, uint8_t *dst, size_t stride,
-                         const uint8_t *src, size_t src_stride, int32_t n)
-{
-    (st->in.channels == 3 ? k->across3 : k->across1)(dst, stride, src, src_stride, n, &st->x);
-}
-
-/* Fills the tables, and runs the first pass if it is across. */
-static void resize_begin(const struct kernels *k, struct stage *st)
-{
-    const struct step *s = st->s;
-    const struct axis x = plan_axis_x(s), y = plan_axis_y(s);
-    if (st->across) {
-        resample_fill(&st->x, &x, (struct reach){s->need.x, s->need.w}, (struct reach){s->from.x, s->from.w},
-                      st->mirrored, st->weights);
-        k->arrange_weights(st->x.c,
-                           ((size_t)st->x.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND * (size_t)st->x.groups);
-    }
-    if (st->down) {
-        resample_fill(&st->y, &y, (struct reach){s->need.y, s->need.h}, (struct reach){s->from.y, s->from.h}, false,
-                      st->weights);
-        k->arrange_weights(st->y.c, (size_t)st->y.n * (size_t)st->y.groups);
-    }
-    if (st->across && st->down && st->across_first)
-        across_lines(k, st, st->between.px, st->between.stride, st->in.px, st->in.stride, s->from.h);
-}
-
-static void down_lines(const struct kernels *k, const struct stage *st, int32_t y, int32_t n, uint8_t *dst,
-                       size_t stride, const struct image *from)
-{
-    const size_t bytes = (size_t)from->w * (size_t)from->channels;
-    for (int32_t i = 0; i < n; i++, dst += stride)
-        k->down(dst, from->px, from->stride, bytes, &st->y, y + i);
-}
-
-/* Makes lines y to y + n of the result; n is at most LINES unless across comes first. */
-static void resize_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
-{
-    if (!st->down) {
-        across_lines(k, st, dst, stride, line_of(&st->in, y), st->in.stride, n);
-    } else if (!st->across) {
-        down_lines(k, st, y, n, dst, stride, &st->in);
-    } else if (st->across_first) {
-        down_lines(k, st, y, n, dst, stride, &st->between);
-    } else {
-        down_lines(k, st, y, n, st->between.px, st->between.stride, &st->in);
-        across_lines(k, st, dst, stride, st->between.px, st->between.stride, n);
+    r->mirror = r->j->flip_x;
+    for (int i = r->n - 1; i >= 0 && r->mirror; i--) {
+        struct stage *st = &r->stages[i];
+        if (st->s) {
+            st->mirrored = stage_mirrors(st);
+            r->mirror = !st->mirrored;
+            return;
+        }
+        if (st->points.n > 0 && st->points.p[0].s->from.w != st->part.w)
+            return;
     }
 }
 
-static void grey_line(const struct kernels *k, uint8_t *dst, const uint8_t *src, int32_t w, int from, int to)
+/* ------------------------------------------------------------------ stages */
+
+static struct image part_of(const struct image *im, struct rect c)
 {
-    if (from == 3)
-        k->grey(dst, src, w);
-    else
-        memcpy(dst, src, (size_t)w);
-    for (int32_t x = w - 1; to == 3 && x >= 0; x--) /* from the end, so that nothing is overwritten early */
-        memset(dst + 3 * (size_t)x, dst[x], 3);
+    return (struct image){.px = image_line(im, c.y) + (size_t)c.x * (size_t)im->channels,
+                          .stride = im->stride,
+                          .w = c.w,
+                          .h = c.h,
+                          .channels = im->channels};
 }
 
-static void stage_begin(const struct kernels *k, struct stage *st)
+static struct image lines_of(const struct image *im, int32_t y, int32_t n)
 {
-    if (st->s->kind == STEP_RESIZE)
-        resize_begin(k, st);
+    return part_of(im, (struct rect){0, y, im->w, n});
 }
 
-/* Makes lines y to y + n of the step's result; n is at most LINES. */
-static void stage_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
-{
-    const struct step *s = st->s;
-    const struct image *in = &st->in;
-    if (s->kind == STEP_RESIZE) {
-        resize_lines(k, st, y, n, dst, stride);
-        return;
-    }
-    for (int32_t end = y + n; y < end; y++, dst += stride) {
-        if (s->kind == STEP_CROP)
-            crop_line(st, y, dst);
-        else if (s->kind == STEP_GREY)
-            grey_line(k, dst, line_of(in, y), in->w, in->channels, s->channels);
-        else if (s->kind == STEP_FLIP_X)
-            mirror_line(k, dst, line_of(in, y), in->w, in->channels);
-        else
-            memcpy(dst, line_of(in, in->h - 1 - y), (size_t)in->w * (size_t)in->channels);
-    }
-}
-
-/* Runs all steps before the tail, each as a whole. Returns the input of the tail. */
-static struct image do_heads(struct run *r, const struct image *in)
+static void stage_begin(struct run *r, struct stage *st, const struct image *in)
 {
     const struct kernels *k = &r->p->kernels;
+    st->in = st->s ? *in : part_of(in, st->part);
+    if (st->in_place)
+        st->out = st->in;
+    if (st->s && step_functions[st->s->kind].begin)
+        step_functions[st->s->kind].begin(k, st);
+    points_begin(&st->points, r->gather);
+    if (st->gathers != GATHERS_NONE)
+        gather_init(r->gather, st->gathers);
+}
+
+static void do_point(const struct kernels *k, const struct point *p, const struct image *dst, const struct image *src)
+{
+    for (int32_t y = 0; y < dst->h; y++)
+        point_line(k, p, image_line(dst, y), image_line(src, y), src->w);
+}
+
+/* Makes lines of a stage that is not the tail. */
+static void head_lines(struct run *r, struct stage *st, int32_t y, int32_t n)
+{
+    const struct kernels *k = &r->p->kernels;
+    const struct image out = lines_of(&st->out, y, n);
+    struct image in = out;
+    if (st->s)
+        step_functions[st->s->kind].lines(k, st, y, n, out.px, out.stride);
+    else
+        in = lines_of(&st->in, y, n);
+    for (int i = 0; i < st->points.n; i++) {
+        do_point(k, &st->points.p[i], &out, &in);
+        in = out;
+    }
+    if (st->gathers != GATHERS_NONE)
+        gather_lines(k, r->gather, &out);
+}
+
+/* Runs all stages before the tail, each as a whole. Returns the input of the tail. */
+static struct image do_heads(struct run *r, const struct image *in)
+{
     struct image now = *in;
-    for (int i = 0; i < r->tail; i++) {
+    for (int i = 0; i < r->n - 1; i++) {
         struct stage *st = &r->stages[i];
-        st->in = now;
-        stage_begin(k, st);
-        for (int32_t y = 0; y < st->out.h; y += LINES) {
-            const int32_t n = st->out.h - y < LINES ? st->out.h - y : LINES;
-            stage_lines(k, st, y, n, line_of(&st->out, y), st->out.stride);
-        }
+        stage_begin(r, st, &now);
+        for (int32_t y = 0; y < st->out.h; y += STAGE_LINES)
+            head_lines(r, st, y, st->out.h - y < STAGE_LINES ? st->out.h - y : STAGE_LINES);
         now = st->out;
     }
     return now;
@@ -292,29 +195,30 @@ static struct image do_heads(struct run *r, const struct image *in)
 static struct image do_lines(struct run *r, const struct image *in, int32_t y, int32_t n)
 {
     const struct kernels *k = &r->p->kernels;
-    struct image now = {.px = line_of(in, y), .stride = in->stride, .w = in->w, .h = n, .channels = in->channels};
+    struct stage *st = r->n > 0 ? &r->stages[r->n - 1] : NULL;
+    const struct image buffers[2] = {lines_of(&r->lines[0], 0, n), lines_of(&r->lines[1], 0, n)};
+    struct image now = buffers[1];
     int spare = 0;
-    if (r->tail >= 0) {
-        now = r->lines[spare];
-        spare ^= 1;
-        now.channels = r->stages[r->tail].s->channels;
-        stage_lines(k, &r->stages[r->tail], y, n, now.px, now.stride);
+    if (st && st->s) {
+        now.channels = st->s->channels;
+        step_functions[st->s->kind].lines(k, st, y, n, now.px, now.stride);
+    } else {
+        now = lines_of(in, y, n);
     }
-    for (int i = r->tail + 1; i <= r->j->n_steps; i++) {
-        const bool last = i == r->j->n_steps;
-        if (last && !r->mirror)
-            break;
-        struct image next = r->lines[spare];
-        next.channels = last ? now.channels : r->j->steps[i].channels;
-        for (int32_t l = 0; l < n; l++)
-            if (last)
-                mirror_line(k, line_of(&next, l), line_of(&now, l), next.w, next.channels);
-            else
-                grey_line(k, line_of(&next, l), line_of(&now, l), next.w, now.channels, next.channels);
+    for (int i = 0; st && i < st->points.n; i++) {
+        struct image next = buffers[spare];
+        next.channels = st->points.p[i].s->channels;
+        do_point(k, &st->points.p[i], &next, &now);
         now = next;
         spare ^= 1;
     }
-    return now;
+    if (!r->mirror)
+        return now;
+    struct image next = buffers[spare];
+    next.channels = now.channels;
+    for (int32_t l = 0; l < n; l++)
+        kernels_mirror(k, image_line(&next, l), image_line(&now, l), next.w, next.channels);
+    return next;
 }
 
 /* Writes a line of the row, or of the image of the head. */
@@ -334,11 +238,15 @@ static void do_tail(struct run *r, const struct image *in, uint8_t *row)
     const struct plan *p = r->p;
     const int32_t h = r->j->h;
     store_fn *store = p->stream && (uintptr_t)row % STREAM_ALIGN == 0 ? p->stream : p->store;
-    for (int32_t y = 0; y < h; y += LINES) {
-        const int32_t n = h - y < LINES ? h - y : LINES;
+    if (r->n > 0) {
+        stage_begin(r, &r->stages[r->n - 1], in);
+        in = &r->stages[r->n - 1].in;
+    }
+    for (int32_t y = 0; y < h; y += STAGE_LINES) {
+        const int32_t n = h - y < STAGE_LINES ? h - y : STAGE_LINES;
         const struct image now = do_lines(r, in, y, n);
         for (int32_t l = 0; l < n; l++)
-            put_line(r, store, row, r->j->flip_y ? h - 1 - (y + l) : y + l, line_of(&now, l));
+            put_line(r, store, row, r->j->flip_y ? h - 1 - (y + l) : y + l, image_line(&now, l));
     }
     p->kernels.fence();
 }
@@ -347,21 +255,15 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
              stk_error *e)
 {
     const struct rect want = j->want.crop;
-    struct run r = {.p = p, .j = j, .room = {.arena = a}, .mirror = j->flip_x};
+    struct run r;
     if (in->w != want.w || in->h != want.h || in->channels != j->in)
         return error_set(e, STK_EBUG, "transform", "got %d x %d pixels with %d channels instead of %d x %d with %d",
                          (int)in->w, (int)in->h, (int)in->channels, (int)want.w, (int)want.h, j->in);
-    lay(&r);
+    lay(&r, p, j, a);
     if (r.room.failed)
         return error_set(e, STK_EBUG, "transform", "the arena has no room for %zu bytes", r.room.total);
+    place_mirror(&r);
     const struct image now = do_heads(&r, in);
-    if (r.tail >= 0) {
-        struct stage *st = &r.stages[r.tail];
-        st->in = now;
-        st->mirrored = j->flip_x && st->across; /* by reversing the table, at no cost */
-        r.mirror = j->flip_x && !st->across;
-        stage_begin(&p->kernels, st);
-    }
     do_tail(&r, &now, row);
     return STK_OK;
 }

@@ -290,7 +290,7 @@ static void words_for_images(void)
     CHECK_EQ(stk_loader_drawn(l, &beyond, NULL, 0, text, sizeof text, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_drawn(l, &sample, NULL, -1, text, sizeof text, &e), STK_EUSAGE);
     CHECK_EQ(stk_loader_drawn(l, &sample, NULL, 0, text, 20, &e), STK_EUSAGE);
-    CHECK(strstr(e.reason, "4096 bytes are enough"));
+    CHECK(strstr(e.reason, "16384 bytes are enough"));
     stk_close(l);
     for (int i = 0; i < 3; i++)
         stk_free(images[i]);

@@ -193,10 +193,13 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
 {
     static const char *const filters[] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
     static const char *const modes[] = {"constant", "edge", "symmetric", "reflect"};
+    static const char *const points[] = {
+        "RandomInvert",       "RandomPosterize(3)", "RandomSolarize(100)", "RGB",
+        "RandomAutocontrast", "RandomEqualize(1)",  "RandomGrayscale",     "RandomApply(RandomInvert)"};
     const char *f = filters[rng_below(r, 6)], *m = modes[rng_below(r, 4)];
     const int a = (int)rng_below(r, 40) + 1, b = (int)rng_below(r, 40) + 1;
     const int pad = *side > 1 ? (int)rng_below(r, (uint64_t)(*side < 12 ? *side : 12)) : 0;
-    switch (rng_below(r, 8)) {
+    switch (rng_below(r, 14)) {
     case 0:
         snprintf(text, n, "Resize((%d, %d), %s, antialias=%s)", a, b, f, rng_below(r, 2) ? "True" : "False");
         *side = a < b ? a : b;
@@ -224,8 +227,11 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
     case 6:
         snprintf(text, n, "%s", rng_below(r, 2) ? "RandomHorizontalFlip" : "RandomVerticalFlip");
         break;
-    default:
+    case 7:
         snprintf(text, n, "Grayscale(%d)", rng_below(r, 2) ? 1 : 3);
+        break;
+    default:
+        snprintf(text, n, "%s", points[rng_below(r, sizeof points / sizeof points[0])]);
     }
 }
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_c_color.c -- kernels of point steps in plain C, with Pillow's arithmetic.
+ */
+#include <math.h>
+
+#include "transform/kernel.h"
+
+static void table1_u8_c(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t t[256])
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = t[src[i]];
+}
+
+static void table3_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t t[3][256])
+{
+    for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
+        dst[0] = t[0][src[0]];
+        dst[1] = t[1][src[1]];
+        dst[2] = t[2][src[2]];
+    }
+}
+
+static uint8_t grey_of(const uint8_t *px)
+{
+    return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
+}
+
+static uint8_t blend(int from, int to, float alpha)
+{
+    const float v = (float)from + alpha * (float)(to - from);
+    return (uint8_t)(v <= 0.0f ? 0.0f : v >= 255.0f ? 255.0f : v);
+}
+
+static void mix_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, float factor)
+{
+    for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
+        const uint8_t grey = grey_of(src);
+        for (int ch = 0; ch < 3; ch++)
+            dst[ch] = blend(grey, src[ch], factor);
+    }
+}
+
+static void permute_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3])
+{
+    for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
+        const uint8_t px[3] = {src[0], src[1], src[2]};
+        for (int ch = 0; ch < 3; ch++)
+            dst[ch] = px[order[ch]];
+    }
+}
+
+/* ------------------------------------------------------------------ hue */
+
+struct hsv {
+    uint8_t h, s, v;
+};
+
+/* Pillow's conversion, with its mixture of float and double. */
+static struct hsv to_hsv(const uint8_t *px)
+{
+    const uint8_t r = px[0], g = px[1], b = px[2];
+    const uint8_t most = r > g ? (r > b ? r : b) : (g > b ? g : b);
+    const uint8_t least = r < g ? (r < b ? r : b) : (g < b ? g : b);
+    if (most == least)
+        return (struct hsv){0, 0, most};
+    const float range = (float)(most - least), s = range / (float)most;
+    const float rc = (float)(most - r) / range, gc = (float)(most - g) / range, bc = (float)(most - b) / range;
+    float h;
+    if (r == most)
+        h = bc - gc;
+    else if (g == most)
+        h = (float)(2.0 + (double)rc - (double)bc);
+    else
+        h = (float)(4.0 + (double)gc - (double)rc);
+    h = (float)fmod((double)h / 6.0 + 1.0, 1.0);
+    return (struct hsv){(uint8_t)((double)h * 255.0), (uint8_t)((double)s * 255.0), most};
+}
+
+static void from_hsv(struct hsv in, uint8_t *px)
+{
+    const double turn = (double)(float)in.h * 6.0 / 255.0;
+    const int i = (int)turn; /* 0 to 6 */
+    const float f = (float)(turn - (double)(float)i), fs = (float)((double)(float)in.s / 255.0);
+    const double v = (double)(float)in.v;
+    const uint8_t p = (uint8_t)round(v * (1.0 - (double)fs));
+    const uint8_t q = (uint8_t)round(v * (1.0 - (double)(fs * f)));
+    const uint8_t t = (uint8_t)round(v * (1.0 - (double)fs * (1.0 - (double)f)));
+    const uint8_t rgb[6][3] = {{in.v, t, p}, {q, in.v, p}, {p, in.v, t}, {p, q, in.v}, {t, p, in.v}, {in.v, p, q}};
+    for (int ch = 0; ch < 3; ch++)
+        px[ch] = in.s == 0 ? in.v : rgb[i % 6][ch];
+}
+
+static void hue_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
+{
+    for (int32_t x = 0; x < w; x++, src += 3, dst += 3) {
+        struct hsv c = to_hsv(src);
+        c.h = (uint8_t)(c.h + shift);
+        from_hsv(c, dst);
+    }
+}
+
+/* ------------------------------------------------------------------ about the pixels */
+
+static uint64_t grey_sum_u8_c(const uint8_t *src, int32_t w)
+{
+    uint64_t sum = 0;
+    for (int32_t x = 0; x < w; x++, src += 3)
+        sum += grey_of(src);
+    return sum;
+}
+
+static void widen(struct kernel_range *r, int ch, uint8_t v)
+{
+    r->low[ch] = v < r->low[ch] ? v : r->low[ch];
+    r->high[ch] = v > r->high[ch] ? v : r->high[ch];
+}
+
+static void range1_u8_c(struct kernel_range *r, const uint8_t *src, int32_t w)
+{
+    for (int32_t x = 0; x < w; x++)
+        widen(r, 0, src[x]);
+}
+
+static void range3_u8_c(struct kernel_range *r, const uint8_t *src, int32_t w)
+{
+    for (int32_t x = 0; x < w; x++, src += 3)
+        for (int ch = 0; ch < 3; ch++)
+            widen(r, ch, src[ch]);
+}
+
+void kernels_c_color(struct kernels *k)
+{
+    k->table1 = table1_u8_c;
+    k->table3 = table3_u8_c;
+    k->mix = mix_u8_c;
+    k->hue = hue_u8_c;
+    k->permute = permute_u8_c;
+    k->grey_sum = grey_sum_u8_c;
+    k->range1 = range1_u8_c;
+    k->range3 = range3_u8_c;
+}

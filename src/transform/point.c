@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * point.c -- steps that change pixels one by one, as Pillow does them.
+ */
+#include "transform/point.h"
+
+#include <string.h>
+
+#include "transform/stage.h"
+
+enum gathers step_gathers(const struct step *s)
+{
+    if (s->kind != STEP_TABLE)
+        return GATHERS_NONE;
+    switch (s->table) {
+    case TABLE_CONTRAST:
+        return GATHERS_GREY;
+    case TABLE_AUTOCONTRAST:
+        return GATHERS_RANGE;
+    case TABLE_EQUALIZE:
+        return GATHERS_COUNTS;
+    default:
+        return GATHERS_NONE;
+    }
+}
+
+bool step_is_point(const struct step *s)
+{
+    return !step_functions[s->kind].lines;
+}
+
+/* ------------------------------------------------------------------ the whole image */
+
+void gather_init(struct gather *g, enum gathers what)
+{
+    g->what = what;
+    g->pixels = g->grey = 0;
+    g->range = (struct kernel_range){.low = {255, 255, 255}};
+    if (what == GATHERS_COUNTS)
+        memset(g->counts, 0, sizeof g->counts);
+}
+
+static void count_line(struct gather *g, const uint8_t *px, int32_t w, int channels)
+{
+    for (int32_t x = 0; x < w; x++, px += channels)
+        for (int ch = 0; ch < channels; ch++)
+            g->counts[ch][px[ch]]++;
+}
+
+static uint64_t sum_line(const uint8_t *px, int32_t w)
+{
+    uint64_t sum = 0;
+    for (int32_t x = 0; x < w; x++)
+        sum += px[x];
+    return sum;
+}
+
+void gather_lines(const struct kernels *k, struct gather *g, const struct image *lines)
+{
+    for (int32_t y = 0; y < lines->h; y++) {
+        const uint8_t *px = image_line(lines, y);
+        if (g->what == GATHERS_COUNTS)
+            count_line(g, px, lines->w, lines->channels);
+        else if (g->what == GATHERS_RANGE)
+            (lines->channels == 3 ? k->range3 : k->range1)(&g->range, px, lines->w);
+        else
+            g->grey += lines->channels == 3 ? k->grey_sum(px, lines->w) : sum_line(px, lines->w);
+    }
+    g->pixels += (uint64_t)lines->w * (uint64_t)lines->h;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+/* Pillow's blend: between two values, or beyond the second. */
+static uint8_t blend(int from, int to, float alpha)
+{
+    const float v = (float)from + alpha * (float)(to - from);
+    return (uint8_t)(v <= 0.0f ? 0 : v >= 255.0f ? 255 : v);
+}
+
+static int clip(int v)
+{
+    return v < 0 ? 0 : v > 255 ? 255 : v;
+}
+
+static void contrast(const struct gather *g, float factor, uint8_t t[256])
+{
+    const int mean = (int)((double)g->grey / (double)g->pixels + 0.5);
+    for (int v = 0; v < 256; v++)
+        t[v] = blend(mean, v, factor);
+}
+
+static void autocontrast(const struct gather *g, int ch, uint8_t t[256])
+{
+    const int low = g->range.low[ch], high = g->range.high[ch];
+    const double scale = 255.0 / (high - low), offset = -low * scale;
+    for (int v = 0; v < 256; v++)
+        t[v] = (uint8_t)(high <= low ? v : clip((int)(v * scale + offset)));
+}
+
+static void equalize(const uint32_t counts[256], uint64_t pixels, uint8_t t[256])
+{
+    int last = 255;
+    while (last > 0 && counts[last] == 0)
+        last--;
+    const uint64_t step = (pixels - counts[last]) / 255; /* 0 also if there is only one level */
+    uint64_t n = step / 2;
+    for (int v = 0; v < 256; v++) {
+        t[v] = (uint8_t)(step == 0 ? v : clip((int)(n / step)));
+        n += counts[v];
+    }
+}
+
+/* The table of one step for one channel. */
+static void table_of(const struct step *s, const struct gather *g, int ch, uint8_t t[256])
+{
+    const int amount = (int)s->amount;
+    switch ((enum step_table)s->table) {
+    case TABLE_CONTRAST:
+        contrast(g, (float)s->amount, t);
+        return;
+    case TABLE_AUTOCONTRAST:
+        autocontrast(g, ch, t);
+        return;
+    case TABLE_EQUALIZE:
+        equalize(g->counts[ch], g->pixels, t);
+        return;
+    case TABLE_SCALE:
+        for (int v = 0; v < 256; v++)
+            t[v] = blend(0, v, (float)s->amount);
+        return;
+    case TABLE_POSTERIZE:
+        for (int v = 0; v < 256; v++)
+            t[v] = (uint8_t)(v & ~((1 << (8 - amount)) - 1));
+        return;
+    case TABLE_SOLARIZE:
+        for (int v = 0; v < 256; v++)
+            t[v] = (uint8_t)(v < s->amount ? v : 255 - v);
+        return;
+    case TABLE_INVERT:
+        for (int v = 0; v < 256; v++)
+            t[v] = (uint8_t)(255 - v);
+        return;
+    }
+}
+
+static bool per_channel(const struct step *s)
+{
+    return s->channels > 1 && (s->table == TABLE_AUTOCONTRAST || s->table == TABLE_EQUALIZE);
+}
+
+struct points points_lay(struct room *r, struct point *p, const struct step *s, int n)
+{
+    struct points all = {.p = p};
+    for (int i = 0; i < n; i++) {
+        struct point *last = all.n > 0 ? &p[all.n - 1] : NULL;
+        if (last && s[i].kind == STEP_TABLE && last->s->kind == STEP_TABLE) {
+            last->n++;
+            last->same &= !per_channel(&s[i]);
+            continue;
+        }
+        p[all.n] = (struct point){.s = &s[i], .n = 1, .same = !per_channel(&s[i])};
+        if (s[i].kind == STEP_TABLE)
+            p[all.n].table = room_take(r, sizeof(uint8_t[3][256]));
+        all.n++;
+    }
+    return all;
+}
+
+static void compose(const struct point *p, const struct gather *g, int ch)
+{
+    uint8_t *table = p->table[ch], next[256];
+    table_of(p->s, g, ch, table);
+    for (int i = 1; i < p->n; i++) {
+        table_of(p->s + i, g, ch, next);
+        for (int v = 0; v < 256; v++)
+            table[v] = next[table[v]];
+    }
+}
+
+void points_begin(const struct points *p, const struct gather *g)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->p[i].table)
+            for (int ch = 0; ch < (p->p[i].same ? 1 : 3); ch++)
+                compose(&p->p[i], g, ch);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void grey_line(const struct kernels *k, uint8_t *dst, const uint8_t *src, int32_t w, int from, int to)
+{
+    if (from == 3 && to == 3)
+        k->mix(dst, src, w, 0.0f);
+    else if (from == 3)
+        k->grey(dst, src, w);
+    else
+        for (int32_t x = 0; x < w; x++)
+            memset(dst + (size_t)x * (size_t)to, src[x], (size_t)to);
+}
+
+void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    const struct step *s = p->s;
+    if (s->kind == STEP_GREY)
+        grey_line(k, dst, src, w, s->in, s->channels);
+    else if (s->kind == STEP_MIX)
+        k->mix(dst, src, w, (float)s->amount);
+    else if (s->kind == STEP_HUE)
+        k->hue(dst, src, w, (uint8_t)(int)s->amount);
+    else if (s->kind == STEP_PERMUTE)
+        k->permute(dst, src, w, s->order);
+    else if (p->same)
+        k->table1(dst, src, (size_t)w * (size_t)s->channels, p->table[0]);
+    else
+        k->table3(dst, src, w, (const uint8_t(*)[256])p->table);
+}
