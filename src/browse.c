@@ -148,18 +148,11 @@ void stk_source_overview_sized(const stk_source *s, stk_overview *out, size_t si
 static int copy_out(const struct image *image, uint8_t **pixels, stk_error *e)
 {
     const size_t row = (size_t)image->w * 3;
-    uint8_t *to = malloc(row * (size_t)image->h);
-    if (!to)
+    *pixels = malloc(row * (size_t)image->h);
+    if (!*pixels)
         return error_nomem(e, "decode", row * (size_t)image->h);
-    for (int32_t y = 0; y < image->h; y++) {
-        const uint8_t *from = image->px + (size_t)y * image->stride;
-        if (image->channels == 3)
-            memcpy(to + (size_t)y * row, from, row);
-        else
-            for (int32_t x = 0; x < image->w; x++)
-                memset(to + (size_t)y * row + 3 * (size_t)x, from[x], 3);
-    }
-    *pixels = to;
+    for (int32_t y = 0; y < image->h; y++)
+        memcpy(*pixels + (size_t)y * row, image->px + (size_t)y * image->stride, row);
     return STK_OK;
 }
 
@@ -171,35 +164,22 @@ static int find_image(const struct source *s, int64_t sample)
     return -1;
 }
 
-static int read_encoded(const struct stk_source *s, struct desk *d, int64_t sample, struct image *image, stk_error *e)
+static int make_image(const struct stk_source *s, struct desk *d, int64_t sample, int f, struct image *out,
+                      stk_error *e)
 {
-    int rc = desk_read(d, s->source, sample, e);
-    struct desk_image im = desk_image(d);
+    int rc = STK_OK;
+    d->reading.label = source_label(s->source, sample);
+    if (source_field_at(s->source, sample, f)->kind == FIELD_ENCODED)
+        rc = desk_read(d, s->source, sample, e);
+    struct desk_image im = desk_image(d, s->source, sample, f);
     if (rc == STK_OK)
         rc = desk_head(&im, &s->limits, e);
     if (rc == STK_OK) {
         const struct want want = desk_whole(&im.head);
         rc = desk_decode(d, &im, &want, 0, e);
     }
-    *image = im.pixels;
+    *out = im.pixels;
     return rc;
-}
-
-/* Pixels as they are stored. */
-static int read_pixels(const struct stk_source *s, struct desk *d, int64_t sample, int f, struct image *image,
-                       stk_error *e)
-{
-    const struct field *of = source_field_at(s->source, sample, f);
-    const int rc = desk_reserve(d, arena_cost(of->bytes), 0, e);
-    if (rc != STK_OK)
-        return rc;
-    *image = (struct image){.px = arena_alloc(&d->arena, of->bytes),
-                            .stride = (size_t)of->shape[1] * (size_t)of->shape[2],
-                            .w = (int32_t)of->shape[1],
-                            .h = (int32_t)of->shape[0],
-                            .channels = (int)of->shape[2]};
-    d->reading.label = source_label(s->source, sample);
-    return source_copy(s->source, &d->reading, sample, f, image->px, e);
 }
 
 int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int *width, int *height, int64_t *label,
@@ -212,12 +192,11 @@ int stk_source_image(const stk_source *s, int64_t sample, uint8_t **pixels, int 
     const int f = find_image(s->source, sample);
     if (f < 0)
         return error_set(e, STK_EUSAGE, "read", "this source has no images");
-    const bool encoded = source_field_at(s->source, sample, f)->kind == FIELD_ENCODED;
     struct desk d;
     struct image image;
     rc = desk_init(&d, 0, NULL, true, STK_CPU_DEFAULT, e);
     if (rc == STK_OK)
-        rc = encoded ? read_encoded(s, &d, sample, &image, e) : read_pixels(s, &d, sample, f, &image, e);
+        rc = make_image(s, &d, sample, f, &image, e);
     if (rc == STK_OK)
         rc = copy_out(&image, pixels, e);
     if (rc == STK_OK) {

@@ -168,15 +168,36 @@ int desk_reserve(struct desk *d, size_t scratch, size_t foreign, stk_error *e)
 
 /* ------------------------------------------------------------------ the path of an image */
 
-struct desk_image desk_image(const struct desk *d)
+static struct desk_image encoded_image(const struct desk *d)
 {
     return (struct desk_image){.bytes = d->reading.bytes, .n = d->reading.n_bytes};
 }
 
+struct desk_image desk_image(const struct desk *d, const struct source *s, int64_t i, int f)
+{
+    const struct field *of = source_field_at(s, i, f);
+    if (of->kind == FIELD_PIXELS)
+        return (struct desk_image){.form = DESK_PIXELS, .n = of->bytes, .source = s, .sample = i, .field = f};
+    return encoded_image(d);
+}
+
 int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e)
 {
-    return im->dct ? decode_dct_head(im->bytes, im->n, limits, &im->head, e)
-                   : decode_head(im->bytes, im->n, limits, &im->head, e);
+    switch (im->form) {
+    case DESK_FILE:
+        return decode_head(im->bytes, im->n, limits, &im->head, e);
+    case DESK_DCT:
+        return decode_dct_head(im->bytes, im->n, limits, &im->head, e);
+    case DESK_PIXELS: {
+        const int64_t *shape = source_field_at(im->source, im->sample, im->field)->shape;
+        im->head = (struct head){
+            .w = (int32_t)shape[1], .h = (int32_t)shape[0], .channels = (int)shape[2], .bits = 8, .orientation = 1};
+        return STK_OK;
+    }
+    case DESK_READY:
+        break;
+    }
+    return STK_OK;
 }
 
 int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
@@ -189,14 +210,14 @@ int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole
         rc = source_peek(s, &d->reading, i, HEAD_BYTES, e);
         if (rc != STK_OK)
             return rc;
-        *im = desk_image(d);
+        *im = encoded_image(d);
         if (desk_head(im, limits, NULL) == STK_OK)
             return STK_OK;
     }
     rc = desk_read(d, s, i, e);
     if (rc != STK_OK)
         return rc;
-    *im = desk_image(d);
+    *im = encoded_image(d);
     return desk_head(im, limits, e);
 }
 
@@ -214,26 +235,6 @@ struct want desk_whole(const struct head *h)
     return (struct want){.crop = {.w = head_width(h), .h = head_height(h)}, .whole = true};
 }
 
-int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)
-{
-    const struct head *h = &im->head;
-    struct want some = *want;
-    some.ranges = !im->dct && d->ranges.n > 0 ? &d->ranges : NULL;
-    const size_t scratch = decode_scratch(h, want), all = size_add(scratch, more);
-    int rc;
-    if (scratch == 0 || all == SIZE_MAX)
-        rc = error_set(e, STK_EDATA, "decode", "the image has %d x %d pixels, too many to decode", h->w, h->h);
-    else
-        rc = desk_reserve(d, all, im->dct ? 0 : decode_foreign(h, want), e);
-    if (rc != STK_OK) {
-        decoder_drop_checkpoints(d->decoder);
-        return rc;
-    }
-    if (im->dct)
-        return decode_dct_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, e);
-    return decode_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, &im->warnings, e);
-}
-
 struct image image_crop(const struct image *im, struct rect c)
 {
     struct image crop = *im;
@@ -243,12 +244,64 @@ struct image image_crop(const struct image *im, struct rect c)
     return crop;
 }
 
-struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels)
+/* Reserves memory for an image. scratch is 0 if it cannot be computed. */
+static int reserve_for(struct desk *d, const struct head *h, size_t scratch, size_t more, size_t foreign, stk_error *e)
 {
-    if (channels == 1)
-        for (size_t i = (size_t)w * (size_t)h; i-- > 0;)
-            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = px[i];
-    return (struct image){.px = px, .stride = (size_t)w * 3, .w = w, .h = h, .channels = 3};
+    const size_t all = size_add(scratch, more);
+    return scratch > 0 && all < SIZE_MAX
+               ? desk_reserve(d, all, foreign, e)
+               : error_set(e, STK_EDATA, "decode", "the image has %d x %d pixels, too many to decode", h->w, h->h);
+}
+
+static int decode_bytes(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)
+{
+    const struct head *h = &im->head;
+    const bool dct = im->form == DESK_DCT;
+    struct want some = *want;
+    some.ranges = !dct && d->ranges.n > 0 ? &d->ranges : NULL;
+    const int rc = reserve_for(d, h, decode_scratch(h, want), more, dct ? 0 : decode_foreign(h, want), e);
+    if (rc != STK_OK) {
+        decoder_drop_checkpoints(d->decoder);
+        return rc;
+    }
+    if (dct)
+        return decode_dct_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, e);
+    return decode_pixels(d->decoder, im->bytes, im->n, h, &some, &d->arena, &im->pixels, &im->warnings, e);
+}
+
+/* Copies the source's pixels, unless im->bytes has them already. The image has three channels, also if it is grey. */
+static int copy_pixels(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)
+{
+    const struct head *h = &im->head;
+    const size_t count = size_mul((size_t)h->w, (size_t)h->h), n = size_mul(count, 3);
+    const bool grey = h->channels == 1;
+    int rc = reserve_for(d, h, size_add(arena_cost(n), grey ? arena_cost(im->n) : 0), more, 0, e);
+    if (rc != STK_OK)
+        return rc;
+    uint8_t *px = arena_alloc(&d->arena, n), *stored = grey ? arena_alloc(&d->arena, im->n) : px;
+    if (!im->bytes) {
+        rc = source_copy(im->source, &d->reading, im->sample, im->field, stored, e);
+        im->bytes = stored;
+    }
+    if (rc != STK_OK)
+        return rc;
+    if (!grey && im->bytes != px)
+        memcpy(px, im->bytes, im->n);
+    for (size_t i = 0; grey && i < count; i++)
+        px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = im->bytes[i];
+    const struct image whole = {.px = px, .stride = (size_t)h->w * 3, .w = h->w, .h = h->h, .channels = 3};
+    im->pixels = image_crop(&whole, want->crop);
+    return STK_OK;
+}
+
+int desk_decode(struct desk *d, struct desk_image *im, const struct want *want, size_t more, stk_error *e)
+{
+    if (im->form == DESK_PIXELS)
+        return copy_pixels(d, im, want, more, e);
+    if (im->form != DESK_READY)
+        return decode_bytes(d, im, want, more, e);
+    im->pixels = image_crop(&im->pixels, want->crop);
+    return desk_reserve(d, more, 0, e);
 }
 
 /* ------------------------------------------------------------------ the end of a sample */

@@ -3,13 +3,14 @@
  * desk.h -- what one thread works with: its reading, its decoders, its scratch memory, and how much memory it may hold.
  *
  *     desk_read(d, source, i, e)                  reads the sample; its memory is charged before it is allocated
+ *     im = desk_image(d, source, i, f)            what was read of the image, or where the source has its pixels
  *     desk_head(&im, limits, e)                   size, format and orientation, from the first bytes
  *     desk_draw(&im, plan, draw, &job, e)         all random choices, and so the crop
- *     desk_decode(d, &im, &job.want, more, e)     reserves memory and decodes the crop
+ *     desk_decode(d, &im, &job.want, more, e)     reserves memory and decodes the crop, or copies pixels
  *     plan_run(plan, &job, &im.pixels, ...)       the ops
  *     desk_clear(d)                               after every sample, also a bad one
  *
- * Everything that decodes an image takes these steps: the loader, its caches, scanning, browsing and packing.
+ * Everything that makes an image takes these steps: the loader, its caches, scanning, browsing and packing.
  */
 #ifndef DESK_H
 #define DESK_H
@@ -37,11 +38,18 @@ struct desk {
     size_t read;          /* bytes that were read */
 };
 
+/* What the bytes of an image are: a file; coefficients, as decode_to_dct() makes them; or pixels that the source has.
+ * DESK_READY: `pixels` has the whole image, and there is nothing to decode. */
+enum desk_form { DESK_FILE, DESK_DCT, DESK_PIXELS, DESK_READY };
+
 /* An image on its way from bytes to pixels. */
 struct desk_image {
-    const uint8_t *bytes;
+    enum desk_form form;
+    const uint8_t *bytes; /* DESK_PIXELS: as the source has them; NULL: desk_decode copies them */
     size_t n;
-    bool dct; /* bytes are coefficients as decode_to_dct() makes them, not a file */
+    const struct source *source; /* of DESK_PIXELS, with its sample and field */
+    int64_t sample;
+    int field;
     struct head head;
     struct image pixels; /* exactly the wanted crop */
     int warnings;        /* of the decoder, about data that it could decode nevertheless */
@@ -63,11 +71,11 @@ int desk_label(const struct desk *d, const struct source *s, int64_t i, int64_t 
 /* Whether only some ranges of the file were read. If so, clears the desk, and the next desk_read reads all of it. */
 bool desk_had_ranges(struct desk *d);
 
-/* The image that was read. */
-struct desk_image desk_image(const struct desk *d);
+/* Field f of sample i. If it is encoded, the sample was read. */
+struct desk_image desk_image(const struct desk *d, const struct source *s, int64_t i, int f);
 int desk_head(struct desk_image *im, const struct decode_limits *limits, stk_error *e);
-/* Reads a sample only as far as its head needs: the first bytes nearly always contain it. If they do not, or `whole` is
- * set, all of the sample is read (d->all_read). */
+/* Reads an encoded image only as far as its head needs: the first bytes nearly always contain it. If they do not, or
+ * `whole` is set, all of the sample is read (d->all_read). */
 int desk_read_head(struct desk *d, const struct source *s, int64_t i, bool whole, const struct decode_limits *limits,
                    struct desk_image *im, stk_error *e);
 int desk_draw(const struct desk_image *im, const struct plan *p, const struct draw *d, struct job *out, stk_error *e);
@@ -84,7 +92,5 @@ size_t desk_held(const struct desk *d);
 
 /* A crop of an image, in the same memory. */
 struct image image_crop(const struct image *im, struct rect c);
-/* An image of w x h pixels with 3 channels, in memory that has one or three. Grey is spread in place. */
-struct image image_rgb(uint8_t *px, int32_t w, int32_t h, int32_t channels);
 
 #endif

@@ -136,15 +136,11 @@ static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, in
     *wide = *high = 0;
     if (l->image < 0)
         return STK_OK;
-    const struct field *f = source_field_at(l->source, sample, l->image);
-    if (f->kind == FIELD_PIXELS) {
-        *high = (int32_t)f->shape[0];
-        *wide = (int32_t)f->shape[1];
-        return STK_OK;
-    }
     const struct decode_limits limits = options_limits(&l->options);
-    int rc = desk_read(&w->desk, l->source, sample, e);
-    struct desk_image im = desk_image(&w->desk);
+    int rc = STK_OK;
+    if (source_field_at(l->source, sample, l->image)->kind == FIELD_ENCODED)
+        rc = desk_read(&w->desk, l->source, sample, e);
+    struct desk_image im = desk_image(&w->desk, l->source, sample, l->image);
     if (rc == STK_OK)
         rc = desk_head(&im, &limits, e);
     if (rc == STK_OK) {

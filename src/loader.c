@@ -32,24 +32,24 @@ static void count_read(struct worker *w, size_t bytes)
     atomic_fetch_add_explicit(&w->count.read_bytes, bytes, memory_order_relaxed);
 }
 
-static int read_file(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
+/* Reads the file. If the source has pixels, they are copied when memory is reserved for them. */
+static int read_image(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     int rc = STK_OK;
+    if (m->image.form == DESK_PIXELS)
+        return rc;
     if (!w->desk.all_read) { /* a short cut may have read it and failed */
         rc = desk_read(&w->desk, l->source, m->sample, e);
         if (rc == STK_OK)
             count_read(w, w->desk.read);
     }
-    m->form = FORM_FILE;
-    m->image = desk_image(&w->desk);
+    m->image = desk_image(&w->desk, l->source, m->sample, l->image);
     return rc;
 }
 
-static int find_head(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
+static int read_head(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&l->options);
-    if (m->form == FORM_PIXELS)
-        return STK_OK;
     const int rc = desk_head(&m->image, &limits, e);
     if (rc == STK_OK)
         loader_cache_to_dct(l, w, m);
@@ -61,9 +61,9 @@ static int draw(struct stk_loader *l, struct making *m, stk_error *e)
 {
     struct desk_image *im = &m->image;
     m->kept_bytes = 0;
-    if (m->form == FORM_PIXELS)
+    if (im->form == DESK_READY)
         return plan_draw_rest(l->plan, m->draw, im->pixels.w, im->pixels.h, &m->job, e);
-    if (m->form == FORM_FILE && loader_cache_draw(l, m))
+    if (im->form == DESK_FILE && loader_cache_draw(l, m))
         return STK_OK;
     return desk_draw(im, l->plan, m->draw, &m->job, e);
 }
@@ -79,13 +79,12 @@ static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_
     if (more == 0)
         return error_set(e, STK_EDATA, "transform",
                          "the ops make an image with too many pixels; use a smaller Resize or crop");
-    if (m->form == FORM_PIXELS) {
-        m->image.pixels = image_crop(&m->image.pixels, m->job.want.crop);
-        return desk_reserve(&w->desk, more, 0, e);
-    }
-    if (m->form == FORM_FILE && m->kept_bytes == 0)
+    const bool copies = m->image.form == DESK_PIXELS && !m->image.bytes;
+    if (m->image.form == DESK_FILE && m->kept_bytes == 0)
         loader_checkpoints_lend(l, w, m); /* before memory is reserved: theirs is charged as well */
     const int rc = desk_decode(&w->desk, &m->image, &m->job.want, more, e);
+    if (rc == STK_OK && copies)
+        count_read(w, m->image.n);
     if (m->image.warnings > 0 && m->kept_bytes == 0)
         atomic_fetch_add_explicit(&w->count.warnings, 1, memory_order_relaxed);
     return rc;
@@ -110,15 +109,15 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
     uint64_t clock = now_ns();
     int rc = STK_OK;
     if (!loader_cache_find(l, w, m)) /* no shorter way is known */
-        rc = read_file(l, w, m, e);
+        rc = read_image(l, w, m, e);
     clock = lap(&w->count.read_ns, clock);
     if (rc == STK_OK)
-        rc = find_head(l, w, m, e);
+        rc = read_head(l, w, m, e);
     if (rc == STK_OK)
         rc = draw(l, m, e);
     if (rc == STK_OK)
         rc = decode(l, w, m, e);
-    clock = lap(&w->count.decode_ns, clock);
+    clock = lap(m->image.form == DESK_PIXELS ? &w->count.read_ns : &w->count.decode_ns, clock);
     if (rc == STK_OK)
         rc = loader_cache_keep(l, w, m, e);
     if (rc == STK_OK)
@@ -129,53 +128,18 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
 
 /* Only the whole file decides whether a sample is bad. If a short cut fails, or the ranges of the file that were read
  * are not enough, the image takes the usual path. */
-static int make_encoded(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
+static int try_image(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
 {
     struct making m;
     m.draw = d;
     m.sample = (int64_t)d->sample;
     m.plain = m.shortened = false;
-    m.form = FORM_FILE;
-    m.image = (struct desk_image){0};
+    m.image = desk_image(&w->desk, l->source, m.sample, l->image);
     int rc = make_image(l, w, &m, row, e);
     if (rc != STK_OK && (m.shortened || desk_had_ranges(&w->desk))) {
         m.plain = true;
         rc = make_image(l, w, &m, row, e);
     }
-    return rc;
-}
-
-/* Pixels from the source take the same path from the draw on. */
-static int make_pixels(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
-{
-    const int64_t sample = (int64_t)d->sample;
-    const struct field *f = source_field_at(l->source, sample, l->image);
-    const int32_t high = (int32_t)f->shape[0], wide = (int32_t)f->shape[1], channels = (int32_t)f->shape[2];
-    const size_t n = (size_t)high * (size_t)wide * 3;
-    struct job job;
-
-    uint64_t clock = now_ns();
-    int rc = plan_draw(l->plan, d, wide, high, &job, e);
-    if (rc != STK_OK)
-        return rc;
-    const size_t scratch = plan_scratch(l->plan, &job), all = size_add(arena_cost(n), scratch);
-    if (scratch == 0 || all == SIZE_MAX)
-        return error_set(e, STK_EDATA, "transform", "the image has %d x %d pixels, too many to transform", wide, high);
-    rc = desk_reserve(&w->desk, all, 0, e);
-    if (rc != STK_OK)
-        return rc;
-    uint8_t *px = arena_alloc(&w->desk.arena, n);
-    if (!loader_rows_take_pixels(l, sample, px)) {
-        rc = source_copy(l->source, &w->desk.reading, sample, l->image, px, e);
-        if (rc != STK_OK)
-            return rc;
-        count_read(w, f->bytes);
-        loader_rows_keep_pixels(l, sample, px);
-    }
-    const struct image whole = image_rgb(px, wide, high, channels), part = image_crop(&whole, job.want.crop);
-    clock = lap(&w->count.read_ns, clock);
-    rc = transform(l, w, &job, &part, row, e);
-    lap(&w->count.transform_ns, clock);
     return rc;
 }
 
@@ -285,8 +249,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     if (l->image >= 0) {
         w->to = b;
         uint8_t *to = w->made ? w->made : plan_is_open(l->plan) ? NULL : batch_row(b, l->image, row);
-        const bool encoded = source_field_at(l->source, (int64_t)d->sample, l->image)->kind == FIELD_ENCODED;
-        rc = encoded ? make_encoded(l, w, d, to, e) : make_pixels(l, w, d, to, e);
+        rc = try_image(l, w, d, to, e);
     }
     if (rc == STK_OK)
         rc = read_rest(l, w, (int64_t)d->sample, e);

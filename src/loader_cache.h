@@ -24,16 +24,12 @@ struct loader_cache {
     char chosen[256];          /* why this cache was chosen */
 };
 
-/* What the bytes of an image are. */
-enum form { FORM_FILE, FORM_DCT, FORM_PIXELS };
-
 /* An image on its way to its row. */
 struct making {
     const struct draw *draw;
     int64_t sample;
     bool plain; /* take no short cut: the file alone decides */
     /* Set on the way: */
-    enum form form;
     bool shortened;    /* a short cut was taken; if it fails, the usual path decides */
     size_t kept_bytes; /* > 0: job makes the pixels to keep, in an entry of this size; rest makes the row from them */
     struct desk_image image;
@@ -77,8 +73,8 @@ bool loader_rows_only(const struct stk_loader *l);
 size_t loader_rows_bytes(const struct stk_loader *l);
 /* Brings a kept sample into the CPU's caches. false: it is not kept in memory. */
 bool loader_rows_near(const struct stk_loader *l, int64_t sample);
-/* Takes and keeps the pixels of an image as the source returns them. */
-bool loader_rows_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px);
+/* Finds and keeps the pixels of an image as the source returns them. NULL: they are not kept. */
+const uint8_t *loader_rows_find_pixels(struct stk_loader *l, int64_t sample);
 void loader_rows_keep_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px);
 /* The same for all fields of a sample without an image, and its label. */
 bool loader_rows_take(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int64_t row);

@@ -6,6 +6,7 @@
  *     kept file -> head -> draw -> decode -> ...         cache=bytes
  *     kept coefficients -> head -> draw -> decode ...    cache=dct
  *     kept pixels -> draw (rest) -> transform (rest)     cache=pixels
+ *     kept pixels of the source -> draw -> transform     any of them (loader_rows.c)
  *
  * In the first epoch the cache is filled on the way. With cache=dct the file becomes coefficients right after its head
  * is known, so that its Huffman codes are read once. With cache=pixels the ops are divided in two: the head up to the
@@ -24,6 +25,10 @@ bool loader_cache_find(struct stk_loader *l, struct worker *w, struct making *m)
     struct desk_image *im = &m->image;
     w->identified = w->from_cache = false;
     w->identity = 0;
+    if (im->form == DESK_PIXELS) {
+        im->bytes = loader_rows_find_pixels(l, m->sample);
+        return w->from_cache = im->bytes != NULL;
+    }
     if (what == STK_CACHE_NONE || (m->plain && what != STK_CACHE_BYTES) ||
         !loader_cache_fetch(l, w, m->sample, &im->bytes, &im->n))
         return false;
@@ -35,8 +40,7 @@ bool loader_cache_find(struct stk_loader *l, struct worker *w, struct making *m)
     }
     if (what == STK_CACHE_PIXELS && !cache_pixels_image(im->bytes, im->n, plan_head_channels(l->plan), &im->pixels))
         return false;
-    m->form = what == STK_CACHE_PIXELS ? FORM_PIXELS : FORM_DCT;
-    im->dct = m->form == FORM_DCT;
+    im->form = what == STK_CACHE_PIXELS ? DESK_READY : DESK_DCT;
     return m->shortened = true;
 }
 
@@ -45,9 +49,10 @@ void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *
 {
     const struct desk_image *file = &m->image;
     const struct head *h = &file->head;
+    if (l->cache.what != STK_CACHE_DCT || m->plain || file->form != DESK_FILE || h->format != STK_JPEG || h->dct)
+        return;
     const size_t usual = size_add(file->n, file->n / 2), most = size_add(size_mul(file->n, 4), 64 << 10);
-    if (l->cache.what != STK_CACHE_DCT || m->plain || m->form != FORM_FILE || h->format != STK_JPEG || h->dct ||
-        !cache_has_room(l->cache.entries, m->sample, usual))
+    if (!cache_has_room(l->cache.entries, m->sample, usual))
         return;
     const struct want whole = desk_whole(h);
     struct buf *dct = desk_spare(&w->desk, most, decode_foreign(h, &whole));
@@ -55,11 +60,10 @@ void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *
         return;
     cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), dct->data, dct->len);
     const struct decode_limits limits = options_limits(&l->options);
-    struct desk_image im = {.bytes = dct->data, .n = dct->len, .dct = true};
+    struct desk_image im = {.bytes = dct->data, .n = dct->len, .form = DESK_DCT};
     if (desk_head(&im, &limits, NULL) != STK_OK)
         return;
     m->image = im;
-    m->form = FORM_DCT;
     m->shortened = true;
 }
 
@@ -103,7 +107,9 @@ int loader_cache_keep(struct stk_loader *l, struct worker *w, struct making *m, 
     const struct desk_image *im = &m->image;
     if (m->kept_bytes > 0)
         return keep_pixels(l, w, m, e);
-    if (m->form != FORM_FILE || im->warnings > 0)
+    if (im->form == DESK_PIXELS && !w->from_cache)
+        loader_rows_keep_pixels(l, m->sample, im->bytes);
+    if (im->form != DESK_FILE || im->warnings > 0)
         return STK_OK;
     if (l->cache.what == STK_CACHE_BYTES && !w->from_cache)
         cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), im->bytes, im->n);

@@ -43,12 +43,9 @@ bool loader_rows_near(const struct stk_loader *l, int64_t sample)
     return l->cache.row_bytes > 0 && cache_near(l->cache.entries, sample, l->cache.row_bytes);
 }
 
-bool loader_rows_take_pixels(struct stk_loader *l, int64_t sample, uint8_t *px)
+const uint8_t *loader_rows_find_pixels(struct stk_loader *l, int64_t sample)
 {
-    const uint8_t *kept = l->cache.row_bytes > 0 ? find(l, sample) : NULL;
-    if (kept)
-        memcpy(px, kept, l->cache.row_bytes);
-    return kept != NULL;
+    return l->cache.row_bytes > 0 ? find(l, sample) : NULL;
 }
 
 void loader_rows_keep_pixels(struct stk_loader *l, int64_t sample, const uint8_t *px)

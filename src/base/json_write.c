@@ -13,7 +13,7 @@ static void put(struct json *j, const void *p, size_t n)
     if (j->f)
         fwrite(p, 1, n, j->f);
     else
-        text_put(j->text, "%.*s", (int)n, (const char *)p);
+        text_add(j->text, p, n);
 }
 
 static void put_str(struct json *j, const char *s)

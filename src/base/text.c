@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 size_t text_character(const uint8_t *p, size_t n)
 {
@@ -34,6 +35,16 @@ bool text_is(const uint8_t *p, size_t n)
         i += took;
     }
     return true;
+}
+
+void text_add(struct text_out *t, const char *p, size_t n)
+{
+    const size_t room = t->used < t->n ? t->n - t->used - 1 : 0, some = n < room ? n : room;
+    if (t->used < t->n) {
+        memcpy(t->buf + t->used, p, some);
+        t->buf[t->used + some] = 0;
+    }
+    t->used += n;
 }
 
 void text_put(struct text_out *t, const char *format, ...)

@@ -25,6 +25,7 @@ struct text_out {
     size_t used; /* bytes that were put; if this is n or more, the text is cut off */
 };
 /* The text always ends with 0, unless n is 0. */
+void text_add(struct text_out *t, const char *p, size_t n);
 void text_put(struct text_out *t, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -162,9 +162,9 @@ static int add_image(const struct packer *p, stk_format from, const struct image
     return format == STK_FORMAT_UNKNOWN ? add_raw(im, out, e) : encode(p, format, im, out, e);
 }
 
-/* Decodes what the job needs, runs it, and encodes the result. */
+/* Decodes what the job needs, runs it, and encodes the result like an image of format `from`. */
 static int make_pixels(const struct packer *p, struct desk *d, struct desk_image *im, const struct plan *plan,
-                       const struct job *j, struct packed *out, stk_error *e)
+                       const struct job *j, stk_format from, struct packed *out, stk_error *e)
 {
     const size_t n = size_mul(size_mul((size_t)j->w, (size_t)j->h), (size_t)j->channels), run = plan_scratch(plan, j);
     const size_t more = run == 0 || n == SIZE_MAX ? SIZE_MAX : size_add(run, arena_cost(n));
@@ -177,7 +177,7 @@ static int make_pixels(const struct packer *p, struct desk *d, struct desk_image
     rc = plan_run(plan, j, &im->pixels, &d->arena, px, e);
     const struct image made = {
         .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    return rc == STK_OK ? add_image(p, im->head.format, &made, out, e) : rc;
+    return rc == STK_OK ? add_image(p, from, &made, out, e) : rc;
 }
 
 static bool wants_pixels(const struct packer *p)
@@ -243,19 +243,21 @@ static int keep_format(const struct packer *p, struct desk *d, const struct head
     return as_dct(p, d, h, out) || in_one_scan(p, d, h, out) ? STK_OK : bytes_as_they_are(p, d, h, out, e);
 }
 
-/* Makes the plan for an image of this size, and its job. */
-static int draw_for(const struct packer *p, int32_t w, int32_t h, struct plan **plan, struct job *j, stk_error *e)
+/* Makes the plan for an image whose head is known, and its job. */
+static int draw_for(const struct packer *p, const struct desk_image *im, struct plan **plan, struct job *j,
+                    stk_error *e)
 {
     static const struct draw none; /* no op is random */
-    const int rc = plan_for(p, w, h, plan, e);
-    return rc == STK_OK ? plan_draw(*plan, &none, w, h, j, e) : rc;
+    const int rc = plan_for(p, head_width(&im->head), head_height(&im->head), plan, e);
+    return rc == STK_OK ? desk_draw(im, *plan, &none, j, e) : rc;
 }
 
 int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
 {
+    const struct desk_image im = {.head = {.w = *w, .h = *h, .orientation = 1}};
     struct plan *plan = NULL;
     struct job j;
-    const int rc = draw_for(p, *w, *h, &plan, &j, e);
+    const int rc = draw_for(p, &im, &plan, &j, e);
     if (rc == STK_OK) {
         *w = j.w;
         *h = j.h;
@@ -264,10 +266,10 @@ int packer_size(const struct packer *p, int32_t *w, int32_t *h, stk_error *e)
     return rc;
 }
 
-int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error *e)
+int packer_image(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
     const struct decode_limits limits = options_limits(&p->options);
-    struct desk_image im = desk_image(d);
+    struct desk_image im = desk_image(d, p->source, out->sample, f);
     const struct head *h = &im.head;
     out->bytes_in += (int64_t)im.n;
     int rc = desk_head(&im, &limits, e);
@@ -282,50 +284,31 @@ int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error
     struct plan *plan = NULL;
     struct job j;
     if (rc == STK_OK)
-        rc = draw_for(p, head_width(h), head_height(h), &plan, &j, e);
+        rc = draw_for(p, &im, &plan, &j, e);
     const bool own = format_for(p, h->format) == h->format;
     if (rc == STK_OK && own && !changes(&j, head_width(h), head_height(h)))
         rc = keep_format(p, d, h, out, e);
     else if (rc == STK_OK)
-        rc = make_pixels(p, d, &im, plan, &j, out, e);
+        rc = make_pixels(p, d, &im, plan, &j, h->format, out, e);
     plan_free(plan);
     return rc;
 }
 
-static int run_pixels(struct packer *p, struct desk *d, int f, const struct plan *plan, const struct job *j,
-                      struct packed *out, stk_error *e)
+int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
 {
-    const struct field *of = source_field_at(p->source, out->sample, f);
-    const size_t n = size_mul((size_t)of->shape[1] * 3, (size_t)of->shape[0]);
-    const size_t made = size_mul(size_mul((size_t)j->w, (size_t)j->h), 3), run = plan_scratch(plan, j);
-    int rc = desk_reserve(d, size_add(size_add(arena_cost(n), arena_cost(made)), run), 0, e);
-    if (rc != STK_OK)
-        return rc;
-    uint8_t *px = arena_alloc(&d->arena, n), *to = arena_alloc(&d->arena, made);
-    rc = source_copy(p->source, &d->reading, out->sample, f, px, e);
-    if (rc == STK_OK) {
-        const struct image all = image_rgb(px, (int32_t)of->shape[1], (int32_t)of->shape[0], (int32_t)of->shape[2]);
-        const struct image in = image_crop(&all, j->want.crop);
-        rc = plan_run(plan, j, &in, &d->arena, to, e);
-    }
-    const struct image im = {
-        .px = to, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
     /* All images of a pack have one form: pixels stay raw unless other images of the source are encoded, or the target
      * takes only encoded images. */
     const bool raw =
         source_field(p->source, f)->kind == FIELD_PIXELS && p->how.to != STK_TO_TFRECORD && p->how.to != STK_TO_FOLDER;
-    return rc == STK_OK ? add_image(p, raw ? STK_FORMAT_UNKNOWN : STK_PNG, &im, out, e) : rc;
-}
-
-int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e)
-{
-    const struct field *of = source_field_at(p->source, out->sample, f);
+    struct desk_image im = desk_image(d, p->source, out->sample, f);
     struct plan *plan = NULL;
     struct job j;
-    int rc = draw_for(p, (int32_t)of->shape[1], (int32_t)of->shape[0], &plan, &j, e);
+    int rc = desk_head(&im, NULL, e);
     if (rc == STK_OK)
-        rc = run_pixels(p, d, f, plan, &j, out, e);
-    out->bytes_in += (int64_t)of->bytes;
+        rc = draw_for(p, &im, &plan, &j, e);
+    if (rc == STK_OK)
+        rc = make_pixels(p, d, &im, plan, &j, raw ? STK_FORMAT_UNKNOWN : STK_PNG, out, e);
+    out->bytes_in += (int64_t)im.n;
     plan_free(plan);
     return rc;
 }

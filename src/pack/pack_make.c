@@ -161,7 +161,7 @@ static int make_field(struct packer *p, struct desk *d, int f, struct packed *ou
 {
     const struct field *of = source_field_at(p->source, out->sample, f);
     if (of->kind == FIELD_ENCODED)
-        return packer_image(p, d, out, e);
+        return packer_image(p, d, f, out, e);
     if (of->kind == FIELD_PIXELS)
         return packer_pixels(p, d, f, out, e);
     if (packer_into_arrays(p))

@@ -88,8 +88,8 @@ struct packed_field *packer_field(struct packed *out, const char *name, const vo
 /* The same for n bytes of numbers, with an npy header before them. */
 struct packed_field *packer_numbers(struct packed *out, const char *name, stk_dtype dtype, int ndim,
                                     const int64_t *shape, const void *bytes, size_t n);
-/* Adds the image at d->reading. */
-int packer_image(struct packer *p, struct desk *d, struct packed *out, stk_error *e);
+/* Adds the image of field f, which was read. */
+int packer_image(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e);
 /* Adds the image of field f, which the source has as pixels. */
 int packer_pixels(struct packer *p, struct desk *d, int f, struct packed *out, stk_error *e);
 /* Replaces the size of an image by the size that it is packed with. */

@@ -48,6 +48,13 @@ static void put_within_its_room(void)
     text_put(&t, "%s", "more");
     CHECK_STR(room, "12, 345");
     CHECK_EQ(t.used, 13);
+    t = (struct text_out){.buf = room, .n = sizeof room};
+    text_add(&t, "12, 3", 4);
+    CHECK_STR(room, "12, ");
+    text_add(&t, "34567", 5);
+    text_add(&t, "more", 4);
+    CHECK_STR(room, "12, 345");
+    CHECK_EQ(t.used, 13);
 }
 
 int main(int argc, char **argv)
