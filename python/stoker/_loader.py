@@ -621,9 +621,20 @@ class Loader:
         with self._lock:
             mark = self._mark()
             self._engine.set_state(text)
+            if self._epoch_is_over(state):
+                self._engine.set_epoch(self._engine.epoch() + 1)
             self._restarted(mark)
             self._committed = False
             self._generation = next(self._generations)
+
+    def _epoch_is_over(self, state: dict[str, Any]) -> bool:
+        """Whether a state was taken after the last batch of its epoch, so that the next epoch follows."""
+        step = self._options["batch_size"] * self._find_ranks().world_size
+        if self._sampled or isinstance(self._given.fill, IterableFill):
+            return False
+        steps = self._arguments["steps_per_epoch"]
+        left = (self._engine.count() if steps is None else steps * step) - state["position"]
+        return bool(left < step if self.drop_last else left <= 0)
 
     # ---------------------------------------------------------------- inspecting
 

@@ -98,7 +98,7 @@ def test_fit(name, make, workers):
     for kind in LOADERS:
         torch.manual_seed(5)
         loader = kind(make(), batch_size=4, shuffle=True, num_workers=workers)
-        val = kind(make(), batch_size=8, num_workers=workers)
+        val = kind(make(), batch_size=8)
         model, run = Model(), trainer(**CASES[name])
         run.fit(model, loader, val)
         assert type(run.train_dataloader) is kind
@@ -166,3 +166,20 @@ def test_no_warning_about_the_loader():
         trainer(max_steps=2).fit(Model(), stoker.DataLoader(tensors(), 4))
     words = " ".join(str(w.message) for w in found)
     assert "DistributedSampler" not in words and "stateful" not in words.lower()
+
+
+def test_loader_resumes(tmp_path):
+    """Loader has a state, too; at the end of an epoch it continues with the next one."""
+    x = torch.arange(float(N)).view(-1, 1)
+
+    def fit(step=None, **more):
+        model, loader = Model(), stoker.Loader((x, 2 * x + 1), batch_size=4, shuffle=True)
+        resume = {"ckpt_path": tmp_path / f"step={step}.ckpt", "weights_only": False} if step else {}
+        trainer(max_epochs=2, **more).fit(model, loader, **resume)
+        return model.seen
+
+    keep = ModelCheckpoint(tmp_path, filename="{step}", every_n_train_steps=1, save_top_k=-1)
+    whole = fit(enable_checkpointing=True, callbacks=[keep])
+    assert len(whole) == 16
+    for step in (3, 8, 9):
+        assert fit(step) == whole[step:]

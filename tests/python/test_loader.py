@@ -649,3 +649,14 @@ def test_what_needs_memory(tmp_path):
     (bad,) = stoker.verify(tmp_path, threads=1, memory="16M")
     assert bad.needs_memory and bad.path.endswith("large.png") and pickle.loads(pickle.dumps(bad)).needs_memory
     assert stoker.verify(tmp_path) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"drop_last": True}, {"pad_last": True}, {"steps_per_epoch": 5}])
+def test_a_state_after_the_last_batch_is_the_next_epoch(options):
+    loader = arrays(batch_size=7, shuffle=True, **options)
+    batches = iter(loader)
+    for _ in range(len(loader)):
+        next(batches)
+    again = arrays(batch_size=7, shuffle=True, **options)
+    again.load_state_dict(loader.state_dict())
+    assert again.epoch == 1 and labels(again) == labels(loader)
