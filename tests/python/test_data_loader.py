@@ -161,6 +161,20 @@ def test_shuffle_is_torchs_index_for_index(make, workers, given):
     assert orders[0][0] != orders[0][1]
 
 
+@pytest.mark.parametrize("make", [Squares, tensors])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_iterator_that_is_not_used_draws_what_torchs_draws(make, workers):
+    def order(kind):
+        torch.manual_seed(7)
+        loader = kind(make(), batch_size=3, shuffle=True, num_workers=workers)
+        unused = iter(loader)
+        found = labels_of(loader)
+        del unused
+        return found
+
+    assert order(stoker.DataLoader) == order(data.DataLoader)
+
+
 def test_construction_draws_nothing():
     torch.manual_seed(3)
     before = torch.get_rng_state()
