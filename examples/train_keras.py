@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network with Keras and TensorFlow on a folder of class folders; a few seconds on two cores.
+"""Train a small network with Keras, with any backend, on a folder of class folders; a few seconds on two cores.
 
 python examples/train_keras.py [FOLDER]         without a folder, `stoker synth` makes one
 """
@@ -57,8 +57,8 @@ def train(folder: Path) -> list[float]:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(3e-3), loss, metrics=["accuracy"])
     history = model.fit(
-        train.as_tf_dataset(),
-        validation_data=val.as_tf_dataset(),
+        train.as_keras(),
+        validation_data=val.as_keras(),
         epochs=EPOCHS,
         shuffle=False,  # the loader shuffles; without this, Keras warns that it cannot
         callbacks=[Report(train)],

@@ -727,5 +727,22 @@ class Loader:
 
         return tf_dataset(self)
 
+    def as_keras(self) -> Any:
+        """Data for Keras' `fit`, `evaluate` and `predict`, with any backend. Each pass over it is one epoch.
+
+        It is a tf.data.Dataset (`as_tf_dataset()`) where Keras runs on TensorFlow, else a keras.utils.PyDataset, which
+        needs no TensorFlow. The first field of a batch is the input, the second the target, a third is the weight of
+        each sample. The images must have Keras' layout, which is NHWC unless you changed it.
+
+        >>> import keras
+        >>> loader = stoker.Loader(photos, "CenterCrop(8)", batch_size=4, layout="NHWC")
+        >>> data = loader.as_keras()                    # model.fit(data, epochs=3, validation_data=val.as_keras())
+        >>> len(data), tuple(next(iter(data))[0].shape)
+        (3, (4, 8, 8, 3))
+        """
+        from ._keras import keras_data
+
+        return keras_data(self)
+
     def __repr__(self) -> str:
         return _explain.table(self)

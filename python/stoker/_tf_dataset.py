@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader as a tf.data.Dataset, for Keras."""
+"""A loader as a tf.data.Dataset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _element(value: Any) -> Any:
     return tuple(value) if isinstance(value, Padded) else value
 
 
-def _elements(batch: Any) -> Any:
+def elements(batch: Any) -> Any:
     """The batch as Keras takes it: x, y and weights by their position in a plain tuple, or a dict."""
     if isinstance(batch, dict):
         return {name: _element(value) for name, value in batch.items()}
@@ -56,7 +56,7 @@ def _rows(loader: Any) -> int | None:
     return loader.batch_size if equal else None
 
 
-def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
+def passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
     """A pass is one epoch. After resuming in the middle, it has as many batches, and the next continues from there."""
     kept: list[tuple[Iterator[Any], int]] = []
 
@@ -72,7 +72,7 @@ def _passes(loader: Any, length: int) -> Callable[[], Iterator[Any]]:
                 batch = next(it)
             if crossed and n == length:  # before the last batch: nothing is asked for after it
                 kept.append((it, loader._generation))
-            yield _elements(batch)
+            yield elements(batch)
 
     return batches
 
@@ -82,9 +82,9 @@ def tf_dataset(loader: Any) -> Any:
     tf = framework("tensorflow")
     specs = _specs(tf, loader.peek(), _rows(loader), loader._form.is_open)
     if isinstance(loader._given.fill, IterableFill):
-        data = tf.data.Dataset.from_generator(lambda: map(_elements, loader), output_signature=specs)
+        data = tf.data.Dataset.from_generator(lambda: map(elements, loader), output_signature=specs)
     else:
-        data = tf.data.Dataset.from_generator(_passes(loader, len(loader)), output_signature=specs)
+        data = tf.data.Dataset.from_generator(passes(loader, len(loader)), output_signature=specs)
         data = data.apply(tf.data.experimental.assert_cardinality(len(loader)))
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = (

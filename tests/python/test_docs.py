@@ -14,8 +14,13 @@ import stoker
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "docs/migrate.md", "README.md"])
+NEEDS = {"docs/keras.md": ("keras", "torch")}
+
+
+@pytest.mark.parametrize("name", ["docs/python.md", "docs/migrate.md", "docs/keras.md", "README.md"])
 def test_guide(name, photos, tmp_path, monkeypatch):
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     for folder in ("train", "val", "photos"):
         (tmp_path / folder).symlink_to(photos)
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,7 @@ RESULTS = ["_show.Sheet", "_compare.Comparison"]  # what public functions return
 
 def absent(example):
     """A framework that the example imports and that is not here."""
-    for name in re.findall(r"(?:import|from) (torchvision|tensorflow)\b", example.docstring):
+    for name in re.findall(r"(?:import|from) (torchvision|tensorflow|keras)\b", example.docstring):
         try:
             import_torchvision() if name == "torchvision" else importlib.import_module(name)
         except ImportError:
