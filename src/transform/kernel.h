@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 #include "stoker.h"
+#include "transform/blur.h"
 #include "transform/resample.h"
+#include "transform/warp.h"
 
 enum store_dtype { STORE_U8, STORE_F16, STORE_BF16, STORE_F32, STORE_DTYPES };
 
@@ -50,6 +52,8 @@ struct kernel_range {
     uint8_t low[3], high[3];
 };
 
+typedef void warp_fn(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst);
+
 struct kernels {
     /* Puts the weights of groups of four taps into the order in which across and down read them. */
     void (*arrange_weights)(int32_t *c, size_t groups);
@@ -73,6 +77,12 @@ struct kernels {
     uint64_t (*grey_sum)(const uint8_t *src, int32_t w);
     void (*range1)(struct kernel_range *r, const uint8_t *src, int32_t w);
     void (*range3)(struct kernel_range *r, const uint8_t *src, int32_t w);
+
+    /* n pixels of three channels through a map, from output pixel (x, y) on. */
+    warp_fn *warp_linear3, *warp_cubic3;
+    /* The passes of a blur: n values from 2 * half + 1 rows; n bytes from values, neighbours `step` apart. */
+    void (*blur_down)(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);
+    void (*blur_across)(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a);
     store_fn *store[STORE_SHAPES][STORE_DTYPES];
     /* The same, bypassing the CPU's caches, for rows that are not read soon. The first byte of every row of every
      * plane must be aligned to STREAM_ALIGN. Call fence before another thread reads. */
@@ -92,6 +102,8 @@ void kernels_c(struct kernels *k);
 void kernels_c_color(struct kernels *k);
 void kernels_avx2(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
+void kernels_avx2_warp(struct kernels *k);
+void kernels_avx2_blur(struct kernels *k);
 void kernels_avx512(struct kernels *k);
 void kernels_avx512_store(struct kernels *k);
 

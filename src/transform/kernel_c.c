@@ -196,6 +196,10 @@ void kernels_c(struct kernels *k)
         .grey = grey_u8_c,
         .mirror1 = mirror1_u8_c,
         .mirror3 = mirror3_u8_c,
+        .warp_linear3 = warp_pixels_c,
+        .warp_cubic3 = warp_pixels_c,
+        .blur_down = blur_down_c,
+        .blur_across = blur_across_c,
         .store =
             {
                 [STORE_SINGLE] = {single_u8_c, single_half_c, single_half_c, single_f32_c},
@@ -218,6 +222,8 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
     if (cpu == STK_CPU_AVX2 || cpu == STK_CPU_AVX512) {
         kernels_avx2(k);
         kernels_avx2_store(k);
+        kernels_avx2_warp(k);
+        kernels_avx2_blur(k);
     }
     if (cpu == STK_CPU_AVX512) {
         kernels_avx512(k);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_avx2_warp.c -- bilinear and bicubic sampling through a map, for three channels, with AVX2.
+ *
+ * The definition (warp.c) computes in double precision and drops the fraction. Here values are computed in single
+ * precision, with an error of less than `unsure`. A value that is not within `unsure` of a whole number has the same
+ * whole part either way. The few pixels with another value, and those at the edge of the image, are computed again by
+ * the definition. Pixels in flat areas are whole numbers in both precisions, so they are only copied.
+ */
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "transform/kernel.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* BLOCK: pixels at a time. FIXED_BITS: after the binary point; 2^-FIXED_BITS is `unsure`. */
+enum { BLOCK = 32, FIXED_BITS = 11 };
+
+/* A run of output pixels on its way. */
+struct block {
+    int32_t at[BLOCK];            /* bilinear: offset in bytes of the first of four taps, all inside */
+    int32_t ix[BLOCK], iy[BLOCK]; /* bicubic: the tap left of and above the point */
+    float dx[BLOCK], dy[BLOCK];   /* from the tap to the point */
+};
+
+/* ------------------------------------------------------------------ where pixels come from */
+
+/* Coordinates along a line of the output: pixel i comes from (x[0] + x[1] i) / (d[0] + d[1] i), and so on. */
+struct track {
+    double x[2], y[2], d[2];
+};
+
+static struct track track_of(const struct warp *w, int32_t x, int32_t y)
+{
+    const double *a = w->a, px = x + 0.5, py = y + 0.5;
+    return (struct track){{a[0] * px + a[1] * py + a[2], a[0]},
+                          {a[3] * px + a[4] * py + a[5], a[3]},
+                          {w->perspective ? a[6] * px + a[7] * py + 1.0 : 1.0, w->perspective ? a[6] : 0.0}};
+}
+
+struct span {
+    double lo, end;
+};
+
+/* Leaves the i of a span with value + step * i >= least. */
+static void limit(struct span *s, double value, double step, double least)
+{
+    if (step > 0.0)
+        s->lo = fmax(s->lo, ceil((least - value) / step));
+    else if (step < 0.0)
+        s->end = fmin(s->end, floor((value - least) / -step) + 1.0);
+    else if (value < least)
+        s->end = s->lo;
+    s->end = fmax(s->end, s->lo);
+}
+
+/* The pixels, of n, that come from inside of the image by more than a margin. */
+static struct span inside(const struct track *t, const struct warp *w, int32_t n, double margin)
+{
+    struct span s = {0.0, n};
+    limit(&s, t->x[0], t->x[1], margin);
+    limit(&s, t->y[0], t->y[1], margin);
+    limit(&s, w->in_w * t->d[0] - t->x[0], w->in_w * t->d[1] - t->x[1], margin);
+    limit(&s, w->in_h * t->d[0] - t->y[0], w->in_h * t->d[1] - t->y[1], margin);
+    s.lo = fmin(s.lo, n);
+    s.end = fmin(s.end, n);
+    return s;
+}
+
+struct pair {
+    __m256d tap, rest;
+};
+
+/* Splits coordinates into the tap before them and the distance. bilinear: the next tap is inside, too. */
+INLINE struct pair split(__m256d at, double size, bool bilinear)
+{
+    if (bilinear)
+        at = _mm256_min_pd(_mm256_max_pd(at, _mm256_setzero_pd()), _mm256_set1_pd(size - 1.0));
+    __m256d tap = _mm256_floor_pd(at);
+    if (bilinear)
+        tap = _mm256_min_pd(tap, _mm256_set1_pd(size > 2.0 ? size - 2.0 : 0.0));
+    return (struct pair){tap, _mm256_sub_pd(at, tap)};
+}
+
+/* Finds where BLOCK pixels from i on come from. */
+INLINE void find(struct block *b, const struct warp_source *s, const struct track *t, int32_t i, bool bilinear,
+                 bool perspective)
+{
+    const double width = s->warp->in_w, height = s->warp->in_h, stride = (double)s->in.stride;
+    const double origin = -(s->from.y * stride + 3.0 * s->from.x);
+    const __m256d step_x = _mm256_set1_pd(t->x[1] - 0.5 * t->d[1]), step_y = _mm256_set1_pd(t->y[1] - 0.5 * t->d[1]);
+    const __m256d first_x = _mm256_set1_pd(t->x[0] - 0.5 * t->d[0]), first_y = _mm256_set1_pd(t->y[0] - 0.5 * t->d[0]);
+    __m256d at = _mm256_add_pd(_mm256_set1_pd(i), _mm256_set_pd(3.0, 2.0, 1.0, 0.0));
+    for (int k = 0; k < BLOCK; k += 4, at = _mm256_add_pd(at, _mm256_set1_pd(4.0))) {
+        __m256d x = _mm256_fmadd_pd(step_x, at, first_x), y = _mm256_fmadd_pd(step_y, at, first_y);
+        if (perspective) {
+            const __m256d d = _mm256_fmadd_pd(_mm256_set1_pd(t->d[1]), at, _mm256_set1_pd(t->d[0]));
+            const __m256d inverse = _mm256_div_pd(_mm256_set1_pd(1.0), d);
+            x = _mm256_mul_pd(x, inverse);
+            y = _mm256_mul_pd(y, inverse);
+        }
+        const struct pair across = split(x, width, bilinear), down = split(y, height, bilinear);
+        _mm_store_ps(b->dx + k, _mm256_cvtpd_ps(across.rest));
+        _mm_store_ps(b->dy + k, _mm256_cvtpd_ps(down.rest));
+        if (bilinear) {
+            const __m256d from = _mm256_fmadd_pd(across.tap, _mm256_set1_pd(3.0), _mm256_set1_pd(origin));
+            const __m256d offset = _mm256_fmadd_pd(down.tap, _mm256_set1_pd(stride), from);
+            _mm_store_si128((__m128i *)(b->at + k), _mm256_cvttpd_epi32(offset));
+        } else {
+            _mm_store_si128((__m128i *)(b->ix + k), _mm256_cvttpd_epi32(across.tap));
+            _mm_store_si128((__m128i *)(b->iy + k), _mm256_cvttpd_epi32(down.tap));
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ eight pixels */
+
+/* Three channels of eight pixels, in fixed point. */
+struct eight {
+    __m256i v[3];
+    __m256i flat; /* byte ch of a pixel is 0: all taps of this channel are equal, so the value is exact */
+};
+
+INLINE __m256i to_fixed(__m256 v)
+{
+    return _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(1 << FIXED_BITS)));
+}
+
+/* The pixels with a value so near to a whole number that the definition must decide. */
+INLINE uint32_t near_whole(const struct eight *e)
+{
+    const __m256i one = _mm256_set1_epi32(1), two = _mm256_set1_epi32(2), zero = _mm256_setzero_si256();
+    const __m256i fraction = _mm256_set1_epi32((1 << FIXED_BITS) - 1);
+    __m256i near = zero;
+    for (int ch = 0; ch < 3; ch++) {
+        const __m256i rest = _mm256_and_si256(_mm256_add_epi32(e->v[ch], one), fraction);
+        const __m256i mask = _mm256_set1_epi32(0xff << 8 * ch);
+        near = _mm256_or_si256(near, _mm256_and_si256(_mm256_cmpgt_epi32(two, rest), mask));
+    }
+    const __m256i unsure = _mm256_andnot_si256(_mm256_cmpeq_epi8(e->flat, zero), near);
+    return 0xff ^ (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(unsure, zero)));
+}
+
+/* Drops the fractions and writes 24 bytes. */
+INLINE void put(const struct eight *e, uint8_t *dst)
+{
+    const __m256i squeeze = _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6,
+                                             8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    const __m256i join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
+    const __m256i r = _mm256_srli_epi32(e->v[0], FIXED_BITS), b = _mm256_srli_epi32(e->v[2], FIXED_BITS);
+    const __m256i g = _mm256_slli_epi32(_mm256_srli_epi32(e->v[1], FIXED_BITS), 8);
+    const __m256i all = _mm256_or_si256(r, _mm256_or_si256(g, _mm256_slli_epi32(b, 16)));
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(all, squeeze), join);
+    _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(bytes));
+    _mm_storel_epi64((__m128i *)(dst + 16), _mm256_extracti128_si256(bytes, 1));
+}
+
+/* ------------------------------------------------------------------ bilinear */
+
+/* Two pixels next to each other, for eight points: four bytes, and the last two. */
+struct pairs {
+    __m256i low, high;
+};
+
+INLINE __m128i two(const uint8_t *px, const int32_t *at)
+{
+    const __m128i first = _mm_loadl_epi64((const __m128i *)(px + at[0]));
+    return _mm_castps_si128(_mm_loadh_pi(_mm_castsi128_ps(first), (const __m64 *)(const void *)(px + at[1])));
+}
+
+INLINE struct pairs pairs_of(const uint8_t *px, const int32_t *at)
+{
+    const __m256 a = _mm256_castsi256_ps(_mm256_set_m128i(two(px, at + 4), two(px, at)));
+    const __m256 b = _mm256_castsi256_ps(_mm256_set_m128i(two(px, at + 6), two(px, at + 2)));
+    return (struct pairs){_mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0))),
+                          _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)))};
+}
+
+/* Byte k of every four, as a float. */
+INLINE __m256 byte_of(__m256i v, int k)
+{
+    const __m256i first = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
+    const __m256i pick = _mm256_add_epi32(first, _mm256_set1_epi32((int)0x80808000 + k));
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(v, pick));
+}
+
+/* Value k of the six of a pair of pixels. */
+INLINE __m256 value_of(const struct pairs *p, int k)
+{
+    return k < 4 ? byte_of(p->low, k) : byte_of(p->high, k - 4);
+}
+
+/* Which channels have four equal taps (struct eight). Points near the edge of their cell do not count: the definition
+ * may put them into the next cell. */
+INLINE __m256i flat_of(const struct pairs *top, const struct pairs *bottom, __m256 dx, __m256 dy)
+{
+    const __m256 half = _mm256_set1_ps(0.5f), sign = _mm256_set1_ps(-0.0f);
+    const __m256 x = _mm256_andnot_ps(sign, _mm256_sub_ps(dx, half)),
+                 y = _mm256_andnot_ps(sign, _mm256_sub_ps(dy, half));
+    const __m256 edge = _mm256_cmp_ps(_mm256_max_ps(x, y), _mm256_set1_ps(0.5f - 0x1p-16f), _CMP_GT_OQ);
+    const __m256i next = _mm256_or_si256(_mm256_srli_epi32(top->low, 24), _mm256_slli_epi32(top->high, 8));
+    const __m256i across = _mm256_xor_si256(top->low, next), down = _mm256_xor_si256(top->low, bottom->low);
+    const __m256i right = _mm256_xor_si256(top->high, bottom->high);
+    const __m256i beside = _mm256_or_si256(_mm256_srli_epi32(down, 24), _mm256_slli_epi32(right, 8));
+    const __m256i all = _mm256_or_si256(_mm256_or_si256(across, down), beside);
+    return _mm256_or_si256(all, _mm256_castps_si256(edge));
+}
+
+INLINE __m256 between(__m256 a, __m256 b, __m256 d)
+{
+    return _mm256_fmadd_ps(_mm256_sub_ps(b, a), d, a);
+}
+
+INLINE struct eight linear_eight(const struct block *b, const struct warp_source *s, int k)
+{
+    const uint8_t *below = s->in.px + (s->warp->in_h > 1 ? s->in.stride : 0);
+    const struct pairs top = pairs_of(s->in.px, b->at + k), bottom = pairs_of(below, b->at + k);
+    const __m256 dx = _mm256_load_ps(b->dx + k), dy = _mm256_load_ps(b->dy + k);
+    struct eight e = {.flat = flat_of(&top, &bottom, dx, dy)};
+    for (int ch = 0; ch < 3; ch++) {
+        const __m256 left = between(value_of(&top, ch), value_of(&bottom, ch), dy);
+        const __m256 right = between(value_of(&top, ch + 3), value_of(&bottom, ch + 3), dy);
+        e.v[ch] = to_fixed(between(left, right, dx));
+    }
+    return e;
+}
+
+/* ------------------------------------------------------------------ bicubic */
+
+INLINE const uint8_t *tap_of(const struct warp_source *s, int32_t x, int32_t y)
+{
+    return s->in.px + (size_t)(y - s->from.y) * s->in.stride + 3 * (size_t)(x - s->from.x);
+}
+
+INLINE __m256 floats(const uint8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+
+/* The weights of four taps at distance d from the second. */
+INLINE __m128 weights(float distance)
+{
+    const __m128 d = _mm_set1_ps(distance);
+    __m128 w = _mm_setr_ps(-1.0f, 1.0f, -1.0f, 1.0f);
+    w = _mm_fmadd_ps(w, d, _mm_setr_ps(2.0f, -2.0f, 1.0f, -1.0f));
+    w = _mm_fmadd_ps(w, d, _mm_setr_ps(-1.0f, 0.0f, 1.0f, 0.0f));
+    return _mm_fmadd_ps(w, d, _mm_setr_ps(0.0f, 1.0f, 0.0f, 0.0f));
+}
+
+/* The first of four taps that are all inside, and their weights; taps outside are the pixel at the edge. */
+INLINE int32_t fold(int32_t tap, int32_t size, float distance, float w[4])
+{
+    const int32_t first = tap - 1;
+    _mm_storeu_ps(w, weights(distance));
+    if (first >= 0 && first <= size - 4)
+        return first;
+    const int32_t start = first < 0 ? 0 : size - 4;
+    float folded[4] = {0};
+    for (int k = 0; k < 4; k++) {
+        const int32_t at = first + k - start;
+        folded[at < 0 ? 0 : at > 3 ? 3 : at] += w[k];
+    }
+    memcpy(w, folded, sizeof folded);
+    return start;
+}
+
+/* The sum over four pixels of four lines, three channels. */
+INLINE __m128 cubic_one(const struct block *b, const struct warp_source *s, int i)
+{
+    const __m256i spread_low = _mm256_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2);
+    const __m256i spread_high = _mm256_setr_epi32(2, 3, 3, 3, 0, 0, 0, 0);
+    const __m256i second = _mm256_setr_epi32(3, 4, 5, 6, 7, 7, 7, 7);
+    float wx[4], wy[4];
+    const int32_t x = fold(b->ix[i], s->warp->in_w, b->dx[i], wx), y = fold(b->iy[i], s->warp->in_h, b->dy[i], wy);
+    const uint8_t *p = tap_of(s, x, y);
+    __m256 low = _mm256_setzero_ps(), high = low;
+    for (int k = 0; k < 4; k++, p += s->in.stride) {
+        const __m256 w = _mm256_broadcast_ss(&wy[k]);
+        low = _mm256_fmadd_ps(floats(p), w, low);
+        high = _mm256_fmadd_ps(floats(p + 8), w, high);
+    }
+    const __m256 across = _mm256_castps128_ps256(_mm_loadu_ps(wx));
+    low = _mm256_mul_ps(low, _mm256_permutevar8x32_ps(across, spread_low));
+    high = _mm256_mul_ps(high, _mm256_permutevar8x32_ps(across, spread_high));
+    const __m128 end = _mm256_castps256_ps128(high);
+    const __m128 third = _mm_shuffle_ps(_mm256_extractf128_ps(low, 1), end, _MM_SHUFFLE(1, 0, 3, 2));
+    const __m128 fourth = _mm_castsi128_ps(_mm_srli_si128(_mm_castps_si128(end), 4));
+    const __m128 next = _mm256_castps256_ps128(_mm256_permutevar8x32_ps(low, second));
+    return _mm_add_ps(_mm_add_ps(_mm256_castps256_ps128(low), next), _mm_add_ps(third, fourth));
+}
+
+INLINE struct eight cubic_eight(const struct block *b, const struct warp_source *s, int k)
+{
+    __m128 one[8];
+    for (int i = 0; i < 8; i++)
+        one[i] = cubic_one(b, s, k + i);
+    _MM_TRANSPOSE4_PS(one[0], one[1], one[2], one[3]);
+    _MM_TRANSPOSE4_PS(one[4], one[5], one[6], one[7]);
+    struct eight e = {.flat = _mm256_set1_epi32(-1)};
+    for (int ch = 0; ch < 3; ch++)
+        e.v[ch] = to_fixed(_mm256_set_m128(one[4 + ch], one[ch]));
+    return e;
+}
+
+/* Values below 0 and above 255 end there. */
+INLINE void saturate(struct eight *e)
+{
+    const __m256i most = _mm256_set1_epi32(255 << FIXED_BITS);
+    for (int ch = 0; ch < 3; ch++)
+        e->v[ch] = _mm256_min_epi32(_mm256_max_epi32(e->v[ch], _mm256_setzero_si256()), most);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* Whether all 16 taps of a bicubic pixel are equal, and it is not near the edge of its cell; if so, writes it. */
+static bool cubic_flat(const struct block *b, const struct warp_source *s, int k, uint8_t *dst)
+{
+    const int32_t x = b->ix[k] - 1, y = b->iy[k] - 1;
+    if (fmaxf(fabsf(b->dx[k] - 0.5f), fabsf(b->dy[k] - 0.5f)) > 0.5f - 0x1p-16f)
+        return false;
+    if (x < 0 || y < 0 || x + 4 > s->warp->in_w || y + 4 > s->warp->in_h)
+        return false;
+    const uint8_t *first = tap_of(s, x, y), *p = first;
+    for (int i = 0; i < 4; i++, p += s->in.stride)
+        if (memcmp(p, first, 3) != 0 || memcmp(p, p + 3, 9) != 0)
+            return false;
+    memcpy(dst, first, 3);
+    return true;
+}
+
+INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, int32_t y, int32_t i, int n,
+                uint8_t *dst, bool bilinear)
+{
+    _Alignas(32) struct block b;
+    uint32_t again = 0;
+    if (s->warp->perspective)
+        find(&b, s, t, i, bilinear, true);
+    else
+        find(&b, s, t, i, bilinear, false);
+    for (int k = 0; k < n; k += 8) {
+        struct eight e = bilinear ? linear_eight(&b, s, k) : cubic_eight(&b, s, k);
+        again |= near_whole(&e) << k;
+        if (!bilinear)
+            saturate(&e);
+        put(&e, dst + 3 * k);
+    }
+    for (again &= n < BLOCK ? (1u << n) - 1 : UINT32_MAX; again; again &= again - 1) {
+        const int k = __builtin_ctz(again);
+        if (bilinear || !cubic_flat(&b, s, k, dst + 3 * k))
+            warp_pixel(s, x + i + k, y, dst + 3 * k);
+    }
+}
+
+INLINE void sample(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst, bool bilinear)
+{
+    const double edge = 0x1p-16, steep = 0x1p-8, flat_enough = 0x1p8;
+    const struct track t = track_of(s->warp, x, y);
+    const double end = t.d[0] + t.d[1] * n;
+    if (!(fmin(t.d[0], end) > steep && fmax(t.d[0], end) < flat_enough)) {
+        warp_pixels_c(s, x, y, n, dst);
+        return;
+    }
+    const double margin = edge * fmax(1.0, fmax(t.d[0], end));
+    const struct span sure = inside(&t, s->warp, n, margin), maybe = inside(&t, s->warp, n, -margin);
+    const int32_t lo = (int32_t)sure.lo, hi = (int32_t)sure.end;
+    const int32_t before = (int32_t)fmin(maybe.lo, sure.lo), after = (int32_t)fmax(maybe.end, sure.end);
+    warp_fill(s, before, dst);
+    warp_pixels_c(s, x + before, y, lo - before, dst + 3 * (size_t)before);
+    for (int32_t i = lo; i < hi; i += BLOCK) {
+        const int n_run = hi - i < BLOCK ? hi - i : BLOCK;
+        uint8_t bytes[3 * BLOCK], *to = n_run == BLOCK ? dst + 3 * (size_t)i : bytes;
+        run(s, &t, x, y, i, n_run, to, bilinear);
+        if (n_run < BLOCK)
+            memcpy(dst + 3 * (size_t)i, bytes, 3 * (size_t)n_run);
+    }
+    warp_pixels_c(s, x + hi, y, after - hi, dst + 3 * (size_t)hi);
+    warp_fill(s, n - after, dst + 3 * (size_t)after);
+}
+
+/* Offsets have 32 bits. */
+static bool small(const struct warp_source *s)
+{
+    return (uint64_t)s->in.h * s->in.stride <= INT32_MAX;
+}
+
+static void linear3_avx2(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
+{
+    if (small(s))
+        sample(s, x, y, n, dst, true);
+    else
+        warp_pixels_c(s, x, y, n, dst);
+}
+
+static void cubic3_avx2(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst)
+{
+    if (s->warp->in_w >= 4 && s->warp->in_h >= 4)
+        sample(s, x, y, n, dst, false);
+    else
+        warp_pixels_c(s, x, y, n, dst);
+}
+
+void kernels_avx2_warp(struct kernels *k)
+{
+    k->warp_linear3 = linear3_avx2;
+    k->warp_cubic3 = cubic3_avx2;
+}
