@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "base/npy.h"
+#include "format/npy.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/field.h"
 #include "base/size.h"
+#include "source/field.h"
 
 static int charge(struct desk *d, size_t need, stk_error *e)
 {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/size.h"
+#include "source/field.h"
 
 /* ------------------------------------------------------------------ one sample */
 
@@ -218,6 +219,16 @@ static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk
     return rc;
 }
 
+static int make_ragged(struct stk_batch *b, int f, int64_t row, const struct cell *c, stk_error *e)
+{
+    struct ragged_row *to = batch_open_ragged(b, f, row);
+    if (!to)
+        return STK_OK; /* the whole batch will be refused */
+    const int rc = field_ragged_row(&b->depot->fields[f], c, to, e);
+    batch_close_ragged(b, to);
+    return rc;
+}
+
 /* A field other than the image. */
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
@@ -225,7 +236,7 @@ static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, st
     const struct field *field = source_field_at(l->source, sample, f);
     struct reading *r = &w->desk.reading;
     if (field->kind == FIELD_RAGGED)
-        return batch_put(b, f, row, &r->cells[f], e);
+        return make_ragged(b, f, row, &r->cells[f], e);
     if (field->column >= 0)
         return field_store(field, &r->cells[f], batch_row(b, f, row), e);
     if (!field->label)

@@ -13,6 +13,7 @@
 #include "base/image_file.h"
 #include "base/window.h"
 #include "loader.h"
+#include "source/field.h"
 
 enum { SLOTS = 256, MEMORY_MIN = 16 << 20 /* per thread, to decode photos of a usual size */ };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bytes.h -- reads integers of either byte order.
+ * bytes.h -- reads integers of either byte order, and writes them.
  */
 #ifndef BYTES_H
 #define BYTES_H
@@ -26,6 +26,11 @@ static inline uint32_t be32(const uint8_t *p)
 static inline uint64_t le64(const uint8_t *p)
 {
     return le32(p) | (uint64_t)le32(p + 4) << 32;
+}
+static inline void le_put(uint8_t *to, uint64_t v, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c -- element types, and fields as the user describes them.
+ * sample.c -- element types, fields as the user describes them, and rows of ragged fields.
  */
 #include "base/sample.h"
 
-#include <string.h>
-
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -88,4 +88,46 @@ int64_t dtype_integer(stk_dtype t, const void *p)
     default:
         return v.u8; /* uint8, bool */
     }
+}
+
+bool field_is_flat(const struct field *f)
+{
+    for (int d = 1; d < f->ndim; d++)
+        if (f->shape[d] < 0)
+            return true;
+    return false;
+}
+
+int ragged_row_reserve(struct ragged_row *p, size_t n)
+{
+    if (n <= p->cap)
+        return 0;
+    const size_t cap = n + n / 4 + 64;
+    uint8_t *data = realloc(p->data, cap);
+    if (!data)
+        return -1;
+    p->data = data;
+    p->cap = cap;
+    return 0;
+}
+
+void ragged_row_done(struct ragged_row *p)
+{
+    free(p->data);
+    *p = (struct ragged_row){0};
+}
+
+int ragged_row_copy(struct ragged_row *to, const struct ragged_row *from)
+{
+    const size_t n = from ? from->n : 0;
+    if (ragged_row_reserve(to, n))
+        return -1;
+    if (n > 0)
+        memcpy(to->data, from->data, n);
+    to->n = n;
+    if (from)
+        memcpy(to->shape, from->shape, sizeof to->shape);
+    else
+        memset(to->shape, 0, sizeof to->shape);
+    return 0;
 }

@@ -125,6 +125,21 @@ struct cell {
 
 /* Sets name, type and shape of one sample as the user describes them; leaves f->kind. */
 int field_of(struct field *f, const stk_array *a, stk_error *e);
+/* Whether more dimensions than the first may differ between rows. Such a field is stored flat, with a shape per row. */
+bool field_is_flat(const struct field *f);
+
+/* One row of a ragged field. The memory is reused for the next row. */
+struct ragged_row {
+    uint8_t *data;
+    size_t n, cap;             /* bytes */
+    int64_t shape[FIELD_DIMS]; /* of the row */
+};
+
+/* Copies a row. If from is NULL, makes it empty. 0, or -1: no memory. */
+int ragged_row_copy(struct ragged_row *to, const struct ragged_row *from);
+/* Makes room for n bytes. 0, or -1: no memory. */
+int ragged_row_reserve(struct ragged_row *p, size_t n);
+void ragged_row_done(struct ragged_row *p);
 
 size_t dtype_bytes(stk_dtype t); /* 0: not a type */
 const char *dtype_name(stk_dtype t);

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/field.h"
+#include "base/sample.h"
 
 struct depot;
 
@@ -86,8 +86,9 @@ static inline uint8_t *batch_row(const struct stk_batch *b, int field, int64_t r
 }
 /* A row of a ragged field, before it is joined. */
 struct ragged_row *batch_ragged_row(const struct stk_batch *b, int field, int64_t row);
-/* Stores a cell in such a row. */
-int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e);
+/* Such a row, to be filled; batch_close_ragged() then counts its bytes. NULL: the batch is too large already. */
+struct ragged_row *batch_open_ragged(struct stk_batch *b, int field, int64_t row);
+void batch_close_ragged(struct stk_batch *b, const struct ragged_row *p);
 /* Allocates the row of an open field, and frees what it had. */
 int batch_open_row(struct stk_batch *b, int field, const int64_t *shape, size_t bytes, uint8_t **row, stk_error *e);
 /* Joins the rows of ragged fields, once all of them exist. Can fail with STK_ENOMEM. */

@@ -61,20 +61,24 @@ void ragged_copy(struct stk_batch *b, int field, int64_t from, int64_t to)
     count(b, (int64_t)p->n - n);
 }
 
-int batch_put(struct stk_batch *b, int field, int64_t row, const struct cell *c, stk_error *e)
+struct ragged_row *batch_open_ragged(struct stk_batch *b, int field, int64_t row)
 {
     struct ragged_row *p = batch_ragged_row(b, field, row);
     if (atomic_load_explicit(&b->too_large, memory_order_relaxed)) {
         ragged_copy(b, field, -1, row);
-        return STK_OK;
+        return NULL;
     }
-    const int64_t cap = (int64_t)p->cap, n = (int64_t)p->n;
-    const int rc = field_ragged_row(&b->depot->fields[field], c, p, e);
-    atomic_fetch_add_explicit(&b->depot->allocated, (int64_t)p->cap - cap, memory_order_relaxed);
-    count(b, (int64_t)p->n - n);
+    atomic_fetch_sub_explicit(&b->depot->allocated, (int64_t)p->cap, memory_order_relaxed);
+    count(b, -(int64_t)p->n);
+    return p;
+}
+
+void batch_close_ragged(struct stk_batch *b, const struct ragged_row *p)
+{
+    atomic_fetch_add_explicit(&b->depot->allocated, (int64_t)p->cap, memory_order_relaxed);
+    count(b, (int64_t)p->n);
     if (exceeds(b->depot, atomic_load_explicit(&b->ragged, memory_order_relaxed)))
         atomic_store_explicit(&b->too_large, true, memory_order_relaxed);
-    return rc;
 }
 
 /* ------------------------------------------------------------------ joining */

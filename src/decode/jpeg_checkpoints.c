@@ -79,12 +79,6 @@ int jpeg_checkpoints_add(struct jpeg_checkpoints *p, uint64_t bit, const int16_t
 
 /* ------------------------------------------------------------------ writing */
 
-static void put_le(uint8_t *to, uint64_t v, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(v >> 8 * i);
-}
-
 /* Seven bits at a time, lowest first; the highest bit says that more follow. */
 static uint8_t *put_number(uint8_t *to, uint64_t v)
 {
@@ -125,17 +119,17 @@ int jpeg_checkpoints_write(const struct jpeg_checkpoints *p, const struct jpeg_f
         return -1;
     uint8_t *const head = out->data, *const end = put_checkpoints(head + HEAD, p, f);
     memcpy(head, magic, sizeof magic);
-    put_le(head + 4, (uint64_t)p->every, 2);
-    put_le(head + 6, (uint64_t)f->sampling | (uint64_t)orientation << 4, 1);
-    put_le(head + 7, (uint64_t)f->together, 1);
-    put_le(head + 8, file_n, 8);
-    put_le(head + 16, hash_bytes(file, f->scan, 0), 8);
-    put_le(head + 24, f->scan, 4);
-    put_le(head + 28, (uint64_t)f->w, 2);
-    put_le(head + 30, (uint64_t)f->h, 2);
-    put_le(head + 32, (uint64_t)p->n, 4);
-    put_le(head + 36, (uint64_t)(end - head - HEAD), 4);
-    put_le(end, hash_bytes(head, (size_t)(end - head), 0), CHECKSUM);
+    le_put(head + 4, (uint64_t)p->every, 2);
+    le_put(head + 6, (uint64_t)f->sampling | (uint64_t)orientation << 4, 1);
+    le_put(head + 7, (uint64_t)f->together, 1);
+    le_put(head + 8, file_n, 8);
+    le_put(head + 16, hash_bytes(file, f->scan, 0), 8);
+    le_put(head + 24, f->scan, 4);
+    le_put(head + 28, (uint64_t)f->w, 2);
+    le_put(head + 30, (uint64_t)f->h, 2);
+    le_put(head + 32, (uint64_t)p->n, 4);
+    le_put(head + 36, (uint64_t)(end - head - HEAD), 4);
+    le_put(end, hash_bytes(head, (size_t)(end - head), 0), CHECKSUM);
     out->len = (size_t)(end - head) + CHECKSUM;
     return 0;
 }

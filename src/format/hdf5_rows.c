@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/npy.h"
 #include "base/size.h"
+#include "format/npy.h"
 #include "format/pieces.h"
 
 enum { CHUNKS_KEPT = 128 };

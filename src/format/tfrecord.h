@@ -11,33 +11,19 @@
 
 #include <stdbool.h>
 
-#include "base/bytes.h"
+#include "base/buf.h"
 #include "base/crc32c.h"
 
 enum { TFRECORD_HEAD = 12, TFRECORD_FOOT = 4 };
 
 /* Whether TFRECORD_HEAD bytes are the head of a record. */
-static inline bool tfrecord_head(const struct crc32c *crc, const uint8_t *p, uint64_t *length)
-{
-    *length = le64(p);
-    return crc32c_masked(crc, p, 8) == le32(p + 8);
-}
-
+bool tfrecord_head(const struct crc32c *crc, const uint8_t *p, uint64_t *length);
 /* Whether n bytes of data match the checksum that follows them. */
-static inline bool tfrecord_data(const struct crc32c *crc, const uint8_t *p, size_t n)
-{
-    return crc32c_masked(crc, p, n) == le32(p + n);
-}
-
+bool tfrecord_data(const struct crc32c *crc, const uint8_t *p, size_t n);
 /* The offset of the first head in n bytes whose record has at most `most` bytes; n: none. */
-static inline size_t tfrecord_search(const struct crc32c *crc, const uint8_t *p, size_t n, uint64_t most)
-{
-    for (size_t i = 0; i + TFRECORD_HEAD <= n; i++) {
-        uint64_t length;
-        if (le64(p + i) <= most && tfrecord_head(crc, p + i, &length))
-            return i;
-    }
-    return n;
-}
+size_t tfrecord_search(const struct crc32c *crc, const uint8_t *p, size_t n, uint64_t most);
+
+/* Makes a record of the data after the first TFRECORD_HEAD bytes of the buffer. 0, or -1: no memory. */
+int tfrecord_frame(const struct crc32c *crc, struct buf *record);
 
 #endif

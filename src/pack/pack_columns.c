@@ -10,10 +10,10 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/field.h"
 #include "base/image_file.h"
 #include "pack/packer.h"
 #include "source/columns.h"
+#include "source/field.h"
 #include "source/fields_text.h"
 
 bool packer_into_arrays(const struct packer *p)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/npy.h"
 #include "base/size.h"
+#include "format/npy.h"
 #include "loader.h"
 #include "pack/packer.h"
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/field.h"
-#include "base/npy.h"
 #include "base/size.h"
+#include "format/npy.h"
 #include "pack/packer.h"
+#include "source/field.h"
 
 struct packed_field *packer_field(struct packed *out, const char *name, const void *bytes, size_t n)
 {

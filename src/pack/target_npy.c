@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/npy.h"
 #include "base/size.h"
+#include "format/npy.h"
 #include "pack/target.h"
 
 struct npy_column {

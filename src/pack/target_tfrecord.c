@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
 #include "format/example.h"
+#include "format/tfrecord.h"
 #include "pack/target.h"
 
 static int begin(struct target *t, stk_error *e)
@@ -134,28 +134,9 @@ static int add_others(struct example_out *x, const struct packed *p, stk_error *
     return rc;
 }
 
-enum { BEFORE = 12, AFTER = 4 }; /* bytes: the length and its checksum; the checksum of the message */
-
-static void put_le(uint8_t *to, uint64_t v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(v >> 8 * i);
-}
-
-static int frame(struct buf *made, stk_error *e)
-{
-    const struct crc32c *crc = crc32c_choose(STK_CPU_DEFAULT);
-    uint8_t after[AFTER];
-    const size_t n = made->len - BEFORE;
-    put_le(made->data, n, 8);
-    put_le(made->data + 8, crc32c_masked(crc, made->data, 8), 4);
-    put_le(after, crc32c_masked(crc, made->data + BEFORE, n), sizeof after);
-    return buf_add(made, after, sizeof after) ? error_nomem(e, "write", made->len) : STK_OK;
-}
-
 static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_error *e)
 {
-    static const uint8_t blank[BEFORE];
+    static const uint8_t blank[TFRECORD_HEAD];
     struct example_out *x = t->state;
     if (!has_column(p, "image/filename")) /* first, because readers look for it there */
         example_out_bytes(x, "image/filename", p->key.data, p->key.len);
@@ -165,10 +146,9 @@ static int measure(struct target *t, const struct packed *p, size_t *bytes, stk_
         add_label(x, t, p->label);
     int rc = add_others(x, p, e);
     t->made.len = 0;
-    if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made)))
+    if (rc == STK_OK && (buf_add(&t->made, blank, sizeof blank) || example_out_end(x, &t->made) ||
+                         tfrecord_frame(crc32c_choose(STK_CPU_DEFAULT), &t->made)))
         rc = error_nomem(e, "write", p->bytes.len);
-    if (rc == STK_OK)
-        rc = frame(&t->made, e);
     *bytes = t->made.len;
     return rc;
 }

@@ -10,10 +10,10 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/field.h"
 #include "base/image_file.h"
 #include "base/nearest_list.h"
-#include "base/npy.h"
+#include "format/npy.h"
+#include "source/field.h"
 #include "source/fields_text.h"
 #include "source/source_ops.h"
 

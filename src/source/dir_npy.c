@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/npy.h"
+#include "format/npy.h"
 #include "source/columns.h"
 #include "source/files.h"
 

@@ -17,10 +17,10 @@
 #include "base/error.h"
 #include "base/image_file.h"
 #include "base/io.h"
-#include "base/npy.h"
 #include "base/search.h"
 #include "base/size.h"
 #include "format/hdf5_type.h"
+#include "format/npy.h"
 
 enum { KEPT_BYTES = 64 << 20, IDLE_BYTES = 64 << 20, SHARE = 8, GROUPS_MOST = 1 << 24 };
 

@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/field.h"
 #include "base/image_file.h"
+#include "source/field.h"
 #include "source/list.h"
 
 static bool is_image(struct slice s)

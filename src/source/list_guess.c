@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/field.h"
 #include "base/hash.h"
 #include "base/number_list.h"
+#include "source/field.h"
 #include "source/list.h"
 
 enum { REFUSED = -2 }; /* as index: a name in JSON that a column cannot have */

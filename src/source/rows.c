@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/io.h"
-#include "base/npy.h"
 #include "base/search.h"
+#include "format/npy.h"
 #include "source/arrays.h"
 
 enum { HELD_OPEN = 256 };

@@ -14,10 +14,10 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
-#include "base/field.h"
 #include "base/hash.h"
 #include "base/io.h"
 #include "source/columns.h"
+#include "source/field.h"
 #include "source/source_ops.h"
 
 struct cells {

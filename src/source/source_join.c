@@ -11,9 +11,9 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
-#include "base/field.h"
 #include "base/hash.h"
 #include "base/search.h"
+#include "source/field.h"
 #include "source/join_match.h"
 
 struct join {

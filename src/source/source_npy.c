@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
-#include "base/npy.h"
+#include "format/npy.h"
 #include "source/query.h"
 #include "source/rows.h"
 #include "source/source_npy.h"

@@ -5,7 +5,7 @@
 #ifndef SOURCE_NPY_H
 #define SOURCE_NPY_H
 
-#include "base/npy.h"
+#include "format/npy.h"
 #include "source/rows.h"
 
 /* Reads the header of a file. */

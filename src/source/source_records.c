@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/field.h"
 #include "base/hash.h"
+#include "source/field.h"
 #include "source/shard_files.h"
 
 struct shards {

@@ -4,8 +4,8 @@
  */
 #include "base/cast.h"
 
-#include "base/field.h"
 #include "base/hash.h"
+#include "source/field.h"
 #include "test.h"
 
 enum { N = 67 };

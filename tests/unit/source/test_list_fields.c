@@ -3,7 +3,7 @@
  * test_list_fields.c -- lists with several columns, with and without images.
  * Covers list_fields.c, list_guess.c and source_table.c.
  */
-#include "base/field.h"
+#include "source/field.h"
 #include "source/source.h"
 #include "support/comma_locale.h"
 #include "support/temp_tree.h"

@@ -2,7 +2,7 @@
 /*
  * test_source_npy.c -- npy and raw binary files: rows in every order, joined, truncated, invalid. Covers rows.c.
  */
-#include "base/field.h"
+#include "source/field.h"
 #include "support/npy_files.h"
 
 static const uint16_t six[] = {1, 2, 3, 4, 5, 6};

@@ -5,9 +5,10 @@
  */
 #include "source/source.h"
 
-#include "base/field.h"
+#include "base/bytes.h"
 #include "format/tfrecord.h"
 #include "source/example_columns.h"
+#include "source/field.h"
 #include "support/frames.h"
 #include "support/protos.h"
 #include "support/temp_tree.h"

@@ -2,7 +2,7 @@
 /*
  * test_field.c -- what was read becomes what a row has.
  */
-#include "base/field.h"
+#include "source/field.h"
 
 #include <string.h>
 

@@ -2,16 +2,16 @@
 /*
  * field.c -- casts, parses and copies what was read to the type and shape of a field.
  */
-#include "base/field.h"
+#include "source/field.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cast.h"
 #include "base/error.h"
-#include "base/npy.h"
 #include "base/number.h"
 #include "base/number_list.h"
+#include "format/npy.h"
 
 /* ------------------------------------------------------------------ numbers */
 
@@ -57,14 +57,6 @@ int field_number(const char *text, size_t n, stk_dtype t, uint8_t to[8])
 }
 
 /* ------------------------------------------------------------------ shapes */
-
-bool field_is_flat(const struct field *f)
-{
-    for (int d = 1; d < f->ndim; d++)
-        if (f->shape[d] < 0)
-            return true;
-    return false;
-}
 
 /* What was read, as numbers with a shape. The bytes of a cell may be an npy file. made: numbers that had to be
  * reordered, from malloc. */
@@ -207,40 +199,6 @@ int field_store(const struct field *f, const struct cell *c, void *to, stk_error
 }
 
 /* ------------------------------------------------------------------ ragged */
-
-int ragged_row_reserve(struct ragged_row *p, size_t n)
-{
-    if (n <= p->cap)
-        return 0;
-    const size_t cap = n + n / 4 + 64;
-    uint8_t *data = realloc(p->data, cap);
-    if (!data)
-        return -1;
-    p->data = data;
-    p->cap = cap;
-    return 0;
-}
-
-void ragged_row_done(struct ragged_row *p)
-{
-    free(p->data);
-    *p = (struct ragged_row){0};
-}
-
-int ragged_row_copy(struct ragged_row *to, const struct ragged_row *from)
-{
-    const size_t n = from ? from->n : 0;
-    if (ragged_row_reserve(to, n))
-        return -1;
-    if (n > 0)
-        memcpy(to->data, from->data, n);
-    to->n = n;
-    if (from)
-        memcpy(to->shape, from->shape, sizeof to->shape);
-    else
-        memset(to->shape, 0, sizeof to->shape);
-    return 0;
-}
 
 /* The shape of the row: as it was read, or computed from the count and the other dimensions. */
 static int shape_of(const struct field *f, const struct numbers *n, struct ragged_row *to, stk_error *e)

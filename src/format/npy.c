@@ -6,7 +6,7 @@
  *
  * The parser accepts only what a header may contain: three keys with a string, a boolean and a tuple of integers.
  */
-#include "base/npy.h"
+#include "format/npy.h"
 
 #include <inttypes.h>
 #include <string.h>

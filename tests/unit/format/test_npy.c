@@ -2,7 +2,7 @@
 /*
  * test_npy.c -- headers of NumPy's files, whole, odd and lying; numbers in every order.
  */
-#include "base/npy.h"
+#include "format/npy.h"
 
 #include "test.h"
 
