@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
+import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -76,6 +78,19 @@ def import_torchvision() -> ModuleType:
         _kept.append(lib)
         import torchvision
     return torchvision
+
+
+def run_on_two_ranks(what: str, folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """What the ranks of trainers.py report, by kind and rank."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    script = str(Path(__file__).with_name("trainers.py"))
+    done = subprocess.run(
+        [*command, script, what, str(folder)], capture_output=True, text=True, env=environment, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
+    return {(line["kind"], line["rank"]): line for line in lines}
 
 
 _kept: list[object] = []  # what is defined lives as long as this

@@ -5,11 +5,14 @@ import inspect
 import io
 import re
 import runpy
+import shutil
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import stoker
+from conftest import import_torchvision, run_on_two_ranks
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +32,83 @@ def test_guide(name, photos, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, name, "exec"), names)
     assert blocks
+
+
+def blocks_of(name):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), flags=re.S | re.M)
+
+
+PAGES = {
+    "docs/lightning.md": ("lightning",),
+    "docs/huggingface.md": ("transformers", "accelerate", "datasets"),
+    "docs/timm.md": ("timm",),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name, photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    import_torchvision()
+    for package in PAGES[name]:
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    if "datasets" in PAGES[name]:
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    for folder in ("train", "val"):
+        shutil.copytree(photos, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(name):
+        exec(compile(block, name, "exec"), names)
+
+
+def test_distributed_page(photos, tmp_path):
+    """On two ranks, with the warning that the page quotes."""
+    import_torchvision()
+    for folder in ("train", "val"):
+        shutil.copytree(photos, tmp_path / folder)
+    found = run_on_two_ranks("document", tmp_path)
+    page = (ROOT / "docs/distributed.md").read_text()
+    assert [(line["seen"][0] in page, len(line["seen"])) for line in found.values()] == [(True, 1)] * 2
+
+
+def _state_of_another_loader():
+    stoker.DataLoader([1]).load_state_dict({"position": 1})
+
+
+def _two_iterators():
+    loader = stoker.Loader({"x": np.arange(4)})
+    first, _ = iter(loader), iter(loader)
+    next(first)
+
+
+def _own_class():
+    torch = pytest.importorskip("torch")
+
+    class MultiEpochsDataLoader(torch.utils.data.DataLoader):
+        def __iter__(self):
+            return iter(())
+
+    stoker.DataLoader.from_torch(MultiEpochsDataLoader([1]))
+
+
+MESSAGES = [
+    ("docs/distributed.md", lambda: stoker.Loader({"x": np.arange(4)}, rank=1)),
+    ("docs/distributed.md", lambda: stoker.Loader({"x": np.arange(4)}, rank="slurm")),
+    ("docs/lightning.md", _state_of_another_loader),
+    ("docs/lightning.md", _two_iterators),
+    ("docs/huggingface.md", lambda: stoker.DataLoader.from_torch([1])),
+    ("docs/timm.md", _own_class),
+]
+
+
+@pytest.mark.parametrize("row", range(len(MESSAGES)))
+def test_messages_in_pages(row):
+    pytest.importorskip("torch", reason="torch is not installed")
+    page, mistake = MESSAGES[row]
+    with pytest.raises(stoker.Error) as found:
+        mistake()
+    assert f"| `{found.value}`" in (ROOT / page).read_text()
 
 
 def sections(name):

@@ -2,35 +2,18 @@
 """DataLoader under the trainers that people use, on two ranks: the samples, their order and the loss are torch's."""
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from conftest import run_on_two_ranks
 
 pytest.importorskip("torch", reason="torch is not installed")
-
-SCRIPT = Path(__file__).with_name("trainers.py")
-
-
-def run(trainer, tmp_path):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*command, str(SCRIPT), trainer, str(tmp_path)], capture_output=True, text=True, env=environment, timeout=600
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    lines = [json.loads(line) for file in tmp_path.glob("*.jsonl") for line in file.read_text().splitlines()]
-    return {(line["kind"], line["rank"]): line for line in lines}
 
 
 @pytest.mark.parametrize("trainer", ["lightning", "accelerate", "transformers"])
 def test_two_ranks(trainer, tmp_path):
     if not importlib.util.find_spec(trainer):
         pytest.skip(f"{trainer} is not installed")
-    found = run(trainer, tmp_path)
+    found = run_on_two_ranks(trainer, tmp_path)
     kinds = {kind.rpartition(" ")[0] for kind, _ in found if not kind.startswith("padded")}
     assert kinds
     for kind in kinds:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by test_trainers.py on two ranks: trains with a DataLoader of torch's and with Stoker's.
 
-    torchrun --nproc-per-node 2 trainers.py lightning|accelerate|transformers FOLDER
+    torchrun --nproc-per-node 2 trainers.py lightning|accelerate|transformers|document FOLDER
 
 Each rank writes one JSON line for each loader into the folder: the samples of every step, and the loss.
 """
@@ -167,6 +167,22 @@ def transformers():
         trainer = Mine(model=model, args=arguments, train_dataset=Named())
         trainer.train()
         report(kind, model.seen, model.last, type=type(trainer.prepared.base_dataloader).__module__)
+
+
+def document():
+    """Runs docs/distributed.md, and reports what a loader without a sampler warns of."""
+    from test_docs import blocks_of
+
+    blocks = blocks_of("docs/distributed.md")
+    os.chdir(sys.argv[2])
+    names = {}
+    for block in blocks:
+        exec(compile(block, "distributed.md", "exec"), names)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        loader = stoker.DataLoader(Lines(), batch_size=BATCH)
+        list(loader), list(loader)
+    report("warning", [str(w.message) for w in found], len(found))
 
 
 if __name__ == "__main__":
