@@ -243,6 +243,15 @@ static void print_doubts(const struct bench *b)
                out_seconds(b->cpu_s).s, out_seconds(b->stats.decode_s + b->stats.transform_s + b->stats.op_s).s);
 }
 
+static void print_device(const struct bench *b)
+{
+    const stk_stats *s = &b->stats;
+    printf("  device   %s: %s copied in %s (%s/s), %s in kernels; %s of its memory\n", b->a->o.device,
+           out_bytes(s->copied_bytes).s, out_seconds(s->copy_s).s,
+           out_bytes(s->copy_s > 0 ? (int64_t)((double)s->copied_bytes / s->copy_s) : 0).s, out_seconds(s->kernel_s).s,
+           out_bytes(s->device_bytes).s);
+}
+
 static void print_text(const struct bench *b)
 {
     const stk_options *o = &b->a->o;
@@ -263,6 +272,8 @@ static void print_text(const struct bench *b)
         printf("  cache    %s in %s, %s\n", out_some(b->stats.cache_entries, "sample", "samples").s,
                out_bytes(b->stats.cache_disk_bytes ? b->stats.cache_disk_bytes : b->stats.cache_bytes).s,
                out_some(b->stats.cache_hits, "hit", "hits").s);
+    if (b->a->o.device)
+        print_device(b);
     stk_mix_stats m;
     for (int i = 0; stk_loader_mix(b->loader, i, &m) == STK_OK; i++)
         printf("  %-8s source %d: %s, %s of the positions\n", i ? "" : "mix", i,
@@ -345,6 +356,13 @@ static void print_json(const struct bench *b)
     json_int(&j, "disk_bytes", s->cache_disk_bytes);
     json_int(&j, "hits", s->cache_hits);
     json_int(&j, "misses", s->cache_misses);
+    json_close(&j, '}');
+    json_open(&j, "device", '{');
+    json_text(&j, "name", b->a->o.device);
+    json_int(&j, "memory_bytes", s->device_bytes);
+    json_int(&j, "copied_bytes", s->copied_bytes);
+    json_real(&j, "copy_s", s->copy_s);
+    json_real(&j, "kernel_s", s->kernel_s);
     json_close(&j, '}');
     json_mixed(&j, b->loader);
     json_int(&j, "peak_rss_bytes", peak_rss());

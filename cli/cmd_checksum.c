@@ -17,6 +17,8 @@
 #include "resume.h"
 #include "stop.h"
 
+enum { FIELDS_MOST = 64 };
+
 struct checksum {
     const struct args *a;
     stk_loader *loader;
@@ -26,6 +28,9 @@ struct checksum {
     int64_t step; /* positions per batch, over all ranks */
     int64_t batches;
     int64_t rows; /* of this rank, in all epochs of this run */
+    /* Copies of the fields that a GPU has. */
+    char *host[FIELDS_MOST];
+    size_t host_bytes[FIELDS_MOST];
 };
 
 /* ------------------------------------------------------------------ hashing */
@@ -48,23 +53,66 @@ static uint64_t hash_number(uint64_t v, uint64_t seed)
     return stk_hash(bytes, sizeof bytes, seed);
 }
 
+/* ------------------------------------------------------------------ batches of a GPU */
+
+static int copy_field(struct checksum *c, const stk_batch *b, int i, const stk_array *x, stk_error *e)
+{
+    const size_t n = x->shape[0] > 0 ? (size_t)x->shape[0] * row_bytes(x) : 0;
+    if (n > c->host_bytes[i]) {
+        free(c->host[i]);
+        c->host[i] = malloc(n);
+        c->host_bytes[i] = c->host[i] ? n : 0;
+    }
+    if (n > c->host_bytes[i]) {
+        snprintf(e->text, sizeof e->text, "no memory for %s of a batch", out_bytes((int64_t)n).s);
+        return STK_ENOMEM;
+    }
+    stk_memory *m = stk_batch_retain_field(b, x->name);
+    const int rc = stk_memory_read(m, c->host[i], n, e);
+    stk_memory_release(m);
+    return rc;
+}
+
+static int copy_fields(struct checksum *c, const stk_batch *b, stk_error *e)
+{
+    const stk_array *x;
+    int rc = STK_OK;
+    for (int i = 0; i < FIELDS_MOST && (x = stk_field_at(b, i)) && rc == STK_OK; i++)
+        if (x->device != 1)
+            rc = copy_field(c, b, i, x, e);
+    return rc;
+}
+
+/* Where the host can read a field. */
+static const char *data_of(const struct checksum *c, const stk_batch *b, const stk_array *x)
+{
+    int i = 0;
+    if (x->device == 1)
+        return x->data;
+    while (stk_field_at(b, i) != x)
+        i++;
+    return c->host[i];
+}
+
+/* ------------------------------------------------------------------ rows */
+
 /* The start of a row of a field, and its size in bytes. A ragged field has its offsets in another field. */
-static const char *row_of(const stk_batch *b, const stk_array *x, int64_t row, size_t *n)
+static const char *row_of(const struct checksum *c, const stk_batch *b, const stk_array *x, int64_t row, size_t *n)
 {
     char beside[128];
     *n = row_bytes(x);
     snprintf(beside, sizeof beside, "%s.offsets", x->name);
     const stk_array *offsets = stk_field(b, beside);
     if (!offsets)
-        return (const char *)x->data + (size_t)row * *n;
-    const int64_t *at = offsets->data;
-    const char *p = (const char *)x->data + (size_t)at[row] * *n;
+        return data_of(c, b, x) + (size_t)row * *n;
+    const int64_t *at = (const void *)data_of(c, b, offsets);
+    const char *p = data_of(c, b, x) + (size_t)at[row] * *n;
     *n *= (size_t)(at[row + 1] - at[row]);
     return p;
 }
 
 /* Adds the lengths or shapes that belong to a field. */
-static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row, uint64_t h)
+static uint64_t hash_beside(const struct checksum *c, const stk_batch *b, const stk_array *x, int64_t row, uint64_t h)
 {
     static const char *const suffixes[] = {"lengths", "shapes"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
@@ -72,25 +120,25 @@ static uint64_t hash_beside(const stk_batch *b, const stk_array *x, int64_t row,
         snprintf(beside, sizeof beside, "%s.%s", x->name, suffixes[i]);
         const stk_array *y = stk_field(b, beside);
         if (y)
-            h = stk_hash((const char *)y->data + (size_t)row * row_bytes(y), row_bytes(y), h);
+            h = stk_hash(data_of(c, b, y) + (size_t)row * row_bytes(y), row_bytes(y), h);
     }
     return h;
 }
 
 /* Hashes all fields of the batch, except those that number the samples. */
-static uint64_t hash_row(const stk_batch *b, int64_t row)
+static uint64_t hash_row(const struct checksum *c, const stk_batch *b, int64_t row)
 {
     uint64_t h = 0;
     for (int i = 0; i < stk_batch_n_fields(b); i++) {
         const stk_array *x = stk_field_at(b, i);
         size_t n;
-        const char *p = row_of(b, x, row, &n);
+        const char *p = row_of(c, b, x, row, &n);
         int64_t label;
         if (strcmp(x->name, "label") == 0 && x->dtype == STK_INT64 && x->ndim == 1) {
             memcpy(&label, p, sizeof label);
             h = hash_number((uint64_t)label, h);
         } else {
-            h = hash_beside(b, x, row, stk_hash(p, n, h));
+            h = hash_beside(c, b, x, row, stk_hash(p, n, h));
         }
     }
     return h;
@@ -184,7 +232,7 @@ static void take_batch(struct checksum *c, const stk_batch *b)
     for (int64_t row = 0; row < rows; row++) {
         if (!is_valid(b, row))
             continue;
-        const uint64_t h = hash_row(b, row);
+        const uint64_t h = hash_row(c, b, row);
         c->r.hash = hash_number(h, c->r.hash);
         c->r.samples++;
         report_sample(c, epoch, number_of(b, "position", row), number_of(b, "index", row), h);
@@ -224,7 +272,9 @@ static int go(struct checksum *c, stk_error *e)
         stk_batch *b;
         if (c->a->stop_after && c->batches >= c->a->stop_after && may_stop(c))
             return STK_OK;
-        const int rc = stop_next(c->loader, &b, e);
+        int rc = stop_next(c->loader, &b, e);
+        if (rc == STK_OK && (rc = copy_fields(c, b, e)) != STK_OK)
+            stk_release(b);
         if (rc == STK_END) {
             end_epoch(c, epoch++);
             if (c->a->stop_after && c->batches >= c->a->stop_after)
@@ -287,6 +337,8 @@ static int run(struct args *a)
     if (end == END_GOOD)
         end = run_open(&c);
     stk_close(c.loader);
+    for (int i = 0; i < FIELDS_MOST; i++)
+        free(c.host[i]);
     resume_done(&c.r);
     return end;
 }

@@ -71,6 +71,37 @@ static void print_memory(const stk_info *i)
     putchar('\n');
 }
 
+static void print_gpus(void)
+{
+    stk_gpu g;
+    stk_error e;
+    int i = 0, rc;
+    for (; (rc = stk_gpu_get(i, &g, &e)) == STK_OK; i++) {
+        line(i == 0 ? "GPU" : "");
+        printf("cuda:%d, %s, %s, compute capability %d.%d; the driver supports CUDA %s\n", i, g.name,
+               out_bytes(g.memory).s, g.capability / 10, g.capability % 10, g.cuda);
+    }
+    if (rc != STK_END) {
+        line("GPU");
+        puts(e.reason);
+    }
+}
+
+static void json_gpus(struct json *j)
+{
+    stk_gpu g;
+    json_open(j, "gpus", '[');
+    for (int i = 0; stk_gpu_get(i, &g, NULL) == STK_OK; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", g.name);
+        json_text(j, "cuda", g.cuda);
+        json_int(j, "memory_bytes", g.memory);
+        json_int(j, "capability", g.capability);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void print_text(const stk_info *i)
 {
     out_paint(stdout, PAINT_BOLD);
@@ -89,8 +120,7 @@ static void print_text(const stk_info *i)
     }
     line("reader");
     printf("pread; io_uring if files are not in the page cache%s%s\n", i->no_uring[0] ? ", but: " : "", i->no_uring);
-    line("GPU");
-    puts("none in this build; batches are in host memory");
+    print_gpus();
     line("cache");
     out_name(stdout, i->cache_dir[0] ? i->cache_dir : "off: no folder to write to");
     putchar('\n');
@@ -131,7 +161,7 @@ static void print_json(const stk_info *i)
     if (!i->no_uring[0])
         json_text(&j, NULL, "uring");
     json_close(&j, ']');
-    json_text(&j, "gpu", NULL);
+    json_gpus(&j);
     json_text(&j, "cache_dir", i->cache_dir);
     json_close(&j, '}');
 }

@@ -47,6 +47,8 @@ const struct args_option args_common[] = {
      NULL},
     {"mix", 0, ARGS_WEIGHTS, FOR_LOADER, AT(mix), 0, 0, NULL, "WEIGHTS",
      "draw from several SRC by these weights: 0.7,0.3", "one after the other"},
+    {"device", 0, ARGS_TEXT, FOR_LOADER, AT(o.device), 0, 0, NULL, "DEV",
+     "deliver batches in the memory of this GPU: cuda, or cuda:N", "cpu"},
     {"rank", 0, ARGS_INT, FOR_LOADER, AT(o.rank), 0, INT32_MAX, NULL, "R", "the rank of this process, from 0", "0"},
     {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "the number of ranks", "1"},
 

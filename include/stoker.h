@@ -63,7 +63,8 @@ extern "C" {
     X(ECHANGED, 22, "the state belongs to another dataset")                                                            \
     X(EFORK, 23, "the loader belongs to the parent process")                                                           \
     X(EBUILD, 24, "not in this build")                                                                                 \
-    X(EBUG, 25, "a bug in stoker")
+    X(EBUG, 25, "a bug in stoker")                                                                                     \
+    X(EDEVICE, 26, "the GPU cannot be used")
 #define STK_CODE_ENUM(name, value, words) STK_##name = value,
 typedef enum stk_code { STK_CODES(STK_CODE_ENUM) } stk_code;
 
@@ -234,6 +235,10 @@ typedef struct stk_options {
 
     /* Ranks. */
     int rank, world_size; /* default: rank 0 of 1 */
+
+    /* Where batches are: "cuda" or "cuda:N" for the memory of a GPU; "cpu" or NULL: host memory. Text, bytes and JSON,
+     * and the fields that number the rows, stay in host memory. Excludes `allocator`. */
+    const char *device;
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -310,6 +315,15 @@ STK_API stk_memory *stk_batch_retain_field(const stk_batch *b, const char *name)
 STK_API void stk_memory_retain(stk_memory *m);
 STK_API void stk_memory_release(stk_memory *m); /* NULL is allowed */
 
+/* Batches in the memory of a GPU: a copy may still be writing them when stk_next returns, and the caller's streams may
+ * still read them at the release. Before a stream (cudaStream_t) uses a batch, or one field, name it here. The stream
+ * then waits for the data; the caller does not. The memory is used again only after the work that the named streams
+ * have when the last reference is released, so a stream must exist until then. Without a GPU, these do nothing. */
+STK_API int stk_batch_use(const stk_batch *b, void *stream, stk_error *e);
+STK_API int stk_memory_use(stk_memory *m, void *stream, stk_error *e);
+/* Copies the first n bytes of a field to host memory, and waits until that is done. */
+STK_API int stk_memory_read(stk_memory *m, void *to, size_t n, stk_error *e);
+
 /* ------------------------------------------------------------------ statistics */
 /* The stage that limits the loader; consumer: the caller takes batches more slowly than they are made. */
 typedef enum stk_limit {
@@ -335,6 +349,10 @@ typedef struct stk_stats {
     int64_t kept_bytes;                                   /* in batches that the caller holds */
     int64_t cache_entries, cache_bytes, cache_disk_bytes; /* entries; their bytes in memory and on disk */
     int64_t cache_hits, cache_misses;
+    /* With a device: its memory that the loader holds now; bytes copied to it; time of these copies, and of kernels;
+     * time that streams waited for batches (see stk_batch_use). */
+    int64_t device_bytes, copied_bytes;
+    double copy_s, kernel_s, stream_waited_s;
 } stk_stats;
 
 STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);
@@ -671,6 +689,15 @@ static inline void stk_info_get(stk_info *i)
 {
     stk_info_get_sized(i, sizeof *i);
 }
+
+typedef struct stk_gpu {
+    char name[96], cuda[16]; /* cuda: the version that the driver supports, "13.0" */
+    int64_t memory;
+    int capability; /* 90: 9.0 */
+} stk_gpu;
+
+/* Describes "cuda:i". STK_END after the last one; another code if no GPU can be used. */
+STK_API int stk_gpu_get(int i, stk_gpu *out, stk_error *e);
 
 typedef struct stk_encode_options {
     stk_format format;

@@ -133,8 +133,10 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     batch_set_rows(b, rows);
     if (skips)
         skip_rows(l, b, rows);
-    stk_error unjoined;
-    const int joined = fatal ? STK_OK : batch_join(b, &unjoined);
+    stk_error undone;
+    int done = fatal ? STK_OK : batch_join(b, &undone);
+    if (done == STK_OK && !fatal && !left_out && l->device.cuda)
+        done = loader_device_send(l, b, &undone);
     pthread_mutex_lock(&l->lock);
     count_bads(l, b->epoch, bads);
     if (!fatal && !left_out) {
@@ -145,10 +147,10 @@ static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struc
     pthread_mutex_unlock(&l->lock);
     if (rc == STK_OK && fatal)
         rc = fail(l, fatal, e);
-    else if (rc == STK_OK && joined != STK_OK) {
-        rc = joined;
+    else if (rc == STK_OK && done != STK_OK) {
+        rc = done;
         if (e)
-            *e = unjoined;
+            *e = undone;
     }
     if (l->log.line && !fatal) /* without the lock: the caller's function may call the loader */
         for (const struct bad *x = bads; x; x = x->next)
@@ -180,7 +182,7 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     rc = finish(l, b, rows, bads, e);
     *left_out = rc == STK_AGAIN;
     if (rc == STK_OK)
-        *out = b;
+        *out = l->device.cuda ? loader_device_take(b) : b;
     else
         stk_release(b);
     return rc;

@@ -95,6 +95,8 @@ static struct stk_batch *take_batch(struct stk_loader *l, int64_t n, stk_error *
     const size_t bytes = depot_batch_bytes(d->fields, d->n_fields, large ? n : l->options.batch_size);
     if (large && (bytes == 0 || depot_open(&d, d->fields, d->n_fields, d->n_plain, n, 0, &d->allocator, NULL)))
         d = NULL;
+    if (large && d)
+        loader_device_follow(l, d);
     struct stk_batch *b = d ? depot_take(d) : NULL;
     if (large)
         depot_close(d);
@@ -120,8 +122,10 @@ int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positio
     struct worker *w = begin(l);
     rc = get_rows(l, w, b, samples, positions, n, e);
     end(l, w);
+    if (rc == STK_OK && l->device.cuda)
+        rc = loader_device_send(l, b, e);
     if (rc == STK_OK)
-        *out = b;
+        *out = l->device.cuda ? loader_device_take(b) : b;
     else
         stk_release(b);
     return rc;

@@ -15,6 +15,7 @@
 #include "batch/ring.h"
 #include "desk.h"
 #include "loader_cache.h"
+#include "loader_device.h"
 #include "order/order.h"
 #include "transform/plan.h"
 
@@ -58,7 +59,8 @@ struct stk_loader {
     bool ops_unused;        /* ops were given, but `fields` leaves the images out */
     struct order order;
     uint64_t subset_hash; /* of subset and take; 0: neither */
-    struct depot *depot;
+    struct depot *depot;  /* in host memory */
+    struct loader_device device;
     struct ring ring;
     struct ahead *ahead; /* NULL: samples are read in their turn */
     struct budget budget;

@@ -17,16 +17,16 @@ static struct field small_field(const char *name, stk_dtype type)
     return f;
 }
 
-static void image_field(const struct plan *p, const stk_options *o, struct field *f)
+static void image_field(const struct plan *p, stk_dtype dtype, struct field *f)
 {
-    f->dtype = o->dtype;
+    f->dtype = dtype;
     f->ndim = 3;
     plan_shape(p, f->shape);
     f->bytes = plan_row_bytes(p);
     if (!plan_is_open(p))
         return;
     f->kind = FIELD_OPEN;
-    f->bytes = dtype_bytes(o->dtype);
+    f->bytes = dtype_bytes(dtype);
 }
 
 /* If the caller's op makes another shape or type, its result is the field, and the image is made separately. */
@@ -122,11 +122,12 @@ static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
         p.fixed_h = (int32_t)f->shape[0];
         p.fixed_w = (int32_t)f->shape[1];
     }
+    p.bytes = l->device.bytes;
     p.open = f->kind == FIELD_ENCODED && o->batch_size == 1;
     const int rc = plan_new(&l->plan, &p, e);
     if (rc != STK_OK)
         return rc;
-    image_field(l->plan, o, f);
+    image_field(l->plan, p.bytes ? STK_UINT8 : o->dtype, f);
     return result_field(l, f, e);
 }
 

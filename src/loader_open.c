@@ -102,11 +102,15 @@ static int divide(const struct stk_loader *l, bool ragged, struct share *s, stk_
     const int64_t ahead = (8 * (int64_t)o->threads + o->batch_size - 1) / o->batch_size + 1;
     int64_t room = batches / batch - 1; /* the caller has one */
     s->depth = room < ahead ? room : ahead;
+    if (l->device.cuda)
+        s->depth = loader_device_depth(l, s->depth);
     s->ahead = ahead_bytes(l, batches - (s->depth + 1) * batch);
     room = (batches - s->ahead) / batch - 1;
     s->depth_most = room < DEEPER * s->depth ? room : DEEPER * s->depth;
     if (o->cache != STK_CACHE_NONE && s->depth_most > 2 * s->depth)
         s->depth_most = 2 * s->depth;
+    if (l->device.cuda)
+        s->depth_most = loader_device_depth(l, s->depth_most);
     s->kept = batches - s->ahead - (s->depth_most + 1) * batch;
     return STK_OK;
 }
@@ -142,15 +146,25 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
+    if (l->device.cuda)
+        rc = loader_device_fields(l, fields, n, e);
+    if (rc != STK_OK)
+        return rc;
     struct share s = {0};
     size_t held;
     source_memory(l->source, &held, &l->source_most);
     rc = divide(l, is_ragged(fields, n), &s, e);
     if (rc != STK_OK)
         return rc;
+    if (l->device.cuda)
+        rc = loader_device_fill(l, &s.depth, &s.depth_most, e);
+    if (rc != STK_OK)
+        return rc;
+    const stk_allocator locked = {.user = l->device.cuda, .alloc = cuda_host_alloc, .free = cuda_host_free};
     rc = depot_open(&l->depot, fields, n, source_n_fields(l->source), l->options.batch_size, (int)s.depth + 1,
-                    l->options.allocator, e);
+                    l->device.cuda ? &locked : l->options.allocator, e);
     if (rc == STK_OK) {
+        loader_device_follow(l, l->depot);
         l->depot->ragged_most = s.ragged;
         rc = depot_fill(l->depot, e);
     }
@@ -161,6 +175,10 @@ static int open_batches(struct stk_loader *l, stk_error *e)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
     loader_cache_open(l, (size_t)s.kept);
     rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
+    if (l->device.cuda) {
+        l->ring.whole = loader_device_whole;
+        l->ring.user = l;
+    }
     if (rc == STK_OK)
         open_ahead(l, s.ahead);
     return rc;
@@ -330,6 +348,8 @@ int loader_open(struct stk_loader *l, stk_error *e)
     int rc = options_source(o, false, &l->source, e);
     l->lent = (struct stk_source){.source = l->source, .limits = options_limits(o), .max_bytes = o->max_bytes};
     if (rc == STK_OK)
+        rc = loader_device_open(l, e);
+    if (rc == STK_OK)
         rc = take_subset(l, e);
     if (rc != STK_OK)
         return rc;
@@ -353,6 +373,7 @@ void loader_close(struct stk_loader *l)
     ahead_close(l->ahead);
     ring_done(&l->ring);
     depot_close(l->depot);
+    loader_device_close(l);
     for (int i = 0; l->workers && i <= l->options.threads; i++) {
         pages_free(l->workers[i].made, l->made_bytes);
         desk_done(&l->workers[i].desk);

@@ -70,6 +70,8 @@ static void collect(stk_loader *l, stk_stats *s)
         add_worker(s, &l->workers[i].count);
     add_memory(l, s);
     add_cache(l, s);
+    if (l->device.cuda)
+        loader_device_stats(l, s);
     pthread_mutex_lock(&l->lock);
     s->seconds = seconds(now_ns() - l->opened_ns);
     s->waited_s = seconds(l->waited_ns);
@@ -254,6 +256,8 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
     explain_memory(l, &b);
     loader_cache_explain(l, &b);
     buf_printf(&b, "kernels    %s\n", cpu_name(l->options.cpu));
+    if (l->device.cuda)
+        loader_device_explain(l, &b);
     explain_reader(l, &b);
     const size_t len = b.len;
     if (n)

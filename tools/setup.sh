@@ -162,6 +162,19 @@ if [ ! -f $enough ]; then
   : >$enough
 fi
 
+# The compiler of the kernels for GPUs. Debian's is large; the one of PyPI is the compiler alone.
+nvcc=.venv/nvcc-tried
+if [ -f $ready ] && ! has nvcc && [ ! -f $nvcc ]; then
+  say "putting nvcc into .venv, for the kernels for GPUs"
+  if pip_install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96; then
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$PWD"/.venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc >.venv/bin/nvcc
+    chmod +x .venv/bin/nvcc
+  else
+    say "could not get nvcc: the build will have no GPU path"
+  fi
+  : >$nvcc
+fi
+
 if [ "$what" = lint ] && ! has clang-format-14 && [ ! -x .venv/bin/clang-format ]; then
   say "putting clang-format 14 into .venv"
   pip_install 'clang-format==14.0.6' || say "could not get clang-format 14: formatting will not be checked"

@@ -59,6 +59,7 @@ int depot_open(struct depot **out, const struct field *fields, int n_fields, int
     d->pid = getpid();
     pthread_mutex_init(&d->lock, NULL);
     d->keep = keep;
+    d->device = 1;
     d->rows = rows;
     d->n_fields = n_fields;
     d->n_plain = n_plain;
@@ -67,13 +68,7 @@ int depot_open(struct depot **out, const struct field *fields, int n_fields, int
     return STK_OK;
 }
 
-static void memory_destroy(struct stk_memory *m)
-{
-    m->depot->allocator.free(m->depot->allocator.user, m->data, m->bytes);
-    free(m);
-}
-
-static void depot_unref(struct depot *d)
+void depot_unref(struct depot *d)
 {
     if (atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -108,106 +103,6 @@ void depot_close(struct depot *d)
             memory_destroy(m);
         }
     depot_unref(d);
-}
-
-/* ------------------------------------------------------------------ memory */
-
-static struct stk_memory *memory_new(struct depot *d, int field, size_t bytes)
-{
-    struct stk_memory *m = calloc(1, sizeof *m);
-    if (!m)
-        return NULL;
-    m->depot = d;
-    m->field = field;
-    m->bytes = bytes;
-    m->data = d->allocator.alloc(d->allocator.user, bytes);
-    if (!m->data) {
-        free(m);
-        return NULL;
-    }
-    return m;
-}
-
-static struct stk_memory *memory_made(struct depot *d, int field, size_t bytes)
-{
-    struct stk_memory *m = memory_new(d, field, bytes);
-    pthread_mutex_lock(&d->lock);
-    d->n_out[field] += m != NULL;
-    pthread_mutex_unlock(&d->lock);
-    return m;
-}
-
-/* Takes memory from the depot, or frees it if it is too small. */
-static struct stk_memory *memory_find(struct depot *d, int field, size_t bytes)
-{
-    pthread_mutex_lock(&d->lock);
-    struct stk_memory *m = d->memories[field];
-    if (m) {
-        d->memories[field] = m->next;
-        d->n_memories[field]--;
-        d->n_out[field]++;
-    }
-    pthread_mutex_unlock(&d->lock);
-    if (!m)
-        return NULL;
-    atomic_fetch_sub_explicit(&d->bytes_in, (int64_t)m->bytes, memory_order_relaxed);
-    if (m->bytes >= bytes)
-        return m;
-    pthread_mutex_lock(&d->lock);
-    d->n_out[field]--;
-    pthread_mutex_unlock(&d->lock);
-    memory_destroy(m);
-    return NULL;
-}
-
-struct stk_memory *depot_memory(struct depot *d, int field, size_t bytes)
-{
-    struct stk_memory *m = memory_find(d, field, bytes);
-    if (!m)
-        m = memory_made(d, field, bytes);
-    if (!m)
-        return NULL;
-    m->next = NULL;
-    atomic_init(&m->refs, 1);
-    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&d->bytes_out, (int64_t)m->bytes, memory_order_relaxed);
-    return m;
-}
-
-/* Frees memory beyond what the ring needs. But one may always stay, for callers that constantly keep some. */
-static bool memory_put_back(struct stk_memory *m)
-{
-    struct depot *d = m->depot;
-    pthread_mutex_lock(&d->lock);
-    int *const here = &d->n_memories[m->field], *const out = &d->n_out[m->field];
-    (*out)--;
-    const bool wanted = !d->closed && (*here == 0 || *here + *out < d->keep);
-    if (wanted) {
-        m->next = d->memories[m->field];
-        d->memories[m->field] = m;
-        (*here)++;
-        atomic_fetch_add_explicit(&d->bytes_in, (int64_t)m->bytes, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return wanted;
-}
-
-void stk_memory_release(stk_memory *m)
-{
-    if (!m || m->depot->pid != getpid())
-        return;
-    if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    struct depot *d = m->depot;
-    atomic_fetch_sub_explicit(&d->bytes_out, (int64_t)m->bytes, memory_order_relaxed);
-    if (!memory_put_back(m))
-        memory_destroy(m);
-    depot_unref(d);
-}
-
-void stk_memory_retain(stk_memory *m)
-{
-    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -280,7 +175,8 @@ static void describe(struct stk_batch *b, int i)
         .dtype = f->dtype,
         .kind = f->what ? f->what : STK_TENSOR,
         .ndim = f->ndim + 1,
-        .device = 1,
+        .device = b->depot->device,
+        .device_id = b->depot->device_id,
         .shape = b->shapes[i],
     };
 }
@@ -397,6 +293,8 @@ void stk_release(stk_batch *b)
         return;
     if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
+    stk_release(b->twin);
+    b->twin = NULL;
     for (int i = 0; i < b->depot->n_fields; i++)
         stk_memory_release(b->memory[i]);
     ragged_end(b);
@@ -443,4 +341,13 @@ stk_memory *stk_batch_retain_field(const stk_batch *b, const char *name)
         return NULL;
     stk_memory_retain(b->memory[i]);
     return b->memory[i];
+}
+
+int stk_batch_use(const stk_batch *b, void *stream, stk_error *e)
+{
+    int rc = STK_OK;
+    for (int i = 0; i < b->depot->n_fields && rc == STK_OK; i++)
+        if (b->memory[i])
+            rc = stk_memory_use(b->memory[i], stream, e);
+    return rc;
 }

@@ -20,11 +20,25 @@
 
 struct depot;
 
+/* Follows memory that a device uses after the host has released it: every memory of the depot has a fence. All may be
+ * NULL. */
+struct memory_hooks {
+    void *user;
+    void *(*open)(void *user);    /* NULL: no memory */
+    void (*close)(void *fence);   /* waits for the device */
+    void (*reuse)(void *fence);   /* the host is about to write to the memory */
+    void (*release)(void *fence); /* the last reference is gone */
+    int (*use)(void *fence, void *stream, stk_error *e);
+    int (*read)(void *fence, const void *data, void *to, size_t bytes, stk_error *e);
+};
+
 struct stk_memory {
     atomic_int refs;
     uint8_t *data;
     size_t bytes; /* allocated */
     int field;
+    void *fence;               /* NULL: only the host uses it */
+    struct stk_memory *source; /* memory of a device: the host memory with the same content; NULL: not kept */
     struct depot *depot;
     struct stk_memory *next; /* in the depot */
 };
@@ -41,6 +55,7 @@ struct stk_batch {
     struct ragged_row *ragged_rows[FIELD_MAX]; /* until they are joined; NULL for fields that are not ragged */
     _Atomic int64_t ragged;                    /* bytes in these rows */
     atomic_bool too_large;                     /* they exceed the limit of the depot; the rest was left out */
+    struct stk_batch *twin;                    /* the same batch in the memory of a device; NULL: not sent */
     struct stk_batch *next;                    /* in the depot */
 };
 
@@ -54,6 +69,8 @@ struct depot {
     int n_fields, n_plain; /* stk_field_at() shows the first n_plain */
     struct field fields[FIELD_MAX];
     stk_allocator allocator;
+    struct memory_hooks hooks;
+    int device, device_id; /* as in stk_array */
     struct stk_batch *batches;
     int n_batches;
     struct stk_memory *memories[FIELD_MAX];
@@ -102,7 +119,10 @@ int64_t batch_compact(struct stk_batch *b, const uint8_t *keep, int64_t rows);
 /* Copies row `from` to row `to` in all fields except one. from < 0: writes zeros. */
 void batch_copy_row(struct stk_batch *b, int64_t from, int64_t to, int but_field);
 
-/* ------------------------------------------------------------------ between batch.c and ragged.c */
+/* ------------------------------------------------------------------ between batch.c, memory.c and ragged.c */
+
+void depot_unref(struct depot *d);
+void memory_destroy(struct stk_memory *m); /* no list and no reference has it */
 
 void ragged_begin(struct stk_batch *b); /* makes all rows empty */
 void ragged_end(struct stk_batch *b);   /* the rows are no longer in use; their memory stays */

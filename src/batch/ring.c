@@ -223,6 +223,11 @@ void ring_give(struct ring *r, struct ticket *t)
         s->bads = b;
     }
     s->no_memory |= t->no_memory;
+    if (r->whole && s->missing == t->rows && !s->bads && !s->no_memory && !r->paused && !r->stopped) {
+        pthread_mutex_unlock(&r->lock); /* all other rows have come back: the slot is this worker's alone */
+        r->whole(r->user, s->batch, s->rows);
+        pthread_mutex_lock(&r->lock);
+    }
     s->missing -= t->rows;
     r->in_flight--;
     const bool whole = s->missing == 0;

@@ -103,6 +103,10 @@ struct ring {
     struct pace pace;
     struct depot *depot;
     struct order *order; /* changed only under lock */
+    /* Called without lock by the worker that has made the last row of a batch, before the batch is ready; but not if
+     * rows are bad. NULL: nothing to do. */
+    void (*whole)(void *user, struct stk_batch *b, int64_t rows);
+    void *user;
 };
 
 /* At first up to `depth` batches ahead, and up to n_slots when the caller still has to wait. */

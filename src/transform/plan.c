@@ -40,11 +40,15 @@ static enum store_shape store_shape_of(const struct plan *p)
     return p->layout == STK_NHWC ? STORE_INTERLEAVED : STORE_PLANAR;
 }
 
-static void choose_store(struct plan *p, stk_dtype dtype)
+static void choose_store(struct plan *p, stk_dtype dtype, bool bytes)
 {
     const enum store_dtype d = store_dtype_of(dtype);
     const enum store_shape s = store_shape_of(p);
     levels_init(&p->levels, &p->ops, d);
+    if (bytes) {
+        p->store = p->kernels.store[s][STORE_U8];
+        return;
+    }
     if (!levels_exact(&p->levels, &p->kernels, s, d)) { /* unusual means or standard deviations: use the tables */
         struct kernels c;
         kernels_c(&c);
@@ -89,13 +93,13 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         plan_free(p);
         return rc;
     }
-    p->layout = o->layout;
+    p->layout = o->bytes ? STK_NHWC : o->layout;
     p->draft = o->fidelity == STK_DRAFT;
     p->head = head_of(&p->ops);
-    p->element = dtype_bytes(o->dtype);
+    p->element = o->bytes ? 1 : dtype_bytes(o->dtype);
     p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);
-    choose_store(p, o->dtype);
+    choose_store(p, o->dtype, o->bytes);
     ops_write(&p->ops, p->text, sizeof p->text);
     *out = p;
     return STK_OK;
@@ -133,6 +137,11 @@ size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3
 size_t plan_row_bytes(const struct plan *p)
 {
     return p->row_bytes;
+}
+
+const void *plan_tables(const struct plan *p, stk_dtype t)
+{
+    return t == STK_UINT8 ? NULL : t == STK_FLOAT32 ? (const void *)p->levels.f32 : (const void *)p->levels.half;
 }
 
 const char *plan_text(const struct plan *p)

@@ -27,6 +27,7 @@ struct plan_options {
     stk_cpu cpu;              /* which kernels; never DEFAULT here */
     int32_t fixed_w, fixed_h; /* the size of all images, if ops may leave it open; 0: they differ */
     bool open;                /* they differ, and so may rows */
+    bool bytes;               /* rows are bytes with interleaved channels; plan_tables and the layout are left to do */
 };
 
 enum { JOB_STEPS = 128 };
@@ -104,6 +105,8 @@ size_t plan_row_bytes(const struct plan *p);
 bool plan_is_open(const struct plan *p);
 /* Sets the shape of the row that a job makes; returns its bytes. */
 size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3]);
+/* What each byte becomes in type t, as in struct levels: three tables of 256 numbers. NULL: bytes stay as they are. */
+const void *plan_tables(const struct plan *p, stk_dtype t);
 /* The ops as text with all defaults, for explain. Valid as long as the plan. */
 const char *plan_text(const struct plan *p);
 

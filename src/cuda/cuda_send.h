@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_send.h -- sends batches to a device: copies from page-locked memory, then the kernels of kernels.cu.
+ */
+#ifndef CUDA_SEND_H
+#define CUDA_SEND_H
+
+#include "cuda/cuda_memory.h"
+
+enum { SEND_TIMINGS = 8 };
+
+struct cuda_timing {
+    void *began, *copied, *ended; /* events */
+    int used;
+};
+
+struct cuda_send {
+    struct cuda *c;
+    void *kernel; /* NULL: everything is copied as it is */
+    void *tables;
+    void *raw; /* where bytes arrive that the kernel reads */
+    size_t raw_bytes, table_bytes;
+    struct cuda_timing timings[SEND_TIMINGS];
+    int next;
+    /* Statistics, under the lock of the device. */
+    int64_t bytes;
+    double copy_s, kernel_s;
+};
+
+/* One field of a batch. pixels > 0: the bytes are rows of so many pixels, for the kernel. */
+struct cuda_item {
+    const void *from;
+    void *to;
+    struct cuda_fence *from_fence, *to_fence;
+    size_t bytes;
+    uint32_t pixels, rows;
+};
+
+/* tables: what the bytes become, three times 256 numbers of `element` bytes. NULL: bytes stay bytes. */
+struct cuda_levels {
+    const void *tables;
+    size_t element;
+    int channels, planar;
+};
+
+/* levels may be NULL: images are copied as they are. Accepts in done whatever init may leave. */
+int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels *levels, stk_error *e);
+void cuda_send_done(struct cuda_send *s);
+/* Room for bytes that the kernel reads; sending makes more if it needs more. */
+int cuda_send_reserve(struct cuda_send *s, size_t bytes, stk_error *e);
+/* Sends a batch. Any thread may call it. It does not wait: the fences do. */
+int cuda_send(struct cuda_send *s, const struct cuda_item *items, int n, stk_error *e);
+
+#endif
