@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nearest_list.c -- lists known names in an error: as many as fit, and how many more there are.
+ *
+ * It is separate from nearest.c, which the command links without the engine's errors.
  */
 #include "base/nearest_list.h"
 

@@ -34,4 +34,8 @@ int number_store(const struct number *v, stk_dtype t, uint8_t *to);
 /* Whether number_load and number_store know the type: all but the 16-bit floats. */
 bool number_is_type(stk_dtype t);
 
+/* Converts n numbers of type a to type b. false: some numbers of type a do not fit, so each must be checked. Neither
+ * array needs to be aligned. */
+bool number_cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dtype b);
+
 #endif

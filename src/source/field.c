@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cast.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "base/number_list.h"
@@ -23,7 +22,7 @@ static int cast(const uint8_t *from, stk_dtype a, size_t n, uint8_t *to, stk_dty
             memcpy(to, from, n * step);
         return STK_OK;
     }
-    if (cast_many(from, a, n, to, b))
+    if (number_cast(from, a, n, to, b))
         return STK_OK;
     if (!number_is_type(a) || !number_is_type(b))
         return error_set(e, STK_EDATA, "read", "%s is %s, which cannot be converted to %s", name, dtype_name(a),
