@@ -197,13 +197,6 @@ int args_set(struct args *a, const struct args_option *o, const char *text)
     return END_USAGE;
 }
 
-static void show_word(const struct args_option *o, int value, char *buf, size_t n)
-{
-    for (const struct args_word *w = o->words; w->word; w++)
-        if (w->value == value)
-            snprintf(buf, n, "%s", w->word);
-}
-
 void args_show(const struct args *a, const struct args_option *o, char *buf, size_t n)
 {
     const void *at = (const char *)a + o->at;
@@ -233,7 +226,9 @@ void args_show(const struct args *a, const struct args_option *o, char *buf, siz
         break;
     case ARGS_WORD:
         memcpy(&word, at, sizeof word);
-        show_word(o, word, buf, n);
+        for (const struct args_word *w = o->words; w->word; w++)
+            if (w->value == word)
+                snprintf(buf, n, "%s", w->word);
         break;
     case ARGS_GRID:
         snprintf(buf, n, "%dx%d", ((const int *)at)[0], ((const int *)at)[1]);

@@ -92,13 +92,6 @@ static void say_left_out(const struct verify *v)
                 out_some(v->unlisted, "bad sample", "bad samples").s);
 }
 
-static void json_head(struct verify *v)
-{
-    json_open(&v->json, NULL, '{');
-    json_text(&v->json, "source", v->a->operand);
-    json_open(&v->json, "bad_samples", '[');
-}
-
 static void json_tail(struct verify *v, int good, double seconds)
 {
     json_close(&v->json, ']');
@@ -194,8 +187,11 @@ static int run(struct args *a)
     struct verify v = {.a = a, .json = {.f = stdout}};
     stk_error e = {.sample = -1};
     const double began = out_clock();
-    if (a->json)
-        json_head(&v);
+    if (a->json) {
+        json_open(&v.json, NULL, '{');
+        json_text(&v.json, "source", a->operand);
+        json_open(&v.json, "bad_samples", '[');
+    }
     const int rc = scan_and_list(&v, &e);
     const int failed = rc == STK_OK ? END_GOOD : out_fail("verify", rc, &e);
     if (a->json)

@@ -22,12 +22,6 @@ struct synth_painter {
 
 /* ------------------------------------------------------------------ size */
 
-/* No side is longer than this. */
-static int longest(int size)
-{
-    return size + size / 5 + SMALLEST;
-}
-
 static void choose_size(struct synth_rng *r, int size, int *w, int *h)
 {
     float length = (float)size, ratio = 1;
@@ -153,7 +147,7 @@ struct synth_painter *synth_painter_new(int size)
     struct synth_painter *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    const size_t side = (size_t)longest(size);
+    const size_t side = (size_t)(size + size / 5 + SMALLEST); /* no side is longer */
     p->room = side * side;
     p->memory = malloc(p->room * 7 * sizeof *p->memory);
     p->pixels = malloc(p->room * 3);

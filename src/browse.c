@@ -221,11 +221,6 @@ struct report {
     void *user;
 };
 
-static bool is_read(const struct field *f)
-{
-    return f->kind == FIELD_ENCODED || f->column >= 0;
-}
-
 /* A field that only the source can copy. */
 static int copy_cell(struct report *t, int f, stk_cell *c, void **own, stk_error *e)
 {
@@ -274,8 +269,10 @@ int stk_source_cells(const stk_source *s, int64_t sample,
     if (source_fills_rows(s->source))
         return error_set(e, STK_EUSAGE, "read", "a source with fill() makes its samples and stores none");
     t.reading.label = source_label(s->source, sample);
-    for (int f = 0; f < n; f++)
-        read |= is_read(source_field_at(s->source, sample, f));
+    for (int f = 0; f < n; f++) {
+        const struct field *of = source_field_at(s->source, sample, f);
+        read |= of->kind == FIELD_ENCODED || of->column >= 0;
+    }
     if (read)
         rc = source_read(s->source, &t.reading, sample, e);
     for (int f = 0; f < n && rc == STK_OK && !stopped; f++)

@@ -34,11 +34,6 @@ static uint64_t variant_of(const struct stk_loader *l)
     return hash_mix(hash_mix(plan_head_text(l->plan, text, sizeof text), form), loader_cache_version());
 }
 
-static enum cache_kind kind_of(stk_cache what)
-{
-    return what == STK_CACHE_PIXELS ? CACHE_PIXELS : what == STK_CACHE_DCT ? CACHE_DCT : CACHE_BYTES;
-}
-
 /* Logs once: at open if nothing can be kept, otherwise at close if something could not. */
 static void log_why(struct stk_loader *l, const char *what)
 {
@@ -111,7 +106,9 @@ static void open_cache(struct stk_loader *l, size_t memory)
     if (k->what == STK_CACHE_NONE)
         return;
     const struct cache_options o = {
-        .kind = kind_of(k->what),
+        .kind = k->what == STK_CACHE_PIXELS ? CACHE_PIXELS
+                : k->what == STK_CACHE_DCT  ? CACHE_DCT
+                                            : CACHE_BYTES,
         .samples = source_count(l->source),
         .memory = memory,
         .in_memory = !disk,

@@ -8,11 +8,6 @@
 
 #include "base/search.h"
 
-static int64_t block_of(const struct blocks *b, int64_t sample)
-{
-    return search_last(b->starts, sizeof *b->starts, b->n, sample);
-}
-
 /* A block ends where the next sample belongs to another one. */
 int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subset, int64_t n)
 {
@@ -22,7 +17,7 @@ int blocks_init(struct blocks *b, const struct blocks *all, const int64_t *subse
     if (!b->starts)
         return -1;
     for (int64_t i = 0, last = -1; i < n;) {
-        const int64_t sample = subset ? subset[i] : i, block = block_of(all, sample);
+        const int64_t block = search_last(all->starts, sizeof *all->starts, all->n, subset ? subset[i] : i);
         if (block != last)
             b->starts[b->n++] = i;
         last = block;

@@ -333,13 +333,6 @@ static void feed(struct reader *r, const struct image_job *job, const struct png
     r->spans[3] = (struct span){job->bytes + r->cut + CHUNK_HEAD, left};
 }
 
-/* libpng verifies the checksum of a chunk after it has read all of it, but a crop may end before. Then a flipped bit
- * would silently change pixels. So we verify every chunk from which pixels were taken. */
-static int wrong_sums(const struct reader *r, const struct image_job *job, const struct png_chunks *c)
-{
-    return png_wrong_sums(job->bytes, (size_t)(r->spans[1].p - job->bytes), job->n, c);
-}
-
 static int check_tail(const struct image_job *job, const struct png_chunks *c, stk_error *e)
 {
     if (!job->whole || png_tail_whole(job->bytes, job->n, c))
@@ -357,7 +350,9 @@ static int decode(const struct image_job *job, const struct png_chunks *c, struc
     feed(&r, job, c);
     const int rc = read_pixels(&r, job, t, e);
     close_reader(&r);
-    *warnings = r.warnings + wrong_sums(&r, job, c);
+    /* libpng verifies the checksum of a chunk after it has read all of it, but a crop may end before. Then a flipped
+     * bit would silently change pixels. So we verify every chunk from which pixels were taken. */
+    *warnings = r.warnings + png_wrong_sums(job->bytes, (size_t)(r.spans[1].p - job->bytes), job->n, c);
     const struct rect *crop = &job->crop;
     for (int32_t y = crop->y; rc == STK_OK && t->interlaced && y < crop->y + crop->h; y++)
         expand(t, crop, t->rows + (size_t)y * t->stride, y);

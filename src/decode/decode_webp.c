@@ -157,11 +157,6 @@ static int explain(VP8StatusCode code, size_t n, stk_error *e)
     }
 }
 
-static bool empty(const struct rect *r)
-{
-    return r->w <= 0 || r->h <= 0;
-}
-
 static struct rect common(const struct rect *a, const struct rect *b)
 {
     struct rect r = {most(a->x, b->x), most(a->y, b->y), 0, 0};
@@ -179,7 +174,7 @@ static int decode_frame(const WebPIterator *it, const struct rect *area, uint8_t
     const size_t stride = (size_t)area->w * 3;
     if (part.w != area->w || part.h != area->h)
         memset(px, 0, stride * (size_t)area->h);
-    if (empty(&part))
+    if (part.w <= 0 || part.h <= 0)
         return STK_OK;
     WebPDecoderConfig c;
     if (!WebPInitDecoderConfig(&c))

@@ -317,12 +317,6 @@ struct held {
     jvirt_barray_ptr *arrays;
 };
 
-static void copy_blocks(JBLOCKROW from, int16_t *to, uint8_t *last, size_t n)
-{
-    memcpy(to, from, n * JPEG_BLOCK * sizeof *to);
-    memset(last, JPEG_BLOCK - 1, n);
-}
-
 static bool give_held(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_blocks *to)
 {
     const struct held *held = user;
@@ -334,7 +328,8 @@ static bool give_held(void *user, int32_t y, int32_t x, int32_t n, const struct 
         for (int v = 0; v < k->v; v++) {
             JBLOCKARRAY row =
                 c->mem->access_virt_barray((j_common_ptr)c, held->arrays[i], (JDIMENSION)(y * k->v + v), 1, FALSE);
-            copy_blocks(row[0] + x * k->h, to->coef[i][v], to->last[i][v], (size_t)(n * k->h));
+            memcpy(to->coef[i][v], row[0] + x * k->h, (size_t)(n * k->h) * sizeof(JBLOCK));
+            memset(to->last[i][v], JPEG_BLOCK - 1, (size_t)(n * k->h));
         }
     }
     return true;

@@ -35,19 +35,14 @@ struct rect orient_stored(int o, int32_t w, int32_t h, struct rect r)
     return s;
 }
 
-static void copy_row(const uint8_t *src, ptrdiff_t step, uint8_t *dst, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++, src += step, dst += 3)
-        memcpy(dst, src, 3);
-}
-
 /* Copies one tile. `first` is its first stored pixel. A step right or down in the upright image is a step of `right`
  * or `down` bytes in the stored one. */
 static void copy_tile(const uint8_t *first, ptrdiff_t right, ptrdiff_t down, uint8_t *dst, size_t stride, int32_t w,
                       int32_t h)
 {
     for (int32_t y = 0; y < h; y++, first += down, dst += stride)
-        copy_row(first, right, dst, w);
+        for (int32_t x = 0; x < w; x++)
+            memcpy(dst + 3 * x, first + x * right, 3);
 }
 
 void orient_pixels(int o, const struct image *src, uint8_t *dst)

@@ -99,13 +99,6 @@ static int add_groups(struct hdf5_names *to, const char *prefix, const struct hd
     return rc;
 }
 
-/* 1: the group is new; 0: it was listed already; -1: no memory. */
-static int is_new(struct names *seen, int64_t at)
-{
-    uint32_t number;
-    return names_add(seen, &at, sizeof at, &number);
-}
-
 int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed *out, struct hdf5_others *others,
                     stk_error *e)
 {
@@ -116,7 +109,8 @@ int hdf5_listed_all(const struct hdf5_view *v, int64_t group, struct hdf5_listed
         struct hdf5_names datasets = {0}, groups = {0};
         const int64_t at = hdf5_names_at(&queue, i);
         char *here = strdup(names_at(&queue.names, i)); /* adding to the queue may move its names */
-        const int new = here ? is_new(&seen, at) : -1;
+        uint32_t number;
+        const int new = here ? names_add(&seen, &at, sizeof at, &number) : -1; /* 0: it was listed already */
         if (new < 0)
             rc = no_memory(e);
         if (new > 0) {

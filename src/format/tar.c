@@ -107,11 +107,6 @@ static bool key_is(const uint8_t *key, size_t n, const char *word)
     return n == strlen(word) && memcmp(key, word, n) == 0;
 }
 
-static bool begins(const uint8_t *key, size_t n, const char *word)
-{
-    return n >= strlen(word) && memcmp(key, word, strlen(word)) == 0;
-}
-
 static void forget(struct tar_meta *x)
 {
     x->path.len = 0;
@@ -131,7 +126,7 @@ static int pax_set(struct tar_meta *x, const uint8_t *key, size_t n_key, const u
                    const char **damaged)
 {
     const bool sparse_name = key_is(key, n_key, "GNU.sparse.name");
-    if (begins(key, n_key, "GNU.sparse."))
+    if (n_key >= 11 && memcmp(key, "GNU.sparse.", 11) == 0)
         x->sparse = true;
     if (sparse_name || (key_is(key, n_key, "path") && !x->sparse)) {
         const size_t length = length_of(p, n);

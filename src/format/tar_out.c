@@ -73,14 +73,9 @@ static bool is_ascii(const char *s, size_t n)
     return true;
 }
 
-static int add_zeros(struct buf *out, uint64_t bytes)
-{
-    static const char zeros[TAR_BLOCK];
-    return buf_add(out, zeros, tar_out_padding(bytes));
-}
-
 static int add_pax(struct buf *out, const char *name, size_t n, bool long_name, uint64_t bytes)
 {
+    static const char zeros[TAR_BLOCK];
     struct buf records = {0};
     char digits[24];
     const int length = snprintf(digits, sizeof digits, "%" PRIu64, bytes);
@@ -95,7 +90,7 @@ static int add_pax(struct buf *out, const char *name, size_t n, bool long_name, 
     if (rc == 0)
         rc = buf_add(out, records.data, records.len);
     if (rc == 0)
-        rc = add_zeros(out, records.len);
+        rc = buf_add(out, zeros, tar_out_padding(records.len));
     buf_done(&records);
     return rc;
 }

@@ -59,18 +59,13 @@ static int64_t move(const struct blocks *b, struct blocks_walk *w, uint64_t seed
     return begin + (int64_t)perm_at(&w->within, (uint64_t)(i - begin));
 }
 
-static int64_t find(const struct blocks *b, const struct blocks_walk *w, int64_t at)
-{
-    return search_last(w->begins, sizeof *w->begins, b->n, at);
-}
-
 int64_t blocks_at(const struct blocks *b, struct blocks_walk *w, uint64_t seed, int64_t pass, int64_t i)
 {
     if (w->pass != pass || w->order.n == 0)
         begin_pass(b, w, seed, pass);
     int64_t at = move(b, w, seed, i), first, k = 0;
     if (w->begins) {
-        k = find(b, w, at);
+        k = search_last(w->begins, sizeof *w->begins, b->n, at);
         at -= w->begins[k];
     }
     for (int64_t size; (size = size_at(b, w, k, &first)) <= at; k++)

@@ -156,12 +156,6 @@ static stk_format format_for(const struct packer *p, stk_format from)
     return p->how.as == STK_AS_KEEP || p->how.as == STK_AS_DCT ? from : formats[p->how.as];
 }
 
-static int add_image(const struct packer *p, stk_format from, const struct image *im, struct packed *out, stk_error *e)
-{
-    const stk_format format = format_for(p, from);
-    return format == STK_FORMAT_UNKNOWN ? add_raw(im, out, e) : encode(p, format, im, out, e);
-}
-
 /* Decodes what the job needs, runs it, and encodes the result like an image of format `from`. */
 static int make_pixels(const struct packer *p, struct desk *d, struct desk_image *im, const struct plan *plan,
                        const struct job *j, stk_format from, struct packed *out, stk_error *e)
@@ -177,7 +171,10 @@ static int make_pixels(const struct packer *p, struct desk *d, struct desk_image
     rc = plan_run(plan, j, &im->pixels, &d->arena, px, e);
     const struct image made = {
         .px = px, .stride = (size_t)j->w * (size_t)j->channels, .w = j->w, .h = j->h, .channels = j->channels};
-    return rc == STK_OK ? add_image(p, from, &made, out, e) : rc;
+    if (rc != STK_OK)
+        return rc;
+    const stk_format format = format_for(p, from);
+    return format == STK_FORMAT_UNKNOWN ? add_raw(&made, out, e) : encode(p, format, &made, out, e);
 }
 
 static bool wants_pixels(const struct packer *p)

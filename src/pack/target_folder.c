@@ -74,11 +74,6 @@ static void close_target(struct target *t)
     t->state = NULL;
 }
 
-static bool is_label(const struct packed_field *f)
-{
-    return strcmp(f->name, "cls") == 0;
-}
-
 /* Sets *class to the class of a sample. NULL: folders are not classes here. */
 static int class_of(const struct target *t, const struct packed *p, const char **class, stk_error *e)
 {
@@ -163,7 +158,7 @@ static int put(struct target *t, const struct packed *p, stk_error *e)
     const size_t n = s->name.len;
     for (int i = 0; i < p->n_fields && rc == STK_OK; i++) {
         const struct packed_field *f = &p->fields[i];
-        if (i == p->image || (is_label(f) && t->o.n_classes > 0))
+        if (i == p->image || (strcmp(f->name, "cls") == 0 && t->o.n_classes > 0))
             continue; /* the folder is the class */
         s->name.len = n;
         rc = buf_printf(&s->name, ".%s", f->name) ? error_nomem(e, "write", n) : put_file(t, p, f, e);

@@ -29,11 +29,6 @@
 
 /* ------------------------------------------------------------------ paths */
 
-static bool is(const char *s, const char *word)
-{
-    return s && strcmp(s, word) == 0;
-}
-
 size_t index_cache_dir(const char *asked, char *buf, size_t n)
 {
     const char *dir = asked && asked[0] ? asked : getenv("STOKER_CACHE_DIR");
@@ -46,7 +41,7 @@ size_t index_cache_dir(const char *asked, char *buf, size_t n)
         dir = getenv("HOME");
         below = "/.cache/stoker";
     }
-    if (!dir || dir[0] == 0 || is(dir, "off")) {
+    if (!dir || dir[0] == 0 || strcmp(dir, "off") == 0) {
         if (n > 0)
             buf[0] = 0;
         return 0;

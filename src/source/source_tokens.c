@@ -34,11 +34,6 @@ static int cut_of(const char *query, struct cut *c, stk_error *e)
     return rc;
 }
 
-static bool is_integer(stk_dtype t)
-{
-    return t >= STK_UINT8 && t <= STK_UINT64;
-}
-
 static bool is_npy(const char *path)
 {
     uint8_t first[6];
@@ -76,7 +71,7 @@ static int add(struct source *s, const char *path, const char *query, const stru
     const int rc = tokens_of(path, query, c, &a, e);
     if (rc != STK_OK)
         return rc;
-    if (!is_integer(a.dtype))
+    if (a.dtype < STK_UINT8 || a.dtype > STK_UINT64)
         return error_set(e, STK_EUSAGE, "open", "has tokens of type %s; an integer type is needed",
                          dtype_name(a.dtype));
     a.name = "tokens";

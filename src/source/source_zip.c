@@ -38,11 +38,6 @@ static int read_directory(struct zip *z, struct members *all)
     return 0;
 }
 
-static struct part_extra extra_of(const struct zip_member *m)
-{
-    return (struct part_extra){.a = (uint64_t)m->raw << 1 | m->deflated, .b = m->crc};
-}
-
 /* Reads the label from a small file. */
 static int add_label(struct group *g, const struct zip_member *m)
 {
@@ -69,7 +64,7 @@ static int add(struct group *g, struct zip *z, struct zip_member *m, const char 
         zip_locate(z, m);
     if (m->reason)
         return group_bad(g, m->n_name > 0 ? name : NULL, m->n_name, m->entry, m->reason);
-    const struct part_extra extra = extra_of(m);
+    const struct part_extra extra = {.a = (uint64_t)m->raw << 1 | m->deflated, .b = m->crc};
     if (group_add(g, name, m->n_name, (struct part){m->at, m->bytes}, &extra))
         return -1;
     return group_wants_label(name, m->n_name, m->raw) ? add_label(g, m) : 0;
