@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops
+from . import _ops, _ops_color
 from ._errors import usage
 
 LIBRARIES = ("torchvision", "timm")
@@ -23,7 +23,7 @@ FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
 # Transforms without randomness, which may run in parallel.
 STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
-STEADY |= {"ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
+STEADY |= {"Identity", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
 
 
 class Rest:
@@ -66,7 +66,7 @@ class Converted:
         >>> Converted([_ops.CenterCrop(8)]).random, Converted([_ops.RandomCrop(8)]).random
         (False, True)
         """
-        drawn = any(type(op).__name__.startswith("Random") for op in self.ops)
+        drawn = any(type(op).__name__ not in STEADY for op in self.ops)
         return drawn or (self.rest is not None and not self.rest.steady)
 
 
@@ -180,6 +180,76 @@ class _Walk:
         self._add(_ops.Grayscale(t.num_output_channels))
         self.grey = t.num_output_channels == 1
 
+    def rgb(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RGB())
+        self.grey = False
+
+    def color_jitter(self, t: Any) -> None:
+        _check(self.form == PIL)  # torch computes with other roundings, and the hue of floats
+        self._add(_ops_color.ColorJitter(t.brightness, t.contrast, t.saturation, t.hue))
+
+    def photometric_distort(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self._add(_ops_color.RandomPhotometricDistort(t.brightness, t.contrast, t.saturation, t.hue, t.p))
+
+    def permute(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RandomChannelPermutation())
+
+    def random_gray(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self._add(_ops_color.RandomGrayscale(t.p))
+
+    def sharpness(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self._add(_ops_color.RandomAdjustSharpness(t.sharpness_factor, t.p))
+
+    def autocontrast(self, t: Any) -> None:
+        _check(self.form == PIL)
+        self._add(_ops_color.RandomAutocontrast(t.p))
+
+    def equalize(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RandomEqualize(t.p))
+
+    def posterize(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RandomPosterize(t.bits, t.p))
+
+    def solarize(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RandomSolarize(t.threshold, t.p))
+
+    def invert(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_color.RandomInvert(t.p))
+
+    def _inside(self, transforms: Any) -> list[_ops.Op]:
+        """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
+        inner = _Walk()
+        inner.form, inner.grey = self.form, self.grey
+        for one in transforms:
+            for step in _flat(one):
+                _check(is_known(step) and type(step).__name__ in STEPS)
+                STEPS[type(step).__name__](inner, step)
+        _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False))
+        return inner.to.ops
+
+    def _alternatives(self, transforms: Any) -> list[_ops.Op]:
+        lists = [self._inside([one]) for one in transforms]
+        return [ops[0] if len(ops) == 1 else _ops_color.Compose(ops) if ops else _ops_color.Identity() for ops in lists]
+
+    def random_apply(self, t: Any) -> None:
+        self._add(_ops_color.RandomApply(self._inside(t.transforms), float(t.p)))
+
+    def random_choice(self, t: Any) -> None:
+        weights = getattr(t, "p", None)
+        self._add(_ops_color.RandomChoice(self._alternatives(t.transforms), weights))
+
+    def random_order(self, t: Any) -> None:
+        self._add(_ops_color.RandomOrder(self._alternatives(t.transforms)))
+
     def to_bytes(self, t: Any) -> None:
         _check(self.form == PIL)
         self.form, self.to.dtype = BYTES, "uint8"
@@ -233,6 +303,7 @@ class _Walk:
 
 STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "CenterCrop": _Walk.center_crop,
+    "ColorJitter": _Walk.color_jitter,
     "ConvertImageDtype": _Walk.convert_image_dtype,
     "Grayscale": _Walk.grayscale,
     "Identity": _Walk.nothing,
@@ -241,10 +312,23 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "Normalize": _Walk.normalize,
     "PILToTensor": _Walk.to_bytes,
     "Pad": _Walk.pad,
+    "RGB": _Walk.rgb,
+    "RandomAdjustSharpness": _Walk.sharpness,
+    "RandomApply": _Walk.random_apply,
+    "RandomAutocontrast": _Walk.autocontrast,
+    "RandomChannelPermutation": _Walk.permute,
+    "RandomChoice": _Walk.random_choice,
     "RandomCrop": _Walk.random_crop,
+    "RandomEqualize": _Walk.equalize,
+    "RandomGrayscale": _Walk.random_gray,
     "RandomHorizontalFlip": _Walk.horizontal_flip,
+    "RandomInvert": _Walk.invert,
+    "RandomOrder": _Walk.random_order,
+    "RandomPhotometricDistort": _Walk.photometric_distort,
+    "RandomPosterize": _Walk.posterize,
     "RandomResizedCrop": _Walk.random_resized_crop,
     "RandomResizedCropAndInterpolation": _Walk.random_resized_crop,
+    "RandomSolarize": _Walk.solarize,
     "RandomVerticalFlip": _Walk.vertical_flip,
     "Resize": _Walk.resize,
     "ToDtype": _Walk.to_dtype,

@@ -29,7 +29,8 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
-        return "(" + ", ".join(_text(v) for v in value) + ")"
+        words = ", ".join(_text(v) for v in value)
+        return f"[{words}]" if value and isinstance(value[0], Op) else f"({words})"
     return repr(value)
 
 

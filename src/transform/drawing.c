@@ -36,6 +36,15 @@ bool drawing_chance(struct drawing *g, const struct op *o, struct rng *r)
     return yes;
 }
 
+void drawing_shuffle(struct rng *r, int32_t *order, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const int k = (int)rng_below(r, (uint64_t)i + 1);
+        order[i] = k < i ? order[k] : i;
+        order[k] = i;
+    }
+}
+
 /* A job that is full keeps its last step free, so that callers need not check. plan_draw.c reports it. */
 struct step *drawing_step(struct drawing *g, enum step_kind kind, int32_t w, int32_t h, int channels)
 {

@@ -30,6 +30,9 @@ struct rng drawing_rng(const struct drawing *g, const struct op *o);
 /* Whether an op with the argument p is applied, which is noted as "applied". */
 bool drawing_chance(struct drawing *g, const struct op *o, struct rng *r);
 
+/* The numbers from 0 to n - 1 in random order. */
+void drawing_shuffle(struct rng *r, int32_t *order, int n);
+
 /* Adds a step that makes an image of w x h with channels; the image at this point becomes its result. */
 struct step *drawing_step(struct drawing *g, enum step_kind kind, int32_t w, int32_t h, int channels);
 /* Adds a crop, which pads where it is outside of the image, with the op's fill and padding_mode. */

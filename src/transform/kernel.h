@@ -73,6 +73,9 @@ struct kernels {
     /* Adds to the hue, modulo 256, through Pillow's HSV. */
     void (*hue)(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift);
     void (*permute)(uint8_t *dst, const uint8_t *src, int32_t w, const uint8_t order[3]);
+    /* n bytes between the mean of their neighbourhood (0) and themselves (1), and beyond, as Pillow's
+     * ImageEnhance.Sharpness. Rows above and below are `stride` away, the neighbours left and right `step` bytes. */
+    void (*sharpen)(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor);
     /* About the pixels: the sum of their grey values; the range of every channel. */
     uint64_t (*grey_sum)(const uint8_t *src, int32_t w);
     void (*range1)(struct kernel_range *r, const uint8_t *src, int32_t w);

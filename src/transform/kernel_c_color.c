@@ -100,6 +100,18 @@ static void hue_u8_c(uint8_t *dst, const uint8_t *src, int32_t w, uint8_t shift)
     }
 }
 
+/* The weights are 5/13 for the byte and 1/13 for each of its eight neighbours. Pillow's floats round like these
+ * integers, because a sum is never nearer than 1/26 to a half. */
+static void sharpen_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *up = src + i - stride, *at = src + i, *down = src + i + stride;
+        const int sum = up[0] + up[step] + *(up - step) + at[step] + *(at - step) + down[0] + down[step] +
+                        *(down - step) + 5 * at[0];
+        dst[i] = blend((2 * sum + 13) / 26, at[0], factor);
+    }
+}
+
 /* ------------------------------------------------------------------ about the pixels */
 
 static uint64_t grey_sum_u8_c(const uint8_t *src, int32_t w)
@@ -136,6 +148,7 @@ void kernels_c_color(struct kernels *k)
     k->mix = mix_u8_c;
     k->hue = hue_u8_c;
     k->permute = permute_u8_c;
+    k->sharpen = sharpen_u8_c;
     k->grey_sum = grey_sum_u8_c;
     k->range1 = range1_u8_c;
     k->range3 = range3_u8_c;

@@ -39,6 +39,7 @@ enum step_kind {
     STEP_RESIZE,
     STEP_FLIP_X,
     STEP_FLIP_Y,
+    STEP_SHARPEN,
 
     STEP_GREY,    /* three channels to one, or three equal ones; one to three */
     STEP_TABLE,   /* a table of 256 values for every channel */

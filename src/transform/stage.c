@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage.c -- the table of step kinds; crops, flips and greys.
+ * stage.c -- the table of step kinds; crops, flips and sharpening.
  */
 #include "transform/stage.h"
 
@@ -142,6 +142,32 @@ static void flip_y_lines(const struct kernels *k, struct stage *st, int32_t y, i
                (size_t)st->in.w * (size_t)st->in.channels);
 }
 
+/* ------------------------------------------------------------------ sharpen */
+
+/* One pixel more on every side, within the image. */
+static struct rect sharpen_needs(const struct step *s)
+{
+    const struct rect n = s->need;
+    const int32_t left = n.x > 0, top = n.y > 0, right = n.x + n.w < s->in_w, bottom = n.y + n.h < s->in_h;
+    return (struct rect){n.x - left, n.y - top, n.w + left + right, n.h + top + bottom};
+}
+
+/* Pixels at the border of the image stay. */
+static void sharpen_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    const size_t step = (size_t)s->channels;
+    const int32_t lo = s->need.x > 0 ? s->need.x : 1, end = s->need.x + s->need.w, last = s->in_w - 1;
+    const int32_t hi = end < last ? end : last;
+    for (int32_t at = s->need.y + y, to = at + n; at < to; at++, dst += stride) {
+        const uint8_t *src = image_line(&st->in, at - s->from.y) + (size_t)(s->need.x - s->from.x) * step;
+        memcpy(dst, src, (size_t)s->need.w * step);
+        const size_t skip = (size_t)(lo - s->need.x) * step;
+        if (at > 0 && at < s->in_h - 1 && hi > lo)
+            k->sharpen(dst + skip, src + skip, st->in.stride, step, (size_t)(hi - lo) * step, (float)s->amount);
+    }
+}
+
 /* ------------------------------------------------------------------ the table */
 
 /* A table that depends on the whole image needs all of it. */
@@ -160,6 +186,7 @@ const struct step_functions step_functions[STEP_KINDS] = {
     [STEP_RESIZE] = {resize_needs, resize_lay, resize_begin, resize_lines, false},
     [STEP_FLIP_X] = {flip_x_needs, NULL, NULL, flip_x_lines, false},
     [STEP_FLIP_Y] = {flip_y_needs, NULL, NULL, flip_y_lines, false},
+    [STEP_SHARPEN] = {sharpen_needs, NULL, NULL, sharpen_lines, true},
     [STEP_GREY] = {.symmetric = true},
     [STEP_TABLE] = {table_needs, .symmetric = true},
     [STEP_MIX] = {.symmetric = true},

@@ -3,6 +3,7 @@
 
 import numpy as np
 import torch
+from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as F
 
@@ -32,7 +33,59 @@ def normalize(image, op, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), 
     return F.normalize(F.to_tensor(image), mean, std)
 
 
+ADJUST = (
+    ("brightness_factor", F.adjust_brightness),
+    ("contrast_factor", F.adjust_contrast),
+    ("saturation_factor", F.adjust_saturation),
+    ("hue_factor", F.adjust_hue),
+)
+
+
+def color_jitter(image, op, **_):
+    for i in op["fn_idx"]:
+        name, adjust = ADJUST[i]
+        image = adjust(image, op[name]) if name in op else image
+    return image
+
+
+def permute(image, order):
+    bands = image.split()
+    return Image.merge(image.mode, [bands[i] for i in order])
+
+
+def photometric_distort(image, op, **_):
+    order = (0, 1, 2, 3) if op["contrast_before"] else (0, 2, 3, 1)
+    image = color_jitter(image, {**op, "fn_idx": order})
+    return permute(image, op["channel_permutation"]) if "channel_permutation" in op else image
+
+
+def chance(function):
+    return lambda image, op, **k: function(image, **k) if op["applied"] else image
+
+
+def inner(image, op, **k):
+    for one in op["ops"]:
+        image = FUNCTIONS[one["op"]](image, one, **k)
+    return image
+
+
 FUNCTIONS = {
+    "ColorJitter": color_jitter,
+    "Compose": inner,
+    "Identity": lambda image, op, **_: image,
+    "RGB": lambda image, op, **_: image.convert("RGB"),
+    "RandomAdjustSharpness": chance(lambda image, sharpness=2, **_: F.adjust_sharpness(image, sharpness)),
+    "RandomApply": inner,
+    "RandomAutocontrast": chance(lambda image, **_: F.autocontrast(image)),
+    "RandomChannelPermutation": lambda image, op, **_: permute(image, op["permutation"]),
+    "RandomChoice": inner,
+    "RandomEqualize": chance(lambda image, **_: F.equalize(image)),
+    "RandomGrayscale": chance(lambda image, **_: F.to_grayscale(image, len(image.getbands()))),
+    "RandomInvert": chance(lambda image, **_: F.invert(image)),
+    "RandomOrder": inner,
+    "RandomPhotometricDistort": photometric_distort,
+    "RandomPosterize": chance(lambda image, bits=4, **_: F.posterize(image, bits)),
+    "RandomSolarize": chance(lambda image, threshold=128, **_: F.solarize(image, threshold)),
     "CenterCrop": lambda image, op, **_: _crop(image, op),
     "Grayscale": lambda image, op, channels=1, **_: F.to_grayscale(image, channels),
     "Normalize": normalize,

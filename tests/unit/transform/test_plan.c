@@ -193,9 +193,20 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
 {
     static const char *const filters[] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
     static const char *const modes[] = {"constant", "edge", "symmetric", "reflect"};
-    static const char *const points[] = {
-        "RandomInvert",       "RandomPosterize(3)", "RandomSolarize(100)", "RGB",
-        "RandomAutocontrast", "RandomEqualize(1)",  "RandomGrayscale",     "RandomApply(RandomInvert)"};
+    static const char *const points[] = {"RandomInvert",
+                                         "RandomPosterize(3)",
+                                         "RandomSolarize(100)",
+                                         "RGB",
+                                         "RandomAutocontrast",
+                                         "RandomEqualize(1)",
+                                         "RandomGrayscale",
+                                         "RandomApply(RandomInvert)",
+                                         "ColorJitter(0.5, 0.5, 0.5, 0.5)",
+                                         "RandomAdjustSharpness(3, p=1)",
+                                         "RandomChannelPermutation",
+                                         "RandomPhotometricDistort",
+                                         "RandomOrder([RandomInvert, RandomSolarize(77)])",
+                                         "RandomChoice([RandomInvert, ColorJitter(1, 1)])"};
     const char *f = filters[rng_below(r, 6)], *m = modes[rng_below(r, 4)];
     const int a = (int)rng_below(r, 40) + 1, b = (int)rng_below(r, 40) + 1;
     const int pad = *side > 1 ? (int)rng_below(r, (uint64_t)(*side < 12 ? *side : 12)) : 0;
