@@ -10,6 +10,7 @@
 #define RNG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/sample.h"
@@ -23,10 +24,12 @@ struct rng {
 void rng_init(struct rng *r, const struct draw *d, const char *op, int nth);
 uint32_t rng_u32(struct rng *r);
 uint64_t rng_u64(struct rng *r);
-double rng_double(struct rng *r);                             /* in [0, 1), 53 bits */
-double rng_between(struct rng *r, double low, double high);   /* low + (high - low) * rng_double */
-uint64_t rng_below(struct rng *r, uint64_t n);                /* uniform in [0, n), exactly; n > 0 */
-bool rng_chance(struct rng *r, double p);                     /* rng_double < p */
+double rng_double(struct rng *r);                           /* in [0, 1), 53 bits */
+double rng_between(struct rng *r, double low, double high); /* low + (high - low) * rng_double */
+uint64_t rng_below(struct rng *r, uint64_t n);              /* uniform in [0, n), exactly; n > 0 */
+bool rng_chance(struct rng *r, double p);                   /* rng_double < p */
+/* n blocks of four words from block `first` on, of the generator with this key. */
+void rng_blocks(uint32_t *out, uint64_t key, uint64_t first, size_t n);
 uint64_t rng_of_hook(const struct draw *d, const char *hook); /* the number that a user's hook gets */
 
 #endif

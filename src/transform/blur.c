@@ -61,32 +61,43 @@ static int32_t reflect(int32_t i, int32_t n)
     return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
 }
 
-/* Values past the end, which vector versions read and do not use. */
-enum { SLACK = 64 };
-
-size_t blur_room(const struct blur *b, int32_t w, int channels)
+size_t blur_room(int32_t size, int32_t w, int channels)
 {
-    return size_add(size_mul((size_t)w + 2 * (size_t)b->x.half, (size_t)channels), SLACK);
+    return size_mul(((size_t)w + (size_t)size) * (size_t)channels, sizeof(int16_t));
 }
 
-/* Repeats the pixels of a line beyond both ends. */
-static void extend(int16_t *line, int32_t w, int32_t half, size_t channels)
+static struct reach widened(int32_t lo, int32_t n, int32_t half, int32_t size)
 {
-    for (int32_t k = 1; k <= half; k++) {
-        memcpy(line - (size_t)k * channels, line + (size_t)k * channels, channels * sizeof *line);
-        memcpy(line + (size_t)(w - 1 + k) * channels, line + (size_t)(w - 1 - k) * channels, channels * sizeof *line);
-    }
+    const int32_t first = lo > half ? lo - half : 0, end = lo + n + half;
+    return (struct reach){first, (end < size ? end : size) - first};
 }
 
-void blur_line(const struct kernels *k, const struct blur *b, const struct image *in, int32_t y, int16_t *room,
+struct rect blur_needs(struct rect need, int32_t size_x, int32_t size_y, int32_t w, int32_t h)
+{
+    const struct reach x = widened(need.x, need.w, size_x / 2, w), y = widened(need.y, need.h, size_y / 2, h);
+    return (struct rect){x.lo, y.lo, x.n, y.n};
+}
+
+/* Reflects the pixels of a line beyond its ends, if they are the ends of the image. */
+static void extend(int16_t *line, const struct blur_source *s, int32_t half)
+{
+    const size_t channels = (size_t)s->in.channels, bytes = channels * sizeof *line;
+    int16_t *last = line + (size_t)(s->from.w - 1) * channels;
+    for (int32_t k = 1; k <= half && s->from.x == 0; k++)
+        memcpy(line - (size_t)k * channels, line + (size_t)k * channels, bytes);
+    for (int32_t k = 1; k <= half && s->from.x + s->from.w == s->w; k++)
+        memcpy(last + (size_t)k * channels, last - (size_t)k * channels, bytes);
+}
+
+void blur_line(const struct kernels *k, const struct blur *b, const struct blur_source *s, int32_t y, void *room,
                uint8_t *dst)
 {
-    const size_t channels = (size_t)in->channels, n = (size_t)in->w * channels;
+    const size_t channels = (size_t)s->in.channels;
     const uint8_t *rows[2 * BLUR_HALF + 1];
     for (int32_t i = -b->y.half; i <= b->y.half; i++)
-        rows[i + b->y.half] = in->px + (size_t)reflect(y + i, in->h) * in->stride;
-    int16_t *line = room + (size_t)b->x.half * channels;
-    k->blur_down(line, rows, n, &b->y);
-    extend(line, in->w, b->x.half, channels);
-    k->blur_across(dst, line, n, channels, &b->x);
+        rows[i + b->y.half] = s->in.px + (size_t)(reflect(y + i, s->h) - s->from.y) * s->in.stride;
+    int16_t *line = (int16_t *)room + (size_t)b->x.half * channels;
+    k->blur_down(line, rows, (size_t)s->from.w * channels, &b->y);
+    extend(line, s, b->x.half);
+    k->blur_across(dst, line + (size_t)(s->x - s->from.x) * channels, (size_t)s->n * channels, channels, &b->x);
 }

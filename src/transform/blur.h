@@ -29,11 +29,21 @@ struct blur {
 
 /* size: odd, at most BLUR_MOST. */
 void blur_axis_init(struct blur_axis *a, int32_t size, double sigma);
-/* int16 values of memory that blur_line takes. */
-size_t blur_room(const struct blur *b, int32_t w, int channels); /* SIZE_MAX on overflow */
-/* Writes line y. The whole image must be there; its sides are larger than both halves. */
-void blur_line(const struct kernels *k, const struct blur *b, const struct image *in, int32_t y, int16_t *room,
+/* The image, w x h, of which the part `from` is there, and the part of a line that is made. */
+struct blur_source {
+    struct image in;
+    struct rect from;
+    int32_t w, h; /* larger than half of the sizes */
+    int32_t x, n; /* from pixel x on, n pixels */
+};
+
+/* Bytes of memory that blur_line takes, for kernels up to this size. SIZE_MAX on overflow. */
+size_t blur_room(int32_t size, int32_t w, int channels);
+/* Writes line y. */
+void blur_line(const struct kernels *k, const struct blur *b, const struct blur_source *s, int32_t y, void *room,
                uint8_t *dst);
+/* The part that a part of the result takes, for kernels up to these sizes. */
+struct rect blur_needs(struct rect need, int32_t size_x, int32_t size_y, int32_t w, int32_t h);
 
 /* For the table of kernels. */
 void blur_down_c(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);

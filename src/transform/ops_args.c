@@ -139,10 +139,10 @@ static int set_filter(struct reader *r, struct op *o, int i, const struct value 
     return rc;
 }
 
-static const char *const filters[FILTER_COUNT + 1] = {"nearest", "box",     "bilinear",     "hamming",
-                                                      "bicubic", "lanczos", "nearest_exact"};
+const char *const arg_filters[FILTER_COUNT + 1] = {"nearest", "box",     "bilinear",     "hamming",
+                                                   "bicubic", "lanczos", "nearest_exact"};
 const struct arg_type arg_filter = {"nearest, nearest_exact, box, bilinear, hamming, bicubic or lanczos",
-                                    .words = filters, .n_words = FILTER_COUNT + 1, .set = set_filter};
+                                    .words = arg_filters, .n_words = FILTER_COUNT + 1, .set = set_filter};
 
 static const char *const bools[] = {"False", "True"};
 const struct arg_type arg_bool = {"True or False", .words = bools, .n_words = 2};

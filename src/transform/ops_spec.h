@@ -36,6 +36,9 @@ struct arg_type {
 extern const struct arg_type arg_size, arg_filter, arg_antialias, arg_bool, arg_fill, arg_pad_mode, arg_p, arg_ignored,
     arg_ops;
 
+/* The words of arg_filter, by enum filter; the last is an alias. */
+extern const char *const arg_filters[];
+
 struct param {
     const char *name;
     const struct arg_type *type;
@@ -89,7 +92,7 @@ struct spec {
     int (*draw)(struct drawing *g, const struct op *o);
 };
 
-extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[];
+extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);

@@ -15,6 +15,8 @@
 
 #include "base/arena.h"
 #include "base/sample.h"
+#include "transform/elastic.h"
+#include "transform/warp.h"
 
 struct plan;
 struct json;
@@ -40,6 +42,10 @@ enum step_kind {
     STEP_FLIP_X,
     STEP_FLIP_Y,
     STEP_SHARPEN,
+    STEP_WARP,    /* through a map */
+    STEP_BLUR,    /* Gaussian */
+    STEP_ELASTIC, /* along a random field */
+    STEP_NOISE,   /* plus normal noise */
 
     STEP_GREY,    /* three channels to one, or three equal ones; one to three */
     STEP_TABLE,   /* a table of 256 values for every channel */
@@ -80,6 +86,17 @@ struct step {
     uint8_t fill[3];     /* crop */
     uint8_t order[3];    /* permute: the channel of the input for each of the output */
     union {
+        struct warp warp;
+        struct {
+            int32_t size[2]; /* x, y; odd */
+            double sigma;
+        } blur;
+        struct elastic elastic;
+        struct {
+            uint64_t seed;
+            float mean, sigma;
+            bool wrap; /* instead of ending at 0 and 255 */
+        } noise;
         double amount; /* table, mix, sharpen: the factor, count of bits or threshold; hue: what is added to it */
         struct {
             double x, y, w, h;

@@ -83,4 +83,22 @@ void resize_lay(struct room *r, struct stage *st);
 void resize_begin(const struct kernels *k, struct stage *st);
 void resize_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
 
+struct rect warp_step_needs(const struct step *s);
+void warp_step_lay(struct room *r, struct stage *st);
+void warp_step_begin(const struct kernels *k, struct stage *st);
+void warp_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
+struct rect blur_step_needs(const struct step *s);
+void blur_step_lay(struct room *r, struct stage *st);
+void blur_step_begin(const struct kernels *k, struct stage *st);
+void blur_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
+struct rect elastic_step_needs(const struct step *s);
+void elastic_step_lay(struct room *r, struct stage *st);
+void elastic_step_begin(const struct kernels *k, struct stage *st);
+void elastic_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
+void noise_step_lay(struct room *r, struct stage *st);
+void noise_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
 #endif

@@ -49,6 +49,9 @@ struct warp_source {
 bool warp_rotate(struct warp *w, int32_t in_w, int32_t in_h, enum filter filter, double degrees, bool expand,
                  const double *center);
 
+/* Pillow's transform with AFFINE. */
+void warp_matrix(struct warp *w, int32_t in_w, int32_t in_h, enum filter filter, const double m[6]);
+
 /* torchvision's affine: clockwise degrees, translation in pixels, shear in degrees. */
 struct warp_turn {
     double degrees, translate[2], scale, shear[2];

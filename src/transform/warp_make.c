@@ -119,6 +119,13 @@ void warp_affine(struct warp *w, int32_t in_w, int32_t in_h, enum filter filter,
     w->a[5] = a5 + cy;
 }
 
+void warp_matrix(struct warp *w, int32_t in_w, int32_t in_h, enum filter filter, const double m[6])
+{
+    start(w, in_w, in_h);
+    w->filter = filter;
+    set_affine(w, m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
 enum { UNKNOWNS = 8 };
 
 /* Gauss, with pivots. Returns false if the equations have no single solution. */

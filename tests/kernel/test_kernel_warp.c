@@ -147,7 +147,8 @@ static void blur_one(int32_t w, int32_t h, int channels)
     blur_axis_init(&b.y, down, number(0.1, 8.0));
     struct image im = some_image(w, h, channels);
     const size_t line = (size_t)w * (size_t)channels, n = line * (size_t)h;
-    int16_t *room = malloc(blur_room(&b, w, channels) * sizeof *room);
+    void *room = malloc(blur_room(across, w, channels));
+    const struct blur_source from = {.in = im, .from = {0, 0, w, h}, .w = w, .h = h, .n = w};
     for (int s = 1; s < n_sets; s++) {
         struct kernels k[2];
         kernels_fill(&k[0], STK_CPU_C);
@@ -156,7 +157,7 @@ static void blur_one(int32_t w, int32_t h, int channels)
         struct output o[2] = {output_new(n, off), output_new(n, off)};
         for (int i = 0; i < 2; i++)
             for (int32_t y = 0; y < h; y++)
-                blur_line(&k[i], &b, &im, y, room, o[i].at + (size_t)y * line);
+                blur_line(&k[i], &b, &from, y, room, o[i].at + (size_t)y * line);
         CHECK(agree(&o[0], &o[1], "blur", s));
     }
     free(room);

@@ -193,6 +193,7 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
 {
     static const char *const filters[] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
     static const char *const modes[] = {"constant", "edge", "symmetric", "reflect"};
+    static const char *const maps[] = {"nearest", "bilinear", "bicubic"};
     static const char *const points[] = {"RandomInvert",
                                          "RandomPosterize(3)",
                                          "RandomSolarize(100)",
@@ -210,7 +211,19 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
     const char *f = filters[rng_below(r, 6)], *m = modes[rng_below(r, 4)];
     const int a = (int)rng_below(r, 40) + 1, b = (int)rng_below(r, 40) + 1;
     const int pad = *side > 1 ? (int)rng_below(r, (uint64_t)(*side < 12 ? *side : 12)) : 0;
-    switch (rng_below(r, 14)) {
+    switch (rng_below(r, 18)) {
+    case 8:
+        snprintf(text, n, "RandomRotation(180, %s, fill=%d)", maps[rng_below(r, 3)], a);
+        break;
+    case 9:
+        snprintf(text, n, "RandomAffine(40, (0.3, 0.1), (0.5, 2), 30, %s, %d)", maps[rng_below(r, 3)], a);
+        break;
+    case 10:
+        snprintf(text, n, "%s", *side > 24 ? "ElasticTransform(30, 3)" : *side > 9 ? "RandomPerspective(0.6)" : "RGB");
+        break;
+    case 11:
+        snprintf(text, n, "%s", rng_below(r, 2) && *side > 3 ? "GaussianBlur((5, 7))" : "GaussianNoise");
+        break;
     case 0:
         snprintf(text, n, "Resize((%d, %d), %s, antialias=%s)", a, b, f, rng_below(r, 2) ? "True" : "False");
         *side = a < b ? a : b;

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_warp.c -- the steps that take pixels from elsewhere: maps, blurs and elastic distortions; and noise.
+ */
+#include "base/size.h"
+#include "transform/noise.h"
+#include "transform/stage.h"
+
+/* ------------------------------------------------------------------ maps */
+
+struct rect warp_step_needs(const struct step *s)
+{
+    return warp_needs(&s->warp, s->need);
+}
+
+void warp_step_lay(struct room *r, struct stage *st)
+{
+    st->memory = room_take(r, warp_table(&st->s->warp));
+}
+
+void warp_step_begin(const struct kernels *k, struct stage *st)
+{
+    (void)k;
+    warp_begin(&st->s->warp, st->memory);
+}
+
+void warp_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    const struct warp_source from = {.warp = &s->warp, .table = st->memory, .in = st->in, .from = s->from};
+    for (int32_t i = 0; i < n; i++)
+        warp_line(k, &from, s->need.x, s->need.y + y + i, s->need.w, dst + (size_t)i * stride);
+}
+
+/* ------------------------------------------------------------------ blurs */
+
+struct blur_memory {
+    struct blur blur;
+    void *room;
+};
+
+struct rect blur_step_needs(const struct step *s)
+{
+    return blur_needs(s->need, s->blur.size[0], s->blur.size[1], s->in_w, s->in_h);
+}
+
+void blur_step_lay(struct room *r, struct stage *st)
+{
+    const struct step *s = st->s;
+    struct blur_memory *m = st->memory = room_take(r, sizeof *m);
+    void *room = room_take(r, blur_room(s->blur.size[0], s->from.w, s->channels));
+    if (m)
+        m->room = room;
+}
+
+void blur_step_begin(const struct kernels *k, struct stage *st)
+{
+    struct blur_memory *m = st->memory;
+    (void)k;
+    blur_axis_init(&m->blur.x, st->s->blur.size[0], st->s->blur.sigma);
+    blur_axis_init(&m->blur.y, st->s->blur.size[1], st->s->blur.sigma);
+}
+
+void blur_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    struct blur_memory *m = st->memory;
+    const struct blur_source from = {
+        .in = st->in, .from = s->from, .w = s->in_w, .h = s->in_h, .x = s->need.x, .n = s->need.w};
+    for (int32_t i = 0; i < n; i++)
+        blur_line(k, &m->blur, &from, s->need.y + y + i, m->room, dst + (size_t)i * stride);
+}
+
+/* ------------------------------------------------------------------ elastic distortions */
+
+struct rect elastic_step_needs(const struct step *s)
+{
+    return elastic_needs(&s->elastic, s->need);
+}
+
+void elastic_step_lay(struct room *r, struct stage *st)
+{
+    st->memory = room_take(r, elastic_room(&st->s->elastic, st->s->need));
+}
+
+void elastic_step_begin(const struct kernels *k, struct stage *st)
+{
+    (void)k;
+    elastic_begin(&st->s->elastic, st->s->need, st->memory);
+}
+
+void elastic_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    (void)k;
+    for (int32_t i = 0; i < n; i++)
+        elastic_line(&s->elastic, &st->in, s->from, s->need.y + y + i, st->memory, dst + (size_t)i * stride);
+}
+
+/* ------------------------------------------------------------------ noise */
+
+void noise_step_lay(struct room *r, struct stage *st)
+{
+    st->memory = room_take(r, size_mul(sizeof(float) * (size_t)st->s->channels, (size_t)st->s->need.w));
+}
+
+/* As torchvision does with uint8: the noise is cut to whole levels, then added. */
+static uint8_t noisy(uint8_t v, float noise, bool wrap)
+{
+    const int32_t sum = v + (int16_t)noise;
+    return (uint8_t)(wrap || (sum >= 0 && sum <= 255) ? sum : sum < 0 ? 0 : 255);
+}
+
+void noise_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct step *s = st->s;
+    const size_t channels = (size_t)s->channels, values = (size_t)s->need.w * channels;
+    float *noise = st->memory;
+    (void)k;
+    for (int32_t i = 0; i < n; i++, dst += stride) {
+        const uint8_t *src = image_line(&st->in, y + i);
+        const uint64_t pixel = (uint64_t)(s->need.y + y + i) * (uint64_t)s->w + (uint64_t)s->need.x;
+        noise_normal(noise, s->noise.seed, pixel * channels, values);
+        for (size_t v = 0; v < values; v++)
+            dst[v] = noisy(src[v], s->noise.mean + noise[v] * s->noise.sigma, s->noise.wrap);
+    }
+}
