@@ -174,6 +174,7 @@ class DataLoader(_TorchLoader[T_co]):
         for name in unknown:
             known = list(inspect.signature(DataLoader.__init__).parameters)
             raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more{hint(name, known)}")
+        before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
         self._user_collates = collate_fn is not None and collate_fn is not data.default_collate
         super().__init__(
@@ -211,6 +212,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._n_bads = 0
         self._handle_in_dataset = ""
         self._warned = False
+        self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
         self._ready = True
 
     @classmethod
@@ -496,10 +498,12 @@ class DataLoader(_TorchLoader[T_co]):
         return Text(text.rstrip())
 
     def __getstate__(self) -> dict[str, Any]:
-        """The arguments that it was made of, and where it is."""
+        """The arguments that it was made of, where it is, and what a subclass has added."""
         arguments = {**arguments_of(self), **{name: getattr(self, name) for name in OWN}}
-        return {"arguments": arguments, "state": self.state_dict()}
+        more = {name: value for name, value in vars(self).items() if name not in {"_ready", *self._own}}
+        return {"arguments": arguments, "state": self.state_dict(), "more": more}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state["arguments"])  # type: ignore[misc]
+        DataLoader.__init__(self, **state["arguments"])
+        vars(self).update(state["more"])
         self.load_state_dict(state["state"])

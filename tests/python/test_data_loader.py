@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DataLoader gives what torch's gives, argument by argument."""
 
+import copy
 import inspect
 import itertools
 import json
@@ -56,7 +57,7 @@ def equal(a, b):
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(equal(a[k], b[k]) for k in a)
     if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(equal, a, b))
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
     return a == b
 
 
@@ -410,6 +411,66 @@ def test_pickle_and_state(make):
     assert isinstance(again, stoker.DataLoader) and again.num_workers == 1
     if make is not Stream:
         assert equal(list(again), list(batches))
+
+
+class Named(stoker.DataLoader):
+    def __init__(self, dataset, name, **k):
+        super().__init__(dataset, **k)
+        self.name = name
+
+
+def test_a_subclass_is_pickled():
+    loader = Named(Squares(), "mine", batch_size=4, on_error="skip")
+    next(iter(loader))
+    for again in (pickle.loads(pickle.dumps(loader)), copy.copy(loader)):
+        assert type(again) is Named and again.name == "mine" and again.on_error == "skip" and len(list(again)) == 2
+
+
+class Repeated:
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        while True:
+            yield from iter(self.sampler)
+
+
+class Unending(stoker.DataLoader):
+    """Keeps one iterator for all epochs, as loaders of YOLO and timm do."""
+
+    def __init__(self, *args, **k):
+        super().__init__(*args, **k)
+        object.__setattr__(self, "batch_sampler", Repeated(self.batch_sampler))
+        self.iterator = super().__iter__()
+
+    def __len__(self):
+        return len(self.batch_sampler.sampler)
+
+    def __iter__(self):
+        return (next(self.iterator) for _ in range(len(self)))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("make", [Squares, tensors])
+def test_one_iterator_for_all_epochs(make, workers):
+    loader = Unending(make(), batch_size=3, shuffle=True, num_workers=workers)
+    for _ in range(3):
+        assert sorted(labels_of(loader)) == [int(make()[i][1]) for i in range(len(make()))]
+    loader.close()
+
+
+class Sizes(Squares):
+    def __getitem__(self, i):
+        return torch.ones(2, i + 1), i
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samples_of_different_shapes(workers):
+    ours, theirs = (list(kind(Sizes(), 1, num_workers=workers)) for kind in (stoker.DataLoader, data.DataLoader))
+    assert equal(ours, theirs)
+    for kind in (stoker.DataLoader, data.DataLoader):
+        with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+            list(kind(Sizes(), 4, num_workers=workers))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -66,9 +66,21 @@ def lightning():
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 0.1)
 
+    class Module(lightning.LightningDataModule):
+        """Lightning records the arguments of loaders that are made in its hooks."""
+
+        def __init__(self, cls):
+            super().__init__()
+            self.cls = cls
+
+        def train_dataloader(self):
+            return self.cls(native(), BATCH, shuffle=True, drop_last=True)
+
     runs = [(kind, loader, {}) for kind, loader in loaders()]
     alone = {"use_distributed_sampler": False}
-    runs += [(f"alone {kind}", loader, alone) for kind, loader in loaders() if kind.startswith("native")]
+    for kind, loader in loaders():
+        if kind.startswith("native True"):
+            runs += [(f"alone {kind}", loader, alone), (f"module {kind}", Module(type(loader)), {})]
     for kind, loader, more in runs:
         trainer = lightning.Trainer(
             max_epochs=2,
@@ -100,10 +112,14 @@ def loaders(make=None):
 
 
 def accelerate():
-    from accelerate import Accelerator, skip_first_batches
+    from accelerate import Accelerator, DataLoaderConfiguration, skip_first_batches
 
-    accelerator = Accelerator(cpu=True)
-    for kind, loader in loaders():
+    plain = Accelerator(cpu=True)
+    runs = [(plain, kind, loader) for kind, loader in loaders()]
+    for name in ("split_batches", "dispatch_batches"):
+        other = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(**{name: True}))
+        runs += [(other, f"{name} {kind}", loader) for kind, loader in loaders() if "True" in kind]
+    for accelerator, kind, loader in runs:
         torch.manual_seed(0)
         line = torch.nn.Linear(1, 1)
         model, optimizer, loader = accelerator.prepare(line, torch.optim.SGD(line.parameters(), 0.1), loader)
@@ -117,7 +133,7 @@ def accelerate():
                 optimizer.step()
                 optimizer.zero_grad()
         report(kind, seen, float(loss), type=type(loader.base_dataloader).__module__)
-    gather_padded_batches(accelerator)
+    gather_padded_batches(plain)
 
 
 def gather_padded_batches(accelerator):
@@ -146,11 +162,19 @@ def transformers():
             self.last = float(loss)
             return {"loss": loss}
 
-    for kind, loader in loaders(Named):
+    own = [("own torch", data.DataLoader), ("own stoker", stoker.DataLoader)]
+    for kind, loader in [*loaders(Named), *own]:
 
         class Mine(Trainer):
+            """Prepares a loader of the script, or takes the loader that Trainer makes."""
+
             def get_train_dataloader(self, loader=loader):
-                self.prepared = self.accelerator.prepare(loader)
+                if isinstance(loader, type):
+                    self.prepared = super().get_train_dataloader()
+                    if loader is stoker.DataLoader:
+                        self.prepared = stoker.DataLoader.from_torch(self.prepared)
+                else:
+                    self.prepared = self.accelerator.prepare(loader)
                 return self.prepared
 
         model = Model()
