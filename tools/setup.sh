@@ -7,7 +7,7 @@
 #     tools/setup.sh fuzz      the same and a clang with libFuzzer
 #     tools/setup.sh lint      the same and clang-format 14
 #     tools/setup.sh python    the same, and tries the .venv again after a failure
-#     tools/setup.sh frameworks   the same and torch, JAX and TensorFlow, so that the tests can hand batches to them
+#     tools/setup.sh frameworks   the same and torch, JAX, TensorFlow, trainers and type checkers, for the tests
 set -u
 cd "$(dirname "$0")/.." || exit 1
 what=${1:-}
@@ -139,6 +139,12 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $trainers ] && [ -z "${ST
     pip_install $package || say "could not get $package: its tests will be skipped"
   done
   : >$trainers
+fi
+# Type checkers, for programs that use the package.
+checkers=.venv/checkers-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $checkers ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  pip_install mypy basedpyright || say "could not get mypy and basedpyright: types will not be checked"
+  : >$checkers
 fi
 # The libraries of containers, which are read beside them.
 containers=.venv/containers-tried

@@ -11,6 +11,7 @@ for images, labels in train:
 
 from typing import TYPE_CHECKING, Any
 
+from ._batch import Batch
 from ._convert import convert_transform
 from ._errors import DataError, Error, NotFoundError, UsageError
 from ._errors import hint as _hint
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 __version__ = version()
 
 __all__ = [
+    "Batch",
     "CenterCrop",
     "ColorJitter",
     "Compose",

@@ -3,16 +3,73 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import usage
+from ._errors import hint, usage
+from ._ops import Op
+from ._types import Cache, DType, Fidelity, Layout, OnError
 
 Test = Callable[[Any], bool]
+Fields = Sequence[str] | Mapping[str, str] | str
+Ops = str | Op | Callable[..., Any] | Sequence[str | Op | Callable[..., Any]] | None
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+class Options(TypedDict, total=False):
+    """The arguments of Loader that do not determine the type of a batch, for type checkers."""
+
+    drop_last: bool
+    pad_last: bool
+    seed: int
+    threads: int | None
+    memory: int | str | None
+    dtype: DType | None
+    layout: Layout
+    fidelity: Fidelity
+    exif: bool | None
+    classes: Sequence[str] | None
+    sampler: Iterable[int] | None
+    batch_sampler: Iterable[Sequence[int]] | None
+    weights: Any
+    steps_per_epoch: int | None
+    on_error: OnError
+    max_bad: float | None
+    rank: int | Literal["slurm", "mpi"] | None
+    world_size: int | None
+    pin_memory: bool
+    device: Any
+    cache: Cache | None
+    cache_dir: str | os.PathLike[str] | None
+    cache_size: int | str | None
+    progress: bool
+    parallel: bool
+    mix: Sequence[float] | None
+    features: Mapping[str, Any] | None
+
+
+def known_keywords(words: str = "", elsewhere: Mapping[str, str] | None = None) -> Callable[[Init], Init]:
+    """Decorates `__init__`, so that an unknown keyword is a UsageError that suggests the nearest one."""
+
+    def decorate(init: Init) -> Init:
+        of, names = init.__qualname__.partition(".")[0], list(inspect.signature(init).parameters)[1:]
+
+        @functools.wraps(init)
+        def checked(self: Any, *args: Any, **keywords: Any) -> None:
+            for name in keywords:
+                if name not in names:
+                    raise usage(f"{of} has no argument {name!r}{words}{hint(name, names, elsewhere)}")
+            init(self, *args, **keywords)
+
+        return cast(Init, checked)
+
+    return decorate
 
 
 def _is_flag(value: Any) -> bool:

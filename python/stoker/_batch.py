@@ -9,7 +9,7 @@ import keyword
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,32 @@ from ._errors import DataError, hint, usage
 from ._fields import CASTS, COMPUTED, Wanted
 from ._ragged import Padded, Ragged, row_of, rows_in
 from ._rows import OWN, Fill
+from ._types import A
 
 Raw = tuple[_stoker.Memory, ...]
+
+
+class Batch(tuple[A, ...]):
+    """The type of a batch, for annotations: a named tuple whose arrays are of type A.
+
+    >>> def mean(batch: stoker.Batch[np.ndarray]) -> float:
+    ...     return float(batch.image.mean())
+    >>> 0 < mean(next(iter(stoker.Loader(photos, "CenterCrop(8)", output="numpy")))) < 1
+    True
+    """
+
+    image: A
+    label: A
+    position: A
+    valid: A
+    path: list[str]
+    key: list[str]
+    drawn: list[dict[str, Any]]
+    _fields: tuple[str, ...]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Dict(dict[str, Any]):

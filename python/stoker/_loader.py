@@ -14,14 +14,15 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _explain, _get, _output, _ranks, _stoker
-from ._batch import Form, Raw
-from ._errors import ELSEWHERE, DataError, Error, hint, make, usage
+from ._arguments import Fields, Ops, Options, known_keywords
+from ._batch import Batch, Form, Raw
+from ._errors import ELSEWHERE, DataError, Error, make, usage
 from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
@@ -30,10 +31,15 @@ from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
 from ._setup import check_order, engine_options, open_engine
 from ._stats import Stats, stats_of
-from ._types import whole
+from ._types import B_co, Output, whole
 
 if TYPE_CHECKING:
+    import jax
+    import torch
+
     from ._show import Sheet
+
+T = TypeVar("T")
 
 _stoker.on_error(make)
 
@@ -60,7 +66,7 @@ def _leave_to_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-class Loader:
+class Loader(Generic[B_co]):
     """Reads, decodes, transforms, shuffles and batches a source with threads, in C.
 
     >>> import stoker
@@ -119,6 +125,118 @@ class Loader:
     _handle: _stoker.Loader | None = None
     _inherited = False  # by fork(): every call on the handle fails
 
+    @overload
+    def __init__(
+        self: Loader[T],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        collate_fn: Callable[[list[Any]], T],
+        fields: Fields | None = None,
+        as_dict: bool = False,
+        output: Output = "auto",
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[T],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        batch_fn: Callable[[Any], T],
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        fields: Fields | None = None,
+        as_dict: bool = False,
+        output: Output = "auto",
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[dict[str, Any]],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        as_dict: Literal[True],
+        fields: Fields | None = None,
+        output: Output = "auto",
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[Batch[torch.Tensor]],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        output: Literal["torch"],
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[Batch[NDArray[Any]]],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        output: Literal["numpy"],
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[Batch[jax.Array]],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        output: Literal["jax"],
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(  # text and bytes are lists, and fields= may choose them
+        self: Loader[Batch[Any]],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        fields: Fields | None = None,
+        as_dict: Literal[False] = False,
+        output: Output = "auto",
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[Any],
+        source: Any,
+        transform: Ops = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        fields: Fields | None = None,
+        as_dict: bool = False,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        batch_fn: Callable[[Any], Any] | None = None,
+        output: Output = "auto",
+        **options: Unpack[Options],
+    ) -> None: ...
+
+    @known_keywords(elsewhere=ELSEWHERE)  # type: ignore[misc]  # mypy does not match options with arguments
     def __init__(
         self,
         source: Any,
@@ -157,11 +275,8 @@ class Loader:
         parallel: bool = False,
         mix: Sequence[float] | None = None,
         features: Mapping[str, Any] | None = None,
-        **unknown: Any,
     ) -> None:
-        arguments = {k: v for k, v in locals().items() if k not in ("self", "unknown", "__class__")}
-        for name in unknown:
-            raise usage(f"Loader has no argument {name!r}{hint(name, arguments, ELSEWHERE)}")
+        arguments = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         self._arguments = arguments
         self._lock = threading.RLock()  # held by iterators and peek()
         self._generations = itertools.count(1)
@@ -270,7 +385,7 @@ class Loader:
         if self._handle is not None and self._may_wait(self._handle):
             self.close()
 
-    def __enter__(self) -> Loader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -383,7 +498,7 @@ class Loader:
             self._give_order(epoch)
         return self._order
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B_co]:
         self._check_may_wait("iter")
         self._generation = generation = next(self._generations)  # ends the previous iterator
         with self._lock:  # which may still wait for one batch
@@ -409,7 +524,7 @@ class Loader:
         n, size = len(self.sampler), self.batch_size or 1  # type: ignore[arg-type]
         return n // size if self.drop_last else -(-n // size)
 
-    def forever(self) -> Iterator[Any]:
+    def forever(self) -> Iterator[B_co]:
         """Iterates over epoch after epoch without end.
 
         >>> batches = stoker.Loader(photos, "CenterCrop(8)", batch_size=12).forever()
@@ -418,7 +533,7 @@ class Loader:
         """
         return Forever(self)
 
-    def peek(self) -> Any:
+    def peek(self) -> B_co:
         """A copy of the next batch. The loader does not move on.
 
         >>> loader = stoker.Loader(photos, "CenterCrop(8)", output="numpy")
@@ -427,7 +542,8 @@ class Loader:
         """
         self._check_may_wait("peek")
         with self._lock:
-            return self._peek()
+            batch: B_co = self._peek()
+            return batch
 
     def _peek(self) -> Any:
         if self._sampled and self._ordered != self.epoch:
@@ -503,7 +619,7 @@ class Loader:
             what = "1 bad sample was" if bad == 1 else f"{bad} bad samples were"
             warnings.warn(f"{what} {did}; bad_samples() lists them", RuntimeWarning, stacklevel=4)
 
-    def get(self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None) -> Any:
+    def get(self, indices: _get.Numbers = None, epoch: int | None = None, positions: _get.Numbers = None) -> B_co:
         """Samples as training sees them in an epoch, made now.
 
         indices      one or several samples, as in the field `index`
@@ -528,13 +644,14 @@ class Loader:
             except Error as error:
                 self._add_cause(error)
                 raise
-            return self._form.with_drawn(raw, self._drawn(chosen, at))
+            batch: B_co = self._form.with_drawn(raw, self._drawn(chosen, at))
+            return batch
 
     def _apart(self) -> AbstractContextManager[None]:
         """A context for rows that are made outside the epoch's order."""
         return self._given.fill.objects.apart() if self._given.fill else nullcontext()
 
-    def load_all(self, memory: int | str | None = None) -> Any:
+    def load_all(self, memory: int | str | None = None) -> B_co:
         """The whole dataset as one batch, in the order of the source.
 
         memory    the most that it may take; by default nine tenths of the free memory. If that is too little, the
@@ -551,7 +668,8 @@ class Loader:
         options = _get.options_for_all(self, fill, memory)
         handle = _stoker.Loader(options)
         try:
-            return self._form_of(handle, fill).batch(_get.all_rows(handle, options["batch_size"]))
+            batch: B_co = self._form_of(handle, fill).batch(_get.all_rows(handle, options["batch_size"]))
+            return batch
         except Error as error:
             self._add_cause(error)
             raise

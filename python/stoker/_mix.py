@@ -39,7 +39,7 @@ def mixture(sources: Sequence[Any], weights: Iterable[Any]) -> Source:
     return both
 
 
-def mix(sources: Mapping[Path | Source, float] | Iterable[tuple[Path | Source, float]]) -> Source:
+def mix(sources: Mapping[Any, float] | Iterable[tuple[Path | Source, float]]) -> Source:
     """Mixes sources by weight: each position of an epoch takes a sample of one of them.
 
     sources    a dict {source: weight}, or pairs (source, weight); a source is a path or a Source. Weights are relative.

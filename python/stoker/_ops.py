@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 from ._errors import hint, usage
-from ._types import dtype_name
+from ._types import DType, dtype_name
 
 Size = int | Sequence[int]
 Numbers = float | Sequence[float]
+Interpolation = (  # an Enum is torchvision's or Pillow's, an int is Pillow's
+    Literal["nearest", "nearest_exact", "box", "bilinear", "hamming", "bicubic", "lanczos"] | Enum | int
+)
+Preset = Literal["imagenet", "clip", "half"]
+PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 
 
 def _plain(value: Any) -> Any:
@@ -91,7 +97,7 @@ class Resize(Op):
     """
 
     def __init__(
-        self, size: Size, interpolation: Any = "bilinear", max_size: int | None = None, antialias: bool = True
+        self, size: Size, interpolation: Interpolation = "bilinear", max_size: int | None = None, antialias: bool = True
     ) -> None:
         super().__init__(
             [size],
@@ -129,7 +135,7 @@ class RandomCrop(Op):
         padding: Size | None = None,
         pad_if_needed: bool = False,
         fill: Size = 0,
-        padding_mode: str = "constant",
+        padding_mode: PaddingMode = "constant",
     ) -> None:
         super().__init__(
             [size],
@@ -156,7 +162,7 @@ class RandomResizedCrop(Op):
         size: Size,
         scale: Sequence[float] = (0.08, 1.0),
         ratio: Sequence[float] = (3 / 4, 4 / 3),
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         antialias: bool = True,
     ) -> None:
         super().__init__(
@@ -179,7 +185,7 @@ class Pad(Op):
     Pad(4, padding_mode=reflect)
     """
 
-    def __init__(self, padding: Size, fill: Size = 0, padding_mode: str = "constant") -> None:
+    def __init__(self, padding: Size, fill: Size = 0, padding_mode: PaddingMode = "constant") -> None:
         super().__init__([padding], fill=(fill, 0), padding_mode=(padding_mode, "constant"))
 
 
@@ -230,7 +236,7 @@ class Normalize(Op):
     Normalize(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
     """
 
-    def __init__(self, mean: str | Numbers | None = None, std: Numbers | None = None) -> None:
+    def __init__(self, mean: Preset | Numbers | None = None, std: Numbers | None = None) -> None:
         if isinstance(mean, str):
             super().__init__([mean])
         else:
@@ -268,7 +274,7 @@ class ToDtype(Op):
     ToDtype(float32, scale=True)
     """
 
-    def __init__(self, dtype: Any, scale: bool = False) -> None:
+    def __init__(self, dtype: DType, scale: bool = False) -> None:
         super().__init__([dtype_name(dtype)], scale=(scale, False))
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _stoker
-from ._arguments import check_text, check_types
+from ._arguments import Fields, Ops, check_text, check_types
 from ._errors import UsageError, usage
 from ._fields import texts, wanted_of
 from ._input import transform_of
@@ -73,9 +73,9 @@ def _reporter(function: Callable[[Packed], Any] | None) -> Callable[[dict[str, A
 def pack(
     source: Path | Source,
     out: str | os.PathLike[str],
-    transform: Any = None,
+    transform: Ops = None,
     *,
-    fields: Sequence[str] | dict[str, str] | str | None = None,
+    fields: Fields | None = None,
     to: To | None = None,
     as_: As | None = None,
     resize: str | None = None,

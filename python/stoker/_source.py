@@ -7,14 +7,14 @@ import functools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _split, _stoker
-from ._arguments import check_text, check_types
+from ._arguments import Fields, check_text, check_types
 from ._arrow import form_of, table_of
 from ._batch import Form
 from ._errors import UsageError, hint, usage
@@ -98,7 +98,7 @@ class Source:
         *paths: Path | Any,
         classes: Sequence[str] | None = None,
         indices: Iterable[int] | None = None,
-        fields: Sequence[str] | Mapping[str, str] | str | None = None,
+        fields: Fields | None = None,
     ) -> None:
         if not paths:
             raise usage("Source() needs at least one path")
@@ -297,7 +297,7 @@ class Source:
         part._depth = self._depth + 1
         return part
 
-    def split(self, *shares: float, by: str | None = None, seed: int = 0) -> tuple[Source, ...]:
+    def split(self, *shares: float, by: Literal["class"] | None = None, seed: int = 0) -> tuple[Source, ...]:
         """Divides the samples into parts of these shares, such as 0.8 and 0.2.
 
         If the shares add up to less than 1, the rest is one more part: `split(0.9)` gives two. A hash of a sample's key
@@ -320,7 +320,7 @@ class Source:
             parts = _split.by_share(self._hashes(seed), edges)
         return tuple(self._divided(parts == i) for i in range(len(edges) + 1))
 
-    def kfold(self, k: int, by: str | None = None, seed: int = 0) -> list[tuple[Source, Source]]:
+    def kfold(self, k: int, by: Literal["class"] | None = None, seed: int = 0) -> list[tuple[Source, Source]]:
         """k pairs (train, val) for cross-validation: every sample is in exactly one `val`.
 
         A hash of the sample's key selects its fold, as in `split`. In a small dataset, a fold that would be empty takes

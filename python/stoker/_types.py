@@ -4,9 +4,42 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ._errors import hint, usage
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    B_co = TypeVar("B_co", covariant=True, default=Any)
+    A = TypeVar("A", default=Any)
+else:
+    from typing import TypeVar
+
+    B_co, A = TypeVar("B_co", covariant=True), TypeVar("A")
+
+Output = Literal["auto", "numpy", "torch", "jax", "tensorflow"]
+Layout = Literal["NCHW", "NHWC", "channels_last"]
+Fidelity = Literal["exact", "draft"]
+OnError = Literal["raise", "skip", "replace"]
+Cache = Literal["none", "bytes", "dct", "pixels", "auto"]
+
+
+class _Sized(Protocol):
+    """A dtype of NumPy or torch."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+class _Named(Protocol):
+    """A dtype of TensorFlow."""
+
+    @property
+    def name(self) -> str: ...
+
+
+DType = Literal["float32", "float16", "bfloat16", "uint8"] | type[Any] | _Sized | _Named
 
 # In the order of stk_dtype, which starts at 1.
 DTYPES = "float32 float16 bfloat16 uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 bool".split()

@@ -9,17 +9,18 @@ transformed in C; other datasets run in worker processes.
 
 from __future__ import annotations
 
-import inspect
 import io
+import os
 import sqlite3
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ._arguments import known_keywords
 from ._convert_set import dataset as read_here
 from ._convert_set import tensors, why_not
-from ._errors import DataError, hint, usage
+from ._errors import DataError, usage
 from ._explain import Text, line
 from ._output import framework
 from ._stats import Stats
@@ -34,7 +35,7 @@ from ._torch_iter import (
     from_text,
 )
 from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
-from ._types import ON_ERROR, choice, counted
+from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted
 from ._workers import Workers
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ def _signature(dataset: Any) -> tuple[Any, ...]:
 T_co = TypeVar("T_co", covariant=True)
 
 
+class Rows(Protocol[T_co]):
+    """A dataset for type checkers: torch's, Hugging Face's, a list."""
+
+    def __getitem__(self, index: Any, /) -> T_co: ...
+
+
 class DataLoader(_TorchLoader[T_co]):
     """torch's DataLoader, with Stoker behind it: the same arguments, the same batches.
 
@@ -141,9 +148,10 @@ class DataLoader(_TorchLoader[T_co]):
 
     _ready = False
 
+    @known_keywords("; stoker.Loader has more")
     def __init__(
         self,
-        dataset: Any,
+        dataset: Rows[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -161,24 +169,20 @@ class DataLoader(_TorchLoader[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
         max_bad: float | None = None,
-        cache: str | None = None,
-        cache_dir: str | None = None,
+        cache: Cache | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
         cache_size: int | str | None = None,
         memory: int | str | None = None,
-        dtype: Any = None,
-        layout: str = "NCHW",
-        **unknown: Any,
+        dtype: DType | None = None,
+        layout: Layout = "NCHW",
     ) -> None:
-        for name in unknown:
-            known = list(inspect.signature(DataLoader.__init__).parameters)
-            raise usage(f"DataLoader has no argument {name!r}; stoker.Loader has more{hint(name, known)}")
         before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
         self._user_collates = collate_fn is not None and collate_fn is not data.default_collate
         super().__init__(
-            dataset,
+            dataset,  # type: ignore[arg-type]
             batch_size,
             shuffle,
             sampler,
