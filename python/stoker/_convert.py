@@ -23,7 +23,7 @@ FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
 # Transforms without randomness, which may run in parallel.
 STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
-STEADY |= {"Identity", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
+STEADY |= {"Identity", "MaybePILToTensor", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
 
 
 class Rest:
@@ -308,6 +308,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "Grayscale": _Walk.grayscale,
     "Identity": _Walk.nothing,
     "ImageClassification": _Walk.preset,
+    "MaybePILToTensor": _Walk.to_bytes,
     "MaybeToTensor": _Walk.to_floats,
     "Normalize": _Walk.normalize,
     "PILToTensor": _Walk.to_bytes,

@@ -37,6 +37,7 @@ EVAL = {
     "lanczos": {"interpolation": "lanczos"},
     "mean": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)},
     "no_aug": {"is_training": True, "no_aug": True},
+    "prefetcher": {"use_prefetcher": True},  # bytes, which timm normalises on the device
 }
 
 
