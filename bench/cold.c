@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cold.c -- reading only, from cold storage: no decoding, no batches' content.
+ * cold.c -- reads from cold storage: nothing is decoded, and batches are not filled.
  *
- *     bench-cold files SOURCE [pread|uring|auto] [depth]       an epoch, shuffled, as the loader reads it: a folder, or
- *                                                              shards; depth: at most so many at a time, else as many
- *                                                              as pay off
- *     bench-cold ranges FILE BYTES [depth]                     records of a large file, at random
+ *     bench-cold files SOURCE [pread|uring|auto] [depth]    one shuffled epoch of a folder or of shards, as the loader
+ *                                                           reads it; depth: the most reads at a time, by default
+ *                                                           as many as increase the speed
+ *     bench-cold ranges FILE BYTES [depth]                  random records of a large file
  *
- * Prints `files/s  bytes/s  CPU µs a file`. The files are dropped from the page cache before, as far as they are on
- * disk; what lies below (a host's cache, the disk's own) is not ours to drop. bench/cold.py sets it beside fio.
+ * Prints `files/s  bytes/s  CPU µs per file`. Files on a disk are dropped from the page cache first. Caches below it
+ * (of a host, or in the disk) cannot be dropped. bench/cold.py compares the results with fio.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -164,7 +164,7 @@ static void drop_files(const struct source *s)
     }
 }
 
-/* One epoch, shuffled: none after it is prefetched. */
+/* One shuffled epoch; no later epoch is prefetched. */
 static void give_order(struct order *o)
 {
     struct perm p;
@@ -183,7 +183,7 @@ static void open_bench(struct bench *b, const char *name, stk_reader reader, int
     const struct source_options s = {.path = name, .cache_dir = "off", .threads = 1};
     if (source_open(&b->source, &s, &e) != STK_OK)
         fail(name, &e);
-    drop_files(b->source); /* looking for samples may have read something of shards */
+    drop_files(b->source); /* searching for samples may have read parts of the shards */
     const int64_t n = source_count(b->source);
     b->order = (struct order){.samples = n, .batch_size = ROWS, .world = 1, .sampled = true, .resumed_epoch = -1};
     give_order(&b->order);
@@ -243,13 +243,13 @@ static int files(const char *name, const char *how, int threads, int depth)
 
 /* ------------------------------------------------------------------ ranges */
 
-struct ranges {
+struct ranges_run {
     struct fifo fifo;
     int64_t slots[1 << 10];
     int64_t good, bytes;
 };
 
-static void wait_for(struct fetch *f, struct ranges *r)
+static void wait_for(struct fetch *f, struct ranges_run *r)
 {
     struct fetch_event v;
     fetch_wait(f);
@@ -269,7 +269,7 @@ static void wait_for(struct fetch *f, struct ranges *r)
 static int ranges(const char *path, size_t bytes, int depth)
 {
     enum { RECORDS = 40000 };
-    static struct ranges r;
+    static struct ranges_run r;
     struct stat st;
     struct fetch *f;
     stk_error e;

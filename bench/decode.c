@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode.c -- how long decoding takes alone; bench/decode.py asks it in turn with Pillow.
+ * decode.c -- how long decoding alone takes; bench/decode.py alternates between this program and Pillow.
  *
- *     decode        reads lines "FILE whole|crop" and answers each with the microseconds of CPU that decoding took:
- *                   its head and all of its pixels, or those of a crop as RandomResizedCrop(224) draws it
+ *     decode        reads lines "FILE whole|crop", and answers each with the CPU time of decoding in microseconds: the
+ *                   head and all pixels, or the pixels of a crop as RandomResizedCrop(224) draws it
  */
 #include <stdio.h>
 #include <stdlib.h>

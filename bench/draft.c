@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draft.c -- what fidelity draft costs in fidelity and saves in time.
+ * draft.c -- how much fidelity draft changes images, and how much time it saves.
  *
  *     find photos -name '*.jpg' | draft [OPS]
  *
- * Every file is decoded and transformed both ways, with the same draws. Prints, by how much the decoder shrank: how
- * many pictures, the mean and the largest difference in levels of 255, the PSNR, and the CPU time a picture both ways.
- * Pictures that were not shrunk are the same.
+ * Decodes and transforms every file both ways, with the same draws. Prints a line for each factor by which the decoder
+ * shrank images: how many images, the mean and the largest difference in levels of 255, the PSNR, and the CPU time per
+ * image of both ways. Images that were not shrunk are the same.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 enum { WAYS = 2, SHRINKS = 4, ROUNDS = 3 };
 
 struct tally {
-    int64_t pictures, values;
+    int64_t images, values;
     double sum, squares;
     int most;
     double us[WAYS];
@@ -36,7 +36,7 @@ struct bench {
     struct tally tallies[SHRINKS];
 };
 
-/* One way; by how much it was shrunk, or 0 when it failed. */
+/* Decodes and transforms one way. Returns by how much the image was shrunk, or 0 on failure. */
 static int make(struct bench *b, int way, const struct buf *file, uint64_t sample)
 {
     const struct decode_limits limits = {.max_pixels = 256000000};
@@ -65,10 +65,10 @@ static void compare(const struct bench *b, struct tally *t)
         t->most = d > t->most ? d : t->most;
     }
     t->values += (int64_t)b->row_bytes;
-    t->pictures++;
+    t->images++;
 }
 
-/* Both ways in turn, the best time of each. */
+/* Alternates between both ways, and keeps the best time of each. */
 static void one_file(struct bench *b, const struct buf *file, uint64_t sample)
 {
     double best[WAYS] = {1e18, 1e18};
@@ -118,12 +118,12 @@ int main(int argc, char **argv)
         if (read_file(line, &file) == 0)
             one_file(&b, &file, n);
     }
-    printf("shrunk by  pictures  mean  most   PSNR  exact us  draft us  ratio\n");
+    printf("shrunk by    images  mean  most   PSNR  exact us  draft us  ratio\n");
     for (int i = 0; i < SHRINKS; i++) {
         const struct tally *t = &b.tallies[i];
-        const double n = (double)t->values, p = (double)t->pictures;
-        if (t->pictures)
-            printf("%9d %9lld %5.2f %5d %6.1f %9.0f %9.0f %6.2f\n", 1 << i, (long long)t->pictures, t->sum / n, t->most,
+        const double n = (double)t->values, p = (double)t->images;
+        if (t->images)
+            printf("%9d %9lld %5.2f %5d %6.1f %9.0f %9.0f %6.2f\n", 1 << i, (long long)t->images, t->sum / n, t->most,
                    10 * log10(255.0 * 255.0 * n / t->squares), t->us[0] / p, t->us[1] / p, t->us[0] / t->us[1]);
     }
     for (int way = 0; way < WAYS; way++) {

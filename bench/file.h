@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h -- a file into memory, and the clock that says what was done with it there.
+ * file.h -- reads a file into memory, and measures the time of work on it.
  */
 #ifndef BENCH_FILE_H
 #define BENCH_FILE_H
@@ -18,7 +18,7 @@ static inline double cpu_us(void)
     return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-/* 0, or -1 when there is nothing to be read. */
+/* 0, or -1 if it cannot be read. */
 static inline int read_file(const char *path, struct buf *b)
 {
     FILE *f = fopen(path, "rb");

@@ -2,8 +2,8 @@
 /*
  * index_open.c -- how long it takes to index a source: index_open SOURCE CACHE_DIR THREADS
  *
- * Prints one JSON object with the seconds of an open, of the look at every file's size (which the
- * fingerprint needs), and of a second open, which finds the index in CACHE_DIR.
+ * Prints one JSON object with the seconds of opening the source, of reading the size of every file (which the
+ * fingerprint needs), and of opening it again, with the index from CACHE_DIR.
  */
 #include <inttypes.h>
 #include <stdio.h>

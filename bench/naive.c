@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naive.c -- bench/naive.py in C, for machines without Pillow: one picture after the other, on the
- * plain path.
+ * naive.c -- bench/naive.py in C, for machines without Pillow: one image after the other, on the plain path.
  *
  *     naive photos/ [--take N] [--epochs N] [--batch-size N] [--size N] [--json] [--serve]
  */
@@ -53,7 +52,7 @@ static void run_close(struct run *r)
     free(r->labels);
 }
 
-/* The batch that begins at a position; returns how many rows it has. Bad samples are left out. */
+/* Makes the batch that begins at a position, without bad samples. Returns how many rows it has. */
 static int64_t next_batch(struct run *r, const struct perm *order, uint64_t epoch, int64_t at, int64_t batch_size)
 {
     int64_t rows = 0;
@@ -70,7 +69,7 @@ static bool put(const void *p, size_t n)
     return fwrite(p, 1, n, stdout) == n;
 }
 
-/* Answers every byte on stdin with a batch, as examples/train.c wants them. */
+/* Answers every byte on stdin with a batch, for examples/train.c. */
 static void serve(struct run *r, int64_t batch_size)
 {
     const int64_t n_classes = source_n_classes(r->plain.source);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plain.c -- the plain path: libjpeg-turbo's whole decode and the C kernels.
+ * plain.c -- the plain path: libjpeg-turbo decodes the whole image, and the C kernels transform it.
  *
- * An upright colour JPEG goes through libjpeg-turbo directly, with nothing of ours in between, so that the
- * comparison stays what it is however our decoder changes. The few others take our own way, whole.
+ * Upright colour JPEGs are decoded by libjpeg-turbo directly, without any code of ours, so that the comparison does not
+ * change when our decoder does. Our decoder decodes the few others, as a whole.
  */
 #include "plain.h"
 
@@ -114,7 +114,7 @@ static int decode_whole(struct plain *p, const struct head *h, struct image *out
     return libjpeg_whole(r->bytes, r->n_bytes, out, e);
 }
 
-/* The part of a whole picture that a job wants. */
+/* The part of a whole image that a job wants. */
 static struct image part(const struct image *whole, const struct rect *r)
 {
     struct image i = *whole;

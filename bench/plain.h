@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plain.h -- a sample by the plain path: the whole file, the whole picture by libjpeg-turbo as it
- * comes, then the kernels in plain C. What everything faster is compared with.
+ * plain.h -- a sample on the plain path: reads the whole file, decodes the whole image with libjpeg-turbo, and runs the
+ * kernels in plain C. Everything faster is compared with it.
  */
 #ifndef PLAIN_H
 #define PLAIN_H
@@ -23,9 +23,9 @@ struct plain {
 };
 
 int plain_open(struct plain *p, const char *folder, const char *ops, stk_layout layout, stk_error *e);
-void plain_close(struct plain *p); /* also half-built, also twice */
+void plain_close(struct plain *p); /* accepts a half-built one; may be called twice */
 
-/* Reads, decodes and transforms one sample into a row; its label is then in reading.label. */
+/* Reads, decodes and transforms one sample into a row. Its label is then in reading.label. */
 int plain_row(struct plain *p, int64_t sample, uint64_t epoch, void *row, stk_error *e);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c -- how many samples a second come out of a source that needs no decoding, shuffled.
+ * rows.c -- samples per second from a source that needs no decoding, shuffled.
  *
  *     rows SOURCE [--batch-size N] [--threads N] [--epochs N] [--fields TEXT] [--in-order] [--cache]
  *     rows arrays:ROWSxBYTES         arrays in memory, made here
  *
- * Prints how long it took to open, and a line per epoch: samples, bytes of all fields, seconds, and seconds of the CPU,
- * by which "a core" is meant: the caller's thread is a part of it.
+ * Prints how long it took to open the source, and a line per epoch: samples, bytes of all fields, seconds, and seconds
+ * of CPU time, which include the caller's thread. "A core" refers to CPU time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static int made_array(const char *text, stk_array *a, int64_t shape[2])
     if (sscanf(text, "arrays:%" SCNd64 "%c%" SCNd64, &shape[0], &x, &shape[1]) != 3 || shape[0] < 1 || shape[1] < 1)
         return 0;
     a->data = calloc((size_t)shape[0], (size_t)shape[1]);
-    if (a->data) /* so that every page is there */
+    if (a->data) /* so that every page is allocated */
         memset(a->data, 1, (size_t)shape[0] * (size_t)shape[1]);
     return a->data != NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stages.c -- how long every stage takes alone, and the whole path, in microseconds per image.
+ * stages.c -- how long each stage takes alone, and the whole path, in microseconds per image.
  *
  *     stages photos/ [--take N] [--rounds N] [--ops TEXT] [--threads N]
  *
- * Beside every figure stands that of the plain path (libjpeg-turbo's whole decode, kernels in plain C)
- * of the same run. All stages take their turn in every round; the figures are medians of the rounds.
- * Stages after the reading work on files in memory, one thread.
+ * Next to each figure is that of the plain path (whole images by libjpeg-turbo, kernels in plain C) in the same run.
+ * The stages alternate in every round; the figures are medians of the rounds. Stages after reading use one thread, and
+ * files in memory.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ struct file {
     uint8_t *bytes;
     size_t n;
     struct head head;
-    struct buf checkpoints; /* checkpoints of all of it */
+    struct buf checkpoints; /* checkpoints of the whole file */
 };
 
-/* How a picture is decoded. */
+/* How an image is decoded. */
 enum decoding { CROP, WHOLE, CROP_LIBRARY, CROP_CHECKPOINTS };
 
 struct bench {
@@ -99,7 +99,7 @@ static double run_draw(struct bench *b, int unused)
     return per_image(b, now_ns() - begun);
 }
 
-/* Decodes what the job of a file wants, or all of it; 0 when it could be decoded. */
+/* Decodes the part that the job of a file wants, or all of it. Returns 0 on success. */
 static int decode_file(struct bench *b, int64_t i, enum decoding how, struct job *job, struct image *image)
 {
     const struct file *f = &b->files[i];
@@ -129,7 +129,7 @@ static double run_decode(struct bench *b, int how)
     return per_image(b, now_ns() - begun);
 }
 
-/* Only the plan's run is timed, on pixels that were decoded just before, as in a worker. */
+/* Times only the plan's run, on pixels that were just decoded, as in a worker. */
 static double run_transform(struct bench *b, int cpu)
 {
     uint64_t ns = 0;
@@ -145,7 +145,7 @@ static double run_transform(struct bench *b, int cpu)
     return per_image(b, ns);
 }
 
-/* The plain path; the argument says which part of it. */
+/* The plain path; the argument selects the stage. */
 static double run_plain(struct bench *b, int part)
 {
     static double us[PLAIN_STAGES];
@@ -160,7 +160,7 @@ static double run_plain(struct bench *b, int part)
     return us[part];
 }
 
-/* The loader as a program would use it: one epoch after a first one, whose time is not taken. */
+/* Runs the loader as a program would: one epoch after a first one that is not timed. */
 static double run_loader(struct bench *b, int threads)
 {
     const stk_options o = {.source = b->folder,
@@ -212,7 +212,7 @@ static void load_files(struct bench *b)
     }
 }
 
-/* Checkpoints of every file, from a decoding of all of it. */
+/* Makes the checkpoints of every file by decoding all of it. */
 static void make_checkpoints(struct bench *b)
 {
     for (int64_t i = 0; b->files && i < b->n_files; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.c -- epochs with a fixed number of threads, or as many as the loader finds right, for callers of several
- * kinds.
+ * threads.c -- epochs with a fixed number of threads, or with the number that the loader chooses, for several kinds of
+ * callers.
  *
  *     bench-threads FOLDER THREADS EPOCHS CALLER STEP
  *
- * THREADS 0: left to the loader. A step of STEP µs follows every batch; CALLER says how it is spent: at once (there is
- * none), sleep (as one who waits for another device), spin (as one who computes here), burst (asleep 16 steps after
- * every 16th batch). Prints `images/s  CPU µs an image`, of the epochs after the first, steps that are computed not
- * counted. bench/threads.py sets them beside each other.
+ * THREADS 0: the loader chooses. After every batch, the caller takes a step of STEP µs. CALLER says how: at once (no
+ * step), sleep (as if it waited for another device), spin (computes), burst (sleeps for 16 steps after every 16th
+ * batch). Prints `images/s  CPU µs per image` of the epochs after the first; the CPU time of steps is not counted.
+ * bench/threads.py compares several runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void spin_for(double s)
         ;
 }
 
-/* What the caller does between batches; how much CPU time of his own that took. */
+/* What the caller does between batches. Returns how much CPU time that took. */
 static double step(const char *caller, double s, int64_t batch)
 {
     if (strcmp(caller, "sleep") == 0)

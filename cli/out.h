@@ -17,7 +17,7 @@
 enum {
     END_GOOD = 0,
     END_BAD = 1,     /* bad samples */
-    END_USAGE = 2,   /* the command was called wrongly */
+    END_USAGE = 2,   /* wrong usage */
     END_MACHINE = 3, /* cannot read, cannot write, no memory */
     END_INTERRUPTED = 130
 };

@@ -1,13 +1,14 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 #
-# lib.sh -- what the tests of the command share: a folder of their own, and words for what failed.
+#lib.sh-- what the tests of the command share : a folder of their own, and words for what failed.
 #
-#     sh test_ls.sh /path/to/stoker        ends with 0, with 1 when something failed, with 77 when skipped
+#sh test_ls.sh / path / to / stoker ends with 0, with 1 when something failed, with 77 when skipped
 #
-# shellcheck shell=sh
+#shellcheck shell = sh
 set -u
 case ${1:-} in
-'') echo "usage: sh $0 /path/to/stoker" >&2 && exit 2 ;;
+'') echo "usage: sh $0 /path/to/stoker" >&2 && exit 2 ;
+;
 /*) stoker=$1 ;;
 *) stoker=$PWD/$1 ;;
 esac
@@ -63,7 +64,7 @@ sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "${3:-True}" 2>json.err && return 
   sed 's/^/    /' "$1" | head -n 5
 }
 
-# A small set of pictures in `photos`: 24 of 4 classes.
+# A small set of images in `photos`: 24 of 4 classes.
 make_photos() {
   "$stoker" synth photos --samples 24 --classes 4 --size 96 --seed 3 >/dev/null 2>synth.err && return 0
   if grep -q 'not in this build' synth.err; then

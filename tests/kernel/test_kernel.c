@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel.c -- every kernel of every instruction set of this machine against its C twin.
+ * test_kernel.c -- compares every kernel of every instruction set of this machine with its C version.
  *
  *     test_kernel [part of a case's name]
- *     test_kernel --bench          microseconds per picture
- *     STOKER_SEED=17 test_kernel   the same data again
+ *     test_kernel --bench          microseconds per image
+ *     STOKER_SEED=17 test_kernel   repeats a run with the same data
  *
- * Results lie between guard bands; inputs end where the slack that kernels may read ends, so that
- * the sanitizer sees a byte too many.
- * Covers kernel_*.c.
+ * Results are written between guard bands. Inputs end where the slack that kernels may read ends, so that the sanitizer
+ * reports reads past it. Covers kernel_*.c.
  */
 #include "transform/kernel.h"
 
@@ -44,7 +43,7 @@ static void table_free(struct table *b)
     free(b->weights);
 }
 
-/* How much larger the input is: from a hundredth to many times. */
+/* How much larger the input is than the output: from a hundredth to many times. */
 static struct axis some_axis(int32_t out)
 {
     static const double scales[] = {0.01, 0.3, 0.8, 1.29, 1.9, 2.5, 3.7, 5, 8, 13, 30};
@@ -158,7 +157,7 @@ static void lines(void)
 static const char *const shape_names[] = {"single", "planar", "interleaved"};
 static const char *const dtype_names[] = {"u8", "f16", "bf16", "f32"};
 
-/* One row, through the ordinary or the streaming store. */
+/* Stores one row, with the ordinary or the streaming store. */
 static void store_one(const struct kernels *k, const struct levels *v, int shape, int dtype, int32_t w, bool stream,
                       int set)
 {
@@ -181,7 +180,7 @@ static void store_one(const struct kernels *k, const struct levels *v, int shape
     free(src);
 }
 
-/* Means and deviations of all kinds; returns false when the arithmetic is not exact for them. */
+/* Means and standard deviations of all kinds. Returns false if the arithmetic is not exact for them. */
 static bool some_levels(struct levels *v, const struct kernels *k, int shape, int dtype)
 {
     char text[200];
@@ -227,7 +226,7 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-struct picture {
+struct bench_image {
     int32_t w, h;
     const char *ops;
     stk_dtype dtype;
@@ -239,9 +238,9 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The whole of plan_run, into rows of a batch that no cache holds; the lower quartile, which neighbours on the machine
- * disturb least. */
-static double bench_plan(const struct picture *b, stk_cpu cpu)
+/* Times all of plan_run, with rows of a batch that no CPU cache holds. Returns the lower quartile, which other
+ * processes disturb least. */
+static double bench_plan(const struct bench_image *b, stk_cpu cpu)
 {
     enum { ROWS = 64, ROUNDS = 7 };
     const struct plan_options o = {
@@ -274,7 +273,7 @@ static double bench_plan(const struct picture *b, stk_cpu cpu)
     return (double)times[ROWS * ROUNDS / 4] / 1000.0;
 }
 
-/* The parts of one resize of three channels to 224 x 224. */
+/* The steps of resizing three channels to 224 x 224. */
 static void bench_parts(stk_cpu cpu, int32_t in, enum filter filter)
 {
     enum { OUT = 224, STRIDE = 704, ROUNDS = 300 };
@@ -316,7 +315,7 @@ static void bench_parts(stk_cpu cpu, int32_t in, enum filter filter)
 
 static int bench(void)
 {
-    static const struct picture pictures[] = {
+    static const struct bench_image images[] = {
         {290, 290, "Resize((224, 224)) | RandomHorizontalFlip(1) | Normalize", STK_FLOAT32},
         {290, 290, "Resize((224, 224)) | RandomHorizontalFlip(1) | Normalize", STK_BFLOAT16},
         {290, 290, "Resize((224, 224)) | RandomHorizontalFlip(1)", STK_UINT8},
@@ -335,11 +334,11 @@ static int bench(void)
         bench_parts(sets[s], 500, FILTER_BILINEAR);
     for (int s = 0; s < n_sets; s++)
         bench_parts(sets[s], 290, FILTER_LANCZOS);
-    printf("whole, microseconds a picture, into a batch that no cache holds\n");
-    for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
-        printf("  %4d x %-4d %-9s %-64s", pictures[i].w, pictures[i].h, dtype_name(pictures[i].dtype), pictures[i].ops);
+    printf("whole, microseconds per image, into a batch that no cache holds\n");
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        printf("  %4d x %-4d %-9s %-64s", images[i].w, images[i].h, dtype_name(images[i].dtype), images[i].ops);
         for (int s = 0; s < n_sets; s++)
-            printf("  %s %7.1f", cpu_name(sets[s]), bench_plan(&pictures[i], sets[s]));
+            printf("  %s %7.1f", cpu_name(sets[s]), bench_plan(&images[i], sets[s]));
         printf("\n");
     }
     return 0;

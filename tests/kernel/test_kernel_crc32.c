@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_crc32.c -- CRC-32: plain C against the definition, bit by bit, and every instruction set against both.
+ * test_kernel_crc32.c -- CRC-32: compares plain C with the definition, bit by bit, and every instruction set with both.
  *
- *     STOKER_SEED=17 test_kernel_crc32   the same data again
+ *     STOKER_SEED=17 test_kernel_crc32   repeats a run with the same data
  *     test_kernel_crc32 --bench          GB/s
  */
 #include "base/crc32.h"
@@ -29,7 +29,7 @@ static void known(void)
     }
 }
 
-/* All alignments; the end is where the sanitizer sees a byte too many. */
+/* All alignments. The memory ends with the data, so that the sanitizer reports reads past it. */
 static void one_size(size_t n, size_t shift)
 {
     uint8_t *all = malloc(n + shift), *p = all + shift;
@@ -53,7 +53,7 @@ static void every_size(void)
         one_size((size_t)below(100000), 1 + (size_t)below(64));
 }
 
-/* The sum does not depend on where plain C goes on with it. */
+/* The checksum does not depend on where plain C continues it. */
 static void in_pieces(void)
 {
     uint8_t p[5000];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_crc32c.c -- CRC-32C: plain C against the definition, bit by bit, and the CPU's instruction against both.
+ * test_kernel_crc32c.c -- CRC-32C: compares plain C with the definition, bit by bit, and the CPU's instruction with
+ * both.
  *
- *     STOKER_SEED=17 test_kernel_crc32c   the same data again
+ *     STOKER_SEED=17 test_kernel_crc32c   repeats a run with the same data
  *     test_kernel_crc32c --bench          GB/s
  */
 #include "base/crc32c.h"
@@ -48,7 +49,8 @@ static void every_size(void)
     if (c == own)
         printf("no instruction for it here\n");
     for (size_t n = 0; n < 10000; n += n < 1700 ? 1 : 61) {
-        const size_t shift = 1 + n % 8; /* any alignment; the end is where the sanitizer sees a byte too many */
+        const size_t shift =
+            1 + n % 8; /* any alignment; the memory ends with the data, so that the sanitizer reports reads past it */
         uint8_t *all = malloc(n + shift), *p = all + shift;
         for (size_t i = 0; i < n; i++)
             p[i] = (uint8_t)rng_u32(&rng);

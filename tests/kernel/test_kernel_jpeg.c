@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_jpeg.c -- the JPEG kernels of every instruction set of this machine against their C twins.
+ * test_kernel_jpeg.c -- compares the JPEG kernels of every instruction set of this machine with their C versions.
  *
  *     test_kernel_jpeg [part of a case's name]
  *     test_kernel_jpeg --bench     nanoseconds per block and per pixel
  *
- * Covers jpeg_kernel_*.c and dct_block*.c; test_jpeg_kernel.c compares them with libjpeg-turbo.
+ * Covers jpeg_kernel_*.c and dct_block*.c. test_jpeg_kernel.c compares them with libjpeg-turbo.
  */
 #include "decode/jpeg_kernel.h"
 
@@ -16,7 +16,7 @@ static const int zigzag[JPEG_BLOCK] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 3
                                        35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                        58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-/* Coefficients up to a zigzag index; any 16 bits, or what pictures have. */
+/* Coefficients up to a zigzag index: any 16 bits, or values as in images. */
 static void some_block(int16_t *coef, int last, bool wild)
 {
     memset(coef, 0, JPEG_BLOCK * sizeof *coef);
@@ -70,7 +70,7 @@ static void idct(void)
 
 static const char *const sampling_names[JPEG_SAMPLINGS] = {"grey", "4:4:4", "4:2:2", "4:2:0", "4:4:0"};
 
-/* Rows of samples that end where w pixels need no more. */
+/* Rows of samples that end with the last one that w pixels need. */
 struct row_memory {
     uint8_t *p[5];
     struct jpeg_row row;
@@ -113,7 +113,7 @@ static void rows(void)
     }
 }
 
-/* All 2^16 pairs of chroma: the arithmetic of colours is another one than in C. */
+/* All 2^16 pairs of chroma, because the vector versions compute colours differently from C. */
 static void all_colours(void)
 {
     enum { W = 65536 };
@@ -142,7 +142,7 @@ static void all_colours(void)
 
 enum { BLOCKS = 40, STREAM = BLOCKS * 128 + DCT_SLACK, N_STREAMS = 6 };
 
-/* The streams of some blocks, each in memory of its own. */
+/* The streams of some blocks, each in separate memory. */
 struct streams {
     uint8_t *p[N_STREAMS];
     size_t n[N_STREAMS];
@@ -187,7 +187,7 @@ static bool decoded(dct_decode_fn *decode, const struct streams *s, int16_t *coe
            in.bytes == in.bytes_end && in.words == in.words_end;
 }
 
-/* Small values mostly, some that take a byte, few that take two; or all as wide as they get. */
+/* Mostly small values, some that take a byte, a few that take two; or all as wide as possible. */
 static void some_coefficients(int16_t *coef, bool wild)
 {
     for (int i = 0; i < BLOCKS; i++) {
@@ -221,7 +221,7 @@ static void dct_images(void)
     }
 }
 
-/* Streams of anything: the same verdict, and the same blocks where it is good. */
+/* Random streams: the same verdict, and the same blocks if the verdict is good. */
 static void broken_dct_images(void)
 {
     static int16_t coef[BLOCKS * JPEG_BLOCK], other[BLOCKS * JPEG_BLOCK];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_png.c -- every PNG kernel of every instruction set of this machine against its C twin, and plain C
- * against a filter of the test's own.
+ * test_kernel_png.c -- compares every PNG kernel of every instruction set of this machine with its C version, and plain
+ * C with a filter that the test contains.
  *
- *     STOKER_SEED=17 test_kernel_png   the same data again
+ *     STOKER_SEED=17 test_kernel_png   repeats a run with the same data
  *
  * Covers png_kernel.c and png_kernel_*.c.
  */
@@ -25,7 +25,7 @@ static int below(int n)
     return (int)rng_below(&rng, (uint64_t)n);
 }
 
-/* Bytes that are random, or at the ends, or all the same. */
+/* Bytes that are random, extreme, or all equal. */
 static void fill(uint8_t *p, size_t n)
 {
     const int kind = below(4);
@@ -50,7 +50,7 @@ static void must(bool truth, const char *what)
 
 /* ------------------------------------------------------------------ filters */
 
-/* What a row stores for its pixels: the filter the other way round, as the standard writes it down. */
+/* Filters a row: the inverse of what is tested, as the standard defines it. */
 static void filter(uint8_t *to, const uint8_t *row, const uint8_t *above, size_t n, size_t step, int kind)
 {
     to[0] = (uint8_t)kind;
@@ -63,7 +63,7 @@ static void filter(uint8_t *to, const uint8_t *row, const uint8_t *above, size_t
     }
 }
 
-/* Random rows, filtered, and undone again by every set of kernels. */
+/* Filters random rows, and undoes the filters with every set of kernels. */
 static void undo(size_t step, size_t w, int rows)
 {
     const size_t n = step * w, stride = (n + UNFILTER_PAD + 63) / 64 * 64;
@@ -115,7 +115,7 @@ static void sums(void)
         for (size_t n = 0; n < 40000; n += n < 300 ? 1 : 997) {
             fill(p, n);
             const uint32_t begin = (uint32_t)below(65521) << 16 | (uint32_t)below(65521);
-            uint8_t *end = malloc(n ? n : 1); /* so that the sanitizer sees a byte too many */
+            uint8_t *end = malloc(n ? n : 1); /* so that the sanitizer reports reads past the end */
             memcpy(end, p, n);
             must(k.adler(begin, end, n) == c.adler(begin, end, n), words("adler", n, 0, s));
             free(end);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twins.h -- what the tests of kernels share: the sets of this machine, random input, output between guards.
+ * twins.h -- shared by the tests of kernels: the instruction sets of this machine, random input, output between guards.
  *
- * Inputs end where the slack that kernels may read ends, so that the sanitizer sees a byte too many.
+ * Inputs end where the slack that kernels may read ends, so that the sanitizer reports reads past it.
  */
 #ifndef TWINS_H
 #define TWINS_H
@@ -25,7 +25,7 @@ static inline int below(int n)
     return (int)rng_below(&rng, (uint64_t)n);
 }
 
-/* Bytes that are random, or at the ends, or all the same. */
+/* Bytes that are random, extreme, or all equal. */
 static inline void fill(uint8_t *p, size_t n)
 {
     const int kind = below(4);
@@ -41,7 +41,7 @@ static inline uint8_t *input(size_t n)
     return p;
 }
 
-/* Room for n bytes between guards, aligned, then moved off by `off`. */
+/* Aligned memory for n bytes between guards, shifted by `off`. */
 struct output {
     uint8_t *memory, *at;
     size_t n;
@@ -64,7 +64,7 @@ static inline bool guards_hold(const struct output *o)
     return true;
 }
 
-/* Two outputs are equal and stayed within their bounds; frees them. */
+/* Checks that two outputs are equal and stayed within their bounds; frees them. */
 static inline bool agree(struct output *a, struct output *b, const char *what, int set)
 {
     const bool good = memcmp(a->at, b->at, a->n) == 0 && guards_hold(a) && guards_hold(b);
@@ -76,7 +76,7 @@ static inline bool agree(struct output *a, struct output *b, const char *what, i
     return good;
 }
 
-/* Looks at the machine; the seed is the caller's (STOKER_SEED) or of the moment. */
+/* Detects the machine's instruction sets. The seed comes from the caller (STOKER_SEED) or from the clock. */
 static inline void twins_begin(const char *name)
 {
     struct machine m;

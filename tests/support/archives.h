@@ -34,7 +34,8 @@ static inline void show_sample(struct buf *b, const struct source *s, struct rea
     buf_printf(b, " | ");
 }
 
-/* The source below the temporary folder, or "!" and why there is none; valid until the next call. */
+/* The source below the temporary folder as text; if it cannot be opened, "!" and the reason. Valid until the next call.
+ * */
 static inline const char *shown(const char *below, const char *fields)
 {
     static struct buf b;

@@ -24,7 +24,8 @@ static inline void comma_write_charmap(const char *path)
     fclose(f);
 }
 
-/* Enters it; false, and a failed check: the system cannot make one. comma_leave() returns to "C". */
+/* Enters the locale. Returns false, after a failed check, if the system cannot make one. comma_leave() returns to "C".
+ * */
 static inline bool comma_enter(void)
 {
     char folder[PATH_MAX], charmap[PATH_MAX], command[4 * PATH_MAX];
@@ -33,7 +34,7 @@ static inline bool comma_enter(void)
     snprintf(folder, sizeof folder, "%.4000s", temp_path("locale"));
     snprintf(charmap, sizeof charmap, "%.4000s/ascii", folder);
     comma_write_charmap(charmap);
-    /* It ends with 1 because the other categories are missing, which -c allows. */
+    /* It exits with 1 because the other categories are missing, which -c allows. */
     snprintf(command, sizeof command, "cd '%s' && { localedef -c -i comma.def -f ./ascii ./comma >log 2>&1 || :; }",
              folder);
     CHECK_EQ(system(command), 0);

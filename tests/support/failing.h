@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failing.h -- the n-th call of a kind fails, for tests that run every failure.
+ * failing.h -- makes the n-th call of a function fail, for tests that try every failure.
  *
- * The linker puts __wrap_NAME in place of NAME (-Wl,--wrap=NAME); functions for large files have names of their own.
- * Below are those that every such test wraps; it adds its own with WRAP, then sets failing, and fail_in to n.
+ * The linker replaces NAME by __wrap_NAME (-Wl,--wrap=NAME). Functions for large files have names of their own. The
+ * functions below are those that every such test wraps. A test adds its own with WRAP, then sets failing, and fail_in
+ * to n.
  */
 #ifndef FAILING_H
 #define FAILING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzips.h -- gzip made in memory, for tests: blocks that are only stored, so that every byte is known.
+ * gzips.h -- gzip made in memory, for tests. Blocks are only stored, so that every byte is known.
  */
 #ifndef GZIPS_H
 #define GZIPS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpegs.h -- what the tests of our JPEG decoder share: JPEGs of all kinds made by libjpeg, and libjpeg's own word on
+ * jpegs.h -- shared by the tests of our JPEG decoder: JPEGs of all kinds made by libjpeg, and what libjpeg returns for
  * each.
  */
 #ifndef JPEGS_H
 #define JPEGS_H
 
-#include "support/pictures.h"
+#include "support/images.h"
 
 #include <jpeglib.h>
 
@@ -37,10 +37,10 @@ static inline struct jpeg_spec jpeg_spec_random(uint32_t *seed, int32_t max_side
     };
 }
 
-/* Smooth in some places, wild in others. */
-static inline struct picture jpeg_content(const struct jpeg_spec *s)
+/* Smooth in some places, noisy in others. */
+static inline struct test_image jpeg_content(const struct jpeg_spec *s)
 {
-    struct picture p = picture_make(s->w, s->h, s->across ? 3 : 1, s->seed);
+    struct test_image p = test_image_make(s->w, s->h, s->across ? 3 : 1, s->seed);
     uint32_t seed = s->seed;
     const uint32_t wild = noise(&seed) % 4;
     for (size_t i = 0; wild == 0 && i < (size_t)p.w * (size_t)p.h * (size_t)p.channels; i++)
@@ -50,12 +50,12 @@ static inline struct picture jpeg_content(const struct jpeg_spec *s)
     return p;
 }
 
-/* To be freed. */
+/* The caller frees it. */
 static inline unsigned char *jpeg_made(const struct jpeg_spec *s, size_t *n)
 {
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr err;
-    struct picture p = jpeg_content(s);
+    struct test_image p = jpeg_content(s);
     unsigned char *out = NULL;
     unsigned long size = 0;
     c.err = jpeg_std_error(&err);
@@ -85,18 +85,18 @@ static inline unsigned char *jpeg_made(const struct jpeg_spec *s, size_t *n)
     }
     jpeg_finish_compress(&c);
     jpeg_destroy_compress(&c);
-    picture_done(&p);
+    test_image_done(&p);
     *n = size;
     return out;
 }
 
-/* Two ways to decode, and what they have been through. */
+/* Two decoders, and how often they were used. */
 struct jpegs {
     struct decoder *decoder;
     struct jpeg_baseline *own;
     struct arena theirs, ours;
     struct buf *checkpoints; /* not NULL: lent and kept */
-    int64_t pictures, by_us, different;
+    int64_t images, by_us, different;
 };
 
 static inline bool jpegs_init(struct jpegs *j, stk_cpu cpu)
@@ -122,7 +122,7 @@ static inline bool same_pixels(const struct image *a, const struct image *b)
     return same;
 }
 
-/* What libjpeg says of a crop. */
+/* What libjpeg returns for a crop. */
 static inline int jpegs_reference(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h,
                                   const struct rect *crop, bool whole, struct image *im, int *warnings, stk_error *e)
 {
@@ -138,7 +138,7 @@ static inline void jpegs_differ(struct jpegs *j, const char *name, const struct 
         printf("%s: crop %dx%d at %d,%d: %s\n", name, c->w, c->h, c->x, c->y, what);
 }
 
-/* New checkpoints take the place of the old. */
+/* New checkpoints replace the old ones. */
 static inline void jpegs_keep_checkpoints(struct jpegs *j)
 {
     size_t n;
@@ -150,7 +150,7 @@ static inline void jpegs_keep_checkpoints(struct jpegs *j)
     }
 }
 
-/* Decodes a crop both ways; whether our decoder took it. It may do so only where libjpeg has nothing to say. */
+/* Decodes a crop both ways. Returns whether our decoder took it, which it may do only if libjpeg reports nothing. */
 static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n, const struct rect *crop, bool whole,
                                  const char *name)
 {
@@ -173,7 +173,7 @@ static inline bool jpegs_compare(struct jpegs *j, const uint8_t *bytes, size_t n
                                   .checkpoint_bytes = j->checkpoints ? j->checkpoints->len : 0,
                                   .checkpoints_wanted = j->checkpoints != NULL,
                                   .arena = &j->ours};
-    j->pictures++;
+    j->images++;
     if (!jpeg_baseline_pixels(j->own, &job, &ours)) {
         CHECK_EQ(j->ours.used, 0);
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * made_source.h -- a source for tests of the loader: MANY PNG images that are made here; image i is all of colour
- * (i, 2i, 3i), its label is i % 10. Those from first_bad on, n_bad of them, are cut short.
+ * made_source.h -- a source for tests of the loader: MANY generated PNG images. All pixels of image i have the colour
+ * (i, 2i, 3i), and its label is i % 10. n_bad images, from first_bad on, are cut off.
  */
 #ifndef MADE_SOURCE_H
 #define MADE_SOURCE_H
@@ -83,7 +83,7 @@ static inline int64_t value_at(const stk_batch *b, const char *name, int64_t row
     return ((const int64_t *)stk_field(b, name)->data)[row];
 }
 
-/* Reads up to n batches and writes the samples that came; returns their number. */
+/* Reads up to n batches and writes the indices of their samples. Returns how many. */
 static inline int64_t read_some(stk_loader *l, int64_t n, int64_t *samples, int *rc)
 {
     int64_t got = 0;

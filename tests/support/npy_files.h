@@ -33,7 +33,7 @@ static inline void npy_file(const char *below, const char *descr, const char *fo
     temp_bytes(below, file, npy_bytes(file, descr, fortran, shape, data, n));
 }
 
-/* "npy:%s?label=y.npy" with the file's path in place. */
+/* "npy:%s?label=y.npy" with the path of the file. */
 static inline struct source *open_named(const char *format, const char *below, const struct source_options *more)
 {
     char name[PATH_MAX + 256];

@@ -37,7 +37,7 @@ static inline void tars_sum(uint8_t *block)
     snprintf((char *)block + 148, 8, "%06o", sum & 0777777);
 }
 
-/* A header of ustar; size is told as it is given. */
+/* A ustar header; size is written as given. */
 static inline uint8_t *tars_header(struct tars *t, const char *name, char type, size_t size)
 {
     uint8_t block[512] = {0};
@@ -75,7 +75,7 @@ static inline void tars_text(struct tars *t, const char *name, const char *text)
     tars_file(t, name, text, strlen(text));
 }
 
-/* A PAX header of one record, for the next member (x) or all (g). */
+/* A PAX header with one record, for the next member (x) or for all (g). */
 static inline void tars_pax(struct tars *t, char type, const char *key, const char *value)
 {
     char record[4096];

@@ -95,7 +95,7 @@ static inline void temp_link(const char *below, const char *target)
         perror(below);
 }
 
-/* Long enough for the times of files to have settled. */
+/* Waits until the times of files are reliable. */
 static inline void temp_settle(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 60 * 1000 * 1000}, NULL);

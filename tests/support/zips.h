@@ -20,7 +20,7 @@
 struct zips {
     struct buf bytes, directory;
     unsigned n;
-    size_t before; /* bytes that precede the archive */
+    size_t before; /* bytes before the archive */
 };
 
 struct zips_file {
@@ -31,7 +31,7 @@ struct zips_file {
     uint16_t method, flags;
     const uint8_t *extra;
     size_t n_extra;
-    size_t header; /* told instead of the true one; 0: the true one */
+    size_t header; /* stated instead of the true one; 0: the true one */
 };
 
 static inline void zips_put(struct buf *b, uint64_t v, int bytes)
@@ -49,7 +49,7 @@ static inline void zips_bytes(struct buf *b, const void *p, size_t n)
         abort();
 }
 
-/* What header and entry have in common. */
+/* The part that header and entry have in common. */
 static inline void zips_common(struct buf *b, const struct zips_file *f)
 {
     zips_put(b, 20, 2);
@@ -67,7 +67,7 @@ static inline void zips_add(struct zips *z, const struct zips_file *f)
     const size_t header = f->header ? f->header : z->bytes.len - z->before;
     zips_bytes(&z->bytes, "PK\3\4", 4);
     zips_common(&z->bytes, f);
-    zips_put(&z->bytes, 5, 2); /* another extra than the entry's */
+    zips_put(&z->bytes, 5, 2); /* an extra field that differs from the entry's */
     zips_bytes(&z->bytes, f->name, strlen(f->name));
     zips_bytes(&z->bytes, "\7\7\1\0x", 5);
     zips_bytes(&z->bytes, f->p, f->n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_names.c -- sets of byte strings, and which files are taken for pictures.
- * Covers names.c and picture.c.
+ * test_names.c -- sets of byte strings, and which files are taken for images.
+ * Covers names.c and image_file.c.
  */
 #include "base/names.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_dct_image.c -- DCT images decode to the pixels that libjpeg gives for the file; broken ones never leave their
- * bytes. A JPEG made from one has the same coefficients. Covers dct_image.c, dct_block*.c and the DCT images of
- * decode.c, decode_jpeg.c and jpeg_turbo_write.c.
+ * test_dct_image.c -- DCT images decode to the pixels that libjpeg returns for the file. Decoding a damaged one never
+ * reads outside its bytes. A JPEG made from one has the same coefficients. Covers dct_image.c, dct_block*.c and the DCT
+ * images of decode.c, decode_jpeg.c and jpeg_turbo_write.c.
  *
- *     STOKER_TEST_JPEGS=10000 test_dct_image     as many made ones, all photos
+ *     STOKER_TEST_JPEGS=10000 test_dct_image     makes so many files, and takes all photos
  */
 #ifdef HAVE_JPEG
 
@@ -53,7 +53,7 @@ static void dcts_done(struct dcts *p)
     jpegs_done(&p->j);
 }
 
-/* A crop of the DCT image, by one of the decoders, into memory that others may have used. */
+/* Decodes a crop of the DCT image with one of the decoders, into memory that other decoders may have used. */
 static int decode_crop(struct dcts *p, int which, const struct head *h, const struct want *w, struct image *out)
 {
     if (arena_reserve(&p->j.ours, decode_scratch(h, w)))
@@ -148,7 +148,7 @@ static void compare_jpeg(struct dcts *p, const uint8_t *bytes, size_t n, const s
     buf_done(&jpeg);
 }
 
-/* The DCT image of a picture, all of it and some crops; false: it has none. */
+/* Compares the DCT image of a file, whole and in some crops. Returns false if the file has no DCT image. */
 static bool compare(struct dcts *p, const uint8_t *bytes, size_t n, int crops, uint32_t *seed, const char *name)
 {
     struct head h;
@@ -163,7 +163,7 @@ static bool compare(struct dcts *p, const uint8_t *bytes, size_t n, int crops, u
     const int32_t w = head_width(&h), rows = head_height(&h);
     compare_crop(p, bytes, n, &(struct rect){0, 0, w, rows}, name);
     for (int i = 0; i < crops; i++) {
-        const struct rect crop = picture_crop(w, rows, seed);
+        const struct rect crop = test_image_crop(w, rows, seed);
         compare_crop(p, bytes, n, &crop, name);
     }
     compare_jpeg(p, bytes, n, &h, name);
@@ -193,9 +193,9 @@ static void progressive_ones(void)
     uint32_t seed = 6;
     dcts_init(&p);
     for (int i = 0; i < 100; i++) {
-        struct picture made = picture_make(5 + (int32_t)(noise(&seed) % 150), 1 + (int32_t)(noise(&seed) % 90),
-                                           i % 4 ? 3 : 1, noise(&seed));
-        const struct image im = picture_image(&made);
+        struct test_image made = test_image_make(5 + (int32_t)(noise(&seed) % 150), 1 + (int32_t)(noise(&seed) % 90),
+                                                 i % 4 ? 3 : 1, noise(&seed));
+        const struct image im = test_image_image(&made);
         const stk_encode_options o = {.format = STK_JPEG,
                                       .quality = 1 + (int)(noise(&seed) % 100),
                                       .progressive = 1,
@@ -204,10 +204,10 @@ static void progressive_ones(void)
         size_t n = 0;
         CHECK_EQ(encode_pixels(&im, &o, &bytes, &n, NULL), STK_OK);
         CHECK(compare(&p, bytes, n, 6, &seed, "progressive"));
-        /* What lacks its end is smoothed, or damaged. */
+        /* Files without their end are smoothed by libjpeg, or damaged. */
         CHECK(!compare(&p, bytes, n / 2, 0, &seed, "cut"));
         free(bytes);
-        picture_done(&made);
+        test_image_done(&made);
     }
     dcts_done(&p);
 }
@@ -227,7 +227,7 @@ static void damaged_ones_have_none(void)
     dcts_done(&p);
 }
 
-/* Into memory that runs out: all or nothing, and what was there before stays. */
+/* If the buffer is too small, nothing is appended, and earlier content stays. */
 static void memory_ends(void)
 {
     struct dcts p;
@@ -256,8 +256,8 @@ static void memory_ends(void)
     dcts_done(&p);
 }
 
-/* A DCT image that is a file has no checkpoints, takes nothing from the heap, and leaves none of what was lent to the
- * next. */
+/* A DCT image that is a file makes no checkpoints, allocates nothing on the heap, and does not pass lent checkpoints on
+ * to the next image. */
 static void dct_files(void)
 {
     struct dcts p;
@@ -286,7 +286,7 @@ static void dct_files(void)
     dcts_done(&p);
 }
 
-/* A DCT image with other bytes, in memory of exactly its size. Whatever comes of it, nothing else is touched. */
+/* Decodes a changed DCT image in memory of exactly its size. Any result is fine, but nothing else may be touched. */
 static void decode_broken(struct dcts *p, const uint8_t *bytes, size_t n)
 {
     uint8_t *exact = malloc(n);
@@ -332,7 +332,7 @@ static void broken_dct_images(void)
         }
         p.dct.data[k] = old;
     }
-    for (int i = 0; i < 2000; i++) { /* many at once, behind the head */
+    for (int i = 0; i < 2000; i++) { /* many at once, after the head */
         uint8_t *other = malloc(len);
         memcpy(other, p.dct.data, len);
         for (int k = 0; k < 100; k++)

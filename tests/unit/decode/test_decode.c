@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_decode.c -- what all formats have in common: words of errors, limits, orientation, crops.
+ * test_decode.c -- what all formats have in common: error messages, limits, orientation, crops.
  */
 #include "decode/decode.h"
 
 #include "decode/orient.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 static const stk_format formats[] = {STK_JPEG, STK_PNG, STK_WEBP};
 
@@ -24,18 +24,18 @@ static bool have(stk_format f)
     return decode_version(f) != NULL;
 }
 
-/* A picture that must be freed, or false when the build has no such codec. */
+/* Makes an encoded image, which the caller frees. Returns false if the build lacks the codec. */
 static bool encoded(stk_format f, int32_t w, int32_t h, void **out, size_t *n)
 {
-    struct picture p = picture_make(w, h, 3, 1);
-    const struct image im = picture_image(&p);
+    struct test_image p = test_image_make(w, h, 3, 1);
+    const struct image im = test_image_image(&p);
     const stk_encode_options o = {.format = f, .quality = 95, .lossless = 1};
     const int rc = have(f) ? encode_pixels(&im, &o, out, n, NULL) : STK_EBUILD;
-    picture_done(&p);
+    test_image_done(&p);
     return rc == STK_OK;
 }
 
-static void no_pictures(void)
+static void no_images(void)
 {
     stk_error e;
     CHECK_STR(refusal("", 0, 0, STK_EDATA, &e), "is empty");
@@ -47,7 +47,7 @@ static void no_pictures(void)
               "is not a JPEG, PNG or WebP image: it starts with 00 00 00 00 00 00 00 00");
 }
 
-/* Whoever damages a file often spares a part of its signature. */
+/* Damage often leaves a part of the signature intact. */
 static void damaged_signatures(void)
 {
     static const struct {
@@ -128,7 +128,7 @@ static void crops_of_every_format(void)
             void *p;
             size_t n;
             if (encoded(formats[i], sizes[k][0], sizes[k][1], &p, &n)) {
-                CHECK_EQ(picture_crops(p, n, 60, (uint32_t)k, format_name(formats[i])), 0);
+                CHECK_EQ(test_image_crops(p, n, 60, (uint32_t)k, format_name(formats[i])), 0);
                 free(p);
             }
         }
@@ -138,27 +138,27 @@ static void lossless_ones_come_back(void)
 {
     for (int i = 1; i < 3; i++)
         for (int channels = 1; channels <= 3; channels += 2) {
-            struct picture p = picture_make(53, 31, channels, 5), q;
-            const struct image im = picture_image(&p);
+            struct test_image p = test_image_make(53, 31, channels, 5), q;
+            const struct image im = test_image_image(&p);
             const stk_encode_options o = {.format = formats[i], .lossless = 1};
             void *bytes;
             size_t n;
             int warnings = 0, wrong = 0;
             if (have(formats[i]) && encode_pixels(&im, &o, &bytes, &n, NULL) == STK_OK) {
                 const struct want all = {.whole = true};
-                CHECK_EQ(picture_decode(bytes, n, &all, false, &q, &warnings, NULL), STK_OK);
+                CHECK_EQ(test_image_decode(bytes, n, &all, false, &q, &warnings, NULL), STK_OK);
                 for (int k = 0; q.px && k < 53 * 31 * 3; k++)
                     wrong += q.px[k] != p.px[channels == 1 ? k / 3 : k];
                 CHECK_EQ(wrong, 0);
                 CHECK_EQ(warnings, 0);
-                picture_done(&q);
+                test_image_done(&q);
                 free(bytes);
             }
-            picture_done(&p);
+            test_image_done(&p);
         }
 }
 
-/* The JPEG with an EXIF block that says o behind its first two bytes. */
+/* Adds an EXIF block with orientation o after the first two bytes of a JPEG. */
 static uint8_t *with_orientation(const uint8_t *jpeg, size_t n, int o, size_t *out)
 {
     const uint8_t app1[] = {0xff, 0xe1, 0, 34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M',        0, 42, 0, 0, 0, 8,
@@ -178,22 +178,22 @@ static void orientation(void)
     if (!encoded(STK_JPEG, 75, 50, &jpeg, &n))
         SKIP("no JPEG in this build");
     const struct want all = {0};
-    struct picture stored, upright;
+    struct test_image stored, upright;
     int warnings;
-    CHECK_EQ(picture_decode(jpeg, n, &all, false, &stored, &warnings, NULL), STK_OK);
-    const struct image im = picture_image(&stored);
+    CHECK_EQ(test_image_decode(jpeg, n, &all, false, &stored, &warnings, NULL), STK_OK);
+    const struct image im = test_image_image(&stored);
     uint8_t *expected = malloc(75 * 50 * 3);
     for (int o = 1; o <= 8; o++) {
         uint8_t *p = with_orientation(jpeg, n, o, &m);
-        CHECK_EQ(picture_decode(p, m, &all, false, &upright, &warnings, NULL), STK_OK);
+        CHECK_EQ(test_image_decode(p, m, &all, false, &upright, &warnings, NULL), STK_OK);
         CHECK_EQ(upright.w, o > 4 ? 50 : 75);
         orient_pixels(o, &im, expected);
         CHECK(memcmp(expected, upright.px, 75 * 50 * 3) == 0);
-        picture_done(&upright);
-        CHECK_EQ(picture_crops(p, m, 100, (uint32_t)o, "orientation"), 0);
-        CHECK_EQ(picture_decode(p, m, &all, true, &upright, &warnings, NULL), STK_OK);
+        test_image_done(&upright);
+        CHECK_EQ(test_image_crops(p, m, 100, (uint32_t)o, "orientation"), 0);
+        CHECK_EQ(test_image_decode(p, m, &all, true, &upright, &warnings, NULL), STK_OK);
         CHECK(upright.w == 75 && memcmp(stored.px, upright.px, 75 * 50 * 3) == 0);
-        picture_done(&upright);
+        test_image_done(&upright);
         const struct decode_limits limits = {.no_exif = true};
         struct head h;
         CHECK_EQ(decode_head(p, m, &limits, &h, NULL), STK_OK);
@@ -201,11 +201,12 @@ static void orientation(void)
         free(p);
     }
     free(expected);
-    picture_done(&stored);
+    test_image_done(&stored);
     free(jpeg);
 }
 
-/* A file cut at any byte, or with any byte changed, is refused or gives a picture; cut, it gives the same one. */
+/* A file that is cut at any byte, or has any byte changed, is refused or decoded. If a cut file is decoded, its pixels
+ * are the same. */
 static void damage(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -213,30 +214,31 @@ static void damage(void)
         size_t n;
         if (!encoded(formats[i], 19, 21, &p, &n))
             continue;
-        struct picture whole, part;
+        struct test_image whole, part;
         const struct want all = {.whole = true};
         int warnings, wrong = 0, refused = 0;
-        CHECK_EQ(picture_decode(p, n, &all, false, &whole, &warnings, NULL), STK_OK);
+        CHECK_EQ(test_image_decode(p, n, &all, false, &whole, &warnings, NULL), STK_OK);
         for (size_t k = 0; k < n; k++) {
             uint8_t *cut = malloc(k ? k : 1);
             memcpy(cut, p, k);
             stk_error e = {0};
-            if (picture_decode(cut, k, &all, false, &part, &warnings, &e) != STK_OK)
+            if (test_image_decode(cut, k, &all, false, &part, &warnings, &e) != STK_OK)
                 refused += e.code == STK_EDATA && e.reason[0];
             else
                 wrong += memcmp(whole.px, part.px, 19 * 21 * 3) != 0;
-            picture_done(&part);
+            test_image_done(&part);
             free(cut);
         }
         CHECK_EQ(wrong, 0);
-        CHECK((size_t)refused > n - 24); /* of a PNG the sum, the checksum and IEND may be missing */
+        CHECK((size_t)refused >
+              n - 24); /* a PNG may lack the checksum of its stream, that of its last chunk, and IEND */
         for (size_t k = 0; k < n; k++) {
             ((uint8_t *)p)[k] ^= 0xff;
-            picture_decode(p, n, &all, false, &part, &warnings, NULL);
-            picture_done(&part);
+            test_image_decode(p, n, &all, false, &part, &warnings, NULL);
+            test_image_done(&part);
             ((uint8_t *)p)[k] ^= 0xff;
         }
-        picture_done(&whole);
+        test_image_done(&whole);
         free(p);
     }
 }
@@ -269,7 +271,7 @@ static void absurd_crops(void)
         CHECK_EQ(decode_pixels(d, p, n, &h, &w, &a, &im, &warnings, &e), STK_EBUG);
     }
     const struct want w = {.crop = {0, 0, 20, 10}};
-    CHECK_EQ(decode_pixels(d, p, n, &h, &w, &a, &im, &warnings, &e), STK_EBUG); /* an arena of nothing */
+    CHECK_EQ(decode_pixels(d, p, n, &h, &w, &a, &im, &warnings, &e), STK_EBUG); /* an arena without memory */
     decoder_free(d);
     decoder_free(NULL);
     free(p);
@@ -297,6 +299,6 @@ static void encoding_errors(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(no_pictures), T(damaged_signatures), T(too_large), T(absent_codecs), T(crops_of_every_format),
+    TESTS(T(no_images), T(damaged_signatures), T(too_large), T(absent_codecs), T(crops_of_every_format),
           T(lossless_ones_come_back), T(orientation), T(damage), T(absurd_crops), T(encoding_errors))
 }

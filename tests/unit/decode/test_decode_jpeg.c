@@ -3,7 +3,7 @@
  * test_decode_jpeg.c -- JPEGs of every kind, made here by libjpeg: crops, colours, damage, heads.
  * Covers decode_jpeg.c, jpeg_turbo.c and jpeg_head.c.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #ifdef HAVE_JPEG
 
@@ -23,7 +23,7 @@ struct spec {
 static const jpeg_scan_info apart[] = {
     {1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}, {1, {3}, 0, 63, 0, 0}};
 
-static void make(const struct picture *p, const struct spec *s, unsigned char **out, unsigned long *n)
+static void make(const struct test_image *p, const struct spec *s, unsigned char **out, unsigned long *n)
 {
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr err;
@@ -92,22 +92,22 @@ static void crops(void)
     static const int32_t sizes[][2] = {{1, 1}, {3, 50}, {33, 17}, {64, 64}, {131, 90}, {300, 200}};
     for (size_t i = 0; i < N_SPECS; i++)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            struct picture p = picture_make(sizes[k][0], sizes[k][1], specs[i].channels, (uint32_t)i);
+            struct test_image p = test_image_make(sizes[k][0], sizes[k][1], specs[i].channels, (uint32_t)i);
             unsigned char *bytes;
             unsigned long n;
             char name[32];
             make(&p, &specs[i], &bytes, &n);
             snprintf(name, sizeof name, "spec %zu", i);
-            CHECK_EQ(picture_crops(bytes, n, 80, (uint32_t)(i * 7 + k), name), 0);
+            CHECK_EQ(test_image_crops(bytes, n, 80, (uint32_t)(i * 7 + k), name), 0);
             free(bytes);
-            picture_done(&p);
+            test_image_done(&p);
         }
 }
 
 static void heads(void)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
-        struct picture p = picture_make(37, 23, specs[i].channels, 3);
+        struct test_image p = test_image_make(37, 23, specs[i].channels, 3);
         unsigned char *bytes;
         unsigned long n;
         make(&p, &specs[i], &bytes, &n);
@@ -121,11 +121,11 @@ static void heads(void)
         CHECK_EQ(!!(h.odd & STK_ODD_CMYK), specs[i].channels == 4);
         CHECK(!(h.odd & (STK_ODD_ROTATED | STK_ODD_ICC | STK_ODD_LOSSLESS | STK_ODD_DEEP)));
         free(bytes);
-        picture_done(&p);
+        test_image_done(&p);
     }
 }
 
-/* Inks count backwards, as Adobe writes them; 255 in all is white. */
+/* Inks are inverted, as Adobe writes them: 255 in all channels is white. */
 static void inks(void)
 {
     static const uint8_t cases[][7] = {{255, 255, 255, 255, 255, 255, 255},
@@ -133,7 +133,7 @@ static void inks(void)
                                        {0, 255, 255, 255, 0, 255, 255},
                                        {255, 0, 0, 128, 128, 0, 0}};
     for (size_t i = 0; i < 4; i++) {
-        struct picture p = picture_make(16, 16, 4, 0), q;
+        struct test_image p = test_image_make(16, 16, 4, 0), q;
         for (int k = 0; k < 16 * 16; k++)
             memcpy(p.px + (size_t)k * 4, cases[i], 4);
         const struct spec s = {1, 1, 4, JCS_CMYK, PLAIN};
@@ -142,27 +142,27 @@ static void inks(void)
         make(&p, &s, &bytes, &n);
         const struct want all = {0};
         int warnings;
-        CHECK_EQ(picture_decode(bytes, n, &all, false, &q, &warnings, NULL), STK_OK);
+        CHECK_EQ(test_image_decode(bytes, n, &all, false, &q, &warnings, NULL), STK_OK);
         for (int c = 0; q.px && c < 3; c++)
             CHECK(abs(q.px[c] - cases[i][4 + c]) <= 2);
-        picture_done(&q);
-        picture_done(&p);
+        test_image_done(&q);
+        test_image_done(&p);
         free(bytes);
     }
 }
 
 static int decode_all(const uint8_t *bytes, size_t n, bool whole, int *warnings, stk_error *e)
 {
-    struct picture q;
+    struct test_image q;
     const struct want all = {.whole = whole};
-    const int rc = picture_decode(bytes, n, &all, false, &q, warnings, e);
-    picture_done(&q);
+    const int rc = test_image_decode(bytes, n, &all, false, &q, warnings, e);
+    test_image_done(&q);
     return rc;
 }
 
 static void ends_too_early(void)
 {
-    struct picture p = picture_make(200, 200, 3, 9), q;
+    struct test_image p = test_image_make(200, 200, 3, 9), q;
     unsigned char *bytes;
     unsigned long n;
     make(&p, &specs[0], &bytes, &n);
@@ -173,8 +173,9 @@ static void ends_too_early(void)
     CHECK_EQ(decode_all(bytes, 100, false, &warnings, &e), STK_EDATA);
     CHECK_STR(e.reason, "the file ends after 100 bytes, inside its header");
     const struct want top = {.crop = {10, 10, 100, 30}};
-    CHECK_EQ(picture_decode(bytes, n / 2, &top, false, &q, &warnings, NULL), STK_OK); /* what it needs is there */
-    picture_done(&q);
+    CHECK_EQ(test_image_decode(bytes, n / 2, &top, false, &q, &warnings, NULL),
+             STK_OK); /* the bytes that it needs are present */
+    test_image_done(&q);
     CHECK_EQ(decode_all(bytes, n, true, &warnings, &e), STK_OK);
     CHECK_EQ(warnings, 0);
     uint8_t *endless = calloc(1, n + 16);
@@ -183,13 +184,13 @@ static void ends_too_early(void)
     CHECK(warnings > 0);
     free(endless);
     free(bytes);
-    picture_done(&p);
+    test_image_done(&p);
 }
 
-/* Tables of one picture must not help the next one, which lacks its own. */
+/* Tables of one image must not help the next one, which lacks its own. */
 static void tables_do_not_leak(void)
 {
-    struct picture p = picture_make(32, 32, 3, 9);
+    struct test_image p = test_image_make(32, 32, 3, 9);
     unsigned char *bytes;
     unsigned long n;
     make(&p, &specs[0], &bytes, &n);
@@ -228,10 +229,10 @@ static void tables_do_not_leak(void)
     arena_done(&a);
     free(bare);
     free(bytes);
-    picture_done(&p);
+    test_image_done(&p);
 }
 
-/* Thousands of empty scans of a large picture. */
+/* Thousands of empty scans of a large image. */
 static uint8_t *make_scan_bomb(int scans, size_t *out)
 {
     static const uint8_t frame[] = {0xff, 0xd8, 0xff, 0xc2, 0, 11, 8, 0x0f, 0xa0, 0x0f, 0xa0, 1, 1, 0x11, 0};
@@ -276,7 +277,7 @@ static void scan_bomb(void)
 
 static void unsupported(void)
 {
-    struct picture p = picture_make(16, 16, 3, 1);
+    struct test_image p = test_image_make(16, 16, 3, 1);
     unsigned char *bytes;
     unsigned long n;
     make(&p, &specs[0], &bytes, &n);
@@ -298,7 +299,7 @@ static void unsupported(void)
     CHECK_EQ(decode_all(bytes, n, false, &warnings, &e), STK_EDATA);
     CHECK_STR(e.reason, "has no pixels (16 x 0)");
     free(bytes);
-    picture_done(&p);
+    test_image_done(&p);
 }
 
 /* Two by two samples, each predicted from its left neighbour: 128, +1; -1, 0. */
@@ -312,32 +313,32 @@ static void lossless_grey(void)
     };
     static const uint8_t right[] = {128, 128, 128, 129, 129, 129, 127, 127, 127, 127, 127, 127};
     const struct want all = {.crop = {0, 0, 2, 2}, .whole = true};
-    struct picture p;
+    struct test_image p;
     int warnings = 0;
-    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
+    CHECK_EQ(test_image_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
     CHECK(memcmp(p.px, right, sizeof right) == 0);
-    picture_done(&p);
-    picture_crops(file, sizeof file, 4, 1, "lossless");
+    test_image_done(&p);
+    test_image_crops(file, sizeof file, 4, 1, "lossless");
     for (size_t n = 0; n < sizeof file - 2; n++) /* cut anywhere */
-        CHECK(picture_decode(file, n, &all, false, &p, &warnings, NULL) != STK_OK);
+        CHECK(test_image_decode(file, n, &all, false, &p, &warnings, NULL) != STK_OK);
 }
 
-/* Bytes of their own, so that the sanitizers notice a read past the end. */
+/* Separate memory, so that the sanitizers report reads past the end. */
 static int decode_followed_by(const uint8_t *file, size_t n, const char *tail, size_t n_tail)
 {
     const struct want all = {.crop = {0, 0, 2, 2}, .whole = true};
-    struct picture p;
+    struct test_image p;
     int warnings = 0;
     uint8_t *bytes = malloc(n + n_tail);
     memcpy(bytes, file, n);
     memcpy(bytes + n, tail, n_tail);
-    const int rc = picture_decode(bytes, n + n_tail, &all, false, &p, &warnings, NULL);
-    picture_done(&p);
+    const int rc = test_image_decode(bytes, n + n_tail, &all, false, &p, &warnings, NULL);
+    test_image_done(&p);
     free(bytes);
     return rc;
 }
 
-/* All pixels are there: as in Pillow, a known marker that is cut off counts as the end of the file. */
+/* All pixels are present. As in Pillow, a known marker that is cut off counts as the end of the file. */
 static void lossless_ends_inside_a_marker(void)
 {
     static const uint8_t file[] = {
@@ -372,17 +373,17 @@ static void lossless_bad_code(void)
     };
     const struct want all = {.crop = {0, 0, 1, 1}, .whole = true};
     uint8_t file[sizeof head + DATA_BYTES] = {0};
-    struct picture p;
+    struct test_image p;
     int warnings = 0;
     memcpy(file, head, sizeof head);
-    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
-    picture_done(&p);
+    CHECK_EQ(test_image_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_OK);
+    test_image_done(&p);
     file[sizeof head] = 0x80;
-    CHECK_EQ(picture_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_EDATA);
-    picture_done(&p);
+    CHECK_EQ(test_image_decode(file, sizeof file, &all, false, &p, &warnings, NULL), STK_EDATA);
+    test_image_done(&p);
 }
 
-/* A code of ones alone is reserved: libjpeg refuses a table that uses it. */
+/* The code that consists only of ones is reserved: libjpeg refuses a table that uses it. */
 static void lossless_code_of_ones(void)
 {
     static const uint8_t file[] = {
@@ -393,10 +394,10 @@ static void lossless_code_of_ones(void)
     CHECK_EQ(decode_followed_by(file, sizeof file, "", 0), STK_EDATA);
 }
 
-/* Rubbish and fill bytes between markers are as libjpeg likes them. */
+/* libjpeg accepts garbage and fill bytes between markers. */
 static void rubbish_in_the_head(void)
 {
-    struct picture p = picture_make(16, 16, 3, 1);
+    struct test_image p = test_image_make(16, 16, 3, 1);
     unsigned char *bytes;
     unsigned long n;
     make(&p, &specs[0], &bytes, &n);
@@ -410,14 +411,14 @@ static void rubbish_in_the_head(void)
     CHECK(warnings > 0);
     free(q);
     free(bytes);
-    picture_done(&p);
+    test_image_done(&p);
 }
 
 static void one_photo(const char *path, struct buf *b, void *user)
 {
     int *count = user;
     if ((*count)++ % 8 == 0)
-        CHECK_EQ(picture_crops(b->data, b->len, 12, (uint32_t)*count, path), 0);
+        CHECK_EQ(test_image_crops(b->data, b->len, 12, (uint32_t)*count, path), 0);
 }
 
 static void crops_of_photos(void)
@@ -432,14 +433,15 @@ static void crops_of_photos(void)
     CHECK(count > 0);
 }
 
-/* A picture of several scans, written in one: same coefficients, same markers, same pixels; and what is not that. */
+/* Rewrites an image of several scans in one scan: coefficients, markers and pixels are the same. Other images are
+ * refused. */
 static void one_scan(void)
 {
     struct decoder *d = NULL;
     CHECK_EQ(decoder_new(&d, STK_CPU_DEFAULT, NULL), STK_OK);
     for (int channels = 1; channels <= 3; channels += 2)
         for (int subsample = 0; subsample < 2; subsample++) {
-            struct picture p = picture_make(123, 77, channels, 5);
+            struct test_image p = test_image_make(123, 77, channels, 5);
             const struct image im = {
                 .px = p.px, .stride = (size_t)(p.w * channels), .w = p.w, .h = p.h, .channels = channels};
             void *bytes = NULL, *plain = NULL;
@@ -455,7 +457,7 @@ static void one_scan(void)
             CHECK(decode_rewrite(d, bytes, n, &h, &out));
             CHECK(out.len == n_plain && memcmp(out.data, plain, n_plain) == 0);
             out.len = 0;
-            for (size_t cut = 0; cut < n; cut += cut < 700 ? 1 : 97) /* damaged: no result, or a good one */
+            for (size_t cut = 0; cut < n; cut += cut < 700 ? 1 : 97) /* damaged: either no result or a correct one */
                 if (decode_rewrite(d, bytes, cut, &h, &out))
                     CHECK(out.len > 0);
             CHECK_EQ(decode_head(plain, n_plain, &(struct decode_limits){0}, &h, NULL), STK_OK);
@@ -463,7 +465,7 @@ static void one_scan(void)
             buf_done(&out);
             free(bytes);
             free(plain);
-            picture_done(&p);
+            test_image_done(&p);
         }
     decoder_free(d);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_decode_png.c -- PNGs of all fifteen kinds, plain and interlaced, written here without a library
- * (stored blocks, no filter): pixels, crops, chunks, texts, damage.
- * Covers decode_png.c, png_chunks.c and png_rows.c.
+ * test_decode_png.c -- PNGs of all fifteen kinds, plain and interlaced, written here without a library (stored blocks,
+ * no filter): pixels, crops, chunks, texts, damage. Covers decode_png.c, png_chunks.c and png_rows.c.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #include "base/crc32.h"
 #include "decode/png_chunks.h"
@@ -43,7 +42,7 @@ static void begin(struct png *p, uint32_t w, uint32_t h, int bits, int colour, i
     buf_done(&ihdr);
 }
 
-/* A zlib stream of stored blocks; the sum at its end is left out unless asked for. */
+/* Writes a zlib stream of stored blocks, with the checksum at its end only if asked for. */
 static struct buf stored(const struct buf *raw, bool with_end)
 {
     struct buf z = {0};
@@ -68,7 +67,7 @@ static struct buf stored(const struct buf *raw, bool with_end)
 static void pixels(struct png *p, const struct buf *raw)
 {
     struct buf z = stored(raw, true);
-    chunk(p, "IDAT", z.data, z.len / 2); /* in two, as large pictures come */
+    chunk(p, "IDAT", z.data, z.len / 2); /* in two chunks, like a large image */
     chunk(p, "IDAT", z.data + z.len / 2, z.len - z.len / 2);
     buf_done(&z);
     chunk(p, "IEND", "", 0);
@@ -96,7 +95,7 @@ static uint8_t palette_at(uint32_t i, int c)
     return (uint8_t)(i * 37 + (uint32_t)c * 91 + 5);
 }
 
-/* 200 colours: indices beyond are black. */
+/* 200 colours: higher indices are black. */
 static void expected(const struct kind *k, int32_t x, int32_t y, uint8_t rgb[3])
 {
     for (int c = 0; c < 3; c++) {
@@ -112,7 +111,7 @@ static void expected(const struct kind *k, int32_t x, int32_t y, uint8_t rgb[3])
     }
 }
 
-/* Rows y0, y0+dy, ... of columns x0, x0+dx, ..., as one pass of an interlaced picture (or all of another). */
+/* Writes rows y0, y0+dy, ... of columns x0, x0+dx, ...: one pass of an interlaced image, or a whole image. */
 static void pass(struct buf *raw, const struct kind *k, int32_t w, int32_t h, const int32_t at[4])
 {
     if (at[0] >= w)
@@ -164,7 +163,7 @@ static struct png make(const struct kind *k, int32_t w, int32_t h, bool interlac
     return p;
 }
 
-static int wrong_pixels(const struct kind *k, const struct picture *q)
+static int wrong_pixels(const struct kind *k, const struct test_image *q)
 {
     int wrong = 0;
     for (int32_t y = 0; y < q->h; y++)
@@ -183,15 +182,15 @@ static void every_kind(void)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
             for (int interlaced = 0; interlaced < 2; interlaced++) {
                 struct png p = make(&kinds[i], sizes[s][0], sizes[s][1], interlaced);
-                struct picture q;
+                struct test_image q;
                 int warnings;
                 const struct want all = {.whole = true};
-                CHECK_EQ(picture_decode(p.b.data, p.b.len, &all, false, &q, &warnings, NULL), STK_OK);
+                CHECK_EQ(test_image_decode(p.b.data, p.b.len, &all, false, &q, &warnings, NULL), STK_OK);
                 CHECK_EQ(warnings, 0);
                 if (q.px)
                     CHECK_EQ(wrong_pixels(&kinds[i], &q), 0);
-                picture_done(&q);
-                CHECK_EQ(picture_crops(p.b.data, p.b.len, 20, (uint32_t)(i + s), "png"), 0);
+                test_image_done(&q);
+                CHECK_EQ(test_image_crops(p.b.data, p.b.len, 20, (uint32_t)(i + s), "png"), 0);
                 buf_done(&p.b);
             }
 }
@@ -218,7 +217,7 @@ static void heads(void)
 
 static const struct kind rgb8 = {2, 8, 3};
 
-/* A small RGB picture with one more chunk, before or behind its pixels. */
+/* Makes a small RGB image with one more chunk, before or after its pixels. */
 static struct png with_chunk(const char *name, const void *data, size_t n, bool behind)
 {
     struct png p;
@@ -299,16 +298,16 @@ static void oddities(void)
 
 static int decode_all(const struct buf *b, int *warnings, stk_error *e)
 {
-    struct picture q;
+    struct test_image q;
     const struct want all = {.whole = true};
-    const int rc = picture_decode(b->data, b->len, &all, false, &q, warnings, e);
+    const int rc = test_image_decode(b->data, b->len, &all, false, &q, warnings, e);
     if (rc == STK_OK)
         CHECK_EQ(wrong_pixels(&rgb8, &q), 0);
-    picture_done(&q);
+    test_image_done(&q);
     return rc;
 }
 
-/* What Pillow forgives. */
+/* Damage that Pillow accepts. */
 static void forgiven(void)
 {
     struct png p;
@@ -316,7 +315,7 @@ static void forgiven(void)
     int warnings;
     struct buf raw = rows(&rgb8, 6, 4, false), z = stored(&raw, false);
     begin(&p, 6, 4, 8, 2, 0);
-    chunk(&p, "IDAT", z.data, z.len); /* neither the end of the stream nor of the file */
+    chunk(&p, "IDAT", z.data, z.len); /* the ends of the stream and of the file are missing */
     CHECK_EQ(decode_all(&p.b, &warnings, &e), STK_OK);
     CHECK_EQ(warnings, 0);
     p.b.data[p.b.len - 1] ^= 1; /* wrong checksum of pixels */
@@ -351,29 +350,29 @@ static void bad_sum_is_a_warning(void)
     buf_done(&p.b);
 }
 
-/* One pixel of the first row is another, and nothing but the checksums tell: the chunk's, which a crop looks at, and
- * the stream's, for which Pillow refuses the picture. A crop is refused, too, if it has something of that chunk. */
+/* A pixel of the first row is changed. Only two checksums show it: that of the chunk, which is verified for crops, too,
+ * and that of the stream, for which Pillow refuses the image. A crop that uses this chunk is refused as well. */
 static void bad_sum_in_a_crop(void)
 {
     const struct kind k = {2, 8, 3};
     const struct want top = {.crop = {0, 0, 8, 2}};
-    struct picture q;
+    struct test_image q;
     int warnings;
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         struct png p = make(&k, 64, 64, interlaced);
         struct png_chunks c;
         CHECK_EQ(png_chunks_read(p.b.data, p.b.len, true, &c, NULL), STK_OK);
-        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
+        CHECK_EQ(test_image_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_OK);
         CHECK_EQ(warnings, 0);
-        picture_done(&q);
+        test_image_done(&q);
         p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
-        CHECK_EQ(picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_EDATA);
+        CHECK_EQ(test_image_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL), STK_EDATA);
         p.b.data[c.idat + 8 + 2 + 5 + 1] ^= 1;
         p.b.data[p.b.len - 12 - 4 - 5] ^= 1; /* the last pixel, in the second chunk */
-        const int rc = picture_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL);
-        CHECK_EQ(rc, interlaced ? STK_EDATA : STK_OK); /* interlaced pixels lie all over the file */
+        const int rc = test_image_decode(p.b.data, p.b.len, &top, false, &q, &warnings, NULL);
+        CHECK_EQ(rc, interlaced ? STK_EDATA : STK_OK); /* the pixels of an interlaced image are spread over the file */
         if (rc == STK_OK)
-            picture_done(&q);
+            test_image_done(&q);
         buf_done(&p.b);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_decode_webp.c -- WebPs lossy and lossless, with metadata and animated, put together by hand.
+ * test_decode_webp.c -- lossy and lossless WebP, with metadata and animated, assembled by hand.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 static void put_le(struct buf *b, uint32_t v, int bytes)
 {
@@ -21,11 +21,11 @@ static void chunk(struct buf *b, const char *name, const void *data, size_t n)
         buf_add(b, "", 1);
 }
 
-/* The chunks of one encoded picture: what follows "RIFF size WEBP". */
+/* The chunks of one encoded image: what follows "RIFF size WEBP". */
 static struct buf encoded(int32_t w, int32_t h, bool lossless, uint32_t seed)
 {
-    struct picture p = picture_make(w, h, 3, seed);
-    const struct image im = picture_image(&p);
+    struct test_image p = test_image_make(w, h, 3, seed);
+    const struct image im = test_image_image(&p);
     const stk_encode_options o = {.format = STK_WEBP, .quality = 80, .lossless = lossless};
     void *bytes = NULL;
     size_t n = 0;
@@ -33,7 +33,7 @@ static struct buf encoded(int32_t w, int32_t h, bool lossless, uint32_t seed)
     CHECK_EQ(encode_pixels(&im, &o, &bytes, &n, NULL), STK_OK);
     buf_add(&b, (uint8_t *)bytes + 12, n - 12);
     free(bytes);
-    picture_done(&p);
+    test_image_done(&p);
     return b;
 }
 
@@ -57,12 +57,12 @@ static void vp8x(struct buf *b, uint32_t flags, int32_t w, int32_t h)
     buf_done(&x);
 }
 
-static struct picture decoded(const struct buf *b)
+static struct test_image decoded(const struct buf *b)
 {
-    struct picture q;
+    struct test_image q;
     const struct want all = {.whole = true};
     int warnings;
-    CHECK_EQ(picture_decode(b->data, b->len, &all, false, &q, &warnings, NULL), STK_OK);
+    CHECK_EQ(test_image_decode(b->data, b->len, &all, false, &q, &warnings, NULL), STK_OK);
     return q;
 }
 
@@ -72,7 +72,7 @@ static void crops(void)
     for (int lossless = 0; lossless < 2; lossless++)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             struct buf body = encoded(sizes[k][0], sizes[k][1], lossless, (uint32_t)k), b = riff(&body);
-            CHECK_EQ(picture_crops(b.data, b.len, 150, (uint32_t)k, lossless ? "lossless" : "lossy"), 0);
+            CHECK_EQ(test_image_crops(b.data, b.len, 150, (uint32_t)k, lossless ? "lossless" : "lossy"), 0);
             buf_done(&b);
             buf_done(&body);
         }
@@ -102,14 +102,14 @@ static void metadata(void)
         CHECK(h.w == 30 && h.h == 20 && h.channels == 3 && h.bits == 8);
         CHECK_EQ(h.orientation, cases[i].orientation);
         CHECK(h.odd & STK_ODD_ICC);
-        CHECK_EQ(picture_crops(b.data, b.len, 30, (uint32_t)i, "rotated"), 0);
+        CHECK_EQ(test_image_crops(b.data, b.len, 30, (uint32_t)i, "rotated"), 0);
         buf_done(&b);
         buf_done(&chunks);
         buf_done(&body);
     }
 }
 
-static void frame(struct buf *chunks, const struct buf *picture, int32_t x, int32_t y, int32_t w, int32_t h)
+static void frame(struct buf *chunks, const struct buf *image, int32_t x, int32_t y, int32_t w, int32_t h)
 {
     struct buf f = {0};
     put_le(&f, (uint32_t)x / 2, 3);
@@ -118,7 +118,7 @@ static void frame(struct buf *chunks, const struct buf *picture, int32_t x, int3
     put_le(&f, (uint32_t)h - 1, 3);
     put_le(&f, 100, 3);
     put_le(&f, 0, 1);
-    buf_add(&f, picture->data, picture->len);
+    buf_add(&f, image->data, image->len);
     chunk(chunks, "ANMF", f.data, f.len);
     buf_done(&f);
 }
@@ -137,7 +137,7 @@ static void animation(void)
         struct head h = {0};
         CHECK_EQ(decode_head(b.data, b.len, &limits, &h, NULL), STK_OK);
         CHECK(h.w == 64 && h.h == 50 && h.odd & STK_ODD_ANIMATED);
-        struct picture canvas = decoded(&b), still = decoded(&alone);
+        struct test_image canvas = decoded(&b), still = decoded(&alone);
         int wrong = 0;
         for (int32_t y = 0; y < 50; y++)
             for (int32_t x = 0; x < 64; x++) {
@@ -146,9 +146,9 @@ static void animation(void)
                 wrong += memcmp(canvas.px + (y * 64 + x) * 3, inside ? p : black, 3) != 0;
             }
         CHECK_EQ(wrong, 0);
-        CHECK_EQ(picture_crops(b.data, b.len, 200, 3, "animated"), 0);
-        picture_done(&canvas);
-        picture_done(&still);
+        CHECK_EQ(test_image_crops(b.data, b.len, 200, 3, "animated"), 0);
+        test_image_done(&canvas);
+        test_image_done(&still);
         buf_done(&alone);
         buf_done(&b);
         buf_done(&chunks);
@@ -165,19 +165,19 @@ static void refused(void)
     stk_error e;
     CHECK_EQ(decode_head(b.data, b.len - 1, &limits, &h, &e), STK_EDATA);
     CHECK(strstr(e.reason, "the file ends after") != NULL);
-    b.data[16] = 4; /* the length of the picture's chunk */
+    b.data[16] = 4; /* the length of the image's chunk */
     b.data[17] = 0;
     CHECK_EQ(decode_head(b.data, b.len, &limits, &h, &e), STK_EDATA);
     CHECK(strstr(e.reason, "broken WebP") != NULL);
     buf_done(&b);
     buf_done(&body);
-    struct picture wide = {calloc(3, 20000), 20000, 1, 3};
-    const struct image im = picture_image(&wide);
+    struct test_image wide = {calloc(3, 20000), 20000, 1, 3};
+    const struct image im = test_image_image(&wide);
     const stk_encode_options o = {.format = STK_WEBP};
     void *out;
     size_t n;
     CHECK_EQ(encode_pixels(&im, &o, &out, &n, &e), STK_EUSAGE);
-    picture_done(&wide);
+    test_image_done(&wide);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_exif.c -- EXIF and XMP blocks, whole and broken.
+ * test_exif.c -- valid and damaged EXIF and XMP blocks.
  */
 #include "decode/exif.h"
 
@@ -115,7 +115,7 @@ static void other_types(void)
     entry(&b, 0x0112, LONG, 1, 8, 4);
     CHECK_EQ(read_block(&b), 8);
     begin(&b, 0, 1);
-    entry(&b, 0x0112, BYTE, 1, 6, 1); /* Pillow takes bytes for no number */
+    entry(&b, 0x0112, BYTE, 1, 6, 1); /* Pillow does not read bytes as a number */
     CHECK_EQ(read_block(&b), 1);
     begin(&b, 0, 1);
     entry(&b, 0x0112, FLOAT, 1, 0x40c00000, 4);
@@ -154,7 +154,7 @@ static void first_of_two_wins(void)
     CHECK_EQ(read_block(&b), 3);
 }
 
-/* An entry whose value lies outside ends the directory; one that cannot be at all is passed over. */
+/* An entry whose value is outside the block ends the directory. An entry that is invalid in itself is skipped. */
 static void broken_neighbours(void)
 {
     struct block b;
@@ -190,7 +190,7 @@ static void odd_headers(void)
 {
     struct block b = ordinary(0, 6);
     b.p[2] = 0;
-    b.p[3] = 42; /* as some cameras have it */
+    b.p[3] = 42; /* as some cameras write it */
     CHECK_EQ(read_block(&b), 6);
     b.p[2] = 43;
     b.p[3] = 0; /* BigTIFF */
@@ -227,7 +227,7 @@ static void exif_before_xmp(void)
     CHECK_EQ(exif_orientation(&x), 3);
     x.tiff = (const uint8_t *)"rubbish!";
     x.tiff_bytes = 8;
-    CHECK_EQ(exif_orientation(&x), 1); /* as Pillow has it: broken EXIF silences XMP */
+    CHECK_EQ(exif_orientation(&x), 1); /* as in Pillow: XMP is ignored if EXIF is broken */
 }
 
 int main(int argc, char **argv)

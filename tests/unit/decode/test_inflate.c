@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_inflate.c -- streams of all kinds of blocks, with random codes, written here without a library; in pieces of all
- * sizes; cut off everywhere; and such as zlib refuses, one for every reason.
- * Covers inflate.c and inflate_tables.c.
+ * test_inflate.c -- streams with blocks of all kinds and random codes, written here without a library: in pieces of all
+ * sizes, cut off everywhere, and invalid ones, one for every reason that zlib has to refuse a stream. Covers inflate.c
+ * and inflate_tables.c.
  */
 #include "decode/inflate.h"
 
@@ -67,7 +67,7 @@ struct code {
     int n;
 };
 
-/* Codes in the order of length and symbol, as the standard wants them. */
+/* Assigns codes in the order of length and symbol, as the standard requires. */
 static void number(struct code *c)
 {
     unsigned next = 0;
@@ -77,7 +77,7 @@ static void number(struct code *c)
                 c->codes[i] = (uint16_t)next++;
 }
 
-/* A complete code for some of n symbols: leaves of a tree are split until there are enough. */
+/* Makes a complete code for some of n symbols: splits leaves of a tree until there are enough. */
 static void random_code(struct code *c, int n, int used, int longest, int must)
 {
     uint8_t leaves[288] = {0};
@@ -93,7 +93,7 @@ static void random_code(struct code *c, int n, int used, int longest, int must)
         int i = k == 0 && must >= 0 ? must : below(n);
         while (c->lengths[i])
             i = (i + 1) % n;
-        c->lengths[i] = used == 1 ? 1 : leaves[k]; /* one alone has a bit, too */
+        c->lengths[i] = used == 1 ? 1 : leaves[k]; /* a single symbol takes one bit as well */
     }
     number(c);
 }
@@ -122,7 +122,7 @@ static void literal(struct stream *s, const struct code *c, int symbol)
     s->raw[s->n_raw++] = (uint8_t)symbol;
 }
 
-/* A match of symbols that have codes; false when it would reach too far back. */
+/* Adds a match of symbols that have codes. Returns false if it would reach too far back. */
 static bool match(struct stream *s, const struct code *c, const struct code *d, int length, int distance)
 {
     const int more = distance < 4 ? 0 : distance / 2 - 1;
@@ -181,7 +181,7 @@ static void stored_block(struct stream *s, bool last)
     }
 }
 
-/* Lengths as they are, or runs of them shortened. */
+/* Writes lengths one by one, or shortens runs of equal ones. */
 static void put_lengths(struct stream *s, const struct code *p, const uint8_t *lengths, int n)
 {
     for (int i = 0; i < n;) {
@@ -265,7 +265,7 @@ static struct stream random_stream(int blocks)
 
 struct pieces {
     const uint8_t *p;
-    size_t n, most; /* bytes of a piece, at the most */
+    size_t n, most; /* the most bytes of a piece */
 };
 
 static bool next(void *user, const uint8_t **p, size_t *n)
@@ -284,7 +284,7 @@ static bool next(void *user, const uint8_t **p, size_t *n)
 static struct inflate z;
 static uint8_t out[MAX_OUT + INFLATE_SLACK];
 
-/* All of a stream, `step` bytes at a time; the state it ends in. */
+/* Decompresses a whole stream, `step` bytes at a time. Returns the last state. */
 static enum inflate_state inflate_all(const uint8_t *p, size_t n, size_t piece, size_t step, size_t *at)
 {
     static struct pieces s; /* inflate_end may ask for more */
@@ -317,7 +317,7 @@ static void streams(void)
     }
 }
 
-/* What is there is right, and an end is not made up. */
+/* The output so far is correct, and the stream is not reported as complete. */
 static void cut_off(void)
 {
     for (int i = 0; i < 6; i++) {
@@ -417,7 +417,7 @@ static void bad_lengths(void)
     struct stream s = begin();
     put(&s, 5, 3);
     put(&s, 0, 14);
-    put(&s, 0, 12); /* none of the four has a code */
+    put(&s, 0, 12); /* none of the four symbols has a code */
     odd(&s, "no code for lengths");
     s = begin();
     put(&s, 5, 3);
@@ -428,7 +428,7 @@ static void bad_lengths(void)
     put(&s, 5, 3);
     put(&s, 0, 14);
     put(&s, 1 | 1 << 3, 12); /* 16 and 17 */
-    put(&s, 0, 1);           /* repeats what is not there */
+    put(&s, 0, 1);           /* repeats a length that does not exist */
     odd(&s, "a repeat at the start");
     s = begin();
     put(&s, 5, 3);
@@ -443,7 +443,7 @@ static void bad_symbols(void)
 {
     struct stream s = begin();
     put(&s, 3, 3);
-    put(&s, 0x23, 8); /* 286, its bits turned round */
+    put(&s, 0x23, 8); /* 286, with its bits reversed */
     odd(&s, "length symbol 286");
     s = begin();
     put(&s, 3, 3);
@@ -459,7 +459,7 @@ static void bad_symbols(void)
     odd(&s, "a distance too far");
 }
 
-/* One distance alone has a code of one bit; the other bit means nothing. */
+/* A single distance has a code of one bit. The other value of that bit is invalid. */
 static void a_single_distance(void)
 {
     for (int other = 0; other < 2; other++) {

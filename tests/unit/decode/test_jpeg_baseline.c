@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_baseline.c -- our JPEG decoder against libjpeg: pictures made here of every sampling, size, quality and
- * restart interval, the photos and the corpus where they are, damage of every kind. Covers jpeg_strip.c as well.
+ * test_jpeg_baseline.c -- compares our JPEG decoder with libjpeg: generated images of every sampling, size, quality and
+ * restart interval, the photos and the corpus if they are available, and damage of every kind. Also covers
+ * jpeg_strip.c.
  *
- * STOKER_TEST_JPEGS says how many are made, 1000 unless told otherwise.
+ * STOKER_TEST_JPEGS sets how many images are generated; the default is 1000.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #ifdef HAVE_JPEG
 
@@ -19,7 +20,7 @@ static int64_t wanted_number(void)
     return n > 0 ? n : 1000;
 }
 
-/* Two chroma columns or fewer are upsampled otherwise. */
+/* Two chroma columns or fewer are upsampled in another way. */
 static bool is_ours(const struct jpeg_spec *s)
 {
     return s->across != 2 || s->w > 4;
@@ -37,7 +38,7 @@ static void one_made(struct jpegs *j, uint32_t number)
     if (jpegs_compare(j, bytes, n, &all, true, name) != is_ours(&s))
         jpegs_differ(j, name, &all, "not decoded by whom it should");
     for (int i = 0; i < 3; i++) {
-        const struct rect crop = picture_crop(s.w, s.h, &seed);
+        const struct rect crop = test_image_crop(s.w, s.h, &seed);
         if (jpegs_compare(j, bytes, n, &crop, false, name) != is_ours(&s))
             jpegs_differ(j, name, &crop, "not decoded by whom it should");
     }
@@ -80,7 +81,7 @@ static void keep_new_checkpoints(struct jpegs *j)
     }
 }
 
-/* The decoder as a whole gives libjpeg's verdict, words, warnings and pixels. */
+/* The decoder returns the verdict, messages, warnings and pixels of libjpeg. */
 static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, const struct want *want, const char *name)
 {
     const struct decode_limits limits = {.max_pixels = 1 << 20};
@@ -102,7 +103,7 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
     CHECK_EQ(arena_reserve(&j->theirs, decode_scratch(&h, &w)), 0);
     const int reference =
         decode_pixels(j->decoder, bytes, n, &h, &w, &j->theirs, &b, &reference_warnings, &reference_e);
-    j->pictures++;
+    j->images++;
     if (rc != reference || warnings != reference_warnings || strcmp(e.text, reference_e.text) != 0)
         jpegs_differ(j, name, &w.crop, "another verdict");
     else if (rc == STK_OK && !same_pixels(&a, &b))
@@ -113,14 +114,14 @@ static void same_as_libjpeg(struct jpegs *j, const uint8_t *bytes, size_t n, con
 static void all_ways(struct jpegs *j, const uint8_t *bytes, size_t n, const struct jpeg_spec *s, uint32_t *seed,
                      const char *name)
 {
-    uint8_t *exact = malloc(n ? n : 1); /* so that a sanitizer sees the first byte too far */
+    uint8_t *exact = malloc(n ? n : 1); /* so that a sanitizer reports the first byte past the end */
     memcpy(exact, bytes, n);
     const struct want wants[] = {{.crop = {0, 0, s->w, s->h}},
                                  {.crop = {0, 0, s->w, s->h}, .whole = true},
-                                 {.crop = picture_crop(s->w, s->h, seed)}};
+                                 {.crop = test_image_crop(s->w, s->h, seed)}};
     struct buf checkpoints = {0};
     for (int i = 0; i < 9; i++) {
-        j->checkpoints = i < 3 ? NULL : &checkpoints; /* none, making them, with them */
+        j->checkpoints = i < 3 ? NULL : &checkpoints; /* without checkpoints, making them, using them */
         same_as_libjpeg(j, exact, n, &wants[i % 3], name);
     }
     buf_done(&checkpoints);
@@ -143,7 +144,7 @@ static void cut_anywhere(void)
         }
         free(bytes);
     }
-    CHECK(j.pictures > 1000);
+    CHECK(j.images > 1000);
     CHECK_EQ(j.different, 0);
     jpegs_done(&j);
 }
@@ -170,7 +171,8 @@ static void bytes_changed(void)
     jpegs_done(&j);
 }
 
-/* Several scans: the checkpoints are a DCT image, and one with a changed byte is of no use, but does no harm. */
+/* With several scans, the checkpoints are a DCT image. If one of its bytes is changed, it is not used, and does no
+ * harm. */
 static void checkpoints_of_several_scans(void)
 {
     const struct jpeg_spec s = {90, 60, 2, 2, 80, 0, true, 4, true};
@@ -197,7 +199,7 @@ static void checkpoints_of_several_scans(void)
     free(bytes);
 }
 
-/* Rubbish and fill bytes behind, between and instead of the last markers. */
+/* Garbage and fill bytes after, between and in place of the last markers. */
 static void odd_ends(void)
 {
     static const struct {
@@ -254,7 +256,7 @@ static void visit_file(const char *path, struct buf *b, void *user)
     const struct rect all = {0, 0, h.w, h.h};
     jpegs_compare(&v->j, b->data, b->len, &all, true, path);
     for (int i = 0; i < 3; i++) {
-        const struct rect crop = picture_crop(h.w, h.h, &v->seed);
+        const struct rect crop = test_image_crop(h.w, h.h, &v->seed);
         jpegs_compare(&v->j, b->data, b->len, &crop, false, path);
     }
 }
@@ -270,7 +272,7 @@ static int64_t visit_folder(const char *name, int every, int64_t *by_us)
     CHECK_EQ(v.j.different, 0);
     jpegs_done(&v.j);
     *by_us = v.j.by_us;
-    return v.j.pictures;
+    return v.j.images;
 }
 
 static void photos(void)

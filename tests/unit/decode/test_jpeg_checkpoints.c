@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_checkpoints.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them against libjpeg.
- * Covers jpeg_walk.c as well.
+ * test_jpeg_checkpoints.c -- checkpoints: as bytes, damaged, of other files; crops decoded with them are compared with
+ * libjpeg. Also covers jpeg_walk.c.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #ifdef HAVE_JPEG
 
@@ -17,13 +17,13 @@ static unsigned char *some_file(uint32_t number, struct jpeg_spec *s, size_t *n)
 {
     uint32_t seed = number * 2654435761u + 1;
     *s = jpeg_spec_random(&seed, 250);
-    s->w += 8; /* all are ours */
+    s->w += 8; /* our decoder takes all of them */
     return jpeg_made(s, n);
 }
 
 /* ------------------------------------------------------------------ crops */
 
-/* Crops in turn, each with the points that those before have left. */
+/* Decodes crops one after the other, each with the checkpoints that the crops before it made. */
 static void growing(void)
 {
     struct jpegs j;
@@ -36,7 +36,7 @@ static void growing(void)
         unsigned char *bytes = some_file(i, &s, &n);
         j.checkpoints = &checkpoints;
         for (int k = 0; k < 6; k++) {
-            const struct rect crop = picture_crop(s.w, s.h, &seed);
+            const struct rect crop = test_image_crop(s.w, s.h, &seed);
             CHECK(jpegs_compare(&j, bytes, n, &crop, false, "growing"));
             CHECK(checkpoints.len >= last);
             last = checkpoints.len;
@@ -62,7 +62,7 @@ static struct buf checkpoints_of(struct jpegs *j, const uint8_t *bytes, size_t n
     return checkpoints;
 }
 
-/* Damage where nobody looks any more is not seen; where somebody does, libjpeg judges it. */
+/* Damage outside the crop is not noticed. Damage inside is judged by libjpeg. */
 static void later_damage(void)
 {
     struct jpegs j;
@@ -76,7 +76,7 @@ static void later_damage(void)
         const size_t at = n - 2 - noise(&seed) % (n / 3 + 1);
         bytes[at] ^= (uint8_t)(1 + noise(&seed) % 255);
         j.checkpoints = &checkpoints;
-        /* All of it is looked at: the damage lies on the way. */
+        /* Everything is read, including the damage. */
         const struct rect bottom = {0, 0, s.w, s.h};
         jpegs_compare(&j, bytes, n, &bottom, false, "later damage");
         buf_done(&checkpoints);
@@ -88,7 +88,7 @@ static void later_damage(void)
 
 /* ------------------------------------------------------------------ bytes */
 
-/* However large a picture is, its points are not too many. */
+/* The number of checkpoints stays within its limit, however large an image is. */
 static void measures(void)
 {
     static const int32_t sides[] = {1, 8, 500, 4000, 12000, 65500};
@@ -147,7 +147,7 @@ static void damaged_bytes(void)
     jpegs_done(&j);
 }
 
-/* A crop with these checkpoints, by our decoder alone; the head of the picture on the way. */
+/* Decodes a crop with these checkpoints by our decoder alone, and reads the head. */
 static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *h, const struct rect *crop,
                   const struct buf *checkpoints, struct image *out)
 {
@@ -164,7 +164,7 @@ static void by_us(struct jpegs *j, const uint8_t *bytes, size_t n, struct head *
     CHECK(jpeg_baseline_pixels(j->own, &job, out));
 }
 
-/* Made up, with a right checksum: whatever they say, it ends well. */
+/* Invented checkpoints with a correct checksum: decoding ends safely, whatever they say. */
 static void made_up(void)
 {
     struct jpegs j;
@@ -183,7 +183,7 @@ static void made_up(void)
         for (int k = 0; k < 8; k++)
             checkpoints.data[checkpoints.len - 8 + (size_t)k] = (uint8_t)(sum >> 8 * k);
         struct ranges ranges;
-        const struct rect crop = picture_crop(s.w, s.h, &seed);
+        const struct rect crop = test_image_crop(s.w, s.h, &seed);
         jpeg_checkpoints_ranges(checkpoints.data, checkpoints.len, &crop, 1, 0, &ranges);
         struct head h;
         struct image im;
@@ -197,7 +197,7 @@ static void made_up(void)
 
 /* ------------------------------------------------------------------ ranges */
 
-/* The ranges of a file, and rubbish between them. */
+/* Returns a copy of a file that has only these ranges, with garbage between them. */
 static uint8_t *only(const struct ranges *p, const uint8_t *bytes, size_t n, uint8_t rubbish)
 {
     uint8_t *part = malloc(n);
@@ -209,7 +209,7 @@ static uint8_t *only(const struct ranges *p, const uint8_t *bytes, size_t n, uin
     return part;
 }
 
-/* A want of a file that is there in ranges; the image is in j->ours. */
+/* Decodes from ranges of a file. The image is in j->ours. */
 static int from_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
                        const struct buf *checkpoints, struct image *out)
 {
@@ -221,7 +221,7 @@ static int from_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const st
     return rc;
 }
 
-/* Whatever lies between the ranges, the pixels are the file's; less than the ranges is refused. */
+/* The pixels do not depend on the bytes between the ranges. Fewer ranges are refused. */
 static void check_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const struct head *h, const struct ranges *p,
                          const struct want *want, const struct buf *checkpoints)
 {
@@ -249,7 +249,7 @@ static void check_ranges(struct jpegs *j, const uint8_t *bytes, size_t n, const 
     CHECK_EQ(from_ranges(j, bytes, n, h, &w, checkpoints, &ours), STK_EDATA);
 }
 
-/* Crops of all kinds are decoded from the ranges that they take, shrunk ones, too. */
+/* Crops of all kinds, shrunk ones too, are decoded from the ranges that they need. */
 static void ranges(void)
 {
     struct jpegs j;
@@ -267,8 +267,8 @@ static void ranges(void)
         CHECK(decode_checkpoint_head(checkpoints.data, checkpoints.len, &limits, &known));
         CHECK(known.w == h.w && known.h == h.h && known.orientation == h.orientation && known.format == h.format);
         const int shrink = i % 4 == 0 ? 1 << i / 4 % 4 : 1;
-        const struct want w = {.shrink = shrink,
-                               .crop = picture_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
+        const struct want w = {
+            .shrink = shrink, .crop = test_image_crop((s.w + shrink - 1) / shrink, (s.h + shrink - 1) / shrink, &seed)};
         struct ranges p;
         if (decode_checkpoint_ranges(checkpoints.data, checkpoints.len, &known, &w, i % 3 * 100, &p)) {
             check_ranges(&j, bytes, n, &h, &p, &w, &checkpoints);
@@ -286,7 +286,7 @@ static void ranges(void)
     jpegs_done(&j);
 }
 
-/* Another file, or one that was changed, is not decoded from ranges: nobody is told anything of it. */
+/* Another file, or a changed one, is not decoded from ranges, and no error is reported for it. */
 static void ranges_of_others(void)
 {
     struct jpegs j;
@@ -311,7 +311,7 @@ static void ranges_of_others(void)
         CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
         bytes[at] ^= 1;
     }
-    memset(bytes + p.at[1].from + 40, 0x55, 20); /* another content: it does not arrive */
+    memset(bytes + p.at[1].from + 40, 0x55, 20); /* other content, which the ranges do not include */
     CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
     h.format = STK_PNG;
     CHECK_EQ(from_ranges(&j, bytes, n, &h, &w, &checkpoints, &im), STK_EDATA);
@@ -339,7 +339,7 @@ static void visit_photo(const char *path, struct buf *b, void *user)
     uint32_t seed = (uint32_t)v->files;
     v->j.checkpoints = &checkpoints;
     for (int i = 0; i < 4; i++) {
-        const struct rect crop = picture_crop(h.w, h.h, &seed);
+        const struct rect crop = test_image_crop(h.w, h.h, &seed);
         jpegs_compare(&v->j, b->data, b->len, &crop, false, path);
     }
     jpegs_compare(&v->j, b->data, b->len, &everything, false, path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_entropy.c -- coefficients against jpeg_read_coefficients, of pictures made here, of the photos and the
- * corpus; skipping and jumping against reading.
+ * test_jpeg_entropy.c -- compares coefficients with jpeg_read_coefficients, for generated images, the photos and the
+ * corpus; compares skipping and jumping with reading.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #ifdef HAVE_JPEG
 
@@ -63,7 +63,7 @@ static void on_message(j_common_ptr c)
     (void)c;
 }
 
-/* The blocks of one MCU, but for those beyond the picture's edge. */
+/* Compares the blocks of one MCU, except those beyond the edge of the image. */
 static bool same_mcu(struct reference *r, jvirt_barray_ptr *arrays, const struct jpeg_frame *f, int32_t x, int32_t y,
                      const struct mcu *m)
 {
@@ -84,7 +84,8 @@ static bool same_mcu(struct reference *r, jvirt_barray_ptr *arrays, const struct
 
 static int64_t compared;
 
-/* All coefficients; true as well where the picture is not for us or ends in damage. */
+/* Compares all coefficients. Also returns true if our decoder does not take the image, or the image is damaged at its
+ * end. */
 static bool same_coefficients(struct huff_store *store, const uint8_t *bytes, size_t n)
 {
     struct jpeg_frame f;
@@ -130,7 +131,7 @@ static void made_ones(void)
     huff_store_free(store);
 }
 
-/* From every MCU, known by its bit and its predictors, the rest is read alike; skipped as well. */
+/* Reading, or skipping, from any MCU on, given its bit and its predictors, gives the same coefficients. */
 static void jumps(void)
 {
     struct huff_store *store = huff_store_new();

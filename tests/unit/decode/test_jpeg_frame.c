@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_frame.c -- the markers of plain JPEGs, all that is not for us, and what of a picture a crop takes.
+ * test_jpeg_frame.c -- the markers of plain JPEGs, files that our decoder leaves to libjpeg, and which part of an image
+ * a crop needs.
  */
-#include "support/pictures.h"
+#include "support/images.h"
 
 #ifdef HAVE_JPEG
 
@@ -46,7 +47,7 @@ static uint8_t *segment(uint8_t *bytes, size_t n, int marker)
     return NULL;
 }
 
-/* One byte of a segment is changed; is it still ours? */
+/* Changes one byte of a segment. Returns whether our decoder still takes the image. */
 static bool with_change(int marker, size_t offset, uint8_t value)
 {
     size_t n;
@@ -68,14 +69,14 @@ static void not_ours(void)
     static const uint8_t frames[] = {0xc2, 0xc3, 0xc5, 0xc9, 0xca, 0xcc, 0xd8, 0xd9, 0xdc, 0x01, 0xd0};
     for (size_t i = 0; i < sizeof frames; i++)
         CHECK(!with_change(SOF0, 1, frames[i])); /* progressive, lossless, arithmetic, SOI, DNL, ... */
-    CHECK(with_change(SOF0, 1, 0xc1));           /* extended, which is the same but for the tables it may have */
+    CHECK(with_change(SOF0, 1, 0xc1));           /* extended, which differs only in the tables that it may have */
     CHECK(!with_change(SOF0, 4, 12));            /* bits */
     CHECK(!with_change(SOF0, 9, 4));             /* components */
     CHECK(!with_change(SOF0, 11, 0x41));
     CHECK(!with_change(SOF0, 14, 0x21));
-    CHECK(!with_change(SOF0, 12, 5)); /* a slot that is not */
-    CHECK(!with_change(SOF0, 12, 3)); /* a table that is not */
-    CHECK(!with_change(SOF0, 13, 1)); /* two components of one name */
+    CHECK(!with_change(SOF0, 12, 5)); /* a slot that does not exist */
+    CHECK(!with_change(SOF0, 12, 3)); /* a table that does not exist */
+    CHECK(!with_change(SOF0, 13, 1)); /* two components with the same name */
     CHECK(with_change(SOF0, 8, 71));
     CHECK(!with_change(APP0, 9, 2)); /* JFIF 2 */
     CHECK(!with_change(DQT, 4, 4));
@@ -101,7 +102,7 @@ static void sizes(void)
     CHECK(jpeg_frame_measure(&f) && f.mcus_x == 8188);
     f.w = 4;
     CHECK(jpeg_frame_measure(&f));
-    f.sampling = JPEG_420; /* two chroma columns: libjpeg upsamples them in a way of their own */
+    f.sampling = JPEG_420; /* two chroma columns: libjpeg upsamples them in its own way */
     CHECK(!jpeg_frame_measure(&f));
     f.w = 5;
     CHECK(jpeg_frame_measure(&f) && f.mcus_x == 1);
@@ -109,7 +110,7 @@ static void sizes(void)
     CHECK(!jpeg_frame_measure(&f));
 }
 
-/* What libjpeg takes for YCbCr is ours, what it takes for RGB is not. */
+/* Our decoder takes what libjpeg reads as YCbCr, and leaves what it reads as RGB. */
 static void colours(void)
 {
     CHECK(with_change(APP0, 4, 'X')); /* no JFIF; components 1, 2, 3 */
@@ -151,7 +152,7 @@ static void cut_and_filled(void)
     free(bytes);
 }
 
-/* All rows and columns of MCUs that hold a sample which counts, by looking at each pixel. */
+/* Finds the rows and columns of MCUs with a sample that affects the crop, by looking at each pixel. */
 static void needs(void)
 {
     for (enum jpeg_sampling sampling = JPEG_GREY; sampling < JPEG_SAMPLINGS; sampling++) {
@@ -163,7 +164,7 @@ static void needs(void)
                                    .n_components = sampling == JPEG_GREY ? 1 : 3,
                                    .together = 1};
             CHECK(jpeg_frame_measure(&f));
-            const struct rect c = picture_crop(f.w, f.h, &seed);
+            const struct rect c = test_image_crop(f.w, f.h, &seed);
             const struct jpeg_need need = jpeg_frame_need(&f, &c, false), whole = jpeg_frame_need(&f, &c, true);
             const bool across = f.mcu_w == 16, down = f.mcu_h == 16;
             const int32_t chroma_w = (f.w + 1) / 2, chroma_h = (f.h + 1) / 2, bottom = c.y + c.h - 1;

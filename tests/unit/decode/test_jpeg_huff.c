@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_huff.c -- Huffman tables against decoding bit by bit, tables that are none, and the store.
+ * test_jpeg_huff.c -- compares Huffman tables with decoding bit by bit; invalid tables; the store of tables.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ static uint32_t noise(uint32_t *state)
     return *state >> 8;
 }
 
-/* Codes of random lengths, never all of them; symbols below `most`. How many there are. */
+/* Makes codes of random lengths, never all of them, for symbols below `most`. Returns how many. */
 static int make_spec(uint8_t *spec, uint32_t *seed, uint32_t most)
 {
     memset(spec, 0, SPEC);
@@ -38,7 +38,7 @@ static int make_spec(uint8_t *spec, uint32_t *seed, uint32_t most)
     return (int)n;
 }
 
-/* The plain way: the length of the code that v begins with, or 0. */
+/* The simple way: returns the length of the code at the start of v, or 0. */
 static int plain_code(const uint8_t *spec, uint32_t v, uint8_t *symbol)
 {
     uint32_t code = 0;
@@ -54,8 +54,9 @@ static int plain_code(const uint8_t *spec, uint32_t v, uint8_t *symbol)
     return 0;
 }
 
-/* One coefficient at the top of v: its code, and the value as if only the first `room` bits were known and zeros came
- * behind. How many bits it takes in all; 0 where its code or its sign is not among them, or it takes too many. */
+/* Reads one coefficient at the top of v: its code, and its value as if only the first `room` bits were known and zeros
+ * followed. Returns how many bits it takes. Returns 0 if its code or its sign is not among these bits, or it takes too
+ * many. */
 static unsigned plain_value(const uint8_t *spec, uint32_t v, unsigned room, int *advance, int *value)
 {
     uint8_t symbol;
@@ -84,7 +85,7 @@ static void check_ac(const uint8_t *spec, const struct huff_ac *t, uint32_t i)
     }
     if (advance[0] < HUFF_END && first < HUFF_BITS)
         second = plain_value(spec, v << first & 0xffff, HUFF_BITS - first, &advance[1], &value[1]);
-    if (second == 0 || first + second > HUFF_MOST) { /* the only one counts as the second */
+    if (second == 0 || first + second > HUFF_MOST) { /* a single code counts as the second one */
         second = first;
         first = 0;
         advance[1] = 0;
@@ -155,7 +156,7 @@ static void no_tables(void)
     uint8_t spec[SPEC] = {0};
     CHECK(huff_ac_make(ac, spec) && huff_dc_make(dc, spec)); /* empty: no code is known */
     CHECK_EQ(ac->pair[0], 0);
-    spec[0] = 2; /* all ones is a code */
+    spec[0] = 2; /* the code of ones alone is used */
     CHECK(!huff_ac_make(ac, spec) && !huff_dc_make(dc, spec));
     spec[0] = 0;
     spec[15] = 255;
@@ -168,12 +169,12 @@ static void no_tables(void)
     CHECK(!huff_dc_make(dc, spec));
     spec[1] = 0;
     spec[15] = 1;
-    CHECK(!huff_dc_make(dc, spec)); /* behind a long code as well */
+    CHECK(!huff_dc_make(dc, spec)); /* after a long code as well */
     free(ac);
     free(dc);
 }
 
-/* The same table comes from the same place; three of a picture stay while it is decoded. */
+/* The same table is returned from the same place. Three tables of an image stay valid while it is decoded. */
 static void store(void)
 {
     struct huff_store *s = huff_store_new();

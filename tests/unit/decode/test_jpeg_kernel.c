@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_kernel.c -- the JPEG kernels of every instruction set against libjpeg-turbo itself.
+ * test_jpeg_kernel.c -- compares the JPEG kernels of every instruction set with libjpeg-turbo.
  *
- * Coefficients are made up, written into a file without a DCT, and decoded by libjpeg-turbo; then by the kernels from
- * the same coefficients. Covers jpeg_kernel_*.c.
+ * Generated coefficients are written into a file without a DCT and decoded by libjpeg-turbo, then by the kernels.
+ * Covers jpeg_kernel_*.c.
  */
 #include "decode/jpeg_kernel.h"
 
@@ -29,10 +29,10 @@ static int below(int n)
     return (int)rng_below(&rng, (uint64_t)n);
 }
 
-/* The coefficients of one component and what becomes of them. */
+/* The coefficients of one component, and the samples made from them. */
 struct component {
-    int w, h;               /* samples that count */
-    int blocks_w, blocks_h; /* of the whole picture, all MCUs */
+    int w, h;               /* samples that affect the image */
+    int blocks_w, blocks_h; /* of the whole image, all MCUs */
     int16_t *coef;
     uint8_t *last;
     uint16_t q[JPEG_BLOCK];
@@ -50,7 +50,7 @@ static size_t stride_of(const struct component *c)
     return (size_t)c->blocks_w * 8 + 2 * PAD;
 }
 
-/* Wild ones are as large as a file can hold, and so are their quantisers. */
+/* Wild coefficients, and their quantisers, are as large as a file can hold. */
 static void make_block(int16_t *coef, uint8_t *last, int *dc, bool wild)
 {
     static const int lasts[] = {0, 1, 2, 5, 9, 10, 14, 20, 35, 63};
@@ -63,7 +63,7 @@ static void make_block(int16_t *coef, uint8_t *last, int *dc, bool wild)
     for (int k = 1; k <= end; k++)
         if (k == end || below(2))
             coef[zigzag[k]] = (int16_t)(below(2 * size - 1) - size + 1);
-    if (below(8) == 0) /* of the first row alone */
+    if (below(8) == 0) /* only of the first row */
         for (int k = 8; k < JPEG_BLOCK; k++)
             coef[k] = 0;
 }
@@ -252,7 +252,7 @@ static void compare(enum jpeg_sampling s, int w, int h, bool wild)
     free(ours);
 }
 
-static void pictures(bool wild)
+static void images(bool wild)
 {
     rng_init(&rng, &(struct draw){.seed = wild}, "test_jpeg_kernel", 0);
     for (int s = 0; s < JPEG_SAMPLINGS; s++) {
@@ -264,13 +264,13 @@ static void pictures(bool wild)
 
 static void like_libjpeg_turbo(void)
 {
-    pictures(false);
+    images(false);
 }
 
 static void like_libjpeg_turbo_when_wild(void)
 {
 #if defined(__x86_64__)
-    pictures(true);
+    images(true);
 #else
     SKIP("what overflows differs between libjpeg-turbo's vector code for x86 and others");
 #endif

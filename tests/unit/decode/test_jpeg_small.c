@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_jpeg_small.c -- pictures at a half, a quarter and an eighth of their size: ours, from a file and from its DCT
- * image, against libjpeg's. Covers jpeg_small.h and what of jpeg_frame.c, jpeg_strip.c and decode.c has to do with it.
+ * test_jpeg_small.c -- images at a half, a quarter and an eighth of their size: compares ours, from a file and from its
+ * DCT image, with those of libjpeg. Covers jpeg_small.h and the shrinking in jpeg_frame.c, jpeg_strip.c and decode.c.
  */
 #ifdef HAVE_JPEG
 
@@ -82,7 +82,7 @@ static void compare(struct small *s, const uint8_t *bytes, size_t n, int crops, 
         const int32_t w = (head_width(&h) + shrink - 1) / shrink, rows = (head_height(&h) + shrink - 1) / shrink;
         compare_want(s, bytes, n, &h, (struct want){.crop = {0, 0, w, rows}, .shrink = shrink}, name);
         for (int i = 0; i < crops; i++) {
-            const struct want want = {.crop = picture_crop(w, rows, seed), .shrink = shrink};
+            const struct want want = {.crop = test_image_crop(w, rows, seed), .shrink = shrink};
             compare_want(s, bytes, n, &h, want, name);
         }
     }
@@ -104,7 +104,7 @@ static void made_ones(void)
     small_done(&s);
 }
 
-/* What cannot be is refused, also where the crop would fit. */
+/* Sizes that are impossible are refused, even if the crop would fit. */
 static void impossible_ones(void)
 {
     struct small s;

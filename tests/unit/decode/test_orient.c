@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_orient.c -- the eight orientations, against the formula of each.
+ * test_orient.c -- compares the eight orientations with the formula of each.
  */
 #include "decode/orient.h"
 
 #include "test.h"
 
-/* Where the upright pixel x, y is stored in a picture of w x h. */
+/* Where the upright pixel x, y is stored in an image of w x h. */
 static void stored_at(int o, int w, int h, int x, int y, int *sx, int *sy)
 {
     const int at[9][2] = {{0, 0}, {x, y},         {w - 1 - x, y},         {w - 1 - x, h - 1 - y}, {x, h - 1 - y},

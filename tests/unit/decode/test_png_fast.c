@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_png_fast.c -- the fast path of PNG: that ordinary pictures take it, that all else does not, and that verdict,
- * words, warnings and pixels are those of libpng in either case.
- * Covers png_fast.c.
+ * test_png_fast.c -- the fast path of PNG: ordinary images take it, all others do not. In both cases, verdict,
+ * messages, warnings and pixels are those of libpng. Covers png_fast.c.
  */
 #include "decode/png_fast.h"
 
@@ -11,7 +10,7 @@
 #include "base/crc32.h"
 #include "base/rng.h"
 #include "decode/decode.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 static struct rng rng;
 
@@ -22,7 +21,7 @@ static int below(int n)
 
 #ifdef HAVE_PNG
 
-/* A picture with something of a photo in it, so that libpng's writer chooses all filters. */
+/* An image that resembles a photo, so that the writer of libpng chooses all filters. */
 static struct buf make(int32_t w, int32_t h, int32_t channels)
 {
     const stk_encode_options o = {.format = STK_PNG};
@@ -50,7 +49,7 @@ struct result {
     struct arena arena;
 };
 
-static struct png_fast *fast[2]; /* in plain C, and the best */
+static struct png_fast *fast[2]; /* in plain C, and with the best instruction set */
 static struct result slow_result, fast_result;
 
 static void decode(struct png_fast *f, const struct image_job *job, bool slow, struct result *r)
@@ -76,7 +75,7 @@ static bool same(const struct result *a, const struct result *b)
     return true;
 }
 
-/* Whether the fast path itself took the picture. */
+/* Whether the fast path itself took the image. */
 static bool taken(struct png_fast *f, const struct image_job *job)
 {
     const struct want w = {.crop = job->crop, .whole = job->whole};
@@ -104,7 +103,7 @@ static struct rect some_crop(const struct head *h)
     return c;
 }
 
-/* Compares a file, all of it and some crops; how many times the fast path took it. */
+/* Compares a file, whole and in some crops. Returns how many times the fast path took it. */
 static int compare(const struct buf *b, int crops)
 {
     const struct decode_limits limits = {.no_exif = true};
@@ -126,7 +125,7 @@ static int compare(const struct buf *b, int crops)
     return n;
 }
 
-static void ordinary_pictures(void)
+static void ordinary_images(void)
 {
     static const int32_t sizes[][2] = {{1, 1}, {3, 2}, {16, 9}, {17, 8}, {40, 33}, {300, 200}, {2000, 20}, {7, 1500}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -145,9 +144,9 @@ static void cut_off(void)
     struct buf b = make(30, 25, 3);
     for (const size_t all = b.len; b.len > 33; b.len--) {
         struct buf part = {0};
-        buf_add(&part, b.data, b.len); /* exactly as large */
+        buf_add(&part, b.data, b.len); /* memory of exactly this size */
         const int n = compare(&part, 3);
-        CHECK(all - b.len <= 12 ? n >= 2 : n <= 1); /* a crop that ends early may do */
+        CHECK(all - b.len <= 12 ? n >= 2 : n <= 1); /* a crop that ends early may take the fast path */
         buf_done(&part);
     }
     buf_done(&b);
@@ -169,7 +168,7 @@ static void sum_again(struct buf *b, size_t chunk)
         b->data[chunk + 8 + n + i] = (uint8_t)(sum >> (24 - 8 * i));
 }
 
-/* Every bit of the pixels, and of what is around them, with the checksum as it was and made to fit. */
+/* Flips every bit of the pixels and of the bytes around them, with the old checksum and with a new one. */
 static void turned_bits(void)
 {
     struct buf b = make(20, 17, 3);
@@ -188,7 +187,8 @@ static void turned_bits(void)
     buf_done(&b);
 }
 
-/* Not for the fast path: a wrong sum, of a chunk or of the stream; more data; a filter that there is not. */
+/* Files that the fast path leaves to libpng: a wrong checksum of a chunk or of the stream, too much data, an unknown
+ * filter. */
 static void left_to_libpng(void)
 {
     struct buf b = make(50, 40, 3);
@@ -212,7 +212,7 @@ static void left_to_libpng(void)
     buf_done(&b);
 }
 
-/* Chunks of every size: also their borders are crossed, and a crop ends near them. */
+/* Chunks of every size: decoding crosses their borders, and crops end near them. */
 static void many_chunks(void)
 {
     struct buf b = make(60, 50, 3);
@@ -268,8 +268,8 @@ int main(int argc, char **argv)
     CHECK_EQ(cpu_choose(STK_CPU_DEFAULT, &best, NULL), STK_OK);
     fast[0] = codec_png.open(STK_CPU_C);
     fast[1] = codec_png.open(best);
-    const struct test_case cases[] = {T(ordinary_pictures), T(cut_off),     T(turned_bits),
-                                      T(left_to_libpng),    T(many_chunks), T(corpus)};
+    const struct test_case cases[] = {T(ordinary_images), T(cut_off),     T(turned_bits),
+                                      T(left_to_libpng),  T(many_chunks), T(corpus)};
     const int rc = test_main(cases, (int)(sizeof cases / sizeof cases[0]), argc, argv);
     codec_png.close(fast[0]);
     codec_png.close(fast[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sniff.c -- first bytes of things that are no pictures of ours.
+ * test_sniff.c -- the first bytes of files that are not images that Stoker decodes.
  */
 #include "decode/sniff.h"
 
@@ -8,7 +8,7 @@
 
 static void expect(const char *bytes, size_t n, const char *name, bool is_text)
 {
-    uint8_t exact[64]; /* so that reading past the end is seen */
+    uint8_t exact[64]; /* so that a sanitizer reports reads past the end */
     memcpy(exact, bytes, n);
     uint8_t *copy = malloc(n ? n : 1);
     memcpy(copy, exact, n);
@@ -21,7 +21,7 @@ static void expect(const char *bytes, size_t n, const char *name, bool is_text)
 #define EXPECT(bytes, name)      expect(bytes, sizeof bytes - 1, name, false)
 #define EXPECT_TEXT(bytes, name) expect(bytes, sizeof bytes - 1, name, true)
 
-static void pictures(void)
+static void images(void)
 {
     EXPECT("GIF89a", "GIF");
     EXPECT("BM\x36\0", "BMP");
@@ -69,5 +69,5 @@ static void texts(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(pictures), T(others), T(texts))
+    TESTS(T(images), T(others), T(texts))
 }

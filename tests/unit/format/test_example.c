@@ -9,7 +9,7 @@ static const struct example_names names = {.of = {{"image", 5}, {"label", 5}, {"
 /* {label: 7, image: "xyz", other: [1.5]} and, as steps, tokens: [[1], [2]]. */
 static void make(struct buf *out, int reversed)
 {
-    static const char *const picture[] = {"xyz"};
+    static const char *const image[] = {"xyz"};
     static const float other[] = {1.5f};
     const int64_t label = 7, tokens[] = {1, 2};
     struct buf map = {0}, feature = {0}, list = {0};
@@ -18,7 +18,7 @@ static void make(struct buf *out, int reversed)
         if (which == 0)
             proto_ints(&feature, &label, 1, 1);
         else if (which == 1)
-            proto_strings(&feature, picture, 1);
+            proto_strings(&feature, image, 1);
         else
             proto_floats(&feature, other, 1, 1);
         proto_entry(&map, which == 0 ? "label" : which == 1 ? "image" : "other", &feature);

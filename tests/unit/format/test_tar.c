@@ -61,7 +61,7 @@ static const char *read_tar(const struct tars *t)
 static void plain(void)
 {
     struct tars t = {0};
-    tars_text(&t, "a/1.jpg", "picture");
+    tars_text(&t, "a/1.jpg", "a photo");
     tars_text(&t, "a/1.cls", "7");
     tars_text(&t, "empty.txt", "");
     tars_end(&t);

@@ -10,7 +10,7 @@ static void make_many(const char *below, int n)
 {
     char name[128];
     for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "%s/class%d/picture_%d.jpg", below, i % 7, i * 37 % n);
+        snprintf(name, sizeof name, "%s/class%d/photo_%d.jpg", below, i % 7, i * 37 % n);
         temp_bytes(name, "0123456789", (size_t)(i % 10) + 1);
     }
 }
@@ -31,7 +31,7 @@ static void fingerprint_is_of_the_content(void)
     CHECK(h != 0);
     CHECK(fingerprint_of("fp1", 7) == h);
     CHECK(fingerprint_of("elsewhere/fp2", 2) == h);
-    temp_file("fp1/class3/picture_3.jpg", "another length");
+    temp_file("fp1/class3/test_image_3.jpg", "another length");
     CHECK(fingerprint_of("fp1", 2) != h);
     rename(temp_path("elsewhere/fp2/class3"), temp_path("elsewhere/fp2/class3b"));
     CHECK(fingerprint_of("elsewhere/fp2", 2) != h);

@@ -107,8 +107,8 @@ static void shared_fields(void)
     refuses((const char *const[]){y, t}, "data", NULL, "t.tar: there is no column data");
     refuses((const char *const[]){y, x}, NULL, (const char *const[]){NULL, "data=data:uint8(3,5,3)"},
             "set its kind for all sources in fields");
-    refuses((const char *const[]){a, t}, "picture", (const char *const[]){"pictures=image", NULL},
-            "no column picture (did you mean pictures?); the source was opened with these fields");
+    refuses((const char *const[]){a, t}, "photo", (const char *const[]){"photos=image", NULL},
+            "no column photo (did you mean photos?); the source was opened with these fields");
     temp_end();
 }
 
@@ -123,7 +123,7 @@ static void same_rows(const stk_options *joined, const stk_options *alone, int64
         const int64_t at = first + i;
         CHECK_EQ(stk_loader_get(l, &at, NULL, 1, 0, &p, &error), STK_OK);
         CHECK_EQ(stk_loader_get(m, &i, NULL, 1, 0, &q, &error), STK_OK);
-        const stk_array *image = stk_field(p, "picture"), *other = stk_field(q, "picture");
+        const stk_array *image = stk_field(p, "photo"), *other = stk_field(q, "photo");
         CHECK_EQ(image->shape[2], 2);
         CHECK(memcmp(image->data, other->data, 3 * 2 * 2) == 0);
         stk_release(p);
@@ -137,11 +137,11 @@ static void images_of_all_kinds(void)
 {
     make();
     const char *const all[] = {a, x, t};
-    const char *const own[] = {"picture=image", "picture=data", "picture=png, caption=txt"};
+    const char *const own[] = {"photo=image", "photo=data", "photo=png, caption=txt"};
     const stk_options o = {.sources = all,
                            .n_sources = 3,
                            .source_fields = own,
-                           .fields = "picture",
+                           .fields = "photo",
                            .ops = "CenterCrop(2)",
                            .dtype = STK_UINT8,
                            .cache = STK_CACHE_PIXELS,
@@ -152,7 +152,7 @@ static void images_of_all_kinds(void)
     for (int i = 0; i < 3; i++, first += 2) {
         const stk_options one = {.source = all[i],
                                  .source_fields = &own[i],
-                                 .fields = "picture",
+                                 .fields = "photo",
                                  .ops = o.ops,
                                  .dtype = STK_UINT8,
                                  .cache_dir = "off"};

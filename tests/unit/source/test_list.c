@@ -224,7 +224,7 @@ static void ends(struct list *l)
 
 static void plain_lines(void)
 {
-    struct list l = look("l.txt", "# pictures\n\na b/c.jpg\n  d.png  \r\n#no.jpg\ne.jpg");
+    struct list l = look("l.txt", "# images\n\na b/c.jpg\n  d.png  \r\n#no.jpg\ne.jpg");
     row_is(&l, "a b/c.jpg", NULL, 3);
     row_is(&l, "d.png", NULL, 4);
     row_is(&l, "e.jpg", NULL, 6);

@@ -327,7 +327,7 @@ static void make_many(const char *below, int n)
 {
     char name[128];
     for (int i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "%s/class%d/picture_%d.jpg", below, i % 7, i * 37 % n);
+        snprintf(name, sizeof name, "%s/class%d/photo_%d.jpg", below, i % 7, i * 37 % n);
         temp_bytes(name, "0123456789", (size_t)(i % 10) + 1);
     }
 }

@@ -217,7 +217,7 @@ static void entry_strings(struct buf *map, const char *name, const char *const *
     buf_done(&f);
 }
 
-static const char *const picture[] = {"\xff\xd8\xff\xe0 no more than its beginning"};
+static const char *const image[] = {"\xff\xd8\xff\xe0 no more than its beginning"};
 static const char *const words[] = {"a", "b\"c", "d"};
 static const char *const rough[] = {"\xfe\xfe", "\xfd\xfd"};
 static const char *const caption[] = {"a caption"};
@@ -228,7 +228,7 @@ static void example(struct buf *out, int i)
 {
     struct buf map = {0}, example = {0};
     const int64_t label = 40 + i;
-    entry_strings(&map, "image/encoded", picture, 1);
+    entry_strings(&map, "image/encoded", image, 1);
     entry_ints(&map, "image/class/label", &label, 1);
     entry_floats(&map, "weight", floats + i % 4, 1);
     entry_floats(&map, "box", floats, 4);
@@ -296,7 +296,7 @@ static void values(void)
     for (int64_t i = 0; i < 12; i++) {
         int64_t label;
         CHECK_EQ(source_read(s, &r, i, &error), STK_OK);
-        CHECK(r.n_bytes == strlen(picture[0]) && memcmp(r.bytes, picture[0], r.n_bytes) == 0);
+        CHECK(r.n_bytes == strlen(image[0]) && memcmp(r.bytes, image[0], r.n_bytes) == 0);
         memcpy(&label, r.cells[1].bytes, sizeof label);
         CHECK_EQ(label, 40 + i);
         field(s, "box", &f);
@@ -336,7 +336,7 @@ static void odd_names(void)
     entry_strings(&map, "label", caption, 1);
     entry_ints(&map, "image/class/label", &number, 1);
     entry_strings(&map, "image", caption, 1);
-    entry_strings(&map, "depth", picture, 1);
+    entry_strings(&map, "depth", image, 1);
     proto_message(&all, 1, &map);
     frame_add(&b, all.data, all.len);
     write_file("o.tfrecord", b.data, b.len);
@@ -433,15 +433,15 @@ static void add_example(struct buf *out, struct buf *map)
 static void many_examples(struct buf *out, int odd, size_t photo)
 {
     char *big = malloc(photo + 1);
-    const char *const pictures[] = {big};
+    const char *const images[] = {big};
     memset(big, 'x', photo);
     big[photo] = 0;
-    memcpy(big, picture[0], photo < 4 ? photo : 4);
+    memcpy(big, image[0], photo < 4 ? photo : 4);
     for (int i = 0; i < MANY; i++) {
         struct buf map = {0};
         const bool is_odd = i == odd;
         if (photo > 0)
-            entry_strings(&map, "photo", pictures, 1);
+            entry_strings(&map, "photo", images, 1);
         entry_ints(&map, "counts", numbers, is_odd ? 3 : 1);
         if (is_odd)
             entry_floats(&map, "number", floats, 1);

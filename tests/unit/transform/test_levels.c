@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_levels.c -- bytes to floats: the halves' rounding, the tables, the arithmetic that stands for them.
+ * test_levels.c -- bytes to floats: rounding to half precision, the tables, and the arithmetic that replaces them.
  */
 #include "transform/levels.h"
 
@@ -30,7 +30,7 @@ static void halves_come_back(void)
     CHECK_EQ(levels_f16(1e-30f), 0);
 }
 
-/* Halfway between neighbours the even one wins; a hair more or less decides. */
+/* Values halfway between two neighbours round to the even one. A slightly larger or smaller value does not. */
 static void halves_round_to_even(void)
 {
     for (uint32_t h = 0; h < 0x7bff; h++) {
@@ -77,7 +77,7 @@ static void tables(void)
     CHECK(f32_at(&v, 1, 3) == 3.0f * (float)(1.0 / 255.0));
 }
 
-/* The usual numbers must not fall back to look-ups on any instruction set. */
+/* The usual means and standard deviations are computed, not looked up, on every instruction set. */
 static void arithmetic_is_exact(void)
 {
     static const char *const texts[] = {"CenterCrop(8)", "CenterCrop(8) | Normalize", "CenterCrop(8) | Normalize(clip)",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ops.c -- the text of ops: what is read, what it means, and what errors say.
- * Covers ops.c, ops_args.c, ops_check.c, ops_text.c and ops_write.c.
+ * test_ops.c -- the text of ops: what is read, what it means, and its error messages. Covers ops.c, ops_args.c,
+ * ops_check.c, ops_text.c and ops_write.c.
  */
 #include "transform/ops.h"
 
 #include "support/comma_locale.h"
 
-/* A text, and the same with all defaults. */
+/* A text, and the same text with all defaults. */
 static const char *const good[][2] = {
     {"RandomResizedCrop(224) | RandomHorizontalFlip | Normalize",
      "RandomResizedCrop(size=(224, 224), scale=(0.08, 1), ratio=(0.75, 1.3333333333333333), interpolation=bilinear, "
@@ -72,7 +72,7 @@ static void reads_and_writes(void)
     }
 }
 
-/* A text, and a part of what the error must say. */
+/* A text, and a part of its error message. */
 static const char *const bad[][2] = {
     {"", "Resize(256) | CenterCrop(224)"},
     {" \n ", "no ops are given"},
@@ -241,7 +241,7 @@ static void limits(void)
     CHECK_EQ(ops_read(&ops, NULL, STK_UINT8, 0, 0, &e), STK_EUSAGE);
 }
 
-/* Every use of a name is counted, so that each has draws of its own. */
+/* Each use of a name is counted, so that each draws its own random numbers. */
 static void counts_uses(void)
 {
     struct ops ops;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_plan.c -- plans and jobs: what is drawn, that trimming changes no bit, memory, extremes.
- * Covers plan.c, plan_draw.c and plan_run.c.
+ * test_plan.c -- plans and jobs: what is drawn, memory, extreme sizes; trimming changes no bit. Covers plan.c,
+ * plan_draw.c and plan_run.c.
  */
 #include "transform/plan.h"
 
@@ -28,19 +28,19 @@ static struct plan *bytes_of(const char *ops)
     return plan_of(ops, STK_UINT8, STK_NHWC, STK_CPU_C);
 }
 
-/* A picture of w x h, each pixel its own. Its own memory ends where the slack does. */
-static struct image picture(int32_t w, int32_t h, uint64_t seed)
+/* An image of w x h, in which no two pixels are equal. Its memory ends where the slack ends. */
+static struct image image(int32_t w, int32_t h, uint64_t seed)
 {
     const size_t n = (size_t)w * (size_t)h * 3;
     struct image im = {.px = calloc(1, n + IMAGE_SLACK), .stride = (size_t)w * 3, .w = w, .h = h, .channels = 3};
     struct rng r;
-    rng_init(&r, &(struct draw){.seed = seed}, "picture", 0);
+    rng_init(&r, &(struct draw){.seed = seed}, "image", 0);
     for (size_t i = 0; i < n; i++)
         im.px[i] = (uint8_t)rng_u32(&r);
     return im;
 }
 
-/* What a decoder would give: the wanted part in memory of its own. */
+/* The part that a decoder would return, in separate memory. */
 static struct image part_of(const struct image *im, struct rect c)
 {
     const size_t line = (size_t)c.w * 3;
@@ -62,7 +62,7 @@ static uint8_t *run(const struct plan *p, const struct job *j, const struct imag
     struct arena a = {0};
     stk_error e = {0};
     CHECK(scratch > 0 && arena_reserve(&a, scratch) == 0);
-    a.cap = scratch; /* not a byte more */
+    a.cap = scratch; /* no byte more */
     struct image part = part_of(im, j->want.crop);
     CHECK_EQ(plan_run(p, j, &part, &a, memory + GUARD, &e), STK_OK);
     CHECK_EQ(a.used, scratch);
@@ -104,8 +104,8 @@ static void refuses_odd_options(void)
     CHECK(p == NULL);
 }
 
-/* Where all pictures have one size, ops may leave it as it is, and there may be none. */
-static void pictures_of_one_size(void)
+/* If all images have one size, ops may keep it, and there may be no ops. */
+static void images_of_one_size(void)
 {
     static const struct {
         const char *ops;
@@ -127,13 +127,13 @@ static void pictures_of_one_size(void)
         plan_shape(p, s);
         CHECK(s[0] == cases[i].h && s[1] == cases[i].w && s[2] == 3);
         CHECK_EQ(plan_draw(p, &(struct draw){0}, 7, 5, &j, &e), STK_OK);
-        struct image im = picture(7, 5, i);
+        struct image im = image(7, 5, i);
         uint8_t *row = run(p, &j, &im);
         if (cases[i].w == 7)
             CHECK(memcmp(row, im.px, plan_row_bytes(p)) == 0);
         free(row);
         free(im.px);
-        if (cases[i].w != 3) /* another size than was said makes no row of this one's */
+        if (cases[i].w != 3) /* an image of another size than announced makes no row */
             CHECK_EQ(plan_draw(p, &(struct draw){0}, 8, 5, &j, &e), STK_EBUG);
         plan_free(p);
     }
@@ -159,7 +159,7 @@ static struct job job_of(const struct plan *p, uint64_t sample, int32_t w, int32
     return j;
 }
 
-/* A crop goes to the decoder, a flip to the store, and nothing is left but the resize. */
+/* The decoder does the crop, the store does the flip, and only the resize remains. */
 static void trims_the_usual(void)
 {
     struct plan *p = bytes_of("RandomResizedCrop(224) | RandomHorizontalFlip(1)");
@@ -172,13 +172,13 @@ static void trims_the_usual(void)
     j = job_of(p, 1, 500, 400);
     CHECK(j.n_steps == 0 && j.flip_x && j.flip_y && j.want.crop.w == 32 && j.want.crop.h == 32);
     plan_free(p);
-    /* of a wide picture only the middle is decoded */
+    /* only the middle of a wide image is decoded */
     p = bytes_of("Resize(256) | CenterCrop(224)");
     j = job_of(p, 1, 3000, 300);
     CHECK(j.n_steps == 1 && j.want.crop.w < 300 && j.want.crop.x > 1300 && j.want.crop.h < 300);
     CHECK_EQ(j.steps[0].w, 2560);
     plan_free(p);
-    /* two mirrors are none; one in front of a resize stays there */
+    /* two flips cancel each other; a flip before a resize stays there */
     p = bytes_of("RandomHorizontalFlip(1) | CenterCrop((9, 10)) | RandomHorizontalFlip(1) | Resize((5, 5))");
     j = job_of(p, 1, 31, 31);
     CHECK(j.n_steps == 1 && !j.flip_x);
@@ -259,7 +259,7 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
     }
 }
 
-/* A random chain of ops that ends in a known size. */
+/* Makes a random chain of ops that ends in a known size. */
 static void chain(struct rng *r, char *text, size_t n, int side)
 {
     char op[160];
@@ -273,8 +273,8 @@ static void chain(struct rng *r, char *text, size_t n, int side)
              rng_below(r, 2) ? "CenterCrop((17, 23))" : "Resize((13, 11)) | RandomHorizontalFlip | RandomVerticalFlip");
 }
 
-/* Random chains on random sizes: the trimmed job gives the bits of the steps done one by one, on every
- * instruction set. */
+/* For random chains and random sizes, the trimmed job gives the same bits as the separate steps, on every instruction
+ * set. */
 static void trimming_changes_no_bit(void)
 {
     struct machine m;
@@ -294,7 +294,7 @@ static void trimming_changes_no_bit(void)
         const int rc = plan_steps(plain, &d, w, h, &all, NULL, &e);
         CHECK_EQ(plan_draw(p, &d, w, h, &trimmed, &e), rc);
         if (rc == STK_OK) {
-            struct image im = picture(w, h, k);
+            struct image im = image(w, h, k);
             uint8_t *a = run(plain, &all, &im), *b = run(p, &trimmed, &im);
             const bool same = memcmp(a, b, plan_row_bytes(p)) == 0;
             if (!same)
@@ -314,7 +314,7 @@ static void trimming_changes_no_bit(void)
     CHECK(ran > 500 && less > 300);
 }
 
-/* A job with the memory it asks for, on a part of a picture of any number of channels. */
+/* Runs a job with the memory it asks for, on a part of an image with any number of channels. */
 static void run_into(const struct plan *p, const struct job *j, const struct image *im, void *to)
 {
     struct arena a = {0};
@@ -327,7 +327,7 @@ static void run_into(const struct plan *p, const struct job *j, const struct ima
     arena_done(&a);
 }
 
-/* The head's picture and the rest of the ops make the row that all ops make. */
+/* The rest of the ops, run on the head's image, makes the same row as all ops together. */
 static void check_split(const struct plan *p, const char *text, uint64_t k, int32_t w, int32_t h)
 {
     const struct draw d = {.seed = k};
@@ -339,7 +339,7 @@ static void check_split(const struct plan *p, const char *text, uint64_t k, int3
     if (!split)
         return;
     const size_t n = plan_row_bytes(p), line = (size_t)head.w * (size_t)head.channels, bytes = line * (size_t)head.h;
-    struct image im = picture(w, h, k);
+    struct image im = image(w, h, k);
     uint8_t *a = calloc(1, n + 64), *b = calloc(1, n + 64);
     const struct image kept = {calloc(1, bytes + IMAGE_SLACK), line, head.w, head.h, head.channels};
     CHECK_EQ(head.channels, plan_head_channels(p));
@@ -393,13 +393,13 @@ static void heads_end_at_the_first_draw(void)
         CHECK_STR(text, cases[i].head);
         CHECK_EQ(plan_settled(p), cases[i].settled);
         CHECK_EQ(plan_head_channels(p), cases[i].channels);
-        CHECK_EQ(hash, plan_head_text(p, text, 1)); /* of all of it, however little is asked for */
+        CHECK_EQ(hash, plan_head_text(p, text, 1)); /* of the whole image, however small the crop is */
         check_split(p, text, i, 20, 15);
         plan_free(p);
     }
 }
 
-/* The area's share is uniform, the ratio's logarithm too, the place as well. */
+/* The share of the area, the logarithm of the ratio, and the position are uniformly distributed. */
 static void random_resized_crop_is_fair(void)
 {
     enum { N = 20000, W = 1000, H = 1000 };
@@ -411,7 +411,7 @@ static void random_resized_crop_is_fair(void)
         const double share = (double)c.w * c.h / ((double)W * H);
         CHECK(c.x >= 0 && c.y >= 0 && c.x + c.w <= W && c.y + c.h <= H);
         CHECK(share > 0.19 && share < 0.61);
-        if (share < 0.45) { /* larger ones do not fit in every shape */
+        if (share < 0.45) { /* larger shares do not fit in every shape */
             area += share;
             area2 += share * share;
             ratio += log((double)c.w / c.h);
@@ -466,7 +466,7 @@ static bool same_crop(const struct step *a, const struct step *b)
     return a->kind == STEP_CROP && b->kind == STEP_CROP && a->x == b->x && a->y == b->y && a->w == b->w && a->h == b->h;
 }
 
-/* An op in between leaves the others' draws alone; another sample, epoch or seed does not. */
+/* Another op in the chain does not change the draws of the others. Another sample, epoch or seed does. */
 static void draws_belong_to_their_op(void)
 {
     struct plan *p = bytes_of("RandomResizedCrop(8) | RandomHorizontalFlip | RandomVerticalFlip");
@@ -489,7 +489,7 @@ static void draws_belong_to_their_op(void)
     plan_free(q);
 }
 
-/* Pictures that are odd in shape, ops that are odd for them. */
+/* Images of unusual shapes, and ops that are unusual for them. */
 static void extremes(void)
 {
     static const struct {
@@ -518,7 +518,7 @@ static void extremes(void)
     const stk_cpu best = m.avx512 ? STK_CPU_AVX512 : m.avx2 ? STK_CPU_AVX2 : STK_CPU_C;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct plan *p = bytes_of(cases[i].ops), *q = plan_of(cases[i].ops, STK_UINT8, STK_NHWC, best);
-        struct image im = picture(cases[i].w, cases[i].h, i);
+        struct image im = image(cases[i].w, cases[i].h, i);
         const struct job j = job_of(p, i, im.w, im.h);
         uint8_t *a = run(p, &j, &im), *b = run(q, &j, &im);
         CHECK(memcmp(a, b, plan_row_bytes(p)) == 0);
@@ -530,7 +530,7 @@ static void extremes(void)
     }
 }
 
-static void says_what_is_wrong_with_a_picture(void)
+static void says_what_is_wrong_with_an_image(void)
 {
     static const struct {
         const char *ops, *words;
@@ -557,11 +557,11 @@ static void says_what_is_wrong_with_a_picture(void)
     }
 }
 
-/* Our own mistakes are told, not run. */
+/* Mistakes of our own code are reported, not run. */
 static void checks_what_it_gets(void)
 {
     struct plan *p = bytes_of("RandomResizedCrop(8)");
-    struct image im = picture(30, 30, 1);
+    struct image im = image(30, 30, 1);
     const struct job j = job_of(p, 1, 30, 30);
     struct arena a = {0};
     stk_error e = {0};
@@ -575,14 +575,14 @@ static void checks_what_it_gets(void)
     plan_free(p);
 }
 
-/* Layouts and types hold the same numbers. */
+/* All layouts and types contain the same numbers. */
 static void layouts_and_types(void)
 {
     const char *const ops = "RandomResizedCrop((9, 21)) | RandomHorizontalFlip | Normalize";
     struct plan *bytes = bytes_of("RandomResizedCrop((9, 21)) | RandomHorizontalFlip");
     struct plan *planar = plan_of(ops, STK_FLOAT32, STK_NCHW, STK_CPU_C);
     struct plan *interleaved = plan_of(ops, STK_FLOAT32, STK_NHWC, STK_CPU_C);
-    struct image im = picture(50, 60, 5);
+    struct image im = image(50, 60, 5);
     const struct job j = job_of(bytes, 9, 50, 60);
     uint8_t *b = run(bytes, &j, &im);
     float *p = (float *)(void *)run(planar, &j, &im), *q = (float *)(void *)run(interleaved, &j, &im);
@@ -601,14 +601,14 @@ static void layouts_and_types(void)
     plan_free(interleaved);
 }
 
-/* Rows that are written around the caches are the same. */
+/* Rows that bypass the caches are the same. */
 static void streamed_rows(void)
 {
     struct machine m;
     machine_look(&m);
     const stk_cpu sets[] = {m.avx2 ? STK_CPU_AVX2 : STK_CPU_C, m.avx512 ? STK_CPU_AVX512 : STK_CPU_C};
     static const stk_dtype types[] = {STK_FLOAT32, STK_FLOAT16, STK_BFLOAT16, STK_UINT8};
-    struct image im = picture(300, 200, 5);
+    struct image im = image(300, 200, 5);
     for (int s = 0; s < 2; s++)
         for (int t = 0; t < 4; t++)
             for (int layout = STK_NCHW; layout <= STK_NHWC; layout++) {
@@ -628,9 +628,9 @@ static void streamed_rows(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(shapes), T(refuses_odd_options), T(pictures_of_one_size), T(too_large_without_ops), T(trims_the_usual),
+    TESTS(T(shapes), T(refuses_odd_options), T(images_of_one_size), T(too_large_without_ops), T(trims_the_usual),
           T(trimming_changes_no_bit), T(splitting_changes_no_bit), T(heads_end_at_the_first_draw),
           T(random_resized_crop_is_fair), T(falls_back_to_the_middle), T(flips_and_crops_are_fair),
-          T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_a_picture), T(checks_what_it_gets),
+          T(draws_belong_to_their_op), T(extremes), T(says_what_is_wrong_with_an_image), T(checks_what_it_gets),
           T(layouts_and_types), T(streamed_rows))
 }

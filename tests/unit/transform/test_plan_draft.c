@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_plan_draft.c -- pictures that come smaller: when, which part, and that nothing moves. Covers plan_draft.c and
- * the boxes of resample.c.
+ * test_plan_draft.c -- images that are decoded smaller: when, which part, and that nothing moves. Covers plan_draft.c
+ * and the boxes of resample.c.
  */
 #include "base/arena.h"
 #include "test.h"
@@ -16,7 +16,7 @@ static struct plan *plan_of(const char *ops, stk_fidelity fidelity)
     return p;
 }
 
-/* By how much a picture of w x h comes smaller. */
+/* By how much an image of w x h is shrunk. */
 static int shrink_of(const char *ops, stk_fidelity fidelity, int32_t w, int32_t h, int most)
 {
     struct plan *p = plan_of(ops, fidelity);
@@ -56,7 +56,7 @@ static void only_before_a_soft_resize(void)
     CHECK_EQ(shrink_of("Pad(10) | Resize((100, 100))", STK_DRAFT, 900, 900, 8), 0);
 }
 
-/* Something smooth, so that an average over some pixels is what lies in their middle. */
+/* A smooth image, so that the average of some pixels equals the value in their middle. */
 static int level_at(double x, double y, double w, double h, int channel)
 {
     const double v = channel == 0 ? x / w : channel == 1 ? y / h : (x / w + y / h) / 2;
@@ -88,7 +88,7 @@ static void run(const struct plan *p, const struct job *j, int32_t w, int32_t h,
     free(im.px);
 }
 
-/* The result of a smooth picture is the same to two levels, wherever the crop begins. */
+/* The result for a smooth image differs by at most two levels, wherever the crop begins. */
 static void nothing_moves(void)
 {
     enum { SIDE = 40, BYTES = 3 * SIDE * SIDE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_plan_drawn.c -- what is written is what the steps do.
+ * test_plan_drawn.c -- the JSON of what was drawn agrees with the steps of the job.
  */
 #include "base/json.h"
 #include "base/rng.h"

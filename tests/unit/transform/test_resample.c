@@ -32,7 +32,7 @@ static void table_free(struct table *b)
     free(b->weights);
 }
 
-/* Weight of the whole picture's input i in output o. */
+/* Weight of the whole image's input i in output o. */
 static int32_t weight(const struct table *b, int32_t o, int32_t i, int32_t lo)
 {
     const int32_t k = i - lo - b->t.first[o];
@@ -85,7 +85,7 @@ static void sizes_of(int k, int32_t *in, int32_t *out)
     *out = (int32_t)rng_below(&r, top) + 1;
 }
 
-/* Weights sum to one, stay under 1.98 (three signed bytes), and lie where there is input. */
+/* Weights sum to one, stay under 1.98 (three signed bytes), and belong to existing input. */
 static void whole_tables(void)
 {
     for (int k = 0; k < 600; k++) {
@@ -113,7 +113,7 @@ static void whole_tables(void)
     }
 }
 
-/* A part of the output has the weights of the whole; it needs exactly the inputs that have some. */
+/* A part of the output has the same weights as the whole, and needs exactly the inputs with a weight. */
 static void parts_of_tables(void)
 {
     for (int k = 0; k < 600; k++) {
@@ -152,7 +152,7 @@ static void extremes(void)
         }
 }
 
-/* Rounding errors of the running sum may carry nearest past the last pixel: then nothing is picked, as in Pillow. */
+/* Rounding errors of the running sum may move nearest past the last pixel. Then no pixel is used, as in Pillow. */
 static void nearest_runs_out(void)
 {
     for (int32_t in = 1; in < 200; in++)

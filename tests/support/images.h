@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pictures.h -- what the tests of the decoders share: pictures made by program, crops compared with
- * the whole, files of the test data.
+ * images.h -- shared by the tests of the decoders: generated images, crops compared with the whole image, files of the
+ * test data.
  */
-#ifndef PICTURES_H
-#define PICTURES_H
+#ifndef IMAGES_H
+#define IMAGES_H
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -14,13 +14,13 @@
 #include "decode/decode.h"
 #include "test.h"
 
-/* A picture in memory of its own. */
-struct picture {
+/* An image that owns its memory. */
+struct test_image {
     uint8_t *px; /* rows of w * channels */
     int32_t w, h, channels;
 };
 
-static inline void picture_done(struct picture *p)
+static inline void test_image_done(struct test_image *p)
 {
     free(p->px);
     p->px = NULL;
@@ -32,10 +32,10 @@ static inline uint32_t noise(uint32_t *state)
     return *state >> 8;
 }
 
-/* Gradients, edges and some noise: enough to tell neighbouring pixels apart. */
-static inline struct picture picture_make(int32_t w, int32_t h, int32_t channels, uint32_t seed)
+/* Gradients, edges and some noise, so that neighbouring pixels differ. */
+static inline struct test_image test_image_make(int32_t w, int32_t h, int32_t channels, uint32_t seed)
 {
-    struct picture p = {malloc((size_t)w * (size_t)h * (size_t)channels), w, h, channels};
+    struct test_image p = {malloc((size_t)w * (size_t)h * (size_t)channels), w, h, channels};
     for (int32_t y = 0; p.px && y < h; y++)
         for (int32_t x = 0; x < w; x++)
             for (int32_t c = 0; c < channels; c++) {
@@ -46,15 +46,15 @@ static inline struct picture picture_make(int32_t w, int32_t h, int32_t channels
     return p;
 }
 
-static inline struct image picture_image(const struct picture *p)
+static inline struct image test_image_image(const struct test_image *p)
 {
     return (struct image){p->px, (size_t)p->w * (size_t)p->channels, p->w, p->h, p->channels};
 }
 
-/* Decodes what w asks for (an empty crop: all of it) into memory of its own. Checks that the promised scratch suffices
- * and that nothing is written behind it. */
-static inline int picture_decode(const void *bytes, size_t n, const struct want *want, bool no_exif,
-                                 struct picture *out, int *warnings, stk_error *e)
+/* Decodes what w asks for (an empty crop: all of it) into separate memory. Checks that the promised scratch memory is
+ * enough, and that nothing is written after it. */
+static inline int test_image_decode(const void *bytes, size_t n, const struct want *want, bool no_exif,
+                                    struct test_image *out, int *warnings, stk_error *e)
 {
     const struct decode_limits limits = {.max_pixels = 256000000, .no_exif = no_exif};
     struct head h;
@@ -62,7 +62,7 @@ static inline int picture_decode(const void *bytes, size_t n, const struct want 
     struct image im;
     struct decoder *d = NULL;
     struct want w = *want;
-    *out = (struct picture){0};
+    *out = (struct test_image){0};
     int rc = decode_head(bytes, n, &limits, &h, e);
     if (rc != STK_OK)
         return rc;
@@ -78,7 +78,7 @@ static inline int picture_decode(const void *bytes, size_t n, const struct want 
     }
     if (rc == STK_OK) {
         CHECK(im.w == w.crop.w && im.h == w.crop.h && im.channels == 3);
-        *out = (struct picture){malloc((size_t)im.w * (size_t)im.h * 3), im.w, im.h, 3};
+        *out = (struct test_image){malloc((size_t)im.w * (size_t)im.h * 3), im.w, im.h, 3};
         for (int32_t y = 0; out->px && y < im.h; y++)
             memcpy(out->px + (size_t)y * (size_t)im.w * 3, im.px + (size_t)y * im.stride, (size_t)im.w * 3);
     }
@@ -87,7 +87,7 @@ static inline int picture_decode(const void *bytes, size_t n, const struct want 
     return rc;
 }
 
-static inline bool picture_has(const struct picture *whole, const struct rect *r, const struct picture *part)
+static inline bool test_image_has(const struct test_image *whole, const struct rect *r, const struct test_image *part)
 {
     for (int32_t y = 0; y < r->h; y++)
         if (memcmp(whole->px + ((size_t)(r->y + y) * (size_t)whole->w + (size_t)r->x) * 3,
@@ -96,8 +96,8 @@ static inline bool picture_has(const struct picture *whole, const struct rect *r
     return true;
 }
 
-/* Random, with a liking for edges and for small and narrow crops. */
-static inline struct rect picture_crop(int32_t w, int32_t h, uint32_t *seed)
+/* A random crop, often at an edge, small or narrow. */
+static inline struct rect test_image_crop(int32_t w, int32_t h, uint32_t *seed)
 {
     struct rect r;
     r.w = 1 + (int32_t)(noise(seed) % (uint32_t)(noise(seed) % 3 ? w : w < 9 ? w : 9));
@@ -107,25 +107,26 @@ static inline struct rect picture_crop(int32_t w, int32_t h, uint32_t *seed)
     return r;
 }
 
-/* n random crops equal the same crops of the whole; the number that do not. Damaged pictures may fail in whole. */
-static inline int picture_crops(const void *bytes, size_t n, int n_crops, uint32_t seed, const char *name)
+/* Compares n random crops with the same crops of the whole. Returns how many differ. The whole of a damaged image may
+ * fail. */
+static inline int test_image_crops(const void *bytes, size_t n, int n_crops, uint32_t seed, const char *name)
 {
     const struct want all = {0};
-    struct picture whole;
+    struct test_image whole;
     int warnings, bad = 0;
-    if (picture_decode(bytes, n, &all, false, &whole, &warnings, NULL) != STK_OK)
+    if (test_image_decode(bytes, n, &all, false, &whole, &warnings, NULL) != STK_OK)
         return 0;
     for (int i = 0; i < n_crops; i++) {
-        const struct want w = {.crop = picture_crop(whole.w, whole.h, &seed), .whole = i % 16 == 15};
-        struct picture part;
-        const int rc = picture_decode(bytes, n, &w, false, &part, &warnings, NULL);
-        const bool same = rc == STK_OK ? picture_has(&whole, &w.crop, &part) : w.whole;
+        const struct want w = {.crop = test_image_crop(whole.w, whole.h, &seed), .whole = i % 16 == 15};
+        struct test_image part;
+        const int rc = test_image_decode(bytes, n, &w, false, &part, &warnings, NULL);
+        const bool same = rc == STK_OK ? test_image_has(&whole, &w.crop, &part) : w.whole;
         if (!same && bad++ == 0)
             printf("%s: %dx%d: crop %dx%d at %d,%d differs (%d)\n", name, whole.w, whole.h, w.crop.w, w.crop.h,
                    w.crop.x, w.crop.y, rc);
-        picture_done(&part);
+        test_image_done(&part);
     }
-    picture_done(&whole);
+    test_image_done(&whole);
     return bad;
 }
 
@@ -145,7 +146,7 @@ static inline bool file_load(const char *path, struct buf *b)
     return true;
 }
 
-/* Calls each file under a folder, folders depth levels deep. */
+/* Calls each() for every file below a folder, up to `depth` levels deep. */
 static inline void each_file(const char *folder, int depth, void (*each)(const char *path, struct buf *b, void *user),
                              void *user)
 {
