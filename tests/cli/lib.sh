@@ -1,14 +1,13 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 #
-#lib.sh-- what the tests of the command share : a folder of their own, and words for what failed.
+# lib.sh -- what the tests of the command share: a folder of their own, and words for what failed.
 #
-#sh test_ls.sh / path / to / stoker ends with 0, with 1 when something failed, with 77 when skipped
+#     sh test_ls.sh /path/to/stoker        ends with 0, with 1 when something failed, with 77 when skipped
 #
-#shellcheck shell = sh
+# shellcheck shell=sh
 set -u
 case ${1:-} in
-'') echo "usage: sh $0 /path/to/stoker" >&2 && exit 2 ;
-;
+'') echo "usage: sh $0 /path/to/stoker" >&2 && exit 2 ;;
 /*) stoker=$1 ;;
 *) stoker=$PWD/$1 ;;
 esac

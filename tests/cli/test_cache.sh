@@ -1,8 +1,8 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 #
-#test_cache.sh-- stoker cache : what is kept, and deleting it; --cache of the other commands.
+# test_cache.sh -- stoker cache: what is kept, and deleting it; --cache of the other commands.
 #
-#shellcheck shell = sh source - path = SCRIPTDIR
+# shellcheck shell=sh source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
 ends 0 "nothing yet" "$stoker" cache ls
@@ -26,25 +26,24 @@ sleep 0.1 # files that change this very moment are not kept
 ops="Resize(40) | RandomCrop(32) | Normalize"
 ends 0 "right" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle
 mv out right
-for what in none bytes dct pixels auto;
-do
+for what in none bytes dct pixels auto; do
   ends 0 "$what in memory" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache $what
   same out right "--cache $what"
-  for run in first second;
-do
-    ends 0 "$what on disk, $run"
-           "$stoker" checksum one-- ops "$ops" --epochs 3 --shuffle-- cache $what-- cache -
-            dir kept same out right "--cache $what --cache-dir, $run run" done done
+  for run in first second; do
+    ends 0 "$what on disk, $run" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache $what --cache-dir kept
+    same out right "--cache $what --cache-dir, $run run"
+  done
+done
 
-#Samples of two images : each is found for itself.
-                mkdir pairs find one -
-            name '*.jpg' |
-        sort |
-    {
-        n = 0 while read - r left && read - r right;
-        do
-            n = $((n + 1)) cp "$left" pairs / $n.left.jpg && cp "$right" pairs / $n.right.jpg done
-    }
+# Samples of two images: each is found for itself.
+mkdir pairs
+find one -name '*.jpg' | sort | {
+  n=0
+  while read -r left && read -r right; do
+    n=$((n + 1))
+    cp "$left" pairs/$n.left.jpg && cp "$right" pairs/$n.right.jpg
+  done
+}
 (cd pairs && tar -cf ../pairs.tar ./*.jpg)
 sleep 0.1
 for side in left right; do
@@ -96,14 +95,14 @@ says out 'nothing is cached' "nothing is left"
 ends 0 "again" "$stoker" checksum one --ops "$ops" --epochs 3 --shuffle --cache pixels --cache-dir kept
 same out right "after clearing"
 
-#A disk that fills up, and one that cannot be written : training goes on, and says so.
+# A disk that fills up, and one that cannot be written: training goes on, and says so.
 if command -v unshare >/dev/null && unshare -rm true 2>/dev/null; then
   mkdir small
   for how in "size=40k" "size=40k,ro"; do
-#shellcheck disable = SC2016 #for the inner shell
+    # shellcheck disable=SC2016 # for the inner shell
     if unshare -rm sh -c 'mount -t tmpfs -o "$1" none small' mount "$how" 2>err; then
       for what in none bytes dct pixels; do
-#shellcheck disable = SC2016
+        # shellcheck disable=SC2016
         ends 0 "$what with $how" unshare -rm sh -c 'mount -t tmpfs -o "$1" none small && for run in first second; do
           "$2" checksum one --ops "$3" --epochs 3 --shuffle --cache $4 --cache-dir small --cache-size 1G >"$5" || exit 1
           cmp -s "$5" right || exit 4

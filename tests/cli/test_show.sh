@@ -1,11 +1,12 @@
-#!/ bin / sh
-#SPDX - License - Identifier : Apache - 2.0
-#stoker show
-."$(dirname " $0 ")/lib.sh" make_photos ops = 'RandomResizedCrop(48) | RandomHorizontalFlip'
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stoker show
+. "$(dirname "$0")/lib.sh"
+make_photos
+ops='RandomResizedCrop(48) | RandomHorizontalFlip'
 
-                                              ends 0 "show"
-                                                     "$stoker" show photos -
-                                              o sheet.png-- ops "$ops" --grid 6x3 if grep - q 'not in this build' err; then
+ends 0 "show" "$stoker" show photos -o sheet.png --ops "$ops" --grid 6x3
+if grep -q 'not in this build' err; then
   echo "skipped: $(cat err)"
   exit 77
 fi
@@ -20,20 +21,19 @@ cmp -s sheet.png other.png && fail "another epoch is another sheet"
 ends 0 "the same again" "$stoker" show photos -o twice.png --ops "$ops" --grid 6x3 --threads 3
 same sheet.png twice.png "the sheet is the same for any number of threads"
 
-#middle SHEET : a hash of its middle, which the words at the top are no part of.
+# middle SHEET: a hash of its middle, which the words at the top are no part of.
 middle() {
   rm -rf middle && mkdir middle && cp "$1" middle/
   "$stoker" checksum middle --ops "CenterCrop((400, 800))"
 }
 
-#What makes floats leaves the image as it is.
+# What makes floats leaves the image as it is.
 plain='Resize(56) | CenterCrop(48)'
 ends 0 "plain pixels" "$stoker" show photos -o plain.png --ops "$plain"
 middle plain.png >plain
 says plain '^epoch 0  ' "the middle of a sheet"
 for o in "$plain | ToTensor | Normalize" "Resize(56) | ToTensor | CenterCrop(48)" \
-  "$plain | ToImage | ToDtype(float32, scale=True) | Normalize(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))";
-do
+  "$plain | ToImage | ToDtype(float32, scale=True) | Normalize(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))"; do
   ends 0 "$o" "$stoker" show photos -o floats.png --ops "$o"
   middle floats.png >floats
   same floats plain "$o"
@@ -61,18 +61,17 @@ head -c 30720 /dev/urandom >pixels.bin
 ends 0 "one sample of an array" "$stoker" show 'raw:pixels.bin?dtype=uint8&shape=32,32,3' -o raw.png --ops "$ops" --index 3
 ends 2 "a sample that is not there" "$stoker" show photos -o x.png --ops "$ops" --index 24
 says err 'there is no sample 24; the source has 24' "how many there are"
-for f in x.gif x -;
-do
+for f in x.gif x -; do
   ends 2 "-o $f" "$stoker" show photos -o $f --ops "$ops"
   says err 'ends in \.png, \.jpg or \.webp' "-o $f"
 done
-for o in "$ops | Normalize | Normalize" "Normalize | $ops" "$ops | Normalize(mean=(1, 2))";
-do
-"$stoker" bench photos-- ops "$o" --epochs 1 > / dev / null 2 > refused want =
-    $ ? ends $want "show and bench take the same ops: $o"
-                   "$stoker" show photos -
-                o same.png-- ops "$o" done ends 2 "a grid that is none"
-                                                  "$stoker" show photos-- grid 8by5 ends 3 "a folder that is not there"
-                                                                                           "$stoker" show photos -
-                o nowhere / x.png-- ops "$ops"[!-e x.png] ||
-            fail "a failure leaves no file" ls | grep - q 'tmp$' && fail "temporary files are left" finish
+for o in "$ops | Normalize | Normalize" "Normalize | $ops" "$ops | Normalize(mean=(1, 2))"; do
+  "$stoker" bench photos --ops "$o" --epochs 1 >/dev/null 2>refused
+  want=$?
+  ends $want "show and bench take the same ops: $o" "$stoker" show photos -o same.png --ops "$o"
+done
+ends 2 "a grid that is none" "$stoker" show photos --grid 8by5
+ends 3 "a folder that is not there" "$stoker" show photos -o nowhere/x.png --ops "$ops"
+[ ! -e x.png ] || fail "a failure leaves no file"
+ls | grep -q 'tmp$' && fail "temporary files are left"
+finish
