@@ -229,12 +229,38 @@ static int make_ragged(struct stk_batch *b, int f, int64_t row, const struct cel
     return rc;
 }
 
+/* The label as a row of floats, for ops that combine rows. */
+static int make_soft_label(struct stk_loader *l, struct worker *w, int64_t sample, float *to, stk_error *e)
+{
+    int64_t label = -1;
+    int rc;
+    const int64_t classes = plan_soft_classes(l->plan);
+    const struct field *f = source_field_at(l->source, sample, l->soft);
+    if (f->label || f->column >= 0) {
+        rc = desk_label(&w->desk, l->source, sample, &label, e);
+    } else {
+        uint8_t raw[8] = {0};
+        rc = copy_field(l, w, sample, l->soft, raw, e);
+        label = dtype_integer(f->dtype, raw);
+    }
+    if (rc != STK_OK)
+        return rc;
+    if (label < 0 || label >= classes)
+        return error_set(e, STK_EDATA, "transform",
+                         "the label is %lld, but MixUp or CutMix has num_classes=%lld; labels count from 0",
+                         (long long)label, (long long)classes);
+    plan_soft_label(l->plan, label, to);
+    return STK_OK;
+}
+
 /* A field other than the image. */
 static int make_field(struct stk_loader *l, struct worker *w, int64_t sample, struct stk_batch *b, int f, int64_t row,
                       stk_error *e)
 {
     const struct field *field = source_field_at(l->source, sample, f);
     struct reading *r = &w->desk.reading;
+    if (f == l->soft)
+        return make_soft_label(l, w, sample, (float *)(void *)batch_row(b, f, row), e);
     if (field->kind == FIELD_RAGGED)
         return make_ragged(b, f, row, &r->cells[f], e);
     if (field->column >= 0)
@@ -379,6 +405,29 @@ static int64_t run_for(int64_t rows, uint64_t ns)
     return run < 1 ? 1 : run > 4096 ? 4096 : run;
 }
 
+/* Combines the rows of a batch. Its draws depend on its place in the epoch. */
+static void blend(struct stk_loader *l, struct worker *w, const struct ticket *t)
+{
+    const struct stk_batch *b = t->to;
+    const struct draw d = {.seed = l->options.seed, .epoch = (uint64_t)t->epoch, .sample = (uint64_t)t->first};
+    plan_blend(l->plan, &d, batch_row(b, l->image, 0), (float *)(void *)batch_row(b, l->soft, 0),
+               batch_row(b, l->valid, 0), t->all_rows, w->spare);
+}
+
+/* Gives rows back. If they were the last ones of their batch, does what needs all of its rows. */
+static void give(struct stk_loader *l, struct worker *w, struct ticket *t)
+{
+    if (!ring_give(&l->ring, t))
+        return;
+    if (!ring_wants_back(&l->ring)) { /* else some rows were not made */
+        if (l->soft >= 0)
+            blend(l, w, t);
+        if (l->device.cuda && t->flawless)
+            loader_device_whole(l, t->to, t->all_rows);
+    }
+    ring_complete(&l->ring, t);
+}
+
 void loader_work(void *user, int i)
 {
     struct stk_loader *l = user;
@@ -396,6 +445,6 @@ void loader_work(void *user, int i)
         clock = now_ns();
         w->run = run_for(t.rows, clock - began);
         atomic_store_explicit(&w->count.held_bytes, desk_held(&w->desk), memory_order_relaxed);
-        ring_give(&l->ring, &t);
+        give(l, w, &t);
     }
 }

@@ -34,6 +34,7 @@ struct worker {
     int64_t picked;
     struct stk_batch *to;    /* where the current row goes */
     uint8_t *made;           /* the image that the caller's op turns into the row; NULL: the op works in place */
+    uint8_t *spare;          /* for ops that combine the rows of a batch; NULL: there are none */
     int64_t run;             /* rows per ticket, so that one takes about 50 µs */
     uint64_t identity;       /* the version of the current sample, once it was asked for */
     bool identified;         /* it was asked for */
@@ -77,6 +78,8 @@ struct stk_loader {
     size_t source_most;                /* how much memory the source may hold */
     pthread_mutex_t getting;           /* protects the last worker, which has no thread */
     int image, index, position, valid; /* the indexes of these fields; -1: none */
+    int soft;                          /* the label, if it is a row of floats; -1: it is not */
+    size_t spare_bytes;                /* of a worker */
     bool reads;                        /* fields besides the image are read */
 
     /* What was delivered, under lock. No function of the caller is called under it. It may be taken while the ring's

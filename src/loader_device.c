@@ -267,9 +267,8 @@ int loader_device_send(struct stk_loader *l, struct stk_batch *b, stk_error *e)
     return rc;
 }
 
-void loader_device_whole(void *loader, struct stk_batch *b, int64_t rows)
+void loader_device_whole(struct stk_loader *l, struct stk_batch *b, int64_t rows)
 {
-    struct stk_loader *l = loader;
     if (l->device.joins)
         return;
     batch_set_rows(b, rows);

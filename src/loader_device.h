@@ -42,8 +42,8 @@ int loader_device_fill(struct stk_loader *l, int64_t *depth, int64_t *most, stk_
 
 /* Sends a batch that has all its rows, unless that was done. */
 int loader_device_send(struct stk_loader *l, struct stk_batch *b, stk_error *e);
-/* The ring calls it when a batch is whole. */
-void loader_device_whole(void *loader, struct stk_batch *b, int64_t rows);
+/* Sends a batch, if it is whole. */
+void loader_device_whole(struct stk_loader *l, struct stk_batch *b, int64_t rows);
 /* Releases the batch, and returns its twin. */
 struct stk_batch *loader_device_take(struct stk_batch *b);
 

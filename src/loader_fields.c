@@ -124,11 +124,41 @@ static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
     }
     p.bytes = l->device.bytes;
     p.open = f->kind == FIELD_ENCODED && o->batch_size == 1;
-    const int rc = plan_new(&l->plan, &p, e);
+    p.classes = source_n_classes(l->source);
+    int rc = plan_new(&l->plan, &p, e);
+    if (rc == STK_OK && p.bytes && plan_soft_classes(l->plan) > 0) { /* rows are combined as floats */
+        plan_free(l->plan);
+        l->plan = NULL;
+        l->device.bytes = p.bytes = false;
+        rc = plan_new(&l->plan, &p, e);
+    }
     if (rc != STK_OK)
         return rc;
     image_field(l->plan, p.bytes ? STK_UINT8 : o->dtype, f);
     return result_field(l, f, e);
+}
+
+/* MixUp and CutMix make the label a row of floats. */
+static int lay_soft_label(struct stk_loader *l, struct field *fields, int n, stk_error *e)
+{
+    const int64_t classes = plan_soft_classes(l->plan);
+    for (int i = 0; i < n; i++)
+        if (source_is_label(&fields[i]) && fields[i].ndim == 0)
+            l->soft = i;
+    if (l->soft < 0)
+        return error_set(e, STK_EUSAGE, "open", "MixUp and CutMix need labels, but the batches have none");
+    if (l->made_bytes > 0)
+        return error_set(e, STK_EUSAGE, "open",
+                         "MixUp and CutMix cannot follow an op that changes the shape or dtype of its row");
+    struct field *f = &fields[l->soft];
+    f->kind = FIELD_TENSOR;
+    f->dtype = STK_FLOAT32;
+    f->what = STK_TENSOR;
+    f->ndim = 1;
+    f->shape[0] = classes;
+    f->bytes = (size_t)classes * sizeof(float);
+    l->spare_bytes = plan_blend_spare(l->plan, l->options.batch_size);
+    return STK_OK;
 }
 
 int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
@@ -145,7 +175,10 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
         if (fields[i].kind == FIELD_ENCODED || fields[i].kind == FIELD_PIXELS)
             l->image = i;
     }
-    const int rc = l->image >= 0 ? lay_image(l, &fields[l->image], e) : lay_none(l, e);
+    l->soft = -1;
+    int rc = l->image >= 0 ? lay_image(l, &fields[l->image], e) : lay_none(l, e);
+    if (rc == STK_OK && l->plan && plan_soft_classes(l->plan) > 0)
+        rc = lay_soft_label(l, fields, *n, e);
     if (rc != STK_OK)
         return rc;
     l->index = *n;

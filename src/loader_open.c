@@ -175,10 +175,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
     loader_cache_open(l, (size_t)s.kept);
     rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
-    if (l->device.cuda) {
-        l->ring.whole = loader_device_whole;
-        l->ring.user = l;
-    }
+    l->ring.completes = l->soft >= 0 || l->device.cuda;
     if (rc == STK_OK)
         open_ahead(l, s.ahead);
     return rc;
@@ -201,6 +198,9 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         if (rc != STK_OK)
             return rc;
         w->desk.ahead = i < l->options.threads ? l->ahead : NULL;
+        w->spare = l->spare_bytes ? pages_new(l->spare_bytes) : NULL;
+        if (l->spare_bytes && !w->spare)
+            return error_nomem(e, "open", l->spare_bytes);
         w->made = l->made_bytes ? pages_new(l->made_bytes) : NULL;
         if (l->made_bytes && !w->made)
             return error_nomem(e, "open", l->made_bytes);
@@ -376,6 +376,7 @@ void loader_close(struct stk_loader *l)
     loader_device_close(l);
     for (int i = 0; l->workers && i <= l->options.threads; i++) {
         pages_free(l->workers[i].made, l->made_bytes);
+        pages_free(l->workers[i].spare, l->spare_bytes);
         desk_done(&l->workers[i].desk);
         blocks_walk_done(&l->workers[i].walk.near);
     }

@@ -11,7 +11,8 @@
  *
  * Invariants, under lock:
  *   (1) head <= tail <= head + pace.depth <= head + n_slots. Only rows of batch tail - 1 are handed out, from `row` on.
- *   (2) slots[b].missing counts the rows of b that were not given back. The batch is ready when it is 0.
+ *   (2) slots[b].missing counts the rows of b that were not given back, or is 1 while a worker completes the
+ *       batch. The batch is ready when it is 0.
  *   (3) Between ring_take and ring_give a run of rows belongs to one worker, which needs no lock.
  *   (4) `in` is the place of batch tail, `out` that of batch head.
  *   (5) While paused, no ticket is handed out and the order does not change; orders given meanwhile are in `late`.
@@ -203,6 +204,7 @@ bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
         .first = s->batch->first,
         .row = r->row,
         .rows = left < max_rows ? left : max_rows,
+        .all_rows = s->rows,
         .serial = r->serial,
     };
     r->row += out->rows;
@@ -212,7 +214,18 @@ bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out)
     return true;
 }
 
-void ring_give(struct ring *r, struct ticket *t)
+/* The batch is ready, or a restart waits for the worker. */
+static void wake(struct ring *r, bool ready)
+{
+    r->in_flight--;
+    if (r->paused && r->in_flight == 0)
+        pthread_cond_broadcast(&r->quiet);
+    pthread_mutex_unlock(&r->lock);
+    if (ready) /* after unlocking: a caller that wakes up on this CPU would have to wait for the lock */
+        pthread_cond_broadcast(&r->ready);
+}
+
+bool ring_give(struct ring *r, struct ticket *t)
 {
     pthread_mutex_lock(&r->lock);
     struct slot *s = slot_of(r, t->batch);
@@ -223,19 +236,22 @@ void ring_give(struct ring *r, struct ticket *t)
         s->bads = b;
     }
     s->no_memory |= t->no_memory;
-    if (r->whole && s->missing == t->rows && !s->bads && !s->no_memory && !r->paused && !r->stopped) {
-        pthread_mutex_unlock(&r->lock); /* all other rows have come back: the slot is this worker's alone */
-        r->whole(r->user, s->batch, s->rows);
-        pthread_mutex_lock(&r->lock);
-    }
     s->missing -= t->rows;
-    r->in_flight--;
-    const bool whole = s->missing == 0;
-    if (r->paused && r->in_flight == 0)
-        pthread_cond_broadcast(&r->quiet);
-    pthread_mutex_unlock(&r->lock);
-    if (whole) /* after unlocking: a caller that wakes up on this CPU would have to wait for the lock */
-        pthread_cond_broadcast(&r->ready);
+    if (s->missing == 0 && r->completes) {
+        s->missing = 1; /* until ring_complete */
+        t->flawless = !s->bads && !s->no_memory;
+        pthread_mutex_unlock(&r->lock);
+        return true;
+    }
+    wake(r, s->missing == 0);
+    return false;
+}
+
+void ring_complete(struct ring *r, const struct ticket *t)
+{
+    pthread_mutex_lock(&r->lock);
+    slot_of(r, t->batch)->missing = 0;
+    wake(r, true);
 }
 
 bool ring_wants_back(struct ring *r)

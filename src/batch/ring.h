@@ -31,9 +31,11 @@ struct ticket {
     struct stk_batch *to;
     int64_t epoch, first; /* first: the position of row 0 of the batch */
     int64_t row, rows;    /* the run */
+    int64_t all_rows;     /* of the batch */
     int64_t serial;       /* of its first row; rows are counted in the order in which they are handed out */
     struct bad *bads;     /* the worker adds its bad rows here */
     bool no_memory;       /* a bad row could not be recorded */
+    bool flawless;        /* if ring_give returns true: no row of the batch is bad */
 };
 
 struct slot {
@@ -85,6 +87,7 @@ void pace_waits(struct pace *p);  /* the caller came and nothing was ready */
 void pace_served(struct pace *p); /* the caller came and got a batch at once */
 
 struct ring {
+    bool completes; /* workers work on a batch once all of its rows exist, and then call ring_complete */
     pthread_mutex_t lock;
     pthread_cond_t work, ready, quiet;
     struct slot *slots;
@@ -103,10 +106,6 @@ struct ring {
     struct pace pace;
     struct depot *depot;
     struct order *order; /* changed only under lock */
-    /* Called without lock by the worker that has made the last row of a batch, before the batch is ready; but not if
-     * rows are bad. NULL: nothing to do. */
-    void (*whole)(void *user, struct stk_batch *b, int64_t rows);
-    void *user;
 };
 
 /* At first up to `depth` batches ahead, and up to n_slots when the caller still has to wait. */
@@ -116,7 +115,10 @@ void ring_done(struct ring *r); /* no thread may use it any more */
 
 /* For workers, which count from 0. Waits for work, and takes a run of at most max_rows rows. false: stopped. */
 bool ring_take(struct ring *r, int worker, int64_t max_rows, struct ticket *out);
-void ring_give(struct ring *r, struct ticket *t);
+/* Returns true if all rows of the batch exist now and the worker is to call ring_complete. Until then the batch is not
+ * ready, and nobody else uses it. */
+bool ring_give(struct ring *r, struct ticket *t);
+void ring_complete(struct ring *r, const struct ticket *t);
 /* Whether the rest of a ticket will be dropped, so that the worker can give it back at once. */
 bool ring_wants_back(struct ring *r);
 

@@ -47,6 +47,8 @@ typedef void store_fn(void *dst, size_t plane, const uint8_t *src, int32_t w, co
 typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, int32_t rows,
                        const struct taps *t);
 
+typedef void blend_fn(void *dst, const void *src, size_t n, float keep, float rest);
+
 /* The lowest and highest value of every channel so far. */
 struct kernel_range {
     uint8_t low[3], high[3];
@@ -86,6 +88,8 @@ struct kernels {
     /* The passes of a blur: n values from 2 * half + 1 rows; n bytes from values, neighbours `step` apart. */
     void (*blur_down)(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);
     void (*blur_across)(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a);
+    /* dst * keep + src * rest, for MixUp; floats only. */
+    blend_fn *blend[STORE_DTYPES];
     store_fn *store[STORE_SHAPES][STORE_DTYPES];
     /* The same, bypassing the CPU's caches, for rows that are not read soon. The first byte of every row of every
      * plane must be aligned to STREAM_ALIGN. Call fence before another thread reads. */
@@ -103,6 +107,7 @@ static inline void kernels_mirror(const struct kernels *k, uint8_t *dst, const u
 /* One per instruction set; for kernels_fill only. */
 void kernels_c(struct kernels *k);
 void kernels_c_color(struct kernels *k);
+void kernels_c_blend(struct kernels *k);
 void kernels_avx2(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx2_warp(struct kernels *k);

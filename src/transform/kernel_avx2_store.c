@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <string.h>
 
 INLINE __m256i two16(const uint8_t *a, const uint8_t *b)
 {
@@ -150,8 +151,67 @@ static void fence_avx2(void)
     _mm_sfence();
 }
 
+INLINE __m256 floats_of(__m128i h, enum store_dtype t)
+{
+    return t == STORE_F16 ? _mm256_cvtph_ps(h) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+INLINE __m128i halves_of(__m256 x, enum store_dtype t)
+{
+    return t == STORE_F16 ? _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : bf16_of(x);
+}
+
+/* Rounds after every operation, as the C version does. */
+INLINE void blend_halves(uint16_t *to, const uint16_t *from, size_t n, float keep, float rest, enum store_dtype t)
+{
+    uint16_t a[8] = {0}, b[8] = {0};
+    for (size_t i = 0; i < n; i += 8) {
+        const bool whole = n - i >= 8;
+        uint16_t *const at = whole ? to + i : a;
+        const uint16_t *const of = whole ? from + i : b;
+        if (!whole) {
+            memcpy(a, to + i, (n - i) * sizeof *a);
+            memcpy(b, from + i, (n - i) * sizeof *b);
+        }
+        const __m256 x = floats_of(_mm_loadu_si128((const __m128i *)at), t);
+        const __m256 y = floats_of(_mm_loadu_si128((const __m128i *)of), t);
+        const __m128i kept = halves_of(_mm256_mul_ps(x, _mm256_set1_ps(keep)), t);
+        const __m128i added = halves_of(_mm256_mul_ps(y, _mm256_set1_ps(rest)), t);
+        _mm_storeu_si128((__m128i *)at, halves_of(_mm256_add_ps(floats_of(kept, t), floats_of(added, t)), t));
+        if (!whole)
+            memcpy(to + i, a, (n - i) * sizeof *a);
+    }
+}
+
+static void blend_f16_avx2(void *dst, const void *src, size_t n, float keep, float rest)
+{
+    blend_halves(dst, src, n, keep, rest, STORE_F16);
+}
+
+static void blend_bf16_avx2(void *dst, const void *src, size_t n, float keep, float rest)
+{
+    blend_halves(dst, src, n, keep, rest, STORE_BF16);
+}
+
+static void blend_f32_avx2(void *dst, const void *src, size_t n, float keep, float rest)
+{
+    float *to = dst;
+    const float *from = src;
+    const __m256 k = _mm256_set1_ps(keep), r = _mm256_set1_ps(rest);
+    size_t i = 0;
+    for (; n - i >= 8; i += 8) {
+        const __m256 a = _mm256_mul_ps(_mm256_loadu_ps(to + i), k), b = _mm256_mul_ps(_mm256_loadu_ps(from + i), r);
+        _mm256_storeu_ps(to + i, _mm256_add_ps(a, b));
+    }
+    for (; i < n; i++)
+        to[i] = to[i] * keep + from[i] * rest;
+}
+
 void kernels_avx2_store(struct kernels *k)
 {
+    k->blend[STORE_F16] = blend_f16_avx2;
+    k->blend[STORE_BF16] = blend_bf16_avx2;
+    k->blend[STORE_F32] = blend_f32_avx2;
     k->store[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
     k->stream[STORE_PLANAR][STORE_U8] = planar_u8_avx2;
     store_fill(k, STORE_SINGLE, single_f16_avx2, single_bf16_avx2, single_f32_avx2, single_f32_stream_avx2);

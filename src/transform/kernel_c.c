@@ -210,6 +210,7 @@ void kernels_c(struct kernels *k)
     };
     memcpy(k->stream, k->store, sizeof k->stream);
     kernels_c_color(k);
+    kernels_c_blend(k);
 }
 
 /* A new instruction set is a file kernel_<set>.c with a function kernels_<set>, which replaces the entries where it is

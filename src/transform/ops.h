@@ -16,9 +16,10 @@
 
 #include "base/sample.h"
 #include "base/text.h"
+#include "transform/blend.h"
 
 /* OPS_SIDE limits what may be asked for, OPS_FAR what an image may become between ops. */
-enum { OPS_MAX = 64, OPS_TEXT = 16384, OPS_SIDE = 65536, OPS_FAR = 1 << 24, OPS_ARGS = 8, ARG_NUMBERS = 16 };
+enum { OPS_MAX = 64, OPS_TEXT = 16384, OPS_SIDE = 65536, OPS_FAR = 1 << 24, OPS_ARGS = 9, ARG_NUMBERS = 16 };
 
 /* The value of an argument. A word is its index in the type's list of words. */
 struct arg {
@@ -49,6 +50,7 @@ struct ops {
     int32_t w, h, channels; /* of the result */
     enum unit unit;
     const struct op *normalize; /* NULL: none */
+    struct blend blend;
 };
 
 /* For w: images differ in size, and so may results. ops->w and ops->h are then 0, unless the ops fix them. */

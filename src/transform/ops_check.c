@@ -12,6 +12,14 @@ bool op_draws(const struct op *o)
     return o->spec->flags & OP_RANDOM;
 }
 
+bool op_blends(const struct op *o)
+{
+    bool all = o->span > 1;
+    for (const struct op *c = o + 1; c < o + o->span; c += c->span)
+        all &= op_blends(c);
+    return all || o->spec->flags & OP_BATCH;
+}
+
 int flow_check_fill(const struct flow *f, const struct op *o)
 {
     const struct arg *fill = op_arg(o, &arg_fill);
@@ -33,9 +41,13 @@ static bool only_moves(const struct op *o)
 
 int flow_op(struct flow *f, const struct op *o)
 {
-    if (f->ops->normalize)
+    const bool blends = op_blends(o);
+    if (f->blends && !f->inside)
+        return text_error(f->text, o->column, "%s comes after %s, which combines the rows of a batch: put it before",
+                          op_name(o), op_name(f->blends));
+    if (f->ops->normalize && !blends)
         return text_error(f->text, o->column, "%s comes after Normalize: put it before", op_name(o));
-    if (f->floats && !only_moves(o))
+    if (f->floats && !blends && !only_moves(o))
         return text_error(f->text, o->column, "%s comes after %s, which makes floats: put it before", op_name(o),
                           op_name(f->floats));
     if (f->inside && o->spec->flags & OP_TYPES)

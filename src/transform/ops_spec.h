@@ -67,6 +67,7 @@ struct flow {
     const struct op *floats; /* the op that converts bytes to floats; NULL: none yet */
     const struct op *bytes;  /* the op that asks for bytes; NULL: none yet */
     const struct op *inside; /* the op that has the current one as an argument; NULL: none */
+    const struct op *blends; /* the op that combines rows; NULL: none yet */
 };
 
 /* Checks an op that is an argument of another. */
@@ -80,6 +81,7 @@ enum op_flags {
     OP_TYPES = 2,  /* changes no pixels, only their type */
     OP_RANDOM = 4, /* its effect depends on a draw */
     OP_BY_P = 8,   /* its effect depends on a draw unless its argument p is 0 or 1 */
+    OP_BATCH = 16, /* combines the rows of a finished batch; see blend.h */
 };
 
 struct spec {
@@ -92,10 +94,13 @@ struct spec {
     int (*draw)(struct drawing *g, const struct op *o);
 };
 
-extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[];
+extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[],
+    ops_blend[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);
+/* Whether an op, or every op in its arguments, combines the rows of a batch. */
+bool op_blends(const struct op *o);
 
 /* ------------------------------------------------------------------ reading and checking, for ops.c */
 

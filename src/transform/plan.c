@@ -71,6 +71,22 @@ static int check_options(const struct plan_options *o, stk_error *e)
     return STK_OK;
 }
 
+/* Ops that combine rows need images of one size, and to know how many classes there are. */
+static int check_blend(struct ops *ops, int64_t classes, stk_error *e)
+{
+    struct blend *b = &ops->blend;
+    if (b->mixup <= 0 && b->cutmix <= 0)
+        return STK_OK;
+    if (ops->w == 0)
+        return error_set(e, STK_EUSAGE, "ops",
+                         "MixUp and CutMix need images of one size: put CenterCrop(224) or another crop before them");
+    if (b->classes == 0)
+        b->classes = classes;
+    return b->classes > 0 ? STK_OK
+                          : error_set(e, STK_EUSAGE, "ops",
+                                      "MixUp and CutMix need num_classes, since the source does not know its classes");
+}
+
 /* The index of the first op that draws. */
 static int head_of(const struct ops *ops)
 {
@@ -89,6 +105,8 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
     if (!p)
         return error_nomem(e, "ops", sizeof *p);
     rc = ops_read(&p->ops, o->ops, o->dtype, o->open ? OPS_OPEN : o->fixed_w, o->fixed_h, e);
+    if (rc == STK_OK)
+        rc = check_blend(&p->ops, o->classes, e);
     if (rc) {
         plan_free(p);
         return rc;
@@ -100,6 +118,7 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
     p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);
     choose_store(p, o->dtype, o->bytes);
+    p->blend = p->kernels.blend[store_dtype_of(o->dtype)];
     ops_write(&p->ops, p->text, sizeof p->text);
     *out = p;
     return STK_OK;
@@ -172,7 +191,7 @@ uint64_t plan_head_text(const struct plan *p, char *buf, size_t n)
     char text[OPS_TEXT] = "";
     struct text_out to = {.buf = text, .n = sizeof text};
     for (const struct op *o = p->ops.op; o < p->ops.op + p->head; o += o->span)
-        if (!(o->spec->flags & OP_TYPES)) {
+        if (!(o->spec->flags & (OP_TYPES | OP_BATCH))) {
             text_put(&to, "%s", to.used ? " | " : "");
             op_write(&to, o);
         }

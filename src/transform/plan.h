@@ -30,6 +30,7 @@ struct plan_options {
     int32_t fixed_w, fixed_h; /* the size of all images, if ops may leave it open; 0: they differ */
     bool open;                /* they differ, and so may rows */
     bool bytes;               /* rows are bytes with interleaved channels; plan_tables and the layout are left to do */
+    int64_t classes;          /* of the source, for ops that make soft labels; 0: unknown */
 };
 
 enum { JOB_STEPS = 128 };
@@ -151,5 +152,17 @@ int plan_head_channels(const struct plan *p);
 /* Writes the ops of the head that change pixels, as text; "": none, the image as decoded. Returns a hash of the
  * text. */
 uint64_t plan_head_text(const struct plan *p, char *buf, size_t n);
+
+/*
+ * Ops that combine the rows of a finished batch: MixUp and CutMix. Labels are then rows of floats, one per class.
+ */
+int64_t plan_soft_classes(const struct plan *p); /* 0: there are no such ops, and labels stay integers */
+/* The row of a label, from 0 to the number of classes - 1, before rows are combined. */
+void plan_soft_label(const struct plan *p, int64_t label, float *row);
+/* Combines n rows in place; only rows whose valid[i] is not 0 take part. d: the key of the draws of this batch.
+ * `spare` has plan_blend_spare(p, n) bytes, aligned to 64. */
+size_t plan_blend_spare(const struct plan *p, int64_t n);
+void plan_blend(const struct plan *p, const struct draw *d, uint8_t *image, float *label, const uint8_t *valid,
+                int64_t n, void *spare);
 
 #endif

@@ -13,6 +13,7 @@ struct plan {
     struct ops ops;
     struct kernels kernels;
     struct levels levels;
+    blend_fn *blend;          /* NULL: the type is not a float */
     store_fn *store, *stream; /* stream: NULL if it does not pay or does not fit */
     size_t element;           /* bytes of one value */
     size_t row_bytes;         /* of a whole row of the batch; 0: rows differ */

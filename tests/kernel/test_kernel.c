@@ -180,6 +180,41 @@ static void store_one(const struct kernels *k, const struct levels *v, int shape
     free(src);
 }
 
+/* Sums of random floats of all magnitudes. */
+static void blend_one(const struct kernels *k, int dtype, size_t n, int set)
+{
+    struct kernels c;
+    kernels_fill(&c, STK_CPU_C);
+    const size_t bytes = dtype == STORE_F32 ? 4 : 2;
+    uint8_t *src = input(n * bytes), *was = input(n * bytes);
+    for (size_t i = bytes - 1; i < n * bytes; i += bytes) { /* keeps numbers finite */
+        src[i] &= 0xbb;
+        was[i] &= 0xbb;
+    }
+    struct output x = output_new(n * bytes, 0), y = output_new(n * bytes, 0);
+    memcpy(x.at, was, n * bytes);
+    memcpy(y.at, was, n * bytes);
+    const float keep = (float)below(1000) / 999.0f;
+    c.blend[dtype](x.at, src, n, keep, 1.0f - keep);
+    k->blend[dtype](y.at, src, n, keep, 1.0f - keep);
+    char what[80];
+    snprintf(what, sizeof what, "blend %s, %zu values", dtype_names[dtype], n);
+    CHECK(agree(&x, &y, what, set));
+    free(src);
+    free(was);
+}
+
+static void blend(void)
+{
+    for (int s = 1; s < n_sets; s++) {
+        struct kernels k;
+        kernels_fill(&k, sets[s]);
+        for (int dtype = STORE_F16; dtype < STORE_DTYPES; dtype++)
+            for (size_t n = 1; n <= 150; n++)
+                blend_one(&k, dtype, n, s);
+    }
+}
+
 /* Means and standard deviations of all kinds. Returns false if the arithmetic is not exact for them. */
 static bool some_levels(struct levels *v, const struct kernels *k, int shape, int dtype)
 {
@@ -350,5 +385,5 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench();
     twins_say();
-    TESTS(T(across), T(down), T(lines), T(store))
+    TESTS(T(across), T(down), T(lines), T(store), T(blend))
 }

@@ -273,6 +273,32 @@ static void foresight(void)
     depot_close(depot);
 }
 
+/* A batch is not ready before the worker that gave back its last rows has completed it. */
+static void batches_are_completed(void)
+{
+    struct order s = order_of(2, 4, 0);
+    const struct field f = {.name = "x", .dtype = STK_INT64, .bytes = 8};
+    CHECK_EQ(depot_open(&depot, &f, 1, 1, s.batch_size, 3, NULL, NULL), STK_OK);
+    CHECK_EQ(ring_init(&ring, 1, 2, 2, depot, &s, NULL), STK_OK);
+    ring.completes = true;
+    struct stk_batch *b = NULL;
+    struct bad *bads = NULL;
+    struct ticket early, late;
+    int64_t rows;
+    CHECK(ring_take(&ring, 0, 3, &early) && ring_take(&ring, 0, 3, &late));
+    CHECK(early.all_rows == 4 && late.all_rows == 4 && late.rows == 1);
+    CHECK(!ring_give(&ring, &late));
+    CHECK(ring_give(&ring, &early));
+    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_AGAIN);
+    ring_complete(&ring, &early);
+    CHECK_EQ(ring_deliver(&ring, 0, &b, &rows, &bads), STK_OK);
+    CHECK_EQ(rows, 4);
+    stk_release(b);
+    ring_stop(&ring);
+    ring_done(&ring);
+    depot_close(depot);
+}
+
 static void give_order(int64_t epoch)
 {
     const struct given g = {.epoch = epoch, .n = 4, .samples = calloc(4, sizeof *g.samples)};
@@ -377,5 +403,5 @@ int main(int argc, char **argv)
 {
     TESTS(T(in_order_through_epochs), T(empty_batches_and_epochs), T(restarts_anywhere), T(time_out_and_stop),
           T(no_memory_is_said), T(threads_follow_the_caller), T(several_callers), T(foresight), T(epochs_are_forgotten),
-          T(orders_during_a_restart), T(nothing_is_delivered_while_dropping))
+          T(orders_during_a_restart), T(nothing_is_delivered_while_dropping), T(batches_are_completed))
 }

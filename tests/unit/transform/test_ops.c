@@ -9,6 +9,13 @@
 
 /* A text, and the same text with all defaults. */
 static const char *const good[][2] = {
+    {"CenterCrop(8) | Normalize(half) | MixUp(0.2)",
+     "CenterCrop(size=(8, 8)) | Normalize(mean=0.5, std=0.5) | MixUp(alpha=0.2, num_classes=None)"},
+    {"CenterCrop(8) | RandomApply([CutMix(num_classes=10)], p=0.3)",
+     "CenterCrop(size=(8, 8)) | RandomApply(transforms=[CutMix(alpha=1, num_classes=10)], p=0.3)"},
+    {"CenterCrop(8) | Mixup(0.8, cutmix_minmax=(0.2, 0.8), mode=pair)",
+     "CenterCrop(size=(8, 8)) | Mixup(mixup_alpha=0.8, cutmix_alpha=0, cutmix_minmax=(0.2, 0.8), prob=1, "
+     "switch_prob=0.5, mode=pair, correct_lam=True, label_smoothing=0.1, num_classes=1000)"},
     {"RandomResizedCrop(224) | RandomHorizontalFlip | Normalize",
      "RandomResizedCrop(size=(224, 224), scale=(0.08, 1), ratio=(0.75, 1.3333333333333333), interpolation=bilinear, "
      "antialias=True) | RandomHorizontalFlip(p=0.5) | Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, "
@@ -75,6 +82,16 @@ static void reads_and_writes(void)
 /* A text, and a part of its error message. */
 static const char *const bad[][2] = {
     {"", "Resize(256) | CenterCrop(224)"},
+    {"MixUp | CenterCrop(8)",
+     "column 9: CenterCrop comes after MixUp, which combines the rows of a batch: put it before"},
+    {"CenterCrop(8) | MixUp | CutMix", "column 25: CutMix comes after MixUp"},
+    {"CenterCrop(8) | MixUp(0)", "column 17: MixUp: alpha must be above 0"},
+    {"CenterCrop(8) | RandomApply([MixUp, MixUp])", "MixUp: use it once"},
+    {"CenterCrop(8) | RandomApply([MixUp, CutMix(num_classes=3)])", "CutMix: use it once; RandomChoice"},
+    {"CenterCrop(8) | RandomApply([Mixup])", "Mixup cannot be inside RandomApply: it has prob"},
+    {"CenterCrop(8) | Mixup(0)", "mixup_alpha or cutmix_alpha must be above 0"},
+    {"CenterCrop(8) | Mixup(mode=row)", "expected batch, pair or elem"},
+    {"CenterCrop(8) | MixUp(num_classes=1)", "expected a whole number from 2 to 1048576"},
     {" \n ", "no ops are given"},
     {"RandomResizeCrop(224)", "ops: column 1: unknown op \"RandomResizeCrop\"; did you mean RandomResizedCrop?"},
     {"Resize(8) | centercrop(8)", "ops: column 13: unknown op \"centercrop\"; did you mean CenterCrop?"},
