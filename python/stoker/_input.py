@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from ._source import Source
 from ._types import DTYPE_CODES
 
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, partial)
-FRAMEWORKS = ("torchvision", "timm", "torch", "albumentations")
+FRAMEWORKS = ("torchvision", "timm", "torch")
 
 
 @dataclass
@@ -69,7 +70,22 @@ def _add(to: Transform, item: Any) -> None:
         raise usage(f"transform contains a {type(item).__name__}; it may contain ops, strings and functions")
 
 
+class Albumentations:
+    """A transform of albumentations as a function of an image."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform, self.__name__ = transform, f"albumentations.{type(transform).__name__}"
+
+    def __call__(self, image: Any) -> Any:
+        if image.shape[-1] > 4:
+            raise usage("albumentations takes images of (height, width, channels); give layout='NHWC'")
+        self.transform.set_random_seed(random.getrandbits(31))  # it has generators of its own
+        return self.transform(image=np.asarray(image))["image"]
+
+
 def _add_object(to: Transform, item: Any) -> None:
+    if type(item).__module__.split(".")[0] == "albumentations":
+        item = Albumentations(item)
     converted = _convert.transform(item)
     if converted is not None:
         _add_converted(to, item, converted)
