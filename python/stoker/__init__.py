@@ -35,6 +35,7 @@ from ._ops import (
     ToImage,
     ToTensor,
 )
+from ._ops_batch import CutMix, MixUp, Mixup
 from ._ops_color import (
     RGB,
     ColorJitter,
@@ -70,6 +71,7 @@ __all__ = [
     "Batch",
     "CenterCrop",
     "ColorJitter",
+    "CutMix",
     "Compose",
     "DataError",
     "Error",
@@ -78,6 +80,8 @@ __all__ = [
     "Lambda",
     "Listing",
     "Loader",
+    "MixUp",
+    "Mixup",
     "Normalize",
     "NotFoundError",
     "Op",

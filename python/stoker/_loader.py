@@ -27,6 +27,7 @@ from ._fields import from_features, texts, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
+from ._ops_batch import batch_op
 from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
 from ._setup import check_order, engine_options, open_engine
@@ -291,6 +292,11 @@ class Loader(Generic[B_co]):
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
         self._transform = transform_of(transform, bool(parallel))
+        op = batch_op(batch_fn)
+        if op is not None and self._transform.text and not self._transform.functions and collate_fn is None:
+            arguments["transform"] = [*(transform if isinstance(transform, (list, tuple)) else [transform]), op]
+            arguments["batch_fn"] = None
+            self._transform.text += f" | {op}"
         if mix is not None:
             source = mixture(*mixed(source, mix))
         self._given = source_of(source, collate_fn is not None, self._transform)

@@ -97,10 +97,24 @@ def resized(image, w, h, name):
 
 def sizes(rng, n):
     """Up, down, odd, tiny, long and narrow."""
-    fixed = [(1, 1, 7, 5), (1, 1, 1, 1), (2, 3, 224, 224), (290, 290, 224, 224), (500, 375, 224, 224),
-             (640, 480, 33, 17), (3, 2000, 10, 10), (2000, 3, 10, 10), (1, 6000, 4, 4), (6000, 1, 4, 4),
-             (17, 19, 17, 40), (17, 19, 40, 19), (100, 900, 90, 100), (1000, 1000, 1, 1), (5, 5, 301, 2),
-             (224, 300, 224, 224)]
+    fixed = [
+        (1, 1, 7, 5),
+        (1, 1, 1, 1),
+        (2, 3, 224, 224),
+        (290, 290, 224, 224),
+        (500, 375, 224, 224),
+        (640, 480, 33, 17),
+        (3, 2000, 10, 10),
+        (2000, 3, 10, 10),
+        (1, 6000, 4, 4),
+        (6000, 1, 4, 4),
+        (17, 19, 17, 40),
+        (17, 19, 40, 19),
+        (100, 900, 90, 100),
+        (1000, 1000, 1, 1),
+        (5, 5, 301, 2),
+        (224, 300, 224, 224),
+    ]
     yield from fixed
     for _ in range(n):
         top = rng.choice([8, 60, 400, 900])
@@ -296,8 +310,9 @@ def check_torchvision(tool, t, rng, n, cpu):
         image = Image.fromarray(px)
         to_float = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
         pipe = v2.Compose([v2.Resize(64), v2.CenterCrop(56), *to_float])
-        got = tool.run(px, "Resize(64) | CenterCrop(56) | ToImage | ToDtype(float32, scale=True) | Normalize", FLOAT32,
-                       NCHW, cpu)[0]
+        got = tool.run(
+            px, "Resize(64) | CenterCrop(56) | ToImage | ToDtype(float32, scale=True) | Normalize", FLOAT32, NCHW, cpu
+        )[0]
         t.check(got == pipe(image).numpy().tobytes() or not PILLOW_13, f"torchvision v2 {w}x{h}")
         half = np.asarray(v2.Pad((5, 3, 8, 1), fill=(3, 4, 5))(image))
         got = tool.run(px, f"CenterCrop(({h}, {w})) | Pad((5, 3, 8, 1), fill=(3, 4, 5))")[0]
