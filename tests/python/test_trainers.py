@@ -14,7 +14,7 @@ def test_two_ranks(trainer, tmp_path):
     if not importlib.util.find_spec(trainer):
         pytest.skip(f"{trainer} is not installed")
     found = run_on_two_ranks(trainer, tmp_path)
-    kinds = {kind.rpartition(" ")[0] for kind, _ in found if not kind.startswith("padded")}
+    kinds = {kind.rpartition(" ")[0] for kind, _ in found if not kind.startswith(("padded", "loader"))}
     assert kinds
     for kind in kinds:
         for rank in range(2):
@@ -27,6 +27,10 @@ def test_two_ranks(trainer, tmp_path):
             assert sorted(both[0]) == sorted(both[1]) == sorted([*range(50), *range(50)])
         else:
             assert not set(both[0][:20]) & set(both[1][:20])  # each rank has its own samples
+    if ("loader", 0) in found:  # Loader divides the samples by itself
+        both = [found["loader", rank]["seen"] for rank in range(2)]
+        for epoch in (slice(6), slice(6, 12)):
+            assert len({i for seen in both for step in seen[epoch] for i in step}) == 48
     for (kind, _), line in found.items():
         if kind.startswith("padded"):  # both ranks gather all samples once, in batches of one size
             assert [i for step in line["seen"] for i in step] == list(range(50)) and line["sizes"] == [32, 32]

@@ -17,6 +17,7 @@ from conftest import import_torchvision
 from torch.utils import data
 
 warnings.filterwarnings("ignore")
+warnings.filterwarnings("error", message="each of the 2 ranks reads the whole dataset")  # trainers divide it
 BATCH, SAMPLES = 4, 50
 
 
@@ -81,7 +82,9 @@ def lightning():
     for kind, loader in loaders():
         if kind.startswith("native True"):
             runs += [(f"alone {kind}", loader, alone), (f"module {kind}", Module(type(loader)), {})]
-    for kind, loader, more in runs:
+    x = torch.arange(float(SAMPLES)).view(-1, 1)
+    arrays = stoker.Loader({"x": x, "y": 2 * x + 1}, batch_size=BATCH, shuffle=True, drop_last=True, output="torch")
+    for kind, loader, more in [*runs, ("loader", arrays, {})]:
         trainer = lightning.Trainer(
             max_epochs=2,
             accelerator="cpu",
@@ -95,7 +98,10 @@ def lightning():
         )
         model = Model()
         torch.manual_seed(5)
-        trainer.fit(model, loader)
+        with warnings.catch_warnings():
+            if kind.startswith("alone"):
+                warnings.simplefilter("ignore")
+            trainer.fit(model, loader)
         report(kind, model.seen, model.last, type=type(trainer.train_dataloader).__module__)
 
 
