@@ -150,7 +150,9 @@ class Batches(_base):  # type: ignore[misc]
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
-        self._loader, self._next_seed = loader, self._base_seed
+        self._loader = loader
+        # Programs give all ranks one seed, so that their models are equal; their augmentations must not be.
+        self._next_seed = mixed(self._base_seed, self._rank) if self._rank else self._base_seed
         if self._num_workers > 0:  # torch calls iter() of the sampler twice; some samplers draw there
             super()._reset(loader, True)
         self._begin(loader)

@@ -221,7 +221,7 @@ class DataLoader(_TorchLoader[T_co]):
 
     @classmethod
     def from_torch(cls, loader: Any, **own: Any) -> Any:
-        """The same loader with Stoker behind it, for code that makes torch's loader out of the script's sight.
+        """The same loader with Stoker behind it, for loaders that another library has made.
 
         Takes torch's loaders, and those that accelerate, Hugging Face's Trainer and timm's create_loader return. Such a
         wrapper is changed in place and returned. `own` are arguments of Stoker's, such as `on_error` and `cache`.

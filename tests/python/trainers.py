@@ -31,6 +31,11 @@ class Lines(data.Dataset):
         return torch.tensor([float(i)]), torch.tensor([2.0 * i + 1])
 
 
+class Draws(Lines):
+    def __getitem__(self, i):
+        return torch.rand(1)
+
+
 class Named(Lines):
     def __getitem__(self, i):
         x, y = super().__getitem__(i)
@@ -213,6 +218,9 @@ def document():
         loader = stoker.DataLoader(Lines(), batch_size=BATCH)
         list(loader), list(loader)
     report("warning", [str(w.message) for w in found], len(found))
+    torch.manual_seed(1)
+    sampler = data.DistributedSampler(Draws(), shuffle=False)
+    report("draws", torch.cat(list(stoker.DataLoader(Draws(), BATCH, sampler=sampler))).tolist(), 0)
 
 
 if __name__ == "__main__":
