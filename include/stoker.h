@@ -716,6 +716,10 @@ static inline int stk_encode(const uint8_t *pixels, int width, int height, int c
 }
 STK_API void stk_free(void *p); /* NULL is allowed */
 
+/* The first n normal numbers of the field that an op drew (RandomErasing with value=random): stk_loader_drawn writes
+ * its seed. The field is in C, H, W order. */
+STK_API void stk_noise(float *out, size_t n, uint64_t seed);
+
 /* The 64-bit hash of checksums and fingerprints. To chain hashes, pass the previous one as the seed. */
 STK_API uint64_t stk_hash(const void *p, size_t n, uint64_t seed);
 

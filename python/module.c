@@ -97,6 +97,18 @@ static PyObject *info(PyObject *module, PyObject *none)
                          (long long)i.memory, "cache_dir", module_text(i.cache_dir));
 }
 
+static PyObject *noise(PyObject *module, PyObject *args)
+{
+    Py_buffer to;
+    unsigned long long seed;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*K", &to, &seed))
+        return NULL;
+    stk_noise(to.buf, (size_t)to.len / sizeof(float), seed);
+    PyBuffer_Release(&to);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"on_error", on_error, METH_O, "Sets the function that makes exceptions."},
     {"version", version, METH_NOARGS, "The version of the engine."},
@@ -104,6 +116,7 @@ static PyMethodDef functions[] = {
     {"wait", closing_wait, METH_NOARGS, "Waits until all garbage collected loaders are closed."},
     {"sheet", draw_sheet, METH_VARARGS,
      "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},
+    {"noise", noise, METH_VARARGS, "noise(array, seed): fills an array of float32 with normal numbers."},
     {"scan", source_scan, METH_VARARGS, "scan(options, decode, runs): (overview, findings)."},
     {"pack", pack_source, METH_VARARGS,
      "pack(options, out, to, as, quality, shard_size, resize_short, resize_long, baseline, force, begin, progress): "

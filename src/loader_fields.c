@@ -134,7 +134,8 @@ static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
     }
     if (rc != STK_OK)
         return rc;
-    image_field(l->plan, p.bytes ? STK_UINT8 : o->dtype, f);
+    l->device.bytes = plan_makes_bytes(l->plan);
+    image_field(l->plan, l->device.bytes ? STK_UINT8 : o->dtype, f);
     return result_field(l, f, e);
 }
 

@@ -15,6 +15,7 @@
 #include "format/unzstd.h"
 #include "loader.h"
 #include "read/io_uring.h"
+#include "transform/noise.h"
 
 #define STRING_OF(x)        #x
 #define VERSION_OF(a, b, c) STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
@@ -340,6 +341,11 @@ int stk_encode_sized(const uint8_t *pixels, int width, int height, int channels,
 void stk_free(void *p)
 {
     free(p);
+}
+
+void stk_noise(float *out, size_t n, uint64_t seed)
+{
+    noise_normal(out, seed, 0, n);
 }
 
 uint64_t stk_hash(const void *p, size_t n, uint64_t seed)

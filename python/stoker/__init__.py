@@ -54,6 +54,7 @@ from ._ops_color import (
     RandomPosterize,
     RandomSolarize,
 )
+from ._ops_recipe import RandomErasing, noise
 from ._pack import Packed, pack, unpack
 from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
@@ -98,6 +99,7 @@ __all__ = [
     "RandomChoice",
     "RandomCrop",
     "RandomEqualize",
+    "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
@@ -118,6 +120,7 @@ __all__ = [
     "info",
     "ls",
     "mix",
+    "noise",
     "pack",
     "unpack",
     "verify",

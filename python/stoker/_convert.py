@@ -8,6 +8,7 @@ step that has no such op, the rest runs in Python as a function on each image.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops, _ops_color
+from . import _ops, _ops_color, _ops_recipe
 from ._errors import usage
 
 LIBRARIES = ("torchvision", "timm")
@@ -110,9 +111,10 @@ class _Walk:
     def __init__(self) -> None:
         self.to = Converted()
         self.form = PIL
-        self.grey = self.normalized = False
+        self.grey = self.normalized = self.erased = False
 
     def _add(self, op: _ops.Op, sizes: bool = False) -> None:
+        _check(not self.erased or type(op).__name__ in ("Normalize", "ToDtype", "ToTensor"))
         self.to.ops.insert(
             len(self.to.ops) - self.normalized, op
         )  # ops that only move pixels may come before Normalize
@@ -225,15 +227,32 @@ class _Walk:
         _check(self.form != FLOATS)
         self._add(_ops_color.RandomInvert(t.p))
 
+    def erasing(self, t: Any) -> None:
+        if type(t).__module__.startswith("timm."):
+            value: Any = {"rand": "color", "pixel": "random"}.get(t.mode, 0)
+            low, high = (math.exp(v) for v in t.log_aspect_ratio)
+            op = _ops_recipe.RandomErasing(
+                t.probability, (t.min_area, t.max_area), (low, high), value, count=(t.min_count, t.max_count)
+            )
+        else:
+            value = "random" if t.value is None else t.value
+            if isinstance(value, (list, tuple)):
+                value = value[0] if len(value) == 1 else value
+            op = _ops_recipe.RandomErasing(t.p, t.scale, t.ratio, value)
+        _check(self.form == FLOATS or (self.form == BYTES and value == 0))  # bytes would be scaled later
+        self.to.ops.append(op)
+        self.erased = True
+
     def _inside(self, transforms: Any) -> list[_ops.Op]:
         """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
         inner = _Walk()
         inner.form, inner.grey = self.form, self.grey
+        _check(not self.erased and not self.normalized)
         for one in transforms:
             for step in _flat(one):
                 _check(is_known(step) and type(step).__name__ in STEPS)
                 STEPS[type(step).__name__](inner, step)
-        _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False))
+        _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False) and not inner.erased)
         return inner.to.ops
 
     def _alternatives(self, transforms: Any) -> list[_ops.Op]:
@@ -321,6 +340,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "RandomChoice": _Walk.random_choice,
     "RandomCrop": _Walk.random_crop,
     "RandomEqualize": _Walk.equalize,
+    "RandomErasing": _Walk.erasing,
     "RandomGrayscale": _Walk.random_gray,
     "RandomHorizontalFlip": _Walk.horizontal_flip,
     "RandomInvert": _Walk.invert,

@@ -102,6 +102,12 @@ void drawing_note_int(struct drawing *g, const char *name, int64_t v)
         json_int(g->notes, name, v);
 }
 
+void drawing_note_seed(struct drawing *g, const char *name, uint64_t v)
+{
+    if (g->notes)
+        json_uint(g->notes, name, v);
+}
+
 /* All digits, so that torchvision can be given the same number. */
 void drawing_note_number(struct drawing *g, const char *name, double v)
 {
@@ -128,6 +134,18 @@ void drawing_note_close(struct drawing *g)
 {
     if (g->notes)
         json_close(g->notes, ']');
+}
+
+void drawing_note_object(struct drawing *g)
+{
+    if (g->notes)
+        json_open(g->notes, NULL, '{');
+}
+
+void drawing_note_object_end(struct drawing *g)
+{
+    if (g->notes)
+        json_close(g->notes, '}');
 }
 
 void drawing_note_ints(struct drawing *g, const char *name, const int32_t *v, int n)

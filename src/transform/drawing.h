@@ -13,6 +13,7 @@
 struct json;
 
 struct drawing {
+    const struct ops *ops; /* all of them */
     const struct draw *draw;
     struct job *job;
     int32_t w, h; /* of the image at this point */
@@ -45,14 +46,18 @@ void drawing_fill(const struct op *o, uint8_t fill[3]);
 /* Notes what was drawn. */
 void drawing_note_int(struct drawing *g, const char *name, int64_t v);
 void drawing_note_number(struct drawing *g, const char *name, double v);
+void drawing_note_seed(struct drawing *g, const char *name, uint64_t v);
 void drawing_note_bool(struct drawing *g, const char *name, bool v);
 void drawing_note_ints(struct drawing *g, const char *name, const int32_t *v, int n);
 void drawing_note_numbers(struct drawing *g, const char *name, const double *v, int n);
 void drawing_note_size(struct drawing *g, int32_t w, int32_t h);
 void drawing_note_crop(struct drawing *g, struct rect c);
-/* Starts and ends a list of ops that were drawn. */
+/* Starts and ends a list. */
 void drawing_note_open(struct drawing *g, const char *name);
 void drawing_note_close(struct drawing *g);
+/* The same for an object in a list. */
+void drawing_note_object(struct drawing *g);
+void drawing_note_object_end(struct drawing *g);
 
 /* Fails because of the size of the image: "OP: the image has W x H pixels here, WHY". */
 int drawing_refuse(const struct drawing *g, const struct op *o, const char *why);

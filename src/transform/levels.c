@@ -39,8 +39,7 @@ uint16_t levels_bf16(float x)
     return (uint16_t)drop(bits_of(x), 16);
 }
 
-/* The constants of one channel, in single precision as in torch. */
-static void constants(const struct ops *ops, int ch, float *mean, float *std)
+void levels_constants(const struct ops *ops, int ch, float *mean, float *std)
 {
     *mean = 0.0f;
     *std = 1.0f;
@@ -64,7 +63,7 @@ void levels_init(struct levels *v, const struct ops *ops, enum store_dtype d)
     v->unit_rest = ops->unit == UNIT_DIVIDE ? (float)(unit - (double)v->unit) : 0.0f;
     for (int ch = 0; ch < 3; ch++) {
         float std;
-        constants(ops, ch, &v->mean[ch], &std);
+        levels_constants(ops, ch, &v->mean[ch], &std);
         v->factor[ch] = (float)(1.0 / (double)std);
         v->factor_rest[ch] = (float)(1.0 / (double)std - (double)v->factor[ch]);
         for (int i = 0; i < 256; i++) {

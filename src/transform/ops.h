@@ -23,7 +23,7 @@ enum { OPS_MAX = 64, OPS_TEXT = 16384, OPS_SIDE = 65536, OPS_FAR = 1 << 24, OPS_
 
 /* The value of an argument. A word is its index in the type's list of words. */
 struct arg {
-    int n; /* count of numbers; 0: None */
+    int n; /* count of numbers; 0: None; -1: a word, of a type that also has numbers */
     double v[ARG_NUMBERS];
 };
 
@@ -51,6 +51,7 @@ struct ops {
     enum unit unit;
     const struct op *normalize; /* NULL: none */
     struct blend blend;
+    const struct op *erases; /* an op that works on the finished row; NULL: none */
 };
 
 /* For w: images differ in size, and so may results. ops->w and ops->h are then 0, unless the ops fix them. */

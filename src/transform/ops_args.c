@@ -61,9 +61,9 @@ int arg_store(struct reader *r, struct op *o, int i, const struct value *v)
         a->n = 0;
         return STK_OK;
     }
-    if (t->words) {
+    if (t->words && (v->kind == VALUE_WORD || !t->counts)) {
         const int word = arg_word(r, v, t->words, t->n_words, t->expected);
-        a->n = 1;
+        a->n = t->counts ? -1 : 1;
         a->v[0] = word;
         return word < 0 ? STK_EUSAGE : STK_OK;
     }

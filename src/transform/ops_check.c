@@ -45,7 +45,10 @@ int flow_op(struct flow *f, const struct op *o)
     if (f->blends && !f->inside)
         return text_error(f->text, o->column, "%s comes after %s, which combines the rows of a batch: put it before",
                           op_name(o), op_name(f->blends));
-    if (f->ops->normalize && !blends)
+    if (f->ops->erases && !(o->spec->flags & (OP_LATE | OP_TYPES)) && !blends)
+        return text_error(f->text, o->column, "%s comes after %s, which works on the finished row: put it before",
+                          op_name(o), op_name(f->ops->erases));
+    if (f->ops->normalize && !(o->spec->flags & OP_LATE) && !blends)
         return text_error(f->text, o->column, "%s comes after Normalize: put it before", op_name(o));
     if (f->floats && !blends && !only_moves(o))
         return text_error(f->text, o->column, "%s comes after %s, which makes floats: put it before", op_name(o),

@@ -77,6 +77,7 @@ int flow_check_fill(const struct flow *f, const struct op *o);
 /* ------------------------------------------------------------------ ops */
 
 enum op_flags {
+    OP_LATE = 16,  /* works on the finished row: only such ops and ops of types may follow it */
     OP_MOVES = 1,  /* only moves pixels, if its fill is 0: the same on floats as on bytes */
     OP_TYPES = 2,  /* changes no pixels, only their type */
     OP_RANDOM = 4, /* its effect depends on a draw */
@@ -95,7 +96,7 @@ struct spec {
 };
 
 extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[],
-    ops_blend[];
+    ops_blend[], ops_erase[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);

@@ -36,7 +36,7 @@ static void put_argument(struct text_out *to, const struct op *o, int i)
         put_children(to, o);
     else if (a->n == 0)
         text_put(to, "None");
-    else if (t->words)
+    else if (t->words && (a->n < 0 || !t->counts))
         text_put(to, "%s", t->words[(int)a->v[0]]);
     else
         put_numbers(to, a);

@@ -40,12 +40,12 @@ static enum store_shape store_shape_of(const struct plan *p)
     return p->layout == STK_NHWC ? STORE_INTERLEAVED : STORE_PLANAR;
 }
 
-static void choose_store(struct plan *p, stk_dtype dtype, bool bytes)
+static void choose_store(struct plan *p, stk_dtype dtype)
 {
     const enum store_dtype d = store_dtype_of(dtype);
     const enum store_shape s = store_shape_of(p);
     levels_init(&p->levels, &p->ops, d);
-    if (bytes) {
+    if (p->bytes) {
         p->store = p->kernels.store[s][STORE_U8];
         return;
     }
@@ -111,13 +111,15 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         plan_free(p);
         return rc;
     }
-    p->layout = o->bytes ? STK_NHWC : o->layout;
+    p->bytes = o->bytes && !p->ops.erases; /* which works on floats */
+    p->layout = p->bytes ? STK_NHWC : o->layout;
+    p->dtype = o->dtype;
     p->draft = o->fidelity == STK_DRAFT;
     p->head = head_of(&p->ops);
-    p->element = o->bytes ? 1 : dtype_bytes(o->dtype);
+    p->element = p->bytes ? 1 : dtype_bytes(o->dtype);
     p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);
-    choose_store(p, o->dtype, o->bytes);
+    choose_store(p, o->dtype);
     p->blend = p->kernels.blend[store_dtype_of(o->dtype)];
     ops_write(&p->ops, p->text, sizeof p->text);
     *out = p;
@@ -151,6 +153,11 @@ size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3
 {
     put_shape(p, j->w, j->h, shape);
     return (size_t)j->w * (size_t)j->h * (size_t)p->ops.channels * p->element;
+}
+
+bool plan_makes_bytes(const struct plan *p)
+{
+    return p->bytes;
 }
 
 size_t plan_row_bytes(const struct plan *p)

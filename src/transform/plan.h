@@ -29,14 +29,14 @@ struct plan_options {
     stk_cpu cpu;              /* which kernels; never DEFAULT here */
     int32_t fixed_w, fixed_h; /* the size of all images, if ops may leave it open; 0: they differ */
     bool open;                /* they differ, and so may rows */
-    bool bytes;               /* rows are bytes with interleaved channels; plan_tables and the layout are left to do */
-    int64_t classes;          /* of the source, for ops that make soft labels; 0: unknown */
+    bool bytes; /* if possible, rows are bytes with interleaved channels; plan_tables and the layout are left to do */
+    int64_t classes; /* of the source, for ops that make soft labels; 0: unknown */
 };
 
 enum { JOB_STEPS = 128 };
 
-/* Steps are of three sorts. The first makes an image from another one. The second changes pixels one by one. The third
- * works on the finished row. stage.h has the functions of every kind. */
+/* Steps are of two sorts. The first makes an image from another one. The second changes pixels one by one. stage.h has
+ * the functions of every kind. */
 enum step_kind {
     STEP_CROP,
     STEP_RESIZE,
@@ -105,6 +105,17 @@ struct step {
     };
 };
 
+enum { JOB_ERASES = 16 };
+
+/* A rectangle of the finished row that is overwritten. */
+struct erase {
+    struct rect at;
+    bool raw;       /* the value is as in the row: it is not to be normalised */
+    bool noise;     /* a field of normal numbers (noise.h) in C, H, W order, from seed; not value */
+    float value[3]; /* for every channel */
+    uint64_t seed;
+};
+
 struct job {
     struct want want;
     int32_t w, h;     /* of the result */
@@ -113,6 +124,8 @@ struct job {
     int n_steps;
     struct step steps[JOB_STEPS];
     bool flip_x, flip_y; /* done last, while storing */
+    int n_erases;
+    struct erase erases[JOB_ERASES];
 };
 
 int plan_new(struct plan **out, const struct plan_options *o, stk_error *e);
@@ -122,6 +135,7 @@ void plan_free(struct plan *p); /* accepts NULL */
 void plan_shape(const struct plan *p, int64_t shape[3]);
 size_t plan_row_bytes(const struct plan *p);
 bool plan_is_open(const struct plan *p);
+bool plan_makes_bytes(const struct plan *p); /* as plan_options.bytes asks */
 /* Sets the shape of the row that a job makes; returns its bytes. */
 size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3]);
 /* What each byte becomes in type t, as in struct levels: three tables of 256 numbers. NULL: bytes stay as they are. */

@@ -27,9 +27,10 @@
 static int draw_ops(const struct plan *p, const struct draw *d, int first, int end, struct image in, struct job *out,
                     struct json *notes, stk_error *e)
 {
-    struct drawing g = {.draw = d, .job = out, .w = in.w, .h = in.h, .channels = in.channels, .notes = notes, .e = e};
+    struct drawing g = {
+        .ops = &p->ops, .draw = d, .job = out, .w = in.w, .h = in.h, .channels = in.channels, .notes = notes, .e = e};
     out->want = (struct want){.crop = {0, 0, in.w, in.h}};
-    out->n_steps = 0;
+    out->n_steps = out->n_erases = 0;
     out->flip_x = out->flip_y = out->plain = false;
     if (in.w < 1 || in.h < 1 || in.w > OPS_FAR || in.h > OPS_FAR)
         return error_set(e, STK_EDATA, "transform", "an image of %d x %d pixels cannot be transformed", (int)in.w,

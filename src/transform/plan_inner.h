@@ -18,6 +18,8 @@ struct plan {
     size_t element;           /* bytes of one value */
     size_t row_bytes;         /* of a whole row of the batch; 0: rows differ */
     stk_layout layout;
+    stk_dtype dtype;
+    bool bytes; /* rows are bytes with interleaved channels, whatever the type and the layout */
     bool draft;
     int head; /* index of the first op that draws; ops.n: none */
     char text[OPS_TEXT];
@@ -33,5 +35,8 @@ static inline size_t plan_pitch(const struct plan *p, int32_t w)
  * drawn, as JSON; may be NULL. Steps that move pixels apply to a mask or to boxes of the image as well. */
 int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, struct json *notes,
                stk_error *e);
+
+/* Overwrites a rectangle of the row. */
+void plan_erase(const struct plan *p, const struct job *j, const struct erase *e, uint8_t *row);
 
 #endif

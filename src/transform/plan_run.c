@@ -265,5 +265,7 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
     place_mirror(&r);
     const struct image now = do_heads(&r, in);
     do_tail(&r, &now, row);
+    for (int i = 0; i < j->n_erases; i++)
+        plan_erase(p, j, &j->erases[i], row);
     return STK_OK;
 }

@@ -2,6 +2,7 @@
 """Ops with the numbers that were drawn, done by torchvision's own functions on Pillow's images."""
 
 import numpy as np
+import stoker
 import torch
 from PIL import Image
 from torchvision.transforms import InterpolationMode
@@ -30,7 +31,7 @@ def pad(image, op, padding_mode="constant", fill=0, **_):
 
 
 def normalize(image, op, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), **_):
-    return F.normalize(F.to_tensor(image), mean, std)
+    return F.normalize(image if isinstance(image, torch.Tensor) else F.to_tensor(image), mean, std)
 
 
 ADJUST = (
@@ -69,7 +70,20 @@ def inner(image, op, **k):
     return image
 
 
+def erase(image, op, value=0, **_):
+    image = image if isinstance(image, torch.Tensor) else F.to_tensor(image)
+    for one in op["regions"]:
+        v = torch.tensor(value, dtype=torch.float32).reshape(-1, 1, 1)
+        if "seed" in one:
+            v = torch.from_numpy(stoker.noise(one["seed"], (image.shape[0], one["h"], one["w"])))
+        elif "v" in one:
+            v = torch.tensor(one["v"]).reshape(-1, 1, 1)
+        image = F.erase(image, one["i"], one["j"], one["h"], one["w"], v)
+    return image
+
+
 FUNCTIONS = {
+    "RandomErasing": erase,
     "ColorJitter": color_jitter,
     "Compose": inner,
     "Identity": lambda image, op, **_: image,

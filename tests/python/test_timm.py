@@ -78,11 +78,18 @@ def test_its_crops_are_drawn_alike():
         assert apart([row[word] for row in rows], theirs[:, i]) < rare(n)
 
 
-def test_what_stoker_lacks_runs_in_python(noise):
-    loader = stoker.Loader(noise, create_transform(32, is_training=True, color_jitter=0.4, re_prob=0.5), batch_size=8)
-    words = loader.explain()
-    assert "RandomResizedCrop(size=(32, 32)" in words and "ColorJitter" in words and "in Python, not in C" in words
-    assert next(iter(loader)).image.shape == (8, 3, 32, 32)
+def test_jitter_and_erasing(noise):
+    transform = create_transform(
+        32, is_training=True, auto_augment=None, color_jitter=0.4, re_prob=0.5, re_mode="pixel"
+    )
+    loader = stoker.Loader(noise, transform, batch_size=8)
+    assert is_native(loader)
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    seen = loader.get(range(8))
+    for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        names = [op["op"] for op in drawn["ops"]]
+        assert names[2:] == ["ColorJitter", "ToTensor", "Normalize", "RandomErasing"]
+        assert within_one_unit(replay(image, drawn, mean=mean, std=std), row)
 
 
 def loaders(root, **more):

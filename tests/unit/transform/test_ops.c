@@ -54,6 +54,11 @@ static const char *const good[][2] = {
     {"PILToTensor | CenterCrop(300) | Resize(30)",
      "PILToTensor | CenterCrop(size=(300, 300)) | Resize(size=30, interpolation=bilinear, max_size=None, "
      "antialias=True)"},
+    {"CenterCrop(4) | ToTensor | RandomErasing(value='random') | Normalize(half) | RandomErasing(1, value=(1, 2, 3), "
+     "count=2)",
+     "CenterCrop(size=(4, 4)) | ToTensor | RandomErasing(p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=random, "
+     "count=(1, 1)) | Normalize(mean=0.5, std=0.5) | RandomErasing(p=1, scale=(0.02, 0.33), ratio=(0.3, 3.3), "
+     "value=(1, 2, 3), count=(2, 2))"},
     {"CenterCrop(4) | RandomApply(RandomInvert, p=1)",
      "CenterCrop(size=(4, 4)) | RandomApply(transforms=[RandomInvert(p=0.5)], p=1)"},
     {"RandomApply([CenterCrop(4), RandomApply(transforms=[RandomSolarize(128.5), RGB,], p=0.25)], 1) | "
