@@ -9,9 +9,7 @@ transformed in C; other datasets run in worker processes.
 
 from __future__ import annotations
 
-import io
 import os
-import sqlite3
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +20,7 @@ from ._convert_set import dataset as read_here
 from ._convert_set import tensors, why_not
 from ._errors import DataError, usage
 from ._explain import Text, line
+from ._handles import handle_in
 from ._output import framework
 from ._stats import Stats
 from ._torch_iter import (
@@ -89,22 +88,6 @@ class _Labels:
 
     def __call__(self, samples: list[Any]) -> Any:
         return self.function([(s[0], *(int(v) for v in s[1:])) for s in samples])
-
-
-def _handle_in(thing: Any, depth: int = 3) -> str:
-    """The name of an open file or database below an object; "" without one."""
-    for name, value in getattr(thing, "__dict__", {}).items():
-        kind = type(value)
-        is_file = isinstance(value, io.IOBase) and not isinstance(value, (io.BytesIO, io.StringIO))
-        if (
-            is_file
-            or isinstance(value, sqlite3.Connection)
-            or (kind.__module__ + kind.__name__) == "h5py._hl.filesFile"
-        ):
-            return f"{type(thing).__name__}.{name}"
-        if depth and (found := _handle_in(value, depth - 1)):
-            return found
-    return ""
 
 
 def _signature(dataset: Any) -> tuple[Any, ...]:
@@ -250,7 +233,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._check_options()
         if self.num_workers == 0:
             return HereBatches(self)
-        self._handle_in_dataset = _handle_in(self.dataset)
+        self._handle_in_dataset = handle_in(self.dataset)
         return WorkerBatches(self)
 
     @property
@@ -476,7 +459,7 @@ class DataLoader(_TorchLoader[T_co]):
         name = type(self.dataset).__name__
         why = why_not(self.dataset) or "the calling program's own code makes the samples"
         text = line("dataset", f"{name}, {counted(len(self._sized), 'sample')}, in Python: {why}")
-        handle = _handle_in(self.dataset)
+        handle = handle_in(self.dataset)
         if not self.num_workers:
             text += line("workers", "none: in the calling thread; num_workers=2 runs it in 2 processes")
         elif handle:
