@@ -150,9 +150,7 @@ class Batches(_base):  # type: ignore[misc]
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
-        self._loader = loader
-        # Programs give all ranks one seed, so that their models are equal; their augmentations must not be.
-        self._next_seed = mixed(self._base_seed, self._rank) if self._rank else self._base_seed
+        self._loader, self._next_seed = loader, self._base_seed
         if self._num_workers > 0:  # torch calls iter() of the sampler twice; some samplers draw there
             super()._reset(loader, True)
         self._begin(loader)
@@ -171,6 +169,8 @@ class Batches(_base):  # type: ignore[misc]
         resume = loader._take_resume()
         seed = self._next_seed if resume is None else int(resume["seed"])
         self._next_seed = mixed(seed, 1)
+        # Programs give all ranks one seed, and trainers save the state of one rank; augmentations must still differ.
+        self._seed = mixed(seed, self._rank) if self._rank else seed
         self._position = 0  # samples that were handed out for making
         order = Order(loader, self._sampler_iter, None if resume is None else kept_of(resume))
         self._place = Place(seed, order, _length(self._index_sampler))
@@ -212,7 +212,7 @@ class Batches(_base):  # type: ignore[misc]
             self._position += len(indices)
         else:
             self._position += 1
-        return Task(number, position, indices, self._place.seed)
+        return Task(number, position, indices, self._seed)
 
     def _pinned(self, batch: Any) -> Any:
         return _pin(batch, self._pin_memory_device) if self._pin_memory else batch
@@ -362,7 +362,7 @@ class EngineBatches(Batches):
 
     def _start(self) -> None:
         self._engine = self._loader._lend_engine(self)
-        self._chunk = self._given = self._place.seed % (MOST_EPOCHS // 2)
+        self._chunk = self._given = self._seed % (MOST_EPOCHS // 2)
         self._all = False
         batches = self._draw()
         while self._behind >= len(batches) and not self._all:
@@ -459,7 +459,7 @@ class MixedBatches(WorkerBatches):
 
     def _next_task(self, number: int) -> Task:
         if self._position == 0:
-            self._chunk, self._chunk_start = self._place.seed % (MOST_EPOCHS // 2), 0
+            self._chunk, self._chunk_start = self._seed % (MOST_EPOCHS // 2), 0
         elif self._position - self._chunk_start >= CHUNK:
             self._chunk, self._chunk_start = self._chunk + 1, self._position
         task = super()._next_task(number)

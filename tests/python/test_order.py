@@ -133,6 +133,29 @@ def test_a_state_has_the_order_and_the_seed(name, make, workers):
     assert [[value.tolist() for value in batch] for batch in again] == rest
 
 
+def test_all_ranks_load_the_state_of_one(monkeypatch):
+    """As under Lightning, whose checkpoints are written by rank 0. The ranks have one seed, and draw differently."""
+
+    def loader(rank):
+        monkeypatch.setattr("torch.utils.data.dataloader._get_distributed_settings", lambda: (2, rank))
+        torch.manual_seed(1)
+        return stoker.DataLoader(Draws(), 2, sampler=data.DistributedSampler(range(N), 2, rank))
+
+    first, states = [], []
+    for rank in range(2):
+        saved = loader(rank)
+        batches = iter(saved)
+        next(batches), next(batches)
+        states.append(json.loads(json.dumps(saved.state_dict())))
+        first.append([batch[0].tolist() for batch in batches])
+    assert states[0] == states[1] and first[0] != first[1]
+    for rank in range(2):
+        again = loader(rank)
+        torch.manual_seed(2)
+        again.load_state_dict(states[0])
+        assert [batch[0].tolist() for batch in again] == first[rank]
+
+
 def test_a_state_before_the_first_batch():
     loader = stoker.DataLoader(Draws(), 3, shuffle=True)
     batches = iter(loader)
