@@ -4,7 +4,7 @@
     containers.py build [--data FOLDER] [--rounds 3] [--only photos,raw,readers,records,index,pack] [--python PYTHON]
 
     photos    the same photos in each container and in a folder, same ops
-    raw       pictures of 256 x 256 as arrays: beside arrays in memory, and FFCV's raw pack
+    raw       images of 256 x 256 as arrays: beside arrays in memory, and FFCV's raw pack
     readers   beside tf.data.TFRecordDataset, WebDataset, h5py and np.load in a torch DataLoader
     records   rows of 1 kB without decoding, shuffled, a second of one core's time, the caller's part in it; tokens
     index     opening shards for the first time, a second of one core's time, warm
@@ -232,9 +232,9 @@ def add_raw(b: Bench) -> None:
     hdf5 = b.ours("HDF5 of 256 x 256", lambda: hdf5_rows_of(b))
 
     def packed() -> Path:
-        pictures = arrays_of(b) / "png"
-        b.prepared("ffcv", "ffcv", "raw", pictures)
-        return pictures
+        images = arrays_of(b) / "png"
+        b.prepared("ffcv", "ffcv", "raw", images)
+        return images
 
     b.add("raw", "npy, beside arrays in memory", npy, 0.9, memory)
     b.add("raw", "HDF5, beside arrays in memory", hdf5, 0.9, memory)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNG and WebP: decoding against Pillow's, picture by picture in turn, on files made of a folder's photos.
+"""PNG and WebP: decoding against Pillow's, image by image in turn, on files made of a folder's photos.
 
     decode.py build photos/ [--take 100] [--rounds 5]
 
 Both sides decode from memory to RGB, once to be warm; the least CPU time of the rounds counts, which neighbours on the
 machine disturb least. "crop" is what RandomResizedCrop(224) draws: Pillow cannot decode a part, so that its time is
-the whole picture's.
+the whole image's.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def convert(photo: Path, mode: str, **options: Any) -> bytes:
 
 def make(build: Path, photos: list[Path], kind: str) -> Iterator[tuple[Path, bytes]]:
     mode, suffix, options = KINDS[kind]
-    folder = build / "bench-pictures" / kind.replace(", ", "-").replace(" ", "-")
+    folder = build / "bench-images" / kind.replace(", ", "-").replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     for i, photo in enumerate(photos):
         path = folder / f"{i}.{suffix}"
@@ -77,7 +77,7 @@ def main() -> None:
     photos = photos[:: max(1, len(photos) // args.take)][: args.take]
     ours = Ours(args.build / "bench-decode")
     webp = features.version("webp")
-    print(f"{len(photos)} pictures of each kind; microseconds of CPU; Pillow with libwebp {webp}\n")
+    print(f"{len(photos)} images of each kind; microseconds of CPU; Pillow with libwebp {webp}\n")
     print(f"{'kind':20} {'Pillow':>8} {'whole':>8} {'crop':>8} {'x whole':>8} {'x crop':>8}")
     for kind in KINDS:
         sums = [0.0, 0.0, 0.0]

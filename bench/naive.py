@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop that a beginner writes: Pillow and NumPy, one picture after the other.
+"""The loop that a beginner writes: Pillow and NumPy, one image after the other.
 
     naive.py photos/                  images/s, and the time of every stage
     naive.py photos/ --take 400 --epochs 3 --json
@@ -155,7 +155,7 @@ def report(result: dict) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("--take", type=int, default=0, help="only so many pictures, spread over the folder")
+    parser.add_argument("--take", type=int, default=0, help="only so many images, spread over the folder")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--size", type=int, default=224)
@@ -167,7 +167,7 @@ def main() -> int:
     random.seed(o.seed)
     samples, n_classes = list_samples(o.folder)
     if not samples:
-        print(f"{o.folder}: no pictures in class folders", file=sys.stderr)
+        print(f"{o.folder}: no images in class folders", file=sys.stderr)
         return 2
     if o.take:
         samples = samples[:: max(1, len(samples) // o.take)][: o.take]

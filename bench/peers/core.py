@@ -40,7 +40,7 @@ def flat(photos: Path, folder: Path) -> None:
 
 
 def parse(text: str) -> dict[str, float]:
-    """Images a second of every part, with tables rebuilt for every picture where that line exists."""
+    """Images a second of every part, with tables rebuilt for every image where that line exists."""
     found = {}
     for name, heading in PARTS.items():
         part = text.partition(heading)[2].partition("\n--")[0]

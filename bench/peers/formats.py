@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and decoding whole pictures in one thread: Stoker against Pillow, picture by picture in turn.
+"""Reading and decoding whole images in one thread: Stoker against Pillow, image by image in turn.
 
 formats.py ROUNDS NAME=FOLDER ...    prints one JSON document
 """
@@ -23,13 +23,13 @@ def measure(folder: str, rounds: int) -> dict[str, float | bool]:
         seconds = [0.0, 0.0]
         for i, path in enumerate(paths):
             begun = time.perf_counter()
-            picture = source[i]
+            image = source[i]
             middle = time.perf_counter()
             with Image.open(path) as file:
                 reference = file.convert("RGB")
             seconds[0] += middle - begun
             seconds[1] += time.perf_counter() - middle
-            same = same and np.array_equal(picture, np.asarray(reference))
+            same = same and np.array_equal(image, np.asarray(reference))
         ours.append(len(paths) / seconds[0])
         pillow.append(len(paths) / seconds[1])
     ratio = statistics.median(a / b for a, b in zip(ours, pillow, strict=True))

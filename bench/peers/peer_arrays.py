@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stoker on what is no photo.
 
---mode memory   pictures of 256 x 256 as arrays in memory; --prepare makes them of photos, as npy and as PNG files
+--mode memory   images of 256 x 256 as arrays in memory; --prepare makes them of photos, as npy and as PNG files
 --mode rows     FOLDER is a source of rows, which become float32
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFCV, which reads a pack of its own: pictures of at most 500 pixels, as its ImageNet recipe makes them.
+"""FFCV, which reads a pack of its own: images of at most 500 pixels, as its ImageNet recipe makes them.
 
 --mode jpg   re-encoded with quality 90
 --mode raw   as pixels

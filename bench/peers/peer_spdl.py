@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SPDL: FFmpeg in a pipeline of threads. Crop, resize and flip are FFmpeg's filters, drawn for every picture."""
+"""SPDL: FFmpeg in a pipeline of threads. Crop, resize and flip are FFmpeg's filters, drawn for every image."""
 
 import argparse
 import math

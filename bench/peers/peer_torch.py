@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's DataLoader with torchvision's transforms: a worker a core, kept for all epochs, and no gap between epochs.
 
---mode pil   transforms on PIL pictures (with Pillow or Pillow-SIMD, whichever the environment has)
+--mode pil   transforms on PIL images (with Pillow or Pillow-SIMD, whichever the environment has)
 --mode v2    transforms.v2 on uint8 tensors
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WebDataset: tar shards, PIL pictures, torchvision's transforms, a worker a core."""
+"""WebDataset: tar shards, PIL images, torchvision's transforms, a worker a core."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what peers deliver with Pillow's, so that nobody wins by doing less; runs in Stoker's environment.
 
-pixels.py REFERENCE.npy PEER.npy ...    prints one JSON document; the last picture of each is the noise
+pixels.py REFERENCE.npy PEER.npy ...    prints one JSON document; the last image of each is the noise
 """
 
 import json

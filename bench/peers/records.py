@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes one file of records without pictures, by its suffix: records.py FILE RECORDS BYTES TOKENS"""
+"""Makes one file of records without images, by its suffix: records.py FILE RECORDS BYTES TOKENS"""
 
 import io
 import os

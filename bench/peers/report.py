@@ -89,7 +89,7 @@ def core(result: dict) -> Table:
 
 
 def formats(result: dict) -> Table:
-    heads = ["whole pictures, 1 thread", "Stoker, images/s", "Pillow, images/s", "ratio", "same pixels?"]
+    heads = ["whole images, 1 thread", "Stoker, images/s", "Pillow, images/s", "ratio", "same pixels?"]
     rows = [
         [name, f"{r['stoker']:,.0f}", f"{r['pillow']:,.0f}", f"{r['ratio']:.2f}", "yes" if r["same"] else "NO"]
         for name, r in result["formats"].items()

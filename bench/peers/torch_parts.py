@@ -28,7 +28,7 @@ FIXED = {"scale": (1.0, 1.0), "ratio": (1.0, 1.0)}  # the largest square in the 
 
 
 def from_pil(crop: dict[str, Any], flip: float) -> Callable:
-    """Transforms on a PIL picture, as the ImageNet example of torch has them."""
+    """Transforms on a PIL image, as the ImageNet example of torch has them."""
     return transforms.Compose(
         [
             transforms.RandomResizedCrop(protocol.SIZE, **crop),

@@ -4,7 +4,7 @@
     decode_parity.py DECODE_DUMP [FOLDER...]
 
 DECODE_DUMP is the program of that name; the folders are those of STOKER_TEST_DATA unless named. The
-reference is Pillow 13: every picture that it completes must decode here with equal pixels, and what it
+reference is Pillow 13: every image that it completes must decode here with equal pixels, and what it
 refuses must be refused, except for the files that the tables below name. With another Pillow the pixels
 are compared, and differing verdicts on damaged files are only counted. No file may take over 5 seconds of CPU time.
 Ends with 77 without Pillow or without data.
@@ -34,11 +34,11 @@ MEMORY = 1 << 30
 
 SMOOTHED = "progressive, some of its scans are missing: libjpeg-turbo 3, in Pillow, smooths blocks otherwise than 2.1"
 TWO_FRAMES = "a second frame header behind the last row, which libjpeg-turbo 2.1 does not mind"
-APNG = "the book-keeping of an APNG is broken, its first picture is not"
+APNG = "the book-keeping of an APNG is broken, its first image is not"
 METADATA = "a chunk that is not about pixels is broken"
 NO_COLOUR = "an index that its palette does not have is black since Pillow 10, and was grey before"
 
-# Pictures that both decode, but differently.
+# Images that both decode, but differently.
 DIFFERENT = {
     "8e5e74dbf9b68a322fbb9512db837329.jpg": SMOOTHED,
     "f6b4389c3cf0f5997b2e5a4b905aea8d.jpg": SMOOTHED,
@@ -61,10 +61,10 @@ DIFFERENT_BEFORE = {
     "fa72906f603791dacbb490f70b496bfb9829a3ee": NO_COLOUR,
 }
 
-# Pictures that only Pillow decodes.
+# Images that only Pillow decodes.
 ONLY_PILLOW: dict[str, str] = {}
 
-# Pictures that only we decode.
+# Images that only we decode.
 ONLY_WE = {
     "id_000831,sync_jpeg9,src_000903.jpg": TWO_FRAMES,
     "id_000903,src_000177,op_havoc,rep_2.jpg": TWO_FRAMES,
@@ -108,7 +108,7 @@ class Theirs:
                 im.load()
                 try:
                     upright = ImageOps.exif_transpose(im) or im
-                except Exception:  # noqa: BLE001 -- metadata it stumbles over: the picture is there all the same
+                except Exception:  # noqa: BLE001 -- metadata it stumbles over: the image is there all the same
                     upright = im
                 self.size, self.pixels = upright.size, rgb_of(upright)
         except Exception as e:  # noqa: BLE001 -- Pillow raises what it likes

@@ -75,7 +75,7 @@ class Tally:
             print("FAILED", words)
 
 
-def picture(rng, w, h):
+def noise_image(rng, w, h):
     """Noise over gradients: neither flat nor only noise."""
     y, x = np.mgrid[0:h, 0:w]
     base = np.stack([x * 255 / max(w - 1, 1), y * 255 / max(h - 1, 1), (x + y) % 256], axis=2)
@@ -123,7 +123,7 @@ def sizes(rng, n):
 
 def check_resize(tool, t, rng, n, cpus):
     for w, h, ow, oh in sizes(rng, n):
-        px = picture(rng, w, h)
+        px = noise_image(rng, w, h)
         image = Image.fromarray(px)
         for name in FILTERS:
             want = np.asarray(resized(image, ow, oh, name)).tobytes()
@@ -156,7 +156,7 @@ def check_evaluation(tool, t, rng, n, cpus):
         w, h = (int(v) for v in rng.integers(1, rng.choice([20, 300, 700]), 2))
         size, crop_w, crop_h = (int(v) for v in rng.integers(1, 260, 3))
         name = rng.choice(list(FILTERS))
-        px = picture(rng, w, h)
+        px = noise_image(rng, w, h)
         image = Image.fromarray(px)
         new = short_side(image, size)
         if max(new) > 20000:
@@ -180,7 +180,7 @@ def check_max_size(tool, t, rng, n):
         w, h = (int(v) for v in rng.integers(1, 300, 2))
         size = int(rng.integers(1, 60))
         most = size + int(rng.integers(1, 60))
-        image = Image.fromarray(picture(rng, w, h))
+        image = Image.fromarray(noise_image(rng, w, h))
         new = short_side(image, size, most)
         if min(new) < 1:
             continue
@@ -196,7 +196,7 @@ def check_random(tool, t, rng, n, cpus):
         w, h = (int(v) for v in rng.integers(1, 500, 2))
         size = int(rng.integers(1, 240))
         name = rng.choice(list(FILTERS))
-        px = picture(rng, w, h)
+        px = noise_image(rng, w, h)
         ops = f"RandomResizedCrop({size}, interpolation={name}) | RandomHorizontalFlip | RandomVerticalFlip"
         for cpu in cpus:
             got, (x, y, cw, ch), flip_x, flip_y = tool.run(px, ops, cpu=cpu, seed=seed)
@@ -217,7 +217,7 @@ def check_pad(tool, t, rng, n, cpus):
     for _ in range(n):
         w, h = (int(v) for v in rng.integers(6, 60, 2))
         left, top, right, bottom = (int(v) for v in rng.integers(0, 6, 4))
-        px = picture(rng, w, h)
+        px = noise_image(rng, w, h)
         size = (h + top + bottom, w + left + right)
         for mode, extra in modes.items():
             padded = np.pad(px, ((top, bottom), (left, right), (0, 0)), mode, **extra)
@@ -306,7 +306,7 @@ def check_torchvision(tool, t, rng, n, cpu):
     mean, std = NORMS["Normalize"]
     for _ in range(n):
         w, h = (int(v) for v in rng.integers(1, 500, 2))
-        px = picture(rng, w, h)
+        px = noise_image(rng, w, h)
         image = Image.fromarray(px)
         to_float = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
         pipe = v2.Compose([v2.Resize(64), v2.CenterCrop(56), *to_float])

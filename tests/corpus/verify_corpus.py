@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stoker verify` over every folder of pictures in the test data, and over every file of whatever kind: bad
+"""`stoker verify` over every folder of images in the test data, and over every file of whatever kind: bad
 files are named, and nothing crashes, takes over 5 seconds of CPU time, or takes more memory than it was given.
 
     verify_corpus.py STOKER [FOLDER]
@@ -21,7 +21,7 @@ from typing import NamedTuple
 SLOW_S = 5.0
 HANG_S = 600.0
 MEMORY = 1 << 30
-PICTURES = (".jpg", ".jpeg", ".png", ".webp")
+IMAGES = (".jpg", ".jpeg", ".png", ".webp")
 SANITIZERS = (b"__asan_init", b"__tsan_init")
 
 
@@ -96,11 +96,11 @@ def main() -> int:
         return 77
     check = Check(sys.argv[1])
     everything = sorted(os.path.join(folder, name) for folder, _, names in os.walk(data) for name in names)
-    pictures = [p for p in everything if p.lower().endswith(PICTURES)]
-    for folder in sorted({os.path.dirname(p) for p in pictures}):
+    images = [p for p in everything if p.lower().endswith(IMAGES)]
+    for folder in sorted({os.path.dirname(p) for p in images}):
         check.verify(f"files:{folder}", folder)
     check.files(everything)
-    print(f"{len(everything)} files, {len(pictures)} with the suffix of a picture; {check.runs} runs, "
+    print(f"{len(everything)} files, {len(images)} with the suffix of an image; {check.runs} runs, "
           f"at most {check.peak >> 20} MiB; {check.failed} failed")  # fmt: skip
     return 1 if check.failed else 0
 

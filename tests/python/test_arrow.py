@@ -112,7 +112,7 @@ def test_frameworks(parquet, table, output):
     check_rows(next(iter(loader)), range(16), table)
 
 
-def test_pictures_are_those_of_the_folder(photos, table):
+def test_images_are_those_of_the_folder(photos, table):
     from_table = stoker.Loader(table, "Resize(16) | CenterCrop(12)", batch_size=12, fields=("image",), output="numpy")
     from_folder = stoker.Loader(photos, "Resize(16) | CenterCrop(12)", batch_size=12, output="numpy")
     np.testing.assert_array_equal(next(iter(from_table)).image, next(iter(from_folder)).image)
@@ -387,7 +387,7 @@ def test_a_dataset_with_a_transform_of_its_own_runs_in_python(dataset):
     assert next(iter(stoker.Loader(part, batch_size=3, output="numpy")))["n"].tolist() == [2, 2, 2]
 
 
-def test_sound_is_no_picture():
+def test_sound_is_not_an_image():
     """WAV and WebP are both RIFF files."""
     riff = b"RIFF\x24\0\0\0"
     for start, image in ((riff + b"WAVEfmt ", False), (riff + b"WEBPVP8 ", True), (b"RIFF", False)):

@@ -304,26 +304,26 @@ def test_null_bytes_in_texts_are_usage_errors(function):
 # ---------------------------------------------------------------- images in files of their own
 
 
-def pictures(paths):
+def images(paths):
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     return pa.array([{"bytes": None, "path": str(p)} for p in paths], kind)
 
 
-def test_pictures_by_path(photos):
+def test_images_by_path(photos):
     paths = stoker.Source(photos).paths
-    table = pa.table({"image": pictures(paths), "mask": pictures(paths[::-1])})
+    table = pa.table({"image": images(paths), "mask": images(paths[::-1])})
     batch = next(iter(stoker.Loader(table, "CenterCrop(8)", batch_size=12, output="numpy")))
     folder = next(iter(stoker.Loader(photos, "CenterCrop(8)", batch_size=12, output="numpy")))
     np.testing.assert_array_equal(batch.image, folder.image)
     assert batch.mask == [Path(p).read_bytes() for p in paths[::-1]]
 
 
-def test_pipes_and_huge_files_as_pictures_are_bad_samples(photos, tmp_path):
+def test_pipes_and_huge_files_as_images_are_bad_samples(photos, tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "huge.png").touch()
     os.truncate(tmp_path / "huge.png", 1 << 40)
     paths = [stoker.Source(photos).paths[0], tmp_path / "pipe.png", tmp_path / "huge.png", tmp_path / "none.png"]
-    pq.write_table(pa.table({"image": pictures(paths)}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"image": images(paths)}), tmp_path / "a.parquet")
     script = f"""
         import stoker
         loader = stoker.Loader({str(tmp_path / "a.parquet")!r}, "CenterCrop(8)")

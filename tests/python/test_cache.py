@@ -52,7 +52,7 @@ def test_a_function_comes_after_what_is_kept(settled):
     assert stats.cache_hits > 0
 
 
-def test_only_pictures_are_kept():
+def test_only_images_are_kept():
     loader = stoker.Loader(np.zeros((6, 2)), cache="auto", output="numpy")
     assert "cache      none (the samples are already in memory" in loader.explain()
 
@@ -100,7 +100,7 @@ def write_parquet(out, x, y):
 
 @pytest.mark.parametrize("write", [write_npy, write_tar, write_hdf5, write_parquet])
 @pytest.mark.parametrize("cache", ["bytes", "pixels"])
-def test_records_without_a_picture(tmp_path, write, cache):
+def test_records_without_an_image(tmp_path, write, cache):
     x = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
     source = write(tmp_path, x, np.arange(40) % 7)
     fields = "x=bin:float32(6), label=cls:int" if write is write_tar else None

@@ -90,8 +90,8 @@ N = 8000
 
 
 def drawn_here(ops):
-    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, 4, 4, 3))
-    with stoker.Loader({"image": picture}, ops, output="numpy", sampler=[0]) as loader:
+    image = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, 4, 4, 3))
+    with stoker.Loader({"image": image}, ops, output="numpy", sampler=[0]) as loader:
         return [row["ops"][0] for row in loader.drawn(range(N), epoch=0)]
 
 

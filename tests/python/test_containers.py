@@ -113,10 +113,10 @@ def write_tfrecord(folder: Path, out: Path, compression: str = "") -> str:
     for shard in range(3):
         with tf.io.TFRecordWriter(f"{out}/x.tfrecord-{shard:05}-of-00003", compression) as file:
             for path, label in samples[shard * 20 : shard * 20 + 20]:
-                picture = tf.train.BytesList(value=[Path(path).read_bytes()])
+                image = tf.train.BytesList(value=[Path(path).read_bytes()])
                 number = tf.train.Int64List(value=[int(label)])
                 features = {
-                    "image/encoded": tf.train.Feature(bytes_list=picture),
+                    "image/encoded": tf.train.Feature(bytes_list=image),
                     "image/class/label": tf.train.Feature(int64_list=number),
                 }
                 file.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
@@ -258,10 +258,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def jpegs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The images as JPEG: the cache of coefficients is of these alone."""
     out = tmp_path_factory.mktemp("jpegs")
-    for path, picture in zip(files_of(folder), pictures(folder), strict=True):
+    for path, image in zip(files_of(folder), pictures(folder), strict=True):
         file = out / path.relative_to(folder).with_suffix(".jpg")
         file.parent.mkdir(exist_ok=True)
-        picture.save(file, quality=95)
+        image.save(file, quality=95)
     return out
 
 

@@ -204,11 +204,11 @@ def test_columns_are_found(tmp_path: Path) -> None:
 
 def test_groups_and_files(tmp_path: Path) -> None:
     photos = make_photos(tmp_path / "photos", 3)
-    pictures = [Path(p).read_bytes() for p in stoker.Source(photos).paths]
+    images = [Path(p).read_bytes() for p in stoker.Source(photos).paths]
     for part in range(2):
         with h5py.File(tmp_path / f"x{part}.h5", "w") as h:
             for i in range(3 * part, 3 * part + 3):
-                h[f"s{i}/image"] = np.frombuffer(pictures[i], np.uint8)
+                h[f"s{i}/image"] = np.frombuffer(images[i], np.uint8)
                 h[f"s{i}/label"] = i
                 h[f"s{i}/words"] = "w" * i
     source = f"hdf5:{tmp_path}/x*.h5"

@@ -50,7 +50,7 @@ def whole(source, **options):
     return batch
 
 
-def test_pictures_that_are_paths(over_files, pixels):
+def test_images_that_are_paths(over_files, pixels):
     batch = whole(over_files)
     np.testing.assert_array_equal(batch.image, pixels)
     assert batch.n.tolist() == list(range(N))
@@ -77,7 +77,7 @@ def test_to_parquet(over_files, pixels, tmp_path, embedded):
     np.testing.assert_array_equal(whole(str(tmp_path / "a.parquet")).image, pixels)
 
 
-def test_the_feature_image_is_a_picture_whatever_the_first_rows_are(paths, tmp_path):
+def test_the_feature_image_is_an_image_whatever_the_first_rows_are(paths, tmp_path):
     (tmp_path / "1.gif").write_bytes(b"GIF89a")
     rows = {"image": [str(tmp_path / "1.gif"), None, *paths]}
     dataset = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
@@ -87,7 +87,7 @@ def test_the_feature_image_is_a_picture_whatever_the_first_rows_are(paths, tmp_p
     assert len(batch.image) == N
 
 
-def test_two_pictures_a_row(paths, pixels):
+def test_two_images_a_row(paths, pixels):
     rows = {"image": paths, "mask": paths[::-1]}
     dataset = datasets.Dataset.from_dict(rows, features=datasets.Features(dict.fromkeys(rows, datasets.Image())))
     batch = whole(dataset)

@@ -42,7 +42,7 @@ def containers(photos, tmp_path_factory):
     return {**found, "parquet": str(folder / "x.parquet"), "table": table}
 
 
-def pictures_of(loader):
+def images_of(loader):
     return np.concatenate([batch.image for batch in loader])
 
 
@@ -51,7 +51,7 @@ def pictures_of(loader):
 def test_caches(containers, name, cache):
     if name not in containers:
         pytest.skip("pyarrow is not there")
-    want = pictures_of(stoker.Loader(containers["folder"], OPS, batch_size=5, output="numpy"))
+    want = images_of(stoker.Loader(containers["folder"], OPS, batch_size=5, output="numpy"))
     loader = stoker.Loader(containers[name], OPS, batch_size=5, output="numpy", cache=cache, fields=("image", "label"))
     for _ in range(3):
         labels = []
@@ -71,7 +71,7 @@ def test_load_all(containers, name, output):
     pytest.importorskip(output)
     if name not in containers:
         pytest.skip("pyarrow is not there")
-    want = pictures_of(stoker.Loader(containers["folder"], OPS, batch_size=5, output="numpy"))
+    want = images_of(stoker.Loader(containers["folder"], OPS, batch_size=5, output="numpy"))
     loader = stoker.Loader(containers[name], OPS, batch_size=5, output=output, shuffle=True, rank=1, world_size=2)
     batch = loader.load_all()
     np.testing.assert_array_equal(np.asarray(batch.image), want)

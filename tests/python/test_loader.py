@@ -527,7 +527,7 @@ def test_python_op_that_raises(photos):
 
 def test_errors_are_raised_skipped_and_replaced(make):
     root = make(10)
-    (root / "cat" / "03.png").write_bytes(b"no picture")
+    (root / "cat" / "03.png").write_bytes(b"not an image")
     k = {"transform": "CenterCrop(8)", "output": "numpy", "batch_size": 4, "max_bad": 0.5}
     loader = stoker.Loader(root, **k)
     it = iter(loader)
@@ -555,7 +555,7 @@ def test_errors_are_raised_skipped_and_replaced(make):
 def test_too_many_bad_samples(make):
     root = make(10)
     for i in range(5):
-        (root / "cat" / f"{i:02}.png").write_bytes(b"no picture")
+        (root / "cat" / f"{i:02}.png").write_bytes(b"not an image")
     with pytest.raises(stoker.DataError, match="max_bad"):
         list(stoker.Loader(root, "CenterCrop(8)", on_error="skip", max_bad=0.1, output="numpy"))
 
@@ -613,7 +613,7 @@ def test_closed_while_waiting():
         list(loader)
 
 
-def test_pictures_in_arrays():
+def test_images_in_arrays():
     pixels = np.arange(5 * 4 * 6 * 3, dtype=np.uint8).reshape(5, 4, 6, 3)
     batch = next(
         iter(stoker.Loader((pixels, np.arange(5)), dtype="uint8", layout="NHWC", batch_size=5, output="numpy"))

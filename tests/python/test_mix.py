@@ -170,7 +170,7 @@ def kinds(photos, tmp_path):
                 tar.addfile(member, io.BytesIO(data))
     rows = np.stack([np.full((20, 18, 3), 200 + i, np.uint8) for i in range(4)])
     np.savez(tmp_path / "px.npz", image=rows, label=np.arange(4))
-    np.savez(tmp_path / "other.npz", pictures=rows[:3], number=np.arange(3, dtype=np.float32))
+    np.savez(tmp_path / "other.npz", photos=rows[:3], number=np.arange(3, dtype=np.float32))
     np.savez(tmp_path / "numbers.npz", number=np.arange(3))
     return {name: str(tmp_path / name) for name in ("t.tar", "px.npz", "other.npz", "numbers.npz")} | {"folder": photos}
 
@@ -191,7 +191,7 @@ def test_classes_of_other_names(kinds):
     assert both.labels.tolist() == [label for (label,) in rows]
 
 
-def test_pictures_of_every_kind(kinds):
+def test_images_of_every_kind(kinds):
     everything = [kinds["folder"], kinds["t.tar"], kinds["px.npz"]]
     loader = stoker.Loader(everything, "CenterCrop(8)", batch_size=21, dtype="uint8", output="numpy", fields="image")
     (batch,) = loader
@@ -207,12 +207,12 @@ def test_pictures_of_every_kind(kinds):
 
 
 def test_fields_of_their_own(kinds):
-    renamed = stoker.Source(kinds["other.npz"], fields="image=pictures, label=number:int")
+    renamed = stoker.Source(kinds["other.npz"], fields="image=photos, label=number:int")
     assert renamed[1].shape == (20, 18, 3)
     _, rows = shown([kinds["px.npz"], renamed])
     assert [label for (label,) in rows] == [0, 1, 2, 3, 0, 1, 2]
     tar = stoker.Source(kinds["t.tar"], fields={"image": "png", "text": "txt"})
-    mixture = stoker.mix({tar: 0.5, stoker.Source(kinds["other.npz"], fields="image=pictures"): 0.5})
+    mixture = stoker.mix({tar: 0.5, stoker.Source(kinds["other.npz"], fields="image=photos"): 0.5})
     loader = stoker.Loader(pickle.loads(pickle.dumps(mixture)), "CenterCrop(8)", batch_size=4, fields=("image", "path"))
     assert sorted(name.rpartition("/")[2] for batch in loader for name in batch.path)[0] == "000"
     with pytest.raises(stoker.UsageError, match="no column pic"):
@@ -285,7 +285,7 @@ def test_a_mixture_of_kinds_resumes(kinds, ranks, threads):
 
 
 @pytest.mark.parametrize("to", ["tar", "hdf5", "tfrecord"])
-def test_pictures_of_every_kind_are_packed_as_one(kinds, tmp_path, to):
+def test_images_of_every_kind_are_packed_as_one(kinds, tmp_path, to):
     source = stoker.Source(kinds["folder"], kinds["px.npz"], fields="image")
     stoker.pack(source, tmp_path / "out", to=to, fields="image")
     packed = stoker.Loader(tmp_path / "out", "CenterCrop(8)", fields=["image"], output="numpy", batch_size=len(source))

@@ -179,9 +179,9 @@ def test_bfloat16_in_functions_and_data_sets():
     assert batch.image.dtype == kind and batch.image[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5]
     seen = []
 
-    def double(picture):
-        seen.append(picture.dtype)
-        return picture * 2
+    def double(image):
+        seen.append(image.dtype)
+        return image * 2
 
     pixels = np.full((4, 8, 8, 3), 51, np.uint8)
     k = {"dtype": "bfloat16", "output": "numpy", "batch_size": 2}

@@ -196,10 +196,10 @@ def rich(tmp_path):
     rng = np.random.default_rng(2)
     with tarfile.open(tmp_path / "rich.tar", "w") as tar:
         for i in range(12):
-            picture = io.BytesIO()
-            Image.fromarray(rng.integers(0, 255, (26, 30, 3), np.uint8)).save(picture, "png")
+            image = io.BytesIO()
+            Image.fromarray(rng.integers(0, 255, (26, 30, 3), np.uint8)).save(image, "png")
             fields = {
-                "png": picture.getvalue(),
+                "png": image.getvalue(),
                 "cls": str(i % 3).encode() if i % 4 else None,
                 "txt": ("ein Satz, é " * i).encode(),
                 "json": json.dumps({"id": i, "tags": ["a"] * (i % 3)}).encode(),

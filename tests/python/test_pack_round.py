@@ -28,7 +28,7 @@ NAMES = [
 ]
 
 
-def picture(seed, suffix):
+def encoded(seed, suffix):
     data = io.BytesIO()
     form = {"jpg": "JPEG", "jpeg": "JPEG"}.get(suffix.lower(), suffix.upper())
     pixels = np.random.default_rng(seed).integers(0, 255, (26, 30, 3), np.uint8)
@@ -53,7 +53,7 @@ def listed(tmp_path):
         for i, name in enumerate(NAMES):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(picture(i, path.suffix[1:]))
+            path.write_bytes(encoded(i, path.suffix[1:]))
             lines.write(json.dumps({"path": name, "label": name.split("/")[0], **row(i)}) + "\n")
     (tmp_path / "all.jsonl").rename(root / "all.jsonl")
     return root / "all.jsonl"
@@ -70,7 +70,7 @@ def grouped(tmp_path):
     """WebDataset's groups; the fields are renamed."""
     with tarfile.open(tmp_path / "grouped.tar", "w") as tar:
         for i in range(7):
-            fields = {"png": picture(i, "png"), "cls": str(i % 3).encode(), "txt": f"é {i}".encode()}
+            fields = {"png": encoded(i, "png"), "cls": str(i % 3).encode(), "txt": f"é {i}".encode()}
             fields["json"] = json.dumps(row(i)["tags"]).encode()
             fields["emb.npy"] = npy(np.array(row(i)["emb"], np.float32))
             fields["boxes.npy"] = npy(np.arange(4.0 * (i % 3)).reshape(-1, 4))
@@ -99,7 +99,7 @@ def everything(source, fields=None):
     return rows
 
 
-def by_picture(rows):
+def by_image(rows):
     return sorted(rows, key=lambda r: r["image"])
 
 
@@ -116,7 +116,7 @@ def test_every_field_survives(case, tmp_path, to):
     stoker.pack(path, tmp_path / "p", OPS if to == "npy" else None, to=to, fields=fields)
     want, got = everything(path, fields), everything(tmp_path / "p")
     assert [list(r) for r in got] == [list(r) for r in want]
-    assert (by_picture(got) == by_picture(want)) if to == "folder" else (got == want)
+    assert (by_image(got) == by_image(want)) if to == "folder" else (got == want)
 
 
 @pytest.mark.parametrize("to", TARGETS)
@@ -124,10 +124,10 @@ def test_every_field_survives_the_way_back(case, tmp_path, to):
     """Through the target and from there to a tar, and to a folder."""
     path, fields = case
     stoker.pack(path, tmp_path / "p", OPS if to == "npy" else None, to=to, fields=fields)
-    want = by_picture(everything(path, fields))
+    want = by_image(everything(path, fields))
     for back in ["tar", "folder"]:
         stoker.pack(tmp_path / "p", tmp_path / back, to=back)
-        assert by_picture(everything(tmp_path / back)) == want
+        assert by_image(everything(tmp_path / back)) == want
 
 
 def files_below(folder):
@@ -271,8 +271,8 @@ def test_reserved_names_of_fields(tmp_path):
 
 @pytest.mark.parametrize("name", [".", "..", "a/b", ".hidden", "Thumbs.db"])
 def test_classes_that_cannot_be_folders(tmp_path, name):
-    (tmp_path / "1.png").write_bytes(picture(1, "png"))
-    (tmp_path / "2.png").write_bytes(picture(2, "png"))
+    (tmp_path / "1.png").write_bytes(encoded(1, "png"))
+    (tmp_path / "2.png").write_bytes(encoded(2, "png"))
     lines = [{"path": "1.png", "label": name}, {"path": "2.png", "label": "cat"}]
     (tmp_path / "l.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     classes = [name, "cat"]
@@ -288,7 +288,7 @@ def test_classes_that_cannot_be_folders(tmp_path, name):
 def test_a_field_that_no_sample_has(tmp_path):
     """The pack opens, and has the others."""
     with tarfile.open(tmp_path / "s.tar", "w") as tar:
-        for name, data in {"1.png": picture(1, "png"), "2.png": picture(2, "png"), "2.txt": b"two"}.items():
+        for name, data in {"1.png": encoded(1, "png"), "2.png": encoded(2, "png"), "2.txt": b"two"}.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))

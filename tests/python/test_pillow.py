@@ -101,10 +101,10 @@ def every_filter(lib: object) -> None:
     names = photo_names(lib)
     for s, size in enumerate(SIZES):
         subset = list(range(s, len(names), len(SIZES)))
-        pictures = {i: reference(names[i]) for i in subset}
+        images = {i: reference(names[i]) for i in subset}
         for name in FILTERS:
             rows = resized(lib, PHOTOS, subset, f"Resize({size}, interpolation={name})")
-            for i, image in pictures.items():
+            for i, image in images.items():
                 theirs = np.asarray(resize(image, size, name))
                 check(np.array_equal(rows[i], theirs), f"{names[i]}: {name} to {size} differs")
 
@@ -151,7 +151,7 @@ def corpus(lib: object) -> None:
         check(i in rows, f"{path}: Pillow decodes it, Stoker does not")
         if i in rows:
             check(np.array_equal(rows[i], resize(image, SIZES[1], "bicubic")), f"{path}: differs")
-    print(f"{compared} pictures of the corpus compared")
+    print(f"{compared} images of the corpus compared")
 
 
 def shorter_side(lib: object) -> None:

@@ -172,7 +172,7 @@ def grown(call):
 def test_no_call_leaks_an_object(photos, tmp_path):
     """Every way into the engine, also those that end in an exception: as many objects after 60 calls as before."""
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "1.png").write_bytes(b"no picture")
+    (tmp_path / "bad" / "1.png").write_bytes(b"not an image")
     loader = stoker.Loader(photos, "RandomCrop(8) | RandomHorizontalFlip", batch_size=4, output="numpy", threads=1)
     bad = stoker.Loader(tmp_path, "CenterCrop(8)", output="numpy", threads=1)
     source, engine = stoker.Source(photos), loader._engine

@@ -64,8 +64,8 @@ N = 20000
 
 def drawn_here(ops, height, width):
     """N draws, each for a sample of its own; the images are one and the same."""
-    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
-    with stoker.Loader({"image": picture}, ops, output="numpy", sampler=[0]) as loader:
+    image = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
+    with stoker.Loader({"image": image}, ops, output="numpy", sampler=[0]) as loader:
         return [row["ops"] for row in loader.drawn(range(N), epoch=0)]
 
 
@@ -88,8 +88,8 @@ def test_resized_crops_are_drawn_as_torchvision_draws_them(name):
     rows = drawn_here(f"RandomResizedCrop(8, scale={scale}, ratio={ratio})", height, width)
     ours = np.array([column(rows, word) for word in ("top", "left", "height", "width")])
     torch.manual_seed(0)
-    picture = torch.empty(1, height, width)
-    theirs = np.array([v1.RandomResizedCrop.get_params(picture, scale, ratio) for _ in range(N)]).T
+    image = torch.empty(1, height, width)
+    theirs = np.array([v1.RandomResizedCrop.get_params(image, scale, ratio) for _ in range(N)]).T
 
     def looks(top, left, high, wide):
         yield from (top, left, high, wide, high * wide, wide / high)

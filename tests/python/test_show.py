@@ -19,7 +19,7 @@ def pixels_of(sheet, tmp_path):
     return stoker.Source(tmp_path / "look")[0]
 
 
-def first_picture(sheet, tmp_path, side=32):
+def first_image(sheet, tmp_path, side=32):
     """The pixels of the first image, read back from the sheet; its border is drawn over."""
     page = pixels_of(sheet, tmp_path)
     middle = page[TOP + TIMES // 2 :: TIMES, LEFT + TIMES // 2 :: TIMES]
@@ -55,7 +55,7 @@ def test_the_very_pixels(photos, tmp_path, more, k):
         want = plain.get(7, epoch=epoch, positions=0).image[0][:, 1:-1, 1:-1].transpose(1, 2, 0)
     else:
         want = seen(plain, epoch=epoch)
-    assert np.array_equal(first_picture(sheet, tmp_path), want)
+    assert np.array_equal(first_image(sheet, tmp_path), want)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -64,7 +64,7 @@ def test_types_of_few_bits(photos, tmp_path, dtype):
         pytest.importorskip("ml_dtypes")
     want = seen(stoker.Loader(photos, OPS, dtype="uint8", output="numpy"), epoch=0).astype(int)
     loader = stoker.Loader(photos, OPS + "| Normalize", dtype=dtype, output="numpy")
-    assert abs(first_picture(loader.show(tmp_path / "s.png", n=1), tmp_path) - want).max() <= 2
+    assert abs(first_image(loader.show(tmp_path / "s.png", n=1), tmp_path) - want).max() <= 2
 
 
 def test_labels(photos, tmp_path):
@@ -73,17 +73,17 @@ def test_labels(photos, tmp_path):
     assert set(show(photos, shuffle=True).labels) == {"cat", "dog"}
     assert show(photos / "cat").labels == [f"{i:02}.png" for i in range(5)]
     assert show(photos, fields=("image",)).labels == [f"{i:02}.png" for i in range(5)]
-    pictures = np.zeros((5, 32, 32, 3), np.uint8)
-    assert show((pictures, np.arange(5) + 7)).labels == [f"label {i + 7}" for i in range(5)]
-    assert show(pictures).labels == [f"sample {i}" for i in range(5)]
-    with_words, without = (pixels_of(show(p), tmp_path) for p in (photos, pictures))
+    images = np.zeros((5, 32, 32, 3), np.uint8)
+    assert show((images, np.arange(5) + 7)).labels == [f"label {i + 7}" for i in range(5)]
+    assert show(images).labels == [f"sample {i}" for i in range(5)]
+    with_words, without = (pixels_of(show(p), tmp_path) for p in (photos, images))
     assert with_words.shape == without.shape
     under = slice(TOP + 224, TOP + 224 + 26)
     assert (with_words[under] != without[under]).any()  # they are drawn
 
 
 def test_functions_and_data_sets(photos, tmp_path):
-    class Pictures:
+    class Images:
         def __len__(self):
             return 3
 
@@ -91,20 +91,20 @@ def test_functions_and_data_sets(photos, tmp_path):
             return np.full((3, 32, 32), i / 2, np.float32), ["a", "b", "c"][i]
 
     dark = stoker.Loader(photos, [OPS, lambda x: x * 0], output="numpy")
-    assert not first_picture(dark.show(tmp_path / "s.png", n=1), tmp_path).any()
-    loader = stoker.Loader(Pictures(), output="numpy")
+    assert not first_image(dark.show(tmp_path / "s.png", n=1), tmp_path).any()
+    loader = stoker.Loader(Images(), output="numpy")
     sheet = loader.show(tmp_path / "s.png")
     assert sheet.labels == ["a", "b", "c"] and len(list(loader)) == 3
-    stream = stoker.Loader(iter([Pictures()[i] for i in range(3)]), output="numpy", batch_size=2)
+    stream = stoker.Loader(iter([Images()[i] for i in range(3)]), output="numpy", batch_size=2)
     assert stream.show(tmp_path / "s.png").labels == ["a", "b"]
     assert [b.label for b in stream] == [["a", "b"], ["c"]]  # none is lost
-    whole = stoker.Loader(Pictures(), output="numpy", collate_fn=len)
+    whole = stoker.Loader(Images(), output="numpy", collate_fn=len)
     assert whole.show(tmp_path / "s.png").labels == ["a", "b", "c"]
 
 
 def test_bad_samples_are_left_out_where_training_leaves_them_out(make, tmp_path):
     root = make(6)
-    (root / "cat" / "01.png").write_bytes(b"no picture")
+    (root / "cat" / "01.png").write_bytes(b"not an image")
     with pytest.raises(stoker.DataError, match="01.png"):
         stoker.Loader(root, OPS).show(tmp_path / "s.png")
     sheet = stoker.Loader(root, OPS, on_error="skip").show(tmp_path / "s.png", n=20)

@@ -87,7 +87,7 @@ def test_every_layout_that_tarfile_writes(tmp_path: Path, layout: int) -> None:
         for i, name in enumerate(NAMES):
             if layout == tarfile.USTAR_FORMAT and len(name) > 160:
                 continue
-            add(tar, f"{name}.jpg", b"picture" * (i + 1) * 100)
+            add(tar, f"{name}.jpg", b"a photo" * (i + 1) * 100)
             add(tar, f"{name}.Seg.PNG", bytes([i]) * (512 * i))
             add(tar, f"{name}.cls", str(i).encode())
     assert ours(path) == theirs(members(path))

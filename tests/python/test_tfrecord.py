@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
 
 Feature, Features, Example = tf.train.Feature, tf.train.Features, tf.train.Example
-PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
+IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
 def ints(*values):
@@ -248,7 +248,7 @@ def columns_of(examples):
         texts = [v for row in seen for v in row if isinstance(v, bytes)]
         several = any(len(row) != 1 for row in seen)
         if not texts or not several or all(t.decode(errors="ignore").encode() == t for t in texts):
-            yield name, ":bytes" if texts and not several and texts[0].startswith(PICTURES) else ""
+            yield name, ":bytes" if texts and not several and texts[0].startswith(IMAGES) else ""
 
 
 def plain(value):

@@ -68,8 +68,8 @@ def test_basic_training(noise, interpolation):
 
 def test_its_crops_are_drawn_alike():
     n, crop = 5000, create_transform(8, **BASIC).transforms[0]
-    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (n, 60, 80, 3))
-    loader = stoker.Loader({"image": picture}, crop, sampler=[0])
+    image = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (n, 60, 80, 3))
+    loader = stoker.Loader({"image": image}, crop, sampler=[0])
     rows = [row["ops"][0] for row in loader.drawn(range(n))]
     random.seed(0)
     image = Image.new("RGB", (80, 60))

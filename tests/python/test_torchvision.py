@@ -137,8 +137,8 @@ def test_random_ops_keep_their_arguments(noise):
 def test_random_crops_are_crops(noise):
     transform = v1.Compose([v1.RandomCrop(16, padding=2), v1.PILToTensor()])
     ours = next(iter(stoker.Loader(noise, transform, batch_size=8, output="torch"))).image
-    for picture, crop in zip(pictures(noise), ours, strict=True):
-        padded = v1.functional.pil_to_tensor(v1.functional.pad(picture, [2]))
+    for image, crop in zip(pictures(noise), ours, strict=True):
+        padded = v1.functional.pil_to_tensor(v1.functional.pad(image, [2]))
         windows = padded.unfold(1, 16, 1).unfold(2, 16, 1).permute(1, 2, 0, 3, 4).flatten(0, 1)
         assert (windows == crop).flatten(1).all(1).any()
 
