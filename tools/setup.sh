@@ -126,7 +126,7 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $tables ] && [ -z "${STOK
   done
   : >$tables
 fi
-# timm without most of what it needs for models: its transforms are all that is tested.
+# timm without most of what it needs for models: only its transforms, datasets and loaders are tested.
 timm=.venv/timm-tried
 if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $timm ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
   pip_install --no-deps timm pyyaml safetensors huggingface_hub || say "could not get timm: its tests will be skipped"

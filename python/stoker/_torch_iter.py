@@ -67,10 +67,9 @@ class Order:
 
     def _generator(self) -> Any:
         """The generator that one of torch's samplers draws from; None for others."""
-        if not type(self.sampler).__module__.startswith("torch.") or type(self.sampler) is data.SequentialSampler:
+        if not type(self.sampler).__module__.startswith("torch.") or not hasattr(self.sampler, "generator"):
             return None
-        found = getattr(self.sampler, "generator", None)
-        return torch.default_generator if found is None else found
+        return torch.default_generator if self.sampler.generator is None else self.sampler.generator
 
     def _draw(self) -> dict[str, Any]:
         if self._random:  # the sampler's own draw, a moment earlier
