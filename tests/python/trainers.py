@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by test_trainers.py on two ranks: trains with a DataLoader of torch's and with Stoker's.
 
-    torchrun --nproc-per-node 2 trainers.py lightning|accelerate|transformers|document FOLDER
+    torchrun --nproc-per-node 2 trainers.py lightning|accelerate|transformers|timm|document FOLDER
 
 Each rank writes one JSON line for each loader into the folder: the samples of every step, and the loss.
 """
@@ -10,10 +10,11 @@ import json
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import stoker
 import torch
-from conftest import import_torchvision
+from conftest import import_torchvision, make_photos
 from torch.utils import data
 
 warnings.filterwarnings("ignore")
@@ -55,6 +56,7 @@ def report(kind, seen, loss, **more):
 
 def lightning():
     import lightning
+    from lightning.pytorch.callbacks import ModelCheckpoint
 
     class Model(lightning.LightningModule):
         def __init__(self):
@@ -89,25 +91,27 @@ def lightning():
             runs += [(f"alone {kind}", loader, alone), (f"module {kind}", Module(type(loader)), {})]
     x = torch.arange(float(SAMPLES)).view(-1, 1)
     arrays = stoker.Loader({"x": x, "y": 2 * x + 1}, batch_size=BATCH, shuffle=True, drop_last=True, output="torch")
-    for kind, loader, more in [*runs, ("loader", arrays, {})]:
-        trainer = lightning.Trainer(
-            max_epochs=2,
-            accelerator="cpu",
-            devices=2,
-            strategy="ddp",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            **more,
-        )
+
+    def fit(loader, ckpt_path=None, **more):
+        quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+        quiet |= {"enable_checkpointing": "callbacks" in more}
+        trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", **quiet, **more)
         model = Model()
         torch.manual_seed(5)
+        trainer.fit(model, loader, ckpt_path=ckpt_path, weights_only=False)
+        return model, type(trainer.train_dataloader).__module__
+
+    for kind, loader, more in [*runs, ("loader", arrays, {})]:
         with warnings.catch_warnings():
             if kind.startswith("alone"):
                 warnings.simplefilter("ignore")
-            trainer.fit(model, loader)
-        report(kind, model.seen, model.last, type=type(trainer.train_dataloader).__module__)
+            model, module = fit(loader, **more)
+        report(kind, model.seen, model.last, type=module)
+    keep = ModelCheckpoint(sys.argv[2], filename="{step}", every_n_train_steps=3, save_top_k=-1)
+    fit(stoker.DataLoader(native(), BATCH, shuffle=True), callbacks=[keep])
+    for kind, path in (("whole", None), ("resumed", f"{sys.argv[2]}/step=3.ckpt")):
+        model, module = fit(stoker.DataLoader(native(), BATCH, shuffle=True), path)
+        report(kind, model.seen, model.last, type=module)
 
 
 def loaders(make=None):
@@ -188,20 +192,47 @@ def transformers():
                     self.prepared = self.accelerator.prepare(loader)
                 return self.prepared
 
-        model = Model()
+        model, saves = Model(), kind.startswith("own")
         arguments = TrainingArguments(
-            output_dir=sys.argv[2],
+            output_dir=f"{sys.argv[2]}/{kind}",
             num_train_epochs=2,
             per_device_train_batch_size=BATCH,
             use_cpu=True,
             report_to=[],
-            save_strategy="no",
+            save_strategy="steps" if saves else "no",
+            save_steps=5,
             disable_tqdm=True,
             logging_strategy="no",
         )
         trainer = Mine(model=model, args=arguments, train_dataset=Named())
         trainer.train()
         report(kind, model.seen, model.last, type=type(trainer.prepared.base_dataloader).__module__)
+        if saves:
+            model = Model()
+            trainer = Mine(model=model, args=arguments, train_dataset=Named())
+            trainer.train(resume_from_checkpoint=f"{arguments.output_dir}/checkpoint-10")
+            module = type(trainer.prepared.base_dataloader).__module__
+            report(f"resumed {kind}", model.seen, model.last, type=module)
+
+
+def timm():
+    """create_loader divides the images with samplers of torch's and of its own."""
+    from timm.data import ImageDataset, create_loader
+
+    torch.distributed.init_process_group("gloo")
+    root = make_photos(Path(sys.argv[2]) / os.environ["RANK"], SAMPLES // 2, size=(16, 16))
+    for training in (False, True):
+        for module in ("torch", "stoker"):
+            more = {"num_workers": 2, "device": torch.device("cpu"), "distributed": True, "no_aug": True}
+            loader = create_loader(ImageDataset(str(root)), 16, BATCH, training, **more)
+            if module == "stoker":
+                loader = stoker.DataLoader.from_torch(loader)
+            seen = []
+            for epoch in range(2):
+                if training:
+                    loader.sampler.set_epoch(epoch)
+                seen += [(images[:, 0, 0, 0] * 1000).round().int().tolist() for images, _ in loader]
+            report(f"{training} {module}", seen, sum(map(sum, seen)), type=type(loader.loader).__module__)
 
 
 def document():
