@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# pyright: strict
 """Programs that type checkers must accept, with the types that they must find. Not run; test_typing.py checks them."""
 
 import os
@@ -37,10 +38,14 @@ def arrays(x: NDArray[np.float32], folder: Path, weights: list[float]) -> float:
     return float(loader.load_all().label.sum())
 
 
+def noisy(image: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    return image + rng.random(image.shape, dtype=np.float32)
+
+
 def other_batches(folder: os.PathLike[str], as_dict: bool) -> None:
     named = stoker.Loader(folder, "CenterCrop(8)", as_dict=True)
     assert_type(named.peek()["image"], Any)
-    chosen = stoker.Loader(folder, lambda image: image, fields=("image", "path"), output="numpy")
+    chosen = stoker.Loader(folder, ["CenterCrop(8)", noisy], fields=("image", "path"), output="numpy")
     assert_type(chosen.peek().path, list[str])
     made = stoker.Loader(folder, collate_fn=len)
     assert_type(iter(made), Iterator[int])
