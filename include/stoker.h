@@ -668,6 +668,18 @@ STK_API int stk_pack_check(const char *pack,
                            int (*each)(void *user, const char *name, const char *reason, int64_t bytes), void *user,
                            int64_t *files, stk_error *e);
 
+/* ------------------------------------------------------------------ ops without a source */
+/* Ops that run on images in memory. Immutable and thread-safe. */
+typedef struct stk_ops stk_ops;
+/* dtype and layout are those of the result, as in stk_options. The ops may leave the size open. */
+STK_API int stk_ops_open(stk_ops **out, const char *ops, stk_dtype dtype, stk_layout layout, stk_error *e);
+STK_API void stk_ops_close(stk_ops *o); /* NULL is allowed */
+/* The image is RGB, 3 bytes per pixel, without gaps. `random` determines all random draws. stk_ops_shape sets the shape
+ * of the result; stk_ops_run writes the result to `to`. */
+STK_API int stk_ops_shape(const stk_ops *o, int width, int height, uint64_t random, int64_t shape[3], stk_error *e);
+STK_API int stk_ops_run(const stk_ops *o, const uint8_t *pixels, int width, int height, uint64_t random, void *to,
+                        stk_error *e);
+
 /* ------------------------------------------------------------------ the library */
 STK_API const char *stk_version(void);
 typedef struct stk_info {

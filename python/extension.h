@@ -17,7 +17,7 @@
 #include "stoker.h"
 
 struct state {
-    PyObject *memory_type, *loader_type, *source_type, *arrow_type;
+    PyObject *memory_type, *loader_type, *source_type, *arrow_type, *ops_type;
     PyObject *make_error; /* turns the members of a stk_error into an exception */
     int n_closing;        /* threads of closing.c that are running in this process */
     pid_t closing_pid;
@@ -113,6 +113,9 @@ int options_open_source(const struct options *o, stk_source **out, stk_error *e)
 
 /* closing.c */
 PyObject *closing_wait(PyObject *module, PyObject *none);
+
+/* ops.c: ops on images in memory. */
+extern PyType_Spec ops_spec;
 
 /* draw.c */
 PyObject *draw_sheet(PyObject *module, PyObject *args);

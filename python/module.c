@@ -135,7 +135,8 @@ static int execute(PyObject *module)
 {
     struct state *s = PyModule_GetState(module);
     if (add_type(module, &s->memory_type, &memory_spec) || add_type(module, &s->loader_type, &loader_spec) ||
-        add_type(module, &s->source_type, &source_spec) || add_type(module, &s->arrow_type, &arrow_spec))
+        add_type(module, &s->source_type, &source_spec) || add_type(module, &s->arrow_type, &arrow_spec) ||
+        add_type(module, &s->ops_type, &ops_spec))
         return -1;
 #define ODD_WORDS(name, bit, words) words ";"
     return PyModule_AddStringConstant(module, "oddities", STK_ODDITIES(ODD_WORDS));
@@ -149,6 +150,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->loader_type);
     Py_VISIT(s->source_type);
     Py_VISIT(s->arrow_type);
+    Py_VISIT(s->ops_type);
     Py_VISIT(s->make_error);
     return 0;
 }
@@ -160,6 +162,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->loader_type);
     Py_CLEAR(s->source_type);
     Py_CLEAR(s->arrow_type);
+    Py_CLEAR(s->ops_type);
     Py_CLEAR(s->make_error);
     return 0;
 }
