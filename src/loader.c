@@ -195,7 +195,7 @@ static int fill_row(struct stk_loader *l, struct worker *w, const struct draw *d
     const stk_row about = row_of(w, d, position, -1, "fill");
     const uint64_t clock = now_ns();
     const int rc = source_fill_row(l->source, &about, to, e);
-    lap(&w->count.read_ns, clock);
+    lap(&w->count.op_ns, clock);
     return rc;
 }
 

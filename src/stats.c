@@ -211,11 +211,24 @@ static void explain_mix(stk_loader *l, struct buf *b)
     }
 }
 
+static const char *order_words(const struct order *o)
+{
+    if (o->alias.n > 0)
+        return "drawn by weight";
+    if (o->mix.n > 0)
+        return o->shuffle ? "sources mixed, each shuffled" : "sources mixed, each as listed";
+    return o->shuffle ? "shuffled" : "as listed";
+}
+
 static void explain_order(stk_loader *l, struct buf *b)
 {
-    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s per epoch\n",
-               l->order.shuffle ? "shuffled" : "as listed", (unsigned long long)l->order.seed, (long long)l->order.rank,
-               (long long)l->order.world, (long long)stk_length(l), stk_length(l) == 1 ? "" : "es");
+    if (l->order.sampled) {
+        buf_printf(b, "order      given by the caller, seed %llu\n", (unsigned long long)l->order.seed);
+        return;
+    }
+    buf_printf(b, "order      %s, seed %llu, rank %lld of %lld, %lld batch%s per epoch\n", order_words(&l->order),
+               (unsigned long long)l->order.seed, (long long)l->order.rank, (long long)l->order.world,
+               (long long)stk_length(l), stk_length(l) == 1 ? "" : "es");
     if (l->order.near.n > 0 && l->order.near.window < l->order.samples)
         buf_printf(
             b,
@@ -226,8 +239,11 @@ static void explain_order(stk_loader *l, struct buf *b)
 
 static void explain_source(stk_loader *l, struct buf *b)
 {
-    buf_printf(b, "source     %s, %lld sample%s", source_kind(l->source), (long long)source_count(l->source),
-               source_count(l->source) == 1 ? "" : "s");
+    const int64_t all = source_count(l->source), used = l->order.samples;
+    buf_printf(b, "source     %s, ", source_kind(l->source));
+    if (used != all)
+        buf_printf(b, "%lld of ", (long long)used);
+    buf_printf(b, "%lld sample%s", (long long)all, all == 1 ? "" : "s");
     const int classes = source_n_classes(l->source);
     if (classes > 0)
         buf_printf(b, ", %d class%s", classes, classes == 1 ? "" : "es");
