@@ -2,13 +2,15 @@
 """Converts transforms of torchvision, and basic ones of timm, to ops, by reading their attributes.
 
 Neither library is imported. A transform is followed step by step, with the form of the image between the steps: a
-Pillow image, a tensor of uint8, or a tensor of floats. A step becomes an op if the result is the same. From the first
-step that has no such op, the rest runs in Python as a function on each image.
+Pillow image, a tensor of uint8, or a tensor of floats. A step becomes an op if the result is the same. A step that has
+no such op runs in Python, on each image; the ops that follow it run in C again.
 """
 
 from __future__ import annotations
 
+import copy
 import math
+import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops, _ops_color, _ops_recipe
+from . import _ops, _ops_color, _ops_recipe, _stoker
 from ._errors import usage
+from ._types import DTYPE_CODES, LAYOUTS
 
 LIBRARIES = ("torchvision", "timm")
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
@@ -27,27 +30,80 @@ STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Norm
 STEADY |= {"Identity", "MaybePILToTensor", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
 
 
-class Rest:
-    """The transforms that Stoker has no op for, applied to an image in the form that they expect."""
+class Native:
+    """Ops that follow a function in Python. They run in C if the function returns what it was given: an image."""
 
-    def __init__(self, transforms: list[Any], form: str) -> None:
-        self.transforms, self.form = transforms, form
-        self.__name__ = ", ".join(name_of(t) for t in transforms)
+    def __init__(self, to: Converted, transforms: list[Any], before: str, after: str) -> None:
+        self.text = " | ".join(str(op) for op in to.ops)
+        self.dtype = to.dtype or "uint8"
+        self.random, self.transforms, self.before, self.after = to.random, transforms, before, after
+        self._ops: _stoker.Ops | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ops": None}
+
+    def _pixels(self, image: Any) -> Any:
+        """Rows of RGB pixels; None for anything else."""
+        if self.before == PIL:
+            return np.asarray(image) if getattr(image, "mode", "") == "RGB" else None
+        tensor = hasattr(image, "permute") and str(image.dtype) == "torch.uint8" and image.device.type == "cpu"
+        if not tensor or image.dim() != 3 or image.shape[0] != 3:
+            return None
+        return np.ascontiguousarray(image.permute(1, 2, 0).numpy())
+
+    def __call__(self, image: Any) -> Any:
+        pixels = self._pixels(image)
+        if pixels is None or not pixels.size:
+            for transform in self.transforms:
+                image = transform(image)
+            return image
+        if self._ops is None:
+            self._ops = _stoker.Ops(
+                self.text, DTYPE_CODES[self.dtype], LAYOUTS["NHWC" if self.after == PIL else "NCHW"]
+            )
+        height, width = pixels.shape[:2]
+        seed = random.getrandbits(64) if self.random else 0
+        made = np.empty(self._ops.shape(height, width, seed), self.dtype)
+        self._ops.run(pixels, height, width, seed, made)
+        return as_form(made, self.after)
+
+
+def as_form(pixels: np.ndarray[Any, Any], form: str) -> Any:
+    """An array as the next transform expects it: rows of pixels as a Pillow image, planes as a tensor."""
+    if form != PIL:
+        return sys.modules["torch"].from_numpy(pixels)
+    from PIL import Image
+
+    return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+
+
+class Rest:
+    """What follows the first transform that Stoker has no op for: functions in Python, and ops between them."""
+
+    def __init__(self, parts: list[Any], form: str) -> None:
+        self.parts, self.form = parts, form
+        self.functions = [part for part in parts if not isinstance(part, Native)]
+        self.__name__ = ", ".join(name_of(f) for f in self.functions)
+
+    @property
+    def text(self) -> str:
+        """The ops that run in C."""
+        return " | ".join(part.text for part in self.parts if isinstance(part, Native) and part.text)
+
+    @property
+    def transforms(self) -> list[Any]:
+        """As they were given."""
+        return [t for part in self.parts for t in (part.transforms if isinstance(part, Native) else [part])]
 
     @property
     def steady(self) -> bool:
-        return all(is_known(t) and type(t).__name__ in STEADY for t in self.transforms)
+        return all(not p.random if isinstance(p, Native) else is_steady(p) for p in self.parts)
 
     def __call__(self, image: Any) -> Any:
-        if self.form == PIL:
-            from PIL import Image
-
-            pixels = np.ascontiguousarray(np.moveaxis(np.asarray(image), 0, -1))
-            image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-        elif isinstance(image, np.ndarray):
-            image = sys.modules["torch"].from_numpy(image)
-        for transform in self.transforms:
-            image = transform(image)
+        if self.form == PIL or isinstance(image, np.ndarray):
+            image = as_form(np.asarray(image), self.form)
+        for part in self.parts:
+            image = part(image)
         return image
 
 
@@ -59,6 +115,8 @@ class Converted:
     dtype: str | None = None  # of the ops' result; None: the loader chooses
     sized: bool = False  # whether all images have one size after the ops
     rest: Rest | None = None
+    steps: list[Any] = field(default_factory=list)  # that became the ops
+    form: str = PIL  # of the ops' result
 
     @property
     def random(self) -> bool:
@@ -70,6 +128,11 @@ class Converted:
         drawn = any(type(op).__name__ not in STEADY for op in self.ops)
         return drawn or (self.rest is not None and not self.rest.steady)
 
+    def parts(self) -> list[Any]:
+        """All of it as functions of a Pillow image."""
+        first = Native(self, self.steps, PIL, self.rest.form if self.rest else self.form)
+        return ([first] if self.steps else []) + (self.rest.parts if self.rest else [])
+
 
 def name_of(thing: Any) -> str:
     return str(getattr(thing, "__name__", type(thing).__name__))
@@ -77,6 +140,10 @@ def name_of(thing: Any) -> str:
 
 def is_known(thing: Any) -> bool:
     return type(thing).__module__.split(".")[0] in LIBRARIES
+
+
+def is_steady(transform: Any) -> bool:
+    return is_known(transform) and type(transform).__name__ in STEADY
 
 
 def _is_v2(transform: Any) -> bool:
@@ -108,10 +175,28 @@ def _one_or_more(values: list[int]) -> int | list[int]:
 class _Walk:
     """Follows a transform; `form` is the form of the image before the next step."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: str = PIL, exact: bool = False) -> None:
+        """exact: uint8 tensors are resized by torch, whose rounding differs by 1."""
         self.to = Converted()
-        self.form = PIL
+        self.before = self.form = form
         self.grey = self.normalized = self.erased = False
+        self.exact = exact
+        self.steps: list[Any] = []
+
+    def step(self, step: Any) -> bool:
+        """Whether the step becomes ops; if not, nothing has changed."""
+        name = type(step).__name__
+        if not is_known(step) or name not in STEPS or self.before == FLOATS:  # the engine begins with bytes
+            return False
+        before = copy.copy(self.__dict__) | {"to": copy.copy(self.to)}
+        before["to"].ops = list(self.to.ops)
+        try:
+            STEPS[name](self, step)
+        except (_Stop, AttributeError, TypeError):
+            self.__dict__.update(before)
+            return False
+        self.steps.append(step)
+        return True
 
     def _add(self, op: _ops.Op, sizes: bool = False) -> None:
         _check(not self.erased or type(op).__name__ in ("Normalize", "ToDtype", "ToTensor"))
@@ -127,7 +212,8 @@ class _Walk:
             word = "nearest" if word == "nearest-exact" else word
             _check(word in FILTERS)
             return {"interpolation": word}
-        _check(self.form == BYTES and (word == "bilinear" or (word == "bicubic" and not t.antialias)))
+        _check(self.form == BYTES and not self.exact)
+        _check(word == "bilinear" or (word == "bicubic" and not t.antialias))
         return {"interpolation": word, "antialias": bool(t.antialias)}
 
     def _fill(self, t: Any) -> Any:
@@ -245,8 +331,8 @@ class _Walk:
 
     def _inside(self, transforms: Any) -> list[_ops.Op]:
         """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
-        inner = _Walk()
-        inner.form, inner.grey = self.form, self.grey
+        inner = _Walk(self.form, self.exact)
+        inner.grey = self.grey
         _check(not self.erased and not self.normalized)
         for one in transforms:
             for step in _flat(one):
@@ -362,7 +448,10 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
 def _flat(transform: Any) -> Iterator[Any]:
     """The steps of a Compose or Sequential, and of those inside it."""
     kind = type(transform)
-    if kind.__name__ == "Compose" and is_known(transform):
+    if kind is list:
+        for one in transform:
+            yield from _flat(one)
+    elif kind.__name__ == "Compose" and is_known(transform):
         for one in transform.transforms:
             yield from _flat(one)
     elif kind.__name__ == "Sequential" and kind.__module__.startswith("torch."):
@@ -379,19 +468,26 @@ def transform(thing: Any) -> Converted | None:
     True
     """
     composed = type(thing).__name__ == "Sequential" and type(thing).__module__.startswith("torch.")
+    if isinstance(thing, list):
+        composed = all(is_known(t) for t in thing)
     if not is_known(thing) and not composed:
         return None
-    steps = list(_flat(thing))
-    walk = _Walk()
-    for i, step in enumerate(steps):
-        try:
-            _check(is_known(step) and type(step).__name__ in STEPS)
-            STEPS[type(step).__name__](walk, step)
-        except (_Stop, AttributeError, TypeError):
-            walk.to.rest = Rest(steps[i:], walk.form)
-            walk.to.dtype = walk.to.dtype or "uint8"
-            break
-    return walk.to
+    first = walk = _Walk()
+    parts: list[Any] = []  # after the first walk
+    for step in _flat(thing):
+        if walk.step(step):
+            continue
+        if walk is not first and walk.steps:
+            parts.append(Native(walk.to, walk.steps, walk.before, walk.form))
+        parts.append(step)
+        walk = _Walk(walk.form, exact=True)
+    if walk is not first and walk.steps:
+        parts.append(Native(walk.to, walk.steps, walk.before, walk.form))
+    if parts:
+        first.to.rest = Rest(parts, first.form)
+        first.to.dtype = first.to.dtype or "uint8"
+    first.to.steps, first.to.form = first.steps, first.form
+    return first.to
 
 
 def convert_transform(thing: Any) -> list[_ops.Op]:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that Stoker reads itself: ImageFolder, DatasetFolder and TensorDataset, also in Subset and ConcatDataset.
+"""Datasets that Stoker reads itself: ImageFolder, DatasetFolder, timm's ImageDataset and TensorDataset, also in Subset,
+ConcatDataset, and in classes of the user that add something to them.
 
-They are recognised by their attributes; neither torch nor torchvision is imported. In doubt a dataset runs in Python:
-with the user's own loader or `__getitem__`, changed targets, files that Stoker does not list, or other class indices.
+They are recognised by their attributes and their code; torchvision and timm are not imported. In doubt a dataset runs
+in Python: with the user's own loader, code that is not simple (see `_deferred`), or files that Stoker does not list.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -17,53 +18,77 @@ import numpy as np
 
 from ._convert import Converted
 from ._convert import transform as convert_transform
+from ._deferred import Beside, Deferred, Partly, Rules, Untraceable, deferring, is_simple, made_by, target_transforms
 from ._errors import Error
 from ._source import Source
 from ._types import DTYPE_CODES
 
 MOST_FIELDS, MOST_DIMS = 13, 9  # the engine's limits for arrays
+FOLDER = "torchvision.datasets.folder"
+TIMM = "timm.data.dataset", "timm.data.readers.reader_image_folder"
 
 
 @dataclass
 class ConvertedSet:
     source: Source
     transform: Any  # of the dataset, or None
+    paths: list[str]  # of all samples
+    beside: Beside | None = None  # what samples are besides the image; None: the label that the source knows
+    labels: bool = True  # whether the source knows the labels
 
 
-def _made_by(function: Any, qualname: str, module: str) -> bool:
-    return getattr(function, "__qualname__", "") == qualname and getattr(function, "__module__", "") == module
-
-
-def _is_folder(dataset: Any) -> bool:
-    """Whether samples are read as torchvision does; a subclass may change the classes only."""
-    module = "torchvision.datasets.folder"
-    return (
-        _made_by(getattr(type(dataset), "__getitem__", None), "DatasetFolder.__getitem__", module)
-        and _made_by(getattr(type(dataset), "__len__", None), "DatasetFolder.__len__", module)
-        and _made_by(dataset.loader, "default_loader", module)
-        and dataset.target_transform is None
-    )
+def _folder_source(root: str, paths: list[str], classes: Any) -> Source | None:
+    """The files of a dataset, in its order."""
+    below = os.path.join(root, "")
+    if not paths or not all(path.startswith(below) for path in paths):
+        return None
+    source = Source.without_exif(root, classes)
+    try:
+        keys = source.keys
+    except Error:
+        return None
+    wanted = [path[len(below) :] for path in paths]
+    if keys == wanted:
+        return source
+    numbers = {key: i for i, key in enumerate(keys)}
+    return source.subset([numbers[key] for key in wanted]) if all(key in numbers for key in wanted) else None
 
 
 def _folder(dataset: Any) -> ConvertedSet | None:
-    root = os.fspath(dataset.root)
-    paths, labels = [path for path, _ in dataset.samples], np.array([label for _, label in dataset.samples], np.int64)
-    if list(dataset.class_to_idx.items()) != [(name, i) for i, name in enumerate(dataset.classes)] or not paths:
+    """An ImageFolder or DatasetFolder that opens images as torchvision does."""
+    if not made_by(getattr(dataset, "loader", None), "default_loader", FOLDER):
         return None
-    try:
-        source = Source(root, classes=dataset.classes)
-    except Error:
+    paths = [os.fspath(path) for path, _ in dataset.samples]
+    ordered = list(dataset.class_to_idx.items()) == [(name, i) for i, name in enumerate(dataset.classes)]
+    source = _folder_source(os.fspath(dataset.root), paths, dataset.classes if ordered else None)
+    if source is None:
         return None
-    below = os.path.join(root, "")
-    if not all(path.startswith(below) for path in paths):
+    same = ordered and np.array_equal(source.labels, np.array([y for _, y in dataset.samples], np.int64))
+    return ConvertedSet(source, dataset.transform, paths, labels=same)
+
+
+class TimmSamples:
+    """What timm's ImageDataset returns, with a placeholder for the image."""
+
+    def __init__(self, samples: list[tuple[str, int]], target_transform: Any, transform: Any) -> None:
+        self.samples, self.target_transform, self.steps = samples, target_transform, (transform,)
+
+    def __getitem__(self, i: int) -> Any:
+        path, label = self.samples[i]
+        label = self.target_transform(label) if self.target_transform is not None else label
+        return Deferred(path, self.steps if self.steps[0] is not None else ()), label
+
+
+def _timm(dataset: Any) -> ConvertedSet | None:
+    reader = dataset.reader
+    plain = made_by(getattr(type(reader), "__getitem__", None), "ReaderImageFolder.__getitem__", TIMM[1])
+    if not plain or dataset.load_bytes or dataset.input_img_mode != "RGB" or dataset.additional_features is not None:
         return None
-    keys, wanted = source.keys, [path[len(below) :] for path in paths]
-    if keys != wanted:
-        numbers = {key: i for i, key in enumerate(keys)}
-        if any(key not in numbers for key in wanted):
-            return None
-        source = source.subset([numbers[key] for key in wanted])
-    return ConvertedSet(source, dataset.transform) if np.array_equal(source.labels, labels) else None
+    paths = [os.fspath(path) for path, _ in reader.samples]
+    source = _folder_source(os.fspath(reader.root), paths, None)
+    if source is None:
+        return None
+    return ConvertedSet(source, dataset.transform, paths, labels=False)
 
 
 def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
@@ -74,7 +99,8 @@ def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
         return None
     source = reduce(add, (p.source for p in parts))
     same = np.array_equal(source.labels, np.concatenate([p.source.labels for p in parts]))
-    return ConvertedSet(source, first) if same else None
+    paths = [path for p in parts for path in p.paths]
+    return ConvertedSet(source, first, paths, labels=same and all(p.labels for p in parts))
 
 
 def _in_python(transform: Any) -> bool:
@@ -82,16 +108,65 @@ def _in_python(transform: Any) -> bool:
     return transform is not None and (converted is None or converted.rest is not None)
 
 
+def _inner(dataset: Any) -> Any:
+    """The only dataset that another one contains; None: there are several, or none."""
+    inner = [v for v in getattr(dataset, "__dict__", {}).values() if _found(v) is not None]
+    return inner[0] if len(inner) == 1 else None
+
+
 def _found(dataset: Any) -> ConvertedSet | None:
-    kind = type(dataset)
-    if _made_by(getattr(kind, "__getitem__", None), "Subset.__getitem__", "torch.utils.data.dataset"):
-        whole = _found(dataset.dataset)
-        return whole and ConvertedSet(whole.source.subset([int(i) for i in dataset.indices]), whole.transform)
-    if _made_by(getattr(kind, "__getitem__", None), "ConcatDataset.__getitem__", "torch.utils.data.dataset"):
+    """The files of a dataset, and its transform as far as its attributes say."""
+    if isinstance(dataset, ConvertedSet):
+        return dataset
+    getitem = getattr(type(dataset), "__getitem__", None)
+    if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
+        whole, indices = _found(dataset.dataset), [int(i) for i in dataset.indices]
+        return whole and replace(
+            whole, source=whole.source.subset(indices), paths=[whole.paths[i] for i in indices], beside=None
+        )
+    if made_by(getitem, "ConcatDataset.__getitem__", "torch.utils.data.dataset"):
         parts = [_found(d) for d in dataset.datasets]
         good = [p for p in parts if p is not None]
         return _sum(good) if len(good) == len(parts) else None
-    return _folder(dataset) if hasattr(dataset, "loader") and _is_folder(dataset) else None
+    if made_by(getitem, "ImageDataset.__getitem__", TIMM[0]):
+        return _timm(dataset)
+    return _folder(dataset) if any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(dataset).__mro__) else None
+
+
+def _is_plain(dataset: Any) -> bool:
+    """Whether samples are an image and the label that the source knows: all code is torch's and torchvision's."""
+    getitem = getattr(type(dataset), "__getitem__", None)
+    if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
+        return _is_plain(dataset.dataset)
+    if made_by(getitem, "ConcatDataset.__getitem__", "torch.utils.data.dataset"):
+        return all(_is_plain(d) for d in dataset.datasets)
+    length = getattr(type(dataset), "__len__", None)
+    torchvisions = made_by(getitem, "DatasetFolder.__getitem__", FOLDER) and made_by(
+        length, "DatasetFolder.__len__", FOLDER
+    )
+    return torchvisions and dataset.target_transform is None
+
+
+def _is_transform(value: Any) -> bool:
+    return convert_transform(value) is not None
+
+
+def _copy(dataset: Any, labels: bool) -> Any:
+    """The dataset with placeholders for its images; labels: call the user's target_transform."""
+    if made_by(getattr(type(dataset), "__getitem__", None), "ImageDataset.__getitem__", TIMM[0]):
+        return TimmSamples(dataset.reader.samples, dataset.target_transform if labels else None, dataset.transform)
+    return deferring(dataset, Rules(partial(_copy, labels=labels), _is_transform, labels))
+
+
+def _traced(dataset: Any, found: ConvertedSet) -> ConvertedSet | None:
+    """With what the dataset's own code returns, and the transforms that it calls; None: the code is not simple."""
+    try:
+        beside = Beside(_copy(dataset, True), found.paths)
+        beside.trace(_copy(dataset, False))
+    except Untraceable:
+        return None
+    steps = beside.steps
+    return replace(found, beside=beside, transform=steps[0] if len(steps) == 1 else list(steps) or None)
 
 
 def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | None] | None:
@@ -103,7 +178,7 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     True
     """
     found = _found(thing)
-    if found is None:
+    if found is None or (not isinstance(thing, ConvertedSet) and not (found.labels and _is_plain(thing))):
         return None
     if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
@@ -113,21 +188,76 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     return found, converted
 
 
+def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None:
+    """How DataLoader reads a dataset: in C, or partly in C; None: it runs in Python.
+
+    >>> drop_in([1, 2, 3]) is None
+    True
+    """
+    if (plain := dataset(thing)) is not None:
+        return plain
+    below = thing
+    found = _found(thing)
+    while found is None and (below := _inner(below)) is not None:
+        found = _found(below)
+    if found is None or len(thing) != len(found.paths):
+        return None
+    traced = _traced(thing, found)
+    if traced is None or traced.transform is None or (converted := convert_transform(traced.transform)) is None:
+        return None
+    assert traced.beside is not None
+    indices = traced.source.places()
+    simple = all(is_simple(f, arithmetic=True) for f in target_transforms(thing))
+    if converted.sized and simple and indices is not None:
+        traced.beside.indices = indices
+        return traced, converted
+    return Partly(traced.beside, traced.source, converted.parts()), converted
+
+
+def _mark(value: Any) -> Any:
+    """Changes with a value, as far as that can be seen quickly."""
+    if type(value) in (list, tuple):
+        return tuple(map(id, value))
+    if type(value) is np.ndarray and value.nbytes < 1 << 24:
+        return value.tobytes()
+    is_transform = convert_transform(value) is not None and not type(value).__module__.endswith(".vision")
+    return repr(value) if is_transform else id(value)
+
+
+def signature(thing: Any, depth: int = 5) -> tuple[Any, ...]:
+    """Changes with what a dataset was recognised by: other transforms, other samples.
+
+    >>> signature(samples := [1, 2]) == signature(samples)
+    True
+    """
+    attributes = getattr(thing, "__dict__", {})
+    values = [w for v in attributes.values() for w in (v[:100] if type(v) is list else [v])]
+    below = [v for v in values if depth and hasattr(v, "__getitem__") and hasattr(v, "__dict__")]
+    return id(thing), *((k, _mark(v)) for k, v in attributes.items()), *(signature(v, depth - 1) for v in below)
+
+
 def why_not(thing: Any) -> str:
     """Why a torchvision folder runs in Python; "" for other datasets.
 
     >>> why_not([1, 2, 3])
     ''
     """
-    if not any(_made_by(kind, "DatasetFolder", "torchvision.datasets.folder") for kind in type(thing).__mro__):
+    if not any(made_by(kind, "DatasetFolder", FOLDER) for kind in type(thing).__mro__):
         return ""
-    if thing.target_transform is not None:
-        return "it has a target_transform"
-    if not _is_folder(thing):
-        return "its loader or its __getitem__ is not torchvision's"
-    if thing.transform is None or not ((converted := convert_transform(thing.transform)) and converted.sized):
-        return "its transform runs Python code before all images have one size"
-    return "its files or classes differ from what Stoker finds in the folder"
+    if not made_by(thing.loader, "default_loader", FOLDER):
+        return "its loader is not torchvision's"
+    found = _found(thing)
+    if found is None:
+        return "its files differ from what Stoker finds in the folder"
+    if thing.transform is None:
+        return "it has no transform"
+    if convert_transform(thing.transform) is None:
+        return "its transform is not torchvision's"
+    if not _is_plain(thing) and _traced(thing, found) is None:
+        return "its __getitem__ does more than add to torchvision's sample"
+    if not found.labels:
+        return "its classes differ from the folders"
+    return "its transform runs Python code before all images have one size"
 
 
 def _plain(tensor: Any) -> bool:
@@ -146,13 +276,13 @@ def tensors(thing: Any) -> tuple[tuple[Any, ...], list[int] | None] | None:
     True
     """
     getitem = getattr(type(thing), "__getitem__", None)
-    if _made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
+    if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
         found = tensors(thing.dataset)
         if found is None:
             return None
         rows = range(len(found[0][0])) if found[1] is None else found[1]
         return found[0], [rows[int(i)] for i in thing.indices]
-    if not _made_by(getitem, "TensorDataset.__getitem__", "torch.utils.data.dataset"):
+    if not made_by(getitem, "TensorDataset.__getitem__", "torch.utils.data.dataset"):
         return None
     good = 0 < len(thing.tensors) <= MOST_FIELDS and all(_plain(t) for t in thing.tensors)
     return (tuple(thing.tensors), None) if good else None

@@ -7,8 +7,11 @@ import os
 from typing import Any
 
 from . import _convert_set, _stoker
+from ._convert import name_of
 from ._rows import IterableFill
 from ._types import counted
+
+LIBRARIES = ("torch", "torchvision", "timm", "albumentations", "datasets", "stoker")
 
 
 def line(name: str, words: str) -> str:
@@ -32,12 +35,43 @@ class Text(str):
         return str(self)
 
 
+def place_of(thing: Any) -> str:
+    """Where the user's function, method or dataset is, in brackets; "" for code of libraries.
+
+    >>> place_of(len), place_of(os.path.join).startswith(" (")
+    ('', True)
+    """
+    thing = getattr(thing, "lambd", thing)  # torchvision's Lambda
+    kind = type(thing)
+    for one in (thing, getattr(kind, "__getitem__", None), vars(kind).get("__call__")):
+        code = getattr(getattr(one, "__func__", one), "__code__", None)
+        if code is not None and str(one.__module__).partition(".")[0] not in LIBRARIES:
+            return f" ({os.path.relpath(code.co_filename)}:{code.co_firstlineno})"
+    return ""
+
+
 def _known(loader: Any) -> dict[str, str]:
     """Lines that replace the engine's: it does not know the dataset's name, nor that an iterable has no length."""
     fill, name = loader._given.fill, type(loader.dataset).__name__
     if isinstance(fill, IterableFill):
         return {"source": f"iterable {name}", "order": "that of the iterable"}
-    return {"source": f"dataset {name}, {counted(len(loader.dataset), 'sample')}"} if fill else {}
+    known = {"source": f"dataset {name}, {counted(len(loader.dataset), 'sample')}"} if fill else {}
+    if loader._sampled:
+        known["order"] = f"given by the {sampler_name(loader)}{_length(loader)}, seed {loader._options['seed']}"
+    return {**known, **loader.known}
+
+
+def sampler_name(loader: Any) -> str:
+    """The sampler or batch sampler of a loader, in words."""
+    sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+    return f"sampler, a {type(sampler).__name__}"
+
+
+def _length(loader: Any) -> str:
+    try:
+        return f", {counted(len(loader), 'batch')} per epoch"
+    except TypeError:  # a sampler may have no length
+        return ""
 
 
 def _engine(loader: Any) -> str:
@@ -50,20 +84,24 @@ def _engine(loader: Any) -> str:
 def _python(loader: Any) -> str:
     """What runs in Python, and how much time it takes."""
     stats, fill, functions = loader.stats(), loader._given.fill, loader._transform.functions
-    text = ""
-    for caller in functions:
-        text += line("python", f"{caller.name} on each image: {caller.rule}")
-    if functions:
-        cost = f", {1e3 * stats.op_s / stats.samples:.3g} ms per image" if stats.samples and stats.op_s else ""
-        text += line("", f"in Python, not in C{cost}; Stoker's own ops are faster")
+    text = "".join(function_lines(caller.function, caller.rule) for caller in functions)
+    if functions and stats.samples and stats.op_s:
+        text += line("", f"{1e3 * stats.op_s / stats.samples:.3g} ms per image")
     if fill:
         rule = "in order, one at a time" if isinstance(fill, IterableFill) else fill.caller.rule
-        text += line("python", f"samples from {type(loader.dataset).__name__}: {rule}")
+        text += line("python", f"samples from {type(loader.dataset).__name__}{place_of(loader.dataset)}: {rule}")
         if why := _convert_set.why_not(loader.dataset):
             text += line("", f"not read in C: {why}")
         if not isinstance(fill, IterableFill) and not fill.caller.rng and not fill.caller.parallel:
             text += line("", "parallel=True makes them in parallel, without seeding")
     return text
+
+
+def function_lines(function: Any, rule: str) -> str:
+    """A function on images, and the ops that follow it."""
+    text = line("python", f"{name_of(function)}{place_of(function)} on each image: {rule}")
+    ops = getattr(function, "text", "")
+    return text + (line("", f"followed by {ops}, in C") if ops else "")
 
 
 def _ranks(loader: Any) -> str:
@@ -138,6 +176,88 @@ def table(loader: Any) -> str:
     fields = ", ".join(_field(field, about) for field in loader._form.names)
     text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
     return (text + _python(loader)).rstrip()
+
+
+# ---------------------------------------------------------------- DataLoader
+
+
+def drop_in(loader: Any) -> str:
+    """What explain() of a DataLoader prints."""
+    name = type(loader.dataset).__name__
+    if loader.is_iterable:
+        where = counted(loader.num_workers, "process") if loader.num_workers else "the calling thread"
+        return line("dataset", f"{name}, an iterable: torch's own code reads it, in {where}")
+    if loader.native:
+        return _drop_in_engine(loader)
+    size = counted(len(loader.dataset), "sample")
+    if loader._partly is not None:
+        text = line("dataset", f"{name}, {size}: images are read and decoded in C, {_beside(loader)}")
+        text += _parts(loader._partly.parts)
+    else:
+        why = _convert_set.why_not(loader.dataset) or "the calling program's own code makes the samples"
+        text = line("dataset", f"{name}, {size}, in Python: {why}")
+    return text + line("order", order_of(loader)) + _workers(loader)
+
+
+def _beside(loader: Any) -> str:
+    return f"the other code of {type(loader.dataset).__name__}{place_of(loader.dataset)} runs in Python"
+
+
+def _parts(parts: list[Any]) -> str:
+    """The steps of a transform whose functions are called by Python."""
+    steps = [f"{p.text} in C" if hasattr(p, "text") else name_of(p) + place_of(p) for p in parts]
+    return line("transform", ", then ".join(step for step in steps if step != " in C"))
+
+
+def order_of(loader: Any) -> str:
+    """The order of a DataLoader, its length, and where its random numbers come from."""
+    sampler, ours = loader.sampler, type(loader.batch_sampler).__module__.startswith("torch.")
+    kind = type(sampler).__name__ if loader.batch_sampler is None or ours else type(loader.batch_sampler).__name__
+    words = {"SequentialSampler": "as listed", "RandomSampler": "shuffled, as torch's RandomSampler does"}
+    text = words.get(kind, f"given by the {kind}") + _length(loader)
+    if loader.seed is not None:
+        return f"{text}; random numbers follow from seed={loader.seed}"
+    of = "torch's global generator" if loader.generator is None else "the given generator"
+    return f"{text}; random numbers follow from {of}"
+
+
+def _workers(loader: Any) -> str:
+    """Where the Python code of a DataLoader runs."""
+    if not loader.num_workers:
+        return line("workers", "none: in the calling thread, one sample at a time")
+    if handle := loader._shared_handle():
+        return line("workers", f"1 process: {handle}, which several processes cannot share")
+    processes = counted(loader.num_workers, "process")
+    return line("workers", f"{processes}, each batch made by one of them; every sample has its own seed")
+
+
+def _drop_in_engine(loader: Any) -> str:
+    engine = loader._engine_to_explain()
+    engine.known = {"order": order_of(loader)}
+    text = explain(engine)
+    if loader._beside is not None:
+        text += line("samples", f"{_beside(loader)}, in the calling thread")
+    if loader._in_processes:
+        used = {"source", "ops", "fidelity", "order", "python"}
+        text = _only(text, used) + _workers(loader)
+        return text + line("", "each of them reads, decodes and transforms in C before and after the functions")
+    if loader.num_workers:
+        threads = counted(loader.num_workers, "thread")
+        text += line("workers", f"num_workers={loader.num_workers}: {threads} of this process")
+    return text + "".join(line("not used", words) for words in loader._not_used())
+
+
+def _only(text: str, words: set[str]) -> str:
+    """The lines that begin with these words, and those that continue them.
+
+    >>> _only("source a\\n   b\\nthreads 2\\n   c\\n", {"source"})
+    'source a\\n   b\\n'
+    """
+    kept, keep = "", False
+    for one in text.splitlines(True):
+        keep = keep if one.startswith(" ") else one.split()[0] in words
+        kept += one if keep else ""
+    return kept
 
 
 def info() -> dict[str, Any]:

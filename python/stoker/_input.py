@@ -46,6 +46,7 @@ class Transform:
     foreign: bool = False
     dtype: str | None = None  # of the ops' result, if another library's object determines it
     partly: bool = False  # part of such an object runs in Python
+    rows: bool = False  # that part begins with rows of pixels
     originals: list[Caller] = field(default_factory=list)  # such objects as functions, for samples of datasets
     parallel: bool = False  # functions run in parallel, unseeded
 
@@ -113,7 +114,7 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
     for op in converted.ops:
         _add(to, op)
     if rest:
-        to.partly = True
+        to.partly, to.rows = True, rest.form == _convert.PIL
         to.functions.append(Caller(rest, rest.steady or to.parallel))
 
 
@@ -229,6 +230,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
         transform.text = " | ".join(t for t in (first.text, transform.text) if t)
         transform.functions[:0] = first.functions
         transform.partly |= first.partly
+        transform.rows |= first.rows
         transform.dtype = transform.dtype or first.dtype
     return Given(converted_set.source.options(), foreign=True)
 

@@ -125,6 +125,7 @@ class Loader(Generic[B_co]):
 
     _handle: _stoker.Loader | None = None
     _inherited = False  # by fork(): every call on the handle fails
+    known: dict[str, str] = {}  # lines of explain() that the engine cannot know
 
     @overload
     def __init__(

@@ -86,7 +86,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     options = {
         "dtype": _dtype(_wanted_dtype(a, transform)),
-        "layout": choice("layout", a["layout"], LAYOUTS),
+        "layout": LAYOUTS["NHWC"] if transform.rows else choice("layout", a["layout"], LAYOUTS),
         "fidelity": choice("fidelity", a["fidelity"], FIDELITIES),
         "batch_size": _batch_size(a),
         "shuffle": int(bool(a["shuffle"])),

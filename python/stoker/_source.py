@@ -92,6 +92,7 @@ class Source:
     _indices: Indices | None
     _mix: tuple[NDArray[np.float64], Indices] | None  # weights, and sample counts
     _depth = 0  # how many times it was divided
+    _exif = True  # whether the orientation is applied
 
     def __init__(
         self,
@@ -150,6 +151,17 @@ class Source:
             return functools.reduce(operator.add, [p if isinstance(p, Source) else Source(p) for p in parts])
         return cls.__new__(cls)._set(parts, None, [None] * len(parts))
 
+    @classmethod
+    def without_exif(cls, path: str, classes: Sequence[str] | None) -> Source:
+        """A source that ignores the orientation of images, as torchvision does. It is opened later.
+
+        >>> len(stoker.Source.without_exif(photos, None))
+        12
+        """
+        source = cls.__new__(cls)._set([path], None if classes is None else list(classes), [None])
+        source._exif = False
+        return source
+
     @property
     def _handle(self) -> _stoker.Source:
         if self._opened is None:
@@ -164,6 +176,8 @@ class Source:
             options["source_fields"] = self._fields
         if self._given is not None:
             options["classes"] = self._given
+        if not self._exif:
+            options["no_exif"] = 1
         return options
 
     def _checked(self, indices: Iterable[int]) -> Indices:
@@ -191,6 +205,17 @@ class Source:
         """Indices of the samples in the whole source."""
         return np.arange(self._handle.count(), dtype=np.int64) if self._indices is None else self._indices
 
+    def places(self) -> Indices | None:
+        """For every sample of the whole source, its index here; None: a sample appears twice.
+
+        >>> stoker.Source(photos).take(3).subset([2, 0]).places()[:3]
+        array([ 1, -1,  0])
+        """
+        chosen = self._chosen()
+        found = np.full(self._handle.count(), -1, np.int64)
+        found[chosen] = np.arange(len(chosen))
+        return found if len(np.unique(chosen)) == len(chosen) else None
+
     def _index(self, i: int) -> int:
         """The index of sample i in the whole source."""
         i, n = operator.index(i), len(self)
@@ -204,7 +229,7 @@ class Source:
         part._paths, part._given, part._opened = self._paths, self._given, self._handle
         part._fields, part.table, part._one, part._read = self._fields, self.table, self._one, self._read
         part._indices, part._mix = np.ascontiguousarray(indices, dtype=np.int64), None
-        part._depth = self._depth
+        part._depth, part._exif = self._depth, self._exif
         return part
 
     def __len__(self) -> int:
@@ -213,6 +238,16 @@ class Source:
     def _image(self, index: int) -> NDArray[np.uint8]:
         pixels, height, width, _ = self._handle.image(index)
         return np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
+
+    def pillow(self, i: int) -> Any:
+        """The image of a sample as a Pillow image.
+
+        >>> stoker.Source(photos).pillow(0).size
+        (32, 24)
+        """
+        from PIL import Image
+
+        return Image.fromarray(self._image(self._index(i)))
 
     def __getitem__(self, i: int) -> Any:
         """One sample without ops: its image as an array, or a dict of fields if it has more than image and label.
@@ -236,7 +271,7 @@ class Source:
         return f"Source({names}): {self._handle.kind()}, {counted(len(self), 'sample')}{classes}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields, self._depth)
+        return _rebuild, (self._paths, self._given, self._indices, self._mix, self._fields, self._depth, self._exif)
 
     @property
     def classes(self) -> list[str]:
@@ -427,7 +462,7 @@ class Source:
         if self._indices is not None or other._indices is not None:
             shift = self._handle.count()
             both._indices = np.concatenate([self._chosen(), other._chosen() + shift])
-        both._depth = max(self._depth, other._depth)
+        both._depth, both._exif = max(self._depth, other._depth), self._exif and other._exif
         return both
 
 
@@ -438,7 +473,8 @@ def _rebuild(
     mix: Any = None,
     fields: list[str | None] | None = None,
     depth: int = 0,
+    exif: bool = True,
 ) -> Source:
     source = Source.__new__(Source)._set(paths, classes, fields or [None] * len(paths))
-    source._indices, source._mix, source._depth = indices, mix, depth
+    source._indices, source._mix, source._depth, source._exif = indices, mix, depth, exif
     return source

@@ -224,7 +224,7 @@ class HereBatches(Batches):
     """num_workers=0: the dataset runs in the calling thread; the generators are as before, afterwards."""
 
     def _start(self) -> None:
-        self._samples = Samples(self._dataset, self._collate_fn, self._auto_collation, self._loader.on_error)
+        self._samples = Samples(self._loader._rows, self._collate_fn, self._auto_collation, self._loader.on_error)
 
     def _next_data(self) -> Any:
         while True:
@@ -256,7 +256,7 @@ class WorkerBatches(Batches):
         self._top_up()
 
     def _samples(self) -> Samples:
-        return Samples(self._dataset, self._collate_fn, self._auto_collation, self._loader.on_error)
+        return Samples(self._loader._rows, self._collate_fn, self._auto_collation, self._loader.on_error)
 
     def _top_up(self) -> None:
         assert self._workers is not None

@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._arguments import known_keywords
-from ._convert_set import dataset as read_here
-from ._convert_set import tensors, why_not
+from ._convert import Converted
+from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
+from ._deferred import Assembled, Partly
 from ._errors import DataError, usage
-from ._explain import Text, line
+from ._explain import Text
+from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
 from ._output import framework
 from ._stats import Stats
@@ -34,12 +36,14 @@ from ._torch_iter import (
     from_text,
 )
 from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
-from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted
+from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted, whole
 from ._workers import Workers
 
 if TYPE_CHECKING:
+    from torch import Generator as _TorchGenerator
     from torch.utils.data import DataLoader as _TorchLoader
 else:
+    _TorchGenerator = framework("torch").Generator
     _TorchLoader = framework("torch.utils.data").DataLoader
 
 data = framework("torch.utils.data")
@@ -63,7 +67,9 @@ OWN = {
     "memory": None,
     "dtype": None,
     "layout": "NCHW",
+    "seed": None,
 }
+ENGINE_ONLY = ("cache", "cache_dir", "cache_size", "memory", "dtype", "layout")
 
 
 def is_iterable(dataset: Any) -> bool:
@@ -90,15 +96,31 @@ class _Labels:
         return self.function([(s[0], *(int(v) for v in s[1:])) for s in samples])
 
 
-def _signature(dataset: Any) -> tuple[Any, ...]:
-    """Changes with what the engine was opened for: another transform, other samples."""
-    inner = getattr(dataset, "dataset", None)
-    parts = getattr(dataset, "datasets", None)
-    own = tuple(
-        id(getattr(dataset, name, None)) for name in ("transform", "target_transform", "samples", "tensors", "indices")
-    )
-    below: list[Any] = ([] if inner is None else [inner]) + (list(parts) if isinstance(parts, (list, tuple)) else [])
-    return (id(dataset), *own, *(_signature(d) for d in below))
+class Seeded(_TorchGenerator):
+    """The generator of a loader with `seed`: it determines the order and all random numbers."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.given = seed
+        self.manual_seed(seed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _seeded, (self.given, self.get_state())
+
+
+def _seeded(seed: int, state: Any) -> Seeded:
+    generator = Seeded(seed)
+    generator.set_state(state)
+    return generator
+
+
+def _generator(seed: Any, generator: Any) -> Any:
+    """What the loader draws from. A loader that is made of another's attributes has both arguments."""
+    if seed is None or (isinstance(generator, Seeded) and generator.given == seed):
+        return generator
+    if generator is not None:
+        raise usage("seed and generator both determine the random numbers; give one of them")
+    return Seeded(whole("seed", seed, 0, 2**63 - 1))
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -160,6 +182,7 @@ class DataLoader(_TorchLoader[T_co]):
         memory: int | str | None = None,
         dtype: DType | None = None,
         layout: Layout = "NCHW",
+        seed: int | None = None,
     ) -> None:
         before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
@@ -177,18 +200,19 @@ class DataLoader(_TorchLoader[T_co]):
             timeout,
             worker_init_fn,
             multiprocessing_context,
-            generator,
+            _generator(seed, generator),
             prefetch_factor=prefetch_factor,
             persistent_workers=persistent_workers,
             pin_memory_device=str(pin_memory_device),
             in_order=in_order,
         )
         self.on_error, self.max_bad, self.memory, self.dtype, self.layout = on_error, max_bad, memory, dtype, layout
-        self.cache, self.cache_dir, self.cache_size = cache, cache_dir, cache_size
+        self.cache, self.cache_dir, self.cache_size, self.seed = cache, cache_dir, cache_size, seed
         self.pin_memory_device = device(pin_memory_device, {name: getattr(self, name) for name in OWN})
         self._engine: EngineLoader | None = None
-        self._signature: tuple[Any, ...] = ()  # of the dataset that `_native` is about
-        self._native = False
+        self._signature: tuple[Any, ...] = ()  # of the dataset that `_found` is about
+        self._found: tuple[ConvertedSet | Partly, Converted | None] | None = None
+        self._tensors = False
         self._lent: weakref.ref[Any] | None = None
         self._current: weakref.ref[Batches] | None = None
         self._place: Place | None = None
@@ -227,10 +251,11 @@ class DataLoader(_TorchLoader[T_co]):
     def _get_iterator(self) -> Any:
         self._warn_of_ranks()
         if is_iterable(self.dataset):
+            self._check_options((*ENGINE_ONLY, "on_error", "max_bad"), "this one is an iterable, which torch reads")
             return super()._get_iterator()
         if self.native:
             return MixedBatches(self) if self._in_processes else EngineBatches(self)
-        self._check_options()
+        self._check_options(ENGINE_ONLY, self._why())
         if self.num_workers == 0:
             return HereBatches(self)
         self._handle_in_dataset = handle_in(self.dataset)
@@ -240,13 +265,16 @@ class DataLoader(_TorchLoader[T_co]):
     def _sized(self) -> Any:
         return self.dataset
 
-    def _check_options(self) -> None:
-        """Options that only the engine has."""
-        for name in ("cache", "dtype", "memory", "cache_dir", "cache_size"):
-            if getattr(self, name) is not None:
-                raise usage(f"{name}={getattr(self, name)!r} needs a dataset that Stoker reads itself; {self._why()}")
+    def _check_options(self, names: Sequence[str], why: str) -> None:
+        """Refuses arguments that only the engine has."""
+        for name in names:
+            value = getattr(self, name)
+            if value != OWN[name] and (name, value) != ("cache", "none"):
+                raise usage(f"{name}={value!r} needs a dataset that Stoker reads itself; {why}")
 
     def _why(self) -> str:
+        if self._partly is not None:
+            return "this one runs in Python, which makes the rows of the batch"
         return f"this one runs in Python: {why_not(self.dataset) or 'it is a ' + type(self.dataset).__name__}"
 
     def _warn_of_ranks(self) -> None:
@@ -263,13 +291,16 @@ class DataLoader(_TorchLoader[T_co]):
                 stacklevel=4,
             )
 
-    def _collate_here(self) -> Any:
-        """What the trainer does to the engine's batches."""
-        if self.batch_size is None and self.batch_sampler is None:
-            return _Labels(_One(self.collate_fn)) if tensors(self.dataset) is None else _One(self.collate_fn)
-        if not self._user_collates:
-            return None
-        return _Labels(self.collate_fn) if tensors(self.dataset) is None else self.collate_fn
+    def _finish(self) -> tuple[Any, Any]:
+        """What the trainer does to the engine's batches: collate_fn for samples, or a function for whole batches."""
+        batched = self.batch_size is not None or self.batch_sampler is not None
+        collate = self.collate_fn if self._user_collates or not batched else None
+        if self._beside is not None:
+            return None, Assembled(self._beside, collate, batched)
+        if collate is None:
+            return None, list
+        collate = collate if batched else _One(collate)
+        return (collate if self._tensors else _Labels(collate)), None
 
     @property
     def native(self) -> bool:
@@ -278,22 +309,39 @@ class DataLoader(_TorchLoader[T_co]):
         >>> stoker.DataLoader([1, 2, 3]).native
         False
         """
-        if is_iterable(self.dataset):
-            return False
-        signature = _signature(self.dataset)
-        if signature != self._signature:
-            self._close_engine()
-            self._signature = signature
-            self._native = read_here(self.dataset) is not None or tensors(self.dataset) is not None
-        return self._native
+        self._look()
+        return self._tensors or (self._found is not None and isinstance(self._found[0], ConvertedSet))
+
+    def _look(self) -> None:
+        """Finds out how the dataset can be read, again if it has changed."""
+        if is_iterable(self.dataset) or (now := signature(self.dataset)) == self._signature:
+            return
+        self._close_engine()
+        self._signature, self._tensors = now, tensors(self.dataset) is not None
+        self._found = None if self._tensors else drop_in(self.dataset)
+
+    @property
+    def _partly(self) -> Partly | None:
+        """The dataset with its images read in C, if they can be, and the rest in Python."""
+        self._look()
+        return self._found[0] if self._found is not None and isinstance(self._found[0], Partly) else None
+
+    @property
+    def _rows(self) -> Any:
+        """What makes the rows in Python."""
+        return self.dataset if (partly := self._partly) is None else partly
+
+    @property
+    def _beside(self) -> Any:
+        """What the dataset's own code adds to the engine's images; None: nothing."""
+        return self._found[0].beside if self._found is not None and isinstance(self._found[0], ConvertedSet) else None
 
     @property
     def _in_processes(self) -> bool:
         """Whether worker processes run the engine, since functions in Python follow its ops."""
         if not self.native or self.num_workers == 0 or self.on_error != "raise" or self.cache not in (None, "none"):
             return False
-        found = read_here(self.dataset)
-        return found is not None and found[1] is not None and found[1].rest is not None
+        return self._found is not None and self._found[1] is not None and self._found[1].rest is not None
 
     def _take_workers(self) -> Workers | None:
         workers, self._idle = self._idle, None
@@ -307,17 +355,20 @@ class DataLoader(_TorchLoader[T_co]):
             workers.close()
 
     def _engine_arguments(self) -> dict[str, Any]:
+        collate, change = self._finish()
+        beside = self._beside is not None
         return {
-            "source": self.dataset,
+            "source": self._found[0] if beside and self._found else self.dataset,
+            "fields": ("image", "index") if beside else None,
             "batch_size": self.batch_size or 1,
             "sampler": (),
             "threads": self.num_workers or None,
-            "collate_fn": self._collate_here(),
-            "batch_fn": None if self._collate_here() else list,
+            "collate_fn": collate,
+            "batch_fn": change,
             "rank": 0,
             "world_size": 1,
             "output": "torch",
-            **{name: getattr(self, name) for name in OWN},
+            **{name: getattr(self, name) for name in OWN if name != "seed"},
         }
 
     def _open_engine(self) -> EngineLoader:
@@ -447,42 +498,32 @@ class DataLoader(_TorchLoader[T_co]):
 
         >>> print(stoker.DataLoader([1, 2, 3], batch_size=2, num_workers=2).explain())
         dataset    list, 3 samples, in Python: the calling program's own code makes the samples
+        order      as listed, 2 batches per epoch; random numbers follow from torch's global generator
         workers    2 processes, each batch made by one of them; every sample has its own seed
         """
-        if is_iterable(self.dataset):
-            where = f"{self.num_workers} processes" if self.num_workers else "the calling thread"
-            return Text(
-                line("dataset", f"an iterable, {type(self.dataset).__name__}: torch's own code, in {where}").rstrip()
-            )
-        if self.native:
-            return self._explain_engine()
-        name = type(self.dataset).__name__
-        why = why_not(self.dataset) or "the calling program's own code makes the samples"
-        text = line("dataset", f"{name}, {counted(len(self._sized), 'sample')}, in Python: {why}")
-        handle = handle_in(self.dataset)
-        if not self.num_workers:
-            text += line("workers", "none: in the calling thread; num_workers=2 runs it in 2 processes")
-        elif handle:
-            text += line("workers", f"1 process: {handle} is an open handle, which several processes cannot share")
-        else:
-            processes = counted(self.num_workers, "process")
-            text += line("workers", f"{processes}, each batch made by one of them; every sample has its own seed")
-        return Text(text.rstrip())
+        return Text(drop_in_words(self).rstrip())
 
-    def _explain_engine(self) -> str:
+    @property
+    def is_iterable(self) -> bool:
+        """Whether the dataset is an iterable, which torch itself reads.
+
+        >>> stoker.DataLoader([1, 2, 3]).is_iterable
+        False
+        """
+        return is_iterable(self.dataset)
+
+    def _engine_to_explain(self) -> EngineLoader:
         if self._engine is None:
             self._engine = self._open_engine()
-        text = self._engine.explain() + "\n"
-        if self._in_processes:
-            text += line("workers", f"{counted(self.num_workers, 'process')}, since functions in Python follow the ops")
-            return Text(text.rstrip())
-        if self.num_workers:
-            threads = counted(self.num_workers, "thread")
-            text += line("workers", f"num_workers={self.num_workers}: {threads} of this process")
-        for name, (default, why) in UNUSED.items():
-            if getattr(self, name) != default:
-                text += line("not used", f"{name}={getattr(self, name)!r}: {why}")
-        return Text(text.rstrip())
+        return self._engine
+
+    def _shared_handle(self) -> str:
+        handle = handle_in(self.dataset)
+        return handle and f"{handle} is an open handle"
+
+    def _not_used(self) -> list[str]:
+        given = [(name, getattr(self, name), *about) for name, about in UNUSED.items()]
+        return [f"{name}={value!r}: {why}" for name, value, default, why in given if value != default]
 
     def __getstate__(self) -> dict[str, Any]:
         """The arguments that it was made of, where it is, and what a subclass has added."""

@@ -110,13 +110,13 @@ def test_the_rest_runs_in_python(noise, name):
     torch.testing.assert_close(ours, theirs, rtol=3e-7, atol=3e-7)
     words = stoker.Loader(noise, transform).explain()
     assert "CenterCrop(size=(32, 32))" in words and "on each image" in words
-    assert type(PYTHON[name][-1]).__name__ in words and "in Python, not in C" in words
+    assert type(PYTHON[name][-1]).__name__ in words
 
 
 def test_explain_says_what_the_rest_costs(noise):
     loader = stoker.Loader(noise, v1.Compose([v1.CenterCrop(32), v1.ToTensor(), v1.RandomInvert()]), batch_size=2)
     list(loader)
-    assert re.search(r"in Python, not in C, [0-9.]+ ms per image", loader.explain())
+    assert re.search(r"RandomInvert on each image: .*\n +[0-9.]+ ms per image", loader.explain())
 
 
 def test_random_ops_keep_their_arguments(noise):
@@ -203,7 +203,7 @@ def test_a_changed_list_of_samples(noise):
 def test_the_rest_of_a_folders_transform(noise):
     dataset = datasets.ImageFolder(noise, v1.Compose([v1.CenterCrop(32), v1.Lambda(ImageOps.invert), v1.ToTensor()]))
     loader = stoker.Loader(dataset, batch_size=4)
-    assert is_native(loader) and "Lambda, ToTensor on each image" in loader.explain()
+    assert is_native(loader) and "Lambda on each image" in loader.explain()
     same(loader, dataset)
 
 
@@ -212,14 +212,20 @@ def test_what_stays_in_python(noise):
         def __getitem__(self, i):
             return super().__getitem__(i)
 
+    class Doubled(datasets.ImageFolder):
+        def __getitem__(self, i):
+            image, label = super().__getitem__(i)
+            return image * 2, label
+
     def load(path):
         return Image.open(path).convert("RGB")
 
     blur = v1.Compose([v1.Resize(40), v1.GaussianBlur(3, (1.0, 1.0)), v1.CenterCrop(32), v1.ToTensor()])
     for dataset, why in (
-        (Own(noise, EVAL), "its __getitem__"),
+        (Own(noise, EVAL), ""),
+        (Doubled(noise, EVAL), "its __getitem__ does more"),
         (datasets.ImageFolder(noise, EVAL, loader=load), "its loader"),
-        (datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1), "target_transform"),
+        (datasets.ImageFolder(noise, EVAL, target_transform=lambda y: y + 1), ""),
         (datasets.ImageFolder(noise, blur), "before all images have one size"),
     ):
         loader = stoker.Loader(dataset, batch_size=4)
@@ -301,7 +307,7 @@ def test_python_after_ops_runs_in_processes(noise, last):
     for workers in (0, 1, 3):
         torch.manual_seed(4)
         loader = stoker.DataLoader(dataset, batch_size=3, shuffle=True, num_workers=workers)
-        assert ("in Python follow the ops" in loader.explain()) == (workers > 0)
+        assert ("before and after the functions" in loader.explain()) == (workers > 0)
         runs.append([rows_of(loader), rows_of(loader)])
     assert runs[0] == runs[1] == runs[2] and runs[0][0] != runs[0][1]
     batches = iter(loader)
@@ -329,7 +335,7 @@ def test_python_after_ops_fails(noise):
 
 def test_convert_transform():
     ops = stoker.convert_transform(v1.Compose([v1.Resize(36), v1.CenterCrop(32), v1.Lambda(len), v1.ToTensor()]))
-    assert [str(o) for o in ops] == ["Resize(36)", "CenterCrop((32, 32))", "Lambda(Lambda, ToTensor)"]
+    assert [str(o) for o in ops] == ["Resize(36)", "CenterCrop((32, 32))", "Lambda(Lambda)"]
 
 
 def test_compare(noise, capsys):
