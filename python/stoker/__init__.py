@@ -54,7 +54,7 @@ from ._ops_color import (
     RandomPosterize,
     RandomSolarize,
 )
-from ._ops_recipe import RandomErasing, noise
+from ._ops_recipe import AutoAugment, RandAugment, RandomErasing, TrivialAugmentWide, noise
 from ._pack import Packed, pack, unpack
 from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
@@ -69,11 +69,12 @@ if TYPE_CHECKING:
 __version__ = version()
 
 __all__ = [
+    "AutoAugment",
     "Batch",
     "CenterCrop",
     "ColorJitter",
-    "CutMix",
     "Compose",
+    "CutMix",
     "DataError",
     "Error",
     "Grayscale",
@@ -92,6 +93,7 @@ __all__ = [
     "Padded",
     "RGB",
     "Ragged",
+    "RandAugment",
     "RandomAdjustSharpness",
     "RandomApply",
     "RandomAutocontrast",
@@ -115,6 +117,7 @@ __all__ = [
     "ToDtype",
     "ToImage",
     "ToTensor",
+    "TrivialAugmentWide",
     "UsageError",
     "convert_transform",
     "info",

@@ -329,6 +329,23 @@ class _Walk:
         self.to.ops.append(op)
         self.erased = True
 
+    def _policy(self, t: Any) -> dict[str, Any]:
+        """Interpolation and fill of a policy, whose augmentations are Pillow's."""
+        word = getattr(t.interpolation, "value", t.interpolation)
+        _check(self.form == PIL and word in ("nearest", "nearest-exact", "bilinear", "bicubic"))
+        fill = _one_or_more([int(v) for v in _ints([0] if t.fill is None else t.fill)])
+        _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
+        return {"interpolation": word, "fill": fill}
+
+    def auto_augment(self, t: Any) -> None:
+        self._add(_ops_recipe.AutoAugment(t.policy.value, **self._policy(t)))
+
+    def rand_augment(self, t: Any) -> None:
+        self._add(_ops_recipe.RandAugment(t.num_ops, t.magnitude, t.num_magnitude_bins, **self._policy(t)))
+
+    def trivial_augment(self, t: Any) -> None:
+        self._add(_ops_recipe.TrivialAugmentWide(t.num_magnitude_bins, **self._policy(t)))
+
     def _inside(self, transforms: Any) -> list[_ops.Op]:
         """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
         inner = _Walk(self.form, self.exact)
@@ -407,6 +424,7 @@ class _Walk:
 
 
 STEPS: dict[str, Callable[[_Walk, Any], None]] = {
+    "AutoAugment": _Walk.auto_augment,
     "CenterCrop": _Walk.center_crop,
     "ColorJitter": _Walk.color_jitter,
     "ConvertImageDtype": _Walk.convert_image_dtype,
@@ -419,6 +437,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "PILToTensor": _Walk.to_bytes,
     "Pad": _Walk.pad,
     "RGB": _Walk.rgb,
+    "RandAugment": _Walk.rand_augment,
     "RandomAdjustSharpness": _Walk.sharpness,
     "RandomApply": _Walk.random_apply,
     "RandomAutocontrast": _Walk.autocontrast,
@@ -439,6 +458,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "RandomVerticalFlip": _Walk.vertical_flip,
     "Resize": _Walk.resize,
     "ToDtype": _Walk.to_dtype,
+    "TrivialAugmentWide": _Walk.trivial_augment,
     "ToImage": _Walk.to_bytes,
     "ToPureTensor": _Walk.nothing,
     "ToTensor": _Walk.to_floats,

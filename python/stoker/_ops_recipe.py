@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RandomErasing, and the noise that it writes."""
+"""RandomErasing, the noise that it writes, and policies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,3 +53,54 @@ def noise(seed: int, shape: int | Sequence[int]) -> np.ndarray[tuple[int, ...], 
     field = np.empty(shape, np.float32)
     _stoker.noise(field, seed)
     return field
+
+
+class AutoAugment(Op):
+    """Two augmentations of a learned policy: "imagenet" (default), "cifar10" or "svhn".
+
+    interpolation    "nearest" (default), "bilinear" or "bicubic", for rotations and shears
+    fill             the colour outside of the image: one number or three
+
+    >>> AutoAugment("cifar10")
+    AutoAugment(policy=cifar10)
+    """
+
+    def __init__(self, policy: Any = "imagenet", interpolation: Any = "nearest", fill: Size | None = None) -> None:
+        super().__init__(policy=(policy, "imagenet"), interpolation=(interpolation, "nearest"), fill=(fill or 0, 0))
+
+
+class RandAugment(Op):
+    """`num_ops` random augmentations of one magnitude; interpolation and fill: as in AutoAugment.
+
+    >>> RandAugment(magnitude=5)
+    RandAugment(magnitude=5)
+    """
+
+    def __init__(
+        self,
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: Any = "nearest",
+        fill: Size | None = None,
+    ) -> None:
+        super().__init__(
+            num_ops=(num_ops, 2),
+            magnitude=(magnitude, 9),
+            num_magnitude_bins=(num_magnitude_bins, 31),
+            interpolation=(interpolation, "nearest"),
+            fill=(fill or 0, 0),
+        )
+
+
+class TrivialAugmentWide(Op):
+    """One random augmentation of a random magnitude; interpolation and fill: as in AutoAugment.
+
+    >>> TrivialAugmentWide()
+    TrivialAugmentWide
+    """
+
+    def __init__(self, num_magnitude_bins: int = 31, interpolation: Any = "nearest", fill: Size | None = None) -> None:
+        super().__init__(
+            num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill or 0, 0)
+        )

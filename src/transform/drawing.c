@@ -124,6 +124,12 @@ void drawing_note_bool(struct drawing *g, const char *name, bool v)
         json_bool(g->notes, name, v);
 }
 
+void drawing_note_text(struct drawing *g, const char *name, const char *v)
+{
+    if (g->notes)
+        json_text(g->notes, name, v);
+}
+
 void drawing_note_open(struct drawing *g, const char *name)
 {
     if (g->notes)

@@ -47,6 +47,7 @@ void drawing_fill(const struct op *o, uint8_t fill[3]);
 void drawing_note_int(struct drawing *g, const char *name, int64_t v);
 void drawing_note_number(struct drawing *g, const char *name, double v);
 void drawing_note_seed(struct drawing *g, const char *name, uint64_t v);
+void drawing_note_text(struct drawing *g, const char *name, const char *v);
 void drawing_note_bool(struct drawing *g, const char *name, bool v);
 void drawing_note_ints(struct drawing *g, const char *name, const int32_t *v, int n);
 void drawing_note_numbers(struct drawing *g, const char *name, const double *v, int n);

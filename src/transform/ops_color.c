@@ -2,11 +2,11 @@
 /*
  * ops_color.c -- ops that change colours.
  */
-#include "transform/drawing.h"
+#include "transform/ops_color.h"
 
 /* ------------------------------------------------------------------ steps */
 
-static void add_table(struct drawing *g, enum step_table table, double amount)
+void ops_color_table(struct drawing *g, enum step_table table, double amount)
 {
     struct step *s = drawing_step(g, STEP_TABLE, g->w, g->h, g->channels);
     s->table = (int8_t)table;
@@ -18,27 +18,32 @@ static void add_grey(struct drawing *g, int channels)
     drawing_step(g, STEP_GREY, g->w, g->h, channels);
 }
 
-static void adjust_brightness(struct drawing *g, double factor)
+void ops_color_brightness(struct drawing *g, double factor)
 {
-    add_table(g, TABLE_SCALE, factor);
+    ops_color_table(g, TABLE_SCALE, factor);
 }
 
-static void adjust_contrast(struct drawing *g, double factor)
+void ops_color_contrast(struct drawing *g, double factor)
 {
-    add_table(g, TABLE_CONTRAST, factor);
+    ops_color_table(g, TABLE_CONTRAST, factor);
 }
 
 /* A grey image has no colour to change. */
-static void adjust_saturation(struct drawing *g, double factor)
+void ops_color_saturation(struct drawing *g, double factor)
 {
     if (g->channels == 3)
         drawing_step(g, STEP_MIX, g->w, g->h, 3)->amount = factor;
 }
 
-static void adjust_hue(struct drawing *g, double factor)
+void ops_color_hue(struct drawing *g, double factor)
 {
     if (g->channels == 3)
         drawing_step(g, STEP_HUE, g->w, g->h, 3)->amount = (int)(factor * 255);
+}
+
+void ops_color_sharpness(struct drawing *g, double factor)
+{
+    drawing_step(g, STEP_SHARPEN, g->w, g->h, g->channels)->amount = factor;
 }
 
 static void permute(struct drawing *g, const int32_t order[3])
@@ -101,7 +106,7 @@ static int chance_table(struct drawing *g, const struct op *o, enum step_table t
 {
     struct rng r = drawing_rng(g, o);
     if (drawing_chance(g, o, &r))
-        add_table(g, table, o->arg[0].v[0]);
+        ops_color_table(g, table, o->arg[0].v[0]);
     return STK_OK;
 }
 
@@ -176,8 +181,8 @@ static const struct arg_type arg_jitter_hue = {"a number from 0 to 0.5, (least, 
 
 static void adjust(struct drawing *g, int what, double factor)
 {
-    static void (*const by[FACTORS])(struct drawing * g, double factor) = {adjust_brightness, adjust_contrast,
-                                                                           adjust_saturation, adjust_hue};
+    static void (*const by[FACTORS])(struct drawing * g, double factor) = {ops_color_brightness, ops_color_contrast,
+                                                                           ops_color_saturation, ops_color_hue};
     by[what](g, factor);
 }
 
@@ -255,7 +260,7 @@ static int draw_sharpness(struct drawing *g, const struct op *o)
 {
     struct rng r = drawing_rng(g, o);
     if (drawing_chance(g, o, &r))
-        drawing_step(g, STEP_SHARPEN, g->w, g->h, g->channels)->amount = o->arg[0].v[0];
+        ops_color_sharpness(g, o->arg[0].v[0]);
     return STK_OK;
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ops with the numbers that were drawn, done by torchvision's own functions on Pillow's images."""
 
+import math
+
 import numpy as np
 import stoker
 import torch
@@ -82,7 +84,49 @@ def erase(image, op, value=0, **_):
     return image
 
 
+def _affine(image, sampling="nearest", fill=0, **k):
+    k = {"angle": 0.0, "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0], **k}
+    return F.affine(image, **k, interpolation=InterpolationMode(sampling), fill=fill)
+
+
+def _shear(image, op, axis, sampling="nearest", fill=0, **_):
+    shear = [0.0, 0.0]
+    shear[axis] = math.degrees(math.atan(op["magnitude"]))
+    return _affine(image, sampling, fill, shear=shear, center=[0, 0])
+
+
+def _translate(image, op, axis, sampling="nearest", fill=0, **_):
+    translate = [0, 0]
+    translate[axis] = int(op["magnitude"])
+    return _affine(image, sampling, fill, translate=translate)
+
+
+def _rotate(image, op, sampling="nearest", fill=0, **_):
+    return F.rotate(image, op["magnitude"], InterpolationMode(sampling), fill=fill)
+
+
+def _factor(function):
+    return lambda image, op, **_: function(image, 1.0 + op["magnitude"])
+
+
 FUNCTIONS = {
+    "AutoAugment": inner,
+    "RandAugment": inner,
+    "TrivialAugmentWide": inner,
+    "ShearX": lambda image, op, **k: _shear(image, op, 0, **k),
+    "ShearY": lambda image, op, **k: _shear(image, op, 1, **k),
+    "TranslateX": lambda image, op, **k: _translate(image, op, 0, **k),
+    "TranslateY": lambda image, op, **k: _translate(image, op, 1, **k),
+    "Rotate": _rotate,
+    "Brightness": _factor(F.adjust_brightness),
+    "Color": _factor(F.adjust_saturation),
+    "Contrast": _factor(F.adjust_contrast),
+    "Sharpness": _factor(F.adjust_sharpness),
+    "Posterize": lambda image, op, **_: F.posterize(image, int(op["magnitude"])),
+    "Solarize": lambda image, op, **_: F.solarize(image, 255.0 * op["magnitude"]),
+    "AutoContrast": lambda image, op, **_: F.autocontrast(image),
+    "Equalize": lambda image, op, **_: F.equalize(image),
+    "Invert": lambda image, op, **_: F.invert(image),
     "RandomErasing": erase,
     "ColorJitter": color_jitter,
     "Compose": inner,
