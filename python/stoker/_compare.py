@@ -11,24 +11,30 @@ from typing import Any
 import numpy as np
 
 from ._errors import usage
+from ._explain import in_short
 from ._output import framework
 from ._rows import as_array, dtype_of, parts_of
+from ._seeds import generators_kept
+from ._types import counted
 from .data_loader import DataLoader, is_iterable
 
 LINE = "from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader"
 SAMPLES = 16  # how many are compared
+CLOSE = 0.05  # a difference by rounding: torch resizes tensors of bytes differently, by 1
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`. Prints as a table.
 
-    >>> print(Comparison(100.0, 250.0, 0.0, 0, 16, True))
+    >>> print(Comparison(100.0, 250.0, 0.0, 0, 16, True, "read, decoded and transformed in C"))
     yours      100.0 images/s
-    Stoker     250.0 images/s, 2.50 times as fast, read and decoded in C
+    Stoker     250.0 images/s, 2.50 times as fast, read, decoded and transformed in C
     pixels     equal in 16 samples
     labels     equal in 16 samples
     to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
+    >>> print(Comparison(100.0, 50.0, None, None, 0, False, "samples made in Python").line)
+    nothing: your loader is faster
     """
 
     theirs: float  #: images/s of the given loader
@@ -36,21 +42,31 @@ class Comparison:
     pixels: float | None  #: the largest difference; None: not compared, because samples are random or not arrays
     labels: int | None  #: how many labels differ; None: not compared
     samples: int  #: how many samples were compared
-    native: bool  #: True: Stoker reads and decodes in C; False: the dataset does, in Python
-    line: str = LINE  #: the line to paste
+    native: bool  #: True: Stoker reads the dataset itself, in C; False: the dataset does, at least partly, in Python
+    how: str  #: what Stoker did in C, and what in Python
 
     @property
     def speedup(self) -> float:
         """How many times as fast Stoker is.
 
-        >>> Comparison(100.0, 250.0, 0.0, 0, 16, True).speedup
+        >>> Comparison(100.0, 250.0, 0.0, 0, 16, True, "").speedup
         2.5
         """
         return self.ours / self.theirs if self.theirs else float("inf")
 
+    @property
+    def line(self) -> str:
+        """The line to paste, or why there is none.
+
+        >>> Comparison(100.0, 250.0, 3.0, 0, 16, True, "").line
+        'nothing: samples differ'
+        """
+        if self.labels or (self.pixels or 0) > CLOSE and self.pixels != 1:
+            return "nothing: samples differ"
+        return LINE if self.speedup >= 1 else "nothing: your loader is faster"
+
     def __str__(self) -> str:
-        among = f"in {self.samples} samples"
-        how = "read and decoded in C" if self.native else "samples made by the dataset, in Python"
+        among = f"in {counted(self.samples, 'sample')}"
         if self.pixels is None:
             pixels = "not compared: samples are random, or are not arrays"
         else:
@@ -61,30 +77,9 @@ class Comparison:
             labels = f"{self.labels} differ {among}" if self.labels else f"equal {among}"
         return (
             f"yours      {self.theirs:.1f} images/s\n"
-            f"Stoker     {self.ours:.1f} images/s, {self.speedup:.2f} times as fast, {how}\n"
+            f"Stoker     {self.ours:.1f} images/s, {self.speedup:.2f} times as fast, {self.how}\n"
             f"pixels     {pixels}\nlabels     {labels}\nto paste   {self.line}"
         )
-
-
-def _name(thing: Any) -> str:
-    return type(thing).__name__ if type(thing).__module__.startswith("torch.") else ""
-
-
-def _equivalent(loader: Any) -> DataLoader[Any]:
-    k: dict[str, Any] = {name: getattr(loader, name) for name in ("collate_fn", "generator", "num_workers")}
-    if loader.batch_size is None:
-        if loader.batch_sampler is None:
-            return DataLoader(loader.dataset, batch_size=None, sampler=_own(loader.sampler), **k)
-        return DataLoader(loader.dataset, batch_sampler=loader.batch_sampler, **k)
-    k.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
-    if _name(loader.sampler) == "RandomSampler" and not loader.sampler.replacement:
-        return DataLoader(loader.dataset, shuffle=len(loader.sampler) == len(loader.dataset), **k)
-    return DataLoader(loader.dataset, sampler=_own(loader.sampler), **k)
-
-
-def _own(sampler: Any) -> Any:
-    """The user's own sampler; None for one that torch made."""
-    return None if _name(sampler) in ("SequentialSampler", "_InfiniteConstantSampler") else sampler
 
 
 def _images(batch: Any, single: bool) -> int:
@@ -132,10 +127,10 @@ def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | Non
     if is_iterable(dataset) or not hasattr(dataset, "__len__") or not len(dataset):
         return None, None, 0
     chosen = np.unique(np.linspace(0, len(dataset) - 1, SAMPLES).astype(int)).tolist()
-    part = framework("torch.utils.data").Subset(dataset, chosen)
-    once, twice = ([_arrays(dataset[i]) for i in chosen] for _ in range(2))
+    with generators_kept():
+        once, twice = ([_arrays(dataset[i]) for i in chosen] for _ in range(2))
     loader: DataLoader[Any]
-    with DataLoader(part, batch_size=len(chosen), collate_fn=keep) as loader:
+    with DataLoader(dataset, batch_size=len(chosen), sampler=chosen, collate_fn=keep) as loader:
         ours = [_arrays(sample) for sample in next(iter(loader))]
     pixels: float | None = 0.0
     labels: int | None = 0
@@ -180,8 +175,8 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     single = dataloader.batch_size is None and dataloader.batch_sampler is None
     pixels, labels, samples = _parity(dataloader.dataset, _keep)
     theirs = _speed(dataloader, seconds, single)
-    with _equivalent(dataloader) as loader:
-        ours, native = _speed(loader, seconds, single), loader.native
-    found = Comparison(theirs, ours, pixels, labels, samples, native)
+    with DataLoader.from_torch(dataloader) as loader:
+        ours, native, how = _speed(loader, seconds, single), loader.native, in_short(loader)
+    found = Comparison(theirs, ours, pixels, labels, samples, native, how)
     print(found)
     return found

@@ -199,6 +199,40 @@ def drop_in(loader: Any) -> str:
     return text + line("order", order_of(loader)) + _workers(loader)
 
 
+def in_short(loader: Any) -> str:
+    """What a DataLoader does in C, and what in Python, in a few words."""
+    if loader.is_iterable:
+        return "samples made by the iterable, in Python"
+    if not loader.native:
+        partly = loader._partly is not None
+        return "read and decoded in C, the rest in Python" if partly else "samples made by the dataset, in Python"
+    if loader._tensors:
+        return "tensors read in C"
+    rest = loader._found[1].rest
+    return f"read and decoded in C, {rest.__name__} in Python" if rest else "read, decoded and transformed in C"
+
+
+def python_of(loader: Any) -> str:
+    """The user's code of a DataLoader, and where it is."""
+    found = loader._found
+    rest = found[1].rest if found is not None and found[1] is not None else None
+    if rest is not None:
+        return ", ".join(name_of(f) + place_of(f) for f in rest.functions)
+    return f"{type(loader.dataset).__name__}.__getitem__{place_of(loader.dataset)}"
+
+
+def python_in(loader: Any) -> str:
+    """The user's code of a Loader, and where it is; "" without any."""
+    fill, functions = loader._given.fill, loader._transform.functions
+    callers = ([fill.caller] if fill else []) + functions
+    words = [name_of(c.function) + place_of(c.function) for c in callers]
+    if fill:
+        dataset = type(loader.dataset).__name__
+        words[0] = f"{dataset}{'' if isinstance(fill, IterableFill) else '.__getitem__'}{place_of(loader.dataset)}"
+    alone = any("one at a time" in c.rule for c in callers) or isinstance(fill, IterableFill)
+    return ", ".join(words) + (", one at a time" if alone else "") if words else ""
+
+
 def _beside(loader: Any) -> str:
     return f"the other code of {type(loader.dataset).__name__}{place_of(loader.dataset)} runs in Python"
 

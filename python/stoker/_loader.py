@@ -790,7 +790,7 @@ class Loader(Generic[B_co]):
         counters = self._engine.stats()
         if isinstance(self._given.fill, IterableFill):
             counters["bad"] = 0  # rows past the end mark the end
-        return stats_of(counters)
+        return stats_of(counters, _explain.python_in(self))
 
     def bad_samples(self) -> list[DataError]:
         """The first 1,000 bad samples since the loader was opened, as exceptions with path, sample and reason.

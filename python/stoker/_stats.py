@@ -52,6 +52,8 @@ class Stats:
     cache_hits: int = 0
     cache_misses: int = 0
     sources: tuple[Mixed, ...] = ()  #: the sources of a mixture, in order
+    python: str = ""  #: your own functions and datasets, and where they are
+    processes: int = 0  #: that run them
 
     @property
     def images_per_s(self) -> float:
@@ -92,7 +94,7 @@ class Stats:
         stages = {**self.stages, "idle": self.idle_s}
         work = ", ".join(f"{name} {s:.2f} s" for name, s in stages.items() if s >= 0.005)
         bad = f", {self.bad} bad" if self.bad else ""
-        limit = f"; limited by {self.limit}" if self.samples else ""
+        limit = f"; limited by {self._limit}" if self.samples else ""
         kept = f"; {self.kept_bytes / MIB:.1f} MiB in batches that the program holds" if self.kept_bytes else ""
         size = (self.cache_disk_bytes or self.cache_bytes) / MIB
         cache = f"\ncache      {counted(self.cache_entries, 'sample')} in {size:.1f} MiB, found {self.cache_hits} times"
@@ -102,14 +104,51 @@ class Stats:
             f"{100 * s.share:.4g} % of the positions"
             for i, s in enumerate(self.sources)
         )
+        memory = f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB"
         return (
             f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} per second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
-            f"threads    {self.threads}: {work or 'no work yet'}\n"
-            f"memory     {self.memory_bytes / MIB:.1f} MiB, of at most {self.memory_limit / MIB:.0f} MiB"
-            f"{kept}{cache}{mixed}"
+            + (f"threads    {self.threads}: {work or 'no work yet'}\n{memory}" if self.threads else self._where)
+            + f"{kept}{cache}{mixed}"
         )
 
+    @property
+    def _limit(self) -> str:
+        words = {"consumer": "the program, which takes batches more slowly than they are made"}
+        if self.limit == "op" and self.python:
+            return f"your Python function {self.python}"
+        return words.get(self.limit, self.limit)
 
-def stats_of(counters: dict[str, Any]) -> Stats:
-    return Stats(**{**counters, "sources": tuple(Mixed(*s) for s in counters["sources"])})
+    @property
+    def _where(self) -> str:
+        return f"workers    {counted(self.processes, 'process') if self.processes else 'none: in the calling thread'}"
+
+
+def stats_of(counters: dict[str, Any], python: str = "") -> Stats:
+    return Stats(**{**counters, "sources": tuple(Mixed(*s) for s in counters["sources"])}, python=python)
+
+
+class Counted:
+    """What a DataLoader has delivered of a dataset that runs in Python."""
+
+    def __init__(self, began: float) -> None:
+        self.began = self.ended = began
+        self.batches, self.samples, self.waited = 0, 0, 0.0
+
+    def add(self, samples: int, began: float, ended: float) -> None:
+        self.batches, self.samples, self.waited = self.batches + 1, self.samples + samples, self.waited + ended - began
+        self.ended = ended
+
+
+def stats_of_python(loader: Any) -> Stats:
+    """Statistics of a DataLoader whose rows are made by Python."""
+    from ._explain import python_of
+
+    c = loader._counted or Counted(0.0)
+    seconds = c.ended - c.began
+    none = "read_bytes threads memory_bytes memory_limit kept_bytes warnings read_s decode_s transform_s op_s idle_s"
+    counts: dict[str, Any] = dict.fromkeys(none.split(), 0)
+    counts |= {"batches": c.batches, "samples": c.samples, "bad": len(loader._bads)}
+    limit = "op" if c.waited > 0.2 * seconds else "consumer"
+    processes = (1 if loader._shared_handle() else loader.num_workers) if loader.num_workers else 0
+    return Stats(seconds, c.waited, **counts, limit=limit, python=python_of(loader), processes=processes)

@@ -10,6 +10,7 @@ import base64
 import copy
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -154,7 +155,10 @@ class Batches(_base):  # type: ignore[misc]
             super()._reset(loader, True)
         self._begin(loader)
 
+    _made = 0  # samples in the last batch
+
     def __next__(self) -> Any:
+        began = time.perf_counter()
         self._ensure_started()
         try:
             batch = super().__next__()
@@ -162,6 +166,7 @@ class Batches(_base):  # type: ignore[misc]
             self._place.ended = True
             raise
         self._place.batches += 1
+        self._loader._delivered(self._made, began, time.perf_counter())
         return batch
 
     def _begin(self, loader: Any) -> None:
@@ -213,6 +218,11 @@ class Batches(_base):  # type: ignore[misc]
             self._position += 1
         return Task(number, position, indices, self._seed)
 
+    def _left(self, task: Task, bads: list[Any]) -> int:
+        """How many samples a batch has."""
+        rows = len(task.indices) if self._auto_collation else 1
+        return rows - len(bads) if self._loader.on_error == "skip" else rows
+
     def _pinned(self, batch: Any) -> Any:
         return _pin(batch, self._pin_memory_device) if self._pin_memory else batch
 
@@ -233,6 +243,7 @@ class HereBatches(Batches):
                 batch, bads = self._samples.make(task)
             self._loader._count(bads)
             if batch is not None or not bads:
+                self._made = self._left(task, bads)
                 return self._pinned(batch)
 
 
@@ -250,7 +261,7 @@ class WorkerBatches(Batches):
             self._workers = Workers(count, samples, loader.worker_init_fn, context, self._base_seed)
             self._sent = 0
             self._limit = max(1, loader.prefetch_factor * loader.num_workers)
-        self._open: dict[int, None] = {}  # batches to deliver; those of an epoch that was left are not in it
+        self._open: dict[int, Task] = {}  # batches to deliver; those of an epoch that was left are not in it
         self._done: dict[int, Any] = {}
         self._ended = False
         self._top_up()
@@ -267,7 +278,7 @@ class WorkerBatches(Batches):
                 self._ended = True
                 return
             self._workers.send(task)
-            self._open[self._sent] = None
+            self._open[self._sent] = task
             self._sent += 1
 
     def _wait(self) -> None:
@@ -292,7 +303,7 @@ class WorkerBatches(Batches):
             while (number := self._due()) is None:
                 self._wait()
             batch, bads = self._done.pop(number)
-            del self._open[number]
+            self._made = self._left(self._open.pop(number), bads)
             self._top_up()
             if isinstance(batch, (Failure, framework("torch._utils").ExceptionWrapper)):
                 batch.reraise()

@@ -24,7 +24,7 @@ from ._explain import Text
 from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
 from ._output import framework
-from ._stats import Stats
+from ._stats import Counted, Stats, stats_of_python
 from ._torch_iter import (
     Batches,
     EngineBatches,
@@ -99,8 +99,10 @@ class _Labels:
 class Seeded(_TorchGenerator):
     """The generator of a loader with `seed`: it determines the order and all random numbers."""
 
+    def __new__(cls, seed: int) -> Seeded:
+        return super().__new__(cls)  # torch's takes a device
+
     def __init__(self, seed: int) -> None:
-        super().__init__()
         self.given = seed
         self.manual_seed(seed)
 
@@ -221,6 +223,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._epochs = 0  # that were begun
         self._bads: list[tuple[Any, str]] = []
         self._n_bads = 0
+        self._counted: Counted | None = None
         self._handle_in_dataset = ""
         self._warned = False
         self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
@@ -481,17 +484,23 @@ class DataLoader(_TorchLoader[T_co]):
         return [DataError(why, sample=i if isinstance(i, int) else None, stage="read") for i, why in self._bads]
 
     def stats(self) -> Stats:
-        """What the engine did; an error for datasets that run in Python.
+        """Samples, waiting time, and what limits the loader. Prints as a table.
 
         >>> import torch
         >>> stoker.DataLoader(torch.utils.data.TensorDataset(torch.arange(4))).stats().batches
         0
         """
-        if not self.native:
-            raise usage(f"stats() counts what Stoker reads itself; {self._why()}")
-        if self._engine is None:
-            self._engine = self._open_engine()
-        return self._engine.stats()
+        if self.is_iterable:
+            raise usage("stats() needs a dataset with __getitem__: torch itself reads an iterable")
+        if self.native and not self._in_processes:
+            return self._engine_to_explain().stats()
+        return stats_of_python(self)
+
+    def _delivered(self, samples: int, began: float, ended: float) -> None:
+        """Counts a batch for stats()."""
+        if self._counted is None:
+            self._counted = Counted(began)
+        self._counted.add(samples, began, ended)
 
     def explain(self) -> str:
         """What runs where, and why; and which arguments are not needed.

@@ -383,8 +383,28 @@ def test_explain():
     native = stoker.DataLoader(tensors(), 4, num_workers=2, persistent_workers=True)
     assert "2 threads" in native.explain() and "not used   persistent_workers=True:" in native.explain()
     assert native.stats().threads == 2
-    with pytest.raises(stoker.UsageError, match="runs in Python"):
-        loader.stats()
+    list(loader)
+    assert loader.stats().samples == 10 and loader.stats().batches == 3 and loader.stats().processes == 2
+    assert "workers    2 processes" in repr(loader.stats())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("make", [Draws, tensors])
+def test_seed(make, workers):
+    def run(seed):
+        return [all_of(loader) for loader in [stoker.DataLoader(make(), 3, True, num_workers=workers, seed=seed)] * 2]
+
+    torch.manual_seed(1)
+    first, before = run(5), torch.get_rng_state()
+    torch.manual_seed(2)
+    assert equal(run(5), first) and not equal(run(6), first) and not equal(first[0], first[1])
+    loader = stoker.DataLoader(make(), 3, True, num_workers=workers, seed=5)
+    all_of(loader)
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.seed == 5 and equal(all_of(again), first[1])
+    assert "seed=5" in loader.explain()
+    torch.manual_seed(1)
+    assert torch.equal(before, torch.get_rng_state())
 
 
 def test_mistakes():
@@ -396,8 +416,13 @@ def test_mistakes():
         stoker.DataLoader(Squares(), num_worker=1)
     with pytest.raises(stoker.UsageError, match="on_error is 'ignore'"):
         stoker.DataLoader(Squares(), on_error="ignore")
-    with pytest.raises(stoker.UsageError, match="cache='dct' needs a dataset that Stoker reads"):
-        iter(stoker.DataLoader(Squares(), cache="dct"))
+    for k in ({"cache": "dct"}, {"memory": "1G"}, {"dtype": "uint8"}, {"layout": "NHWC"}, {"cache_dir": "x"}):
+        with pytest.raises(stoker.UsageError, match=f"{next(iter(k))}='.*' needs a dataset that Stoker reads"):
+            iter(stoker.DataLoader(Squares(), **k))
+    with pytest.raises(stoker.UsageError, match="on_error='skip' needs a dataset"):
+        iter(stoker.DataLoader(Stream(), on_error="skip"))
+    with pytest.raises(stoker.UsageError, match="seed and generator"):
+        stoker.DataLoader(Squares(), seed=1, generator=torch.Generator())
     with pytest.raises(stoker.UsageError, match="not a state"):
         stoker.DataLoader(Squares()).load_state_dict({})
 

@@ -328,3 +328,62 @@ def test_skipped_and_replaced_samples_keep_what_is_beside_them(tmp_path, noise):
             for image, label, path in zip(images, labels, some, strict=True):
                 expected = dataset[[p for p, _ in dataset.samples].index(path)]
                 assert equal(expected[0], image) and expected[1] == label
+
+
+# ---------------------------------------------------------------- what it says
+
+
+def words_of(dataset, **k):
+    with stoker.DataLoader(dataset, batch_size=3, **k) as loader:
+        list(loader)
+        return loader.explain(), repr(loader.stats())
+
+
+def test_words_about_what_is_read_in_c(noise):
+    part = data.Subset(datasets.ImageFolder(noise, EVAL), [3, 1, 7])
+    explained, stats = words_of(part, num_workers=2, shuffle=True)
+    assert "3 of 8 samples" in explained and "order      shuffled, as torch's RandomSampler does, 1 batch" in explained
+    assert "python" not in explained and "samples    3 in 1 batch" in stats
+    weighted = data.WeightedRandomSampler([1.0] * 8, 20)
+    explained, stats = words_of(datasets.ImageFolder(noise, EVAL), sampler=weighted)
+    assert "given by the WeightedRandomSampler, 7 batches per epoch" in explained and "20 in 7 batches" in stats
+    explained, _ = words_of(WithPath(noise, EVAL))
+    assert "the other code of WithPath (" in explained and "test_recognised.py:" in explained
+
+
+def test_words_about_functions(noise):
+    mixed = datasets.ImageFolder(noise, v1.Compose([v1.CenterCrop(32), TURN, *END]))
+    for workers in (0, 2):
+        explained, stats = words_of(mixed, num_workers=workers)
+        assert "Lambda on each image" in explained and "followed by ToTensor | Normalize" in explained
+        assert ("threads" in explained) == (workers == 0) and ("workers    2 processes" in explained) == (workers == 2)
+        assert "samples    8 in 3 batches" in stats
+    assert "limited by read" not in stats and "workers    2 processes" in stats
+    explained, stats = words_of(PARTLY["Python first"](noise))
+    assert "images are read and decoded in C" in explained and "Resize(36) | CenterCrop((32, 32))" in explained
+    assert "then" in explained and "test_recognised.py:" in explained
+    assert "limited by your Python function Lambda (" in stats and "in the calling thread" in stats
+
+
+def test_words_about_datasets_in_python(noise):
+    explained, stats = words_of(Brighter(noise, EVAL))
+    assert "Brighter, 8 samples, in Python: its __getitem__ does more than add to torchvision's sample" in explained
+    assert "limited by your Python function Brighter.__getitem__ (" in stats and "in C" not in explained
+    loader = stoker.Loader(Brighter(noise, EVAL), batch_size=3)
+    list(loader)
+    assert "limited by your Python function Brighter.__getitem__ (" in repr(loader.stats())
+
+
+def test_compare_advises_only_what_is_faster(noise):
+    from stoker._compare import Comparison
+
+    faster = Comparison(100.0, 99.0, None, None, 0, False, "samples made in Python")
+    assert "to paste   nothing: your loader is faster" in str(faster) and "decoded in C" not in str(faster)
+    assert "samples differ" in Comparison(1.0, 2.0, 0.5, 0, 16, True, "").line
+    for name, words in (("path", "decoded and transformed in C"), ("ops after Python", "in C, Lambda in Python")):
+        assert words in str(stoker.compare(data.DataLoader(NATIVE[name](noise), 4), seconds=0.02))
+    found = stoker.compare(data.DataLoader(PARTLY["Python first"](noise), 4), seconds=0.02)
+    assert found.pixels < 1e-6 and not found.native and "read and decoded in C, the rest in Python" in found.how
+    state = random.getstate(), torch.get_rng_state()
+    stoker.compare(data.DataLoader(PYTHON["a counter"](noise), 4), seconds=0.02)
+    assert random.getstate() == state[0]

@@ -142,3 +142,23 @@ def test_a_loader_of_several_epochs_is_refused(noise):
     loader = create_loader(ImageDataset(str(noise)), 24, 3, use_multi_epochs_loader=True, use_prefetcher=False)
     with pytest.raises(stoker.UsageError, match="MultiEpochsDataLoader changes how torch's loader iterates"):
         stoker.DataLoader.from_torch(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("more", [{}, {"target_transform": lambda y: y + 1}])
+def test_image_dataset_is_read_in_c(noise, tmp_path, workers, more):
+    """timm sorts files and classes by the numbers in their names."""
+    from timm.data import ImageDataset
+
+    for i, path in enumerate(sorted(noise.glob("*/*.png"))):
+        to = tmp_path / ("c10" if i % 2 else "c9") / f"{i * 3}.png"
+        to.parent.mkdir(exist_ok=True)
+        to.write_bytes(path.read_bytes())
+    dataset = ImageDataset(str(tmp_path), transform=create_transform(32), **more)
+    for source in (dataset, torch.utils.data.Subset(dataset, [5, 0, 6])):
+        loader = stoker.DataLoader(source, batch_size=3, num_workers=workers)
+        assert loader.native
+        theirs = list(torch.utils.data.DataLoader(source, batch_size=3))
+        ours = list(loader)
+        assert [y.tolist() for _, y in ours] == [y.tolist() for _, y in theirs]
+        assert all(within_one_unit(a, b) for (a, _), (b, _) in zip(ours, theirs, strict=True))
