@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ._arguments import known_keywords
 from ._convert import Converted
 from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
-from ._deferred import Assembled, Partly
+from ._deferred import Assembled, Partly, made_by
 from ._errors import DataError, usage
 from ._explain import Text
 from ._explain import drop_in as drop_in_words
@@ -94,6 +94,16 @@ class _Labels:
 
     def __call__(self, samples: list[Any]) -> Any:
         return self.function([(s[0], *(int(v) for v in s[1:])) for s in samples])
+
+
+class _Tuple:
+    """A function's result as a tuple."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, batch: Any) -> tuple[Any, ...]:
+        return tuple(self.function(batch))
 
 
 class Seeded(_TorchGenerator):
@@ -298,12 +308,22 @@ class DataLoader(_TorchLoader[T_co]):
         """What the trainer does to the engine's batches: collate_fn for samples, or a function for whole batches."""
         batched = self.batch_size is not None or self.batch_sampler is not None
         collate = self.collate_fn if self._user_collates or not batched else None
+        if self._fast_collates:
+            return None, tuple if self._beside is None else _Tuple(Assembled(self._beside, None, batched))
         if self._beside is not None:
             return None, Assembled(self._beside, collate, batched)
         if collate is None:
             return None, list
         collate = collate if batched else _One(collate)
         return (collate if self._tensors else _Labels(collate)), None
+
+    @property
+    def _fast_collates(self) -> bool:
+        """Whether collate_fn is timm's fast_collate: the engine's bytes and labels already are its result."""
+        if not made_by(self.collate_fn, "fast_collate", "timm.data.loader") or self._found is None:
+            return False
+        transform = self._found[1]
+        return transform is not None and (transform.dtype, transform.rest, self.dtype) == ("uint8", None, None)
 
     @property
     def native(self) -> bool:

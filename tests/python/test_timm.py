@@ -112,7 +112,10 @@ LOADERS = {
 @pytest.mark.parametrize("name", LOADERS)
 def test_create_loader(noise, name, workers):
     theirs, ours = (loader for loader in loaders(noise, num_workers=workers, **LOADERS[name]))
-    assert type(getattr(ours, "loader", ours)) is stoker.DataLoader and len(theirs) == len(ours)
+    inside = getattr(ours, "loader", ours)
+    assert type(inside) is stoker.DataLoader and inside.native and len(theirs) == len(ours)
+    kinds = [[(type(batch), *(v.dtype for v in batch)) for batch in getattr(x, "loader", x)] for x in (theirs, ours)]
+    assert kinds[0] == kinds[1]
     for _ in range(2):  # epochs
         torch.manual_seed(6)
         expected = list(theirs)
