@@ -168,7 +168,7 @@ static int describe(struct stk_loader *l, struct worker *w, const struct draw *d
     json_int(j, NULL, wide);
     json_close(j, ']');
     if (l->plan)
-        rc = plan_drawn(l->plan, d, wide, high, j, e);
+        rc = loader_views_drawn(l, d, wide, high, j, e);
     else
         json_raw(j, "ops", "[]");
     if (source_fills_rows(l->source))

@@ -58,24 +58,25 @@ static int read_head(struct stk_loader *l, struct worker *w, struct making *m, s
 }
 
 /* All random choices. Then it is known which part of the image is needed. */
-static int draw(struct stk_loader *l, struct making *m, stk_error *e)
+static int draw(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
-    struct desk_image *im = &m->image;
+    const struct desk_image *im = &m->image;
+    const struct head *h = &im->head;
     m->kept_bytes = 0;
     if (im->form == DESK_READY)
-        return plan_draw_rest(l->plan, m->draw, im->pixels.w, im->pixels.h, &m->job, e);
-    if (im->form == DESK_FILE && loader_cache_draw(l, m))
+        return loader_views_draw(l, m->draw, im->pixels.w, im->pixels.h, true, NULL, w->jobs, &m->want, e);
+    if (im->form == DESK_FILE && loader_cache_draw(l, w, m))
         return STK_OK;
-    return desk_draw(im, l->plan, m->draw, &m->job, e);
+    return loader_views_draw(l, m->draw, head_width(h), head_height(h), false, h, w->jobs, &m->want, e);
 }
 
 /* Memory for everything that follows is reserved first: for the ops, and for pixels to keep. */
 static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
-    size_t more = plan_scratch(l->plan, &m->job);
+    size_t more = loader_views_scratch(l, w->jobs);
     if (more > 0 && m->kept_bytes > 0) {
-        const size_t rest = plan_scratch(l->plan, &m->rest);
-        more = rest > 0 ? size_add(more, size_add(rest, arena_cost(m->kept_bytes))) : 0;
+        const size_t head = plan_scratch(l->plan, &m->head);
+        more = head > 0 ? size_add(more, size_add(head, arena_cost(m->kept_bytes))) : 0;
     }
     if (more == 0)
         return error_set(e, STK_EDATA, "transform",
@@ -83,7 +84,8 @@ static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_
     const bool copies = m->image.form == DESK_PIXELS && !m->image.bytes;
     if (m->image.form == DESK_FILE && m->kept_bytes == 0)
         loader_checkpoints_lend(l, w, m); /* before memory is reserved: theirs is charged as well */
-    const int rc = desk_decode(&w->desk, &m->image, &m->job.want, more, e);
+    const struct want *want = m->kept_bytes > 0 ? &m->head.want : &m->want;
+    const int rc = desk_decode(&w->desk, &m->image, want, more, e);
     if (rc == STK_OK && copies)
         count_read(w, m->image.n);
     if (m->image.warnings > 0 && m->kept_bytes == 0)
@@ -91,21 +93,8 @@ static int decode(struct stk_loader *l, struct worker *w, struct making *m, stk_
     return rc;
 }
 
-/* Runs the ops. Rows of open size (row is NULL) get their memory now that their size is known. */
-static int transform(struct stk_loader *l, struct worker *w, const struct job *j, const struct image *im, uint8_t *row,
-                     stk_error *e)
-{
-    int rc = STK_OK;
-    if (!row) {
-        int64_t shape[3];
-        const size_t bytes = plan_job_shape(l->plan, j, shape);
-        rc = batch_open_row(w->to, l->image, shape, bytes, &row, e);
-    }
-    return rc == STK_OK ? plan_run(l->plan, j, im, &w->desk.arena, row, e) : rc;
-}
-
 /* The path of an image. */
-static int make_image(struct stk_loader *l, struct worker *w, struct making *m, uint8_t *row, stk_error *e)
+static int make_image(struct stk_loader *l, struct worker *w, struct making *m, int64_t row, stk_error *e)
 {
     uint64_t clock = now_ns();
     int rc = STK_OK;
@@ -115,21 +104,21 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
     if (rc == STK_OK)
         rc = read_head(l, w, m, e);
     if (rc == STK_OK)
-        rc = draw(l, m, e);
+        rc = draw(l, w, m, e);
     if (rc == STK_OK)
         rc = decode(l, w, m, e);
     clock = lap(m->image.form == DESK_PIXELS ? &w->count.read_ns : &w->count.decode_ns, clock);
     if (rc == STK_OK)
         rc = loader_cache_keep(l, w, m, e);
     if (rc == STK_OK)
-        rc = transform(l, w, &m->job, &m->image.pixels, row, e);
+        rc = loader_views_run(l, w, &m->image.pixels, m->want.crop, row, e);
     lap(&w->count.transform_ns, clock);
     return rc;
 }
 
 /* Only the whole file decides whether a sample is bad. If a short cut fails, or the ranges of the file that were read
  * are not enough, the image takes the usual path. */
-static int try_image(struct stk_loader *l, struct worker *w, const struct draw *d, uint8_t *row, stk_error *e)
+static int try_image(struct stk_loader *l, struct worker *w, const struct draw *d, int64_t row, stk_error *e)
 {
     struct making m;
     m.draw = d;
@@ -285,8 +274,7 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     desk->reading.label = source_label(l->source, (int64_t)d->sample);
     if (l->image >= 0) {
         w->to = b;
-        uint8_t *to = w->made ? w->made : plan_is_open(l->plan) ? NULL : batch_row(b, l->image, row);
-        rc = try_image(l, w, d, to, e);
+        rc = try_image(l, w, d, row, e);
     }
     if (rc == STK_OK)
         rc = read_rest(l, w, (int64_t)d->sample, e);

@@ -31,9 +31,10 @@ struct making {
     bool plain; /* take no short cut: the file alone decides */
     /* Set on the way: */
     bool shortened;    /* a short cut was taken; if it fails, the usual path decides */
-    size_t kept_bytes; /* > 0: job makes the pixels to keep, in an entry of this size; rest makes the row from them */
+    size_t kept_bytes; /* > 0: `head` makes the pixels to keep, in an entry of this size; jobs make views from them */
     struct desk_image image;
-    struct job job, rest;
+    struct want want; /* what the views need of the image, or of the kept pixels */
+    struct job head;
 };
 
 /* loader_cache.c: chooses a cache and opens it with at most `memory` bytes. Never fails. */
@@ -55,7 +56,7 @@ bool loader_cache_find(struct stk_loader *l, struct worker *w, struct making *m)
 /* After the head is known: turns a JPEG into coefficients, keeps them, and continues with them. */
 void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *m);
 /* Instead of desk_draw: draws the two halves of the ops, if the pixels between them are to be kept. */
-bool loader_cache_draw(struct stk_loader *l, struct making *m);
+bool loader_cache_draw(struct stk_loader *l, struct worker *w, struct making *m);
 /* After decoding: keeps the file and its checkpoints, or the pixels between the halves. */
 int loader_cache_keep(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e);
 

@@ -67,13 +67,13 @@ void loader_cache_to_dct(struct stk_loader *l, struct worker *w, struct making *
     m->shortened = true;
 }
 
-bool loader_cache_draw(struct stk_loader *l, struct making *m)
+bool loader_cache_draw(struct stk_loader *l, struct worker *w, struct making *m)
 {
     const struct head *h = &m->image.head;
-    struct job *head = &m->job;
+    struct job *head = &m->head;
     if (l->cache.what != STK_CACHE_PIXELS || m->plain ||
         plan_draw_head(l->plan, head_width(h), head_height(h), head, NULL) != STK_OK ||
-        plan_draw_rest(l->plan, m->draw, head->w, head->h, &m->rest, NULL) != STK_OK)
+        loader_views_draw(l, m->draw, head->w, head->h, true, NULL, w->jobs, &m->want, NULL) != STK_OK)
         return false;
     plan_draft(l->plan, head, head_width(h), head_height(h), decode_shrink(h));
     const size_t bytes = cache_pixels_bytes(head->w, head->h, head->channels);
@@ -87,7 +87,7 @@ bool loader_cache_draw(struct stk_loader *l, struct making *m)
 static int keep_pixels(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
 {
     struct arena *a = &w->desk.arena;
-    const struct job *head = &m->job;
+    const struct job *head = &m->head;
     struct image kept;
     uint8_t *entry = m->image.warnings ? NULL : arena_alloc(a, m->kept_bytes);
     if (!entry)
@@ -97,8 +97,7 @@ static int keep_pixels(struct stk_loader *l, struct worker *w, struct making *m,
     if (rc != STK_OK || !cache_pixels_image(entry, m->kept_bytes, plan_head_channels(l->plan), &kept))
         return STK_EDATA;
     cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), entry, m->kept_bytes);
-    m->job = m->rest;
-    m->image.pixels = image_crop(&kept, m->job.want.crop);
+    m->image.pixels = image_crop(&kept, m->want.crop);
     return STK_OK;
 }
 

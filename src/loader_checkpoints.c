@@ -38,13 +38,13 @@ static int64_t data_bytes(const struct stk_loader *l)
 }
 
 /* Whether crops leave something out, judged by a few draws for an image of a usual size. */
-static bool crops(const struct plan *p)
+static bool crops(const struct stk_loader *l)
 {
     enum { W = 640, H = 480, DRAWS = 8 };
-    struct job j;
+    struct want want;
     for (uint64_t i = 0; i < DRAWS; i++)
-        if (plan_draw(p, &(struct draw){.epoch = i}, W, H, &j, NULL) == STK_OK &&
-            (j.want.crop.w < W || j.want.crop.h < H))
+        if (loader_views_draw(l, &(struct draw){.epoch = i}, W, H, false, NULL, NULL, &want, NULL) == STK_OK &&
+            (want.crop.w < W || want.crop.h < H))
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ static bool crops(const struct plan *p)
 size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
 {
     char folder[PATH_MAX] = "";
-    if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED || !crops(l->plan))
+    if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED || !crops(l))
         return 0;
     const int64_t data = data_bytes(l), share = l->options.memory / 16;
     const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;
@@ -111,13 +111,14 @@ void loader_checkpoints_ranges(struct stk_loader *l, const struct draw *d, struc
     const struct decode_limits limits = options_limits(&l->options);
     const bool wanted = l->cache.checkpoints && l->cache.what == STK_CACHE_NONE;
     struct desk_image im;
-    struct job job;
+    const struct head *h = &im.head;
+    struct want want;
     size_t n = 0;
     const uint8_t *found = wanted ? find(l, NULL, (int64_t)d->sample, &n) : NULL;
     out->n = 0;
     if (!found || !decode_checkpoint_head(found, n, &limits, &im.head) ||
-        desk_draw(&im, l->plan, d, &job, NULL) != STK_OK ||
-        !decode_checkpoint_ranges(found, n, &im.head, &job.want, APART, out))
+        loader_views_draw(l, d, head_width(h), head_height(h), false, h, NULL, &want, NULL) != STK_OK ||
+        !decode_checkpoint_ranges(found, n, h, &want, APART, out))
         out->n = 0;
 }
 

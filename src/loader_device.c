@@ -52,7 +52,7 @@ static int open_depot(const struct stk_loader *l, struct depot **out, int64_t ro
 {
     const struct loader_device *d = &l->device;
     const stk_allocator allocator = {.user = d->cuda, .alloc = cuda_device_alloc, .free = cuda_device_free};
-    const int rc = depot_open(out, d->fields, d->n_fields, source_n_fields(l->source), rows, keep, &allocator, e);
+    const int rc = depot_open(out, d->fields, d->n_fields, l->index, rows, keep, &allocator, e);
     if (rc != STK_OK)
         return rc;
     (*out)->hooks = (struct memory_hooks){.user = d->cuda,

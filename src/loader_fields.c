@@ -17,18 +17,6 @@ static struct field small_field(const char *name, stk_dtype type)
     return f;
 }
 
-static void image_field(const struct plan *p, stk_dtype dtype, struct field *f)
-{
-    f->dtype = dtype;
-    f->ndim = 3;
-    plan_shape(p, f->shape);
-    f->bytes = plan_row_bytes(p);
-    if (!plan_is_open(p))
-        return;
-    f->kind = FIELD_OPEN;
-    f->bytes = dtype_bytes(dtype);
-}
-
 /* If the caller's op makes another shape or type, its result is the field, and the image is made separately. */
 static int result_field(struct stk_loader *l, struct field *f, stk_error *e)
 {
@@ -112,9 +100,10 @@ static int lay_none(struct stk_loader *l, stk_error *e)
     return l->ops_unused && !left_out ? no_images(l->source, e) : STK_OK;
 }
 
-/* Makes the plan for the image field. */
-static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
+/* Makes the views of the image field. */
+static int lay_image(struct stk_loader *l, struct field *fields, int *n, stk_error *e)
 {
+    struct field *f = &fields[l->image];
     const stk_options *o = &l->options;
     struct plan_options p = {
         .ops = o->ops, .dtype = o->dtype, .layout = o->layout, .fidelity = o->fidelity, .cpu = o->cpu};
@@ -125,18 +114,18 @@ static int lay_image(struct stk_loader *l, struct field *f, stk_error *e)
     p.bytes = l->device.bytes;
     p.open = f->kind == FIELD_ENCODED && o->batch_size == 1;
     p.classes = source_n_classes(l->source);
-    int rc = plan_new(&l->plan, &p, e);
-    if (rc == STK_OK && p.bytes && plan_soft_classes(l->plan) > 0) { /* rows are combined as floats */
-        plan_free(l->plan);
-        l->plan = NULL;
-        l->device.bytes = p.bytes = false;
-        rc = plan_new(&l->plan, &p, e);
-    }
+    const int rc = loader_views_open(l, &p, fields, n, e);
     if (rc != STK_OK)
         return rc;
     l->device.bytes = plan_makes_bytes(l->plan);
-    image_field(l->plan, l->device.bytes ? STK_UINT8 : o->dtype, f);
-    return result_field(l, f, e);
+    if (l->copies == 1)
+        return result_field(l, f, e);
+    if (l->op.run)
+        return error_set(e, STK_EUSAGE, "open", "a function cannot follow several views; use ops in each view");
+    for (int i = 0; i < l->n_views; i++)
+        if (plan_soft_classes(l->views[i].plan) > 0)
+            return error_set(e, STK_EUSAGE, "open", "MixUp and CutMix need a single image per sample, not views");
+    return STK_OK;
 }
 
 /* MixUp and CutMix make the label a row of floats. */
@@ -177,7 +166,7 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
             l->image = i;
     }
     l->soft = -1;
-    int rc = l->image >= 0 ? lay_image(l, &fields[l->image], e) : lay_none(l, e);
+    int rc = l->image >= 0 ? lay_image(l, fields, n, e) : lay_none(l, e);
     if (rc == STK_OK && l->plan && plan_soft_classes(l->plan) > 0)
         rc = lay_soft_label(l, fields, *n, e);
     if (rc != STK_OK)

@@ -161,7 +161,7 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     if (rc != STK_OK)
         return rc;
     const stk_allocator locked = {.user = l->device.cuda, .alloc = cuda_host_alloc, .free = cuda_host_free};
-    rc = depot_open(&l->depot, fields, n, source_n_fields(l->source), l->options.batch_size, (int)s.depth + 1,
+    rc = depot_open(&l->depot, fields, n, l->index, l->options.batch_size, (int)s.depth + 1,
                     l->device.cuda ? &locked : l->options.allocator, e);
     if (rc == STK_OK) {
         loader_device_follow(l, l->depot);
@@ -198,6 +198,9 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         if (rc != STK_OK)
             return rc;
         w->desk.ahead = i < l->options.threads ? l->ahead : NULL;
+        w->jobs = l->copies > 0 ? calloc((size_t)l->copies, sizeof *w->jobs) : NULL;
+        if (l->copies > 0 && !w->jobs)
+            return error_nomem(e, "open", (size_t)l->copies * sizeof *w->jobs);
         w->spare = l->spare_bytes ? pages_new(l->spare_bytes) : NULL;
         if (l->spare_bytes && !w->spare)
             return error_nomem(e, "open", l->spare_bytes);
@@ -375,6 +378,7 @@ void loader_close(struct stk_loader *l)
     depot_close(l->depot);
     loader_device_close(l);
     for (int i = 0; l->workers && i <= l->options.threads; i++) {
+        free(l->workers[i].jobs);
         pages_free(l->workers[i].made, l->made_bytes);
         pages_free(l->workers[i].spare, l->spare_bytes);
         desk_done(&l->workers[i].desk);
@@ -384,7 +388,7 @@ void loader_close(struct stk_loader *l)
         budget_done(&l->budget);
     loader_cache_close(l);
     free(l->workers);
-    plan_free(l->plan);
+    loader_views_close(l);
     source_close(l->source);
     order_done(&l->order);
     free(l->bads);

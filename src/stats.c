@@ -259,9 +259,12 @@ size_t stk_explain(stk_loader *l, char *buf, size_t n)
         return (size_t)snprintf(buf, n, "%s\n", e.text);
     struct buf b = {.max = 1 << 16};
     explain_source(l, &b);
-    if (l->plan)
+    if (l->n_views == 1 && l->copies == 1)
         buf_printf(&b, "ops        %s\n", plan_text(l->plan));
-    else if (l->ops_unused)
+    for (int i = 0; l->copies > 1 && i < l->n_views; i++)
+        buf_printf(&b, "%-10s %d x %s: %s\n", i ? "" : "views", l->views[i].copies, l->views[i].name,
+                   plan_text(l->views[i].plan));
+    if (l->ops_unused)
         buf_printf(&b, "ops        not run: fields does not include the image\n");
     if (l->options.fidelity == STK_DRAFT)
         buf_printf(&b, "fidelity   draft: JPEGs that are resized to a half or less are decoded at a smaller size\n");

@@ -141,10 +141,12 @@ class Form:
         }
         self.is_open = any(0 in shape for _, shape, _, beside in self._about.values() if not beside)
         columns = list(self._about)
-        own = columns[: -len(OWN)]
+        images = [name for name in columns if self._about[name][2] == "image"]
+        own = [name for name in columns[: -len(OWN)] if name not in images[1:]]  # further images are views of the first
         if wanted is None:
             order = array_order(own, arrays) if arrays else range(len(own))
-            wanted = [Wanted(name, name) for _, name in sorted(zip(order, own, strict=True))]
+            names = [name for _, name in sorted(zip(order, own, strict=True))]
+            wanted = [Wanted(n, n) for name in names for n in (images if name in images else [name])]
         bound = (
             bool(own) and [w.name for w in wanted if not w.own] == own
         )  # the engine already uses the requested names
@@ -207,7 +209,7 @@ class Form:
                 at=sum(len(c.arrays) for c in self.columns),
                 computed=computed,
                 objects=bool(fill and number < len(fill.kinds) and fill.kinds[number] == "object"),
-                last=layout == "channels_last" and len(shape) == 3 and (kind == "image" or name == "image"),
+                last=layout == "channels_last" and len(shape) >= 3 and (kind == "image" or name == "image"),
                 convert=_output.converter(self._output, dtype, called),
                 convert_beside=_output.converter(self._output, "int64", called),
             )

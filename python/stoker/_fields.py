@@ -123,9 +123,20 @@ def wanted_of(fields: Sequence[str] | Mapping[str, str] | str) -> list[Wanted]:
     return wanted
 
 
-def texts(wanted: list[Wanted] | None) -> list[str | None]:
-    """Texts to try on the engine until one names columns that exist; None: all fields."""
-    mine = [w for w in wanted or () if not w.own]
+def view_names(ops: str) -> list[str]:
+    """The names of the pipelines in a text of ops.
+
+    >>> view_names("global*2: CenterCrop(8) ; image: CenterCrop(4)")
+    ['global', 'image']
+    """
+    return re.findall(r"(?:^|;)\s*(\w+)\s*(?:\*\s*\d+\s*)?:", ops)
+
+
+def texts(wanted: list[Wanted] | None, views: Sequence[str] = ()) -> list[str | None]:
+    """Texts to try on the engine until one names columns that exist; None: all fields. Views are made of the image."""
+    mine = [w for w in wanted or () if not w.own and w.column not in views]
+    if any(w.column in views for w in wanted or ()):
+        mine.insert(0, Wanted("image", "image"))
     if not mine:
         return [None]
     found = [", ".join(w.text(kinds) for w in mine) for kinds in (True, False)]

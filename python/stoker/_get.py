@@ -65,7 +65,9 @@ def drawn(engine: _stoker.Loader, chosen: Which, epoch: int, functions: list[Cal
         row: Drawn = {"index": found["sample"], "epoch": epoch, "position": position}
         if found["size"] != [0, 0]:
             row["size"] = found["size"]
-        row["ops"] = found["ops"]
+        if "views" in found:
+            row["views"] = found["views"]
+        row["ops"] = found.get("ops", [])
         if "fill" in found and fill:
             row["ops"] += _calls([fill.caller, *fill.functions], found["fill"])
         if "op" in found:

@@ -23,7 +23,7 @@ from . import _explain, _get, _output, _ranks, _stoker
 from ._arguments import Fields, Ops, Options, known_keywords
 from ._batch import Batch, Form, Raw
 from ._errors import ELSEWHERE, DataError, Error, make, usage
-from ._fields import from_features, texts, wanted_of
+from ._fields import from_features, texts, view_names, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
@@ -338,7 +338,8 @@ class Loader(Generic[B_co]):
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
         plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
-        choices = [None] if plain else texts(self._wanted)  # fields of plain sources are chosen in Python
+        views = view_names(self._transform.text)
+        choices = [None] if plain else texts(self._wanted, views)  # fields of plain sources are chosen in Python
         handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output)
         try:
             self._form = self._form_of(handle, self._given.fill)

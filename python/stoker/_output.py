@@ -93,7 +93,9 @@ def converter(output: str, dtype: str, name: str) -> Convert:
 
 def as_channels_last(output: str, array: Any) -> Any:
     """A view of NHWC memory as NCHW, which torch calls channels_last."""
-    return array.permute(0, 3, 1, 2) if output == "torch" else array.transpose(0, 3, 1, 2)
+    n = array.ndim
+    axes = (*range(n - 3), n - 1, n - 3, n - 2)
+    return array.permute(axes) if output == "torch" else array.transpose(axes)
 
 
 def from_numpy(output: str, array: Any) -> Any:

@@ -214,8 +214,7 @@ static int read_label(struct reader *r)
     if (text_name(&r->text, name, sizeof name) && text_take(&r->text, ':'))
         return strcmp(name, "image") == 0
                    ? STK_OK
-                   : text_error(&r->text, column, "pipeline \"%s\" is unknown; this version supports only \"image\"",
-                                name);
+                   : text_error(&r->text, column, "pipeline \"%s\": only \"image\" is possible here", name);
     r->text.at = before;
     return STK_OK;
 }
@@ -233,7 +232,7 @@ static int read_pipeline(struct reader *r, struct ops *ops)
     const bool more = text_take(&r->text, ';');
     text_next(&r->text, seen, sizeof seen);
     if (more && *r->text.at)
-        return text_error(&r->text, column, "this version supports only one pipeline");
+        return text_error(&r->text, column, "only one pipeline is possible here");
     if (*r->text.at)
         return text_error(&r->text, column, "found %s, expected \"|\" or the end", seen);
     return STK_OK;

@@ -111,11 +111,12 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         plan_free(p);
         return rc;
     }
-    p->bytes = o->bytes && !p->ops.erases; /* which works on floats */
+    /* Erasing and combining rows work on floats. */
+    p->bytes = o->bytes && !p->ops.erases && p->ops.blend.classes == 0 && !o->several;
     p->layout = p->bytes ? STK_NHWC : o->layout;
     p->dtype = o->dtype;
-    p->draft = o->fidelity == STK_DRAFT;
-    p->head = head_of(&p->ops);
+    p->draft = o->fidelity == STK_DRAFT && !o->several;
+    p->head = o->several ? 0 : head_of(&p->ops);
     p->element = p->bytes ? 1 : dtype_bytes(o->dtype);
     p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);

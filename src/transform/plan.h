@@ -29,6 +29,7 @@ struct plan_options {
     stk_cpu cpu;              /* which kernels; never DEFAULT here */
     int32_t fixed_w, fixed_h; /* the size of all images, if ops may leave it open; 0: they differ */
     bool open;                /* they differ, and so may rows */
+    bool several;             /* other plans work on the same image: it has no head, and is not decoded smaller */
     bool bytes; /* if possible, rows are bytes with interleaved channels; plan_tables and the layout are left to do */
     int64_t classes; /* of the source, for ops that make soft labels; 0: unknown */
 };

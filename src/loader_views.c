@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_views.c -- several images from one: reads the names of the views, and draws and makes them.
+ *
+ *     text = pipeline { ";" pipeline } [ ";" ]        pipeline = [ name [ "*" count ] ":" ] ops
+ *
+ * Each pipeline gets a plan. Its text is the whole text with everything else replaced by spaces, so that errors report
+ * the right column. The decoder is asked for the smallest rectangle that contains the crops of all views.
+ */
+#include "loader_views.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/size.h"
+#include "loader.h"
+#include "transform/ops_text.h"
+
+/* ------------------------------------------------------------------ names */
+
+/* Reads "name:" or "name*count:", and leaves t at the ops. Without a name, the view is the image. */
+static int read_name(struct text *t, struct view *v)
+{
+    const char *const before = t->at;
+    char seen[WORD_BYTES + 2];
+    struct value count = {.number = {1}};
+    const bool named = text_name(t, v->name, sizeof v->name), many = named && text_take(t, '*');
+    const int rc = many ? text_value(t, &count) : STK_OK;
+    if (rc)
+        return rc;
+    if (many && (count.kind != VALUE_NUMBER || !count.whole[0] || count.number[0] < 1 || count.number[0] > VIEW_COPIES))
+        return text_error(t, count.column, "found %s, expected a number of views from 1 to %d", count.source,
+                          VIEW_COPIES);
+    v->copies = (int)count.number[0];
+    if (named && text_take(t, ':'))
+        return STK_OK;
+    if (many) {
+        text_next(t, seen, sizeof seen);
+        return text_error(t, text_column(t), "found %s, expected \":\" after %s*%d", seen, v->name, v->copies);
+    }
+    t->at = before; /* the name of an op */
+    snprintf(v->name, sizeof v->name, "image");
+    return STK_OK;
+}
+
+static int check_name(const struct stk_loader *l, struct text *t, int32_t column, const struct view *v)
+{
+    for (const struct view *other = l->views; other < v; other++)
+        if (strcmp(other->name, v->name) == 0)
+            return text_error(t, column, "two pipelines are named %s", v->name);
+    for (int f = 0; f < source_n_fields(l->source); f++)
+        if (f != l->image && strcmp(source_field(l->source, f)->name, v->name) == 0)
+            return text_error(t, column, "%s is a field of the source; give the view another name", v->name);
+    return STK_OK;
+}
+
+/* The ops up to the next ";" of the whole text, each other character replaced by a space. */
+static char *text_of(const struct text *t, const char *end)
+{
+    char *const text = malloc((size_t)(end - t->start) + 1);
+    if (!text)
+        return NULL;
+    memset(text, ' ', (size_t)(end - t->start));
+    memcpy(text + (t->at - t->start), t->at, (size_t)(end - t->at));
+    text[end - t->start] = 0;
+    return text;
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+static void describe(const struct stk_loader *l, const struct view *v, const struct plan_options *p, struct field *f)
+{
+    const stk_dtype dtype = p->bytes ? STK_UINT8 : l->options.dtype;
+    const int many = v->copies > 1;
+    if (strcmp(v->name, "image") != 0) /* else it keeps the name that it has in the source, or that the user gave it */
+        snprintf(f->name, sizeof f->name, "%s", v->name);
+    f->dtype = dtype;
+    f->ndim = 3 + many;
+    f->shape[0] = v->copies;
+    plan_shape(v->plan, f->shape + many);
+    f->kind = plan_is_open(v->plan) ? FIELD_OPEN : f->kind;
+    f->bytes = plan_is_open(v->plan) ? dtype_bytes(dtype) : plan_row_bytes(v->plan) * (size_t)v->copies;
+}
+
+static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p, stk_error *e)
+{
+    struct view *v = &l->views[l->n_views];
+    const int32_t column = text_column(t);
+    int rc = read_name(t, v);
+    if (rc == STK_OK)
+        rc = check_name(l, t, column, v);
+    if (rc != STK_OK)
+        return rc;
+    const char *const end = t->at + strcspn(t->at, ";");
+    char *const text = text_of(t, end);
+    if (!text)
+        return error_nomem(e, "ops", (size_t)(end - t->start));
+    p->ops = text;
+    rc = plan_new(&v->plan, p, e);
+    free(text);
+    if (rc != STK_OK)
+        return rc;
+    v->key = strcmp(v->name, "image") == 0 ? 0 : hash_bytes(v->name, strlen(v->name), 1);
+    l->n_views++;
+    l->copies += v->copies;
+    t->at = end;
+    return STK_OK;
+}
+
+/* Several views have nothing in common but the image, so its ops have no head, and results must have one size. */
+static int read_views(struct stk_loader *l, struct plan_options *p, stk_error *e)
+{
+    const char *const ops = p->ops ? p->ops : "";
+    struct text t = {.start = ops, .at = ops, .e = e};
+    const char *const second = strchr(ops, ';');
+    p->several = strchr(ops, '*') || (second && second[1 + strspn(second + 1, " \t\n\v\f\r")]);
+    p->open = p->open && !p->several;
+    int rc = STK_OK;
+    do {
+        if (l->n_views == VIEWS_MAX)
+            rc = text_error(&t, text_column(&t), "more than %d pipelines", VIEWS_MAX);
+        else
+            rc = add_view(l, &t, p, e);
+        if (rc == STK_OK)
+            text_take(&t, ';');
+        text_column(&t); /* skips spaces */
+    } while (rc == STK_OK && *t.at);
+    if (rc == STK_OK && l->copies > VIEW_COPIES)
+        rc = error_set(e, STK_EUSAGE, "ops", "ops: %d views in all, but at most %d are possible", l->copies,
+                       VIEW_COPIES);
+    return rc;
+}
+
+int loader_views_open(struct stk_loader *l, struct plan_options *p, struct field *fields, int *n, stk_error *e)
+{
+    const char *const ops = p->ops;
+    int rc = read_views(l, p, e);
+    p->ops = ops;
+    if (rc != STK_OK)
+        return rc;
+    if (*n + l->n_views > FIELD_MAX)
+        return error_set(e, STK_EUSAGE, "open", "too many fields; choose fewer with fields, or use fewer views");
+    for (int i = 0; i < l->n_views; i++) {
+        struct view *v = &l->views[i];
+        v->field = i == 0 ? l->image : *n;
+        if (i > 0)
+            fields[(*n)++] = fields[l->image];
+    }
+    for (int i = l->n_views; i-- > 0;) /* the first one last: the others were copied from it */
+        describe(l, &l->views[i], p, &fields[l->views[i].field]);
+    l->plan = l->views[0].plan;
+    return STK_OK;
+}
+
+void loader_views_close(struct stk_loader *l)
+{
+    for (int i = 0; i < l->n_views; i++)
+        plan_free(l->views[i].plan);
+}
+
+/* ------------------------------------------------------------------ draw and run */
+
+static struct rect enclose(struct rect a, struct rect b)
+{
+    const int32_t x = a.x < b.x ? a.x : b.x, y = a.y < b.y ? a.y : b.y;
+    const int32_t right = a.x + a.w > b.x + b.w ? a.x + a.w : b.x + b.w;
+    const int32_t bottom = a.y + a.h > b.y + b.h ? a.y + a.h : b.y + b.h;
+    return (struct rect){x, y, right - x, bottom - y};
+}
+
+static struct draw draw_of(const struct draw *d, const struct view *v, int copy)
+{
+    struct draw own = *d;
+    own.view = v->key + (uint64_t)copy;
+    return own;
+}
+
+int loader_views_draw(const struct stk_loader *l, const struct draw *d, int32_t w, int32_t h, bool rest,
+                      const struct head *head, struct job *jobs, struct want *want, stk_error *e)
+{
+    struct job alone;
+    int at = 0;
+    for (const struct view *v = l->views; v < l->views + l->n_views; v++)
+        for (int copy = 0; copy < v->copies; copy++, at++) {
+            struct job *j = jobs ? &jobs[at] : &alone;
+            const struct draw own = draw_of(d, v, copy);
+            const int rc = rest ? plan_draw_rest(v->plan, &own, w, h, j, e) : plan_draw(v->plan, &own, w, h, j, e);
+            if (rc != STK_OK)
+                return rc;
+            if (head && l->copies == 1)
+                plan_draft(v->plan, j, w, h, decode_shrink(head));
+            const struct rect before = want->crop;
+            *want = j->want;
+            if (at > 0)
+                want->crop = enclose(before, want->crop);
+        }
+    return STK_OK;
+}
+
+/* Views are made one after the other, in the same memory. */
+size_t loader_views_scratch(const struct stk_loader *l, const struct job *jobs)
+{
+    size_t most = 0;
+    for (const struct view *v = l->views; v < l->views + l->n_views; v++)
+        for (int copy = 0; copy < v->copies; copy++) {
+            const size_t one = plan_scratch(v->plan, jobs++);
+            if (one == 0)
+                return 0;
+            most = one > most ? one : most;
+        }
+    return most;
+}
+
+/* Where a view goes. An image of open size gets its memory now that its size is known. */
+static int row_of(struct stk_loader *l, struct worker *w, const struct view *v, const struct job *j, int64_t row,
+                  uint8_t **to, stk_error *e)
+{
+    if (w->made)
+        *to = w->made;
+    else if (!plan_is_open(v->plan))
+        *to = batch_row(w->to, v->field, row);
+    else {
+        int64_t shape[3];
+        const size_t bytes = plan_job_shape(v->plan, j, shape);
+        return batch_open_row(w->to, l->image, shape, bytes, to, e);
+    }
+    return STK_OK;
+}
+
+int loader_views_run(struct stk_loader *l, struct worker *w, const struct image *pixels, struct rect crop, int64_t row,
+                     stk_error *e)
+{
+    struct arena *a = &w->desk.arena;
+    const struct job *j = w->jobs;
+    const size_t used = a->used;
+    for (const struct view *v = l->views; v < l->views + l->n_views; v++) {
+        uint8_t *to = NULL;
+        int rc = row_of(l, w, v, j, row, &to, e);
+        for (int copy = 0; copy < v->copies && rc == STK_OK; copy++, j++) {
+            struct rect part = j->want.crop;
+            part.x -= crop.x;
+            part.y -= crop.y;
+            const struct image im = image_crop(pixels, part);
+            rc = plan_run(v->plan, j, &im, a, to, e);
+            to += plan_row_bytes(v->plan);
+            a->used = used;
+        }
+        if (rc != STK_OK)
+            return rc;
+    }
+    return STK_OK;
+}
+
+int loader_views_drawn(const struct stk_loader *l, const struct draw *d, int32_t w, int32_t h, struct json *j,
+                       stk_error *e)
+{
+    if (l->copies == 1)
+        return plan_drawn(l->plan, d, w, h, j, e);
+    int rc = STK_OK;
+    json_open(j, "views", '[');
+    for (const struct view *v = l->views; v < l->views + l->n_views; v++)
+        for (int copy = 0; copy < v->copies && rc == STK_OK; copy++) {
+            const struct draw own = draw_of(d, v, copy);
+            json_open(j, NULL, '{');
+            json_text(j, "view", v->name);
+            json_int(j, "copy", copy);
+            rc = plan_drawn(v->plan, &own, w, h, j, e);
+            json_close(j, '}');
+        }
+    json_close(j, ']');
+    return rc;
+}
