@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from enum import Enum
+from typing import Literal
 
 import numpy as np
 
 from . import _stoker
-from ._ops import Numbers, Op, Size
+from ._ops import Interpolation, Numbers, Op, Size
+
+Policy = Literal["imagenet", "cifar10", "svhn"] | Enum  # an Enum is torchvision's
 
 
 class RandomErasing(Op):
@@ -29,7 +32,7 @@ class RandomErasing(Op):
         p: float = 0.5,
         scale: Sequence[float] = (0.02, 0.33),
         ratio: Sequence[float] = (0.3, 3.3),
-        value: str | Numbers = 0,
+        value: Literal["random", "color"] | Numbers = 0,
         inplace: bool = False,
         count: Size = 1,
     ) -> None:
@@ -65,7 +68,9 @@ class AutoAugment(Op):
     AutoAugment(policy=cifar10)
     """
 
-    def __init__(self, policy: Any = "imagenet", interpolation: Any = "nearest", fill: Size | None = None) -> None:
+    def __init__(
+        self, policy: Policy = "imagenet", interpolation: Interpolation = "nearest", fill: Size | None = None
+    ) -> None:
         super().__init__(policy=(policy, "imagenet"), interpolation=(interpolation, "nearest"), fill=(fill or 0, 0))
 
 
@@ -81,7 +86,7 @@ class RandAugment(Op):
         num_ops: int = 2,
         magnitude: int = 9,
         num_magnitude_bins: int = 31,
-        interpolation: Any = "nearest",
+        interpolation: Interpolation = "nearest",
         fill: Size | None = None,
     ) -> None:
         super().__init__(
@@ -100,7 +105,9 @@ class TrivialAugmentWide(Op):
     TrivialAugmentWide
     """
 
-    def __init__(self, num_magnitude_bins: int = 31, interpolation: Any = "nearest", fill: Size | None = None) -> None:
+    def __init__(
+        self, num_magnitude_bins: int = 31, interpolation: Interpolation = "nearest", fill: Size | None = None
+    ) -> None:
         super().__init__(
             num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill or 0, 0)
         )

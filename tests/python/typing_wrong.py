@@ -27,6 +27,8 @@ DataLoader(3)  # wrong
 stoker.Resize(256, interpolation="cubic")  # wrong
 stoker.RandomCrop(224, padding_mode="mirror")  # wrong
 stoker.Normalize("Imagenet")  # wrong
+stoker.AutoAugment("coco")  # wrong
+stoker.RandomErasing(value="noise")  # wrong
 stoker.Source("train/").split(0.9, by="label")  # wrong
 stoker.Source("train/", field="image")  # wrong
 stoker.pack("train/", "out", to="zip")  # wrong
