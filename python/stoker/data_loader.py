@@ -13,7 +13,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 from ._arguments import known_keywords
 from ._convert import Converted
@@ -69,6 +69,22 @@ OWN = {
     "layout": "NCHW",
     "seed": None,
 }
+
+
+class OwnArguments(TypedDict, total=False):
+    """The same, for type checkers."""
+
+    on_error: OnError
+    max_bad: float | None
+    cache: Cache | None
+    cache_dir: str | os.PathLike[str] | None
+    cache_size: int | str | None
+    memory: int | str | None
+    dtype: DType | None
+    layout: Layout
+    seed: int | None
+
+
 ENGINE_ONLY = ("cache", "cache_dir", "cache_size", "memory", "dtype", "layout")
 
 
@@ -240,7 +256,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._ready = True
 
     @classmethod
-    def from_torch(cls, loader: Any, **own: Any) -> Any:
+    def from_torch(cls, loader: Any, **own: Unpack[OwnArguments]) -> Any:
         """The same loader with Stoker behind it, for loaders that another library has made.
 
         Takes torch's loaders, and those that accelerate, Hugging Face's Trainer and timm's create_loader return. Such a
@@ -251,7 +267,7 @@ class DataLoader(_TorchLoader[T_co]):
         >>> type(loader).__module__, [b.tolist() for b in loader]
         ('stoker.data_loader', [[1, 2], [3]])
         """
-        return from_torch(cls, loader, own)
+        return from_torch(cls, loader, dict(own))
 
     @property
     def _is_accelerate_prepared(self) -> bool:
