@@ -283,6 +283,7 @@ class DataLoader(_TorchLoader[T_co]):
             self._check_options((*ENGINE_ONLY, "on_error", "max_bad"), "this one is an iterable, which torch reads")
             return super()._get_iterator()
         if self.native:
+            self._check_form_of_tensors()
             return MixedBatches(self) if self._in_processes else EngineBatches(self)
         self._check_options(ENGINE_ONLY, self._why())
         if self.num_workers == 0:
@@ -300,6 +301,12 @@ class DataLoader(_TorchLoader[T_co]):
             value = getattr(self, name)
             if value != OWN[name] and (name, value) != ("cache", "none"):
                 raise usage(f"{name}={value!r} needs a dataset that Stoker reads itself; {why}")
+
+    def _check_form_of_tensors(self) -> None:
+        for name in ("dtype", "layout"):
+            if self._tensors and getattr(self, name) != OWN[name]:
+                value = getattr(self, name)
+                raise usage(f"{name}={value!r} is for images; the tensors of a TensorDataset stay as they are")
 
     def _why(self) -> str:
         if self._partly is not None:

@@ -421,6 +421,9 @@ def test_mistakes():
             iter(stoker.DataLoader(Squares(), **k))
     with pytest.raises(stoker.UsageError, match="on_error='skip' needs a dataset"):
         iter(stoker.DataLoader(Stream(), on_error="skip"))
+    for k in ({"dtype": "float16"}, {"layout": "channels_last"}):
+        with pytest.raises(stoker.UsageError, match="is for images"):
+            iter(stoker.DataLoader(tensors(), **k))
     with pytest.raises(stoker.UsageError, match="seed and generator"):
         stoker.DataLoader(Squares(), seed=1, generator=torch.Generator())
     with pytest.raises(stoker.UsageError, match="not a state"):

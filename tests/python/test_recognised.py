@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets that DataLoader reads in C, or partly in C: whole epochs are those of torch's DataLoader."""
 
+import pickle
 import random
 
 import numpy as np
@@ -287,6 +288,27 @@ def test_random_ops_after_python_have_a_seed_for_each_sample(noise):
             runs.append([[x.tolist() for x, _ in loader] for _ in range(2)])
             assert loader._partly is not None
     assert runs[0] == runs[1] == runs[2] and runs[0][0] != runs[0][1]
+
+
+def test_arguments_of_stoker_act(noise, tmp_path):
+    dataset = WithPath(noise, EVAL)
+    for k in ({"dtype": "float16"}, {"layout": "channels_last"}, {"layout": "NHWC"}):
+        images, _, paths = next(iter(stoker.DataLoader(dataset, batch_size=4, **k)))
+        assert images.dtype == (torch.float16 if "dtype" in k else torch.float32) and len(paths) == 4
+        assert images.stride()[-1] == (1 if k.get("layout") != "channels_last" else 3)
+    loader = stoker.DataLoader(dataset, batch_size=4, cache="pixels", cache_dir=str(tmp_path), memory="256M")
+    assert equal(list(loader), list(loader)) and loader.stats().cache_hits > 0
+    assert loader.stats().memory_limit == 256 << 20 and any(tmp_path.iterdir())
+
+
+def test_processes_that_do_not_fork_get_a_pickle(noise):
+    dataset = PARTLY["twice"](noise)
+    rows = pickle.loads(pickle.dumps(stoker.DataLoader(dataset)._rows))
+    assert equal([dataset[i] for i in range(8)], [rows[i] for i in range(8)])
+    assembled = stoker.DataLoader(NATIVE["path"](noise), batch_size=2)
+    assert assembled.native
+    finish = pickle.loads(pickle.dumps(assembled._finish()[1]))
+    assert finish((torch.zeros(2, 3), torch.tensor([0, 7])))[1].tolist() == [0, 1]
 
 
 def test_a_function_that_returns_something_else(noise):
