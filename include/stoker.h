@@ -728,9 +728,19 @@ static inline int stk_encode(const uint8_t *pixels, int width, int height, int c
 }
 STK_API void stk_free(void *p); /* NULL is allowed */
 
-/* The first n normal numbers of the field that an op drew (RandomErasing with value=random): stk_loader_drawn writes
- * its seed. The field is in C, H, W order. */
-STK_API void stk_noise(float *out, size_t n, uint64_t seed);
+typedef enum stk_noise_kind {
+    STK_NOISE_DEFAULT = 0, /* normal */
+    STK_NOISE_NORMAL,      /* mean 0, standard deviation 1 */
+    STK_NOISE_UNIFORM      /* in [0, 1) */
+} stk_noise_kind;
+
+/*
+ * The first n numbers of the field that an op drew; stk_loader_drawn writes its seed:
+ *     RandomErasing(value=random)   normal, in C, H, W order
+ *     GaussianNoise                 normal, in H, W, C order
+ *     ElasticTransform              uniform, for x and then for y, each in H, W order
+ */
+STK_API void stk_noise(float *out, size_t n, uint64_t seed, stk_noise_kind kind);
 
 /* The 64-bit hash of checksums and fingerprints. To chain hashes, pass the previous one as the seed. */
 STK_API uint64_t stk_hash(const void *p, size_t n, uint64_t seed);

@@ -101,10 +101,11 @@ static PyObject *noise(PyObject *module, PyObject *args)
 {
     Py_buffer to;
     unsigned long long seed;
+    int uniform;
     (void)module;
-    if (!PyArg_ParseTuple(args, "w*K", &to, &seed))
+    if (!PyArg_ParseTuple(args, "w*Kp", &to, &seed, &uniform))
         return NULL;
-    stk_noise(to.buf, (size_t)to.len / sizeof(float), seed);
+    stk_noise(to.buf, (size_t)to.len / sizeof(float), seed, uniform ? STK_NOISE_UNIFORM : STK_NOISE_NORMAL);
     PyBuffer_Release(&to);
     Py_RETURN_NONE;
 }
@@ -116,7 +117,7 @@ static PyMethodDef functions[] = {
     {"wait", closing_wait, METH_NOARGS, "Waits until all garbage collected loaders are closed."},
     {"sheet", draw_sheet, METH_VARARGS,
      "sheet(pixels, width, height, channels, columns, title, under, captions): (PNG, width, height)"},
-    {"noise", noise, METH_VARARGS, "noise(array, seed): fills an array of float32 with normal numbers."},
+    {"noise", noise, METH_VARARGS, "noise(array, seed, uniform): fills an array of float32."},
     {"scan", source_scan, METH_VARARGS, "scan(options, decode, runs): (overview, findings)."},
     {"pack", pack_source, METH_VARARGS,
      "pack(options, out, to, as, quality, shard_size, resize_short, resize_long, baseline, force, begin, progress): "

@@ -343,9 +343,9 @@ void stk_free(void *p)
     free(p);
 }
 
-void stk_noise(float *out, size_t n, uint64_t seed)
+void stk_noise(float *out, size_t n, uint64_t seed, stk_noise_kind kind)
 {
-    noise_normal(out, seed, 0, n);
+    (kind == STK_NOISE_UNIFORM ? noise_uniform : noise_normal)(out, seed, 0, n);
 }
 
 uint64_t stk_hash(const void *p, size_t n, uint64_t seed)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops, _ops_color, _ops_recipe, _stoker
+from . import _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
 from ._errors import usage
 from ._types import DTYPE_CODES, LAYOUTS
 
@@ -346,6 +346,62 @@ class _Walk:
     def trivial_augment(self, t: Any) -> None:
         self._add(_ops_recipe.TrivialAugmentWide(t.num_magnitude_bins, **self._policy(t)))
 
+    def _map(self, t: Any) -> dict[str, Any]:
+        """Interpolation and fill of a map. Pillow has three filters; torch samples tensors differently."""
+        word = getattr(t.interpolation, "value", t.interpolation)
+        word = "nearest" if word == "nearest-exact" else word
+        _check(self.form == PIL and word in ("nearest", "bilinear", "bicubic"))
+        return {"interpolation": word, "fill": self._color(t)}
+
+    def _color(self, t: Any) -> Any:
+        fill = t.fill if isinstance(t.fill, (list, tuple)) else [0 if t.fill is None else t.fill]
+        _check(len(fill) in (1, 1 if self.grey else 3))
+        whole = [int(v) for v in fill]  # as torchvision does
+        return whole[0] if len(whole) == 1 else whole
+
+    def rotation(self, t: Any) -> None:
+        center = None if t.center is None else [float(v) for v in t.center]
+        self._add(_ops_geometry.RandomRotation(t.degrees, expand=bool(t.expand), center=center, **self._map(t)))
+        self.to.sized &= not t.expand
+
+    def affine(self, t: Any) -> None:
+        center = None if t.center is None else [float(v) for v in t.center]
+        self._add(_ops_geometry.RandomAffine(t.degrees, t.translate, t.scale, t.shear, center=center, **self._map(t)))
+
+    def perspective(self, t: Any) -> None:
+        self._add(_ops_geometry.RandomPerspective(t.distortion_scale, t.p, **self._map(t)))
+
+    def elastic(self, t: Any) -> None:
+        word = getattr(t.interpolation, "value", t.interpolation)
+        _check(self.form != FLOATS and word in ("nearest", "bilinear", "bicubic"))
+        self._add(_ops_geometry.ElasticTransform(t.alpha, t.sigma, word, self._color(t)))
+
+    def blur(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_geometry.GaussianBlur(t.kernel_size, tuple(t.sigma)))
+
+    def noise(self, t: Any) -> None:
+        _check(self.form == BYTES)  # torchvision refuses Pillow images
+        self._add(_ops_geometry.GaussianNoise(t.mean, t.sigma, bool(t.clip)))
+
+    def zoom_out(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_geometry.RandomZoomOut(self._color(t), t.side_range, t.p))
+        self.to.sized &= t.p == 0
+
+    def scale_jitter(self, t: Any) -> None:
+        self._add(_ops_geometry.ScaleJitter(_ints(t.target_size), t.scale_range, **self._filter(t)))
+        self.to.sized = False
+
+    def shortest_size(self, t: Any) -> None:
+        sizes = _one_or_more(_ints(t.min_size))
+        self._add(_ops_geometry.RandomShortestSize(sizes, t.max_size, **self._filter(t)))
+        self.to.sized = False
+
+    def random_resize(self, t: Any) -> None:
+        self._add(_ops_geometry.RandomResize(t.min_size, t.max_size, **self._filter(t)))
+        self.to.sized = False
+
     def _inside(self, transforms: Any) -> list[_ops.Op]:
         """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
         inner = _Walk(self.form, self.exact)
@@ -428,6 +484,9 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "CenterCrop": _Walk.center_crop,
     "ColorJitter": _Walk.color_jitter,
     "ConvertImageDtype": _Walk.convert_image_dtype,
+    "ElasticTransform": _Walk.elastic,
+    "GaussianBlur": _Walk.blur,
+    "GaussianNoise": _Walk.noise,
     "Grayscale": _Walk.grayscale,
     "Identity": _Walk.nothing,
     "ImageClassification": _Walk.preset,
@@ -439,6 +498,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "RGB": _Walk.rgb,
     "RandAugment": _Walk.rand_augment,
     "RandomAdjustSharpness": _Walk.sharpness,
+    "RandomAffine": _Walk.affine,
     "RandomApply": _Walk.random_apply,
     "RandomAutocontrast": _Walk.autocontrast,
     "RandomChannelPermutation": _Walk.permute,
@@ -450,13 +510,19 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "RandomHorizontalFlip": _Walk.horizontal_flip,
     "RandomInvert": _Walk.invert,
     "RandomOrder": _Walk.random_order,
+    "RandomPerspective": _Walk.perspective,
     "RandomPhotometricDistort": _Walk.photometric_distort,
     "RandomPosterize": _Walk.posterize,
+    "RandomResize": _Walk.random_resize,
     "RandomResizedCrop": _Walk.random_resized_crop,
     "RandomResizedCropAndInterpolation": _Walk.random_resized_crop,
+    "RandomRotation": _Walk.rotation,
+    "RandomShortestSize": _Walk.shortest_size,
     "RandomSolarize": _Walk.solarize,
     "RandomVerticalFlip": _Walk.vertical_flip,
+    "RandomZoomOut": _Walk.zoom_out,
     "Resize": _Walk.resize,
+    "ScaleJitter": _Walk.scale_jitter,
     "ToDtype": _Walk.to_dtype,
     "TrivialAugmentWide": _Walk.trivial_augment,
     "ToImage": _Walk.to_bytes,

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from . import _stoker
+from ._errors import usage
 from ._ops import Interpolation, Numbers, Op, Size
 
 Policy = Literal["imagenet", "cifar10", "svhn"] | Enum  # an Enum is torchvision's
@@ -45,16 +46,23 @@ class RandomErasing(Op):
         )
 
 
-def noise(seed: int, shape: int | Sequence[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """The field of normal numbers that an op drew: what `drawn` returns as its seed, and the shape C, H, W.
+def noise(
+    seed: int, shape: int | Sequence[int], kind: str = "normal"
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """The random field that an op made from the seed that it drew (`Loader.get` returns it as "seed").
+
+    kind    "normal" for RandomErasing, whose field has the shape (channels, height, width), and for GaussianNoise:
+            (height, width, channels). "uniform", in [0, 1), for ElasticTransform: (2, height, width), for x and y.
 
     >>> noise(7, (3, 2, 2)).shape
     (3, 2, 2)
     >>> bool((noise(7, 9)[:5] == noise(7, 5)).all())
     True
     """
+    if kind not in ("normal", "uniform"):
+        raise usage(f'noise: kind is {kind!r}; it must be "normal" or "uniform"')
     field = np.empty(shape, np.float32)
-    _stoker.noise(field, seed)
+    _stoker.noise(field, seed, kind == "uniform")
     return field
 
 

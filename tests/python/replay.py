@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as F
+from torchvision.transforms.v2 import functional as F2
 
 
 def _crop(image, op):
@@ -64,6 +65,43 @@ def photometric_distort(image, op, **_):
 
 def chance(function):
     return lambda image, op, **k: function(image, **k) if op["applied"] else image
+
+
+def rotation(image, op, interpolation="nearest", expand=False, center=None, fill=0, **_):
+    return F.rotate(image, op["angle"], InterpolationMode(interpolation), expand, center, fill)
+
+
+def affine(image, op, interpolation="nearest", center=None, fill=0, **_):
+    box = op["translate"], op["scale"], op["shear"]
+    return F.affine(image, op["angle"], *box, InterpolationMode(interpolation), fill, center)
+
+
+def perspective(image, op, interpolation="bilinear", fill=0, **_):
+    if not op["applied"]:
+        return image
+    return F2.perspective(image, None, None, interpolation, fill, coefficients=op["coefficients"])
+
+
+def elastic(image, op, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0, **_):
+    """torchvision's own field, from our noise."""
+    alpha, sigma = np.broadcast_to(alpha, 2).tolist(), np.broadcast_to(sigma, 2).tolist()
+    field = torch.from_numpy(stoker.noise(op["seed"], (2, image.height, image.width), "uniform")) * 2 - 1
+    shifts = []
+    for i, side in enumerate((image.width, image.height)):
+        size = int(8 * sigma[i] + 1) | 1
+        shift = (
+            F2.gaussian_blur(field[None, i : i + 1], [size, size], sigma) if sigma[i] > 0 else field[None, i : i + 1]
+        )
+        shifts.append(shift * alpha[i] / side)
+    return F2.elastic(image, torch.concat(shifts, 1).permute(0, 2, 3, 1), interpolation, fill)
+
+
+def noise(image, op, mean=0.0, deviation=0.1, clip=True, **_):
+    """torchvision's gaussian_noise on uint8, with our numbers in place of torch's."""
+    pixels = F.pil_to_tensor(image)
+    field = torch.from_numpy(stoker.noise(op["seed"], (image.height, image.width, len(pixels)))).permute(2, 0, 1)
+    out = pixels + ((mean * 255) + field * (deviation * 255)).to(torch.int16)
+    return F.to_pil_image((out.clamp(0, 255) if clip else out).to(torch.uint8), image.mode)
 
 
 def inner(image, op, **k):
@@ -129,6 +167,16 @@ FUNCTIONS = {
     "Invert": lambda image, op, **_: F.invert(image),
     "RandomErasing": erase,
     "ColorJitter": color_jitter,
+    "ElasticTransform": elastic,
+    "GaussianBlur": lambda image, op, kernel=5, **_: F.gaussian_blur(image, kernel, [op["sigma"]] * 2),
+    "GaussianNoise": noise,
+    "RandomAffine": affine,
+    "RandomPerspective": perspective,
+    "RandomResize": resize,
+    "RandomRotation": rotation,
+    "RandomShortestSize": resize,
+    "RandomZoomOut": lambda image, op, fill=0, **_: F.pad(image, op["padding"], fill) if op["applied"] else image,
+    "ScaleJitter": resize,
     "Compose": inner,
     "Identity": lambda image, op, **_: image,
     "RGB": lambda image, op, **_: image.convert("RGB"),
