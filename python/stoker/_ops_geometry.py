@@ -11,7 +11,6 @@ from ._ops import Numbers, Op, Size
 Range = Sequence[float]
 
 
-
 class RandomRotation(Op):
     """Rotates by a random angle, counterclockwise.
 
