@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ._ops import Numbers, Op, Size
+from ._ops import Interpolation, Numbers, Op, Size
 
 Range = Sequence[float]
 
@@ -27,7 +26,7 @@ class RandomRotation(Op):
     def __init__(
         self,
         degrees: Numbers,
-        interpolation: Any = "nearest",
+        interpolation: Interpolation = "nearest",
         expand: bool = False,
         center: Range | None = None,
         fill: Size = 0,
@@ -60,7 +59,7 @@ class RandomAffine(Op):
         translate: Range | None = None,
         scale: Range | None = None,
         shear: Numbers | None = None,
-        interpolation: Any = "nearest",
+        interpolation: Interpolation = "nearest",
         fill: Size = 0,
         center: Range | None = None,
     ) -> None:
@@ -87,7 +86,7 @@ class RandomPerspective(Op):
     """
 
     def __init__(
-        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Any = "bilinear", fill: Size = 0
+        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Interpolation = "bilinear", fill: Size = 0
     ) -> None:
         super().__init__(
             distortion_scale=(distortion_scale, 0.5),
@@ -110,7 +109,7 @@ class ElasticTransform(Op):
     """
 
     def __init__(
-        self, alpha: Numbers = 50.0, sigma: Numbers = 5.0, interpolation: Any = "bilinear", fill: Size = 0
+        self, alpha: Numbers = 50.0, sigma: Numbers = 5.0, interpolation: Interpolation = "bilinear", fill: Size = 0
     ) -> None:
         super().__init__(
             alpha=(alpha, 50.0), sigma=(sigma, 5.0), interpolation=(interpolation, "bilinear"), fill=(fill, 0)
@@ -173,7 +172,7 @@ class ScaleJitter(Op):
         self,
         target_size: Sequence[int],
         scale_range: Range = (0.1, 2.0),
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         antialias: bool = True,
     ) -> None:
         super().__init__(
@@ -196,7 +195,11 @@ class RandomShortestSize(Op):
     """
 
     def __init__(
-        self, min_size: Size, max_size: int | None = None, interpolation: Any = "bilinear", antialias: bool = True
+        self,
+        min_size: Size,
+        max_size: int | None = None,
+        interpolation: Interpolation = "bilinear",
+        antialias: bool = True,
     ) -> None:
         super().__init__(
             [min_size],
@@ -215,5 +218,7 @@ class RandomResize(Op):
     RandomResize(256, 512)
     """
 
-    def __init__(self, min_size: int, max_size: int, interpolation: Any = "bilinear", antialias: bool = True) -> None:
+    def __init__(
+        self, min_size: int, max_size: int, interpolation: Interpolation = "bilinear", antialias: bool = True
+    ) -> None:
         super().__init__([min_size, max_size], interpolation=(interpolation, "bilinear"), antialias=(antialias, True))
