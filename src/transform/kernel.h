@@ -49,9 +49,10 @@ typedef void across_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size
 
 typedef void blend_fn(void *dst, const void *src, size_t n, float keep, float rest);
 
-/* The lowest and highest value of every channel so far. */
+/* The lowest and highest bytes so far, at every place of runs of RANGE_RUN bytes, which is a multiple of three. */
+enum { RANGE_RUN = 96 };
 struct kernel_range {
-    uint8_t low[3], high[3];
+    uint8_t low[RANGE_RUN], high[RANGE_RUN];
 };
 
 typedef void warp_fn(const struct warp_source *s, int32_t x, int32_t y, int32_t n, uint8_t *dst);
@@ -78,10 +79,9 @@ struct kernels {
     /* n bytes between the mean of their neighbourhood (0) and themselves (1), and beyond, as Pillow's
      * ImageEnhance.Sharpness. Rows above and below are `stride` away, the neighbours left and right `step` bytes. */
     void (*sharpen)(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor);
-    /* About the pixels: the sum of their grey values; the range of every channel. */
-    uint64_t (*grey_sum)(const uint8_t *src, int32_t w);
-    void (*range1)(struct kernel_range *r, const uint8_t *src, int32_t w);
-    void (*range3)(struct kernel_range *r, const uint8_t *src, int32_t w);
+    /* About bytes: their sum, their range. */
+    uint64_t (*sum)(const uint8_t *src, size_t n);
+    void (*range)(struct kernel_range *r, const uint8_t *src, size_t n);
 
     /* n pixels of three channels through a map, from output pixel (x, y) on. */
     warp_fn *warp_linear3, *warp_cubic3;
@@ -109,10 +109,12 @@ void kernels_c(struct kernels *k);
 void kernels_c_color(struct kernels *k);
 void kernels_c_blend(struct kernels *k);
 void kernels_avx2(struct kernels *k);
+void kernels_avx2_color(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx2_warp(struct kernels *k);
 void kernels_avx2_blur(struct kernels *k);
 void kernels_avx512(struct kernels *k);
 void kernels_avx512_store(struct kernels *k);
+void kernels_vbmi_color(struct kernels *k);
 
 #endif

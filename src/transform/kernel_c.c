@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/cpu.h"
 #include "transform/kernel.h"
 
 static void arrange_weights_c(int32_t *c, size_t groups)
@@ -223,12 +224,15 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
     if (cpu == STK_CPU_AVX2 || cpu == STK_CPU_AVX512) {
         kernels_avx2(k);
         kernels_avx2_store(k);
+        kernels_avx2_color(k);
         kernels_avx2_warp(k);
         kernels_avx2_blur(k);
     }
     if (cpu == STK_CPU_AVX512) {
         kernels_avx512(k);
         kernels_avx512_store(k);
+        if (cpu_has_vbmi())
+            kernels_vbmi_color(k);
     }
 #else
     (void)cpu;

@@ -114,31 +114,21 @@ static void sharpen_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t
 
 /* ------------------------------------------------------------------ about the pixels */
 
-static uint64_t grey_sum_u8_c(const uint8_t *src, int32_t w)
+static uint64_t sum_u8_c(const uint8_t *src, size_t n)
 {
     uint64_t sum = 0;
-    for (int32_t x = 0; x < w; x++, src += 3)
-        sum += grey_of(src);
+    for (size_t i = 0; i < n; i++)
+        sum += src[i];
     return sum;
 }
 
-static void widen(struct kernel_range *r, int ch, uint8_t v)
+static void range_u8_c(struct kernel_range *r, const uint8_t *src, size_t n)
 {
-    r->low[ch] = v < r->low[ch] ? v : r->low[ch];
-    r->high[ch] = v > r->high[ch] ? v : r->high[ch];
-}
-
-static void range1_u8_c(struct kernel_range *r, const uint8_t *src, int32_t w)
-{
-    for (int32_t x = 0; x < w; x++)
-        widen(r, 0, src[x]);
-}
-
-static void range3_u8_c(struct kernel_range *r, const uint8_t *src, int32_t w)
-{
-    for (int32_t x = 0; x < w; x++, src += 3)
-        for (int ch = 0; ch < 3; ch++)
-            widen(r, ch, src[ch]);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *low = &r->low[i % RANGE_RUN], *high = &r->high[i % RANGE_RUN];
+        *low = src[i] < *low ? src[i] : *low;
+        *high = src[i] > *high ? src[i] : *high;
+    }
 }
 
 void kernels_c_color(struct kernels *k)
@@ -149,7 +139,6 @@ void kernels_c_color(struct kernels *k)
     k->hue = hue_u8_c;
     k->permute = permute_u8_c;
     k->sharpen = sharpen_u8_c;
-    k->grey_sum = grey_sum_u8_c;
-    k->range1 = range1_u8_c;
-    k->range3 = range3_u8_c;
+    k->sum = sum_u8_c;
+    k->range = range_u8_c;
 }

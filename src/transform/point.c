@@ -35,23 +35,48 @@ void gather_init(struct gather *g, enum gathers what)
 {
     g->what = what;
     g->pixels = g->grey = 0;
-    g->range = (struct kernel_range){.low = {255, 255, 255}};
+    memset(g->range.low, 255, sizeof g->range.low);
+    memset(g->range.high, 0, sizeof g->range.high);
     if (what == GATHERS_COUNTS)
         memset(g->counts, 0, sizeof g->counts);
 }
 
+/* Neighbours are often equal, and counting one value twice in a row is slow: so they count in different tables. */
 static void count_line(struct gather *g, const uint8_t *px, int32_t w, int channels)
 {
-    for (int32_t x = 0; x < w; x++, px += channels)
-        for (int ch = 0; ch < channels; ch++)
-            g->counts[ch][px[ch]]++;
+    const size_t n = (size_t)w * (size_t)channels, step = 4 * (size_t)channels;
+    size_t i = 0;
+    if (channels == 3)
+        for (; i + step <= n; i += step)
+            for (int k = 0; k < 4; k++) {
+                g->counts[k][0][px[i + 3 * (size_t)k]]++;
+                g->counts[k][1][px[i + 3 * (size_t)k + 1]]++;
+                g->counts[k][2][px[i + 3 * (size_t)k + 2]]++;
+            }
+    for (; i < n; i++)
+        g->counts[i / (size_t)channels % 4][i % (size_t)channels][px[i]]++;
 }
 
-static uint64_t sum_line(const uint8_t *px, int32_t w)
+/* Adds the tables. */
+static void gather_end(struct gather *g)
 {
+    for (int k = 1; k < 4 && g->what == GATHERS_COUNTS; k++)
+        for (int i = 0; i < 3 * 256; i++)
+            g->counts[0][i / 256][i % 256] += g->counts[k][i / 256][i % 256];
+    if (g->what == GATHERS_COUNTS)
+        memset(g->counts[1], 0, 3 * sizeof g->counts[1]);
+}
+
+static uint64_t sum_greys(const struct kernels *k, const uint8_t *px, int32_t w)
+{
+    enum { SOME = 1024 };
+    uint8_t grey[SOME + IMAGE_SLACK];
     uint64_t sum = 0;
-    for (int32_t x = 0; x < w; x++)
-        sum += px[x];
+    for (int32_t n; w > 0; w -= n, px += 3 * (size_t)n) {
+        n = w < SOME ? w : SOME;
+        k->grey(grey, px, n);
+        sum += k->sum(grey, (size_t)n);
+    }
     return sum;
 }
 
@@ -62,9 +87,9 @@ void gather_lines(const struct kernels *k, struct gather *g, const struct image 
         if (g->what == GATHERS_COUNTS)
             count_line(g, px, lines->w, lines->channels);
         else if (g->what == GATHERS_RANGE)
-            (lines->channels == 3 ? k->range3 : k->range1)(&g->range, px, lines->w);
+            k->range(&g->range, px, (size_t)lines->w * (size_t)lines->channels);
         else
-            g->grey += lines->channels == 3 ? k->grey_sum(px, lines->w) : sum_line(px, lines->w);
+            g->grey += lines->channels == 3 ? sum_greys(k, px, lines->w) : k->sum(px, (size_t)lines->w);
     }
     g->pixels += (uint64_t)lines->w * (uint64_t)lines->h;
 }
@@ -90,9 +115,13 @@ static void contrast(const struct gather *g, float factor, uint8_t t[256])
         t[v] = blend(mean, v, factor);
 }
 
-static void autocontrast(const struct gather *g, int ch, uint8_t t[256])
+static void autocontrast(const struct gather *g, int ch, int channels, uint8_t t[256])
 {
-    const int low = g->range.low[ch], high = g->range.high[ch];
+    int low = 255, high = 0;
+    for (int i = ch; i < RANGE_RUN; i += channels) {
+        low = g->range.low[i] < low ? g->range.low[i] : low;
+        high = g->range.high[i] > high ? g->range.high[i] : high;
+    }
     const double scale = 255.0 / (high - low), offset = -low * scale;
     for (int v = 0; v < 256; v++)
         t[v] = (uint8_t)(high <= low ? v : clip((int)(v * scale + offset)));
@@ -120,10 +149,10 @@ static void table_of(const struct step *s, const struct gather *g, int ch, uint8
         contrast(g, (float)s->amount, t);
         return;
     case TABLE_AUTOCONTRAST:
-        autocontrast(g, ch, t);
+        autocontrast(g, ch, s->channels, t);
         return;
     case TABLE_EQUALIZE:
-        equalize(g->counts[ch], g->pixels, t);
+        equalize(g->counts[0][ch], g->pixels, t);
         return;
     case TABLE_SCALE:
         for (int v = 0; v < 256; v++)
@@ -178,8 +207,10 @@ static void compose(const struct point *p, const struct gather *g, int ch)
     }
 }
 
-void points_begin(const struct points *p, const struct gather *g)
+void points_begin(const struct points *p, struct gather *g)
 {
+    if (g && p->n > 0 && step_gathers(p->p[0].s) != GATHERS_NONE)
+        gather_end(g);
     for (int i = 0; i < p->n; i++)
         if (p->p[i].table)
             for (int ch = 0; ch < (p->p[i].same ? 1 : 3); ch++)

@@ -19,7 +19,7 @@ struct gather {
     enum gathers what;
     uint64_t pixels, grey; /* grey: the sum of the grey values of all pixels */
     struct kernel_range range;
-    uint32_t counts[3][256];
+    uint32_t counts[4][3][256]; /* added up in points_begin */
 };
 
 /* Which property of the whole image a step depends on. */
@@ -46,7 +46,7 @@ struct points {
 /* Groups n steps into points and takes memory for their tables. p has room for n. */
 struct points points_lay(struct room *r, struct point *p, const struct step *s, int n);
 /* Computes the tables. g: about the image before the first step; NULL if no step depends on it. */
-void points_begin(const struct points *p, const struct gather *g);
+void points_begin(const struct points *p, struct gather *g);
 /* dst may be src, unless the point changes the count of channels. */
 void point_line(const struct kernels *k, const struct point *p, uint8_t *dst, const uint8_t *src, int32_t w);
 
