@@ -108,9 +108,13 @@ def _in_python(transform: Any) -> bool:
     return transform is not None and (converted is None or converted.rest is not None)
 
 
-def _inner(dataset: Any) -> Any:
-    """The only dataset that another one contains; None: there are several, or none."""
-    inner = [v for v in getattr(dataset, "__dict__", {}).values() if _found(v) is not None]
+def _search(dataset: Any, depth: int = 5) -> ConvertedSet | None:
+    """The files of a dataset, or of the only one that it contains."""
+    found = _found(dataset)
+    if found is not None or depth == 0 or not hasattr(dataset, "__getitem__"):
+        return found
+    below = [v for v in getattr(dataset, "__dict__", {}).values() if hasattr(v, "__getitem__")]
+    inner = [one for v in below if (one := _search(v, depth - 1)) is not None]
     return inner[0] if len(inner) == 1 else None
 
 
@@ -178,7 +182,11 @@ def dataset(thing: Any, more: bool = False) -> tuple[ConvertedSet, Converted | N
     True
     """
     found = _found(thing)
-    if found is None or (not isinstance(thing, ConvertedSet) and not (found.labels and _is_plain(thing))):
+    return None if found is None else _as_ops(thing, found, more)
+
+
+def _as_ops(thing: Any, found: ConvertedSet, more: bool) -> tuple[ConvertedSet, Converted | None] | None:
+    if not isinstance(thing, ConvertedSet) and not (found.labels and _is_plain(thing)):
         return None
     if found.transform is None:  # without ops, samples are Pillow images
         return (found, None) if more else None
@@ -194,14 +202,11 @@ def drop_in(thing: Any) -> tuple[ConvertedSet | Partly, Converted | None] | None
     >>> drop_in([1, 2, 3]) is None
     True
     """
-    if (plain := dataset(thing)) is not None:
-        return plain
-    below = thing
-    found = _found(thing)
-    while found is None and (below := _inner(below)) is not None:
-        found = _found(below)
-    if found is None or len(thing) != len(found.paths):
+    found = _search(thing)
+    if found is None or not hasattr(thing, "__len__") or len(thing) != len(found.paths):
         return None
+    if (plain := _as_ops(thing, found, False)) is not None:
+        return plain
     traced = _traced(thing, found)
     if traced is None or traced.transform is None or (converted := convert_transform(traced.transform)) is None:
         return None
