@@ -213,6 +213,7 @@ typedef struct stk_options {
     const double *mix;
     int n_mix;
     const int64_t *mix_counts; /* how many consecutive samples belong to each weight; NULL: as in `sources` */
+    int idle; /* prefetch nothing before the first stk_next: the caller makes batches with stk_loader_make */
 
     /* Errors. */
     stk_on_error on_error; /* default: raise */
@@ -232,6 +233,8 @@ typedef struct stk_options {
     stk_cache cache;       /* default: none */
     const char *cache_dir; /* also for indexes. NULL: STOKER_CACHE_DIR, else the user's folder; "off": write nothing */
     int64_t cache_size;    /* bytes that cache_dir may hold; 0: half of what its disk can spare */
+    int cache_shared;      /* a descriptor of shared memory (memfd_create), which loaders in several processes use as
+                            * one cache in memory of its size; 0: none. The caller closes it. */
 
     /* Ranks. */
     int rank, world_size; /* default: rank 0 of 1 */
@@ -279,6 +282,17 @@ STK_API int stk_loader_set_order(stk_loader *l, int64_t epoch, const int64_t *sa
  * the first occurrence. samples may be NULL unless `sampled` is set: the samples at the positions. */
 STK_API int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positions, int64_t n, int64_t epoch,
                            stk_batch **out, stk_error *e);
+/* Makes a batch of an epoch in the caller's thread, with the policy on bad samples and the caches, as stk_next would
+ * deliver it: n rows from position `first` on, with these samples, or with those of the loader's own order if samples
+ * is NULL. It does not change the order. Before each row, its index is written to *row, unless that is NULL. STK_AGAIN:
+ * all samples are bad and the batch is left out. */
+STK_API int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *samples, int64_t n,
+                            int64_t *row, stk_batch **out, stk_error *e);
+/* The rows of the batch that comes `ahead` batches after the next one, in this epoch or a later one: its epoch, its
+ * first position, and how many rows it has. -1: the batch that was delivered last. STK_END: it is not known. */
+STK_API int stk_loader_span(stk_loader *l, int64_t ahead, int64_t *epoch, int64_t *first, int64_t *n, stk_error *e);
+/* With options.idle: moves past the next batch as if it was delivered. STK_END: past the end of the epoch. */
+STK_API int stk_loader_pass(stk_loader *l, stk_error *e);
 /* Writes the random draws of one such row, as JSON. sample or position may be NULL, as above.
  *     {"sample": 17, "size": [375, 500], "ops": [{"op": "RandomResizedCrop", "top": 3, "left": 5, "height": 100,
  *      "width": 90, "size": [224, 224]}, {"op": "RandomHorizontalFlip", "flip": true}, {"op": "Normalize"}]}

@@ -267,6 +267,73 @@ static PyObject *get_rows(PyObject *self, PyObject *args)
     return result;
 }
 
+/* Arguments: (epoch, first, samples or None, n, where to write the row under way, or None). None: left out. */
+static PyObject *make_batch(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    Py_buffer samples = {0}, board = {0};
+    PyObject *which, *where;
+    long long epoch, first, n;
+    if (!PyArg_ParseTuple(args, "LLOLO", &epoch, &first, &which, &n, &where))
+        return NULL;
+    PyObject *result = NULL;
+    stk_loader *l = NULL;
+    if (take_numbers(which, &samples) == 0 && take_numbers(where, &board) == 0)
+        l = loader_enter(o);
+    if (l) {
+        stk_batch *b;
+        stk_error e;
+        PyThreadState *thread = PyEval_SaveThread();
+        const int rc =
+            stk_loader_make(l, epoch, first, samples.buf, samples.obj ? samples.len / 8 : n, board.buf, &b, &e);
+        PyEval_RestoreThread(thread);
+        if (rc == STK_AGAIN)
+            result = Py_NewRef(Py_None);
+        else
+            result = rc == STK_OK ? tuple_of(o, b) : module_raise(loader_state(self), &e);
+        stk_release(b);
+        loader_leave(o);
+    }
+    PyBuffer_Release(&samples);
+    PyBuffer_Release(&board);
+    return result;
+}
+
+/* Arguments: (ahead). None: the batch is not known. */
+static PyObject *span_of(PyObject *self, PyObject *args)
+{
+    struct loader *o = (struct loader *)self;
+    long long ahead;
+    PyThreadState *thread;
+    if (!PyArg_ParseTuple(args, "L", &ahead))
+        return NULL;
+    stk_loader *l = loader_begin(o, &thread);
+    if (!l)
+        return NULL;
+    stk_error e;
+    int64_t epoch, first, n;
+    const int rc = stk_loader_span(l, ahead, &epoch, &first, &n, &e);
+    loader_end(o, thread);
+    if (rc == STK_END)
+        Py_RETURN_NONE;
+    return rc == STK_OK ? Py_BuildValue("LLL", (long long)epoch, (long long)first, (long long)n)
+                        : module_raise(loader_state(self), &e);
+}
+
+static PyObject *pass_batch(PyObject *self, PyObject *none)
+{
+    (void)none;
+    struct loader *o = (struct loader *)self;
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread);
+    if (!l)
+        return NULL;
+    stk_error e;
+    const int rc = stk_loader_pass(l, &e);
+    loader_end(o, thread);
+    return rc == STK_OK || rc == STK_END ? PyBool_FromLong(rc == STK_OK) : module_raise(loader_state(self), &e);
+}
+
 static PyObject *row_shape(const stk_array *a)
 {
     PyObject *shape = PyTuple_New(a->ndim - 1);
@@ -416,6 +483,9 @@ static PyObject *set_order(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"next", next_batch, METH_NOARGS, "The next batch, a tuple of Memory; None ends the epoch."},
     {"get", get_rows, METH_VARARGS, "get(samples, positions, epoch): makes these rows now."},
+    {"make", make_batch, METH_VARARGS, "make(epoch, first, samples, n, row): makes a batch now; None: left out."},
+    {"span", span_of, METH_VARARGS, "span(ahead): (epoch, first position, rows) of a batch to come; None: not known."},
+    {"pass_batch", pass_batch, METH_NOARGS, "Moves past the next batch; False at the end of the epoch."},
     {"drawn", loader_drawn, METH_VARARGS, "drawn(sample, position, epoch): the random draws as JSON."},
     {"inside", loader_inside, METH_NOARGS, "Whether this thread is inside a function that the loader calls."},
     {"fields", fields_of, METH_NOARGS, "[(name, dtype, shape, kind, beside)]"},

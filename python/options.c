@@ -44,6 +44,8 @@ static const struct {
     {"steps_per_epoch", I64, AT(steps_per_epoch)},
     {"sampled", INT, AT(sampled)},
     {"keep_empty", INT, AT(keep_empty)},
+    {"idle", INT, AT(idle)},
+    {"cache_shared", INT, AT(cache_shared)},
 };
 
 /* Converts str or os.PathLike to bytes that live as long as the options. */

@@ -120,8 +120,7 @@ static int fail(const struct stk_loader *l, const struct bad *b, stk_error *e)
     return rc;
 }
 
-/* Applies the policy on bad samples to a batch. STK_AGAIN: the batch is left out. */
-static int finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
+int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e)
 {
     const stk_on_error policy = l->options.on_error;
     bads = sort_bads(bads);
@@ -179,7 +178,7 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
                          (long long)stk_loader_epoch(l));
     if (rc != STK_OK)
         return rc;
-    rc = finish(l, b, rows, bads, e);
+    rc = loader_finish(l, b, rows, bads, e);
     *left_out = rc == STK_AGAIN;
     if (rc == STK_OK)
         *out = l->device.cuda ? loader_device_take(b) : b;

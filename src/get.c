@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get.c -- single samples out of turn: their rows as in an epoch, and what was drawn for them.
+ * get.c -- rows out of turn: single samples and whole batches as in an epoch, and what was drawn for them.
  *
  * The last worker does this in the caller's thread. It has no thread and no share of the budget, is protected by
  * `getting`, and keeps nothing.
@@ -129,6 +129,76 @@ int stk_loader_get(stk_loader *l, const int64_t *samples, const int64_t *positio
     else
         stk_release(b);
     return rc;
+}
+
+/* ------------------------------------------------------------------ whole batches */
+
+static int check_make(const struct stk_loader *l, int64_t epoch, int64_t first, const int64_t *samples, int64_t n,
+                      stk_error *e)
+{
+    int rc = check_request(l, n, epoch, e);
+    if (rc == STK_OK && (first < 0 || n > l->options.batch_size || (!samples && l->order.sampled)))
+        rc =
+            error_set(e, STK_EUSAGE, "get", "cannot make %lld rows from position %lld on%s", (long long)n,
+                      (long long)first, n > l->options.batch_size ? "; batch_size is smaller" : "; give their samples");
+    for (int64_t i = 0; samples && i < n && rc == STK_OK; i++)
+        if (samples[i] < 0 || samples[i] >= l->order.samples)
+            rc = error_set(e, STK_EUSAGE, "get", "there is no sample %lld; there are %lld samples, counted from 0",
+                           (long long)samples[i], (long long)l->order.samples);
+    return rc;
+}
+
+int stk_loader_make(stk_loader *l, int64_t epoch, int64_t first, const int64_t *samples, int64_t n, int64_t *row,
+                    stk_batch **out, stk_error *e)
+{
+    *out = NULL;
+    int rc = loader_check(l, e);
+    if (rc == STK_OK)
+        rc = check_make(l, epoch, first, samples, n, e);
+    if (rc != STK_OK)
+        return rc;
+    struct ticket t = {
+        .to = take_batch(l, n, e), .epoch = epoch, .first = first, .rows = n, .all_rows = n, .samples = samples};
+    if (!t.to)
+        return STK_ENOMEM;
+    t.to->epoch = epoch;
+    t.to->first = first;
+    struct worker *w = begin(l);
+    loader_make_rows(l, w, &t, row);
+    end(l, w);
+    rc = loader_finish(l, t.to, n, t.bads, e);
+    if (t.no_memory && rc == STK_OK)
+        rc = error_nomem(e, "get", sizeof *t.bads);
+    if (rc == STK_OK)
+        *out = l->device.cuda ? loader_device_take(t.to) : t.to;
+    else
+        stk_release(t.to);
+    return rc;
+}
+
+static int no_order(int64_t epoch, stk_error *e)
+{
+    return error_set(e, STK_EUSAGE, "order", "epoch %lld has no order; give one with stk_loader_set_order",
+                     (long long)epoch);
+}
+
+int stk_loader_span(stk_loader *l, int64_t ahead, int64_t *epoch, int64_t *first, int64_t *n, stk_error *e)
+{
+    struct span s = {0};
+    int rc = loader_check(l, e);
+    if (rc == STK_OK)
+        rc = ring_span(&l->ring, ahead, &s);
+    *epoch = s.epoch;
+    *first = s.first;
+    *n = s.rows;
+    return rc == STK_EUSAGE ? no_order(stk_loader_epoch(l), e) : rc;
+}
+
+int stk_loader_pass(stk_loader *l, stk_error *e)
+{
+    const int rc = loader_check(l, e);
+    const int passed = rc == STK_OK ? ring_pass(&l->ring) : rc;
+    return passed == STK_EUSAGE ? no_order(stk_loader_epoch(l), e) : passed;
 }
 
 /* ------------------------------------------------------------------ what was drawn */

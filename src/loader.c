@@ -341,14 +341,24 @@ static void note_bad(struct ticket *t, int64_t row, int64_t sample, const stk_er
     t->bads = b;
 }
 
+/* The sample at a position of the ticket's batch, or behind it. */
+static struct pick pick_of(const struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t position)
+{
+    if (!t->samples)
+        return order_at(&l->order, &w->walk, t->epoch, position);
+    const int64_t i = t->samples[(position - t->first) % t->rows];
+    return (struct pick){.index = order_sample(&l->order, i), .repeat = position};
+}
+
 /* The next good sample of the order takes the row. The search ends after more bad samples than max_bad allows. */
-static bool replace(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position)
+static bool replace(struct stk_loader *l, struct worker *w, const struct ticket *t, int64_t row)
 {
     stk_error e;
-    const int64_t n = order_length(&l->order, b->epoch), most = 1 + loader_bad_limit(l);
+    const int64_t position = t->first + row, most = 1 + loader_bad_limit(l);
+    const int64_t n = t->samples ? t->rows : order_length(&l->order, t->epoch);
     for (int64_t step = 1; step < n && step <= most && !ring_wants_back(&l->ring); step++) {
-        const struct pick p = order_at(&l->order, &w->walk, b->epoch, position + step);
-        if (loader_make_row(l, w, b, row, position, p, &e) == STK_OK)
+        const struct pick p = pick_of(l, w, t, position + step);
+        if (loader_make_row(l, w, t->to, row, position, p, &e) == STK_OK)
             return true;
         if (error_is_machine(&e))
             return false;
@@ -370,19 +380,25 @@ static struct pick next_pick(const struct stk_loader *l, struct worker *w, const
     return w->picks[row & MASK];
 }
 
-static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
+/* Makes a row, and applies the policy on errors to it. */
+static void make_or_replace(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row, struct pick p)
 {
     stk_error e;
     const int64_t position = t->first + row;
-    const struct pick p = next_pick(l, w, t, row);
-    w->desk.serial = t->serial + row - t->row;
     if (loader_make_row(l, w, t->to, row, position, p, &e) != STK_OK) {
         note_bad(t, row, p.index, &e);
         if (l->options.on_error == STK_REPLACE && t->bads && !t->bads->machine)
-            t->bads->replaced = replace(l, w, t->to, row, position);
+            t->bads->replaced = replace(l, w, t, row);
     }
-    if (position >= order_length(&l->order, t->epoch)) /* padding */
+    if (!t->samples && position >= order_length(&l->order, t->epoch)) /* padding */
         *batch_row(t->to, l->valid, row) = 0;
+}
+
+static void do_row(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t row)
+{
+    const struct pick p = next_pick(l, w, t, row);
+    w->desk.serial = t->serial + row - t->row;
+    make_or_replace(l, w, t, row, p);
 }
 
 /* Runs of tiny samples are long enough to be worth a ticket. */
@@ -400,6 +416,17 @@ static void blend(struct stk_loader *l, struct worker *w, const struct ticket *t
     const struct draw d = {.seed = l->options.seed, .epoch = (uint64_t)t->epoch, .sample = (uint64_t)t->first};
     plan_blend(l->plan, &d, batch_row(b, l->image, 0), (float *)(void *)batch_row(b, l->soft, 0),
                batch_row(b, l->valid, 0), t->all_rows, w->spare);
+}
+
+void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t *at)
+{
+    for (int64_t row = 0; row < t->rows && !(t->bads && l->options.on_error == STK_RAISE); row++) {
+        if (at)
+            *(volatile int64_t *)at = row;
+        make_or_replace(l, w, t, row, pick_of(l, w, t, t->first + row));
+    }
+    if (l->soft >= 0)
+        blend(l, w, t);
 }
 
 /* Gives rows back. If they were the last ones of their batch, does what needs all of its rows. */

@@ -117,6 +117,9 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
 void loader_work(void *user, int i);
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e);
+/* Makes all rows of a ticket, with the policy on bad samples; *at is the row under way. Stops at the first bad sample
+ * if that is fatal. */
+void loader_make_rows(struct stk_loader *l, struct worker *w, struct ticket *t, int64_t *at);
 /* Adds the path of a sample to an error. */
 void loader_blame(const struct source *s, int64_t sample, stk_error *e);
 /* STK_EUSAGE if the source has no such sample. */
@@ -129,6 +132,8 @@ void loader_start_ahead(struct stk_loader *l);
 
 /* delivery.c: how many bad samples an epoch may have on this rank. */
 int64_t loader_bad_limit(const struct stk_loader *l);
+/* Applies the policy on bad samples to a batch. STK_AGAIN: the batch is left out. */
+int loader_finish(struct stk_loader *l, struct stk_batch *b, int64_t rows, struct bad *bads, stk_error *e);
 
 /* stoker.c: checks options and fills in defaults. */
 int options_take(stk_options *to, const stk_options *from, size_t size, struct machine *m, stk_error *e);

@@ -7,6 +7,7 @@
  */
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/hash.h"
 #include "loader.h"
@@ -112,6 +113,7 @@ static void open_cache(struct stk_loader *l, size_t memory)
         .samples = source_count(l->source),
         .memory = memory,
         .in_memory = !disk,
+        .shared = l->options.cache_shared,
         .folder = disk ? folder : NULL,
         .source = source_location(l->source),
         .variant = variant_of(l),
@@ -121,12 +123,19 @@ static void open_cache(struct stk_loader *l, size_t memory)
     log_why(l, "is not used");
 }
 
+/* The size of memory that processes share. */
+static size_t shared_bytes(int fd)
+{
+    struct stat about;
+    return fstat(fd, &about) == 0 ? (size_t)about.st_size : 0;
+}
+
 void loader_cache_open(struct stk_loader *l, size_t memory)
 {
     const size_t checkpoints = loader_checkpoints_open(l, memory);
     l->cache.what = STK_CACHE_NONE;
     if (l->options.cache != STK_CACHE_NONE)
-        open_cache(l, memory - checkpoints);
+        open_cache(l, l->options.cache_shared > 0 ? shared_bytes(l->options.cache_shared) : memory - checkpoints);
 }
 
 void loader_cache_close(struct stk_loader *l)

@@ -175,10 +175,12 @@ static int open_batches(struct stk_loader *l, stk_error *e)
         s.kept += (int64_t)budget_cap(&l->budget, SHARE_MOST, l->options.threads);
     loader_cache_open(l, (size_t)s.kept);
     rc = ring_init(&l->ring, l->options.threads, s.depth, s.depth_most, l->depot, &l->order, e);
+    if (rc != STK_OK)
+        return rc;
     l->ring.completes = l->soft >= 0 || l->device.cuda;
-    if (rc == STK_OK)
-        open_ahead(l, s.ahead);
-    return rc;
+    l->ring.idle = l->options.idle != 0;
+    open_ahead(l, s.ahead);
+    return STK_OK;
 }
 
 static int open_workers(struct stk_loader *l, stk_error *e)

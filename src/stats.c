@@ -66,7 +66,7 @@ static void add_cache(stk_loader *l, stk_stats *s)
 static void collect(stk_loader *l, stk_stats *s)
 {
     *s = (stk_stats){.threads = l->options.threads, .memory_limit = l->options.memory};
-    for (int i = 0; i < l->options.threads; i++)
+    for (int i = 0; i <= l->options.threads; i++)
         add_worker(s, &l->workers[i].count);
     add_memory(l, s);
     add_cache(l, s);

@@ -49,7 +49,7 @@ class Options(TypedDict, total=False):
     cache_dir: str | os.PathLike[str] | None
     cache_size: int | str | None
     progress: bool
-    parallel: bool
+    processes: int | None
     mix: Sequence[float] | None
     features: Mapping[str, Any] | None
 
@@ -94,7 +94,7 @@ def _is_number(value: Any) -> bool:
 
 FLAG: tuple[Test, str] = (_is_flag, "True or False")
 RULES: dict[str, tuple[Test, str]] = {
-    **dict.fromkeys(("shuffle", "drop_last", "pad_last", "as_dict", "progress", "exif", "parallel"), FLAG),
+    **dict.fromkeys(("shuffle", "drop_last", "pad_last", "as_dict", "progress", "exif"), FLAG),
     "collate_fn": (callable, "a function"),
     "batch_fn": (callable, "a function"),
     "classes": (_is_names, "a list of names"),

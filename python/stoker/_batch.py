@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import json
 import keyword
 import re
@@ -120,6 +121,19 @@ def array_order(fields: Sequence[str], arrays: Sequence[tuple[str, int]]) -> lis
     return [names.index(name) if name in names else renamed.pop(0) for name in fields]
 
 
+@functools.cache
+def batch_type(names: tuple[str, ...]) -> Any:
+    """The named tuple of a batch. It can be pickled."""
+    make_type: Any = collections.namedtuple
+    batch = make_type("Batch", names, rename=True)
+    batch.__reduce__ = lambda self: (_batch_of, (names, tuple(self)))
+    return batch
+
+
+def _batch_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return batch_type(names)._make(values)
+
+
 class Form:
     """Makes the user's batches from raw batches of the engine."""
 
@@ -136,12 +150,10 @@ class Form:
         batch_fn: Callable[[Any], Any] | None,
     ) -> None:
         """arrays: names and dimensions of the arrays in memory that are the source, in the user's order."""
-        self._about = {
-            name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()
-        }
-        self.is_open = any(0 in shape for _, shape, _, beside in self._about.values() if not beside)
-        columns = list(self._about)
-        images = [name for name in columns if self._about[name][2] == "image"]
+        self.about = {name: (dtype, shape, kind, tuple(beside)) for name, dtype, shape, kind, beside in handle.fields()}
+        self.is_open = any(0 in shape for _, shape, _, beside in self.about.values() if not beside)
+        columns = list(self.about)
+        images = [name for name in columns if self.about[name][2] == "image"]
         own = [name for name in columns[: -len(OWN)] if name not in images[1:]]  # further images are views of the first
         if wanted is None:
             order = array_order(own, arrays) if arrays else range(len(own))
@@ -159,8 +171,7 @@ class Form:
         handle.select(tuple(name for c in self.columns for name in c.arrays))
         self._classes = handle.classes()
         self._as_dict = as_dict or bool(fill and fill.mapping)
-        make_type: Any = collections.namedtuple
-        batch: Any = make_type("Batch", attributes(self.names), rename=True)
+        batch = batch_type(tuple(attributes(self.names)))
         self._make = batch._make
         with_room: Any = type("Batch", (batch,), {})  # a subclass, so that it can have an attribute
         self._make_drawn = with_room._make
@@ -180,7 +191,7 @@ class Form:
 
     def _is_class(self, w: Wanted) -> bool:
         """Whether a field that is wanted as str is a label; text already is str."""
-        dtype, shape, kind, beside = self._about[w.name]
+        dtype, shape, kind, beside = self.about[w.name]
         if kind != "text" and (shape or beside or "int" not in dtype):
             what = kind if kind in ("bytes", "json") else "numbers"
             raise usage(f"'{w.column}:str': {w.column} is {what}, which cannot be str")
@@ -197,8 +208,8 @@ class Form:
     def _add(self, name: str, cast: str, called: str, layout: str) -> None:
         computed = self._computed.get(name)
         name = "index" if computed else name
-        dtype, shape, kind, beside = self._about[name]
-        number, fill = list(self._about).index(name), self._fill
+        dtype, shape, kind, beside = self.about[name]
+        number, fill = list(self.about).index(name), self._fill
         self.columns.append(
             Column(
                 name=name,
@@ -271,6 +282,23 @@ class Form:
         if drawn and not self._collate and "drawn" not in self.names:
             batch.drawn = drawn
         return self._batch_fn(batch) if self._batch_fn else batch
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the user's functions change whole batches."""
+        return self._collate is not None or self._batch_fn not in (None, list)
+
+    def adopted(self, batch: Any) -> Any:
+        """The user's batch from one of NumPy arrays, which a worker process made."""
+        values = list(batch.values()) if isinstance(batch, dict) else list(batch)
+        return self._finish([self._adopted(c, value) for c, value in zip(self.columns, values, strict=True)])
+
+    def _adopted(self, c: Column, value: Any) -> Any:
+        if isinstance(value, Ragged):
+            return Ragged(*(self._adopted(c, part) for part in (value.values, value.offsets, value.shapes)))
+        if isinstance(value, Padded):
+            return Padded(*(self._adopted(c, part) for part in value))
+        return _output.from_array(self._output, c.called, value) if isinstance(value, np.ndarray) else value
 
     def batch(self, raw: Raw) -> Any:
         """The user's batch over the engine's memory."""

@@ -25,7 +25,7 @@ from ._types import DTYPE_CODES, LAYOUTS
 LIBRARIES = ("torchvision", "timm")
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 PIL, BYTES, FLOATS = "a Pillow image", "a tensor of uint8", "a tensor of floats"
-# Transforms without randomness, which may run in parallel.
+# Transforms without randomness, which threads of one process may run.
 STEADY = {"CenterCrop", "ConvertImageDtype", "Grayscale", "MaybeToTensor", "Normalize", "Pad", "PILToTensor", "Resize"}
 STEADY |= {"Identity", "MaybePILToTensor", "RGB", "ToDtype", "ToImage", "ToPILImage", "ToPureTensor", "ToTensor"}
 
@@ -593,4 +593,4 @@ def convert_transform(thing: Any) -> list[_ops.Op]:
     if converted is None:
         raise usage(f"a {type(thing).__name__} is not a torchvision transform")
     rest = converted.rest
-    return converted.ops + ([_ops.Lambda(rest, parallel=rest.steady)] if rest else [])
+    return converted.ops + ([_ops.Lambda(rest)] if rest else [])

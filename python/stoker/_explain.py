@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import _convert_set, _stoker
@@ -81,8 +82,18 @@ def _engine(loader: Any) -> str:
     )
 
 
+def _where(loader: Any) -> str:
+    """Where Python code runs."""
+    way = loader._way
+    if way.processes:
+        where = f"in {counted(way.processes, 'process')}"
+    else:
+        where = "in the calling thread" if way.here else "in threads"
+    return f"{where}: {way.why}" if way.why else where
+
+
 def _python(loader: Any) -> str:
-    """What runs in Python, and how much time it takes."""
+    """What runs in Python, where, and how much time it takes."""
     stats, fill, functions = loader.stats(), loader._given.fill, loader._transform.functions
     text = "".join(function_lines(caller.function, caller.rule) for caller in functions)
     if functions and stats.samples and stats.op_s:
@@ -92,9 +103,7 @@ def _python(loader: Any) -> str:
         text += line("python", f"samples from {type(loader.dataset).__name__}{place_of(loader.dataset)}: {rule}")
         if why := _convert_set.why_not(loader.dataset):
             text += line("", f"not read in C: {why}")
-        if not isinstance(fill, IterableFill) and not fill.caller.rng and not fill.caller.parallel:
-            text += line("", "parallel=True makes them in parallel, without seeding")
-    return text
+    return text + line("processes", _where(loader)) if text else text
 
 
 def function_lines(function: Any, rule: str) -> str:
@@ -143,7 +152,7 @@ def _batches(loader: Any) -> str:
     return f"{', '.join(words)}; {_place(loader)}"
 
 
-def _type(dtype: str, kind: str, beside: list[str]) -> str:
+def _type(dtype: str, kind: str, beside: Sequence[str]) -> str:
     """The type of a field in words.
 
     >>> _type("uint8", "text", ["offsets"]), _type("int64", "tensor", ["lengths"]), _type("int64", "int", [])
@@ -171,7 +180,7 @@ def table(loader: Any) -> str:
         text += line("ops", loader._transform.text)
     about = {
         name: (_type(dtype, kind, beside), () if beside else shape)
-        for name, dtype, shape, kind, beside in loader._engine.fields()
+        for name, (dtype, shape, kind, beside) in loader._form.about.items()
     }
     fields = ", ".join(_field(field, about) for field in loader._form.names)
     text += line("batches", _batches(loader)) + line("fields", f"{fields}; as {loader._output}") + _ranks(loader)
@@ -229,7 +238,7 @@ def python_in(loader: Any) -> str:
     if fill:
         dataset = type(loader.dataset).__name__
         words[0] = f"{dataset}{'' if isinstance(fill, IterableFill) else '.__getitem__'}{place_of(loader.dataset)}"
-    alone = any("one at a time" in c.rule for c in callers) or isinstance(fill, IterableFill)
+    alone = loader._way.here or isinstance(fill, IterableFill)
     return ", ".join(words) + (", one at a time" if alone else "") if words else ""
 
 

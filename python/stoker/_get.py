@@ -114,7 +114,10 @@ def options_for_all(loader: Any, fill: Fill | None, memory: int | str | None) ->
     return {**options, "sampled": 1, "keep_empty": 1, "batch_size": n, "memory": 5 * need + 4 * SCRATCH * threads}
 
 
-def all_rows(handle: _stoker.Loader, n: int) -> Any:
-    """The batch of all samples, in the order of the source."""
-    handle.set_order(0, np.arange(n, dtype=np.int64), None)
+def all_rows(handle: _stoker.Loader, n: int, here: bool) -> Any:
+    """The batch of all samples, in the order of the source. here: in the calling thread, because Python makes them."""
+    order = np.arange(n, dtype=np.int64)
+    if here:
+        return handle.make(0, 0, order, n, None)
+    handle.set_order(0, order, None)
     return handle.next()

@@ -48,7 +48,6 @@ class Transform:
     partly: bool = False  # part of such an object runs in Python
     rows: bool = False  # that part begins with rows of pixels
     originals: list[Caller] = field(default_factory=list)  # such objects as functions, for samples of datasets
-    parallel: bool = False  # functions run in parallel, unseeded
 
 
 # ---------------------------------------------------------------- transforms
@@ -58,9 +57,9 @@ def _add(to: Transform, item: Any) -> None:
     if isinstance(item, type):
         raise usage(f"transform contains the class {item.__name__}; give an object: {item.__name__}(...)")
     if isinstance(item, Lambda):
-        to.functions.append(Caller(item.function, item.parallel or to.parallel))
+        to.functions.append(Caller(item.function))
     elif isinstance(item, FUNCTIONS):
-        to.functions.append(Caller(item, to.parallel))
+        to.functions.append(Caller(item))
     elif isinstance(item, (str, Op)):
         if to.functions and str(item).strip():
             raise usage(f"{item} comes after a function; put Stoker's ops first")
@@ -96,13 +95,13 @@ def _add_object(to: Transform, item: Any) -> None:
             "dataset that uses it"
         )
     else:
-        to.functions.append(Caller(item, to.parallel))
+        to.functions.append(Caller(item))
 
 
 def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> None:
     rest = converted.rest
     if to.functions:
-        to.functions.append(Caller(item, to.parallel))
+        to.functions.append(Caller(item))
         return
     if rest and not converted.sized and not to.text:
         raise usage(
@@ -110,22 +109,22 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
             "before it, or give the dataset (ImageFolder) instead of the path"
         )
     to.foreign, to.dtype = True, converted.dtype
-    to.originals.append(Caller(item, to.parallel))
+    to.originals.append(Caller(item))
     for op in converted.ops:
         _add(to, op)
     if rest:
         to.partly, to.rows = True, rest.form == _convert.PIL
-        to.functions.append(Caller(rest, rest.steady or to.parallel))
+        to.functions.append(Caller(rest))
 
 
-def transform_of(transform: Any, parallel: bool = False) -> Transform:
+def transform_of(transform: Any) -> Transform:
     """Splits a transform into ops for the engine and functions.
 
     >>> import stoker
     >>> transform_of([stoker.Resize(8), "CenterCrop(8)"]).text
     'Resize(8) | CenterCrop(8)'
     """
-    to = Transform(parallel=parallel)
+    to = Transform()
     if transform is None:
         return to
     for item in transform if isinstance(transform, (list, tuple)) else [transform]:
@@ -223,7 +222,7 @@ def _from_set(source: Any, transform: Transform) -> Given | None:
         return None
     converted_set, converted = found
     if converted is not None:
-        first = Transform(parallel=transform.parallel)
+        first = Transform()
         _add_converted(first, converted_set.transform, converted)
         if first.functions and transform.text:
             raise usage(f"{transform.text} comes after a function in the dataset's transform; put Stoker's ops first")
@@ -297,7 +296,7 @@ def source_of(source: Any, whole: bool, transform: Transform) -> Given:
         )
     functions = _functions_for(transform)
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
-        fill: Fill = MapFill(source, whole, functions, transform.parallel)
+        fill: Fill = MapFill(source, whole, functions)
         return Given({"fill": (fill, len(source), fill.fields)}, fill)
     fill = IterableFill(source, whole, functions)
     return Given({"fill": (fill, IterableFill.COUNT, fill.fields)}, fill)

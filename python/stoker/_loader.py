@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import copy
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +29,14 @@ from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
 from ._ops_batch import batch_op
+from ._processes import EngineSamples, Stream, Way, decide, shared_cache
 from ._rows import Caller, Fill, IterableFill
 from ._samplers import order_of_batches, order_of_samples
+from ._seeds import batch_seed, generators_kept, seed_all
 from ._setup import check_order, engine_options, open_engine
 from ._stats import Stats, stats_of
-from ._types import B_co, Output, whole
+from ._types import B_co, Output, counted, whole
+from ._workers import Bad, Task
 
 if TYPE_CHECKING:
     import jax
@@ -46,7 +50,18 @@ _stoker.on_error(make)
 
 _alive: weakref.WeakSet[Loader] = weakref.WeakSet()
 MOST_EPOCHS = 2**53
-Taken = Raw | None | Error  # a batch, the end of an epoch, or a batch that failed
+LEFT_OUT = object()  # a batch without any good sample
+
+
+class Made(NamedTuple):
+    """A batch: as the engine made it in this process, or as a worker process sent it."""
+
+    raw: Raw | None
+    batch: Any = None
+    seed: int = 0  # for collate_fn and batch_fn
+
+
+Taken = Made | None | Error  # a batch, the end of an epoch, or a batch that failed
 
 
 @atexit.register
@@ -118,7 +133,8 @@ class Loader(Generic[B_co]):
     threads          and memory ("2GiB"): upper limits; by default they follow the machine
     on_error         "raise" (default), "skip" or "replace" a bad sample; max_bad: the share that may be bad (0.01)
     cache            keep "bytes", "dct" or "pixels" for later epochs, or "auto"; cache_dir and cache_size: on disk
-    parallel         run your own functions and datasets in parallel, unseeded; by default one at a time, seeded
+    processes        worker processes for your own functions and datasets; 0: they run in the thread that asks for
+                     batches; by default as many as pay off. The rows are the same for any number of processes
     progress         show a progress bar
     pin_memory       and device: not in this version
     """
@@ -274,7 +290,7 @@ class Loader(Generic[B_co]):
         cache_dir: str | None = None,
         cache_size: int | str | None = None,
         progress: bool = False,
-        parallel: bool = False,
+        processes: int | None = None,
         mix: Sequence[float] | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> None:
@@ -288,11 +304,15 @@ class Loader(Generic[B_co]):
         self._order = np.zeros(0, np.int64)
         self._pending: collections.deque[tuple[str, Taken]] = collections.deque()  # peeked, with the state before
         self._warned = 0
+        self._bads: list[tuple[Any, str, str, str]] = []  # that worker processes reported, the first 1,000
+        self._n_bad = self._bad_epoch = 0
+        self._way, self._cache_fd = Way(), 0
+        self._stream: Stream | None = None
         check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
         self._output = _output.decide(output)
-        self._transform = transform_of(transform, bool(parallel))
+        self._transform = transform_of(transform)
         op = batch_op(batch_fn)
         if op is not None and self._transform.text and not self._transform.functions and collate_fn is None:
             arguments["transform"] = [*(transform if isinstance(transform, (list, tuple)) else [transform]), op]
@@ -300,12 +320,13 @@ class Loader(Generic[B_co]):
             self._transform.text += f" | {op}"
         if mix is not None:
             source = mixture(*mixed(source, mix))
-        self._given = source_of(source, collate_fn is not None, self._transform)
         self._wanted = None if fields is None else wanted_of(fields)
         if features is not None:
             self._wanted = wanted_of(from_features(features))
         self._ranks = self._find_ranks()
-        self._open(self._engine_options())
+        with generators_kept():  # the first sample is made
+            self._given = source_of(source, collate_fn is not None, self._transform)
+            self._open(self._engine_options())
 
     # ---------------------------------------------------------------- open and close
 
@@ -340,7 +361,7 @@ class Loader(Generic[B_co]):
         plain = self._given.fill or ("arrays" in options and not isinstance(self._arguments["fields"], str))
         views = view_names(self._transform.text)
         choices = [None] if plain else texts(self._wanted, views)  # fields of plain sources are chosen in Python
-        handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output)
+        handle = open_engine(options, choices, self._wanted, self._given, self._transform, self._output, self._settle)
         try:
             self._form = self._form_of(handle, self._given.fill)
         except BaseException:
@@ -348,6 +369,25 @@ class Loader(Generic[B_co]):
             raise
         self._handle = handle
         _alive.add(self)
+
+    def _settle(self, options: dict[str, Any]) -> None:
+        """Decides where Python code runs."""
+        fill, asked = self._given.fill, self._arguments["processes"]
+        op = options["op"][0] if "op" in options else None
+        if isinstance(fill, IterableFill):
+            if asked:
+                raise usage("an iterable is read in order by one thread; leave processes out")
+            self._way = Way(here=any(caller.seeds for caller in fill.functions), why="an iterable is read in order")
+        else:
+            cores = options["threads"] or int(_stoker.info()["threads"])
+            if asked and not (fill or op or self._arguments["collate_fn"] or self._arguments["batch_fn"]):
+                asked = 0  # nothing runs in Python
+            self._way = decide(asked, self._callers(), fill or op, self._ranks.world_size, cores)
+        options["idle"] = int(self._way.here or self._way.processes > 0)
+        cached = self._arguments["cache"] not in (None, "none") and not self._arguments["cache_dir"]
+        if self._way.processes and cached and not self._cache_fd:
+            self._cache_fd = shared_cache(self._arguments["memory"])
+        options["cache_shared"] = self._cache_fd
 
     @property
     def _engine(self) -> _stoker.Loader:
@@ -368,18 +408,27 @@ class Loader(Generic[B_co]):
         self._check_may_wait("close")
         handle, self._handle = self._handle, None
         self._pending.clear()
+        self._end_stream()
         if handle is not None:
             handle.close()
         if self._given.fill:
             self._given.fill.objects.drop_before(self._mark())
 
+    def _end_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        fd, self._cache_fd = self._cache_fd, 0
+        if stream is not None:
+            stream.close()
+        if fd and not self._inherited:
+            os.close(fd)
+
     def _callers(self) -> list[Caller]:
-        """The user's functions that threads of the engine run."""
+        """The user's functions on samples."""
         fill = self._given.fill
         return self._transform.functions if fill is None else [fill.caller, *fill.functions]
 
     def _may_wait(self, handle: _stoker.Loader) -> bool:
-        return not handle.inside() and not any(caller.waits_for_this_thread for caller in self._callers())
+        return not handle.inside()
 
     def _check_may_wait(self, call: str) -> None:
         """Fails inside a function that the call would wait for: it would never return."""
@@ -453,6 +502,8 @@ class Loader(Generic[B_co]):
         """
         self._pending.clear()
         self._ordered = -1
+        if self._stream is not None:
+            self._stream.restart()
         if self._given.fill:
             self._given.fill.objects.drop_before(mark)
             self._drop_passed(self._given.fill)
@@ -563,23 +614,112 @@ class Loader(Generic[B_co]):
             if isinstance(taken, Error):
                 raise taken
             if taken is not None:
-                return self._form.copy(taken)
+                return copy.deepcopy(taken.batch) if taken.raw is None else self._formed(taken, self._form.copy)
         raise usage("peek(): the epoch has no batches")
 
     # ---------------------------------------------------------------- batches
 
     def _taken(self) -> Taken:
+        taken: Taken
         try:
-            raw = self._engine.next()
-            if isinstance(self._given.fill, IterableFill) and raw is not None:
-                raw = self._end_of_iterable(self._given.fill, raw)
-            taken: Taken = raw
+            taken = self._sent() if self._way.processes else self._made()
         except Error as error:
             self._add_cause(error)
             taken = error
-        if self._given.fill and not isinstance(taken, tuple):
+        if self._given.fill and not isinstance(taken, Made):
             self._drop_passed(self._given.fill)
         return taken
+
+    def _sent(self) -> Made | None:
+        """The next batch from the worker processes."""
+        if self._stream is None:
+            self._stream = self._start()
+        batch = self._stream.take(self._engine, self._samples_at, self._count)
+        if batch is not None and self._late:
+            batch = self._form.adopted(batch)
+        return None if batch is None else Made(None, batch)
+
+    @property
+    def _late(self) -> bool:
+        """Whether batches get their form in this process, because their framework cannot be used in another one."""
+        return self._output in ("jax", "tensorflow")
+
+    def _start(self) -> Stream:
+        ranks = {"rank": self._ranks.rank, "world_size": self._ranks.world_size}
+        ranks["batch_size"] = self._options["batch_size"]
+        sampler = {"sampler": (), "batch_sampler": None, "drop_last": False} if self._sampled else {}
+        form = {"output": "numpy", "collate_fn": None, "batch_fn": None} if self._late else {"output": self._output}
+        arguments = {**self._arguments, **ranks, **sampler, **form, "progress": False}
+        samples = EngineSamples(arguments, self._way.processes, cache=self._cache_fd)
+        samples.engine = self._engine
+        return Stream(samples, self._way.processes)
+
+    def _samples_at(self, epoch: int, first: int, n: int) -> NDArray[np.int64] | None:
+        """The samples that the sampler has at these positions; None: the engine knows the order."""
+        return self._order[first : first + n] if self._sampled else None
+
+    def _made(self) -> Made | None:
+        """The next batch from the engine, which runs Python code in its threads or in this one."""
+        while True:
+            raw = self._made_here() if self._way.here else self._engine.next()
+            if raw is not LEFT_OUT:
+                break
+        if isinstance(self._given.fill, IterableFill) and raw is not None:
+            raw = self._end_of_iterable(self._given.fill, raw)
+        return None if raw is None else Made(raw, seed=self._batch_seed())
+
+    def _made_here(self) -> Any:
+        span = self._engine.span(0)
+        if span is None or span[0] != self._engine.epoch():
+            self._engine.pass_batch()
+            return None
+        self._engine.pass_batch()
+        epoch, first, n = span
+        with generators_kept():
+            try:
+                raw = self._engine.make(epoch, first, self._samples_at(*span), n, None)
+            finally:
+                self._check_interrupt()
+        return LEFT_OUT if raw is None else raw
+
+    def _check_interrupt(self) -> None:
+        """Ctrl-C inside a function is not an error of the sample."""
+        hooks = [self._options[name][0] for name in ("fill", "op") if name in self._options]
+        for hook in hooks:
+            if hook.interrupted:
+                hook.interrupted = False
+                raise KeyboardInterrupt
+
+    def _batch_seed(self) -> int:
+        """Of the functions on the batch that was taken last."""
+        if not self._form.is_changed:
+            return 0
+        span = self._engine.span(-1)
+        return batch_seed(self._arguments["seed"], *span[:2]) if span else 0
+
+    def _formed(self, made: Made, form: Callable[[Raw], Any]) -> Any:
+        """The user's batch. Functions on batches are seeded, and leave the trainer's generators as they are."""
+        assert made.raw is not None
+        if not self._form.is_changed:
+            return form(made.raw)
+        with generators_kept():
+            seed_all(made.seed)
+            return form(made.raw)
+
+    def _count(self, epoch: int, bads: list[Bad]) -> None:
+        """Counts bad samples that worker processes report."""
+        self._n_bad = len(bads) + (self._n_bad if epoch == self._bad_epoch else 0)
+        self._bad_epoch = epoch
+        known = {bad[0] for bad in self._bads}
+        self._bads += [bad for bad in bads if bad is not None and bad[0] not in known][: 1000 - len(self._bads)]
+        share = 0.01 if self._arguments["max_bad"] is None else self._arguments["max_bad"]
+        limit = max(1, int(share * (self._engine.count() // self._ranks.world_size))) if share >= 0 else 0
+        if self._n_bad > limit and self._arguments["on_error"] != "raise":
+            raise DataError(
+                f"{counted(self._n_bad, 'bad sample')} in epoch {epoch}, more than the {limit} that max_bad allows; "
+                "list them with bad_samples()",
+                stage="read",
+            )
 
     def _end_of_iterable(self, fill: IterableFill, raw: Raw) -> Raw | None:
         epoch = self._engine.epoch()
@@ -612,7 +752,7 @@ class Loader(Generic[B_co]):
             self._warn()
             raise StopIteration
         self._committed = True
-        batch = self._form.batch(taken)
+        batch = taken.batch if taken.raw is None else self._formed(taken, self._form.batch)
         if self._given.fill:
             self._drop_passed(self._given.fill)
         return batch
@@ -620,7 +760,7 @@ class Loader(Generic[B_co]):
     def _warn(self) -> None:
         if self._arguments["on_error"] == "raise" or isinstance(self._given.fill, IterableFill) or self._warned:
             return
-        bad = int(self._engine.stats()["bad"])
+        bad = self.stats().bad
         if bad:
             self._warned = bad
             did = "left out" if self._arguments["on_error"] == "skip" else "replaced"
@@ -646,7 +786,7 @@ class Loader(Generic[B_co]):
         """
         self._check_may_wait("get")
         chosen, at = _get.which(indices, positions, self._given.fill), self._epoch_of(epoch)
-        with self._apart():
+        with self._apart(), generators_kept():
             try:
                 raw = self._engine.get(*chosen, at)
             except Error as error:
@@ -676,8 +816,11 @@ class Loader(Generic[B_co]):
         options = _get.options_for_all(self, fill, memory)
         handle = _stoker.Loader(options)
         try:
-            batch: B_co = self._form_of(handle, fill).batch(_get.all_rows(handle, options["batch_size"]))
-            return batch
+            with generators_kept():
+                form = self._form_of(handle, fill)
+                rows = _get.all_rows(handle, options["batch_size"], bool(options.get("idle")))
+                batch: B_co = form.batch(rows)
+                return batch
         except Error as error:
             self._add_cause(error)
             raise
@@ -791,6 +934,8 @@ class Loader(Generic[B_co]):
         counters = self._engine.stats()
         if isinstance(self._given.fill, IterableFill):
             counters["bad"] = 0  # rows past the end mark the end
+        if self._stream is not None:
+            counters = self._stream.stats(counters)
         return stats_of(counters, _explain.python_in(self))
 
     def bad_samples(self) -> list[DataError]:
@@ -801,7 +946,7 @@ class Loader(Generic[B_co]):
         """
         return [
             DataError(reason, path or None, sample, stage)
-            for sample, path, stage, reason in self._engine.bad_samples()
+            for sample, path, stage, reason in [*self._engine.bad_samples(), *self._bads]
             if reason != IterableFill.END
         ]
 
@@ -834,7 +979,7 @@ class Loader(Generic[B_co]):
         from ._show import sheet
 
         self._check_may_wait("show")
-        with self._apart():
+        with self._apart(), generators_kept():
             return sheet(self, path, n, self._epoch_of(epoch), columns)
 
     def as_tf_dataset(self) -> Any:
@@ -872,3 +1017,46 @@ class Loader(Generic[B_co]):
 
     def __repr__(self) -> str:
         return _explain.table(self)
+
+
+class Maker(Loader):
+    """A loader in a worker process, which makes the batches that it is told to make."""
+
+    def __init__(self, cache: int, arguments: dict[str, Any]) -> None:
+        self._cache, self._listed, self._counted = cache, 0, 0
+        super().__init__(**arguments)
+
+    def _settle(self, options: dict[str, Any]) -> None:
+        options.update(idle=1, cache_shared=self._cache)
+        self._ops = [hook for hook in (self._given.fill, options["op"][0] if "op" in options else None) if hook]
+
+    def make(self, task: Task, board: Any) -> Any:
+        """The batch; None: all its samples are bad."""
+        indices = None if task.indices is None else np.array(task.indices, np.int64)
+        n = task.rows if indices is None else len(indices)
+        if n > self._options["batch_size"]:
+            self._reopen(self._ranks, n)
+        for hook in self._ops:
+            hook.lost = dict(task.lost)
+        with self._apart():
+            try:
+                raw = self._engine.make(task.seed, task.position, indices, n, board)
+            except Error as error:
+                self._add_cause(error)
+                raise
+            return None if raw is None else self._delivered(raw, task)
+
+    def _delivered(self, raw: Raw, task: Task) -> Any:
+        seed_all(batch_seed(self._arguments["seed"], task.seed, task.position))
+        return self._form.batch(raw)
+
+    def new_bads(self) -> list[Bad]:
+        """Bad samples since the last call."""
+        count = int(self._engine.stats()["bad"])
+        if count == self._counted:
+            return []
+        bads: list[Bad] = [*self._engine.bad_samples()[self._listed :]]
+        self._listed += len(bads)
+        bads += [None] * (count - self._counted - len(bads))  # listed before
+        self._counted = count
+        return bads

@@ -281,9 +281,9 @@ class ToDtype(Op):
 class Lambda(Op):
     """Runs your own function on each finished image, after the other ops.
 
-    A function with an argument `rng` (a numpy.random.Generator) is deterministic and runs in parallel. Any other
-    function is seeded and called one at a time, because `random`, NumPy and torch have one generator for the whole
-    process. `parallel=True` runs it in parallel without seeding.
+    A function with an argument `rng` gets a numpy.random.Generator of its own for each sample. For any other function,
+    the generators of `random`, NumPy and torch are seeded for each sample. It runs in worker processes, or in the
+    thread that asks for batches (see `processes` of Loader).
 
     >>> import numpy as np, stoker
     >>> def noise(x, rng):
@@ -294,8 +294,8 @@ class Lambda(Op):
     (1, 3, 8, 8)
     """
 
-    def __init__(self, function: Callable[..., Any], parallel: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise usage(f"Lambda takes a function, not {function!r}")
         super().__init__([getattr(function, "__name__", type(function).__name__)])
-        self.function, self.parallel = function, parallel
+        self.function = function

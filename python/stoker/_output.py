@@ -107,6 +107,14 @@ def from_numpy(output: str, array: Any) -> Any:
     return framework("tensorflow").constant(array) if output == "tensorflow" else array
 
 
+def from_array(output: str, name: str, array: Any) -> Any:
+    """The framework's array of a field that another process made; 64-bit numbers as the framework has them."""
+    narrow = output == "jax" and array.dtype.name in ("int64", "uint64", "float64")
+    if narrow and not framework("jax").config.jax_enable_x64:
+        array = converted(name, array, array.dtype.name.replace("64", "32"))
+    return from_numpy(output, array)
+
+
 def copy(output: str, array: Any) -> Any:
     """A copy of an array. Arrays of JAX and TensorFlow are immutable and need none."""
     if output == "torch":

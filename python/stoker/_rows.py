@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows made in Python: the user's datasets, iterables and functions, called from the engine's threads.
+"""Rows made in Python: the user's datasets, iterables and functions, as the engine calls them.
 
 The engine passes (thread, epoch, position, sample, label, random) and views of the row's memory. The views are invalid
 after the call, so the data that the user's code gets and returns is copied. These objects do not refer to a loader,
@@ -12,10 +12,9 @@ import contextlib
 import copy
 import inspect
 import itertools
-import os
-import random
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,6 +24,7 @@ import numpy as np
 
 from ._errors import DataError, usage
 from ._output import converted, numpy_bfloat16
+from ._seeds import own_generators, seed_all
 from ._types import DTYPE_CODES
 
 About = tuple[int, int, int, int, int, int]
@@ -47,60 +47,13 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-class Turn:
-    """A lock for the whole process: all loaders share the generators of `random`, NumPy and torch."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._owner = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._owner = threading.get_ident()
-
-    def __exit__(self, *_: object) -> None:
-        self._owner = 0
-        self._lock.release()
-
-    @property
-    def mine(self) -> bool:
-        return self._owner == threading.get_ident()
-
-
-_turn = Turn()
-
-
-def _new_turn() -> None:
-    global _turn
-    _turn = Turn()  # a thread that the forked child does not have may hold the old one
-
-
-os.register_at_fork(after_in_child=_new_turn)
-
-
-def seeded(seed: int, function: Callable[..., Any], *args: Any) -> Any:
-    """Calls a function with the process-wide generators seeded, and restores them afterwards."""
-    torch: Any = sys.modules.get("torch")
-    with _turn:
-        before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
-        if torch:
-            torch.default_generator.manual_seed(seed % 2**63)
-        try:
-            return function(*args)
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
-            if torch:
-                torch.set_rng_state(before[2])
-
-
 class Caller:
-    """One of the user's functions. It gets an `rng`, runs in parallel unseeded, or runs seeded, one at a time."""
+    """One of the user's functions. It gets an `rng`, or the process-wide generators are seeded before each call."""
 
-    def __init__(self, function: Callable[..., Any], parallel: bool) -> None:
-        self.function, self.parallel, self.rng = function, parallel, takes_rng(function)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.rng = function, takes_rng(function)
+        self.steady = getattr(function, "steady", False) is True  # draws nothing
+        self.generators: list[Any] | None = None  # looked up by the process that calls it
         self.errors: dict[int, BaseException] = {}
 
     @property
@@ -110,17 +63,22 @@ class Caller:
     @property
     def rule(self) -> str:
         if self.rng:
-            return "deterministic, in parallel"
-        return "in parallel, not seeded" if self.parallel else "seeded, one at a time"
+            return "deterministic, with an rng for each sample"
+        return "draws no random numbers" if self.steady else "seeded for each sample"
 
     @property
-    def waits_for_this_thread(self) -> bool:
-        return not self.rng and not self.parallel and _turn.mine
+    def seeds(self) -> bool:
+        """Whether it uses generators of the whole process, so that threads of a process cannot share it."""
+        return not self.rng and not self.steady
 
     def __call__(self, seed: int, *args: Any) -> Any:
         if self.rng:
             return self.function(*args, rng=np.random.Generator(np.random.Philox(key=seed)))
-        return self.function(*args) if self.parallel else seeded(seed, self.function, *args)
+        if not self.steady:
+            if self.generators is None:
+                self.generators = own_generators(self.function)
+            seed_all(seed, self.generators)
+        return self.function(*args)
 
     def failed(self, sample: int, error: BaseException) -> str:
         """Keeps the error and its traceback, but not the frames' variables: samples, and views that become invalid."""
@@ -284,14 +242,28 @@ def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[A
 def failed_first(callers: Sequence[Caller], error: Exception) -> DataError:
     """The exception for functions that fail on the first sample.
 
-    >>> print(failed_first([Caller(abs, False)], TypeError("no number")))
+    >>> print(failed_first([Caller(abs)], TypeError("no number")))
     abs failed on the first sample: TypeError: no number
     """
     names = ", ".join(caller.name for caller in callers)
     return DataError(f"{names} failed on the first sample: {type(error).__name__}: {error}", sample=0, stage="op")
 
 
-class Fill:
+class Hook:
+    """What the engine calls for each row."""
+
+    seconds = 0.0  # that the first row took
+    samples = 0
+    again: Callable[[], Any] | None = None  # makes the first row again, to measure it
+    lost: Mapping[int, str] = {}  # samples that ended a worker process
+    interrupted = False  # by Ctrl-C, in the calling thread
+
+    def refused(self, sample: int) -> str | None:
+        """Why a row is not made."""
+        return "interrupted" if self.interrupted else self.lost.get(sample)
+
+
+class Fill(Hook):
     """Writes the user's samples into rows. Base class of the two below."""
 
     def __init__(self, caller: Caller, first: Any, whole: bool, functions: list[Caller]) -> None:
@@ -354,20 +326,27 @@ class Fill:
 class MapFill(Fill):
     """A dataset with `__getitem__`."""
 
-    def __init__(self, dataset: Any, whole: bool, functions: list[Caller], parallel: bool) -> None:
+    def __init__(self, dataset: Any, whole: bool, functions: list[Caller]) -> None:
         self.dataset = dataset
-        caller = Caller(dataset.__getitem__, parallel)
+        caller, began = Caller(dataset.__getitem__), time.perf_counter()
         try:
             first = caller(0, 0)
         except Exception as error:
             words = f"the dataset failed on its first sample: {type(error).__name__}: {error}"
             raise DataError(words, sample=0, stage="read") from error
         super().__init__(caller, first, whole, functions)
+        self.seconds, self.samples = time.perf_counter() - began, len(dataset)
+        self.again = lambda: self.changed(0, caller(0, 0))
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
         sample = about[3]
+        if why := self.refused(sample):
+            return why
         try:
             self.write(self.changed(about[5], self.caller(about[5], sample)), about[1:3], views)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return self.refused(sample)
         except BaseException as error:
             return self.caller.failed(sample, error)
         return None
@@ -397,7 +376,7 @@ class IterableFill(Fill):
             self._iterator = iter(iterable)
         self._epoch, self._position = -1, 0
         self.ended: dict[int, int] = {}  # epoch: its length
-        super().__init__(Caller(self._take, parallel=True), first, whole, functions)
+        super().__init__(Caller(self._take), first, whole, functions)
 
     def _take(self, epoch: int, position: int) -> Any:
         if epoch != self._epoch or position < self._position:  # a loaded state may go back
@@ -430,7 +409,7 @@ class IterableFill(Fill):
         return None
 
 
-class RowOp:
+class RowOp(Hook):
     """The user's functions on each finished image, one after the other."""
 
     def __init__(self, callers: list[Caller], dtype: str, shape: tuple[int, ...], as_torch: bool) -> None:
@@ -440,7 +419,9 @@ class RowOp:
 
     def probe(self, image: np.ndarray[Any, Any]) -> Field | None:
         """Learns dtype and shape of the result; None if they are those of the image."""
+        began = time.perf_counter()
         result = self._apply(0, image)
+        self.seconds, self.again = time.perf_counter() - began, partial(self._apply, 0, image)
         self.out_dtype, self.out_shape = dtype_of(result), as_array(result).shape
         if self.out_dtype == "object":
             raise usage(f"the function returned a {type(result).__name__}; it must return an array or a tensor")
@@ -458,12 +439,17 @@ class RowOp:
         return value
 
     def __call__(self, about: About, views: tuple[memoryview, ...]) -> str | None:
+        if why := self.refused(about[3]):
+            return why
         try:
             result = self._apply(about[5], _array_over(views[0], self.dtype, self.shape).copy())
             array = as_array(result)
             if array.shape != self.out_shape:
                 raise ValueError(f"returned the shape {array.shape}, but {self.out_shape} for the first sample")
             _put(views[1], self.out_dtype, "the result", result, array)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return self.refused(about[3])
         except BaseException as error:
             return self.callers[0].failed(about[3], error)
         return None

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import random
 import sys
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 MASK = 2**64 - 1
+DEPTH = 5  # of objects that own_generators looks at
+CALLED = ("__getitem__", "__getitems__", "__call__", "__iter__")
 _random: Any = random
 _numpy: Any = np.random
 
@@ -28,19 +33,15 @@ def mixed(seed: int, n: int) -> int:
     return z ^ (z >> 31)
 
 
-def seeder() -> Callable[[int], None]:
-    """A function that seeds the process-wide generators of `random`, NumPy and, if it is loaded, torch.
+def batch_seed(seed: int, epoch: int, position: int) -> int:
+    """Of the functions on a whole batch that begins at a position."""
+    return mixed(mixed(~seed & MASK, epoch), position)
 
-    >>> seed = seeder()
-    >>> seed(7)
-    >>> first = random.random()
-    >>> seed(7)
-    >>> random.random() == first
-    True
-    """
+
+@functools.cache
+def _seeder(with_torch: bool) -> Callable[[int], None]:
     instance, seed_python, seed_numpy = _random._inst, _random.Random.__base__.seed, np.random.seed
-    torch: Any = sys.modules.get("torch")
-    seed_torch = torch.default_generator.manual_seed if torch else None
+    seed_torch = sys.modules["torch"].default_generator.manual_seed if with_torch else None
 
     def seed(n: int) -> None:
         seed_python(instance, n)  # random.seed() costs twice as much
@@ -50,6 +51,20 @@ def seeder() -> Callable[[int], None]:
             seed_torch(n >> 1)
 
     return seed
+
+
+def seed_all(n: int, generators: Sequence[Any] = ()) -> None:
+    """Seeds the process-wide generators of `random`, NumPy and, if it is loaded, torch; and generators of objects.
+
+    >>> seed_all(7)
+    >>> first = random.random()
+    >>> seed_all(7)
+    >>> random.random() == first
+    True
+    """
+    _seeder("torch" in sys.modules)(n)
+    for generator in generators:
+        generator.set_random_seed(n & 0x7FFFFFFF)
 
 
 @contextlib.contextmanager
@@ -67,15 +82,42 @@ def generators_kept() -> Iterator[None]:
             torch.set_rng_state(before[2])
 
 
-def own_generators(thing: Any, depth: int = 3) -> list[Any]:
-    """Objects below `thing` with random generators of their own, such as albumentations' pipelines.
+def _cells(function: types.FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not set yet
+            yield cell.cell_contents
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """What an object or a function uses."""
+    if isinstance(thing, types.MethodType):
+        yield from (thing.__func__, thing.__self__)
+    elif isinstance(thing, types.FunctionType):
+        yield from _cells(thing)
+        yield from (thing.__globals__.get(name) for name in thing.__code__.co_names)
+    elif isinstance(thing, (list, tuple)):
+        yield from thing if len(thing) < 100 else ()
+    elif not isinstance(thing, (type, types.ModuleType, np.ndarray)):
+        yield from list(getattr(thing, "__dict__", {}).values())
+        of_class = vars(type(thing)) if str(type(thing).__module__) != "builtins" else {}
+        yield from (v for k, v in of_class.items() if k in CALLED or not callable(v))
+
+
+def own_generators(thing: Any) -> list[Any]:
+    """Objects that `thing` uses with random generators of their own: albumentations' pipelines.
 
     >>> own_generators([1, 2, 3])
     []
     """
-    if callable(getattr(thing, "set_random_seed", None)) and type(thing).__module__.startswith("albumentations"):
-        return [thing]
-    if depth == 0:
-        return []
-    inner = thing if isinstance(thing, (list, tuple)) and len(thing) < 100 else getattr(thing, "__dict__", {}).values()
-    return [found for value in inner for found in own_generators(value, depth - 1)]
+    found, seen, level = [], {id(thing)}, [thing]
+    for _ in range(DEPTH):
+        parts = []
+        for one in level:
+            if str(type(one).__module__).startswith("albumentations") and hasattr(one, "set_random_seed"):
+                found.append(one)
+                continue
+            new = [part for part in itertools.islice(_parts(one), 200) if id(part) not in seen]
+            seen.update(map(id, new))
+            parts += new
+        level = parts[:1000]
+    return found

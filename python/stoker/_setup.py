@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ LATER = {
 def check_order(a: Arguments) -> None:
     """Refuses arguments of the wrong type, arguments of later versions, and arguments that exclude each other."""
     check_types(a)
+    if a["processes"] is not None:
+        whole("processes", a["processes"], 0, 1024)
     for name, words in LATER.items():
         if a[name] not in (None, False) and str(a[name]) not in ("none", "cpu"):
             raise usage(f"{name}={a[name]!r}: {words}")
@@ -113,8 +115,8 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
     return options
 
 
-def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any]]:
-    """Dtype, shape and content of the first row, from a loader that prefetches nothing."""
+def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any], int]:
+    """Dtype, shape and content of the first row, and the number of samples, from a loader that prefetches nothing."""
     idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch", "mix")}
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
@@ -123,17 +125,19 @@ def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndar
         name, dtype, shape, _, _ = next((a for a in about if a[3] == "image"), about[0])
         handle.select((name,))
         first = options["subset"][:1] if "subset" in options else np.zeros(1, np.int64)
-        return dtype, shape, np.asarray(handle.get(np.ascontiguousarray(first), None, 0)[0])[0].copy()
+        image = np.asarray(handle.get(np.ascontiguousarray(first), None, 0)[0])[0].copy()
+        return dtype, shape, image, handle.count()
     finally:
         handle.close()
 
 
 def _row_op(options: dict[str, Any], transform: Transform, output: str) -> tuple[RowOp, Field | None]:
     """The user's functions on rows, and the field that they make if it has another dtype or shape."""
-    dtype, shape, image = _first_image(options)
+    dtype, shape, image, samples = _first_image(options)
     if 0 in shape:
         raise usage("your own function needs images of one size: put CenterCrop(224) or Resize((224, 224)) before it")
     op = RowOp(transform.functions, dtype, shape, output == "torch")
+    op.samples = samples
     try:
         return op, op.probe(image)
     except Error:
@@ -149,8 +153,12 @@ def open_engine(
     given: Given,
     transform: Transform,
     output: str,
+    settle: Callable[[dict[str, Any]], None],
 ) -> _stoker.Loader:
-    """Opens the engine with the first choice of fields that the source has, and stores that choice in options."""
+    """Opens the engine with the first choice of fields that the source has, and stores that choice in options.
+
+    settle: completes the options, once the user's functions have been tried.
+    """
     if given.table is not None:
         columns = [w for w in wanted or () if not w.own]
         names = {n for w in columns for n in (w.name, w.column)}
@@ -162,6 +170,7 @@ def open_engine(
         try:
             if transform.functions and not given.fill:
                 options["op"] = _row_op(options, transform, output)
+            settle(options)
             return _stoker.Loader(options)
         except UsageError as error:
             if n == len(choices) or "there is no column" not in str(error):

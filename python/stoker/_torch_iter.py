@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import DataError, Error
 from ._loader import MOST_EPOCHS, Loader
 from ._output import framework
+from ._processes import EngineSamples
 from ._samplers import order_of_batches
 from ._seeds import generators_kept, mixed
-from ._workers import Failure, Samples, Task, Workers
+from ._workers import Failure, InOrder, Samples, Task, Workers
 
 torch = framework("torch")
 data = framework("torch.utils.data")
@@ -255,14 +255,11 @@ class WorkerBatches(Batches):
     def _start(self) -> None:
         loader = self._loader
         if self._workers is None:
-            samples = self._samples()
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             count = 1 if loader._handle_in_dataset else loader.num_workers
-            self._workers = Workers(count, samples, loader.worker_init_fn, context, self._base_seed)
-            self._sent = 0
+            self._workers = Workers(count, self._samples(), loader.worker_init_fn, context, self._base_seed)
             self._limit = max(1, loader.prefetch_factor * loader.num_workers)
-        self._open: dict[int, Task] = {}  # batches to deliver; those of an epoch that was left are not in it
-        self._done: dict[int, Any] = {}
+        self._open = InOrder(self._workers, loader.in_order, self._timeout)
         self._ended = False
         self._top_up()
 
@@ -271,39 +268,18 @@ class WorkerBatches(Batches):
 
     def _top_up(self) -> None:
         assert self._workers is not None
-        while not self._ended and len(self._open) < self._limit:
+        while not self._ended and len(self._open.tasks) < self._limit:
             try:
-                task = self._next_task(self._sent)
+                task = self._next_task(self._workers.sent)
             except StopIteration:
                 self._ended = True
                 return
-            self._workers.send(task)
-            self._open[self._sent] = task
-            self._sent += 1
-
-    def _wait(self) -> None:
-        assert self._workers is not None
-        replies = self._workers.receive(self._timeout if self._timeout > 0 else None)
-        if not replies:
-            at = self._workers.under_way(next(iter(self._open)))
-            spent = f"a worker process needed more than timeout={self._timeout:g} s for {at}; raise timeout"
-            raise DataError(spent, stage="read")
-        self._done.update({number: (batch, bads) for number, batch, bads in replies if number in self._open})
-        self._loader._count([bad for _, _, bads in replies for bad in bads])
-
-    def _due(self) -> int | None:
-        """The batch to deliver now, if it is ready."""
-        if not self._loader.in_order:
-            return next(iter(self._done), None)
-        number = next(iter(self._open))
-        return number if number in self._done else None
+            self._open.send(task)
 
     def _next_data(self) -> Any:
-        while self._open:
-            while (number := self._due()) is None:
-                self._wait()
-            batch, bads = self._done.pop(number)
-            self._made = self._left(self._open.pop(number), bads)
+        while self._open.tasks:
+            task, (_, batch, bads) = self._open.take(self._loader._count)
+            self._made = self._left(task, bads)
             self._top_up()
             if isinstance(batch, (Failure, framework("torch._utils").ExceptionWrapper)):
                 batch.reraise()
@@ -324,8 +300,7 @@ class WorkerBatches(Batches):
 class EngineLoader(Loader):
     """Stoker's engine behind a DataLoader: it reads what a sampler says, chunk after chunk."""
 
-    def _tell_epoch(self, sampler: Any, epoch: int) -> None:
-        """The script does that, as with torch."""
+    _orders: dict[int, Any] = {}  # of the chunk that is read, and of the next one
 
     def go(self, epoch: int, position: int = 0) -> None:
         """Forgets all orders."""
@@ -339,15 +314,10 @@ class EngineLoader(Loader):
         if order.largest > self._options["batch_size"]:
             self._reopen(self._ranks, order.largest)
         self._engine.set_order(epoch, order.samples, order.starts)
+        self._orders = {e: samples for e, samples in self._orders.items() if e == epoch - 1} | {epoch: order.samples}
 
-    def rows(self, indices: list[Any], position: int, epoch: int) -> Any:
-        """A batch that is made now, by the calling thread."""
-        places = np.arange(position, position + len(indices))
-        try:
-            return self._form.batch(self._engine.get(np.array(indices, np.int64), places, epoch))
-        except Error as error:
-            self._add_cause(error)
-            raise
+    def _samples_at(self, epoch: int, first: int, n: int) -> Any:
+        return self._orders[epoch][first : first + n]
 
     def take(self) -> Any:
         """The next batch; StopIteration at the end of a chunk."""
@@ -421,45 +391,22 @@ class EngineBatches(Batches):
         self.close()
 
 
-class EngineSamples(Samples):
-    """In a worker: the engine makes the rows of a batch, and calls the functions that are not ops of its own."""
-
-    def __init__(self, dataset: Any, batched: bool, arguments: dict[str, Any]) -> None:
-        super().__init__(dataset, _nothing, batched, "raise")
-        self.arguments = arguments
-        self.engine: EngineLoader | None = None
-
-    def make(self, task: Task) -> tuple[Any, list[Any]]:
-        self.report(-1)  # of all its samples
-        if self.engine is None:  # each process has its own
-            self.engine = EngineLoader(**self.arguments)
-        indices = task.indices if self.batched else [task.indices]
-        return self.engine.rows(indices, task.position, task.seed), []
-
-
-def _nothing(samples: Any) -> Any:
-    """The engine collates."""
-    return samples
-
-
 class MixedBatches(WorkerBatches):
     """The engine reads and transforms in worker processes, since functions in Python follow its ops.
 
     In one process they would run one at a time. Seeds and positions are those of EngineBatches, and so are the rows.
     """
 
-    _workers: Workers | None = None
-
     def _start(self) -> None:
         if self._workers is None:
             self._workers = self._loader._take_workers()
-            self._sent = self._workers.sent if self._workers else 0
             self._limit = max(1, self._loader.prefetch_factor * self._loader.num_workers)
         super()._start()
 
     def _samples(self) -> Samples:
-        arguments = {**self._loader._engine_arguments(), "batch_size": 1, "threads": 1}
-        return EngineSamples(self._dataset, self._auto_collation, arguments)
+        loader = self._loader
+        arguments = loader._engine_arguments()
+        return EngineSamples(arguments, loader.num_workers, self._auto_collation, loader._shared_cache())
 
     def _skip(self, n: int) -> None:
         self._place.order.skip(0)
@@ -478,5 +425,4 @@ class MixedBatches(WorkerBatches):
     def close(self) -> None:
         workers, self._workers = self._workers, None
         if workers is not None:
-            workers.sent = self._sent
             self._loader._keep_workers(workers)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that make the batches of a dataset in Python.
+"""Processes that make batches with the user's Python code, for DataLoader and Loader.
 
-A worker collates a batch straight into memory that it shares with the trainer, and sends a description of it. The
-trainer sees that memory as tensors, without a copy. Once they are gone, the worker uses the memory again.
+A worker puts a batch straight into memory that it shares with the trainer, and sends a description of it. The trainer
+sees that memory as arrays and tensors, without a copy. Once they are gone, the worker uses the memory again.
 
     trainer                                  worker
     task: number, indices, free segments ->  samples -> collate_fn -> segments
@@ -16,14 +16,18 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import io
 import mmap
+import multiprocessing.process
 import os
 import pickle
 import selectors
 import signal
+import sys
 import threading
 import time
+import traceback
 import weakref
 from collections.abc import Callable
 from multiprocessing import Pipe, reduction
@@ -33,7 +37,7 @@ import numpy as np
 
 from ._errors import DataError, Error
 from ._output import framework
-from ._seeds import mixed, own_generators, seeder
+from ._seeds import mixed, own_generators, seed_all
 
 SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
@@ -41,7 +45,7 @@ INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe n
 GRACE_S = 0.05  # for a busy worker to end by itself
 BOARD = 4096
 
-Bad = tuple[Any, str]  # the index of a sample, and why it is bad
+Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
 Place = tuple[int, int]  # segment and offset
 
 
@@ -50,15 +54,17 @@ class Task(NamedTuple):
 
     number: int
     position: int  # of its first sample in the epoch
-    indices: Any  # a list; one index where there are no batches
+    indices: Any  # a list; one index where there are no batches; None: the engine's own order
     seed: int  # of the epoch
+    rows: int = 0  # in the engine's own order
+    lost: tuple[tuple[int, str], ...] = ()  # samples that ended a process, and how
+
+    @property
+    def size(self) -> int:
+        return len(self.indices) if isinstance(self.indices, list) else 1
 
 
 # ---------------------------------------------------------------- samples
-
-
-def _no_report(n: int) -> None:
-    """Nobody asks which sample of a batch is under way."""
 
 
 class Samples:
@@ -66,19 +72,29 @@ class Samples:
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], batched: bool, on_error: str) -> None:
         self.dataset, self.collate, self.batched, self.on_error = dataset, collate, batched, on_error
-        self.generators = own_generators(dataset)
-        self.report: Callable[[int], None] = _no_report
-        self.seed: Callable[[int], None] | None = None  # made in the process that uses it
+        self.generators: list[Any] | None = None  # looked up in the process that uses them
+        self.seconds = 0.0  # in the dataset and collate_fn
+        self.board: Any = [0, 0]  # the row under way, and the number of its task plus 1; the trainer sees it
 
     def _seed(self, seed: int) -> None:
-        if self.seed is None:
-            self.seed = seeder()
-        self.seed(seed)
-        for generator in self.generators:
-            generator.set_random_seed(seed & 0x7FFFFFFF)
+        if self.generators is None:
+            self.generators = own_generators(self.dataset)
+        seed_all(seed, self.generators)
+
+    def name(self, task: Task, n: int) -> str:
+        """Row n of a task, in words."""
+        return f"sample {self.sample(task, n)!r}"
+
+    def sample(self, task: Task, n: int) -> Any:
+        """The index of a row; all of them, if it is not known which row is under way."""
+        return task.indices[n] if isinstance(task.indices, list) and 0 <= n < len(task.indices) else task.indices
+
+    def counters(self) -> dict[str, Any]:
+        """What the process did so far, under the names of `Stats`."""
+        return {"op_s": self.seconds}
 
     def _one(self, task: Task, n: int, index: Any) -> Any:
-        self.report(n)
+        self.board[0] = n
         self._seed(mixed(task.seed, task.position + n))
         try:
             return self.dataset[index]
@@ -88,27 +104,37 @@ class Samples:
 
     def _kept(self, task: Task, bads: list[Bad]) -> list[Any]:
         """The good samples; with on_error="replace" the next good one stands in for a bad one."""
-        samples = []
+        samples, lost = [], dict(task.lost)
         for n, index in enumerate(task.indices):
             tries = [index]
             if self.on_error == "replace" and isinstance(index, int):
                 tries += [(index + k) % len(self.dataset) for k in range(1, min(len(self.dataset), 100))]
             for attempt in tries:
+                if attempt in lost:
+                    bads.append((attempt, "", "read", lost[attempt]))
+                    continue
                 try:
                     samples.append(self._one(task, n, attempt))
                     break
                 except Exception as error:
-                    bads.append((attempt, f"{type(error).__name__}: {error}"))
+                    bads.append((attempt, "", "read", f"{type(error).__name__}: {error}"))
         return samples
 
     def make(self, task: Task) -> tuple[Any, list[Bad]]:
         """The batch and its bad samples; None for a batch without any good one."""
+        began = time.perf_counter()
+        try:
+            return self._make(task)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+    def _make(self, task: Task) -> tuple[Any, list[Bad]]:
         bads: list[Bad] = []
         if not self.batched:
             return self.collate(self._one(task, 0, task.indices)), bads
         together = getattr(self.dataset, "__getitems__", None)
         if together:
-            self.report(0)
+            self.board[0] = -1  # all of them
             self._seed(mixed(task.seed, task.position))
             samples = together(task.indices)
         elif self.on_error == "raise":
@@ -174,7 +200,9 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file: io.BytesIO, segments: Segments, placed: dict[int, tuple[Any, Any]]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.segments, self.placed, self.tensor = segments, placed, framework("torch").Tensor
+        self.segments, self.placed = segments, placed
+        torch = sys.modules.get("torch")
+        self.tensor = torch.Tensor if torch else None
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
@@ -191,9 +219,13 @@ class _Pickler(pickle.Pickler):
     def _array(self, value: Any) -> Any:
         if value.dtype.hasobject or value.size == 0:
             return None
-        to, place = self.segments.array(value.dtype, value.shape)
-        to[...] = value
-        return "array", place, value.dtype, value.shape, None
+        order = sorted(range(value.ndim), key=lambda d: -value.strides[d])
+        dense = value.transpose(order)  # such as NHWC seen as NCHW
+        if not dense.flags.c_contiguous:
+            dense, order = value, list(range(value.ndim))
+        to, place = self.segments.array(value.dtype, dense.shape)
+        to[...] = dense
+        return "array", place, value.dtype, dense.shape, np.argsort(order).tolist()
 
     def _tensor(self, value: Any) -> Any:
         torch = framework("torch")
@@ -229,7 +261,7 @@ class _Worker:
         self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None)
         return out
 
-    def reply(self, number: int, value: Any, bads: list[Bad]) -> None:
+    def reply(self, number: int, value: Any, bads: list[Bad], counters: Any = None) -> None:
         file = io.BytesIO()
         _Pickler(file, self.segments, self.placed).dump(value)
         text: Any = file.getbuffer()
@@ -241,7 +273,7 @@ class _Worker:
         else:
             text = bytes(text)
         fresh, self.segments.fresh = self.segments.fresh, []
-        self.pipe.send((number, text, bads, self.segments.used, len(fresh)))
+        self.pipe.send((number, text, bads, self.segments.used, len(fresh), counters))
         for fd in fresh:
             reduction.send_handle(self.pipe, fd, os.getppid())
             os.close(fd)
@@ -251,25 +283,34 @@ class _Worker:
             while (message := self.pipe.recv()) is not None:
                 task, free = message
                 self.segments.begin(free)
+                self.samples.board[0], self.samples.board[1] = 0, task.number + 1
                 try:
                     value, bads = self.samples.make(task)
-                    self.reply(task.number, value, bads)
+                    self.reply(task.number, value, bads, self.samples.counters())
                 except BaseException as error:
                     self.segments.begin(self.segments.used)
                     self.fail(task.number, error)
+                self.samples.board[1] = 0
                 self.placed.clear()
 
     def fail(self, number: int, error: BaseException) -> None:
-        where = f"in worker process {os.getpid()}"
-        self.reply(
-            number, framework("torch._utils").ExceptionWrapper((type(error), error, error.__traceback__), where), []
-        )
+        self.reply(number, failure_of(error), [], self.samples.counters())
 
 
 def _end_with_trainer(life: Any) -> None:
     with contextlib.suppress(EOFError, OSError):
         life.recv_bytes()
     os._exit(1)
+
+
+def _set_up_torch(here: _Worker, worker: int, workers: int, seed: int) -> None:
+    torch: Any = framework("torch")
+    torch.set_num_threads(1)
+    inner: Any = framework("torch.utils.data._utils.worker")
+    inner._worker_info = inner.WorkerInfo(
+        id=worker, num_workers=workers, seed=seed + worker, dataset=here.samples.dataset
+    )
+    framework("torch.utils.data._utils.collate").default_collate_fn_map[torch.Tensor] = here.stack
 
 
 def _work(
@@ -284,24 +325,17 @@ def _work(
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
     threading.Thread(target=_end_with_trainer, args=(life,), daemon=True).start()
-    torch: Any = framework("torch")
-    torch.set_num_threads(1)
-    inner: Any = framework("torch.utils.data._utils.worker")
-    inner._worker_info = inner.WorkerInfo(id=worker, num_workers=workers, seed=seed + worker, dataset=samples.dataset)
     fd = os.memfd_create("stoker")
     os.ftruncate(fd, BOARD)
     board = memoryview(mmap.mmap(fd, BOARD)).cast("q")
     reduction.send_handle(pipe, fd, os.getppid())
     os.close(fd)
+    samples.board = board
     here = _Worker(pipe, samples)
-    framework("torch.utils.data._utils.collate").default_collate_fn_map[torch.Tensor] = here.stack
-
-    def report(n: int) -> None:
-        board[0] = n
-
-    samples.report = report
+    if "torch" in sys.modules:
+        _set_up_torch(here, worker, workers, seed)
     failed: BaseException | None = None
-    seeder()(seed + worker)
+    seed_all(seed + worker)
     try:
         if init:
             init(worker)
@@ -320,26 +354,32 @@ def _work(
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()  # of pipes, that no child may keep open
 
 
+_started: weakref.WeakSet[Any] = weakref.WeakSet()  # processes
+
+
 def _close_ends() -> None:
     for end in list(_ends):
         end.close()
     _ends.clear()
+    known: Any = multiprocessing.process
+    known._children.difference_update(_started)  # a child would end them when it exits
 
 
 os.register_at_fork(after_in_child=_close_ends)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, text: Any, views: dict[int, memoryview]) -> None:
+    def __init__(self, text: Any, views: dict[int, Any]) -> None:
         super().__init__(io.BytesIO(text))
-        self.views, self.torch = views, framework("torch")
+        self.views, self.torch = views, sys.modules.get("torch")
 
     def persistent_load(self, name: Any) -> Any:
         kind, (segment, at), dtype, shape, strides = name
         count = int(np.prod(shape))
         if kind == "array":
-            return np.frombuffer(self.views[segment], dtype, count, at).reshape(shape)
-        flat = self.torch.frombuffer(self.views[segment], dtype=dtype, count=count, offset=at)
+            return np.frombuffer(self.views[segment], dtype, count, at).reshape(shape).transpose(strides)
+        torch: Any = self.torch
+        flat = torch.frombuffer(self.views[segment], dtype=dtype, count=count, offset=at)
         return flat.view(shape) if strides is None else flat.as_strided(shape, strides)
 
 
@@ -362,11 +402,17 @@ class _Process:
         self.maps: list[mmap.mmap] = []
         self.freed: collections.deque[int] = collections.deque()
         self.board: memoryview | None = None
+        self.counters: Any = None  # of its last batch
 
     def send(self, task: Task) -> None:
         self.tasks[task.number] = task
         free = [self.freed.popleft() for _ in range(len(self.freed))]
-        self.pipe.send((task, free))
+        with contextlib.suppress(ConnectionError):  # it has died: receive() finds out, and gives the task to another
+            self.pipe.send((task, free))
+
+    def at(self) -> tuple[int, int]:
+        """The task under way, and its row; (-1, 0) without one."""
+        return (self.board[1] - 1, self.board[0]) if self.board else (-1, 0)
 
     def _map(self) -> mmap.mmap:
         fd = reduction.recv_handle(self.pipe)
@@ -375,23 +421,25 @@ class _Process:
         finally:
             os.close(fd)
 
-    def receive(self) -> tuple[int, Any, list[Bad]] | None:
+    def receive(self) -> Reply | None:
         """The next batch; None: it was the worker's first message."""
         if self.board is None:
             self.board = memoryview(self._map()).cast("q")
             return None
-        number, text, bads, used, fresh = self.pipe.recv()
+        number, text, bads, used, fresh, counters = self.pipe.recv()
         self.maps += [self._map() for _ in range(fresh)]
         views = {}
         for segment in used:
-            views[segment] = memoryview(self.maps[segment])
+            # Not a memoryview: NumPy would keep another one of its own, and this one would be gone at once.
+            views[segment] = (ctypes.c_char * len(self.maps[segment])).from_buffer(self.maps[segment])
             weakref.finalize(views[segment], self.freed.append, segment).atexit = False
         if not isinstance(text, bytes):
             (segment, at), n = text
-            text = views[segment][at : at + n]
+            text = memoryview(views[segment])[at : at + n]
         value = _Unpickler(text, views).load()
         self.tasks.pop(number)
-        return number, value, bads
+        self.counters = counters
+        return Reply(number, value, bads)
 
     def close(self) -> None:
         for end in (self.pipe, self.life):
@@ -399,14 +447,46 @@ class _Process:
             end.close()
 
 
+class Reply(NamedTuple):
+    """A batch, and the bad samples in it."""
+
+    number: int
+    batch: Any
+    bads: list[Bad]
+
+
 class Failure:
     """A batch that failed; `reraise` is what torch's own wrapper has."""
 
-    def __init__(self, error: Error) -> None:
-        self.error = error
+    def __init__(self, error: Error, cause: BaseException | None = None, trace: str = "") -> None:
+        self.error, self.cause, self.trace = error, cause, trace
 
     def reraise(self) -> None:
-        raise self.error
+        if self.cause is not None and self.trace:
+            self.cause.add_note(f"Stoker: in a worker process:\n{self.trace}")
+            self.trace = ""
+        raise self.error from self.cause
+
+
+def _picklable(error: BaseException | None) -> BaseException | None:
+    """The exception, or one of the same words that can be pickled."""
+    if error is None:
+        return None
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def failure_of(error: BaseException) -> Any:
+    """An exception that can be sent. Exceptions of a dataset get torch's words, those of Stoker their cause."""
+    where = f"in worker process {os.getpid()}"
+    if not isinstance(error, Error):
+        return framework("torch._utils").ExceptionWrapper((type(error), error, error.__traceback__), where)
+    cause = error.__cause__
+    trace = "".join(traceback.format_exception(cause)) if cause else ""
+    return Failure(error, _picklable(cause), trace)
 
 
 def _how(code: int | None) -> str:
@@ -429,6 +509,7 @@ class Workers:
         self._owner = os.getpid()
         self.count = count
         self.sent = self.deaths = 0  # tasks, and processes
+        self._past: list[dict[str, Any]] = []  # counters of processes that ended
         try:
             for i in range(count):
                 self.processes.append(self._start(i))
@@ -441,6 +522,7 @@ class Workers:
             arguments = (pipe, life, i, self.count, self.seed, self.samples, self.init)
             process = self.context.Process(target=_work, args=arguments, daemon=True)
             process.start()
+            _started.add(process)
             return process
 
         one = _Process(start)
@@ -450,11 +532,12 @@ class Workers:
 
     def send(self, task: Task) -> None:
         """To the worker with the least to do."""
+        self.sent = max(self.sent, task.number + 1)
         min(self.processes, key=lambda p: len(p.tasks)).send(task)
 
-    def receive(self, timeout: float | None) -> list[tuple[int, Any, list[Bad]]]:
+    def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: in vain."""
-        found: list[tuple[int, Any, list[Bad]]] = []
+        found: list[Reply] = []
         end = None if timeout is None else time.monotonic() + timeout
         while not found:
             left = None if end is None else max(0.0, end - time.monotonic())
@@ -466,14 +549,14 @@ class Workers:
                 found += self._dead(i) if dead else self._ready(i)
         return found
 
-    def _ready(self, i: int) -> list[tuple[int, Any, list[Bad]]]:
+    def _ready(self, i: int) -> list[Reply]:
         with contextlib.suppress(EOFError, ConnectionError):  # its death is an event of its own
             reply = self.processes[i].receive()
             return [reply] if reply else []
         self._selector.unregister(self.processes[i].pipe)
         return []
 
-    def _dead(self, i: int) -> list[tuple[int, Any, list[Bad]]]:
+    def _dead(self, i: int) -> list[Reply]:
         """Replaces a worker; the batch that it was making fails, the others are made again."""
         old = self.processes[i]
         while old.pipe.fileno() in self._selector.get_map() and old.pipe.poll():
@@ -484,40 +567,44 @@ class Workers:
         self._selector.unregister(old.process.sentinel)
         old.process.join()
         how, tasks = _how(old.process.exitcode), list(old.tasks.values())
-        n = old.board[0] if old.board else 0
+        number, n = old.at()
         old.close()
+        self._past += [old.counters] if old.counters else []
         self.deaths += 1
         if old.board is None and self.deaths > 3 * self.count:
             raise Error(f"worker processes do not start: the last one {how}", stage="read")
         self.processes[i] = self._start(i)
-        for task in tasks[1:]:
-            self.processes[i].send(task)
-        return [self._lost(tasks[0], n, how)] if tasks else []
+        for task in tasks:
+            if task.number != number:
+                self.processes[i].send(task)
+        return [reply for task in tasks if task.number == number for reply in self._lost(task, n, how)]
 
-    def _lost(self, task: Task, n: int, how: str) -> tuple[int, Any, list[Bad]]:
-        index = task.indices[n] if isinstance(task.indices, list) and 0 <= n < len(task.indices) else task.indices
-        words = f"the worker process that made sample {index!r} {how}"
+    def _lost(self, task: Task, n: int, how: str) -> list[Reply]:
+        """The batch fails, or is made again without the sample that ended the process."""
+        index = self.samples.sample(task, n)
+        words = f"the worker process that made {self.samples.name(task, n)} {how}"
         sample = index if isinstance(index, int) else None
-        if self.samples.on_error == "raise" or not isinstance(task.indices, list):
-            return task.number, Failure(DataError(words, sample=sample, stage="read")), []
-        rest = task._replace(indices=[k for k in task.indices if k != index])
-        self.send(rest)
-        return -1, None, [(index, words)]
+        if self.samples.on_error == "raise" or sample is None or sample in dict(task.lost):
+            return [Reply(task.number, Failure(DataError(words, sample=sample, stage="read")), [])]
+        self.send(task._replace(lost=(*task.lost, (sample, words))))
+        return []
+
+    def counters(self) -> list[dict[str, Any]]:
+        """Of all processes, after their last batch."""
+        return self._past + [one.counters for one in self.processes if one.counters]
 
     def under_way(self, number: int) -> str:
         """Which sample of a batch a worker is at, in words."""
         for one in self.processes:
             if number in one.tasks:
-                task, n = one.tasks[number], one.board[0] if one.board else 0
-                if isinstance(task.indices, list) and 0 <= n < len(task.indices):
-                    return f"sample {task.indices[n]!r}"
-                return f"sample {task.indices!r}"
+                at, n = one.at()
+                return self.samples.name(one.tasks[number], n if at == number else -1)
         return "a batch"
 
     def close(self) -> None:
         if self._owner != os.getpid():
             return  # a forked child: they are the trainer's
-        processes, self.processes = self.processes, []
+        self._past, processes, self.processes = self.counters(), self.processes, []
         self._selector.close()
         for one in processes:
             one.close()
@@ -533,3 +620,42 @@ class Workers:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+class InOrder:
+    """Tasks that workers have, and their batches in the order of the tasks."""
+
+    def __init__(self, workers: Workers, in_order: bool = True, timeout: float = 0) -> None:
+        self.workers, self._in_order, self._timeout = workers, in_order, timeout
+        self.tasks: dict[int, Task] = {}  # to deliver; those of an epoch that was left are not in it
+        self._done: dict[int, Reply] = {}
+
+    def send(self, task: Task) -> None:
+        self.workers.send(task)
+        self.tasks[task.number] = task
+
+    def forget(self) -> None:
+        """The batches under way will not be delivered."""
+        self.tasks, self._done = {}, {}
+
+    def _wait(self) -> list[Bad]:
+        replies = self.workers.receive(self._timeout if self._timeout > 0 else None)
+        if not replies:
+            at = self.workers.under_way(next(iter(self.tasks)))
+            spent = f"a worker process needed more than timeout={self._timeout:g} s for {at}; raise timeout"
+            raise DataError(spent, stage="read")
+        self._done.update({reply.number: reply for reply in replies if reply.number in self.tasks})
+        return [bad for reply in replies for bad in reply.bads]
+
+    def _due(self) -> int | None:
+        """The batch to deliver now, if it is ready."""
+        if not self._in_order:
+            return next(iter(self._done), None)
+        number = next(iter(self.tasks))
+        return number if number in self._done else None
+
+    def take(self, count: Callable[[list[Bad]], None]) -> tuple[Task, Reply]:
+        """The next batch; there must be a task. count: is called with bad samples as they become known."""
+        while (number := self._due()) is None:
+            count(self._wait())
+        return self.tasks.pop(number), self._done.pop(number)

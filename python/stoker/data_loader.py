@@ -24,6 +24,7 @@ from ._explain import Text
 from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
 from ._output import framework
+from ._processes import shared_cache
 from ._stats import Counted, Stats, stats_of_python
 from ._torch_iter import (
     Batches,
@@ -37,7 +38,7 @@ from ._torch_iter import (
 )
 from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
 from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted, whole
-from ._workers import Workers
+from ._workers import Bad, Workers
 
 if TYPE_CHECKING:
     from torch import Generator as _TorchGenerator
@@ -247,9 +248,10 @@ class DataLoader(_TorchLoader[T_co]):
         self._idle: Workers | None = None
         self._resume: dict[str, Any] | None = None
         self._epochs = 0  # that were begun
-        self._bads: list[tuple[Any, str]] = []
+        self._bads: list[tuple[Any, str, str, str]] = []
         self._n_bads = 0
         self._counted: Counted | None = None
+        self._cache_fd = 0
         self._handle_in_dataset = ""
         self._warned = False
         self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
@@ -385,7 +387,7 @@ class DataLoader(_TorchLoader[T_co]):
     @property
     def _in_processes(self) -> bool:
         """Whether worker processes run the engine, since functions in Python follow its ops."""
-        if not self.native or self.num_workers == 0 or self.on_error != "raise" or self.cache not in (None, "none"):
+        if not self.native or self.num_workers == 0:
             return False
         return self._found is not None and self._found[1] is not None and self._found[1].rest is not None
 
@@ -400,6 +402,12 @@ class DataLoader(_TorchLoader[T_co]):
         else:
             workers.close()
 
+    def _shared_cache(self) -> int:
+        """The descriptor of a cache in memory that all workers use; 0: they need none."""
+        if not self._cache_fd and self.cache not in (None, "none") and not self.cache_dir:
+            self._cache_fd = shared_cache(self.memory)
+        return self._cache_fd
+
     def _engine_arguments(self) -> dict[str, Any]:
         collate, change = self._finish()
         beside = self._beside is not None
@@ -409,6 +417,7 @@ class DataLoader(_TorchLoader[T_co]):
             "batch_size": self.batch_size or 1,
             "sampler": (),
             "threads": self.num_workers or None,
+            "processes": 0,
             "collate_fn": collate,
             "batch_fn": change,
             "rank": 0,
@@ -442,6 +451,13 @@ class DataLoader(_TorchLoader[T_co]):
             engine.close()
         if (workers := self._take_workers()) is not None:
             workers.close()
+        fd, self._cache_fd = self._cache_fd, 0
+        if fd:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        if self._ready and self._cache_fd:
+            os.close(self._cache_fd)
 
     def close(self) -> None:
         """Ends threads and processes; batches that are kept stay valid.
@@ -505,14 +521,14 @@ class DataLoader(_TorchLoader[T_co]):
 
     # ---------------------------------------------------------------- seeing
 
-    def _count(self, bads: list[tuple[Any, str]]) -> None:
+    def _count(self, bads: list[Bad]) -> None:
         self._n_bads += len(bads)
-        self._bads += bads[: BADS - len(self._bads)]
+        self._bads += [bad for bad in bads if bad is not None][: BADS - len(self._bads)]
         limit = max(1, int((0.01 if self.max_bad is None else self.max_bad) * len(self._sized)))
         if bads and self._n_bads > limit:
             raise DataError(
                 f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; the last one, "
-                f"{bads[-1][0]!r}: {bads[-1][1]}",
+                f"{self._bads[-1][0]!r}: {self._bads[-1][3]}",
                 stage="read",
             )
 
@@ -522,9 +538,12 @@ class DataLoader(_TorchLoader[T_co]):
         >>> stoker.DataLoader([1, 2, 3]).bad_samples()
         []
         """
-        if self._engine is not None:
+        if self._engine is not None and not self._in_processes:
             return self._engine.bad_samples()
-        return [DataError(why, sample=i if isinstance(i, int) else None, stage="read") for i, why in self._bads]
+        return [
+            DataError(why, path or None, sample if isinstance(sample, int) else None, stage)
+            for sample, path, stage, why in self._bads
+        ]
 
     def stats(self) -> Stats:
         """Samples, waiting time, and what limits the loader. Prints as a table.

@@ -83,48 +83,6 @@ void ring_done(struct ring *r)
     *r = (struct ring){0};
 }
 
-/* ------------------------------------------------------------------ pace */
-
-enum {
-    PATIENCE = 16,
-    PATIENCE_MOST = 4096,
-    EASY = 8, /* batches; tells a caller who takes bursts from one who is always faster than the workers */
-};
-
-void pace_init(struct pace *p, int threads, int64_t depth, int64_t depth_most)
-{
-    *p = (struct pace){
-        .threads = threads, .active = threads, .depth = depth, .depth_most = depth_most, .patience = PATIENCE};
-}
-
-void pace_full(struct pace *p)
-{
-    p->idle = true;
-}
-
-void pace_waits(struct pace *p)
-{
-    if (p->easy >= EASY)
-        p->depth = 2 * p->depth < p->depth_most ? 2 * p->depth : p->depth_most;
-    if (p->active < p->threads && p->patience < PATIENCE_MOST)
-        p->patience *= 2;
-    p->active = p->threads;
-    p->calm = p->easy = 0;
-    p->idle = false;
-}
-
-void pace_served(struct pace *p)
-{
-    p->calm = p->idle ? p->calm + 1 : 0;
-    p->easy += p->idle;
-    p->idle = false;
-    if (p->calm < p->patience)
-        return;
-    p->calm = 0;
-    if (p->active > 1)
-        p->active--;
-}
-
 /* ------------------------------------------------------------------ workers */
 
 /* Skips epochs without batches. false: no epoch has any, since only the first two epochs can differ from the rest. */
@@ -177,7 +135,7 @@ static bool has_rows(struct ring *r)
 
 static bool find_rows(struct ring *r)
 {
-    if (r->paused)
+    if (r->paused || r->idle)
         return false;
     while (!has_rows(r))
         if (!start_batch(r))
@@ -330,6 +288,20 @@ static bool is_dry(struct ring *r)
     return false;
 }
 
+/* STK_OK: the epoch has another batch. STK_END moves on to the next epoch. */
+static int is_due(struct ring *r)
+{
+    const int64_t n = order_batches(r->order, r->out.epoch);
+    if (n < 0)
+        return STK_EUSAGE;
+    if (r->out.batch < n)
+        return STK_OK;
+    r->out = (struct place){.epoch = r->out.epoch + 1};
+    if (r->in.epoch < r->out.epoch) /* the order of an epoch that is over may be gone */
+        r->in = r->out;
+    return STK_END;
+}
+
 /* STK_AGAIN: the next batch is not ready. */
 static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct bad **bads)
 {
@@ -337,15 +309,9 @@ static int look(struct ring *r, struct stk_batch **out, int64_t *rows, struct ba
         return STK_STOPPED;
     if (r->paused) /* dropped rows count as given back, so a batch may look ready without having been made */
         return STK_AGAIN;
-    const int64_t n = order_batches(r->order, r->out.epoch);
-    if (n < 0)
-        return STK_EUSAGE;
-    if (r->out.batch >= n) {
-        r->out = (struct place){.epoch = r->out.epoch + 1};
-        if (r->in.epoch < r->out.epoch) /* the order of an epoch that is over may be gone */
-            r->in = r->out;
-        return STK_END;
-    }
+    const int due = is_due(r);
+    if (due != STK_OK)
+        return due;
     if (is_dry(r))
         return STK_ENOMEM;
     struct slot *s = slot_of(r, r->head);
@@ -392,6 +358,7 @@ int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, 
 {
     const struct timespec deadline = deadline_in(ms < 0 ? 0 : ms);
     pthread_mutex_lock(&r->lock);
+    r->idle = false;
     int rc = look(r, out, rows, bads);
     if (rc == STK_AGAIN)
         hurry(r);
@@ -404,6 +371,37 @@ int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, 
         else
             late = pthread_cond_timedwait(&r->ready, &r->lock, &deadline) == ETIMEDOUT;
         rc = look(r, out, rows, bads);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+int ring_span(struct ring *r, int64_t ahead, struct span *out)
+{
+    pthread_mutex_lock(&r->lock);
+    struct place at = {.epoch = r->out.epoch, .batch = r->out.batch + ahead};
+    int64_t n = order_batches(r->order, at.epoch);
+    const int rc = n < 0 ? STK_EUSAGE : STK_OK;
+    int empty = 0;
+    while (n >= 0 && at.batch >= n && empty < 3) {
+        empty = n > 0 ? 0 : empty + 1;
+        at = (struct place){.epoch = at.epoch + 1, .batch = at.batch - n};
+        n = order_batches(r->order, at.epoch);
+    }
+    const bool found = n >= 0 && at.batch >= 0 && at.batch < n;
+    if (found)
+        *out = order_span(r->order, at.epoch, at.batch);
+    pthread_mutex_unlock(&r->lock);
+    return rc != STK_OK || found ? rc : STK_END;
+}
+
+int ring_pass(struct ring *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const int rc = is_due(r);
+    if (rc == STK_OK) {
+        r->out.batch++;
+        r->in = r->out;
     }
     pthread_mutex_unlock(&r->lock);
     return rc;

@@ -29,13 +29,14 @@ struct bad {
 struct ticket {
     int64_t batch; /* counted by the ring, through all epochs */
     struct stk_batch *to;
-    int64_t epoch, first; /* first: the position of row 0 of the batch */
-    int64_t row, rows;    /* the run */
-    int64_t all_rows;     /* of the batch */
-    int64_t serial;       /* of its first row; rows are counted in the order in which they are handed out */
-    struct bad *bads;     /* the worker adds its bad rows here */
-    bool no_memory;       /* a bad row could not be recorded */
-    bool flawless;        /* if ring_give returns true: no row of the batch is bad */
+    int64_t epoch, first;   /* first: the position of row 0 of the batch */
+    int64_t row, rows;      /* the run */
+    int64_t all_rows;       /* of the batch */
+    int64_t serial;         /* of its first row; rows are counted in the order in which they are handed out */
+    const int64_t *samples; /* of all rows, if they are not those of the order */
+    struct bad *bads;       /* the worker adds its bad rows here */
+    bool no_memory;         /* a bad row could not be recorded */
+    bool flawless;          /* if ring_give returns true: no row of the batch is bad */
 };
 
 struct slot {
@@ -99,6 +100,7 @@ struct ring {
     int64_t born;         /* its value at the last restart */
     int64_t foreseen;     /* rows with a smaller serial may have been foreseen */
     int in_flight;        /* tickets that workers hold */
+    bool idle;            /* no batch is started before the caller asks for one */
     bool paused, stopped;
     int64_t restart;      /* while paused: the epoch after the restart */
     struct given late[2]; /* orders that were given meanwhile */
@@ -129,6 +131,12 @@ int ring_foresee(struct ring *r, struct foresight *f, struct foreseen *rows, int
  * rows, which the caller frees; or STK_END, STK_AGAIN, STK_STOPPED, STK_ENOMEM, or STK_EUSAGE when the epoch has no
  * order yet. */
 int ring_deliver(struct ring *r, int ms, struct stk_batch **out, int64_t *rows, struct bad **bads);
+
+/* The rows of the batch that comes `ahead` batches after the next one, in this epoch or a later one; -1: the one that
+ * was delivered last. STK_END: it is not known. STK_EUSAGE: the epoch has no order yet. */
+int ring_span(struct ring *r, int64_t ahead, struct span *out);
+/* While idle: moves past the next batch as if it was delivered. STK_END: past the end of the epoch. */
+int ring_pass(struct ring *r);
 
 void ring_stop(struct ring *r);
 /* Drops everything that is prefetched and continues at the first batch of an epoch, from this position on. Orders that

@@ -75,7 +75,7 @@ struct cache *cache_open(const struct cache_options *o)
         open_store(c, o);
     if (!o->in_memory)
         return c;
-    c->has_shelf = shelf_init(&c->shelf, o->samples, o->memory - c->tables) == 0;
+    c->has_shelf = shelf_init(&c->shelf, o->samples, o->memory - c->tables, o->shared) == 0;
     if (!c->has_shelf)
         c->why = "the memory limit is too small for it";
     return c;
@@ -191,7 +191,7 @@ void cache_stats(struct cache *c, struct cache_stats *out)
     out->memory_most = (int64_t)c->most;
     out->hits = atomic_load_explicit(&c->hits, memory_order_relaxed);
     out->misses = atomic_load_explicit(&c->misses, memory_order_relaxed);
-    out->entries = atomic_load_explicit(&c->shelf.entries, memory_order_relaxed);
+    out->entries = shelf_entries(&c->shelf);
     if (!c->has_store)
         return;
     struct store *s = &c->store;

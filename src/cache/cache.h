@@ -36,6 +36,7 @@ struct cache_options {
     const char *source; /* the name of the dataset */
     uint64_t variant;   /* identifies what entries depend on besides the sample */
     int64_t disk;       /* the limit of the folder; 0: a share of the free space */
+    int shared;         /* a descriptor of memory that processes share; 0: none */
     bool own;           /* the limit is for this dataset and kind alone */
 };
 

@@ -52,7 +52,7 @@ Y = np.arange(100)
         ({"shuffle": "yes"}, "True or False"),
         ({"drop_last": "no"}, "True or False"),
         ({"exif": "no"}, "True or False"),
-        ({"parallel": 3}, "True or False"),
+        ({"processes": -1}, "0 or more"),
         ({"collate_fn": 3}, "a function"),
         ({"batch_fn": "len"}, "a function"),
         ({"classes": "cat"}, "a list of names"),

@@ -66,18 +66,17 @@ class Meeting:
         return x
 
 
-def test_parallel():
+def test_functions_with_rng_run_in_threads(monkeypatch):
+    monkeypatch.setattr(stoker._processes, "WORTH_S", 1e9)  # too little for processes
     meeting = Meeting()
 
     class Meetings(Squares):
-        def __getitem__(self, i):
+        def __getitem__(self, i, rng):
             return meeting(np.float32(i))
 
-    made = loader(Meetings(), parallel=True, threads=2, batch_size=50)
-    assert next(iter(made)).image.tolist() == list(range(50)) and "in parallel, not seeded" in made.explain()
-    made = loader(Squares(), transform=Meeting(), parallel=True, threads=2, batch_size=50)
-    assert len(next(iter(made)).label) == 50
-    assert "one at a time" in loader(Squares()).explain()
+    made = loader(Meetings(), threads=2, batch_size=50)
+    assert next(iter(made)).image.tolist() == list(range(50)) and "in threads" in made.explain()
+    assert "in the calling thread" in loader(Squares()).explain()
 
 
 def test_loaders_side_by_side_do_not_disturb_each_other():

@@ -39,8 +39,8 @@ def test_other_orders(photos):
 def test_a_data_set_is_named(photos):
     squares = Squares()
     assert str(stoker.Loader(squares, batch_size=2)).startswith("Loader     dataset Squares, 4 samples\n")
-    assert "parallel=True" in stoker.Loader(squares).explain()
-    assert "parallel=True" not in stoker.Loader(squares, parallel=True).explain()
+    assert "in the calling thread" in stoker.Loader(squares).explain()
+    assert "in 2 processes" in stoker.Loader(squares, processes=2).explain()
     assert str(stoker.Loader(np.zeros((6, 2)))).startswith("Loader     arrays, 6 samples\n")
     assert "classes" not in repr(stoker.Source(photos / "cat"))
 

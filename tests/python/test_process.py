@@ -53,9 +53,10 @@ def test_a_crash_in_a_worker_leaves_a_trace(name):
     code = f"""
         import faulthandler, signal, threading
         import numpy as np, stoker
+        stoker._processes.WORTH_S = 1e9  # in threads
         faulthandler.enable()
 
-        def crash_here(image):
+        def crash_here(image, rng):
             if threading.current_thread() is not threading.main_thread():
                 signal.pthread_kill(threading.get_ident(), signal.{name})
             return image
@@ -72,9 +73,10 @@ def test_a_bad_pointer_in_a_worker_leaves_a_trace():
     code = """
         import ctypes, faulthandler, threading
         import numpy as np, stoker
+        stoker._processes.WORTH_S = 1e9  # in threads
         faulthandler.enable()
 
-        def read_null(image):
+        def read_null(image, rng):
             if threading.current_thread() is not threading.main_thread():
                 ctypes.string_at(0)
             return image
@@ -91,9 +93,10 @@ def test_a_function_asks_its_loader_while_it_restarts():
     code = """
         import threading
         import numpy as np, stoker
+        stoker._processes.WORTH_S = 1e9  # in threads
         started, asked = threading.Event(), threading.Event()
 
-        def ask(image):
+        def ask(image, rng):
             if loader and not started.is_set():
                 started.set()
                 for _ in range(2000):

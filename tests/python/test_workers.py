@@ -174,6 +174,15 @@ def test_batches_are_the_callers():
     assert torch.equal(next(iter(loader))[0], torch.tensor([[0.0, 0.0], [1.0, 1.0]]))
 
 
+def test_arrays_are_the_callers():
+    def collate(samples):
+        return np.array([y for _, y in samples])
+
+    loader = stoker.DataLoader(Numbers(), 2, num_workers=2, prefetch_factor=1, collate_fn=collate)
+    kept = [batch[:1] for batch in loader]  # a view of each is enough
+    assert [int(y[0]) for y in kept] == list(range(0, 12, 2))
+
+
 def test_memory_is_used_again():
     class Large(Numbers):
         def __len__(self):
