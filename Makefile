@@ -46,6 +46,9 @@ bench-peers: wheel ## Stoker compared with other loaders, which are installed in
 bench-containers: benchmarks wheel ## containers compared with a folder and compared with their formats' own readers; ARGS="--only records"
 	@python3 bench/containers.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
 
+bench-ops: benchmarks ## every op compared with torchvision and albumentations: CPU time of one thread
+	@.venv/bin/python bench/ops.py $(BUILD) $(if $(DATA),--data $(DATA)) $(ARGS)
+
 bench-cold: benchmarks ## read from cold storage, compared with fio
 	@python3 bench/cold.py $(BUILD)
 
@@ -75,4 +78,4 @@ clean: ## remove everything that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-peers benchmarks fuzz lint install clean help
+.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-ops bench-peers benchmarks fuzz lint install clean help
