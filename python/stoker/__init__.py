@@ -55,6 +55,7 @@ from ._ops_color import (
     RandomSolarize,
 )
 from ._ops_geometry import (
+    JPEG,
     ElasticTransform,
     GaussianBlur,
     GaussianNoise,
@@ -94,6 +95,7 @@ __all__ = [
     "GaussianNoise",
     "Grayscale",
     "Identity",
+    "JPEG",
     "Lambda",
     "Listing",
     "Loader",

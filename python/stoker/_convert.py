@@ -384,6 +384,10 @@ class _Walk:
         _check(self.form == BYTES)  # torchvision refuses Pillow images
         self._add(_ops_geometry.GaussianNoise(t.mean, t.sigma, bool(t.clip)))
 
+    def jpeg(self, t: Any) -> None:
+        _check(self.form != FLOATS)
+        self._add(_ops_geometry.JPEG(t.quality))
+
     def zoom_out(self, t: Any) -> None:
         _check(self.form != FLOATS)
         self._add(_ops_geometry.RandomZoomOut(self._color(t), t.side_range, t.p))
@@ -491,6 +495,7 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
     "Identity": _Walk.nothing,
     "ImageClassification": _Walk.preset,
     "MaybePILToTensor": _Walk.to_bytes,
+    "JPEG": _Walk.jpeg,
     "MaybeToTensor": _Walk.to_floats,
     "Normalize": _Walk.normalize,
     "PILToTensor": _Walk.to_bytes,

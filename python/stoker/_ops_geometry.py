@@ -144,6 +144,19 @@ class GaussianNoise(Op):
         super().__init__(mean=(mean, 0.0), sigma=(sigma, 0.1), clip=(clip, True))
 
 
+class JPEG(Op):
+    """Makes the artefacts of a JPEG: as if the image were saved with a random quality and read again.
+
+    quality          1 to 100, or (least, most)
+
+    >>> JPEG((20, 90))
+    JPEG((20, 90))
+    """
+
+    def __init__(self, quality: Size) -> None:
+        super().__init__([quality])
+
+
 class RandomZoomOut(Op):
     """Puts the image at a random place on a larger canvas, with probability p.
 

@@ -212,6 +212,7 @@ void kernels_c(struct kernels *k)
     memcpy(k->stream, k->store, sizeof k->stream);
     kernels_c_color(k);
     kernels_c_blend(k);
+    kernels_c_trip(k);
 }
 
 /* A new instruction set is a file kernel_<set>.c with a function kernels_<set>, which replaces the entries where it is
@@ -227,6 +228,7 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
         kernels_avx2_color(k);
         kernels_avx2_warp(k);
         kernels_avx2_blur(k);
+        kernels_avx2_trip(k);
     }
     if (cpu == STK_CPU_AVX512) {
         kernels_avx512(k);

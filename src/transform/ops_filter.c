@@ -111,6 +111,30 @@ static int draw_noise(struct drawing *g, const struct op *o)
     return STK_OK;
 }
 
+/* ------------------------------------------------------------------ JPEG */
+
+enum { JPEG_SIDE = 65500 }; /* libjpeg's limit */
+
+static const struct arg_type arg_quality = {"a whole number from 1 to 100, or (least, most)",
+                                            .low = 1,
+                                            .high = 100,
+                                            .counts = ARG_COUNT(1) | ARG_COUNT(2),
+                                            .whole = true,
+                                            .ascending = true,
+                                            .set = set_two};
+
+static int draw_jpeg(struct drawing *g, const struct op *o)
+{
+    const double least = o->arg[0].v[0], most = o->arg[0].v[1];
+    struct rng r = drawing_rng(g, o);
+    const int32_t quality = (int32_t)(least + (double)rng_below(&r, (uint64_t)(most - least) + 1));
+    if (g->w > JPEG_SIDE || g->h > JPEG_SIDE)
+        return drawing_refuse(g, o, "but a JPEG has at most 65500 on a side");
+    drawing_note_int(g, "quality", quality);
+    drawing_step(g, STEP_JPEG, g->w, g->h, g->channels)->quality = quality;
+    return STK_OK;
+}
+
 const struct spec ops_filter[] = {
     {"GaussianBlur",
      OP_RANDOM,
@@ -125,6 +149,7 @@ const struct spec ops_filter[] = {
       {"fill", &arg_fill, "0"}},
      check_elastic,
      draw_elastic},
+    {"JPEG", OP_RANDOM, {{"quality", &arg_quality, NULL}}, NULL, draw_jpeg},
     {"GaussianNoise",
      OP_RANDOM,
      {{"mean", &arg_mean, "0"}, {"sigma", &arg_deviation, "0.1"}, {"clip", &arg_bool, "True"}},

@@ -48,6 +48,7 @@ enum step_kind {
     STEP_BLUR,    /* Gaussian */
     STEP_ELASTIC, /* along a random field */
     STEP_NOISE,   /* plus normal noise */
+    STEP_JPEG,    /* saved and read again */
 
     STEP_GREY,    /* three channels to one, or three equal ones; one to three */
     STEP_TABLE,   /* a table of 256 values for every channel */
@@ -94,6 +95,7 @@ struct step {
             double sigma;
         } blur;
         struct elastic elastic;
+        int32_t quality; /* of a JPEG */
         struct {
             uint64_t seed;
             float mean, sigma;

@@ -97,6 +97,33 @@ void elastic_step_lines(const struct kernels *k, struct stage *st, int32_t y, in
         elastic_line(&s->elastic, &st->in, s->from, s->need.y + y + i, st->memory, dst + (size_t)i * stride);
 }
 
+/* ------------------------------------------------------------------ JPEG */
+
+/* Blocks start at the corner, and chroma is smoothed across them. */
+struct rect jpeg_step_needs(const struct step *s)
+{
+    return (struct rect){0, 0, s->in_w, s->in_h};
+}
+
+void jpeg_step_lay(struct room *r, struct stage *st)
+{
+    const size_t room = trip_room(st->s->in_w, st->s->in_h, st->s->channels);
+    st->memory = room_take(r, size_add(sizeof(struct trip), room));
+}
+
+void jpeg_step_begin(const struct kernels *k, struct stage *st)
+{
+    struct trip *t = st->memory;
+    trip_begin(k, t, &st->in, st->s->quality, t + 1);
+}
+
+void jpeg_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
+{
+    const struct rect need = st->s->need;
+    for (int32_t i = 0; i < n; i++)
+        trip_line(k, st->memory, need.y + y + i, need.x, need.w, dst + (size_t)i * stride);
+}
+
 /* ------------------------------------------------------------------ noise */
 
 void noise_step_lay(struct room *r, struct stage *st)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_warp.c -- maps and blurs: every instruction set against C, a part of the result against the whole.
+ * test_kernel_warp.c -- maps, blurs and JPEG artefacts: every instruction set against C, a part of the result against
+ * the whole.
  */
 #include <math.h>
 
@@ -170,9 +171,36 @@ static void blurs(void)
         blur_one(1 + below(120), 1 + below(50), below(2) ? 3 : 1);
 }
 
+static void trip_one(int32_t w, int32_t h, int channels)
+{
+    struct image im = some_image(w, h, channels);
+    const int quality = 1 + below(100);
+    const size_t line = (size_t)w * (size_t)channels, n = line * (size_t)h;
+    struct trip *t = malloc(sizeof *t + trip_room(w, h, channels));
+    for (int s = 1; s < n_sets; s++) {
+        struct output o[2] = {output_new(n, 0), output_new(n, 0)};
+        for (int i = 0; i < 2; i++) {
+            struct kernels k;
+            kernels_fill(&k, i ? sets[s] : STK_CPU_C);
+            trip_begin(&k, t, &im, quality, t + 1);
+            for (int32_t y = 0; y < h; y++)
+                trip_line(&k, t, y, 0, w, o[i].at + (size_t)y * line);
+        }
+        CHECK(agree(&o[0], &o[1], "trip", s));
+    }
+    free(t);
+    free(im.px);
+}
+
+static void trips(void)
+{
+    for (int i = 0; i < 200; i++)
+        trip_one(1 + below(80), 1 + below(60), below(3) ? 3 : 1);
+}
+
 int main(int argc, char **argv)
 {
     twins_begin("test_kernel_warp");
     twins_say();
-    TESTS(T(warps), T(points), T(blurs))
+    TESTS(T(warps), T(points), T(blurs), T(trips))
 }

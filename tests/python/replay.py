@@ -170,6 +170,7 @@ FUNCTIONS = {
     "ElasticTransform": elastic,
     "GaussianBlur": lambda image, op, kernel=5, **_: F.gaussian_blur(image, kernel, [op["sigma"]] * 2),
     "GaussianNoise": noise,
+    "JPEG": lambda image, op, **_: F2.jpeg(image, op["quality"]),
     "RandomAffine": affine,
     "RandomPerspective": perspective,
     "RandomResize": resize,

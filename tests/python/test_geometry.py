@@ -36,6 +36,8 @@ EXACT = {
     "RandomHorizontalFlip | RandomRotation(180) | RandomVerticalFlip | CenterCrop(20)": {},
     "RandomPerspective(1, p=1) | RandomRotation(20, bilinear)": {"interpolation": "bilinear"},
     "Grayscale | RandomPerspective(0.8)": {},
+    "JPEG(30)": {},
+    "Grayscale | JPEG((1, 100)) | RandomHorizontalFlip | CenterCrop(20)": {},
     "GaussianNoise": {},
     "GaussianNoise(0.1, 0.5) | RandomHorizontalFlip": {"mean": 0.1, "deviation": 0.5},
     "Grayscale | GaussianNoise(-0.2, 0.2, clip=False)": {"mean": -0.2, "deviation": 0.2, "clip": False},
@@ -103,7 +105,7 @@ def test_odd_sizes(shape):
         f"RandomAffine(60, (1, 1), (0.3, 3), 50, {f})" for f in FILTERS
     ]
     maps += [f"RandomPerspective(0.3, 1, {f})" for f in FILTERS] if min(shape) > 3 else []
-    for ops in [*maps, "GaussianNoise", *(["GaussianBlur(3)"] if min(shape) > 1 else [])]:
+    for ops in [*maps, "GaussianNoise", "JPEG((1, 100))", *(["GaussianBlur(3)"] if min(shape) > 1 else [])]:
         loader = stoker.Loader({"image": pixels}, ops, dtype="uint8", output="torch")
         words = {"interpolation": next((f for f in FILTERS if f in ops), "nearest"), "kernel": 3}
         for epoch in range(2):
@@ -161,6 +163,7 @@ def test_images_that_are_too_small(ops, shape, words):
         ("RandomPerspective(2)", "from 0 to 1"),
         ("GaussianBlur(4)", "an odd number"),
         ("GaussianBlur(5, (2, 1))", "a number above 0"),
+        ("JPEG(0)", "from 1 to 100"),
         ("GaussianNoise(sigma=-1)", "from 0 to 10"),
         ("ElasticTransform(sigma=(0, 3))", "sigma has one 0"),
         ("RandomZoomOut(side_range=(0.5, 2))", "from 1 to 1000"),
@@ -224,6 +227,9 @@ def test_corners_sigmas_and_sizes():
         "RandomShortestSize((100, 200, 150), 220)": v2.RandomShortestSize([100, 200, 150], 220),
     }.items():
         alike([d["size"] for d in drawn_here(ops)], drawn_there(theirs, "size")[0])
+    qualities = np.bincount([d["quality"] for d in drawn_here("JPEG((3, 6))")], minlength=8)
+    assert qualities[:3].sum() == 0 and qualities[7:].sum() == 0
+    assert ((qualities[3:7] - N / 4) ** 2 / (N / 4)).sum() < 16.3
     sizes = [min(d["size"]) for d in drawn_here("RandomResize(5, 9)")]
     counts = np.bincount(sizes, minlength=10)
     assert counts[:5].sum() == 0 and counts[9:].sum() == 0
@@ -276,13 +282,14 @@ def test_conversion_of_v2_only():
         v2.RandomShortestSize([20, 30], 99),
         v2.RandomResize(9, 20),
     ]
-    ops = stoker.convert_transform(v2.Compose([*steps, v2.ToImage(), v2.GaussianNoise(sigma=0.2)]))
+    ops = stoker.convert_transform(v2.Compose([*steps, v2.ToImage(), v2.GaussianNoise(sigma=0.2), v2.JPEG((20, 60))]))
     assert [str(op) for op in ops] == [
         "RandomZoomOut(fill=9, side_range=(1, 2))",
         "ScaleJitter((50, 60))",
         "RandomShortestSize((20, 30), max_size=99)",
         "RandomResize(9, 20)",
         "GaussianNoise(sigma=0.2)",
+        "JPEG((20, 60))",
     ]
 
 

@@ -222,7 +222,7 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
         snprintf(text, n, "%s", *side > 24 ? "ElasticTransform(30, 3)" : *side > 9 ? "RandomPerspective(0.6)" : "RGB");
         break;
     case 11:
-        snprintf(text, n, "%s", rng_below(r, 2) && *side > 3 ? "GaussianBlur((5, 7))" : "GaussianNoise");
+        snprintf(text, n, "%s", *side > 3 && a % 3 ? "GaussianBlur((5, 7))" : a % 2 ? "JPEG(30)" : "GaussianNoise");
         break;
     case 0:
         snprintf(text, n, "Resize((%d, %d), %s, antialias=%s)", a, b, f, rng_below(r, 2) ? "True" : "False");
