@@ -4,11 +4,14 @@
     python_rows.py PHOTOS [--workers 2] [--rounds 3] [--only tokens,small]
 
 Every measurement is a process of its own and one epoch, without the first batch, which pays for the start. A ratio is
-the median of the rounds' own.
+the median of the rounds' own. MiB is the memory of all processes together, common pages counted once; shared memory is
+counted for the whole machine, so nothing else may use it meanwhile. With --steps, the time of a fixed piece of work in
+the training thread beside the loader, divided by its time without one; a core must be free for that thread.
 """
 
 import argparse
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -41,6 +44,23 @@ class Files(data.Dataset[Any]):
             return self.transform(image.convert("RGB")), i % 10
 
 
+class Albumentations(Files):
+    def __getitem__(self, i: int) -> Any:
+        with Image.open(self.paths[i]) as image:
+            return self.transform(image=np.asarray(image.convert("RGB")))["image"], i % 10
+
+
+class Segmentation(Files):
+    """An image and its mask, changed together."""
+
+    def __getitem__(self, i: int) -> Any:
+        with Image.open(self.paths[i]) as image:
+            pixels = np.asarray(image.convert("RGB"))
+        mask = pixels[:, :, 0] // 26
+        both = self.transform(image=pixels, mask=mask)
+        return both["image"], torch.as_tensor(both["mask"]).long()
+
+
 class Small(data.Dataset[Any]):
     """32-pixel images in memory."""
 
@@ -67,6 +87,19 @@ class Tokens(data.Dataset[Any]):
 
 def transforms_of(name: str) -> Any:
     _, t, _ = torchs()
+    if name == "jitter-v2":
+        from torchvision.transforms import v2
+
+        return v2.Compose(
+            [
+                v2.RandomResizedCrop(224),
+                v2.RandomHorizontalFlip(),
+                v2.ColorJitter(0.4, 0.4, 0.4, 0.1),
+                v2.ToImage(),
+                v2.ToDtype(torch.float32, scale=True),
+                v2.Normalize(MEAN, STD),
+            ]
+        )
     crop, flip, last = t.RandomResizedCrop(224), t.RandomHorizontalFlip(), [t.ToTensor(), t.Normalize(MEAN, STD)]
     chains = {
         "erasing": [crop, flip, *last, t.RandomErasing()],
@@ -79,28 +112,114 @@ def transforms_of(name: str) -> Any:
     return t.Compose(chains[name])
 
 
-CASES = ("erasing", "randaugment", "jitter", "rotation", "own", "own-jitter", "small", "tokens")
+def albumentations_of() -> Any:
+    import albumentations as a
+    from albumentations.pytorch import ToTensorV2
+
+    return a.Compose([a.RandomResizedCrop((224, 224)), a.HorizontalFlip(), a.Normalize(MEAN, STD), ToTensorV2()])
+
+
+CASES = (
+    *("erasing", "randaugment", "jitter", "jitter-v2", "rotation", "own", "own-jitter"),
+    *("albumentations", "segmentation", "small", "tokens"),
+)
 
 
 def dataset_of(name: str, photos: str) -> Any:
     if name in ("small", "tokens"):
         return Small() if name == "small" else Tokens()
+    if name in ("albumentations", "segmentation"):
+        return (Albumentations if name == "albumentations" else Segmentation)(photos, albumentations_of())
     if name.startswith("own"):
         return Files(photos, transforms_of(name))
     return torchs()[0].ImageFolder(photos, transforms_of(name))
 
 
-def measure(kind: str, name: str, photos: str, workers: int) -> None:
+# ---------------------------------------------------------------- one measurement
+
+
+def family(pid: int) -> list[int]:
+    """A process and its descendants."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += family(int(child))
+    return found
+
+
+def shared_bytes() -> int:
+    """Shared memory of the whole machine: batches that wait in a queue are mapped by no process."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Shmem:")) << 10
+
+
+def own_bytes() -> int:
+    """Memory of this process and its descendants without shared memory; common pages count once."""
+    total = 0
+    for pid in family(os.getpid()):
+        try:
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:  # it has ended
+            continue
+        total += sum(int(x.split()[1]) for x in text.splitlines() if x.startswith(("Pss_Anon:", "Pss_File:"))) << 10
+    return total
+
+
+def work() -> float:
+    """A step of the training thread, in Python, so that it waits whenever another thread has the GIL."""
+    began = time.perf_counter()
+    for _ in range(200):
+        sum(range(500))
+    return time.perf_counter() - began
+
+
+def loader_of(kind: str, name: str, photos: str, workers: int) -> Any:
     import stoker
 
     cls = stoker.DataLoader if kind == "stoker" else data.DataLoader
-    loader: Any = cls(dataset_of(name, photos), BATCH, shuffle=True, num_workers=workers)
-    batches = iter(loader)
+    return cls(dataset_of(name, photos), BATCH, shuffle=True, num_workers=workers)
+
+
+def measure(kind: str, name: str, photos: str, workers: int) -> dict[str, float]:
+    shared = shared_bytes()
+    batches = iter(loader_of(kind, name, photos, workers))
     next(batches)
-    began, samples = time.perf_counter(), 0
-    for batch in batches:
+    began, samples, memory = time.perf_counter(), 0, 0
+    for n, batch in enumerate(batches):
         samples += len(batch[0])
-    print(json.dumps(samples / (time.perf_counter() - began)))
+        if n in (3, 8):
+            memory = max(memory, own_bytes() + shared_bytes() - shared)
+    return {"rate": samples / (time.perf_counter() - began), "memory": memory}
+
+
+def steps(kind: str, name: str, photos: str, workers: int) -> dict[str, float]:
+    """The median time of a step, alone and beside the loader."""
+    alone = [work() for _ in range(50)]
+    beside = []
+    for _ in loader_of(kind, name, photos, workers):
+        beside += [work() for _ in range(5)]
+    return {"step": statistics.median(beside) / statistics.median(alone)}
+
+
+def run(a: argparse.Namespace, what: str, kind: str, name: str) -> dict[str, float]:
+    command = [sys.executable, __file__, a.photos, "--workers", str(a.workers), "--measure", what, kind, name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def report(a: argparse.Namespace, name: str) -> None:
+    found: dict[str, list[dict[str, float]]] = {"torch": [], "stoker": []}
+    for _ in range(a.rounds):
+        for kind, runs in found.items():
+            runs.append(run(a, "rate", kind, name))
+    ratio = statistics.median(s["rate"] / t["rate"] for t, s in zip(found["torch"], found["stoker"], strict=True))
+    torchs_, ours = ({k: statistics.median(r[k] for r in runs) for k in runs[0]} for runs in found.values())
+    text = f"{name:<16}{torchs_['rate']:>10.0f}{ours['rate']:>10.0f}{ratio:>8.2f}"
+    text += f"{torchs_['memory'] / 2**20:>10.0f}{ours['memory'] / 2**20:>10.0f}"
+    if a.steps:
+        text += "".join(f"{run(a, 'step', kind, name)['step']:>10.3f}" for kind in found)
+    print(text, flush=True)
 
 
 def main() -> None:
@@ -109,21 +228,17 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(CASES))
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", action="store_true", help="also the training thread's step; needs a free core")
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.measure:
-        return measure(*a.measure, a.photos, a.workers)
-    print(f"{'samples/s':<14}{'torch':>10}{'Stoker':>10}{'ratio':>8}")
+        what, kind, name = a.measure
+        print(json.dumps((measure if what == "rate" else steps)(kind, name, a.photos, a.workers)))
+        return
+    print(f"{a.workers} workers       {'samples/s':>20}{'':>8}{'MiB':>20}{'step' if a.steps else '':>20}")
+    print(f"{'':<16}{'torch':>10}{'Stoker':>10}{'ratio':>8}" + 2 * f"{'torch':>10}{'Stoker':>10}")
     for name in a.only.split(","):
-        rates: dict[str, list[float]] = {"torch": [], "stoker": []}
-        for _ in range(a.rounds):
-            for kind, found in rates.items():
-                command = [sys.executable, __file__, a.photos, "--workers", str(a.workers), "--measure", kind, name]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                found.append(float(done.stdout.splitlines()[-1]))
-        ratio = statistics.median(b / t for t, b in zip(rates["torch"], rates["stoker"], strict=True))
-        torch_rate, ours = (statistics.median(rates[kind]) for kind in ("torch", "stoker"))
-        print(f"{name:<14}{torch_rate:>10.0f}{ours:>10.0f}{ratio:>8.2f}", flush=True)
+        report(a, name)
 
 
 if __name__ == "__main__":

@@ -495,7 +495,7 @@ def test_python_op(photos):
     for threads in (1, 4):
         loader = stoker.Loader(photos, ["CenterCrop(8)", op], output="numpy", threads=threads, batch_size=12)
         runs.append(next(iter(loader)).image)
-        assert "op on each image: deterministic" in loader.explain()
+        assert "deterministic, with an rng for each sample" in loader.explain()
     assert np.array_equal(*runs)
     loader = stoker.Loader(photos, ["CenterCrop(8)", lambda x: x.mean(axis=(1, 2))], output="numpy", batch_size=12)
     assert next(iter(loader)).image.shape == (12, 3)
