@@ -28,6 +28,9 @@ int stk_ops_open(stk_ops **out, const char *ops, stk_dtype dtype, stk_layout lay
     int rc = cpu_choose(STK_CPU_DEFAULT, &p.cpu, e);
     if (rc == STK_OK)
         rc = plan_new(&o->plan, &p, e);
+    if (rc == STK_OK && plan_crops(o->plan) > 1)
+        rc = error_set(e, STK_EUSAGE, "open",
+                       "FiveCrop and TenCrop make several images, which only a loader can return");
     if (rc == STK_OK)
         *out = o;
     else

@@ -72,15 +72,19 @@ static char *text_of(const struct text *t, const char *end)
 
 /* ------------------------------------------------------------------ open and close */
 
-static void describe(const struct stk_loader *l, const struct view *v, const struct plan_options *p, struct field *f)
+static void describe(const struct stk_loader *l, const struct view *v, struct field *f)
 {
-    const stk_dtype dtype = p->bytes ? STK_UINT8 : l->options.dtype;
-    const int many = v->copies > 1;
+    const stk_dtype dtype = plan_makes_bytes(v->plan) ? STK_UINT8 : l->options.dtype;
+    const int drawn = v->copies / v->crops;
+    int many = 0;
     if (strcmp(v->name, "image") != 0) /* else it keeps the name that it has in the source, or that the user gave it */
         snprintf(f->name, sizeof f->name, "%s", v->name);
     f->dtype = dtype;
+    if (drawn > 1)
+        f->shape[many++] = drawn;
+    if (v->crops > 1)
+        f->shape[many++] = v->crops;
     f->ndim = 3 + many;
-    f->shape[0] = v->copies;
     plan_shape(v->plan, f->shape + many);
     f->kind = plan_is_open(v->plan) ? FIELD_OPEN : f->kind;
     f->bytes = plan_is_open(v->plan) ? dtype_bytes(dtype) : plan_row_bytes(v->plan) * (size_t)v->copies;
@@ -104,9 +108,13 @@ static int add_view(struct stk_loader *l, struct text *t, struct plan_options *p
     free(text);
     if (rc != STK_OK)
         return rc;
+    v->crops = plan_crops(v->plan);
+    v->copies *= v->crops;
     v->key = strcmp(v->name, "image") == 0 ? 0 : hash_bytes(v->name, strlen(v->name), 1);
     l->n_views++;
     l->copies += v->copies;
+    if (v->copies > 1 && plan_is_open(v->plan))
+        return text_error(t, column, "several images of one sample must have one size: end with CenterCrop");
     t->at = end;
     return STK_OK;
 }
@@ -151,7 +159,7 @@ int loader_views_open(struct stk_loader *l, struct plan_options *p, struct field
             fields[(*n)++] = fields[l->image];
     }
     for (int i = l->n_views; i-- > 0;) /* the first one last: the others were copied from it */
-        describe(l, &l->views[i], p, &fields[l->views[i].field]);
+        describe(l, &l->views[i], &fields[l->views[i].field]);
     l->plan = l->views[0].plan;
     return STK_OK;
 }
@@ -175,7 +183,8 @@ static struct rect enclose(struct rect a, struct rect b)
 static struct draw draw_of(const struct draw *d, const struct view *v, int copy)
 {
     struct draw own = *d;
-    own.view = v->key + (uint64_t)copy;
+    own.view = v->key + (uint64_t)(copy / v->crops);
+    own.crop = copy % v->crops;
     return own;
 }
 

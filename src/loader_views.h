@@ -21,7 +21,8 @@ enum { VIEWS_MAX = 16, VIEW_COPIES = 64 }; /* names; views in all */
 /* A field of the batch that is made from the image. */
 struct view {
     char name[FIELD_NAME];
-    int copies;   /* images per row, drawn separately */
+    int copies;   /* images per row */
+    int crops;    /* of them, one after the other, crops of the same image; the others are drawn separately */
     uint64_t key; /* of the draws of its first copy */
     struct plan *plan;
     int field; /* of the batch */

@@ -57,6 +57,7 @@ from ._ops_color import (
 from ._ops_geometry import (
     JPEG,
     ElasticTransform,
+    FiveCrop,
     GaussianBlur,
     GaussianNoise,
     RandomAffine,
@@ -66,6 +67,7 @@ from ._ops_geometry import (
     RandomShortestSize,
     RandomZoomOut,
     ScaleJitter,
+    TenCrop,
 )
 from ._ops_recipe import AutoAugment, RandAugment, RandomErasing, TrivialAugmentWide, noise
 from ._pack import Packed, pack, unpack
@@ -91,6 +93,7 @@ __all__ = [
     "DataError",
     "ElasticTransform",
     "Error",
+    "FiveCrop",
     "GaussianBlur",
     "GaussianNoise",
     "Grayscale",
@@ -138,6 +141,7 @@ __all__ = [
     "ScaleJitter",
     "Source",
     "Stats",
+    "TenCrop",
     "ToDtype",
     "ToImage",
     "ToTensor",

@@ -157,6 +157,30 @@ class JPEG(Op):
         super().__init__([quality])
 
 
+class FiveCrop(Op):
+    """Crops the four corners and the middle, each to `size`, or (height, width). Batches get a further dimension of 5.
+
+    >>> FiveCrop(224)
+    FiveCrop(224)
+    """
+
+    def __init__(self, size: Size) -> None:
+        super().__init__([size])
+
+
+class TenCrop(Op):
+    """The crops of FiveCrop, and those of the mirrored image. Batches get a further dimension of 10.
+
+    vertical_flip    True: mirrors top to bottom instead of left to right
+
+    >>> TenCrop(224, vertical_flip=True)
+    TenCrop(224, vertical_flip=True)
+    """
+
+    def __init__(self, size: Size, vertical_flip: bool = False) -> None:
+        super().__init__([size], vertical_flip=(vertical_flip, False))
+
+
 class RandomZoomOut(Op):
     """Puts the image at a random place on a larger canvas, with probability p.
 

@@ -78,6 +78,7 @@ static inline int32_t head_height(const struct head *h)
 /* The key of the random numbers of a sample; rng_init() adds the op. */
 struct draw {
     uint64_t seed, epoch, sample, repeat, view;
+    int crop; /* which one of FiveCrop and TenCrop; does not change the random numbers */
 };
 
 /* FIELD_NAME, COLUMN_NAME: bytes of the name of a field and of a column in a container, with the 0 at the end. */

@@ -48,6 +48,7 @@ struct ops {
     int n;
     struct op op[OPS_MAX];
     int32_t w, h, channels; /* of the result */
+    int crops;              /* images per image: 5 or 10 with FiveCrop or TenCrop, otherwise 0 */
     enum unit unit;
     const struct op *normalize; /* NULL: none */
     struct blend blend;

@@ -95,6 +95,56 @@ static int draw_center_crop(struct drawing *g, const struct op *o)
     return STK_OK;
 }
 
+enum { FIVE_SIZE, FIVE_VERTICAL, FIVE = 5 };
+
+static int check_crops(struct flow *f, const struct op *o, int crops)
+{
+    if (f->ops->crops)
+        return text_error(f->text, o->column, "%s: the image is already several crops; use FiveCrop or TenCrop once",
+                          op_name(o));
+    if (f->inside)
+        return text_error(f->text, o->column, "%s cannot be inside %s", op_name(o), op_name(f->inside));
+    f->ops->crops = crops;
+    return check_crop(f, o);
+}
+
+static int check_five_crop(struct flow *f, const struct op *o)
+{
+    return check_crops(f, o, FIVE);
+}
+
+static int check_ten_crop(struct flow *f, const struct op *o)
+{
+    return check_crops(f, o, 2 * FIVE);
+}
+
+/* The corners, line by line, then the middle. */
+static int draw_five_crop(struct drawing *g, const struct op *o)
+{
+    const int32_t h = (int32_t)o->arg[FIVE_SIZE].v[0], w = (int32_t)o->arg[FIVE_SIZE].v[1];
+    const int which = g->draw->crop % FIVE;
+    if (w > g->w || h > g->h)
+        return drawing_refuse(g, o, "fewer than the crop");
+    struct rect c = {which % 2 ? g->w - w : 0, which / 2 ? g->h - h : 0, w, h};
+    if (which == FIVE - 1) {
+        c.x = center(g->w, w);
+        c.y = center(g->h, h);
+    }
+    drawing_note_crop(g, c);
+    drawing_crop(g, o, c);
+    return STK_OK;
+}
+
+/* The same again of the mirrored image. */
+static int draw_ten_crop(struct drawing *g, const struct op *o)
+{
+    const bool flip = g->draw->crop >= FIVE;
+    drawing_note_bool(g, "flip", flip);
+    if (flip)
+        drawing_step(g, o->arg[FIVE_VERTICAL].v[0] != 0 ? STEP_FLIP_Y : STEP_FLIP_X, g->w, g->h, g->channels);
+    return draw_five_crop(g, o);
+}
+
 /* As left, top, right, bottom. */
 static int set_padding(struct reader *r, struct op *o, int i, const struct value *v)
 {
@@ -281,6 +331,12 @@ const struct spec ops_crop[] = {
      check_resize,
      draw_resize},
     {"CenterCrop", OP_MOVES, {{"size", &arg_size, NULL}}, check_crop, draw_center_crop},
+    {"FiveCrop", OP_MOVES, {{"size", &arg_size, NULL}}, check_five_crop, draw_five_crop},
+    {"TenCrop",
+     OP_MOVES,
+     {{"size", &arg_size, NULL}, {"vertical_flip", &arg_bool, "False"}},
+     check_ten_crop,
+     draw_ten_crop},
     {"RandomCrop",
      OP_MOVES | OP_RANDOM,
      {{"size", &arg_size, NULL},

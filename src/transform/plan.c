@@ -112,11 +112,12 @@ int plan_new(struct plan **out, const struct plan_options *o, stk_error *e)
         return rc;
     }
     /* Erasing and combining rows work on floats. */
-    p->bytes = o->bytes && !p->ops.erases && p->ops.blend.classes == 0 && !o->several;
+    const bool several = o->several || p->ops.crops > 1;
+    p->bytes = o->bytes && !p->ops.erases && p->ops.blend.classes == 0 && !several;
     p->layout = p->bytes ? STK_NHWC : o->layout;
     p->dtype = o->dtype;
-    p->draft = o->fidelity == STK_DRAFT && !o->several;
-    p->head = o->several ? 0 : head_of(&p->ops);
+    p->draft = o->fidelity == STK_DRAFT && !several;
+    p->head = several ? 0 : head_of(&p->ops);
     p->element = p->bytes ? 1 : dtype_bytes(o->dtype);
     p->row_bytes = (size_t)p->ops.w * (size_t)p->ops.h * (size_t)p->ops.channels * p->element;
     kernels_fill(&p->kernels, o->cpu);
@@ -143,6 +144,11 @@ static void put_shape(const struct plan *p, int32_t w, int32_t h, int64_t shape[
 void plan_shape(const struct plan *p, int64_t shape[3])
 {
     put_shape(p, p->ops.w, p->ops.h, shape);
+}
+
+int plan_crops(const struct plan *p)
+{
+    return p->ops.crops ? p->ops.crops : 1;
 }
 
 bool plan_is_open(const struct plan *p)

@@ -138,6 +138,8 @@ void plan_free(struct plan *p); /* accepts NULL */
 void plan_shape(const struct plan *p, int64_t shape[3]);
 size_t plan_row_bytes(const struct plan *p);
 bool plan_is_open(const struct plan *p);
+/* Images per image: draw.crop is below it. */
+int plan_crops(const struct plan *p);
 bool plan_makes_bytes(const struct plan *p); /* as plan_options.bytes asks */
 /* Sets the shape of the row that a job makes; returns its bytes. */
 size_t plan_job_shape(const struct plan *p, const struct job *j, int64_t shape[3]);

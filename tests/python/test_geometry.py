@@ -178,6 +178,40 @@ def test_arguments_that_are_refused(noise, ops, words):
         stoker.Loader(noise, "CenterCrop(30) | " + ops, batch_size=2, dtype=None if "ToTensor" in ops else "uint8")
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize(
+    ("ops", "theirs"),
+    [
+        ("FiveCrop(20)", v1.FiveCrop(20)),
+        ("TenCrop((9, 30))", v1.TenCrop((9, 30))),
+        ("TenCrop(33, vertical_flip=True)", v1.TenCrop(33, vertical_flip=True)),
+    ],
+)
+def test_five_and_ten_crops(noise, ops, theirs, layout):
+    text = f"Resize(40) | {ops} | RandomHorizontalFlip(1)"
+    loader = stoker.Loader(noise, text, batch_size=3, dtype="uint8", output="torch", layout=layout)
+    images = [v1.Compose([v1.Resize(40), theirs])(image) for image in pictures(noise)]
+    for k, batch in enumerate(loader):
+        for i, row in enumerate(batch.image):
+            wanted = torch.stack([v1.functional.pil_to_tensor(v1.functional.hflip(c)) for c in images[3 * k + i]])
+            assert torch.equal(row if layout == "NCHW" else row.permute(0, 3, 1, 2), wanted)
+    views = loader.get([1]).drawn[0]["views"]
+    assert [v["copy"] for v in views] == list(range(len(images[0])))
+    assert "flip" in views[0]["ops"][1] or ops.startswith("Five")
+
+
+def test_crops_that_are_refused(noise):
+    for ops, words in {
+        "FiveCrop(9) | TenCrop(4)": "already several crops",
+        "RandomApply([FiveCrop(9)])": "cannot be inside",
+        "FiveCrop(20) | RandomRotation(20, expand=True)": "must have one size|can differ in size",
+    }.items():
+        with pytest.raises(stoker.UsageError, match=words):
+            stoker.Loader(noise, "CenterCrop(30) | " + ops, dtype="uint8")
+    with pytest.raises(stoker.DataError, match="fewer than the crop"):
+        next(iter(stoker.Loader(noise, "CenterCrop(8) | FiveCrop(9)", dtype="uint8")))
+
+
 # ---------------------------------------------------------------- distributions
 
 N = 8000
