@@ -69,7 +69,7 @@ from ._ops_geometry import (
     ScaleJitter,
     TenCrop,
 )
-from ._ops_recipe import AutoAugment, RandAugment, RandomErasing, TrivialAugmentWide, noise
+from ._ops_recipe import AutoAugment, RandAugment, RandomErasing, TimmAugment, TrivialAugmentWide, noise
 from ._pack import Packed, pack, unpack
 from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
@@ -142,6 +142,7 @@ __all__ = [
     "Source",
     "Stats",
     "TenCrop",
+    "TimmAugment",
     "ToDtype",
     "ToImage",
     "ToTensor",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
+from . import _convert_timm, _ops, _ops_color, _ops_geometry, _ops_recipe, _stoker
 from ._errors import usage
 from ._types import DTYPE_CODES, LAYOUTS
 
@@ -150,6 +150,10 @@ def _is_v2(transform: Any) -> bool:
     return ".v2" in type(transform).__module__
 
 
+def _is_timm(transform: Any) -> bool:
+    return type(transform).__module__.startswith("timm.")
+
+
 # ---------------------------------------------------------------- step by step
 
 
@@ -192,7 +196,7 @@ class _Walk:
         before["to"].ops = list(self.to.ops)
         try:
             STEPS[name](self, step)
-        except (_Stop, AttributeError, TypeError):
+        except (_Stop, AttributeError, TypeError, LookupError):
             self.__dict__.update(before)
             return False
         self.steps.append(step)
@@ -314,7 +318,7 @@ class _Walk:
         self._add(_ops_color.RandomInvert(t.p))
 
     def erasing(self, t: Any) -> None:
-        if type(t).__module__.startswith("timm."):
+        if _is_timm(t):
             value: Any = {"rand": "color", "pixel": "random"}.get(t.mode, 0)
             low, high = (math.exp(v) for v in t.log_aspect_ratio)
             op = _ops_recipe.RandomErasing(
@@ -337,10 +341,19 @@ class _Walk:
         _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
         return {"interpolation": word, "fill": fill}
 
+    def timm_augment(self, t: Any) -> None:
+        """A policy of timm, whose string is found from its augmentations."""
+        _check(self.form == PIL and not self.grey)
+        self._add(_ops_recipe.TimmAugment(**_convert_timm.policy(t)))
+
     def auto_augment(self, t: Any) -> None:
+        if _is_timm(t):
+            return self.timm_augment(t)
         self._add(_ops_recipe.AutoAugment(t.policy.value, **self._policy(t)))
 
     def rand_augment(self, t: Any) -> None:
+        if _is_timm(t):
+            return self.timm_augment(t)
         self._add(_ops_recipe.RandAugment(t.num_ops, t.magnitude, t.num_magnitude_bins, **self._policy(t)))
 
     def trivial_augment(self, t: Any) -> None:

@@ -119,3 +119,29 @@ class TrivialAugmentWide(Op):
         super().__init__(
             num_magnitude_bins=(num_magnitude_bins, 31), interpolation=(interpolation, "nearest"), fill=(fill or 0, 0)
         )
+
+
+class TimmAugment(Op):
+    """timm's policies, by their strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "v0", "3a".
+
+    interpolation    "random" (default: bilinear or bicubic), "nearest", "bilinear" or "bicubic"
+    fill             the colour outside of the image: one number or three
+    translate_pct    the largest shift, as a share of the size
+
+    >>> TimmAugment("rand-m9-mstd0.5-inc1")
+    TimmAugment("rand-m9-mstd0.5-inc1")
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        interpolation: Interpolation | Literal["random"] = "random",
+        fill: Size = 128,
+        translate_pct: float = 0.45,
+    ) -> None:
+        super().__init__(
+            [f'"{policy}"'],
+            interpolation=(interpolation, "random"),
+            fill=(fill, 128),
+            translate_pct=(translate_pct, 0.45),
+        )

@@ -53,6 +53,18 @@ static bool fits(const struct arg_type *t, const struct value *v)
     return true;
 }
 
+/* Without quotes. */
+static int store_text(struct reader *r, struct op *o, int i, const struct value *v)
+{
+    const bool quoted = v->source[0] == '"' || v->source[0] == '\'';
+    const size_t n = strlen(v->source);
+    if (v->kind != VALUE_WORD || n + 1 >= sizeof v->source || n < 1 + 2 * (size_t)quoted)
+        return arg_bad(r, v, o->spec->params[i].type->expected);
+    snprintf(o->word, sizeof o->word, "%.*s", (int)(n - 2 * (size_t)quoted), v->source + quoted);
+    o->arg[i].n = 1;
+    return STK_OK;
+}
+
 int arg_store(struct reader *r, struct op *o, int i, const struct value *v)
 {
     const struct arg_type *t = o->spec->params[i].type;
@@ -61,6 +73,8 @@ int arg_store(struct reader *r, struct op *o, int i, const struct value *v)
         a->n = 0;
         return STK_OK;
     }
+    if (t->text)
+        return store_text(r, o, i, v);
     if (t->words && (v->kind == VALUE_WORD || !t->counts)) {
         const int word = arg_word(r, v, t->words, t->n_words, t->expected);
         a->n = t->counts ? -1 : 1;

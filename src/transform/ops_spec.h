@@ -24,6 +24,7 @@ struct arg_type {
     bool whole;      /* only whole numbers */
     bool ascending;  /* each number is at least the one before */
     bool none;       /* None is allowed */
+    bool text;       /* kept as text, in op->word; at most one argument of an op */
     bool ignored;    /* accepted, without effect */
     int n_words;
     const char *const *words;
@@ -96,7 +97,7 @@ struct spec {
 };
 
 extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[],
-    ops_blend[], ops_erase[], ops_policy[];
+    ops_blend[], ops_erase[], ops_policy[], ops_timm[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);

@@ -34,6 +34,8 @@ static void put_argument(struct text_out *to, const struct op *o, int i)
     text_put(to, "%s%s=", i ? ", " : "", o->spec->params[i].name);
     if (t == &arg_ops)
         put_children(to, o);
+    else if (t->text)
+        text_put(to, "\"%s\"", o->word);
     else if (a->n == 0)
         text_put(to, "None");
     else if (t->words && (a->n < 0 || !t->counts))

@@ -46,6 +46,7 @@ enum step_kind {
     STEP_SHARPEN,
     STEP_WARP,    /* through a map */
     STEP_BLUR,    /* Gaussian */
+    STEP_BOX,     /* Pillow's blur */
     STEP_ELASTIC, /* along a random field */
     STEP_NOISE,   /* plus normal noise */
     STEP_JPEG,    /* saved and read again */
@@ -63,6 +64,7 @@ enum step_table {
     TABLE_SCALE, /* brightness */
     TABLE_POSTERIZE,
     TABLE_SOLARIZE,
+    TABLE_SOLARIZE_ADD, /* adds to values below 128 */
     TABLE_INVERT,
     TABLE_CONTRAST,
     TABLE_AUTOCONTRAST,
@@ -101,7 +103,8 @@ struct step {
             float mean, sigma;
             bool wrap; /* instead of ending at 0 and 255 */
         } noise;
-        double amount; /* table, mix, sharpen: the factor, count of bits or threshold; hue: what is added to it */
+        double amount; /* table, mix, sharpen, box: the factor, sigma, count of bits or threshold; hue: what is added to
+                          it */
         struct {
             double x, y, w, h;
         } box; /* resize: the part of the input that is used; w is 0: all */

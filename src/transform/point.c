@@ -166,6 +166,10 @@ static void table_of(const struct step *s, const struct gather *g, int ch, uint8
         for (int v = 0; v < 256; v++)
             t[v] = (uint8_t)(v < s->amount ? v : 255 - v);
         return;
+    case TABLE_SOLARIZE_ADD:
+        for (int v = 0; v < 256; v++)
+            t[v] = (uint8_t)(v < 128 ? clip(v + amount) : v);
+        return;
     case TABLE_INVERT:
         for (int v = 0; v < 256; v++)
             t[v] = (uint8_t)(255 - v);

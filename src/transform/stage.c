@@ -189,6 +189,7 @@ const struct step_functions step_functions[STEP_KINDS] = {
     [STEP_SHARPEN] = {sharpen_needs, NULL, NULL, sharpen_lines, true},
     [STEP_WARP] = {warp_step_needs, warp_step_lay, warp_step_begin, warp_step_lines, false},
     [STEP_BLUR] = {blur_step_needs, blur_step_lay, blur_step_begin, blur_step_lines, true},
+    [STEP_BOX] = {box_step_needs, box_step_lay, box_step_begin, box_step_lines, true},
     [STEP_ELASTIC] = {elastic_step_needs, elastic_step_lay, elastic_step_begin, elastic_step_lines, false},
     [STEP_JPEG] = {jpeg_step_needs, jpeg_step_lay, jpeg_step_begin, jpeg_step_lines, false},
     [STEP_NOISE] = {NULL, noise_step_lay, NULL, noise_step_lines, false},

@@ -103,6 +103,11 @@ void jpeg_step_lay(struct room *r, struct stage *st);
 void jpeg_step_begin(const struct kernels *k, struct stage *st);
 void jpeg_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
 
+struct rect box_step_needs(const struct step *s);
+void box_step_lay(struct room *r, struct stage *st);
+void box_step_begin(const struct kernels *k, struct stage *st);
+void box_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
 void noise_step_lay(struct room *r, struct stage *st);
 void noise_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
 

@@ -59,6 +59,9 @@ static const char *const good[][2] = {
      "CenterCrop(size=(4, 4)) | ToTensor | RandomErasing(p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=random, "
      "count=(1, 1)) | Normalize(mean=0.5, std=0.5) | RandomErasing(p=1, scale=(0.02, 0.33), ratio=(0.3, 3.3), "
      "value=(1, 2, 3), count=(2, 2))"},
+    {"CenterCrop(4) | TimmAugment(rand-m9-mstd0.5-inc1)",
+     "CenterCrop(size=(4, 4)) | TimmAugment(policy=\"rand-m9-mstd0.5-inc1\", interpolation=random, fill=128, "
+     "translate_pct=0.45)"},
     {"CenterCrop(4) | RandomApply(RandomInvert, p=1)",
      "CenterCrop(size=(4, 4)) | RandomApply(transforms=[RandomInvert(p=0.5)], p=1)"},
     {"RandomApply([CenterCrop(4), RandomApply(transforms=[RandomSolarize(128.5), RGB,], p=0.25)], 1) | "

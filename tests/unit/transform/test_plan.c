@@ -207,7 +207,10 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
                                          "RandomChannelPermutation",
                                          "RandomPhotometricDistort",
                                          "RandomOrder([RandomInvert, RandomSolarize(77)])",
-                                         "RandomChoice([RandomInvert, ColorJitter(1, 1)])"};
+                                         "RandomChoice([RandomInvert, ColorJitter(1, 1)])",
+                                         "RandAugment",
+                                         "TimmAugment(\"3a\")",
+                                         "TimmAugment(\"rand-m9-mstd0.5-inc1\")"};
     const char *f = filters[rng_below(r, 6)], *m = modes[rng_below(r, 4)];
     const int a = (int)rng_below(r, 40) + 1, b = (int)rng_below(r, 40) + 1;
     const int pad = *side > 1 ? (int)rng_below(r, (uint64_t)(*side < 12 ? *side : 12)) : 0;
