@@ -425,7 +425,7 @@ class _Walk:
         inner.grey = self.grey
         _check(not self.erased and not self.normalized)
         for one in transforms:
-            for step in _flat(one):
+            for step in flat(one):
                 _check(is_known(step) and type(step).__name__ in STEPS)
                 STEPS[type(step).__name__](inner, step)
         _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False) and not inner.erased)
@@ -549,18 +549,18 @@ STEPS: dict[str, Callable[[_Walk, Any], None]] = {
 }
 
 
-def _flat(transform: Any) -> Iterator[Any]:
+def flat(transform: Any) -> Iterator[Any]:
     """The steps of a Compose or Sequential, and of those inside it."""
     kind = type(transform)
     if kind is list:
         for one in transform:
-            yield from _flat(one)
+            yield from flat(one)
     elif kind.__name__ == "Compose" and is_known(transform):
         for one in transform.transforms:
-            yield from _flat(one)
+            yield from flat(one)
     elif kind.__name__ == "Sequential" and kind.__module__.startswith("torch."):
         for one in transform:
-            yield from _flat(one)
+            yield from flat(one)
     else:
         yield transform
 
@@ -578,7 +578,7 @@ def transform(thing: Any) -> Converted | None:
         return None
     first = walk = _Walk()
     parts: list[Any] = []  # after the first walk
-    for step in _flat(thing):
+    for step in flat(thing):
         if walk.step(step):
             continue
         if walk is not first and walk.steps:

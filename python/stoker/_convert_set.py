@@ -9,6 +9,7 @@ in Python: with the user's own loader, code that is not simple (see `_deferred`)
 from __future__ import annotations
 
 import os
+import pickle
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -16,9 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from ._convert import Converted
+from ._convert import Converted, flat, is_known
 from ._convert import transform as convert_transform
-from ._deferred import Beside, Deferred, Partly, Rules, Untraceable, deferring, is_simple, made_by, target_transforms
+from ._deferred import (
+    Beside,
+    Deferred,
+    Partly,
+    Rules,
+    Untraceable,
+    deferring,
+    has_getitems,
+    is_simple,
+    made_by,
+    target_transforms,
+)
 from ._errors import Error
 from ._source import Source
 from ._types import DTYPE_CODES
@@ -93,9 +105,8 @@ def _timm(dataset: Any) -> ConvertedSet | None:
 
 def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
     first = parts[0].transform
-    if any(p.transform is not first and repr(p.transform) != repr(first) for p in parts):
-        return None
-    if any(p.transform is not first and _in_python(p.transform) for p in parts):
+    others = [p.transform for p in parts if p.transform is not first]
+    if others and (_ops_of(first) is None or any(_ops_of(t) != _ops_of(first) for t in others)):
         return None
     source = reduce(add, (p.source for p in parts))
     same = np.array_equal(source.labels, np.concatenate([p.source.labels for p in parts]))
@@ -103,9 +114,14 @@ def _sum(parts: list[ConvertedSet]) -> ConvertedSet | None:
     return ConvertedSet(source, first, paths, labels=same and all(p.labels for p in parts))
 
 
-def _in_python(transform: Any) -> bool:
-    converted = None if transform is None else convert_transform(transform)
-    return transform is not None and (converted is None or converted.rest is not None)
+def _ops_of(transform: Any) -> tuple[Any, ...] | None:
+    """What a transform does, with all its parameters; its repr may leave some out. None: it runs Python code."""
+    if transform is None:
+        return ()
+    converted = convert_transform(transform)
+    if converted is None or converted.rest is not None:
+        return None
+    return (*map(str, converted.ops), converted.dtype, converted.form)
 
 
 def _search(dataset: Any, depth: int = 5) -> ConvertedSet | None:
@@ -140,6 +156,8 @@ def _found(dataset: Any) -> ConvertedSet | None:
 def _is_plain(dataset: Any) -> bool:
     """Whether samples are an image and the label that the source knows: all code is torch's and torchvision's."""
     getitem = getattr(type(dataset), "__getitem__", None)
+    if has_getitems(dataset):
+        return False
     if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
         return _is_plain(dataset.dataset)
     if made_by(getitem, "ConcatDataset.__getitem__", "torch.utils.data.dataset"):
@@ -226,7 +244,17 @@ def _mark(value: Any) -> Any:
     if type(value) is np.ndarray and value.nbytes < 1 << 24:
         return value.tobytes()
     is_transform = convert_transform(value) is not None and not type(value).__module__.endswith(".vision")
-    return repr(value) if is_transform else id(value)
+    return tuple(map(_mark_of_step, flat(value))) if is_transform else id(value)
+
+
+def _mark_of_step(step: Any) -> Any:
+    """Changes with the attributes of a library's transform. The user's own is called as it is."""
+    if not is_known(step):
+        return id(step)
+    try:
+        return pickle.dumps(step)
+    except Exception:  # it contains a function of the user
+        return id(step), repr(step)
 
 
 def signature(thing: Any, depth: int = 5) -> tuple[Any, ...]:
@@ -281,6 +309,8 @@ def tensors(thing: Any) -> tuple[tuple[Any, ...], list[int] | None] | None:
     True
     """
     getitem = getattr(type(thing), "__getitem__", None)
+    if has_getitems(thing):
+        return None
     if made_by(getitem, "Subset.__getitem__", "torch.utils.data.dataset"):
         found = tensors(thing.dataset)
         if found is None:

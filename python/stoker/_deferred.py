@@ -136,6 +136,14 @@ def made_by(function: Any, qualname: str, module: str) -> bool:
     return getattr(function, "__qualname__", "") == qualname and getattr(function, "__module__", "") == module
 
 
+def has_getitems(dataset: Any) -> bool:
+    """Whether the dataset's own code makes all samples of a batch together. torch's Subset has none of its own."""
+    together = getattr(dataset, "__getitems__", None)
+    if made_by(together, "Subset.__getitems__", "torch.utils.data.dataset"):
+        return has_getitems(dataset.dataset)
+    return callable(together)
+
+
 KNOWN = {
     "Subset.__getitem__": "torch.utils.data.dataset",
     "ConcatDataset.__getitem__": "torch.utils.data.dataset",
@@ -146,8 +154,7 @@ KNOWN = {
 def _code_is_simple(dataset: Any) -> bool:
     """Whether the code of __getitem__, and of those that it extends, is known or simple."""
     kind = type(dataset)
-    together = getattr(kind, "__getitems__", None)
-    if together is not None and not made_by(together, "Subset.__getitems__", "torch.utils.data.dataset"):
+    if has_getitems(dataset):
         return False
     if any("__getattribute__" in vars(base) or "__getattr__" in vars(base) for base in kind.__mro__[:-1]):
         return False

@@ -397,12 +397,6 @@ class MixedBatches(WorkerBatches):
     In one process they would run one at a time. Seeds and positions are those of EngineBatches, and so are the rows.
     """
 
-    def _start(self) -> None:
-        if self._workers is None:
-            self._workers = self._loader._take_workers()
-            self._limit = max(1, self._loader.prefetch_factor * self._loader.num_workers)
-        super()._start()
-
     def _samples(self) -> Samples:
         loader = self._loader
         arguments = loader._engine_arguments()
@@ -421,8 +415,3 @@ class MixedBatches(WorkerBatches):
             self._chunk, self._chunk_start = self._chunk + 1, self._position
         task = super()._next_task(number)
         return task._replace(position=task.position - self._chunk_start, seed=self._chunk)
-
-    def close(self) -> None:
-        workers, self._workers = self._workers, None
-        if workers is not None:
-            self._loader._keep_workers(workers)

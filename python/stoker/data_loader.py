@@ -38,7 +38,7 @@ from ._torch_iter import (
 )
 from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
 from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted, whole
-from ._workers import Bad, Workers
+from ._workers import Bad
 
 if TYPE_CHECKING:
     from torch import Generator as _TorchGenerator
@@ -245,7 +245,6 @@ class DataLoader(_TorchLoader[T_co]):
         self._lent: weakref.ref[Any] | None = None
         self._current: weakref.ref[Batches] | None = None
         self._place: Place | None = None
-        self._idle: Workers | None = None
         self._resume: dict[str, Any] | None = None
         self._epochs = 0  # that were begun
         self._bads: list[tuple[Any, str, str, str]] = []
@@ -391,17 +390,6 @@ class DataLoader(_TorchLoader[T_co]):
             return False
         return self._found is not None and self._found[1] is not None and self._found[1].rest is not None
 
-    def _take_workers(self) -> Workers | None:
-        workers, self._idle = self._idle, None
-        return workers
-
-    def _keep_workers(self, workers: Workers) -> None:
-        """For the next epoch, as each has opened the dataset."""
-        if self._idle is None and self._ready and self.native:
-            self._idle = workers
-        else:
-            workers.close()
-
     def _shared_cache(self) -> int:
         """The descriptor of a cache in memory that all workers use; 0: they need none."""
         if not self._cache_fd and self.cache not in (None, "none") and not self.cache_dir:
@@ -449,8 +437,6 @@ class DataLoader(_TorchLoader[T_co]):
         engine, self._engine, self._lent = self._engine, None, None
         if engine is not None:
             engine.close()
-        if (workers := self._take_workers()) is not None:
-            workers.close()
         fd, self._cache_fd = self._cache_fd, 0
         if fd:
             os.close(fd)

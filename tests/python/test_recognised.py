@@ -206,6 +206,18 @@ def loose(root):
     return dataset
 
 
+class Doubled(data.Subset):
+    """Other samples than those of __getitem__."""
+
+    def __getitems__(self, indices):
+        return [(2 * image, label) for image, label in (self[i] for i in indices)]
+
+
+def padded(root, mode):
+    """Crops that contain the whole padding; the repr of RandomCrop leaves padding_mode out."""
+    return datasets.ImageFolder(root, v1.Compose([v1.CenterCrop(8), v1.RandomCrop(16, 4, padding_mode=mode), *END]))
+
+
 PYTHON = {
     "changed pixels": lambda root: Brighter(root, EVAL),
     "a counter": lambda root: Counted(root, EVAL),
@@ -214,6 +226,8 @@ PYTHON = {
     "transforms by label": lambda root: Labelled(datasets.ImageFolder(root), EVAL),
     "a property": lambda root: Named(datasets.ImageFolder(root), EVAL),
     "__getitems__": lambda root: Together(datasets.ImageFolder(root), EVAL),
+    "__getitems__ of a Subset": lambda root: Doubled(datasets.ImageFolder(root, EVAL), range(8)),
+    "different transforms": lambda root: data.ConcatDataset([padded(root, "constant"), padded(root, "reflect")]),
     "a function": loose,
     "a function as the transform": lambda root: datasets.ImageFolder(root, lambda image: EVAL(image.rotate(90))),
     "two images": lambda root: data.StackDataset(datasets.ImageFolder(root, EVAL), datasets.ImageFolder(root, EVAL)),
@@ -327,10 +341,37 @@ def test_changes_are_seen(noise):
     assert next(iter(loader))[0].shape == (3, 3, 8, 8)
     dataset.transform.transforms[0] = v1.CenterCrop(9)
     assert next(iter(loader))[0].shape == (3, 3, 9, 9)
+    dataset.transform.transforms[0] = v1.RandomCrop(9)
+    next(iter(loader))
+    dataset.transform.transforms[0].size = (7, 7)
+    assert next(iter(loader))[0].shape == (3, 3, 7, 7)
+    dataset.transform = v1.Compose([v1.CenterCrop(9), *END])
     dataset.subset.indices[1] = 7
     assert equal(list(data.DataLoader(dataset, batch_size=8)), list(loader))
     dataset.subset.dataset.samples[7] = dataset.subset.dataset.samples[3]
     assert equal(list(data.DataLoader(dataset, batch_size=8)), list(loader))
+
+
+class Level:
+    """A transform that the program changes."""
+
+    level = 0
+
+    def __call__(self, image):
+        return torch.full_like(image, self.level)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_changes_of_functions_are_seen(noise, workers):
+    level = Level()
+    dataset = datasets.ImageFolder(noise, v1.Compose([v1.CenterCrop(8), v1.ToTensor(), level]))
+    loader = stoker.DataLoader(dataset, batch_size=8, num_workers=workers)
+    for level.level in (1, 2):
+        assert loader.native and next(iter(loader))[0].unique().tolist() == [level.level]
+    dataset.transform.transforms[2] = v1.Lambda(lambda image: 0 * image + 3)
+    assert next(iter(loader))[0].unique().tolist() == [3]
+    dataset.transform.transforms[2] = v1.Lambda(lambda image: 0 * image + 4)
+    assert next(iter(loader))[0].unique().tolist() == [4]
 
 
 def test_skipped_and_replaced_samples_keep_what_is_beside_them(tmp_path, noise):
