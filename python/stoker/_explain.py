@@ -198,13 +198,13 @@ def drop_in(loader: Any) -> str:
         return line("dataset", f"{name}, an iterable: torch's own code reads it, in {where}")
     if loader.native:
         return _drop_in_engine(loader)
-    size = counted(len(loader.dataset), "sample")
+    size = f", {counted(len(loader.dataset), 'sample')}" if hasattr(loader.dataset, "__len__") else ""
     if loader._partly is not None:
-        text = line("dataset", f"{name}, {size}: images are read and decoded in C, {_beside(loader)}")
+        text = line("dataset", f"{name}{size}: images are read and decoded in C, {_beside(loader)}")
         text += _parts(loader._partly.parts)
     else:
         why = _convert_set.why_not(loader.dataset) or "the calling program's own code makes the samples"
-        text = line("dataset", f"{name}, {size}, in Python: {why}")
+        text = line("dataset", f"{name}{size}, in Python: {why}")
     return text + line("order", order_of(loader)) + _workers(loader)
 
 

@@ -292,10 +292,6 @@ class DataLoader(_TorchLoader[T_co]):
         self._handle_in_dataset = handle_in(self.dataset)
         return WorkerBatches(self)
 
-    @property
-    def _sized(self) -> Any:
-        return self.dataset
-
     def _check_options(self, names: Sequence[str], why: str) -> None:
         """Refuses arguments that only the engine has."""
         for name in names:
@@ -508,10 +504,13 @@ class DataLoader(_TorchLoader[T_co]):
     # ---------------------------------------------------------------- seeing
 
     def _count(self, bads: list[Bad]) -> None:
+        if not bads:
+            return
         self._n_bads += len(bads)
         self._bads += [bad for bad in bads if bad is not None][: BADS - len(self._bads)]
-        limit = max(1, int((0.01 if self.max_bad is None else self.max_bad) * len(self._sized)))
-        if bads and self._n_bads > limit:
+        size = len(self.dataset) if hasattr(self.dataset, "__len__") else 0
+        limit = max(1, int((0.01 if self.max_bad is None else self.max_bad) * size))
+        if self._n_bads > limit:
             raise DataError(
                 f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; the last one, "
                 f"{self._bads[-1][0]!r}: {self._bads[-1][3]}",

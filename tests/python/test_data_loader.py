@@ -278,6 +278,29 @@ def test_construction_asks_for_no_sample():
     assert len(stoker.DataLoader(Never(), 4)) == 3
 
 
+class Unsized:
+    """A dataset without a length."""
+
+    def __getitem__(self, i):
+        return i
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_dataset_without_a_length(workers):
+    loader = stoker.DataLoader(Unsized(), 4, sampler=range(10), num_workers=workers)
+    assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert loader.explain().startswith("dataset    Unsized, in Python: ")
+
+
+class Twice(data.TensorDataset):
+    def __getitems__(self, indices):
+        return [(2 * self[i][0],) for i in indices]
+
+
+def test_getitems_of_a_tensor_dataset():
+    assert [b[0].tolist() for b in stoker.DataLoader(Twice(torch.arange(3)), 2)] == [[0, 2], [4]]
+
+
 def test_changes_between_epochs_are_seen():
     class Counted(Squares):
         n = 0
