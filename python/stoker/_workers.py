@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._deferred import has_getitems
 from ._errors import DataError, Error
 from ._output import framework
 from ._seeds import mixed, own_generators, seed_all
@@ -131,18 +132,19 @@ class Samples:
     def _make(self, task: Task) -> tuple[Any, list[Bad]]:
         bads: list[Bad] = []
         if not self.batched:
-            return self.collate(self._one(task, 0, task.indices)), bads
-        together = getattr(self.dataset, "__getitems__", None)
-        if together:
+            task = task._replace(indices=[task.indices])
+        if self.on_error != "raise":  # which sample is bad must be known
+            samples = self._kept(task, bads)
+        elif self.batched and has_getitems(self.dataset):
             self.board[0] = -1  # all of them
             self._seed(mixed(task.seed, task.position))
-            samples = together(task.indices)
-        elif self.on_error == "raise":
-            samples = [self._one(task, n, index) for n, index in enumerate(task.indices)]
+            samples = self.dataset.__getitems__(task.indices)
         else:
-            samples = self._kept(task, bads)
+            samples = [self._one(task, n, index) for n, index in enumerate(task.indices)]
         if not samples and task.indices:
             return None, bads
+        if not self.batched:
+            return self.collate(samples[0]), bads
         self._seed(mixed(~task.seed, task.position))
         return self.collate(samples), bads
 

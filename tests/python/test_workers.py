@@ -282,6 +282,17 @@ def test_a_dead_worker_is_replaced(what, words):
     assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
 
 
+@pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
+def test_a_bad_sample_of_a_subset(what):
+    part = data.Subset(BadAt(what), range(5, 11))  # its __getitems__ only calls __getitem__
+    with pytest.raises(Exception, match="sample 2 "):
+        list(stoker.DataLoader(part, 3, num_workers=1))
+    loader = stoker.DataLoader(part, 3, num_workers=1, on_error="skip")
+    assert [y.tolist() for _, y in loader] == [[5, 6], [8, 9, 10]]
+    loader = stoker.DataLoader(part, None, num_workers=1, on_error="skip")
+    assert [y for _, y in loader] == [5, 6, 8, 9, 10]
+
+
 @pytest.mark.parametrize(("what", "workers"), [("raise", 0), ("raise", 2), ("SIGSEGV", 2)])
 def test_bad_samples_are_skipped(what, workers):
     loader = stoker.DataLoader(BadAt(what), 2, num_workers=workers, on_error="skip", max_bad=0.1)
