@@ -95,8 +95,9 @@ def _parts(thing: Any) -> Iterator[Any]:
     elif isinstance(thing, types.FunctionType):
         yield from _cells(thing)
         yield from (thing.__globals__.get(name) for name in thing.__code__.co_names)
-    elif isinstance(thing, (list, tuple)):
-        yield from thing if len(thing) < 100 else ()
+    elif isinstance(thing, (list, tuple, dict)):
+        values = thing.values() if isinstance(thing, dict) else thing
+        yield from values if len(thing) < 100 else ()
     elif not isinstance(thing, (type, types.ModuleType, np.ndarray)):
         yield from list(getattr(thing, "__dict__", {}).values())
         of_class = vars(type(thing)) if str(type(thing).__module__) != "builtins" else {}

@@ -373,13 +373,11 @@ def test_albumentations_is_seeded_for_each_sample():
     albumentations = pytest.importorskip("albumentations", reason="albumentations is not installed")
 
     class Images(Numbers):
-        transform = albumentations.Compose([albumentations.RandomBrightnessContrast(p=1)])
-
         def __init__(self):
-            self.transform = Images.transform
+            self.transforms = {"train": albumentations.Compose([albumentations.RandomBrightnessContrast(p=1)])}
 
         def __getitem__(self, i):
-            return self.transform(image=np.full((4, 4, 3), 100, np.uint8))["image"]
+            return self.transforms["train"](image=np.full((4, 4, 3), 100, np.uint8))["image"]
 
     runs = []
     for workers in (0, 1, 3):
