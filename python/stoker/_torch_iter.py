@@ -290,8 +290,9 @@ class WorkerBatches(Batches):
         raise StopIteration
 
     def close(self) -> None:
-        if self._workers is not None:
-            self._workers.close()
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.close()
 
     def __del__(self) -> None:
         self.close()

@@ -157,6 +157,7 @@ class Segments:
 
     def __init__(self) -> None:
         self.maps: list[mmap.mmap] = []
+        self.views: dict[int, weakref.ref[Any]] = {}
         self.free: list[int] = []
         self.used: list[int] = []  # by the batch under way
         self.fresh: list[int] = []  # descriptors that the trainer does not have yet
@@ -168,7 +169,8 @@ class Segments:
 
     def _another(self, n: int) -> int:
         for i in range(len(self.free) - 1, -1, -1):
-            if len(self.maps[self.free[i]]) >= n:
+            segment = self.free[i]
+            if len(self.maps[segment]) >= n and (segment not in self.views or self.views[segment]() is None):
                 return self.free.pop(i)
         fd = os.memfd_create("stoker")
         size = max(n, SEGMENT)
@@ -185,22 +187,42 @@ class Segments:
         self.offset += -(-n // ALIGN) * ALIGN
         return self.used[-1], at
 
+    def _view(self, segment: int) -> Any:
+        """The memory of a segment. It lives as long as arrays and tensors in it, which the user's code may keep."""
+        view = self.views[segment]() if segment in self.views else None
+        if view is None:
+            view = (ctypes.c_char * len(self.maps[segment])).from_buffer(self.maps[segment])
+            self.views[segment] = weakref.ref(view)
+        return view
+
     def array(self, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, Place]:
         count = int(np.prod(shape))
         segment, at = self.place(count * dtype.itemsize)
-        return np.frombuffer(self.maps[segment], dtype, count, at).reshape(shape), (segment, at)
+        return np.frombuffer(self._view(segment), dtype, count, at).reshape(shape), (segment, at)
 
     def tensor(self, dtype: Any, shape: Any, strides: Any = None) -> tuple[Any, Place]:
         count = shape.numel()
         segment, at = self.place(count * dtype.itemsize)
-        flat = framework("torch").frombuffer(self.maps[segment], dtype=dtype, count=count, offset=at)
+        flat = framework("torch").frombuffer(self._view(segment), dtype=dtype, count=count, offset=at)
         return flat.view(shape) if strides is None else flat.as_strided(shape, strides), (segment, at)
+
+
+# Values of a batch that are in a segment, by their id, with what is sent for them and their form then. A value is held
+# here, so that its id is not used again.
+Placed = dict[int, tuple[Any, Any, Any]]
+
+
+def _form(value: Any) -> Any:
+    """Changes if code in place gives a tensor another shape, such as unsqueeze_()."""
+    if type(value) is np.ndarray:
+        return value.shape, value.strides
+    return value.data_ptr(), value.shape, value.stride(), value.dtype, value.requires_grad
 
 
 class _Pickler(pickle.Pickler):
     """Arrays and tensors go into segments; their places are pickled."""
 
-    def __init__(self, file: io.BytesIO, segments: Segments, placed: dict[int, tuple[Any, Any]]) -> None:
+    def __init__(self, file: io.BytesIO, segments: Segments, placed: Placed) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.segments, self.placed = segments, placed
         torch = sys.modules.get("torch")
@@ -211,11 +233,11 @@ class _Pickler(pickle.Pickler):
         if kind is not self.tensor and kind is not np.ndarray:
             return None
         known = self.placed.get(id(value))
-        if known is None:
+        if known is None or known[2] != _form(value):
             name = self._tensor(value) if kind is self.tensor else self._array(value)
             if name is None:
                 return None
-            known = self.placed[id(value)] = value, name  # holds the value, so that its id is not used again
+            known = self.placed[id(value)] = value, name, _form(value)
         return known[1]
 
     def _array(self, value: Any) -> Any:
@@ -246,7 +268,7 @@ class _Worker:
 
     def __init__(self, pipe: Any, samples: Samples) -> None:
         self.pipe, self.samples, self.segments = pipe, samples, Segments()
-        self.placed: dict[int, tuple[Any, Any]] = {}
+        self.placed: Placed = {}
 
     def stack(self, batch: list[Any], *, collate_fn_map: Any = None) -> Any:
         """Takes the place of torch's own: stacks straight into a segment."""
@@ -260,7 +282,7 @@ class _Worker:
         shape = torch.Size((len(batch), *first.shape))
         out, place = self.segments.tensor(first.dtype, shape)
         torch.stack(batch, 0, out=out)
-        self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None)
+        self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None), _form(out)
         return out
 
     def reply(self, number: int, value: Any, bads: list[Bad], counters: Any = None) -> None:
@@ -289,6 +311,7 @@ class _Worker:
                 try:
                     value, bads = self.samples.make(task)
                     self.reply(task.number, value, bads, self.samples.counters())
+                    value = None  # so that its memory can be used again
                 except BaseException as error:
                     self.segments.begin(self.segments.used)
                     self.fail(task.number, error)
@@ -539,6 +562,8 @@ class Workers:
 
     def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: in vain."""
+        if not self.processes:
+            raise Error("the loader is closed", stage="read")
         found: list[Reply] = []
         end = None if timeout is None else time.monotonic() + timeout
         while not found:

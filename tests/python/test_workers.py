@@ -197,6 +197,51 @@ def test_memory_is_used_again():
     assert len(seen) < 10
 
 
+class Kept(Numbers):
+    """Keeps what default_collate returned."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        if i % 4 not in self.kept:
+            self.kept[i % 4] = data.default_collate([torch.full((1000,), float(i + k)) for k in range(3)])
+        return self.kept[i % 4]
+
+
+def test_tensors_that_a_dataset_keeps_stay_as_they_are():
+    for i, batch in enumerate(stoker.DataLoader(Kept(), 1, num_workers=1)):
+        assert batch[0].unique(dim=1).flatten().tolist() == [float(i % 4 + k) for k in range(3)]
+
+
+def reshape(samples):
+    x, y = data.default_collate(samples)
+    x.unsqueeze_(1)
+    y.squeeze_()
+    return x, y
+
+
+def test_collate_fn_may_change_shapes_in_place():
+    for size in (1, 4):
+        ours = stoker.DataLoader(Numbers(), size, num_workers=1, collate_fn=reshape)
+        theirs = data.DataLoader(Numbers(), size, collate_fn=reshape)
+        for a, b in zip(ours, theirs, strict=True):
+            assert torch.equal(a[0], b[0]) and torch.equal(a[1], b[1])
+
+
+def test_after_close():
+    loader = stoker.DataLoader(Numbers(), 4, num_workers=1, persistent_workers=True)
+    batches = iter(loader)
+    next(batches)
+    loader.close()
+    with pytest.raises(stoker.Error, match="closed"):
+        next(batches)
+    assert len(list(loader)) == 3
+
+
 def init(worker):
     info = data.get_worker_info()
     info.dataset.seen = worker, info.id, info.num_workers
