@@ -181,6 +181,37 @@ class TenCrop(Op):
         super().__init__([size], vertical_flip=(vertical_flip, False))
 
 
+class RandomIoUCrop(Op):
+    """Crops so that the middle of a box stays inside and a box overlaps the crop enough. Samples need boxes.
+
+    min_scale        and max_scale: the range of each side, as a share
+    min_aspect_ratio and max_aspect_ratio: the range of width / height
+    sampler_options  overlaps to choose from; 1 or more leaves the image as it is
+    trials           how often it tries before it chooses again
+
+    >>> RandomIoUCrop(min_scale=0.5)
+    RandomIoUCrop(min_scale=0.5)
+    """
+
+    def __init__(
+        self,
+        min_scale: float = 0.3,
+        max_scale: float = 1.0,
+        min_aspect_ratio: float = 0.5,
+        max_aspect_ratio: float = 2.0,
+        sampler_options: Range | None = None,
+        trials: int = 40,
+    ) -> None:
+        super().__init__(
+            min_scale=(min_scale, 0.3),
+            max_scale=(max_scale, 1.0),
+            min_aspect_ratio=(min_aspect_ratio, 0.5),
+            max_aspect_ratio=(max_aspect_ratio, 2.0),
+            sampler_options=(sampler_options, None),
+            trials=(trials, 40),
+        )
+
+
 class RandomZoomOut(Op):
     """Puts the image at a random place on a larger canvas, with probability p.
 

@@ -75,10 +75,17 @@ static inline int32_t head_height(const struct head *h)
     return h->orientation > 4 ? h->w : h->h;
 }
 
+/* The boxes of an image as left, top, right and bottom, in pixels from its corner. */
+struct boxes {
+    int n;
+    const float (*at)[4];
+};
+
 /* The key of the random numbers of a sample; rng_init() adds the op. */
 struct draw {
     uint64_t seed, epoch, sample, repeat, view;
-    int crop; /* which one of FiveCrop and TenCrop; does not change the random numbers */
+    const struct boxes *boxes; /* for RandomIoUCrop; NULL: the sample has none */
+    int crop;                  /* which one of FiveCrop and TenCrop; does not change the random numbers */
 };
 
 /* FIELD_NAME, COLUMN_NAME: bytes of the name of a field and of a column in a container, with the 0 at the end. */

@@ -9,6 +9,7 @@
 #include "transform/elastic.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
@@ -179,6 +180,36 @@ static void make_field(const struct elastic *e, struct elastic_room *at, int32_t
         blur_down(e, at, f, y);
         blur_across(e, at, f, (float)(e->alpha[i] / 2.0));
     }
+}
+
+/* One value of the field, from as much noise as it takes. */
+static double shift_at(const struct elastic *e, int which, int32_t x, int32_t y)
+{
+    const int32_t half = half_of(e->sigma[which]);
+    struct gauss across, down;
+    gauss_init(&across, half, e->sigma[0]);
+    gauss_init(&down, half, e->sigma[1]);
+    double sum = 0.0;
+    for (int32_t i = -half; i <= half; i++)
+        for (int32_t k = -half; k <= half; k++) {
+            const uint64_t row = (uint64_t)which * (uint64_t)e->h + (uint64_t)reflect(y + i, e->h);
+            float noise;
+            noise_uniform(&noise, e->seed, row * (uint64_t)e->w + (uint64_t)reflect(x + k, e->w), 1);
+            sum += (double)(noise * 2.0f - 1.0f) * (double)down.weight[abs(i)] * (double)across.weight[abs(k)];
+        }
+    return sum * e->alpha[which] / 2.0;
+}
+
+static int32_t pixel_of(double at, int32_t n)
+{
+    return at < 0.0 ? 0 : at < n ? (int32_t)at : n - 1;
+}
+
+void elastic_point(const struct elastic *e, double *x, double *y)
+{
+    const int32_t px = pixel_of(*x, e->w), py = pixel_of(*y, e->h);
+    *x -= shift_at(e, 0, px, py);
+    *y -= shift_at(e, 1, px, py);
 }
 
 /* ------------------------------------------------------------------ sampling */

@@ -30,4 +30,7 @@ void elastic_begin(const struct elastic *e, struct rect need, void *room);
 void elastic_line(const struct elastic *e, const struct image *in, struct rect from, int32_t y, void *room,
                   uint8_t *dst);
 
+/* Where a point goes, in pixels from the corner: against the shift of the pixel that it is in, as torchvision does. */
+void elastic_point(const struct elastic *e, double *x, double *y);
+
 #endif
