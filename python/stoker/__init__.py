@@ -70,7 +70,7 @@ from ._ops_geometry import (
     ScaleJitter,
     TenCrop,
 )
-from ._ops_recipe import AutoAugment, RandAugment, RandomErasing, TimmAugment, TrivialAugmentWide, noise
+from ._ops_recipe import AugMix, AutoAugment, RandAugment, RandomErasing, TimmAugment, TrivialAugmentWide, noise
 from ._pack import Packed, pack, unpack
 from ._ragged import Padded, Ragged
 from ._scan import Listing, ls, verify
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
 __version__ = version()
 
 __all__ = [
+    "AugMix",
     "AutoAugment",
     "Batch",
     "CenterCrop",

@@ -356,6 +356,13 @@ class _Walk:
             return self.timm_augment(t)
         self._add(_ops_recipe.RandAugment(t.num_ops, t.magnitude, t.num_magnitude_bins, **self._policy(t)))
 
+    def augmix(self, t: Any) -> None:
+        op = _ops_recipe.AugMix(
+            t.severity, t.mixture_width, max(t.chain_depth, -1), t.alpha, bool(t.all_ops), **self._policy(t)
+        )
+        _check(t.mixture_width <= 8 and t.chain_depth <= 8)
+        self._add(op)
+
     def trivial_augment(self, t: Any) -> None:
         self._add(_ops_recipe.TrivialAugmentWide(t.num_magnitude_bins, **self._policy(t)))
 
@@ -497,6 +504,8 @@ class _Walk:
 
 
 STEPS: dict[str, Callable[[_Walk, Any], None]] = {
+    "AugMix": _Walk.augmix,
+    "AugMixAugment": _Walk.timm_augment,
     "AutoAugment": _Walk.auto_augment,
     "CenterCrop": _Walk.center_crop,
     "ColorJitter": _Walk.color_jitter,

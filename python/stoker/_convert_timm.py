@@ -63,9 +63,19 @@ def _auto(t: Any, library: Any) -> str:
     raise LookupError("unknown policy")
 
 
+def _augmix(t: Any, library: Any) -> str:
+    first = t.ops[0]
+    if [op.name for op in t.ops] != library._AUGMIX_TRANSFORMS or t.blended or t.width > 8 or t.depth > 8:
+        raise LookupError("unusual mixture")
+    depth = f"-d{t.depth}" if t.depth > 0 else ""
+    return f"augmix-m{first.magnitude:g}-w{t.width}{depth}-a{t.alpha:g}" + (_noise(first) or "-mstd0")
+
+
 def policy(t: Any) -> dict[str, Any]:
     """The arguments of TimmAugment; a LookupError if there are none."""
     library = sys.modules[type(t).__module__]
     if type(t).__name__ == "RandAugment":
         return {"policy": _rand(t, library), **_shared(t.ops)}
+    if type(t).__name__ == "AugMixAugment":
+        return {"policy": _augmix(t, library), **_shared(t.ops)}
     return {"policy": _auto(t, library), **_shared([op for some in t.policy for op in some])}

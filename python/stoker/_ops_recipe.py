@@ -121,8 +121,43 @@ class TrivialAugmentWide(Op):
         )
 
 
+class AugMix(Op):
+    """Mixes the image with chains of random augmentations of it.
+
+    severity         of the augmentations, 1 to 10
+    mixture_width    count of chains, up to 8
+    chain_depth      augmentations in a chain, up to 8; -1: from 1 to 3, at random
+    alpha            of the distribution of the weights
+    all_ops          also brightness, contrast, colour and sharpness
+    interpolation    "nearest", "bilinear" (default) or "bicubic"; fill: as in AutoAugment
+
+    >>> AugMix(severity=5)
+    AugMix(severity=5)
+    """
+
+    def __init__(
+        self,
+        severity: int = 3,
+        mixture_width: int = 3,
+        chain_depth: int = -1,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: Interpolation = "bilinear",
+        fill: Size | None = None,
+    ) -> None:
+        super().__init__(
+            severity=(severity, 3),
+            mixture_width=(mixture_width, 3),
+            chain_depth=(chain_depth, -1),
+            alpha=(alpha, 1.0),
+            all_ops=(all_ops, True),
+            interpolation=(interpolation, "bilinear"),
+            fill=(fill or 0, 0),
+        )
+
+
 class TimmAugment(Op):
-    """timm's policies, by their strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "v0", "3a".
+    """timm's policies, by their strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "3a", "augmix-m5-w4-d2".
 
     interpolation    "random" (default: bilinear or bicubic), "nearest", "bilinear" or "bicubic"
     fill             the colour outside of the image: one number or three

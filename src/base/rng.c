@@ -4,6 +4,7 @@
  */
 #include "base/rng.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -83,6 +84,28 @@ uint64_t rng_below(struct rng *r, uint64_t n)
 bool rng_chance(struct rng *r, double p)
 {
     return rng_double(r) < p;
+}
+
+/* Box and Muller. */
+double rng_normal(struct rng *r)
+{
+    const double u = 1.0 - rng_double(r), v = rng_double(r);
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* Marsaglia and Tsang, "A simple method for generating gamma variables". */
+double rng_log_gamma(struct rng *r, double shape)
+{
+    if (shape < 1.0) {
+        const double u = 1.0 - rng_double(r);
+        return rng_log_gamma(r, shape + 1.0) + log(u) / shape;
+    }
+    const double d = shape - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
+    for (;;) {
+        const double x = rng_normal(r), t = 1.0 + c * x, v = t * t * t, u = 1.0 - rng_double(r);
+        if (t > 0.0 && log(u) < 0.5 * x * x + d - d * v + d * log(v))
+            return log(d * v);
+    }
 }
 
 uint64_t rng_of_hook(const struct draw *d, const char *hook)

@@ -28,32 +28,9 @@ struct mixture {
 
 /* ------------------------------------------------------------------ draws */
 
-/* A standard normal variate (Box and Muller). */
-static double normal(struct rng *r)
-{
-    const double u = 1.0 - rng_double(r), v = rng_double(r);
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
-}
-
-/* Marsaglia and Tsang, "A simple method for generating gamma variables". Returns the logarithm, since small shapes give
- * values that underflow. */
-static double log_gamma_variate(struct rng *r, double shape)
-{
-    if (shape < 1.0) {
-        const double u = 1.0 - rng_double(r);
-        return log_gamma_variate(r, shape + 1.0) + log(u) / shape;
-    }
-    const double d = shape - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
-    for (;;) {
-        const double x = normal(r), t = 1.0 + c * x, v = t * t * t, u = 1.0 - rng_double(r);
-        if (t > 0.0 && log(u) < 0.5 * x * x + d - d * v + d * log(v))
-            return log(d * v);
-    }
-}
-
 static double beta(struct rng *r, double alpha)
 {
-    const double a = log_gamma_variate(r, alpha), b = log_gamma_variate(r, alpha);
+    const double a = rng_log_gamma(r, alpha), b = rng_log_gamma(r, alpha);
     return 1.0 / (1.0 + exp(b - a));
 }
 

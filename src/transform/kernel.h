@@ -80,6 +80,9 @@ struct kernels {
     /* n bytes between the mean of their neighbourhood (0) and themselves (1), and beyond, as Pillow's
      * ImageEnhance.Sharpness. Rows above and below are `stride` away, the neighbours left and right `step` bytes. */
     void (*sharpen)(uint8_t *dst, const uint8_t *src, size_t stride, size_t step, size_t n, float factor);
+    /* Mixtures: sum = weight * src, or sum += weight * src; what is below a whole number is cut off in the end. */
+    void (*weigh)(float *sum, const uint8_t *src, size_t n, float weight, bool first);
+    void (*settle)(uint8_t *dst, const float *sum, size_t n); /* clipped to 0 and 255 */
     /* About bytes: their sum, their range. */
     uint64_t (*sum)(const uint8_t *src, size_t n);
     void (*range)(struct kernel_range *r, const uint8_t *src, size_t n);

@@ -112,6 +112,18 @@ static void sharpen_u8_c(uint8_t *dst, const uint8_t *src, size_t stride, size_t
     }
 }
 
+static void weigh_u8_c(float *sum, const uint8_t *src, size_t n, float weight, bool first)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] = first ? weight * (float)src[i] : sum[i] + weight * (float)src[i];
+}
+
+static void settle_u8_c(uint8_t *dst, const float *sum, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)(sum[i] <= 0.0f ? 0.0f : sum[i] >= 255.0f ? 255.0f : sum[i]);
+}
+
 /* ------------------------------------------------------------------ about the pixels */
 
 static uint64_t sum_u8_c(const uint8_t *src, size_t n)
@@ -139,6 +151,8 @@ void kernels_c_color(struct kernels *k)
     k->hue = hue_u8_c;
     k->permute = permute_u8_c;
     k->sharpen = sharpen_u8_c;
+    k->weigh = weigh_u8_c;
+    k->settle = settle_u8_c;
     k->sum = sum_u8_c;
     k->range = range_u8_c;
 }

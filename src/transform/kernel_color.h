@@ -179,6 +179,24 @@ INLINE uint64_t sum_bytes(const uint8_t *src, size_t n)
     return all;
 }
 
+INLINE void weigh_bytes(float *restrict sum, const uint8_t *restrict src, size_t n, float weight, bool first)
+{
+    if (first)
+        for (size_t i = 0; i < n; i++)
+            sum[i] = weight * (float)(int32_t)src[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            sum[i] += weight * (float)(int32_t)src[i];
+}
+
+INLINE void settle_bytes(uint8_t *restrict dst, const float *restrict sum, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int32_t v = (int32_t)sum[i];
+        dst[i] = (uint8_t)least(most(v, 0), 255);
+    }
+}
+
 /* Functions of the table of kernels, with the name of the instruction set. */
 #define COLOR_KERNELS(set, turn)                                                                                       \
     static void mix_u8_##set(uint8_t *dst, const uint8_t *src, int32_t w, float factor)                                \
@@ -197,6 +215,14 @@ INLINE uint64_t sum_bytes(const uint8_t *src, size_t n)
     {                                                                                                                  \
         sharpen_bytes(dst, src, stride, step, n, factor);                                                              \
     }                                                                                                                  \
+    static void weigh_u8_##set(float *sum, const uint8_t *src, size_t n, float weight, bool first)                     \
+    {                                                                                                                  \
+        weigh_bytes(sum, src, n, weight, first);                                                                       \
+    }                                                                                                                  \
+    static void settle_u8_##set(uint8_t *dst, const float *sum, size_t n)                                              \
+    {                                                                                                                  \
+        settle_bytes(dst, sum, n);                                                                                     \
+    }                                                                                                                  \
     static uint64_t sum_u8_##set(const uint8_t *src, size_t n)                                                         \
     {                                                                                                                  \
         return sum_bytes(src, n);                                                                                      \
@@ -207,6 +233,8 @@ INLINE uint64_t sum_bytes(const uint8_t *src, size_t n)
         k->hue = hue_u8_##set;                                                                                         \
         k->permute = permute_u8_##set;                                                                                 \
         k->sharpen = sharpen_u8_##set;                                                                                 \
+        k->weigh = weigh_u8_##set;                                                                                     \
+        k->settle = settle_u8_##set;                                                                                   \
         k->sum = sum_u8_##set;                                                                                         \
     }
 

@@ -5,44 +5,19 @@
  * They choose among the same augmentations and differ in how strong these are. Magnitudes are torchvision's, to the
  * last bit of single precision.
  */
+#include "transform/ops_policy.h"
+
 #include <math.h>
+#include <string.h>
 
 #include "transform/ops_color.h"
-#include "transform/ops_warp.h"
-
-enum augment {
-    IDENTITY,
-    SHEAR_X,
-    SHEAR_Y,
-    TRANSLATE_X,
-    TRANSLATE_Y,
-    ROTATE,
-    BRIGHTNESS,
-    COLOR,
-    CONTRAST,
-    SHARPNESS,
-    POSTERIZE,
-    SOLARIZE,
-    AUTOCONTRAST,
-    EQUALIZE,
-    INVERT,
-    AUGMENTS
-};
 
 static const char *const names[AUGMENTS] = {"Identity",  "ShearX",     "ShearY",       "TranslateX", "TranslateY",
                                             "Rotate",    "Brightness", "Color",        "Contrast",   "Sharpness",
                                             "Posterize", "Solarize",   "AutoContrast", "Equalize",   "Invert"};
 
-/* The strongest magnitudes of a policy. */
-struct space {
-    double shear, rotate, enhance;
-    double share;    /* translate: of the image; 0: pixels */
-    double pixels;   /* translate */
-    int bits, fewer; /* posterize: from bits to bits - fewer */
-};
-
-static const struct space usual = {0.3, 30, 0.9, 150.0 / 331.0, 0, 8, 4};
-static const struct space wide = {0.99, 135, 0.99, 0, 32, 8, 6};
+static const struct augment_space usual = {0.3, 30, 0.9, 150.0 / 331.0, 0, 8, 4};
+static const struct augment_space wide = {0.99, 135, 0.99, 0, 32, 8, 6};
 
 /* torch.linspace(start, end, n)[i] */
 static double linspace(double start, double end, int n, int i)
@@ -53,7 +28,7 @@ static double linspace(double start, double end, int n, int i)
 }
 
 /* The magnitude of level i of n, without its sign. */
-static double magnitude(const struct drawing *g, const struct space *s, enum augment a, int n, int i)
+static double magnitude(const struct drawing *g, const struct augment_space *s, enum augment a, int n, int i)
 {
     switch (a) {
     case SHEAR_X:
@@ -85,17 +60,22 @@ static bool is_signed(enum augment a)
     return a >= SHEAR_X && a <= SHARPNESS;
 }
 
-static void warp(struct drawing *g, struct ops_warp how, enum augment a, double m)
+/* A shift by whole pixels is a crop, whatever the interpolation. */
+static void translate(struct drawing *g, struct ops_warp how, int32_t x, int32_t y)
+{
+    struct step *s = drawing_step(g, STEP_CROP, g->w, g->h, g->channels);
+    s->x = -x;
+    s->y = -y;
+    s->pad_mode = PAD_CONSTANT;
+    memcpy(s->fill, how.fill, sizeof s->fill);
+}
+
+static void shear(struct drawing *g, struct ops_warp how, enum augment a, double m)
 {
     static const double corner[2] = {0, 0};
     struct warp_turn t = {.scale = 1};
-    const double degrees = atan(m) * (180.0 / 3.141592653589793);
-    if (a == SHEAR_X || a == SHEAR_Y) {
-        t.shear[a == SHEAR_Y] = degrees;
-        t.center = corner;
-    } else {
-        t.translate[a == TRANSLATE_Y] = (int)m;
-    }
+    t.shear[a == SHEAR_Y] = atan(m) * (180.0 / 3.141592653589793);
+    t.center = corner;
     ops_warp_affine(g, how, &t);
 }
 
@@ -109,8 +89,12 @@ static void apply(struct drawing *g, struct ops_warp how, enum augment a, double
     drawing_note_object_end(g);
     if (a == ROTATE)
         ops_warp_rotate(g, how, m, false, NULL);
-    else if (a >= SHEAR_X && a <= TRANSLATE_Y)
-        warp(g, how, a, m);
+    else if (a == SHEAR_X || a == SHEAR_Y)
+        shear(g, how, a, m);
+    else if (a == TRANSLATE_X)
+        translate(g, how, (int32_t)m, 0);
+    else if (a == TRANSLATE_Y)
+        translate(g, how, 0, (int32_t)m);
     else if (a == BRIGHTNESS)
         ops_color_brightness(g, 1.0 + m);
     else if (a == COLOR)
@@ -127,15 +111,14 @@ static void apply(struct drawing *g, struct ops_warp how, enum augment a, double
         ops_color_table(g, tables[a], 0);
 }
 
-/* Draws the sign and applies the augmentation at level i of n. */
-static void augment(struct drawing *g, struct ops_warp how, const struct space *s, struct rng *r, enum augment a, int n,
-                    int i)
+void ops_policy_augment(struct drawing *g, struct ops_warp how, const struct augment_space *s, struct rng *r,
+                        enum augment a, int n, int i)
 {
     const double m = magnitude(g, s, a, n, i);
     apply(g, how, a, is_signed(a) && rng_chance(r, 0.5) ? -m : m);
 }
 
-static int check_fill(struct flow *f, const struct op *o)
+int ops_policy_check(struct flow *f, const struct op *o)
 {
     return flow_check_fill(f, o);
 }
@@ -166,7 +149,7 @@ static int draw_rand(struct drawing *g, const struct op *o)
     drawing_note_open(g, "ops");
     for (int i = 0; i < n; i++) {
         const enum augment a = (enum augment)rng_below(&r, INVERT);
-        augment(g, ops_warp_of(o), &usual, &r, a, bins, (int)o->arg[RAND_MAGNITUDE].v[0]);
+        ops_policy_augment(g, ops_warp_of(o), &usual, &r, a, bins, (int)o->arg[RAND_MAGNITUDE].v[0]);
     }
     drawing_note_close(g);
     return STK_OK;
@@ -179,7 +162,7 @@ static int draw_trivial(struct drawing *g, const struct op *o)
     const enum augment a = (enum augment)rng_below(&r, INVERT);
     const int level = (int)rng_below(&r, (uint64_t)bins);
     drawing_note_open(g, "ops");
-    augment(g, ops_warp_of(o), &wide, &r, a, bins, level);
+    ops_policy_augment(g, ops_warp_of(o), &wide, &r, a, bins, level);
     drawing_note_close(g);
     return STK_OK;
 }
@@ -251,7 +234,7 @@ static int draw_auto(struct drawing *g, const struct op *o)
     drawing_note_open(g, "ops");
     for (int i = 0; i < 2; i++)
         if (rng_chance(&r, c[i].p))
-            augment(g, ops_warp_of(o), &usual, &r, c[i].a, 10, c[i].level);
+            ops_policy_augment(g, ops_warp_of(o), &usual, &r, c[i].a, 10, c[i].level);
     drawing_note_close(g);
     return STK_OK;
 }
@@ -260,7 +243,7 @@ const struct spec ops_policy[] = {
     {"AutoAugment",
      OP_RANDOM,
      {{"policy", &arg_policy, "imagenet"}, {"interpolation", &arg_warp_filter, "nearest"}, {"fill", &arg_fill, "0"}},
-     check_fill,
+     ops_policy_check,
      draw_auto},
     {"RandAugment",
      OP_RANDOM,
@@ -276,7 +259,7 @@ const struct spec ops_policy[] = {
      {{"num_magnitude_bins", &arg_bins, "31"},
       {"interpolation", &arg_warp_filter, "nearest"},
       {"fill", &arg_fill, "0"}},
-     check_fill,
+     ops_policy_check,
      draw_trivial},
     {0},
 };

@@ -97,7 +97,7 @@ struct spec {
 };
 
 extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[],
-    ops_iou_crop[], ops_blend[], ops_erase[], ops_policy[], ops_timm[];
+    ops_iou_crop[], ops_blend[], ops_erase[], ops_policy[], ops_timm[], ops_augmix[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);

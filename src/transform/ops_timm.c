@@ -4,17 +4,19 @@
  *
  *     TimmAugment("rand-m9-mstd0.5-inc1")      m magnitude, n ops, p, mstd, mmax, inc, t set of augmentations
  *     TimmAugment("original-mstd0.5")          v0, v0r, original, originalr, 3a
+ *     TimmAugment("augmix-m5-w4-d2")           m magnitude, w width, d depth, a alpha, mstd
  */
 #include <string.h>
 
 #include "base/number.h"
+#include "transform/ops_augmix.h"
 #include "transform/timm_augment.h"
 
 /* ------------------------------------------------------------------ the string */
 
-enum { KIND, MAGNITUDE, LAYERS, P, MSTD, MMAX, INCREASING, SET, NUMBERS };
-enum { RAND, V0, V0R, ORIGINAL, ORIGINALR, THREE };
-static const char *const kinds[] = {"rand", "v0", "v0r", "original", "originalr", "3a"};
+enum { KIND, MAGNITUDE, LAYERS, P, MSTD, MMAX, INCREASING, SET, WIDTH, DEPTH, ALPHA, NUMBERS };
+enum { RAND, V0, V0R, ORIGINAL, ORIGINALR, THREE, AUGMIX, KINDS };
+static const char *const kinds[] = {"rand", "v0", "v0r", "original", "originalr", "3a", "augmix"};
 enum { SET_USUAL, SET_3A, SET_3AW, SET_WEIGHTS };
 static const char *const sets[] = {"", "3a", "3aw", "weights"};
 
@@ -29,8 +31,22 @@ static int word_in(const char *const *words, int n, const char *word, size_t len
 /* One section: a key of letters, and a number. Returns false if it is unknown. */
 static bool read_section(double v[NUMBERS], const char *s, size_t len)
 {
-    static const char *const keys[] = {"m", "n", "p", "mstd", "mmax", "inc"};
-    static const int places[] = {MAGNITUDE, LAYERS, P, MSTD, MMAX, INCREASING};
+    static const struct {
+        const char *name;
+        int place;
+        unsigned kinds;
+    } keys[] = {
+        {"m", MAGNITUDE, 1u << RAND | 1u << AUGMIX},
+        {"n", LAYERS, 1u << RAND},
+        {"p", P, 1u << RAND},
+        {"mstd", MSTD, ~0u},
+        {"mmax", MMAX, 1u << RAND},
+        {"inc", INCREASING, 1u << RAND},
+        {"w", WIDTH, 1u << AUGMIX},
+        {"d", DEPTH, 1u << AUGMIX},
+        {"a", ALPHA, 1u << AUGMIX},
+    };
+    enum { KEYS = sizeof keys / sizeof keys[0] };
     size_t n = 0;
     struct number number;
     if (len > 0 && s[0] == 't' && v[KIND] == RAND) {
@@ -40,10 +56,13 @@ static bool read_section(double v[NUMBERS], const char *s, size_t len)
     }
     while (n < len && (s[n] < '0' || s[n] > '9'))
         n++;
-    const int k = word_in(keys, 6, s, n);
-    if (k < 0 || n == len || (v[KIND] != RAND && k != 3) || number_read(s + n, len - n, &number) != len - n)
+    int k = 0;
+    while (k < KEYS && (strlen(keys[k].name) != n || memcmp(keys[k].name, s, n) != 0))
+        k++;
+    if (k == KEYS || n == len || !(keys[k].kinds >> (int)v[KIND] & 1) ||
+        number_read(s + n, len - n, &number) != len - n)
         return false;
-    v[places[k]] = number.d;
+    v[keys[k].place] = number.d;
     return number.d >= 0 && number.d <= 1e6;
 }
 
@@ -56,11 +75,15 @@ static int set_policy(struct reader *r, struct op *o, int i, const struct value 
         return rc;
     const char *s = o->word;
     size_t len = strcspn(s, "-");
-    const int kind = word_in(kinds, 6, s, len);
+    const int kind = word_in(kinds, KINDS, s, len);
     if (kind < 0)
         return arg_bad(r, v, expected);
-    const double start[NUMBERS] = {[KIND] = kind, [MAGNITUDE] = 10, [LAYERS] = 2, [P] = 0.5, [MMAX] = 10};
+    const double start[NUMBERS] = {[KIND] = kind, [MAGNITUDE] = 10, [LAYERS] = 2, [P] = 0.5, [MMAX] = 10, [ALPHA] = 1};
     memcpy(to, start, sizeof start);
+    if (kind == AUGMIX) {
+        to[MAGNITUDE] = to[WIDTH] = 3;
+        to[MSTD] = 101; /* uniform */
+    }
     for (s += len; *s; s += len) {
         len = strcspn(++s, "-");
         if (!read_section(to, s, len))
@@ -68,6 +91,8 @@ static int set_policy(struct reader *r, struct op *o, int i, const struct value 
     }
     if (to[LAYERS] > 16 || to[P] > 1)
         return arg_bad(r, v, "at most 16 ops (n), and a probability (p) up to 1");
+    if (kind == AUGMIX && (to[WIDTH] < 1 || to[WIDTH] > AUGMIX_WIDTH || to[DEPTH] > AUGMIX_DEPTH || to[ALPHA] <= 0))
+        return arg_bad(r, v, "a width (w) from 1 to 8, a depth (d) up to 8, and an alpha (a) above 0");
     return STK_OK;
 }
 
@@ -265,6 +290,45 @@ static void draw_policy(struct drawing *g, const struct timm_how *how, int kind,
         timm_augment(g, how, r, variant(c[i].a, kind), c[i].p, c[i].level);
 }
 
+/* ------------------------------------------------------------------ augmix */
+
+static void draw_augmix(struct drawing *g, const struct timm_how *how, const double *v, struct rng *r)
+{
+    static const enum timm_augment all[] = {TIMM_AUTOCONTRAST,
+                                            TIMM_COLOR_INCREASING,
+                                            TIMM_CONTRAST_INCREASING,
+                                            TIMM_BRIGHTNESS_INCREASING,
+                                            TIMM_SHARPNESS_INCREASING,
+                                            TIMM_EQUALIZE,
+                                            TIMM_ROTATE,
+                                            TIMM_POSTERIZE_INCREASING,
+                                            TIMM_SOLARIZE_INCREASING,
+                                            TIMM_SHEAR_X,
+                                            TIMM_SHEAR_Y,
+                                            TIMM_TRANSLATE_X_REL,
+                                            TIMM_TRANSLATE_Y_REL};
+    const int width = (int)v[WIDTH];
+    double shares[AUGMIX_WIDTH], m[2];
+    ops_augmix_weights(r, v[ALPHA], shares, width);
+    ops_augmix_weights(r, v[ALPHA], m, 2);
+    for (int i = 0; i < width; i++)
+        shares[i] = (double)(float)shares[i];
+    drawing_note_number(g, "m", (double)(float)m[0]);
+    drawing_note_numbers(g, "weights", shares, width);
+    drawing_note_open(g, "chains");
+    ops_augmix_fork(g, 0);
+    for (int i = 0; i < width; i++) {
+        drawing_note_open(g, NULL);
+        for (int k = ops_augmix_depth(r, (int)v[DEPTH]); k > 0; k--)
+            timm_augment(g, how, r, all[rng_below(r, COUNT(all))], 1, v[MAGNITUDE]);
+        drawing_note_close(g);
+        struct step *s = ops_augmix_add(g, shares[i], i == width - 1);
+        s->mix.blended = true;
+        s->mix.share = (float)m[0];
+    }
+    drawing_note_close(g);
+}
+
 static int draw_timm(struct drawing *g, const struct op *o)
 {
     const double *v = o->arg[POLICY].v;
@@ -272,6 +336,10 @@ static int draw_timm(struct drawing *g, const struct op *o)
         .mstd = v[MSTD], .mmax = v[MMAX], .translate = o->arg[TRANSLATE].v[0], .sampling = (int)o->arg[SAMPLING].v[0]};
     struct rng r = drawing_rng(g, o);
     drawing_fill(o, how.fill);
+    if (v[KIND] == AUGMIX) {
+        draw_augmix(g, &how, v, &r);
+        return STK_OK;
+    }
     drawing_note_open(g, "ops");
     if (v[KIND] == RAND)
         draw_rand(g, &how, v, &r);

@@ -47,6 +47,8 @@ enum step_kind {
     STEP_WARP,    /* through a map */
     STEP_BLUR,    /* Gaussian */
     STEP_BOX,     /* Pillow's blur */
+    STEP_FORK,    /* keeps the image, for chains of steps that are mixed; each chain ends with STEP_ADD */
+    STEP_ADD,     /* adds the result of a chain to the mixture, and goes back to the image that was kept */
     STEP_ELASTIC, /* along a random field */
     STEP_NOISE,   /* plus normal noise */
     STEP_JPEG,    /* saved and read again */
@@ -97,6 +99,12 @@ struct step {
             double sigma;
         } blur;
         struct elastic elastic;
+        struct {
+            float weight; /* fork: of the image; add: of the chain */
+            bool last;    /* add: the result is the mixture */
+            bool blended; /* of the last: the mixture is rounded, then blended with the image by `share` */
+            float share;
+        } mix;
         int32_t quality; /* of a JPEG */
         struct {
             uint64_t seed;

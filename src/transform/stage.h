@@ -26,6 +26,7 @@ struct room {
     struct arena *arena; /* NULL: count only */
     size_t total;
     bool failed;
+    struct stage_mix *mix; /* of the last fork */
 };
 
 void *room_take(struct room *r, size_t bytes);
@@ -102,6 +103,14 @@ struct rect jpeg_step_needs(const struct step *s);
 void jpeg_step_lay(struct room *r, struct stage *st);
 void jpeg_step_begin(const struct kernels *k, struct stage *st);
 void jpeg_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+
+struct rect mix_step_needs(const struct step *s);
+void fork_step_lay(struct room *r, struct stage *st);
+void fork_step_begin(const struct kernels *k, struct stage *st);
+void fork_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
+void add_step_lay(struct room *r, struct stage *st);
+void add_step_begin(const struct kernels *k, struct stage *st);
+void add_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride);
 
 struct rect box_step_needs(const struct step *s);
 void box_step_lay(struct room *r, struct stage *st);

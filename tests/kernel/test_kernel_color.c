@@ -134,6 +134,25 @@ static void about_one(const struct kernels *c, const struct kernels *k, int32_t 
     free(src);
 }
 
+static void mixtures_one(const struct kernels *c, const struct kernels *k, size_t n, int set)
+{
+    uint8_t *src = input(2 * n);
+    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
+    struct output x = output_new(n, 3), y = output_new(n, 3);
+    draw_arguments();
+    c->weigh(a, src, n, factor, true);
+    k->weigh(b, src, n, factor, true);
+    c->weigh(a, src + n, n, 0.3f, false);
+    k->weigh(b, src + n, n, 0.3f, false);
+    CHECK(memcmp(a, b, n * sizeof *a) == 0);
+    c->settle(x.at, a, n);
+    k->settle(y.at, b, n);
+    CHECK(agree(&x, &y, "settle", set));
+    free(src);
+    free(a);
+    free(b);
+}
+
 static void the_rest(void)
 {
     struct kernels c, k;
@@ -143,6 +162,7 @@ static void the_rest(void)
         for (int32_t w = 1; w < LONG; w++) {
             sharpen_one(&c, &k, (size_t)w, s);
             about_one(&c, &k, w);
+            mixtures_one(&c, &k, (size_t)w, s);
         }
         about_one(&c, &k, 100000);
     }

@@ -62,6 +62,21 @@ def test_the_same_numbers_give_the_same_bytes(noise, policy):
             assert np.array_equal(np.asarray(want), row.permute(1, 2, 0).numpy()), drawn
 
 
+@pytest.mark.parametrize("policy", ["augmix", "augmix-m9-w4-d2-mstd1", "augmix-w1-a0.3"])
+def test_mixtures(noise, policy):
+    loader = stoker.Loader(noise, f'CenterCrop((41, 30)) | TimmAugment("{policy}")', dtype="uint8", batch_size=8)
+    for epoch in range(6):
+        seen = loader.get(range(8), epoch=epoch)
+        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+            image, op = FUNCTIONS["CenterCrop"](image, drawn["ops"][0]), drawn["ops"][1]
+            mixed = np.zeros_like(image, dtype=np.float32)
+            for weight, chain in zip(op["weights"], op["chains"], strict=True):
+                mixed += np.float32(weight) * np.asarray(replay(image, chain, (128, 128, 128)), np.float32)
+            np.clip(mixed, 0, 255.0, out=mixed)
+            want = Image.blend(image, Image.fromarray(mixed.astype(np.uint8)), np.float32(op["m"]))
+            assert np.array_equal(np.asarray(want), np.moveaxis(np.asarray(row), 0, -1)), drawn
+
+
 N = 4000
 IMAGE = np.zeros((1, 60, 80, 3), np.uint8)
 
@@ -97,7 +112,7 @@ def test_policies_are_drawn_as_timm_draws_them(policy, monkeypatch):
         assert apart(x, y) < 2 * rare(min(len(x), len(y)))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*POLICIES, "augmix-m5-w4-d2", "augmix-mstd1"])
 def test_transforms_of_timm_become_ops(noise, policy):
     loader = stoker.Loader(
         noise, create_transform(32, is_training=True, auto_augment=policy, re_prob=0.2), batch_size=8

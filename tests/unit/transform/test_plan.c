@@ -209,6 +209,8 @@ static void whole(struct rng *r, char *text, size_t n, int *side)
                                          "RandomOrder([RandomInvert, RandomSolarize(77)])",
                                          "RandomChoice([RandomInvert, ColorJitter(1, 1)])",
                                          "RandAugment",
+                                         "AugMix",
+                                         "TimmAugment(\"augmix-m9\")",
                                          "TimmAugment(\"3a\")",
                                          "TimmAugment(\"rand-m9-mstd0.5-inc1\")"};
     const char *f = filters[rng_below(r, 6)], *m = modes[rng_below(r, 4)];
