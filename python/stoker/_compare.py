@@ -40,7 +40,7 @@ class Comparison:
     theirs: float  #: images/s of the given loader
     ours: float  #: images/s of Stoker
     pixels: float | None  #: the largest difference; None: not compared, because samples are random or not arrays
-    labels: int | None  #: how many labels differ; None: not compared
+    labels: int | None  #: how many labels differ; None: not compared, because they are random or not single numbers
     samples: int  #: how many samples were compared
     native: bool  #: True: Stoker reads the dataset itself, in C; False: the dataset does, at least partly, in Python
     how: str  #: what Stoker did in C, and what in Python
@@ -141,7 +141,7 @@ def _parity(dataset: Any, keep: Callable[[list[Any]], Any]) -> tuple[float | Non
             pixels = None
         elif pixels is not None:
             pixels = max(pixels, _difference(a[0], b[0]))
-        if len(a) != 2 or a[1].ndim:
+        if len(a) != 2 or a[1].ndim or _difference(a[1], again[1]):
             labels = None
         elif labels is not None:
             labels += int(_difference(a[1], b[1]) != 0)

@@ -532,6 +532,19 @@ def test_compare(name):
     assert not found.pixels and not found.labels
 
 
+class RandomLabels(data.Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return torch.full((2,), float(i)), random.random()
+
+
+def test_compare_does_not_compare_random_labels():
+    found = stoker.compare(data.DataLoader(RandomLabels(), 4), seconds=0.02)
+    assert found.pixels == 0 and found.labels is None and "differ" not in found.line
+
+
 def test_compare_takes_loaders_of_torch():
     with pytest.raises(stoker.UsageError, match="takes a torch.utils.data.DataLoader"):
         stoker.compare([1, 2])
