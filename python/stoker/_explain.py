@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _convert_set, _stoker
 from ._convert import name_of
+from ._deferred import has_getitems
 from ._rows import IterableFill
 from ._types import counted
 
@@ -271,7 +272,8 @@ def _workers(loader: Any) -> str:
     if handle := loader._shared_handle():
         return line("workers", f"1 process: {handle}, which several processes cannot share")
     processes = counted(loader.num_workers, "process")
-    return line("workers", f"{processes}, each batch made by one of them; every sample has its own seed")
+    seeded = "batch" if has_getitems(loader._rows) else "sample"
+    return line("workers", f"{processes}, each batch made by one of them; every {seeded} has its own seed")
 
 
 def _drop_in_engine(loader: Any) -> str:

@@ -84,7 +84,8 @@ class Samples:
 
     def name(self, task: Task, n: int) -> str:
         """Row n of a task, in words."""
-        return f"sample {self.sample(task, n)!r}"
+        sample = self.sample(task, n)
+        return f"the batch of samples {sample!r}" if isinstance(sample, list) else f"sample {sample!r}"
 
     def sample(self, task: Task, n: int) -> Any:
         """The index of a row; all of them, if it is not known which row is under way."""
@@ -145,6 +146,7 @@ class Samples:
             return None, bads
         if not self.batched:
             return self.collate(samples[0]), bads
+        self.board[0] = -1
         self._seed(mixed(~task.seed, task.position))
         return self.collate(samples), bads
 

@@ -275,6 +275,7 @@ class Together(Numbers):
 
 
 def test_getitems():
+    assert "every batch has its own seed" in stoker.DataLoader(Together(), 6, num_workers=2).explain()
     assert [b.tolist() for b in stoker.DataLoader(Together(), 6, num_workers=2)] == [
         [0, 10, 20, 30, 40, 50],
         [60, 70, 80, 90, 100, 110],
@@ -325,6 +326,20 @@ def test_a_dead_worker_is_replaced(what, words):
     assert info.value.sample == 7
     got += [y.tolist() for _, y in batches]
     assert got == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11]]
+
+
+def end_at_7(samples):
+    if any(y == 7 for _, y in samples):
+        os._exit(3)
+    return samples
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_a_collate_fn_that_ends_its_process_blames_no_sample(on_error):
+    loader = stoker.DataLoader(Numbers(), 4, num_workers=1, collate_fn=end_at_7, on_error=on_error)
+    with pytest.raises(stoker.DataError, match=r"made the batch of samples \[4, 5, 6, 7\] ended with exit") as info:
+        list(loader)
+    assert info.value.sample is None
 
 
 @pytest.mark.parametrize("what", ["raise", "SIGSEGV"])
@@ -402,6 +417,26 @@ def test_workers_end_with_the_trainer(number):
     _, errors = process.communicate(timeout=60)
     assert gone(pids)
     assert number != signal.SIGINT or "KeyboardInterrupt" in errors
+
+
+def test_ctrl_c_ends_within_100_ms():
+    def interrupt(*_):
+        began.append(time.monotonic())
+        raise KeyboardInterrupt
+
+    before, took, others = signal.signal(signal.SIGALRM, interrupt), [], children()
+    for _ in range(3):  # other programs may run
+        began = []
+        loader = stoker.DataLoader(BadAt("hang"), 2, sampler=[7] * 8, num_workers=2)
+        batches = iter(loader)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+        loader.close()
+        took.append(time.monotonic() - began[0])
+        assert children() <= others
+    signal.signal(signal.SIGALRM, before)
+    assert min(took) < 0.1
 
 
 def test_workers_end_when_the_loop_is_left():
