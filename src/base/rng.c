@@ -24,16 +24,6 @@ static void philox(uint32_t c[4], uint64_t key)
     }
 }
 
-void rng_blocks(uint32_t *out, uint64_t key, uint64_t first, size_t n)
-{
-    for (size_t i = 0; i < n; i++, out += 4) {
-        const uint64_t at = first + i;
-        const uint32_t c[4] = {(uint32_t)at, (uint32_t)(at >> 32), 0, 0};
-        memcpy(out, c, sizeof c);
-        philox(out, key);
-    }
-}
-
 void rng_init(struct rng *r, const struct draw *d, const char *op, int nth)
 {
     uint64_t key = hash_bytes(op, strlen(op), (uint64_t)nth);
@@ -48,7 +38,10 @@ void rng_init(struct rng *r, const struct draw *d, const char *op, int nth)
 uint32_t rng_u32(struct rng *r)
 {
     if (r->left == 0) {
-        rng_blocks(r->block, r->key, r->counter++, 1);
+        const uint32_t c[4] = {(uint32_t)r->counter, (uint32_t)(r->counter >> 32), 0, 0};
+        memcpy(r->block, c, sizeof c);
+        philox(r->block, r->key);
+        r->counter++;
         r->left = 4;
     }
     return r->block[4 - r->left--];

@@ -10,7 +10,6 @@
 #define RNG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/sample.h"
@@ -31,8 +30,6 @@ bool rng_chance(struct rng *r, double p);                   /* rng_double < p */
 double rng_normal(struct rng *r);                           /* mean 0, standard deviation 1 */
 /* The logarithm of a gamma variate: small shapes give values that underflow. */
 double rng_log_gamma(struct rng *r, double shape);
-/* n blocks of four words from block `first` on, of the generator with this key. */
-void rng_blocks(uint32_t *out, uint64_t key, uint64_t first, size_t n);
 uint64_t rng_of_hook(const struct draw *d, const char *hook); /* the number that a user's hook gets */
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "transform/noise.h"
+#include "transform/kernel.h"
 
 /* The weights of one blur: weight[0] is in the middle. */
 struct gauss {
@@ -121,13 +121,14 @@ static float *noise_line(const struct elastic_room *at, const struct shifts *f, 
 }
 
 /* Makes noise up to line `last`. */
-static void make_noise(const struct elastic *e, const struct elastic_room *at, struct shifts *f, int which,
-                       int32_t last)
+static void make_noise(const struct kernels *kernels, const struct elastic *e, const struct elastic_room *at,
+                       struct shifts *f, int which, int32_t last)
 {
     for (; f->next <= last; f->next++) {
         const uint64_t row = (uint64_t)which * (uint64_t)e->h + (uint64_t)f->next;
         float *line = noise_line(at, f, f->next);
-        noise_uniform(line, e->seed, row * (uint64_t)e->w + (uint64_t)at->first, (size_t)at->wide);
+        noise_field(line, e->seed, row * (uint64_t)e->w + (uint64_t)at->first, (size_t)at->wide,
+                    kernels->noise.uniform);
         for (int32_t i = 0; i < at->wide; i++)
             line[i] = line[i] * 2.0f - 1.0f;
     }
@@ -171,12 +172,12 @@ static void blur_across(const struct elastic *e, const struct elastic_room *at, 
         f->shift[i] *= scale;
 }
 
-static void make_field(const struct elastic *e, struct elastic_room *at, int32_t y)
+static void make_field(const struct kernels *k, const struct elastic *e, struct elastic_room *at, int32_t y)
 {
     for (int i = 0; i < 2; i++) {
         struct shifts *f = &at->field[i];
         const int32_t last = y + f->down.half < e->h ? y + f->down.half : e->h - 1;
-        make_noise(e, at, f, i, last);
+        make_noise(k, e, at, f, i, last);
         blur_down(e, at, f, y);
         blur_across(e, at, f, (float)(e->alpha[i] / 2.0));
     }
@@ -284,11 +285,11 @@ static void linear_pixel(const struct image *in, const uint8_t *p, float dx, flo
     }
 }
 
-void elastic_line(const struct elastic *e, const struct image *in, struct rect from, int32_t y, void *room,
-                  uint8_t *dst)
+void elastic_line(const struct kernels *k, const struct elastic *e, const struct image *in, struct rect from, int32_t y,
+                  void *room, uint8_t *dst)
 {
     struct elastic_room *at = room;
-    make_field(e, at, y);
+    make_field(k, e, at, y);
     const float *dx = at->field[0].shift, *dy = at->field[1].shift;
     for (int32_t i = 0; i < at->need.w; i++, dst += in->channels) {
         const float px = (float)(at->need.x + i) + dx[i], py = (float)y + dy[i];

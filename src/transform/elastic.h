@@ -13,6 +13,8 @@
 
 enum { ELASTIC_SIGMA = 60 }; /* the largest */
 
+struct kernels;
+
 struct elastic {
     uint64_t seed;
     double alpha[2], sigma[2]; /* x, y; sigma 0: no blur */
@@ -27,8 +29,8 @@ struct rect elastic_needs(const struct elastic *e, struct rect need);
 size_t elastic_room(const struct elastic *e, struct rect need); /* bytes; SIZE_MAX on overflow */
 void elastic_begin(const struct elastic *e, struct rect need, void *room);
 /* Writes line y of the part `need`. Lines must be made in order. `in` is the part `from` of the image. */
-void elastic_line(const struct elastic *e, const struct image *in, struct rect from, int32_t y, void *room,
-                  uint8_t *dst);
+void elastic_line(const struct kernels *k, const struct elastic *e, const struct image *in, struct rect from, int32_t y,
+                  void *room, uint8_t *dst);
 
 /* Where a point goes, in pixels from the corner: against the shift of the pixel that it is in, as torchvision does. */
 void elastic_point(const struct elastic *e, double *x, double *y);

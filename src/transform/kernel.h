@@ -16,6 +16,7 @@
 #include "stoker.h"
 #include "transform/blur.h"
 #include "transform/jpeg_trip.h"
+#include "transform/noise.h"
 #include "transform/resample.h"
 #include "transform/warp.h"
 
@@ -93,6 +94,7 @@ struct kernels {
     void (*blur_down)(int16_t *dst, const uint8_t *const *rows, size_t n, const struct blur_axis *a);
     void (*blur_across)(uint8_t *dst, const int16_t *src, size_t n, size_t step, const struct blur_axis *a);
     struct trip_kernels trip;
+    struct noise_kernels noise;
     /* dst * keep + src * rest, for MixUp; floats only. */
     blend_fn *blend[STORE_DTYPES];
     store_fn *store[STORE_SHAPES][STORE_DTYPES];
@@ -114,12 +116,14 @@ void kernels_c(struct kernels *k);
 void kernels_c_color(struct kernels *k);
 void kernels_c_blend(struct kernels *k);
 void kernels_c_trip(struct kernels *k);
+void kernels_c_noise(struct kernels *k);
 void kernels_avx2(struct kernels *k);
 void kernels_avx2_color(struct kernels *k);
 void kernels_avx2_store(struct kernels *k);
 void kernels_avx2_warp(struct kernels *k);
 void kernels_avx2_blur(struct kernels *k);
 void kernels_avx2_trip(struct kernels *k);
+void kernels_avx2_noise(struct kernels *k);
 void kernels_avx512(struct kernels *k);
 void kernels_avx512_store(struct kernels *k);
 void kernels_vbmi_color(struct kernels *k);

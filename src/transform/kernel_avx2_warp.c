@@ -44,16 +44,26 @@ struct span {
     double lo, end;
 };
 
-/* Leaves the i of a span with value + step * i >= least. */
-static void limit(struct span *s, double value, double step, double least)
+static inline double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Leaves the i of a span with value + step * i >= bound. */
+static inline void limit(struct span *s, double value, double step, double bound)
 {
     if (step > 0.0)
-        s->lo = fmax(s->lo, ceil((least - value) / step));
+        s->lo = most(s->lo, ceil((bound - value) / step));
     else if (step < 0.0)
-        s->end = fmin(s->end, floor((value - least) / -step) + 1.0);
-    else if (value < least)
+        s->end = least(s->end, floor((value - bound) / -step) + 1.0);
+    else if (value < bound)
         s->end = s->lo;
-    s->end = fmax(s->end, s->lo);
+    s->end = most(s->end, s->lo);
 }
 
 /* The pixels, of n, that come from inside of the image by more than a margin. */
@@ -64,8 +74,8 @@ static struct span inside(const struct track *t, const struct warp *w, int32_t n
     limit(&s, t->y[0], t->y[1], margin);
     limit(&s, w->in_w * t->d[0] - t->x[0], w->in_w * t->d[1] - t->x[1], margin);
     limit(&s, w->in_h * t->d[0] - t->y[0], w->in_h * t->d[1] - t->y[1], margin);
-    s.lo = fmin(s.lo, n);
-    s.end = fmin(s.end, n);
+    s.lo = least(s.lo, n);
+    s.end = least(s.end, n);
     return s;
 }
 
@@ -120,7 +130,6 @@ INLINE void find(struct block *b, const struct warp_source *s, const struct trac
 /* Three channels of eight pixels, in fixed point. */
 struct eight {
     __m256i v[3];
-    __m256i flat; /* byte ch of a pixel is 0: all taps of this channel are equal, so the value is exact */
 };
 
 INLINE __m256i to_fixed(__m256 v)
@@ -128,19 +137,23 @@ INLINE __m256i to_fixed(__m256 v)
     return _mm256_cvttps_epi32(_mm256_mul_ps(v, _mm256_set1_ps(1 << FIXED_BITS)));
 }
 
+/* The distance of a value to the next lower whole number, such that 0 and 1 are near one. */
+INLINE __m256i rest_of(__m256i v)
+{
+    const __m256i one = _mm256_set1_epi32(1), fraction = _mm256_set1_epi32((1 << FIXED_BITS) - 1);
+    return _mm256_and_si256(_mm256_add_epi32(v, one), fraction);
+}
+
+INLINE uint32_t lanes(__m256i mask)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
+}
+
 /* The pixels with a value so near to a whole number that the definition must decide. */
 INLINE uint32_t near_whole(const struct eight *e)
 {
-    const __m256i one = _mm256_set1_epi32(1), two = _mm256_set1_epi32(2), zero = _mm256_setzero_si256();
-    const __m256i fraction = _mm256_set1_epi32((1 << FIXED_BITS) - 1);
-    __m256i near = zero;
-    for (int ch = 0; ch < 3; ch++) {
-        const __m256i rest = _mm256_and_si256(_mm256_add_epi32(e->v[ch], one), fraction);
-        const __m256i mask = _mm256_set1_epi32(0xff << 8 * ch);
-        near = _mm256_or_si256(near, _mm256_and_si256(_mm256_cmpgt_epi32(two, rest), mask));
-    }
-    const __m256i unsure = _mm256_andnot_si256(_mm256_cmpeq_epi8(e->flat, zero), near);
-    return 0xff ^ (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(unsure, zero)));
+    const __m256i least = _mm256_min_epu32(_mm256_min_epu32(rest_of(e->v[0]), rest_of(e->v[1])), rest_of(e->v[2]));
+    return lanes(_mm256_cmpgt_epi32(_mm256_set1_epi32(2), least));
 }
 
 /* Drops the fractions and writes 24 bytes. */
@@ -192,6 +205,25 @@ INLINE __m256 value_of(const struct pairs *p, int k)
     return k < 4 ? byte_of(p->low, k) : byte_of(p->high, k - 4);
 }
 
+INLINE __m256 between(__m256 a, __m256 b, __m256 d)
+{
+    return _mm256_fmadd_ps(_mm256_sub_ps(b, a), d, a);
+}
+
+INLINE struct eight linear_eight(const struct block *b, const struct warp_source *s, int k)
+{
+    const uint8_t *below = s->in.px + (s->warp->in_h > 1 ? s->in.stride : 0);
+    const struct pairs top = pairs_of(s->in.px, b->at + k), bottom = pairs_of(below, b->at + k);
+    const __m256 dx = _mm256_load_ps(b->dx + k), dy = _mm256_load_ps(b->dy + k);
+    struct eight e;
+    for (int ch = 0; ch < 3; ch++) {
+        const __m256 left = between(value_of(&top, ch), value_of(&bottom, ch), dy);
+        const __m256 right = between(value_of(&top, ch + 3), value_of(&bottom, ch + 3), dy);
+        e.v[ch] = to_fixed(between(left, right, dx));
+    }
+    return e;
+}
+
 /* Which channels have four equal taps (struct eight). Points near the edge of their cell do not count: the definition
  * may put them into the next cell. */
 INLINE __m256i flat_of(const struct pairs *top, const struct pairs *bottom, __m256 dx, __m256 dy)
@@ -208,23 +240,20 @@ INLINE __m256i flat_of(const struct pairs *top, const struct pairs *bottom, __m2
     return _mm256_or_si256(all, _mm256_castps_si256(edge));
 }
 
-INLINE __m256 between(__m256 a, __m256 b, __m256 d)
+/* Of the pixels near a whole number, those where it is not because all taps are equal. */
+static uint32_t not_flat(const struct eight *e, const struct block *b, const struct warp_source *s, int k)
 {
-    return _mm256_fmadd_ps(_mm256_sub_ps(b, a), d, a);
-}
-
-INLINE struct eight linear_eight(const struct block *b, const struct warp_source *s, int k)
-{
+    const __m256i two_units = _mm256_set1_epi32(2), zero = _mm256_setzero_si256();
     const uint8_t *below = s->in.px + (s->warp->in_h > 1 ? s->in.stride : 0);
     const struct pairs top = pairs_of(s->in.px, b->at + k), bottom = pairs_of(below, b->at + k);
-    const __m256 dx = _mm256_load_ps(b->dx + k), dy = _mm256_load_ps(b->dy + k);
-    struct eight e = {.flat = flat_of(&top, &bottom, dx, dy)};
+    __m256i near = zero;
     for (int ch = 0; ch < 3; ch++) {
-        const __m256 left = between(value_of(&top, ch), value_of(&bottom, ch), dy);
-        const __m256 right = between(value_of(&top, ch + 3), value_of(&bottom, ch + 3), dy);
-        e.v[ch] = to_fixed(between(left, right, dx));
+        const __m256i mask = _mm256_set1_epi32(0xff << 8 * ch);
+        near = _mm256_or_si256(near, _mm256_and_si256(_mm256_cmpgt_epi32(two_units, rest_of(e->v[ch])), mask));
     }
-    return e;
+    const __m256i flat = flat_of(&top, &bottom, _mm256_load_ps(b->dx + k), _mm256_load_ps(b->dy + k));
+    const __m256i unsure = _mm256_andnot_si256(_mm256_cmpeq_epi8(flat, zero), near);
+    return 0xff ^ lanes(_mm256_cmpeq_epi32(unsure, zero));
 }
 
 /* ------------------------------------------------------------------ bicubic */
@@ -298,7 +327,7 @@ INLINE struct eight cubic_eight(const struct block *b, const struct warp_source 
         one[i] = cubic_one(b, s, k + i);
     _MM_TRANSPOSE4_PS(one[0], one[1], one[2], one[3]);
     _MM_TRANSPOSE4_PS(one[4], one[5], one[6], one[7]);
-    struct eight e = {.flat = _mm256_set1_epi32(-1)};
+    struct eight e;
     for (int ch = 0; ch < 3; ch++)
         e.v[ch] = to_fixed(_mm256_set_m128(one[4 + ch], one[ch]));
     return e;
@@ -341,7 +370,10 @@ INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, i
         find(&b, s, t, i, bilinear, false);
     for (int k = 0; k < n; k += 8) {
         struct eight e = bilinear ? linear_eight(&b, s, k) : cubic_eight(&b, s, k);
-        again |= near_whole(&e) << k;
+        uint32_t near = near_whole(&e);
+        if (bilinear && near)
+            near = not_flat(&e, &b, s, k);
+        again |= near << k;
         if (!bilinear)
             saturate(&e);
         put(&e, dst + 3 * k);
@@ -358,14 +390,14 @@ INLINE void sample(const struct warp_source *s, int32_t x, int32_t y, int32_t n,
     const double edge = 0x1p-16, steep = 0x1p-8, flat_enough = 0x1p8;
     const struct track t = track_of(s->warp, x, y);
     const double end = t.d[0] + t.d[1] * n;
-    if (!(fmin(t.d[0], end) > steep && fmax(t.d[0], end) < flat_enough)) {
+    if (!(least(t.d[0], end) > steep && most(t.d[0], end) < flat_enough)) {
         warp_pixels_c(s, x, y, n, dst);
         return;
     }
-    const double margin = edge * fmax(1.0, fmax(t.d[0], end));
+    const double margin = edge * most(1.0, most(t.d[0], end));
     const struct span sure = inside(&t, s->warp, n, margin), maybe = inside(&t, s->warp, n, -margin);
     const int32_t lo = (int32_t)sure.lo, hi = (int32_t)sure.end;
-    const int32_t before = (int32_t)fmin(maybe.lo, sure.lo), after = (int32_t)fmax(maybe.end, sure.end);
+    const int32_t before = (int32_t)least(maybe.lo, sure.lo), after = (int32_t)most(maybe.end, sure.end);
     warp_fill(s, before, dst);
     warp_pixels_c(s, x + before, y, lo - before, dst + 3 * (size_t)before);
     for (int32_t i = lo; i < hi; i += BLOCK) {

@@ -213,6 +213,7 @@ void kernels_c(struct kernels *k)
     kernels_c_color(k);
     kernels_c_blend(k);
     kernels_c_trip(k);
+    kernels_c_noise(k);
 }
 
 /* A new instruction set is a file kernel_<set>.c with a function kernels_<set>, which replaces the entries where it is
@@ -229,6 +230,7 @@ void kernels_fill(struct kernels *k, stk_cpu cpu)
         kernels_avx2_warp(k);
         kernels_avx2_blur(k);
         kernels_avx2_trip(k);
+        kernels_avx2_noise(k);
     }
     if (cpu == STK_CPU_AVX512) {
         kernels_avx512(k);

@@ -3,7 +3,6 @@
  * stage_warp.c -- the steps that take pixels from elsewhere: maps, blurs and elastic distortions; and noise.
  */
 #include "base/size.h"
-#include "transform/noise.h"
 #include "transform/stage.h"
 
 /* ------------------------------------------------------------------ maps */
@@ -92,9 +91,8 @@ void elastic_step_begin(const struct kernels *k, struct stage *st)
 void elastic_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     const struct step *s = st->s;
-    (void)k;
     for (int32_t i = 0; i < n; i++)
-        elastic_line(&s->elastic, &st->in, s->from, s->need.y + y + i, st->memory, dst + (size_t)i * stride);
+        elastic_line(k, &s->elastic, &st->in, s->from, s->need.y + y + i, st->memory, dst + (size_t)i * stride);
 }
 
 /* ------------------------------------------------------------------ JPEG */
@@ -131,24 +129,15 @@ void noise_step_lay(struct room *r, struct stage *st)
     st->memory = room_take(r, size_mul(sizeof(float) * (size_t)st->s->channels, (size_t)st->s->need.w));
 }
 
-/* As torchvision does with uint8: the noise is cut to whole levels, then added. */
-static uint8_t noisy(uint8_t v, float noise, bool wrap)
-{
-    const int32_t sum = v + (int16_t)noise;
-    return (uint8_t)(wrap || (sum >= 0 && sum <= 255) ? sum : sum < 0 ? 0 : 255);
-}
-
 void noise_step_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t n, uint8_t *dst, size_t stride)
 {
     const struct step *s = st->s;
     const size_t channels = (size_t)s->channels, values = (size_t)s->need.w * channels;
     float *noise = st->memory;
-    (void)k;
     for (int32_t i = 0; i < n; i++, dst += stride) {
         const uint8_t *src = image_line(&st->in, y + i);
         const uint64_t pixel = (uint64_t)(s->need.y + y + i) * (uint64_t)s->w + (uint64_t)s->need.x;
-        noise_normal(noise, s->noise.seed, pixel * channels, values);
-        for (size_t v = 0; v < values; v++)
-            dst[v] = noisy(src[v], s->noise.mean + noise[v] * s->noise.sigma, s->noise.wrap);
+        noise_field(noise, s->noise.seed, pixel * channels, values, k->noise.normal);
+        k->noise.add(dst, src, noise, s->noise.mean, s->noise.sigma, values, s->noise.wrap);
     }
 }

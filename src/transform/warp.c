@@ -137,9 +137,13 @@ static const uint8_t *pixel_at(const struct warp_source *s, int32_t x, int32_t y
 
 void warp_fill(const struct warp_source *s, int32_t n, uint8_t *dst)
 {
-    for (int32_t i = 0; i < n; i++)
-        for (int ch = 0; ch < s->in.channels; ch++)
-            *dst++ = s->warp->fill[ch];
+    const uint8_t *fill = s->warp->fill;
+    if (s->in.channels == 1 || (fill[0] == fill[1] && fill[0] == fill[2])) {
+        memset(dst, fill[0], (size_t)n * (size_t)s->in.channels);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++, dst += 3)
+        memcpy(dst, fill, 3);
 }
 
 /* One pixel by its indices; a negative one is outside. */

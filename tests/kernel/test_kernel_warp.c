@@ -198,9 +198,38 @@ static void trips(void)
         trip_one(1 + below(80), 1 + below(60), below(3) ? 3 : 1);
 }
 
+static void noises(void)
+{
+    for (int i = 0; i < 50; i++) {
+        struct kernels c, k;
+        kernels_fill(&c, STK_CPU_C);
+        const uint64_t seed_of = rng_u64(&rng), first = rng_u64(&rng) >> below(60);
+        const size_t n = 1 + (size_t)below(700);
+        const float mean = (float)number(-99, 99), sigma = (float)number(0, 200);
+        uint8_t *src = input(n);
+        float *field[2] = {malloc(n * sizeof(float)), malloc(n * sizeof(float))};
+        for (int s = 1; s < n_sets; s++) {
+            kernels_fill(&k, sets[s]);
+            noise_uniform(field[0], seed_of, first, n);
+            noise_field(field[1], seed_of, first, n, k.noise.uniform);
+            CHECK(memcmp(field[0], field[1], n * sizeof(float)) == 0);
+            noise_normal(field[0], seed_of, first, n);
+            noise_field(field[1], seed_of, first, n, k.noise.normal);
+            CHECK(memcmp(field[0], field[1], n * sizeof(float)) == 0);
+            struct output x = output_new(n, 0), y = output_new(n, 0);
+            c.noise.add(x.at, src, field[0], mean, sigma, n, i % 2);
+            k.noise.add(y.at, src, field[0], mean, sigma, n, i % 2);
+            CHECK(agree(&x, &y, "noise", s));
+        }
+        free(field[0]);
+        free(field[1]);
+        free(src);
+    }
+}
+
 int main(int argc, char **argv)
 {
     twins_begin("test_kernel_warp");
     twins_say();
-    TESTS(T(warps), T(points), T(blurs), T(trips))
+    TESTS(T(warps), T(points), T(blurs), T(trips), T(noises))
 }
