@@ -5,11 +5,13 @@ A worker puts a batch straight into memory that it shares with the trainer, and 
 sees that memory as arrays and tensors, without a copy. Once they are gone, the worker uses the memory again.
 
     trainer                                  worker
-    task: number, indices, free segments ->  samples -> collate_fn -> segments
+    task: number, indices                ->  samples -> collate_fn -> segments
     tensors over the segments            <-  number, pickled batch, new segments
+    board: segments that are free        ->  uses one of them again, gives the memory of the others back
 
 Segments are memfds: they need no /dev/shm, and vanish with the processes. A segment reserves address space; it
-takes memory as far as something was written to it.
+takes memory as far as something was written to it. A worker looks for free segments when it needs one, not when it
+gets a task: tasks wait in the pipe.
 """
 
 from __future__ import annotations
@@ -43,8 +45,10 @@ from ._seeds import mixed, own_generators, seed_all
 SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
+LARGE = 64 << 10  # bytes of a tensor that goes into its batch at once
 GRACE_S = 0.05  # for a busy worker to end by itself
-BOARD = 4096
+BOARD = 4096  # bytes; a byte for each segment follows, which is 1 once the trainer no longer uses the segment
+MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
 Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
 Place = tuple[int, int]  # segment and offset
@@ -75,6 +79,7 @@ class Samples:
         self.dataset, self.collate, self.batched, self.on_error = dataset, collate, batched, on_error
         self.generators: list[Any] | None = None  # looked up in the process that uses them
         self.seconds = 0.0  # in the dataset and collate_fn
+        self.keep: Callable[[int, int, Any], Any] | None = None  # of a worker: puts a sample into its batch
         self.board: Any = [0, 0]  # the row under way, and the number of its task plus 1; the trainer sees it
 
     def _seed(self, seed: int) -> None:
@@ -95,18 +100,20 @@ class Samples:
         """What the process did so far, under the names of `Stats`."""
         return {"op_s": self.seconds}
 
-    def _one(self, task: Task, n: int, index: Any) -> Any:
+    def _one(self, task: Task, n: int, index: Any, row: int) -> Any:
         self.board[0] = n
         self._seed(mixed(task.seed, task.position + n))
         try:
-            return self.dataset[index]
+            sample = self.dataset[index]
         except Exception as error:
             error.add_note(f"Stoker: this was sample {index!r} of the dataset")
             raise
+        return sample if self.keep is None else self.keep(task.size, row, sample)
 
     def _kept(self, task: Task, bads: list[Bad]) -> list[Any]:
         """The good samples; with on_error="replace" the next good one stands in for a bad one."""
-        samples, lost = [], dict(task.lost)
+        samples: list[Any] = []
+        lost = dict(task.lost)
         for n, index in enumerate(task.indices):
             tries = [index]
             if self.on_error == "replace" and isinstance(index, int):
@@ -116,7 +123,7 @@ class Samples:
                     bads.append((attempt, "", "read", lost[attempt]))
                     continue
                 try:
-                    samples.append(self._one(task, n, attempt))
+                    samples.append(self._one(task, n, attempt, len(samples)))
                     break
                 except Exception as error:
                     bads.append((attempt, "", "read", f"{type(error).__name__}: {error}"))
@@ -141,7 +148,7 @@ class Samples:
             self._seed(mixed(task.seed, task.position))
             samples = self.dataset.__getitems__(task.indices)
         else:
-            samples = [self._one(task, n, index) for n, index in enumerate(task.indices)]
+            samples = [self._one(task, n, index, n) for n, index in enumerate(task.indices)]
         if not samples and task.indices:
             return None, bads
         if not self.batched:
@@ -157,23 +164,48 @@ class Samples:
 class Segments:
     """Memory that the worker fills and the trainer reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, returned: memoryview) -> None:
+        """returned: a byte for each segment, 1: the trainer no longer uses it."""
+        self.returned = returned
         self.maps: list[mmap.mmap] = []
         self.views: dict[int, weakref.ref[Any]] = {}
         self.free: list[int] = []
+        self.empty: list[int] = []  # free, and without memory
         self.used: list[int] = []  # by the batch under way
         self.fresh: list[int] = []  # descriptors that the trainer does not have yet
         self.offset = 0
 
-    def begin(self, free: list[int]) -> None:
-        self.free += free
+    def begin(self) -> None:
+        """Begins a batch. Of the free segments, one keeps its memory."""
+        self._take_back()
+        self.used = []
+        for segment in [s for s in self.free if not self._held(s)][:-1]:
+            self.free.remove(segment)
+            self.maps[segment].madvise(mmap.MADV_REMOVE)
+            self.empty.append(segment)
+
+    def drop(self) -> None:
+        """The batch under way is not sent."""
+        self.free += self.used
         self.used = []
 
+    def _held(self, segment: int) -> bool:
+        """Whether the user's code kept an array or tensor in a segment."""
+        return segment in self.views and self.views[segment]() is not None
+
+    def _take_back(self) -> None:
+        segment = -1
+        flags = bytes(self.returned[: len(self.maps)])
+        while (segment := flags.find(1, segment + 1)) >= 0:
+            self.returned[segment] = 0
+            self.free.append(segment)
+
     def _another(self, n: int) -> int:
-        for i in range(len(self.free) - 1, -1, -1):
-            segment = self.free[i]
-            if len(self.maps[segment]) >= n and (segment not in self.views or self.views[segment]() is None):
-                return self.free.pop(i)
+        self._take_back()
+        for free in (self.free, self.empty):
+            for i in range(len(free) - 1, -1, -1):
+                if len(self.maps[free[i]]) >= n and not self._held(free[i]):
+                    return free.pop(i)
         fd = os.memfd_create("stoker")
         size = max(n, SEGMENT)
         os.ftruncate(fd, size)
@@ -268,9 +300,48 @@ class _Pickler(pickle.Pickler):
 class _Worker:
     """What runs in a worker process."""
 
-    def __init__(self, pipe: Any, samples: Samples) -> None:
-        self.pipe, self.samples, self.segments = pipe, samples, Segments()
+    def __init__(self, pipe: Any, samples: Samples, returned: memoryview) -> None:
+        self.pipe, self.samples, self.segments = pipe, samples, Segments(returned)
         self.placed: Placed = {}
+        self.blocks: list[tuple[Any, Any]] = []  # for the large tensors of the samples: all rows, and their place
+        self.leaf = 0  # of the sample that is kept
+
+    def _plain(self, value: Any) -> bool:
+        torch = framework("torch")
+        plain = type(value) is torch.Tensor and value.layout is torch.strided and value.device.type == "cpu"
+        return plain and not value.requires_grad and not value.is_quantized and value.numel() > 0
+
+    def keep(self, rows: int, row: int, sample: Any) -> Any:
+        """Moves large tensors of a sample to their row of the batch: a list of samples would need memory of its own."""
+        if row == 0:
+            self.blocks = []
+        self.leaf = 0
+        return self._kept(rows, row, sample)
+
+    def _kept(self, rows: int, row: int, part: Any) -> Any:
+        kind = type(part)
+        if kind is tuple or kind is list:
+            return kind([self._kept(rows, row, value) for value in part])
+        if kind is dict:
+            return {name: self._kept(rows, row, value) for name, value in part.items()}
+        if not self._plain(part) or part.numel() * part.itemsize < LARGE:
+            return part
+        shape, self.leaf = (rows, *part.shape), self.leaf + 1
+        if row == 0:
+            self.blocks.append(self.segments.tensor(part.dtype, framework("torch").Size(shape)))
+        block = self.blocks[self.leaf - 1][0] if self.leaf <= len(self.blocks) else None
+        if block is None or block.shape != shape or block.dtype != part.dtype:
+            return part
+        return block[row].copy_(part)
+
+    def _block(self, batch: list[Any]) -> tuple[Any, Any] | None:
+        """The block that contains all of these rows and nothing else before them."""
+        first = batch[0]
+        for block, place in self.blocks:
+            at, step = block.data_ptr(), first.numel() * first.itemsize
+            if block.shape[1:] == first.shape and all(t.data_ptr() == at + i * step for i, t in enumerate(batch)):
+                return block[: len(batch)], place
+        return None
 
     def stack(self, batch: list[Any], *, collate_fn_map: Any = None) -> Any:
         """Takes the place of torch's own: stacks straight into a segment."""
@@ -279,11 +350,13 @@ class _Worker:
             type(t) is torch.Tensor and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad
             for t in batch
         )
-        if not alike or first.layout is not torch.strided or first.device.type != "cpu" or first.numel() == 0:
+        if not alike or not self._plain(first):
             return torch.stack(batch, 0)
         shape = torch.Size((len(batch), *first.shape))
-        out, place = self.segments.tensor(first.dtype, shape)
-        torch.stack(batch, 0, out=out)
+        known = self._block(batch) if self.blocks else None
+        out, place = known or self.segments.tensor(first.dtype, shape)
+        if known is None:
+            torch.stack(batch, 0, out=out)
         self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None), _form(out)
         return out
 
@@ -306,19 +379,17 @@ class _Worker:
 
     def run(self) -> None:
         with contextlib.suppress(EOFError, ConnectionError):  # the trainer is gone
-            while (message := self.pipe.recv()) is not None:
-                task, free = message
-                self.segments.begin(free)
+            while (task := self.pipe.recv()) is not None:
+                self.segments.begin()
                 self.samples.board[0], self.samples.board[1] = 0, task.number + 1
                 try:
-                    value, bads = self.samples.make(task)
-                    self.reply(task.number, value, bads, self.samples.counters())
-                    value = None  # so that its memory can be used again
+                    self.reply(task.number, *self.samples.make(task), self.samples.counters())
                 except BaseException as error:
-                    self.segments.begin(self.segments.used)
+                    self.segments.drop()
                     self.fail(task.number, error)
                 self.samples.board[1] = 0
                 self.placed.clear()
+                self.blocks.clear()
 
     def fail(self, number: int, error: BaseException) -> None:
         self.reply(number, failure_of(error), [], self.samples.counters())
@@ -337,7 +408,10 @@ def _set_up_torch(here: _Worker, worker: int, workers: int, seed: int) -> None:
     inner._worker_info = inner.WorkerInfo(
         id=worker, num_workers=workers, seed=seed + worker, dataset=here.samples.dataset
     )
-    framework("torch.utils.data._utils.collate").default_collate_fn_map[torch.Tensor] = here.stack
+    collate = framework("torch.utils.data._utils.collate")
+    collate.default_collate_fn_map[torch.Tensor] = here.stack
+    if here.samples.batched and here.samples.collate is collate.default_collate:
+        here.samples.keep = here.keep
 
 
 def _work(
@@ -353,12 +427,12 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
     threading.Thread(target=_end_with_trainer, args=(life,), daemon=True).start()
     fd = os.memfd_create("stoker")
-    os.ftruncate(fd, BOARD)
-    board = memoryview(mmap.mmap(fd, BOARD)).cast("q")
+    os.ftruncate(fd, BOARD + MOST_SEGMENTS)
+    board = memoryview(mmap.mmap(fd, BOARD + MOST_SEGMENTS))
     reduction.send_handle(pipe, fd, os.getppid())
     os.close(fd)
-    samples.board = board
-    here = _Worker(pipe, samples)
+    samples.board = board[:BOARD].cast("q")
+    here = _Worker(pipe, samples, board[BOARD:])
     if "torch" in sys.modules:
         _set_up_torch(here, worker, workers, seed)
     failed: BaseException | None = None
@@ -372,8 +446,8 @@ def _work(
         here.run()
     else:
         with contextlib.suppress(EOFError, ConnectionError):
-            while (message := pipe.recv()) is not None:
-                here.fail(message[0].number, failed)
+            while (task := pipe.recv()) is not None:
+                here.fail(task.number, failed)
 
 
 # ---------------------------------------------------------------- the trainer's side
@@ -427,15 +501,14 @@ class _Process:
             their_life.close()
         self.tasks: collections.OrderedDict[int, Task] = collections.OrderedDict()
         self.maps: list[mmap.mmap] = []
-        self.freed: collections.deque[int] = collections.deque()
         self.board: memoryview | None = None
+        self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
 
     def send(self, task: Task) -> None:
         self.tasks[task.number] = task
-        free = [self.freed.popleft() for _ in range(len(self.freed))]
         with contextlib.suppress(ConnectionError):  # it has died: receive() finds out, and gives the task to another
-            self.pipe.send((task, free))
+            self.pipe.send(task)
 
     def at(self) -> tuple[int, int]:
         """The task under way, and its row; (-1, 0) without one."""
@@ -451,7 +524,8 @@ class _Process:
     def receive(self) -> Reply | None:
         """The next batch; None: it was the worker's first message."""
         if self.board is None:
-            self.board = memoryview(self._map()).cast("q")
+            board = memoryview(self._map())
+            self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
             return None
         number, text, bads, used, fresh, counters = self.pipe.recv()
         self.maps += [self._map() for _ in range(fresh)]
@@ -459,7 +533,7 @@ class _Process:
         for segment in used:
             # Not a memoryview: NumPy would keep another one of its own, and this one would be gone at once.
             views[segment] = (ctypes.c_char * len(self.maps[segment])).from_buffer(self.maps[segment])
-            weakref.finalize(views[segment], self.freed.append, segment).atexit = False
+            weakref.finalize(views[segment], self.returned.__setitem__, segment, 1).atexit = False
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
