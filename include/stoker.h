@@ -363,8 +363,8 @@ typedef struct stk_stats {
     int64_t kept_bytes;                                   /* in batches that the caller holds */
     int64_t cache_entries, cache_bytes, cache_disk_bytes; /* entries; their bytes in memory and on disk */
     int64_t cache_hits, cache_misses;
-    /* With a device: its memory that the loader holds now; bytes copied to it; time of these copies, and of kernels;
-     * time that streams waited for batches (see stk_batch_use). */
+    /* With a device: its memory that the loader holds now; bytes sent there; the time from start to end of these
+     * copies, and of kernels, which may wait for the caller's own; the time that streams waited for batches. */
     int64_t device_bytes, copied_bytes;
     double copy_s, kernel_s, stream_waited_s;
 } stk_stats;
@@ -574,6 +574,7 @@ typedef struct stk_allocator {
     void *user;
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
+    int cached; /* it keeps freed memory itself, so the loader gives memory back at every release */
 } stk_allocator;
 
 /* Receives warnings from any thread, until stk_close returns. */

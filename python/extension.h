@@ -104,6 +104,8 @@ struct options {
     stk_array *arrays;
     const char **classes, **sources, **source_fields;
     struct hooks hooks;
+    PyObject *pinned; /* allocates batches; NULL: the engine does */
+    stk_allocator allocator;
 };
 
 int options_read(struct options *to, PyObject *dict); /* 0, or -1 with an exception; options_done in both cases */
@@ -123,6 +125,9 @@ PyObject *draw_sheet(PyObject *module, PyObject *args);
 /* loader.c, source.c */
 extern PyType_Spec loader_spec, source_spec;
 PyObject *source_scan(PyObject *module, PyObject *args);
+
+/* pinned.c: an object with allocate(bytes), which returns an address, and free(address). */
+stk_allocator pinned_allocator(PyObject *allocator);
 
 /* pack.c */
 PyObject *pack_source(PyObject *module, PyObject *args);

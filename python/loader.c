@@ -108,7 +108,9 @@ static void shut(struct loader *o)
     if (!l || o->closing)
         return;
     o->closing = true;
+    PyThreadState *stopping = PyEval_SaveThread(); /* a thread may wait for the GIL with the engine's lock */
     stk_stop(l);
+    PyEval_RestoreThread(stopping);
     const struct timespec pause = {.tv_nsec = 200 * 1000};
     while (o->users > 0 && o->pid == getpid()) {
         PyThreadState *thread = PyEval_SaveThread();
@@ -141,7 +143,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 static bool runs_python(const struct loader *o)
 {
     return o->l && !o->closing && o->pid == getpid() &&
-           (o->options->hooks.fill || o->options->hooks.op || o->options->hooks.arrow.table);
+           (o->options->hooks.fill || o->options->hooks.op || o->options->hooks.arrow.table || o->options->pinned);
 }
 
 static void forget_wanted(struct loader *o)

@@ -9,11 +9,12 @@
 static PyObject *get_number(PyObject *self, int64_t (*of)(stk_loader *l))
 {
     struct loader *o = (struct loader *)self;
-    stk_loader *l = loader_enter(o);
+    PyThreadState *thread;
+    stk_loader *l = loader_begin(o, &thread); /* a thread that allocates waits for the GIL with the ring's lock */
     if (!l)
         return NULL;
     const int64_t n = of(l);
-    loader_leave(o);
+    loader_end(o, thread);
     return PyLong_FromLongLong(n);
 }
 
@@ -85,14 +86,15 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
     if (!sources)
         return NULL;
     return Py_BuildValue(
-        "{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsLsN}", "seconds", s.seconds, "waited_s", s.waited_s, "batches",
-        (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad, "read_bytes",
+        "{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsLsLsLsdsdsdsN}", "seconds", s.seconds, "waited_s", s.waited_s,
+        "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad, "read_bytes",
         (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s, "transform_s", s.transform_s, "op_s",
         s.op_s, "idle_s", s.idle_s, "threads", s.threads, "memory_bytes", (long long)s.memory_bytes, "memory_limit",
         (long long)s.memory_limit, "kept_bytes", (long long)s.kept_bytes, "warnings", (long long)s.warnings, "limit",
         limits[s.limit], "cache_entries", (long long)s.cache_entries, "cache_bytes", (long long)s.cache_bytes,
         "cache_disk_bytes", (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits, "cache_misses",
-        (long long)s.cache_misses, "sources", sources);
+        (long long)s.cache_misses, "device_bytes", (long long)s.device_bytes, "copied_bytes", (long long)s.copied_bytes,
+        "copy_s", s.copy_s, "kernel_s", s.kernel_s, "stream_waited_s", s.stream_waited_s, "sources", sources);
 }
 
 static PyObject *text_about(PyObject *self, size_t (*of)(stk_loader *l, char *buf, size_t n))

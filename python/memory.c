@@ -4,7 +4,8 @@
  *
  * NumPy uses the buffer protocol, the other libraries use DLPack. Each array keeps a reference. When the last one is
  * gone, the loader can use the memory for another batch. A DLPack capsule refers to the engine's memory and not to this
- * object, so that its deleter may run in any thread, without the GIL.
+ * object, so that its deleter may run in any thread, without the GIL. Memory of a GPU is copied to the host if it is
+ * used as a buffer.
  */
 #include "extension.h"
 
@@ -15,6 +16,8 @@
 struct memory {
     PyObject_HEAD stk_memory *memory;
     void *data;
+    int device, device_id; /* as DLPack numbers them; 1 is host memory */
+    void *copy;            /* of device memory, in host memory; NULL: not made */
     stk_dtype dtype;
     int ndim;
     Py_ssize_t item, shape[HOOK_DIMS + 1], strides[HOOK_DIMS + 1];
@@ -66,6 +69,9 @@ PyObject *memory_new(const struct state *s, const stk_batch *b, const stk_array 
         return NULL;
     m->memory = stk_batch_retain_field(b, a->name);
     m->data = a->data;
+    m->device = a->device;
+    m->device_id = a->device_id;
+    m->copy = NULL;
     m->dtype = a->dtype;
     m->ndim = a->ndim;
     m->item = types[a->dtype].bytes;
@@ -82,27 +88,66 @@ static void dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     stk_memory_release(((struct memory *)self)->memory);
+    free(((struct memory *)self)->copy);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
 /* ------------------------------------------------------------------ the buffer protocol */
 
+static Py_ssize_t bytes_of(const struct memory *m)
+{
+    Py_ssize_t n = m->item;
+    for (int d = 0; d < m->ndim; d++)
+        n *= m->shape[d];
+    return n;
+}
+
+/* Copies device memory to the host, and waits for it. */
+static void *copied(struct memory *m)
+{
+    if (m->copy)
+        return m->copy;
+    const size_t n = (size_t)bytes_of(m);
+    void *to = malloc(n + 1);
+    stk_error e = {0};
+    if (!to)
+        return PyErr_NoMemory();
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stk_memory_read(m->memory, to, n, &e);
+    PyEval_RestoreThread(thread);
+    if (rc != STK_OK || m->copy) /* another thread may have made it meanwhile */
+        free(to);
+    else
+        m->copy = to;
+    if (rc != STK_OK)
+        PyErr_SetString(PyExc_BufferError, e.text);
+    return rc == STK_OK ? m->copy : NULL;
+}
+
 static int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     struct memory *m = (struct memory *)self;
+    void *data = m->data;
+    if (m->device != 1 && (flags & PyBUF_WRITABLE)) {
+        view->obj = NULL;
+        PyErr_SetString(PyExc_BufferError, "the batch is in the memory of a GPU, and a host copy cannot be written to");
+        return -1;
+    }
+    if (m->device != 1 && !(data = copied(m))) {
+        view->obj = NULL;
+        return -1;
+    }
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && m->ndim > 1) {
         view->obj = NULL;
         PyErr_SetString(PyExc_BufferError,
                         "a batch is in row-major order and cannot be given out in column-major order; copy it first");
         return -1;
     }
-    Py_ssize_t n = m->item;
-    for (int d = 0; d < m->ndim; d++)
-        n *= m->shape[d];
     *view = (Py_buffer){
-        .buf = m->data,
-        .len = n,
+        .buf = data,
+        .len = bytes_of(m),
+        .readonly = m->device != 1,
         .itemsize = m->item,
         .ndim = m->ndim,
         .format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)types[m->dtype].format : NULL,
@@ -159,17 +204,37 @@ static void capsule_gone(PyObject *capsule)
         PyErr_Clear();
 }
 
+/* Lets the consumer's stream wait for the memory, as DLPack's protocol says: None and 0 are the legacy default stream;
+ * -1 is a consumer that does not wait, so that the host has to. */
+static int use_stream(PyObject *self, const struct memory *m, PyObject *keywords)
+{
+    PyObject *given = keywords ? PyDict_GetItemString(keywords, "stream") : NULL;
+    const long long stream = given && given != Py_None ? PyLong_AsLongLong(given) : 0;
+    if (PyErr_Occurred())
+        return -1;
+    stk_error e = {0};
+    char byte;
+    PyThreadState *thread = PyEval_SaveThread();
+    const int rc = stream == -1 ? stk_memory_read(m->memory, &byte, bytes_of(m) > 0, &e)
+                                : stk_memory_use(m->memory, (void *)(intptr_t)(stream ? stream : 1), &e);
+    PyEval_RestoreThread(thread);
+    if (rc != STK_OK)
+        module_raise(PyType_GetModuleState(Py_TYPE(self)), &e);
+    return rc == STK_OK ? 0 : -1;
+}
+
 static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    (void)args, (void)keywords; /* stream, max_version, dl_device, copy: ignored for host memory and the first version
-                                   of the struct */
+    (void)args; /* max_version, dl_device and copy are ignored: this is the first version of the struct */
     struct memory *m = (struct memory *)self;
+    if (m->device != 1 && use_stream(self, m, keywords))
+        return NULL;
     struct export *x = calloc(1, sizeof *x);
     if (!x)
         return PyErr_NoMemory();
     x->managed = (struct dl_managed){
         .tensor = {.data = m->data,
-                   .device = {.type = 1},
+                   .device = {.type = m->device, .id = m->device_id},
                    .ndim = m->ndim,
                    .dtype = {types[m->dtype].code, (uint8_t)(types[m->dtype].bytes * 8), 1},
                    .shape = x->shape,
@@ -192,8 +257,9 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 
 static PyObject *dlpack_device(PyObject *self, PyObject *none)
 {
-    (void)self, (void)none;
-    return Py_BuildValue("(ii)", 1, 0);
+    (void)none;
+    const struct memory *m = (struct memory *)self;
+    return Py_BuildValue("(ii)", m->device, m->device_id);
 }
 
 /* ------------------------------------------------------------------ attributes */
@@ -228,7 +294,8 @@ static PyObject *get_address(PyObject *self, void *none)
 
 static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, "The device as DLPack numbers it: (1, 0) is host memory."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS,
+     "The device as DLPack numbers it: (1, 0) is host memory, (2, N) is cuda:N."},
     {0},
 };
 

@@ -46,6 +46,7 @@ static const struct {
     {"keep_empty", INT, AT(keep_empty)},
     {"idle", INT, AT(idle)},
     {"cache_shared", INT, AT(cache_shared)},
+    {"device", TEXT, AT(device)},
 };
 
 /* Converts str or os.PathLike to bytes that live as long as the options. */
@@ -222,6 +223,11 @@ static int take_rest(struct options *to, PyObject *dict)
     }
     if ((value = PyDict_GetItemString(dict, "op")) && hooks_set_op(&to->hooks, value))
         return -1;
+    if ((value = PyDict_GetItemString(dict, "allocator"))) {
+        to->pinned = Py_NewRef(value);
+        to->allocator = pinned_allocator(value);
+        o->allocator = &to->allocator;
+    }
     o->classes = to->classes;
     o->sources = to->sources;
     o->source_fields = to->source_fields;
@@ -255,6 +261,7 @@ void options_done(struct options *o)
     free((void *)o->sources);
     free((void *)o->source_fields);
     Py_CLEAR(o->kept);
+    Py_CLEAR(o->pinned);
     Py_CLEAR(o->hooks.fill);
     Py_CLEAR(o->hooks.op);
     arrow_reader_done(&o->hooks.arrow);

@@ -288,11 +288,19 @@ struct stk_batch *loader_device_take(struct stk_batch *b)
 void loader_device_stats(struct stk_loader *l, stk_stats *s)
 {
     struct loader_device *d = &l->device;
+    int mode;
+    const int entered = cuda_enter(d->cuda, &mode, NULL);
     pthread_mutex_lock(&d->cuda->lock);
+    if (entered == STK_OK)
+        cuda_send_count(&d->send);
+    const int64_t timed = d->send.timed_bytes;
+    const double share = timed > 0 ? (double)d->send.bytes / (double)timed : 1; /* of those that have not ended, too */
     s->copied_bytes = d->send.bytes;
-    s->copy_s = d->send.copy_s;
-    s->kernel_s = d->send.kernel_s;
+    s->copy_s = share * d->send.copy_s;
+    s->kernel_s = share * d->send.kernel_s;
     pthread_mutex_unlock(&d->cuda->lock);
+    if (entered == STK_OK)
+        cuda_leave(d->cuda, mode);
     s->device_bytes = atomic_load_explicit(&d->cuda->device_bytes, memory_order_relaxed);
     s->stream_waited_s = (double)atomic_load_explicit(&d->cuda->waited_ns, memory_order_relaxed) * 1e-9;
 }

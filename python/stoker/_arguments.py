@@ -94,7 +94,7 @@ def _is_number(value: Any) -> bool:
 
 FLAG: tuple[Test, str] = (_is_flag, "True or False")
 RULES: dict[str, tuple[Test, str]] = {
-    **dict.fromkeys(("shuffle", "drop_last", "pad_last", "as_dict", "progress", "exif"), FLAG),
+    **dict.fromkeys(("shuffle", "drop_last", "pad_last", "as_dict", "progress", "exif", "pin_memory"), FLAG),
     "collate_fn": (callable, "a function"),
     "batch_fn": (callable, "a function"),
     "classes": (_is_names, "a list of names"),

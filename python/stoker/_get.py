@@ -18,7 +18,10 @@ from ._types import memory_bytes
 
 Numbers = int | Iterable[int] | None
 Drawn = dict[str, Any]
-LEFT_OUT = ("weights", "steps_per_epoch", "mix", "drop_last", "pad_last", "shuffle", "rank", "world_size", "cache")
+LEFT_OUT = (
+    *("weights", "steps_per_epoch", "mix", "drop_last", "pad_last", "shuffle", "rank", "world_size", "cache"),
+    *("device", "allocator"),
+)
 SCRATCH = 64 << 20  # for each thread
 MIB = 1 << 20
 Which = tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _explain, _get, _output, _ranks, _stoker
+from . import _device, _explain, _get, _ranks, _stoker
 from ._arguments import Fields, Ops, Options, known_keywords
 from ._batch import Batch, Form, Raw
 from ._errors import ELSEWHERE, DataError, Error, make, usage
@@ -112,7 +112,8 @@ class Loader(Generic[B_co]):
 
     batch_size       samples in a batch on this rank; 1 by default
     drop_last        leave a short last batch out; pad_last: fill it with repeated rows whose field "valid" is False
-    output           "torch", "numpy", "jax" or "tensorflow"; "auto" (default): torch if it is imported, else numpy
+    output           "torch", "numpy", "jax", "tensorflow" or "cupy"; "auto" (default): torch if it is imported, else
+                     numpy
     dtype            of images: "float32" (default), "float16", "bfloat16" or "uint8"
     layout           of images: "NCHW" (default), "NHWC" or "channels_last" (NCHW shape over NHWC memory)
     as_dict          batches are dicts instead of named tuples
@@ -136,7 +137,8 @@ class Loader(Generic[B_co]):
     processes        worker processes for your own functions and datasets; 0: they run in the thread that asks for
                      batches; by default as many as pay off. The rows are the same for any number of processes
     progress         show a progress bar
-    pin_memory       and device: not in this version
+    device           "cuda", "cuda:1", or a device of torch, JAX or CuPy: batches arrive in the memory of this GPU
+    pin_memory       batches in torch's page-locked memory, for `.to("cuda", non_blocking=True)`
     """
 
     _handle: _stoker.Loader | None = None
@@ -311,7 +313,9 @@ class Loader(Generic[B_co]):
         check_order(arguments)
         self.dataset, self.sampler, self.batch_sampler, self.drop_last = source, sampler, batch_sampler, bool(drop_last)
         self.batch_size: int | None = whole("batch_size", batch_size, 1, 2**31 - 1) if batch_sampler is None else None
-        self._output = _output.decide(output)
+        self._device = _device.device_of(device)
+        self._output = _device.output_of(output, self._device)
+        self._pinned = _device.pinned(pin_memory, self._output, self._device)
         self._transform = transform_of(transform)
         op = batch_op(batch_fn)
         if op is not None and self._transform.text and not self._transform.functions and collate_fn is None:
@@ -340,7 +344,10 @@ class Loader(Generic[B_co]):
         return self.sampler is not None or self.batch_sampler is not None
 
     def _engine_options(self) -> dict[str, Any]:
-        return engine_options(self._arguments, self._given, self._transform, self._ranks)
+        options = engine_options(self._arguments, self._given, self._transform, self._ranks)
+        if self._pinned is not None:
+            options["allocator"] = self._pinned
+        return {**options, "device": self._device}
 
     def _form_of(self, handle: _stoker.Loader, fill: Fill | None) -> Form:
         a = self._arguments
@@ -382,6 +389,8 @@ class Loader(Generic[B_co]):
             cores = options["threads"] or int(_stoker.info()["threads"])
             if asked and not (fill or op or self._arguments["collate_fn"] or self._arguments["batch_fn"]):
                 asked = 0  # nothing runs in Python
+            if self._device and self._output != "torch":
+                asked = 0  # only tensors can be moved from another process
             self._way = decide(asked, self._callers(), fill or op, self._ranks.world_size, cores)
         options["idle"] = int(self._way.here or self._way.processes > 0)
         cached = self._arguments["cache"] not in (None, "none") and not self._arguments["cache_dir"]
@@ -637,6 +646,10 @@ class Loader(Generic[B_co]):
         batch = self._stream.take(self._engine, self._samples_at, self._count)
         if batch is not None and self._late:
             batch = self._form.adopted(batch)
+        if batch is not None and self._device:
+            batch = _device.moved(batch, self._device)
+        elif batch is not None and self._pinned is not None:
+            batch = _device.pinned_copy(batch)
         return None if batch is None else Made(None, batch)
 
     @property
@@ -649,7 +662,8 @@ class Loader(Generic[B_co]):
         ranks["batch_size"] = self._options["batch_size"]
         sampler = {"sampler": (), "batch_sampler": None, "drop_last": False} if self._sampled else {}
         form = {"output": "numpy", "collate_fn": None, "batch_fn": None} if self._late else {"output": self._output}
-        arguments = {**self._arguments, **ranks, **sampler, **form, "progress": False}
+        here = {"progress": False, "device": None, "pin_memory": False}  # this process moves batches
+        arguments = {**self._arguments, **ranks, **sampler, **form, **here}
         samples = EngineSamples(arguments, self._way.processes, cache=self._cache_fd)
         samples.engine = self._engine
         return Stream(samples, self._way.processes)
@@ -806,7 +820,7 @@ class Loader(Generic[B_co]):
                   error says how much is needed.
 
         Ranks, shuffle and the loader's position have no effect, and the loader does not move on. Random ops draw new
-        values, not those of an epoch.
+        values, not those of an epoch. The batch is in host memory, also with a device.
 
         >>> stoker.Loader(photos, "CenterCrop(8)", output="numpy").load_all().image.shape
         (12, 3, 8, 8)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of NumPy, torch, JAX or TensorFlow over the engine's memory, without copies."""
+"""Arrays of NumPy, torch, JAX, TensorFlow or CuPy over the engine's memory, without copies."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,22 +11,9 @@ import numpy as np
 
 from ._errors import DataError, usage
 from ._stoker import Memory
-from ._types import choice
 
 Convert = Callable[[Memory], Any]
-OUTPUTS = {"auto": 0, "numpy": 1, "torch": 2, "jax": 3, "tensorflow": 4}
-
-
-def decide(output: str) -> str:
-    """The output; `auto` is torch if the program has imported it, else NumPy.
-
-    >>> decide("numpy")
-    'numpy'
-    """
-    choice("output", output, OUTPUTS)
-    if output != "auto":
-        return output
-    return "torch" if "torch" in sys.modules else "numpy"
+OUTPUTS = {"auto": 0, "numpy": 1, "torch": 2, "jax": 3, "tensorflow": 4, "cupy": 5}
 
 
 def framework(name: str) -> Any:
@@ -82,12 +68,19 @@ def _tensorflow() -> Convert:
     return convert
 
 
+def _cupy() -> Convert:
+    cupy = framework("cupy")
+    return lambda m: cupy.from_dlpack(m) if m.__dlpack_device__()[0] == 2 else cupy.asarray(np.asarray(m))
+
+
 def converter(output: str, dtype: str, name: str) -> Convert:
     """The function that makes an array from a Memory; name: of the field, for errors."""
     if output == "numpy":
         return _numpy(dtype == "bfloat16")
     if output == "jax":
         return _jax(name)
+    if output == "cupy":
+        return _cupy()
     return _torch() if output == "torch" else _tensorflow()
 
 
@@ -102,8 +95,8 @@ def from_numpy(output: str, array: Any) -> Any:
     """The framework's array over, or copied from, a NumPy array."""
     if output == "torch":
         return framework("torch").from_numpy(array)
-    if output == "jax":
-        return framework("jax.numpy").asarray(array)
+    if output in ("jax", "cupy"):
+        return framework("jax.numpy" if output == "jax" else "cupy").asarray(array)
     return framework("tensorflow").constant(array) if output == "tensorflow" else array
 
 
@@ -119,7 +112,7 @@ def copy(output: str, array: Any) -> Any:
     """A copy of an array. Arrays of JAX and TensorFlow are immutable and need none."""
     if output == "torch":
         return array.clone()
-    return array.copy() if output == "numpy" else array
+    return array.copy() if output in ("numpy", "cupy") else array
 
 
 # ---------------------------------------------------------------- other dtypes

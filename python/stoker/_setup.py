@@ -19,20 +19,12 @@ from ._types import CACHES, DTYPE_CODES, FIDELITIES, LAYOUTS, ON_ERROR, choice, 
 
 Arguments = dict[str, Any]
 
-LATER = {
-    "device": "this version delivers batches in host memory; move them with .to(device)",
-    "pin_memory": "this version has no pinned memory; leave it out",
-}
-
 
 def check_order(a: Arguments) -> None:
-    """Refuses arguments of the wrong type, arguments of later versions, and arguments that exclude each other."""
+    """Refuses arguments of the wrong type, and arguments that exclude each other."""
     check_types(a)
     if a["processes"] is not None:
         whole("processes", a["processes"], 0, 1024)
-    for name, words in LATER.items():
-        if a[name] not in (None, False) and str(a[name]) not in ("none", "cpu"):
-            raise usage(f"{name}={a[name]!r}: {words}")
     sampled = a["sampler"] is not None or a["batch_sampler"] is not None
     others = a["batch_size"] != 1 or a["shuffle"] or a["sampler"] is not None or a["drop_last"]
     if a["batch_sampler"] is not None and others:
@@ -117,7 +109,8 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
 
 def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any], int]:
     """Dtype, shape and content of the first row, and the number of samples, from a loader that prefetches nothing."""
-    idle = {k: v for k, v in options.items() if k not in ("weights", "steps_per_epoch", "mix")}
+    left_out = ("weights", "steps_per_epoch", "mix", "device", "allocator")
+    idle = {k: v for k, v in options.items() if k not in left_out}
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)
     try:

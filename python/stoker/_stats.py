@@ -51,6 +51,11 @@ class Stats:
     cache_disk_bytes: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
+    device_bytes: int = 0  #: memory of the GPU that the loader uses
+    copied_bytes: int = 0  #: sent to the GPU
+    copy_s: float = 0.0  #: of these copies
+    kernel_s: float = 0.0  #: of the kernels that make type and layout
+    stream_waited_s: float = 0.0  #: how long streams of the GPU waited for batches
     sources: tuple[Mixed, ...] = ()  #: the sources of a mixture, in order
     python: str = ""  #: your own functions and datasets, and where they are
     processes: int = 0  #: that run them
@@ -99,6 +104,12 @@ class Stats:
         size = (self.cache_disk_bytes or self.cache_bytes) / MIB
         cache = f"\ncache      {counted(self.cache_entries, 'sample')} in {size:.1f} MiB, found {self.cache_hits} times"
         cache = cache if self.cache_entries else ""
+        device = (
+            f"\ndevice     {self.copied_bytes / MIB:.1f} MiB copied in {self.copy_s:.2f} s, "
+            f"kernels {self.kernel_s:.2f} s, streams waited {self.stream_waited_s:.2f} s; "
+            f"{self.device_bytes / MIB:.1f} MiB of the GPU's memory"
+        )
+        device = device if self.device_bytes else ""
         mixed = "".join(
             f"\n{'' if i else 'mix':<10} source {i}: {counted(s.samples, 'sample')}, "
             f"{100 * s.share:.4g} % of the positions"
@@ -109,7 +120,7 @@ class Stats:
             f"samples    {self.samples} in {counted(self.batches, 'batch')}, {self.images_per_s:.1f} per second{bad}\n"
             f"waited     {self.waited_s:.2f} s of {self.seconds:.2f} s for data ({100 * self.waited:.1f} %){limit}\n"
             + (f"threads    {self.threads}: {work or 'no work yet'}\n{memory}" if self.threads else self._where)
-            + f"{kept}{cache}{mixed}"
+            + f"{kept}{device}{cache}{mixed}"
         )
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ._device import device_of, moved
 from ._loader import MOST_EPOCHS, Loader
 from ._output import framework
 from ._processes import EngineSamples
@@ -224,6 +225,8 @@ class Batches(_base):  # type: ignore[misc]
         return rows - len(bads) if self._loader.on_error == "skip" else rows
 
     def _pinned(self, batch: Any) -> Any:
+        if to := device_of(self._loader.device):
+            return moved(batch, to)
         return _pin(batch, self._pin_memory_device) if self._pin_memory else batch
 
     def close(self) -> None:
@@ -385,6 +388,9 @@ class EngineBatches(Batches):
             except StopIteration:
                 self._chunk += 1
 
+    def _pinned(self, batch: Any) -> Any:
+        return batch if self._engine._device else super()._pinned(batch)
+
     def close(self) -> None:
         self._loader._return_engine(self)
 
@@ -400,7 +406,11 @@ class MixedBatches(WorkerBatches):
 
     def _samples(self) -> Samples:
         loader = self._loader
-        arguments = loader._engine_arguments()
+        arguments = {
+            **loader._engine_arguments(),
+            "device": None,
+            "pin_memory": False,
+        }  # moved in the trainer's process
         return EngineSamples(arguments, loader.num_workers, self._auto_collation, loader._shared_cache())
 
     def _skip(self, n: int) -> None:

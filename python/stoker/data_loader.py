@@ -19,6 +19,7 @@ from ._arguments import known_keywords
 from ._convert import Converted
 from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
 from ._deferred import Assembled, Partly, made_by
+from ._device import device_of
 from ._errors import DataError, usage
 from ._explain import Text
 from ._explain import drop_in as drop_in_words
@@ -36,7 +37,8 @@ from ._torch_iter import (
     WorkerBatches,
     from_text,
 )
-from ._torch_rebuild import arguments_of, device, from_torch, keep_class_in_accelerate
+from ._torch_rebuild import arguments_of, from_torch, keep_class_in_accelerate
+from ._torch_rebuild import device as carrier
 from ._types import ON_ERROR, Cache, DType, Layout, OnError, choice, counted, whole
 from ._workers import Bad
 
@@ -69,6 +71,7 @@ OWN = {
     "dtype": None,
     "layout": "NCHW",
     "seed": None,
+    "device": None,
 }
 
 
@@ -168,8 +171,8 @@ class DataLoader(_TorchLoader[T_co]):
     dataset runs in `num_workers` processes, or in the calling thread without workers. Each sample has its own seed, so
     that its random numbers do not depend on the number of workers; the trainer's own generators stay as they are.
 
-    Stoker's own arguments are keywords: on_error, max_bad, cache, cache_dir, cache_size, memory, dtype, layout; see
-    `stoker.Loader`. `explain()` reports what runs where.
+    Stoker's own arguments are keywords: on_error, max_bad, cache, cache_dir, cache_size, memory, dtype, layout, device;
+    see `stoker.Loader`. `explain()` reports what runs where.
 
     >>> from stoker import DataLoader
     >>> squares = [(float(i), i * i) for i in range(10)]
@@ -212,6 +215,7 @@ class DataLoader(_TorchLoader[T_co]):
         dtype: DType | None = None,
         layout: Layout = "NCHW",
         seed: int | None = None,
+        device: Any = None,
     ) -> None:
         before = set(vars(self))
         choice("on_error", on_error, ON_ERROR)
@@ -237,7 +241,9 @@ class DataLoader(_TorchLoader[T_co]):
         )
         self.on_error, self.max_bad, self.memory, self.dtype, self.layout = on_error, max_bad, memory, dtype, layout
         self.cache, self.cache_dir, self.cache_size, self.seed = cache, cache_dir, cache_size, seed
-        self.pin_memory_device = device(pin_memory_device, {name: getattr(self, name) for name in OWN})
+        self.device = device
+        device_of(device)
+        self.pin_memory_device = carrier(pin_memory_device, {name: getattr(self, name) for name in OWN})
         self._engine: EngineLoader | None = None
         self._signature: tuple[Any, ...] = ()  # of the dataset that `_found` is about
         self._found: tuple[ConvertedSet | Partly, Converted | None] | None = None
@@ -282,6 +288,8 @@ class DataLoader(_TorchLoader[T_co]):
         self._warn_of_ranks()
         if is_iterable(self.dataset):
             self._check_options((*ENGINE_ONLY, "on_error", "max_bad"), "this one is an iterable, which torch reads")
+            if device_of(self.device):
+                raise usage("device needs a dataset with __getitem__; move the batches of an iterable with .to(device)")
             return super()._get_iterator()
         if self.native:
             self._check_form_of_tensors()
@@ -407,6 +415,7 @@ class DataLoader(_TorchLoader[T_co]):
             "rank": 0,
             "world_size": 1,
             "output": "torch",
+            "pin_memory": self.pin_memory and framework("torch").cuda.is_available(),
             **{name: getattr(self, name) for name in OWN if name != "seed"},
         }
 

@@ -92,7 +92,7 @@ static bool memory_put_back(struct stk_memory *m)
     pthread_mutex_lock(&d->lock);
     int *const here = &d->n_memories[m->field], *const out = &d->n_out[m->field];
     (*out)--;
-    const bool wanted = !d->closed && (*here == 0 || *here + *out < d->keep);
+    const bool wanted = !d->closed && !d->allocator.cached && (*here == 0 || *here + *out < d->keep);
     if (wanted) {
         /* The host takes the memory that is still in the CPU's caches; a device, the one that it used longest ago. */
         struct stk_memory **at = &d->memories[m->field];

@@ -11,6 +11,7 @@
  */
 #include "cuda/cuda_send.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,17 +141,33 @@ static double seconds(const struct cuda_send *s, void *from, void *to)
     return s->c->api.event_elapsed(&ms, from, to) == 0 ? (double)ms * 1e-3 : 0;
 }
 
-/* Adds the times of an earlier batch. NULL: that one is still under way, so this one is not timed. */
-static struct cuda_timing *next_timing(struct cuda_send *s)
+/* Adds an earlier batch to the statistics. false: it is still under way. */
+static bool count(struct cuda_send *s, struct cuda_timing *t)
 {
-    struct cuda_timing *t = &s->timings[s->next];
     if (t->used && s->c->api.event_query(t->ended) != 0)
-        return NULL;
+        return false;
     if (t->used) {
+        s->timed_bytes += t->bytes;
         s->copy_s += seconds(s, t->began, t->copied);
         s->kernel_s += seconds(s, t->copied, t->ended);
     }
     t->used = 0;
+    return true;
+}
+
+void cuda_send_count(struct cuda_send *s)
+{
+    for (int i = 0; i < SEND_TIMINGS; i++)
+        count(s, &s->timings[i]);
+}
+
+/* NULL: all are in use, so this batch does not enter the statistics. */
+static struct cuda_timing *next_timing(struct cuda_send *s)
+{
+    struct cuda_timing *t = &s->timings[s->next];
+    if (!count(s, t))
+        return NULL;
+    t->bytes = 0;
     s->next = (s->next + 1) % SEND_TIMINGS;
     return t;
 }
@@ -182,6 +199,8 @@ static int enqueue(struct cuda_send *s, const struct cuda_item *items, int n)
         if (items[i].bytes > 0)
             rc = s->c->api.copy_in((uint64_t)(uintptr_t)to, items[i].from, items[i].bytes, s->c->stream);
         s->bytes += (int64_t)items[i].bytes;
+        if (t)
+            t->bytes += (int64_t)items[i].bytes;
     }
     if (rc == 0 && t)
         rc = record(s, t->copied);

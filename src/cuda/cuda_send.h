@@ -7,10 +7,11 @@
 
 #include "cuda/cuda_memory.h"
 
-enum { SEND_TIMINGS = 8 };
+enum { SEND_TIMINGS = 32 }; /* more than batches are under way */
 
 struct cuda_timing {
     void *began, *copied, *ended; /* events */
+    int64_t bytes;
     int used;
 };
 
@@ -22,8 +23,9 @@ struct cuda_send {
     size_t raw_bytes, table_bytes;
     struct cuda_timing timings[SEND_TIMINGS];
     int next;
-    /* Statistics, under the lock of the device. */
-    int64_t bytes;
+    /* Statistics, under the lock of the device; see cuda_send_count. The times are of timed_bytes: of copies that have
+     * ended. */
+    int64_t bytes, timed_bytes;
     double copy_s, kernel_s;
 };
 
@@ -48,6 +50,8 @@ int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels
 void cuda_send_done(struct cuda_send *s);
 /* Room for bytes that the kernel reads; sending makes more if it needs more. */
 int cuda_send_reserve(struct cuda_send *s, size_t bytes, stk_error *e);
+/* Adds the batches that have arrived to the statistics. Needs the context and the lock of the device. */
+void cuda_send_count(struct cuda_send *s);
 /* Sends a batch. Any thread may call it. It does not wait: the fences do. */
 int cuda_send(struct cuda_send *s, const struct cuda_item *items, int n, stk_error *e);
 

@@ -236,6 +236,21 @@ static void epochs_and_short_batches_are_equal(void)
     compare(&o, "cuda", 2);
 }
 
+/* Some ops work on floats, or combine rows: then finished rows are sent. */
+static void ops_on_finished_rows_are_equal(void)
+{
+    NEEDS_GPU();
+    const char *const ops[] = {"RandomCrop((11, 8)) | Normalize | RandomErasing(p=1, value=random)",
+                               "RandomCrop((11, 8)) | Normalize | MixUp(num_classes=1100)",
+                               "RandomCrop((11, 8)) | ColorJitter(0.4, 0.4, 0.4) | RandomHorizontalFlip | Normalize"};
+    for (int i = 0; i < 3; i++) {
+        stk_options o = some_options();
+        o.ops = ops[i];
+        o.layout = i == 1 ? STK_NHWC : STK_NCHW;
+        compare(&o, "cuda", 2);
+    }
+}
+
 static int flip_bits(void *user, const stk_row *row, stk_error *e)
 {
     (void)user, (void)e;
@@ -567,8 +582,9 @@ int main(int argc, char **argv)
             (&pixels[s][0][0][0])[i] = (uint8_t)((size_t)s * 37 + i * i * 11 + i / 7);
     }
     TESTS(T(host_memory_needs_no_driver), T(all_forms_are_equal), T(epochs_and_short_batches_are_equal),
-          T(ops_of_the_caller_see_finished_rows), T(text_and_ragged_fields_are_equal),
-          T(released_batches_are_not_overwritten), T(kept_batches_outlive_the_loader),
-          T(restarts_and_single_rows_are_equal), T(captured_streams_are_left_alone), T(bad_devices_are_named),
-          T(too_little_memory_is_reported), T(a_broken_gpu_ends_in_an_error), T(forked_children_get_an_error))
+          T(ops_on_finished_rows_are_equal), T(ops_of_the_caller_see_finished_rows),
+          T(text_and_ragged_fields_are_equal), T(released_batches_are_not_overwritten),
+          T(kept_batches_outlive_the_loader), T(restarts_and_single_rows_are_equal), T(captured_streams_are_left_alone),
+          T(bad_devices_are_named), T(too_little_memory_is_reported), T(a_broken_gpu_ends_in_an_error),
+          T(forked_children_get_an_error))
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pinned.c -- the memory of batches from an allocator in Python, such as torch's for page-locked memory.
+ *
+ * Any thread of the engine allocates, and any thread frees: the last array of a batch may go in a thread without the
+ * GIL, and after the loader. Each memory keeps the allocator. Torch itself follows copies from its memory, so memory
+ * goes back to torch as soon as a batch is released.
+ */
+#include "extension.h"
+
+static void *allocate(void *user, size_t bytes)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *address = PyObject_CallMethod(user, "allocate", "n", (Py_ssize_t)bytes);
+    void *p = address ? PyLong_AsVoidPtr(address) : NULL;
+    PyErr_Clear(); /* the engine reports that there is no memory */
+    Py_XDECREF(address);
+    if (p)
+        Py_INCREF(user);
+    PyGILState_Release(gil);
+    return p;
+}
+
+static void give_back(void *user, void *p, size_t bytes)
+{
+    (void)bytes;
+    if (!Py_IsInitialized()) /* the process ends: its memory goes with it */
+        return;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *address = PyLong_FromVoidPtr(p), *none = NULL;
+    if (address)
+        none = PyObject_CallMethod(user, "free", "O", address);
+    PyErr_Clear();
+    Py_XDECREF(none);
+    Py_XDECREF(address);
+    Py_DECREF((PyObject *)user);
+    PyGILState_Release(gil);
+}
+
+stk_allocator pinned_allocator(PyObject *allocator)
+{
+    return (stk_allocator){.user = allocator, .alloc = allocate, .free = give_back, .cached = 1};
+}
