@@ -93,6 +93,16 @@ def make(code: int, os_error: int, sample: int, stage: str, path: str, reason: s
     return error
 
 
+def bad_limit(share: float | None, samples: int) -> int:
+    """How many samples of an epoch may be bad: a share, but at least one; none if the share is 0.
+
+    >>> bad_limit(None, 10_000), bad_limit(0.1, 5), bad_limit(0, 5)
+    (100, 1, 0)
+    """
+    share = 0.01 if share is None else share
+    return max(1, int(share * samples)) if share > 0 else 0
+
+
 def usage(reason: str) -> UsageError:
     return UsageError(reason, stage="open")
 

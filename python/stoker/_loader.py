@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from . import _device, _explain, _get, _ranks, _stoker
 from ._arguments import Fields, Ops, Options, known_keywords
 from ._batch import Batch, Form, Raw
-from ._errors import ELSEWHERE, DataError, Error, make, usage
+from ._errors import ELSEWHERE, DataError, Error, bad_limit, make, usage
 from ._fields import from_features, texts, view_names, wanted_of
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
@@ -726,8 +726,7 @@ class Loader(Generic[B_co]):
         self._bad_epoch = epoch
         known = {bad[0] for bad in self._bads}
         self._bads += [bad for bad in bads if bad is not None and bad[0] not in known][: 1000 - len(self._bads)]
-        share = 0.01 if self._arguments["max_bad"] is None else self._arguments["max_bad"]
-        limit = max(1, int(share * (self._engine.count() // self._ranks.world_size))) if share >= 0 else 0
+        limit = bad_limit(self._arguments["max_bad"], self._engine.count() // self._ranks.world_size)
         if self._n_bad > limit and self._arguments["on_error"] != "raise":
             raise DataError(
                 f"{counted(self._n_bad, 'bad sample')} in epoch {epoch}, more than the {limit} that max_bad allows; "

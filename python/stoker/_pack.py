@@ -125,7 +125,7 @@ def pack(
     options |= {"shuffle": int(shuffle), "seed": whole("seed", seed, 0, 2**64 - 1), "ops": ops.text}
     options["on_error"] = choice("on_error", on_error, ON_ERROR)
     if max_bad is not None:
-        options["max_bad"] = max_bad if max_bad > 0 else -1.0
+        options["max_bad"] = float(max_bad) or -1.0
     if threads is not None:
         options["threads"] = whole("threads", threads, 1, 1024)
     if memory is not None:

@@ -63,7 +63,7 @@ def _batch_size(a: Arguments) -> int:
 def _optional(a: Arguments, given: Given, transform: Transform) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if a["max_bad"] is not None:
-        options["max_bad"] = float(a["max_bad"])
+        options["max_bad"] = float(a["max_bad"]) or -1.0  # which allows none; 0 means the default to the engine
     if a["steps_per_epoch"] is not None:
         options["steps_per_epoch"] = whole("steps_per_epoch", a["steps_per_epoch"], 1, 2**40)
     if a["classes"] is not None:

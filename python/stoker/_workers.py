@@ -429,7 +429,10 @@ def _work(
     fd = os.memfd_create("stoker")
     os.ftruncate(fd, BOARD + MOST_SEGMENTS)
     board = memoryview(mmap.mmap(fd, BOARD + MOST_SEGMENTS))
-    reduction.send_handle(pipe, fd, os.getppid())
+    try:
+        reduction.send_handle(pipe, fd, os.getppid())
+    except ConnectionError:  # the loader was closed before its worker was up
+        return
     os.close(fd)
     samples.board = board[:BOARD].cast("q")
     here = _Worker(pipe, samples, board[BOARD:])

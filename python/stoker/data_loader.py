@@ -20,7 +20,7 @@ from ._convert import Converted
 from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
 from ._deferred import Assembled, Partly, made_by
 from ._device import device_of
-from ._errors import DataError, usage
+from ._errors import DataError, bad_limit, usage
 from ._explain import Text
 from ._explain import drop_in as drop_in_words
 from ._handles import handle_in
@@ -258,7 +258,7 @@ class DataLoader(_TorchLoader[T_co]):
         self._counted: Counted | None = None
         self._cache_fd = 0
         self._handle_in_dataset = ""
-        self._warned = False
+        self._warned = self._warned_of_bads = False
         self._own = {"_own", "_iterator", *vars(self)} - before  # attributes; others are those of a subclass
         self._ready = True
 
@@ -518,7 +518,12 @@ class DataLoader(_TorchLoader[T_co]):
         self._n_bads += len(bads)
         self._bads += [bad for bad in bads if bad is not None][: BADS - len(self._bads)]
         size = len(self.dataset) if hasattr(self.dataset, "__len__") else 0
-        limit = max(1, int((0.01 if self.max_bad is None else self.max_bad) * size))
+        limit = bad_limit(self.max_bad, size)
+        if not self._warned_of_bads:
+            self._warned_of_bads = True
+            did = "left out" if self.on_error == "skip" else "replaced"
+            sample, _, _, why = self._bads[0]
+            warnings.warn(f"sample {sample!r} is bad and was {did}: {why}; bad_samples() lists all", RuntimeWarning, 3)
         if self._n_bads > limit:
             raise DataError(
                 f"{counted(self._n_bads, 'bad sample')} in this epoch; max_bad allows {limit}; the last one, "

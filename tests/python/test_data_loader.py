@@ -548,3 +548,28 @@ def test_compare_does_not_compare_random_labels():
 def test_compare_takes_loaders_of_torch():
     with pytest.raises(stoker.UsageError, match="takes a torch.utils.data.DataLoader"):
         stoker.compare([1, 2])
+
+
+class OneBad(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, i: int) -> int:
+        if i == 13:
+            raise ValueError("unlucky")
+        return i
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_skipped_sample_is_reported(workers: int) -> None:
+    with pytest.warns(RuntimeWarning, match="sample 13 is bad and was left out: .*unlucky"):
+        batches = list(stoker.DataLoader(OneBad(), 8, num_workers=workers, on_error="skip"))
+    assert [len(b) for b in batches] == [8, 7, 8, 8, 8]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_no_bad_sample_is_allowed() -> None:
+    with pytest.raises(stoker.DataError, match="max_bad allows 0"):
+        list(stoker.DataLoader(OneBad(), 8, on_error="skip", max_bad=0))
+    with pytest.raises(stoker.DataError, match="more than the 0"):
+        list(stoker.Loader(OneBad(), batch_size=8, on_error="skip", max_bad=0.0))
