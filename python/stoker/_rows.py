@@ -95,13 +95,15 @@ def _is_bfloat16(value: Any) -> bool:
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """Any value of the user's as an array. bfloat16, which NumPy lacks, becomes uint16."""
-    if np.ma.is_masked(value):
-        raise ValueError("contains masked values; fill them first: filled(value)")
+    if type(value) is np.ndarray and value.dtype.kind in "iufb":  # most values; the rest costs several microseconds
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return np.asarray(value, np.int64)
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return np.asarray(value.view(dtype=sys.modules["torch"].uint16) if _is_bfloat16(value) else value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return np.asarray(value, np.int64)
+    if np.ma.is_masked(value):
+        raise ValueError("contains masked values; fill them first: filled(value)")
     array = np.asarray(value)
     return array.view(np.uint16) if _is_bfloat16(array) else array
 
@@ -230,6 +232,9 @@ def _array_over(view: memoryview, kind: str, shape: tuple[int, ...]) -> np.ndarr
 def _put(view: memoryview, kind: str, name: str, value: Any, array: np.ndarray[Any, Any]) -> None:
     """Copies a value into a row of this dtype, if that does not change its numbers."""
     to = _array_over(view, kind, array.shape)
+    if array.dtype == to.dtype and to.dtype != np.uint16:  # which may be bfloat16
+        to[...] = array
+        return
     is_half = _is_bfloat16(value)
     if is_half != (kind == "bfloat16") or not np.can_cast(array.dtype, to.dtype, "same_kind"):
         raise TypeError(

@@ -362,3 +362,30 @@ def test_stats_of_datasets_in_python():
     loader = stoker.DataLoader(BadAt("raise"), 4, on_error="skip", max_bad=0.1)
     list(loader)
     assert (loader.stats().samples, loader.stats().bad) == (12, 1)
+
+
+class Values(Numbers):
+    """Arrays whose bytes differ from those of the row."""
+
+    def __init__(self, first, other):
+        self.first, self.other = first, other
+
+    def __getitem__(self, i):
+        return self.other if i % 2 else self.first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [np.arange(6, dtype=">f4"), np.arange(6, dtype=np.float64), np.arange(12, dtype=np.float32)[::2] // 2],
+    ids=["big-endian", "double", "strided"],
+)
+def test_values_of_rows(other):
+    first = np.arange(6, dtype=np.float32)
+    for batch in stoker.Loader(Values(first, other), batch_size=4, processes=0, output="numpy"):
+        assert (batch.image == np.arange(6)).all() and batch.image.dtype == first.dtype
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.masked_equal(np.arange(6, dtype=np.float32), 3)
+    with pytest.raises(stoker.DataError, match="masked"):
+        list(stoker.Loader(Values(np.arange(6, dtype=np.float32), masked), batch_size=4, processes=0))
