@@ -103,8 +103,10 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
         return rc;
     const stk_array *x = stk_field(v->batch, "image"), *y = stk_field(v->batch, "label");
     const stk_array *i = stk_field(v->batch, "index");
-    v->first =
-        (struct sheet_image){x->data, .h = (int)x->shape[1], .w = (int)x->shape[2], .channels = (int)x->shape[3]};
+    const int64_t *shape = x->shape + x->ndim - 3;
+    v->first = (struct sheet_image){x->data, .h = (int)shape[0], .w = (int)shape[1], .channels = (int)shape[2]};
+    for (int d = 1; d < x->ndim - 3; d++) /* several images of a sample, one below the other */
+        v->first.h *= (int)x->shape[d];
     v->n = stk_samples(v->batch);
     v->labels = y ? y->data : NULL;
     v->samples = i ? i->data : NULL;

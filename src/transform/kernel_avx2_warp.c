@@ -368,6 +368,14 @@ INLINE void run(const struct warp_source *s, const struct track *t, int32_t x, i
         find(&b, s, t, i, bilinear, true);
     else
         find(&b, s, t, i, bilinear, false);
+    for (int k = n; k % 8 != 0; k++) { /* what comes after the run may be outside: repeat its last pixel */
+        if (bilinear) {
+            b.at[k] = b.at[n - 1];
+            continue;
+        }
+        b.ix[k] = b.ix[n - 1];
+        b.iy[k] = b.iy[n - 1];
+    }
     for (int k = 0; k < n; k += 8) {
         struct eight e = bilinear ? linear_eight(&b, s, k) : cubic_eight(&b, s, k);
         uint32_t near = near_whole(&e);
