@@ -26,6 +26,12 @@ static uint8_t grey_of(const uint8_t *px)
     return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
 }
 
+static void grey3_u8_c(uint8_t *dst, const uint8_t *src, int32_t w)
+{
+    for (int32_t x = 0; x < w; x++, src += 3, dst += 3)
+        dst[0] = dst[1] = dst[2] = grey_of(src);
+}
+
 static uint8_t blend(int from, int to, float alpha)
 {
     const float v = (float)from + alpha * (float)(to - from);
@@ -147,6 +153,7 @@ void kernels_c_color(struct kernels *k)
 {
     k->table1 = table1_u8_c;
     k->table3 = table3_u8_c;
+    k->grey3 = grey3_u8_c;
     k->mix = mix_u8_c;
     k->hue = hue_u8_c;
     k->permute = permute_u8_c;

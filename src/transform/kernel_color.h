@@ -47,11 +47,24 @@ INLINE void join(uint8_t *dst, const struct planes *p);
 /* The same as kernel_c_color.c's blend for every byte of a run. */
 INLINE void blend_run(uint8_t *dst, const uint8_t *from, const uint8_t *to, float alpha);
 
+INLINE void grey_run(uint8_t *restrict grey, const struct planes *p)
+{
+    for (int i = 0; i < RUN; i++)
+        grey[i] = (uint8_t)((p->at[0][i] * 19595 + p->at[1][i] * 38470 + p->at[2][i] * 7471 + 0x8000) >> 16);
+}
+
+INLINE void grey3_run(struct planes *p)
+{
+    uint8_t grey[RUN];
+    grey_run(grey, p);
+    for (int ch = 0; ch < 3; ch++)
+        memcpy(p->at[ch], grey, RUN);
+}
+
 INLINE void mix_run(struct planes *p, float alpha)
 {
     uint8_t grey[RUN];
-    for (int i = 0; i < RUN; i++)
-        grey[i] = (uint8_t)((p->at[0][i] * 19595 + p->at[1][i] * 38470 + p->at[2][i] * 7471 + 0x8000) >> 16);
+    grey_run(grey, p);
     for (int ch = 0; ch < 3; ch++)
         blend_run(p->at[ch], grey, p->at[ch], alpha);
 }
@@ -199,6 +212,10 @@ INLINE void settle_bytes(uint8_t *restrict dst, const float *restrict sum, size_
 
 /* Functions of the table of kernels, with the name of the instruction set. */
 #define COLOR_KERNELS(set, turn)                                                                                       \
+    static void grey3_u8_##set(uint8_t *dst, const uint8_t *src, int32_t w)                                            \
+    {                                                                                                                  \
+        RUNS(dst, src, w, grey3_run(&p));                                                                              \
+    }                                                                                                                  \
     static void mix_u8_##set(uint8_t *dst, const uint8_t *src, int32_t w, float factor)                                \
     {                                                                                                                  \
         RUNS(dst, src, w, mix_run(&p, factor));                                                                        \
@@ -229,6 +246,7 @@ INLINE void settle_bytes(uint8_t *restrict dst, const float *restrict sum, size_
     }                                                                                                                  \
     static void kernels_##set##_points(struct kernels *k)                                                              \
     {                                                                                                                  \
+        k->grey3 = grey3_u8_##set;                                                                                     \
         k->mix = mix_u8_##set;                                                                                         \
         k->hue = hue_u8_##set;                                                                                         \
         k->permute = permute_u8_##set;                                                                                 \

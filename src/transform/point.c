@@ -226,7 +226,7 @@ void points_begin(const struct points *p, struct gather *g)
 static void grey_line(const struct kernels *k, uint8_t *dst, const uint8_t *src, int32_t w, int from, int to)
 {
     if (from == 3 && to == 3)
-        k->mix(dst, src, w, 0.0f);
+        k->grey3(dst, src, w);
     else if (from == 3)
         k->grey(dst, src, w);
     else

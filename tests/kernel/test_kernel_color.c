@@ -40,12 +40,15 @@ static void run(const struct kernels *k, int kind, uint8_t *dst, const uint8_t *
     case 3:
         k->hue(dst, src, w, shift);
         break;
+    case 4:
+        k->grey3(dst, src, w);
+        break;
     default:
         k->permute(dst, src, w, order);
     }
 }
 
-static const char *const names[] = {"table1", "table3", "mix", "hue", "permute"};
+static const char *const names[] = {"table1", "table3", "mix", "hue", "grey3", "permute"};
 enum { KINDS = sizeof names / sizeof names[0] };
 
 /* Into other memory, and in place. */
