@@ -165,7 +165,7 @@ def compare(dataloader: Any, seconds: float = 3.0) -> Comparison:
     Stoker     ...
     pixels     equal in 16 samples
     labels     equal in 16 samples
-    to paste   from stoker import DataLoader    # instead of: from torch.utils.data import DataLoader
+    to paste   ...
     >>> found.pixels, found.labels, found.native
     (0.0, 0, True)
     """

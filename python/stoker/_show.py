@@ -118,7 +118,7 @@ def _parts(loader: Any, raw: tuple[_stoker.Memory, ...], row: int) -> tuple[Any,
 def _rows(loader: Any, n: int, epoch: int) -> Iterator[Row]:
     if isinstance(loader._given.fill, IterableFill):
         loader.peek()
-        raw = loader._pending[-1][1]
+        raw = loader._pending[-1][1].raw
         raws = [(raw, i) for i in range(min(n, raw[0].shape[0]))]
     else:
         raws = ((raw, 0) for raw in _raws(loader, n, epoch))  # type: ignore[assignment]

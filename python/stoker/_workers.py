@@ -637,6 +637,8 @@ class Workers:
     def send(self, task: Task) -> None:
         """To the worker with the least to do."""
         self.sent = max(self.sent, task.number + 1)
+        if not self.processes:  # another thread has closed the loader
+            raise Error("the loader is closed", stage="next")
         min(self.processes, key=lambda p: len(p.tasks)).send(task)
 
     def receive(self, timeout: float | None) -> list[Reply]:

@@ -84,6 +84,7 @@ class Options(c.Structure):
         ("mix", c.c_void_p),
         ("n_mix", c.c_int),
         ("mix_counts", c.c_void_p),
+        ("idle", c.c_int),
         ("on_error", c.c_int),
         ("max_bad", c.c_double),
         ("keep_empty", c.c_int),
@@ -96,8 +97,10 @@ class Options(c.Structure):
         ("cache", c.c_int),
         ("cache_dir", c.c_char_p),
         ("cache_size", c.c_int64),
+        ("cache_shared", c.c_int),
         ("rank", c.c_int),
         ("world_size", c.c_int),
+        ("device", c.c_char_p),
     ]
 
 
