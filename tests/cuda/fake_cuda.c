@@ -34,6 +34,7 @@ struct block {
 struct event {
     uint64_t recorded, done; /* counts */
     struct timespec at;
+    struct event *next; /* destroyed before it */
 };
 
 enum kind { COPY, KERNEL, RECORD, WAIT };
@@ -66,6 +67,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct block *blocks;
 static struct stream *legacy;
+static struct event *destroyed; /* streams may still wait for them, so they are kept */
 static size_t used;
 static pid_t owner;
 static int devices = 1, capability = 75, version = 13000, contexts, events, streams, modules, broken;
@@ -561,10 +563,12 @@ static void wait_for(const struct event *e)
 API int cuEventDestroy_v2(void *event);
 int cuEventDestroy_v2(void *event)
 {
+    struct event *e = event;
     pthread_mutex_lock(&lock);
     events--;
+    e->next = destroyed;
+    destroyed = e;
     pthread_mutex_unlock(&lock);
-    (void)event; /* streams may still wait for it: it is left to the end of the process */
     return broken;
 }
 
