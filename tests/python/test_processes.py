@@ -14,23 +14,11 @@ import time
 import numpy as np
 import pytest
 import stoker
-from test_workers import children, files, gone
+from test_workers import children, gone, nothing_is_left  # noqa: F401 (a fixture that every test here uses)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 COUNTS = (0, 1, 2, 7)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    """No process and no descriptor stays."""
-    before, opened = children(), files()
-    yield
-    import gc
-
-    gc.collect()
-    assert children() <= before
-    assert files() <= opened
 
 
 def draws():
