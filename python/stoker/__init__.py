@@ -77,8 +77,10 @@ from ._scan import Listing, ls, verify
 from ._source import Source
 from ._stats import Stats
 from ._stoker import version
+from ._watch import watch
 
 if TYPE_CHECKING:
+    from . import doctor as doctor
     from ._compare import compare as compare
     from .data_loader import DataLoader as DataLoader
 
@@ -159,17 +161,19 @@ __all__ = [
     "pack",
     "unpack",
     "verify",
+    "watch",
 ]
 
 # Imported on first use: these need torch, or are seldom needed.
-_LATER = {"DataLoader": "data_loader", "compare": "_compare"}
+_LATER = {"DataLoader": "data_loader", "compare": "_compare", "doctor": "doctor"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         from importlib import import_module
 
-        return getattr(import_module(f"stoker.{_LATER[name]}"), name)
+        module = import_module(f"stoker.{_LATER[name]}")
+        return module if name == "doctor" else getattr(module, name)
     raise AttributeError(f"module 'stoker' has no attribute {name!r}{_hint(name, __dir__())}")
 
 
