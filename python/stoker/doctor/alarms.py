@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong rather than slow: training on the wrong data, or on the way to run out of memory.
+
+An alarm needs no what-if. It states a fact that was observed while the script ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any, NamedTuple
+
+from .causes import percent, size
+from .facts import AS_IS, Measurement, Run, number, run_of, section, step_ms
+
+DAY_MS = 24 * 3600e3
+
+
+class Alarm(NamedTuple):
+    number: int
+    id: str
+    find: Callable[[Measurement, dict[str, Any]], tuple[str, list[str]] | None]  # a title and the evidence
+    change: str
+
+
+def same_augmentation(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    if not checks.get("worker_seeds_equal"):
+        return None
+    words = "NumPy's or Python's random numbers have the same state in all workers at the start of an epoch"
+    return "All workers draw the same random augmentations", [words]
+
+
+def epoch_fixed(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    if checks.get("set_epoch_missing"):
+        return "Every epoch has the same order: the sampler's set_epoch is never called", ["a DistributedSampler"]
+    if checks.get("epochs_equal"):
+        return "Every epoch has the same order, although the loader shuffles", ["two epochs were compared"]
+    return None
+
+
+def rank_duplicates(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    share = number(checks, "rank_duplicates")
+    if share < 0.02:  # a sampler pads the last batch with a few samples
+        return None
+    return f"Ranks train on the same samples: {percent(share)} were seen by more than one", []
+
+
+def poor_shuffle(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    classes = section(checks, "batch_classes")
+    seen, expected = number(classes, "seen"), number(classes, "expected")
+    if not seen or seen > 0.6 * expected:
+        return None
+    words = f"a batch has {seen:.3g} classes on average, and {expected:.3g} in a random order"
+    return "The samples are poorly shuffled", [words]
+
+
+def padded_eval(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    count = number(checks, "eval_padded")
+    if not count:
+        return None
+    words = f"{count:.0f} sample{'s are' if count != 1 else ' is'} counted twice"
+    return f"Evaluation repeats samples to fill the ranks: {words}", []
+
+
+def exif_ignored(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    share = number(checks, "exif_ignored")
+    if share < 0.001:
+        return None
+    return f"{percent(share)} of the images are rotated by EXIF, and the script ignores that", []
+
+
+def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    step = checks.get("loss_nan_step")
+    return None if step is None else (f"The loss is NaN from step {step} on", [])
+
+
+def growth_of(run: Run | None) -> float:
+    """Bytes per step that the memory grows by, after the start and in both halves; else 0."""
+    points = [p[1] for p in (section(run, "memory").get("rss") or []) if isinstance(p, list | tuple) and len(p) == 2]
+    if not run or len(points) < 8:
+        return 0.0
+    quarter = len(points) // 4
+    middles = [median(points[i * quarter : (i + 1) * quarter]) for i in range(1, 4)]
+    steps = number(run, "steps") / 4
+    each = min(middles[1] - middles[0], middles[2] - middles[1])
+    return max(0.0, each / steps) if steps else 0.0
+
+
+def memory_growth(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | None:
+    run = run_of(m, AS_IS)
+    growth, whole = growth_of(run), number(section(m, "machine"), "memory")
+    if run is None or growth < 32e3 or not whole:
+        return None
+    left = (whole - section(run, "memory")["rss"][-1][1]) / growth
+    hours = left * step_ms(run) / 3600e3
+    if left * step_ms(run) > DAY_MS:
+        return None
+    evidence = [f"memory of {size(whole)} is full after {left:.0f} more steps ({hours:.2g} h)"]
+    other = run_of(m, "stoker")
+    if other and section(other, "memory").get("rss"):
+        evidence.append(f"with Stoker it grows by {size(growth_of(other))} per step")
+    return f"Memory grows by {size(growth)} per step", evidence
+
+
+ALARMS = (
+    Alarm(
+        34,
+        "same-augmentation",
+        same_augmentation,
+        "use torch's random numbers in transforms, or seed the others in worker_init_fn from torch.initial_seed()",
+    ),
+    Alarm(35, "epoch-fixed", epoch_fixed, "call loader.sampler.set_epoch(epoch) at the start of every epoch"),
+    Alarm(
+        36,
+        "rank-duplicates",
+        rank_duplicates,
+        "divide the samples among the ranks: a DistributedSampler, or split_by_node of a WebDataset",
+    ),
+    Alarm(37, "poor-shuffle", poor_shuffle, "shuffle the file list before it is split, or enlarge the shuffle buffer"),
+    Alarm(
+        38, "padded-eval", padded_eval, "leave out the repeated samples when you count: the dataset's length is exact"
+    ),
+    Alarm(39, "exif-ignored", exif_ignored, "apply PIL.ImageOps.exif_transpose, or load with Stoker, which does so"),
+    Alarm(40, "loss-nan", loss_nan, "lower the learning rate, or look for the first batch with NaN in it"),
+    Alarm(
+        41,
+        "memory-growth",
+        memory_growth,
+        "store paths and labels as arrays, not as lists; keep no batches, and no losses with their graph",
+    ),
+)
+
+
+def alarms(m: Measurement) -> list[dict[str, Any]]:
+    """All alarms of a measurement."""
+    checks, found = section(m, "checks"), []
+    for alarm in ALARMS:
+        if said := alarm.find(m, checks):
+            found.append(
+                {"number": alarm.number, "id": alarm.id, "title": said[0], "evidence": said[1], "change": alarm.change}
+            )
+    return found

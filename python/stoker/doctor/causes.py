@@ -1,0 +1,506 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a script may be slow: a table of rules. A rule looks at a run and returns a suspicion, never a verdict.
+
+The numbers are those of docs/doctor.md. Where two causes explain a run equally well, the one further up is named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._types import counted
+from .facts import AS_IS, LOADER, MODEL, Facts, items, number, reads_disk, run_of, section
+
+
+@dataclass
+class Suspicion:
+    title: str  # a whole sentence without the full stop
+    share: float  # of the time of a step that this cause takes, from 0 to 1
+    evidence: list[str]
+    tries: list[str]  # the what-ifs that prove it, the most promising first
+    proof: tuple[str, float] | None = None  # a run and its gain, where the ceilings are the proof
+
+
+class Rule(NamedTuple):
+    number: int
+    id: str
+    find: Callable[[Facts], Suspicion | None]
+    least: float = 1.05  # a smaller gain is not worth a verdict
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.013), percent(0.62)
+    ('1.3 %', '62 %')
+    """
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def times(ms: float) -> str:
+    """
+    >>> times(0.0421), times(7.4), times(1234)
+    ('42 us', '7.4 ms', '1.2 s')
+    """
+    if ms >= 1000:
+        return f"{ms / 1e3:.2g} s"
+    return f"{ms:.3g} ms" if ms >= 0.1 else f"{1e3 * ms:.2g} us"
+
+
+def size(count: float) -> str:
+    """
+    >>> size(512), size(1.2e6), size(3e13)
+    ('512 bytes', '1.2 MB', '30 TB')
+    """
+    power = min(4, max(0, int(math.log10(max(1.0, count)) // 3)))
+    return f"{count / 1000**power:.3g} {('bytes', 'KB', 'MB', 'GB', 'TB')[power]}"
+
+
+def at(thing: dict[str, Any]) -> str:
+    """A name and its place."""
+    name, place = thing.get("name") or "it", thing.get("at")
+    return f"{name} ({place})" if place else str(name)
+
+
+def waiting(f: Facts) -> str:
+    return f"{percent(f.wait)} of the time is waiting for data"
+
+
+def part_line(f: Facts, us: float, what: str) -> str:
+    total = sum(f.parts.values())
+    return f"{what} takes {times(us / 1e3)} of {times(total / 1e3)} per sample, measured in one process alone"
+
+
+def loaders(f: Facts) -> list[str]:
+    """What may help where the loader's work is too much for its processes."""
+    stoker = [] if f.loader.get("kind") == "stoker" else ["stoker"]
+    return [*stoker, f"workers={f.more_workers()}"] if f.idle_cores >= 0.25 else stoker
+
+
+# ---------------------------------------------------------------- input
+
+
+def shared_memory(f: Facts) -> Suspicion | None:
+    reason = str(f.run.get("reason") or "")
+    if f.run.get("status") != "failed" or not re.search(
+        r"shared memory|shm|Bus error|ancdata|Too many open files", reason, re.I
+    ):
+        return None
+    shm = section(f.machine, "shm")
+    room = [f"/dev/shm has {size(number(shm, 'total'))}, {size(number(shm, 'free'))} free"] if shm else []
+    return Suspicion(
+        "The worker processes run out of shared memory for their batches", 1.0, [reason, *room], ["stoker", "workers=0"]
+    )
+
+
+def worker_start(f: Facts) -> Suspicion | None:
+    later = items(f.run, "epochs")[1:]
+    stall = sum(number(e, "first_wait_s") for e in later)
+    if not f.duration or f.loader.get("persistent") or stall < 0.05 * f.duration:
+        return None
+    evidence = [
+        f"{counted(len(later), 'pause')} between epochs, {stall / len(later):.2g} s each",
+        f"{f.workers} workers start again, and each imports the script and opens the dataset",
+    ]
+    tries = ["persistent", *loaders(f)] if f.workers else loaders(f)
+    return Suspicion(
+        f"The first batch of every epoch takes {stall / len(later):.2g} s", stall / f.duration, evidence, tries
+    )
+
+
+def slow_samples(f: Facts) -> Suspicion | None:
+    each = section(f.m, "samples_ms")
+    middle, tail = number(each, "median"), number(each, "p99")
+    if f.run.get("name") != AS_IS or not f.waits or not middle or tail < 8 * middle:
+        return None
+    named = [f"{times(number(s, 'ms'))}: {s.get('path') or s.get('index')}" for s in items(f.m, "slowest")[:5]]
+    evidence = [f"a sample takes {times(middle)} (median), but one in a hundred more than {times(tail)}", *named]
+    return Suspicion(
+        "A few slow samples hold up their batches", f.wait * 0.9, [waiting(f), *evidence], ["skip-slowest", *loaders(f)]
+    )
+
+
+def cpu_quota(f: Facts) -> Suspicion | None:
+    quota, stopped = number(f.machine, "quota"), number(f.run, "cpu", "throttled_s")
+    if not quota or quota > 0.95 * f.cpus or not f.duration or stopped < 0.05 * f.duration:
+        return None
+    evidence = [
+        f"a quota of {quota:.3g} CPUs on a machine with {f.cpus}",
+        f"stopped by the quota for {percent(min(1.0, stopped / f.duration))} of the time",
+    ]
+    tries = [f"workers={max(1, int(quota))}"] if f.workers > quota else []
+    return Suspicion(
+        f"The container may use {quota:.3g} of {f.cpus} CPUs, and the script starts more than that",
+        min(1.0, stopped / f.duration),
+        evidence,
+        [*tries, "threads=1", *loaders(f)],
+    )
+
+
+def threads(f: Facts) -> Suspicion | None:
+    count = number(f.run, "cpu", "threads")
+    if count < 2 * f.cores + 2 or f.idle_cores > 0.25 * f.cores:
+        return None
+    title = f"{count:.0f} threads compete for {f.cores:.3g} CPUs"
+    evidence = [f"{f.workers} workers, each with a pool of threads (OpenMP, MKL, OpenCV or torch)"]
+    return Suspicion(title, 0.3, evidence, ["threads=1"])
+
+
+def many_workers(f: Facts) -> Suspicion | None:
+    fewer = f.fewer_workers()
+    if f.workers <= max(fewer, 1.5 * f.cores) or f.idle_cores > 0.25 * f.cores:
+        return None
+    evidence = [f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
+    return Suspicion(
+        f"{f.workers} workers on {f.cores:.3g} CPUs take time from the training itself",
+        0.2,
+        evidence,
+        [f"workers={fewer}"],
+    )
+
+
+def cold(f: Facts) -> Suspicion | None:
+    """Data that fit into memory are read from storage once."""
+    warm = run_of(f.m, LOADER)
+    fits = 0 < f.data_bytes < 0.7 * f.memory
+    if not f.waits or not f.reads_disk or not fits or not warm or reads_disk(warm, f.loader):
+        return None
+    later = min(number(warm, "samples_per_s"), f.rate_of(MODEL) or 1e30)
+    gain = later / f.rate if f.rate else 0.0
+    evidence = [
+        f"{size(f.data_bytes)} of data fit into {size(f.memory)} of memory",
+        f"{f.rate:.0f} samples/s now, {number(warm, 'samples_per_s'):.0f} from the loader when the data are in memory",
+    ]
+    title = "Only the first epoch is slow: it reads the data from storage, and later epochs find them in memory"
+    return Suspicion(title, f.wait, evidence, [], (LOADER, gain))
+
+
+def page_cache(f: Facts) -> Suspicion | None:
+    if not f.waits or not f.reads_disk or not f.memory or f.data_bytes < 0.7 * f.memory:
+        return None
+    ratio = f.data_bytes / f.memory
+    evidence = [waiting(f), f"{size(f.data_bytes)} of data, {size(f.memory)} of memory"]
+    title = f"The data are {ratio:.2g} times the memory, so every epoch reads them from storage again"
+    return Suspicion(title, f.wait, evidence, ["cache", "pack", "resize", *loaders(f)])
+
+
+def storage(f: Facts) -> tuple[str, Suspicion] | None:
+    """Which of the three limits of storage it is, and the words for it."""
+    io = section(f.run, "io")
+    reads, count = number(io, "read_calls"), number(io, "read_bytes")
+    blocked, kind = number(io, "blocked_s"), section(f.machine, "storage").get("kind")
+    slow = f.is_largest("read") or blocked > 0.5 * f.duration * max(1, f.workers)
+    if not f.waits or not f.reads_disk or not slow or not reads:
+        return None
+    mean, each = count / reads, number(io, "read_s") or blocked
+    latency = 1e3 * each / reads
+    evidence = [
+        waiting(f),
+        f"{reads:.0f} reads of {size(mean)} each, {times(latency)} per read",
+        f"{size(count / f.duration)} per second from storage ({kind or 'unknown kind'})",
+    ]
+    tries = [*loaders(f), "pack", "cache"]
+    if kind == "network" or latency > 20:
+        which, words = "latency", f"Every read from storage takes {times(latency)}, and too few run at once"
+    elif mean >= 512e3:
+        which, words = "bandwidth", f"Storage delivers {size(count / f.duration)} per second, and the script needs more"
+    else:
+        which, words = "iops", f"Storage is busy with small random reads of {size(mean)}"
+    return which, Suspicion(words, f.wait, evidence, tries)
+
+
+def storage_rule(kind: str) -> Callable[[Facts], Suspicion | None]:
+    def find(f: Facts) -> Suspicion | None:
+        found = storage(f)
+        return found[1] if found and found[0] == kind else None
+
+    return find
+
+
+def transform(f: Facts) -> Suspicion | None:
+    one = f.slow_transform
+    if not f.waits or one is None:
+        return None
+    us = number(one, "us")
+    share = f.part_share(us)
+    title = f"{at(one)} takes {percent(share)} of the loader's work"
+    return Suspicion(
+        title,
+        f.wait * share,
+        [waiting(f), part_line(f, us, at(one))],
+        [f"without={one.get('name')}", *loaders(f)],
+    )
+
+
+def area(image: dict[str, Any], prefix: str = "") -> float:
+    return number(image, prefix + "width") * number(image, prefix + "height")
+
+
+def large_images(f: Facts) -> Suspicion | None:
+    image = section(f.loader, "image")
+    used = area(image, "needed_")
+    if not f.waits or not used or area(image) < 12 * used or not f.is_largest("decode"):
+        return None
+    sizes = (
+        f"{number(image, 'width'):.0f} x {number(image, 'height'):.0f}",
+        f"{number(image, 'needed_width'):.0f} x {number(image, 'needed_height'):.0f}",
+    )
+    us = f.parts["decode"]
+    return Suspicion(
+        f"Images of {sizes[0]} pixels are decoded for {sizes[1]} pixels",
+        f.wait * f.part_share(us),
+        [waiting(f), part_line(f, us, "decoding")],
+        ["resize", "draft", "pack", *loaders(f)],
+    )
+
+
+def decode(f: Facts) -> Suspicion | None:
+    us = f.parts["decode"]
+    if not f.waits or not f.is_largest("decode") or f.slow_transform:
+        return None
+    tries = [*loaders(f), "cache", "draft"]
+    return Suspicion(
+        "Decoding the images is the limit",
+        f.wait * f.part_share(us),
+        [waiting(f), part_line(f, us, "decoding")],
+        tries,
+    )
+
+
+def collate(f: Facts) -> Suspicion | None:
+    us = f.parts["collate"]
+    if not f.waits or not f.is_largest("collate"):
+        return None
+    name = at(section(f.loader, "collate") or {"name": "collate_fn"})
+    return Suspicion(
+        f"Making a batch out of samples is the limit: {name}",
+        f.wait * f.part_share(us),
+        [waiting(f), part_line(f, us, "collating")],
+        ["collate", *loaders(f)],
+    )
+
+
+def pickling(f: Facts) -> Suspicion | None:
+    us = f.parts["transfer"]
+    if not f.waits or not f.workers or not f.is_largest("transfer"):
+        return None
+    return Suspicion(
+        "Sending batches from the workers to the training process is the limit",
+        f.wait * f.part_share(us),
+        [waiting(f), part_line(f, us, "pickling and sending")],
+        [*loaders(f), "workers=0"],
+    )
+
+
+def serial_fetch(f: Facts) -> Suspicion | None:
+    us = f.parts["read"]
+    if not f.waits or f.reads_disk or not f.is_largest("read"):
+        return None
+    name = f.loader.get("dataset") or "the dataset"
+    return Suspicion(
+        f"{name} fetches one sample at a time, and that is the limit",
+        f.wait * f.part_share(us),
+        [waiting(f), part_line(f, us, "fetching"), "the data are in memory, so storage is not the cause"],
+        ["fetch", *loaders(f)],
+    )
+
+
+def few_workers(f: Facts) -> Suspicion | None:
+    if not f.waits or f.loader.get("kind") != "torch.DataLoader" or f.idle_cores < 0.25 * f.cores:
+        return None
+    words = counted(f.workers, "worker") if f.workers else "no worker processes (num_workers=0)"
+    evidence = [waiting(f), f"{number(f.run, 'cpu', 'all'):.2g} of {f.cores:.3g} CPUs are in use"]
+    return Suspicion(
+        f"The loader has {words}, and CPUs are idle", f.wait * 0.8, evidence, [f"workers={f.more_workers()}"]
+    )
+
+
+def numa(f: Facts) -> Suspicion | None:
+    nodes = number(f.machine, "numa")
+    if nodes < 2 or not (f.waits or f.share("copy") >= 0.05):
+        return None
+    return Suspicion(
+        f"The script moves its data between {nodes:.0f} NUMA nodes", 0.05, [f"{nodes:.0f} NUMA nodes"], ["numa"]
+    )
+
+
+# ---------------------------------------------------------------- copies to the device
+
+
+def copied(f: Facts) -> str:
+    return f"copies to the GPU take {times(f.ms('copy'))} of a step of {times(f.step)}"
+
+
+def unpinned(f: Facts) -> Suspicion | None:
+    if not f.has_gpu or f.share("copy") < 0.03 or section(f.run, "copies").get("pinned") is not False:
+        return None
+    return Suspicion(
+        "Batches are copied to the GPU from memory that is not pinned", f.share("copy"), [copied(f)], ["pin", "device"]
+    )
+
+
+def sync_copy(f: Facts) -> Suspicion | None:
+    copies = section(f.run, "copies")
+    if not f.has_gpu or f.share("copy") < 0.03 or not copies.get("pinned") or copies.get("non_blocking") is not False:
+        return None
+    return Suspicion(
+        "The script waits for every copy to the GPU: the copies block", f.share("copy"), [copied(f)], ["pin", "device"]
+    )
+
+
+def float32_copy(f: Facts) -> Suspicion | None:
+    copies = section(f.run, "copies")
+    if not f.has_gpu or f.share("copy") < 0.05 or "float32" not in str(copies.get("dtype")):
+        return None
+    evidence = [copied(f), f"{size(number(copies, 'bytes'))} per step, four bytes for each byte of a pixel"]
+    return Suspicion("Images go to the GPU as float32", f.share("copy") * 0.75, evidence, ["uint8", "device"])
+
+
+# ---------------------------------------------------------------- the training itself
+
+
+def gil(f: Facts) -> Suspicion | None:
+    hot = items(f.run, "hot")
+    taken = sum(number(h, "ms") for h in hot)
+    if not f.step or taken < 0.1 * f.step:
+        return None
+    lines = [f"{at(h)}: {times(number(h, 'ms'))} per step" for h in hot[:3]]
+    if busy := number(f.run, "cpu", "gil"):
+        lines.append(f"the GIL is held {percent(busy)} of the time")
+    title = f"Python in the training process is the limit: {at(hot[0])} takes {times(number(hot[0], 'ms'))} of a step"
+    tries = [f"without={hot[0].get('name')}"]
+    return Suspicion(f"{title} of {times(f.step)}", min(1.0, taken / f.step), lines, tries)
+
+
+def host_sync(f: Facts) -> Suspicion | None:
+    syncs = items(f.run, "syncs")
+    taken = sum(number(s, "ms") for s in syncs)
+    if not f.step or taken < 0.05 * f.step:
+        return None
+    lines = [
+        f"{s.get('at')}: {times(number(s, 'ms'))} per step, {counted(int(number(s, 'calls')), 'call')}"
+        for s in syncs[:3]
+    ]
+    title = f"The host waits for the device at {syncs[0].get('at')}: a value is read in every step"
+    return Suspicion(title, min(1.0, taken / f.step), lines, ["no-sync"])
+
+
+def stall_rule(what: str, words: str) -> Callable[[Facts], Suspicion | None]:
+    def find(f: Facts) -> Suspicion | None:
+        stalls = [s for s in items(f.run, "stalls") if s.get("what") == what]
+        taken = sum(number(s, "s") for s in stalls)
+        whole = f.duration + taken
+        if not whole or taken < 0.05 * whole:
+            return None
+        place = stalls[0].get("at")
+        title = f"{words} takes {percent(taken / whole)} of the time" + (f" ({place})" if place else "")
+        evidence = [f"{counted(len(stalls), 'pause')} of {taken / len(stalls):.2g} s"]
+        return Suspicion(title, taken / whole, evidence, [f"no-{what}"])
+
+    return find
+
+
+def ranks(f: Facts) -> Suspicion | None:
+    all_ranks = sorted(items(f.run, "ranks"), key=lambda r: number(r, "wait_share"))
+    if len(all_ranks) < 2:
+        return None
+    middle, worst = all_ranks[(len(all_ranks) - 1) // 2], all_ranks[-1]
+    more = number(worst, "wait_share") - number(middle, "wait_share")
+    if more < 0.1:
+        return None
+    who = f"rank {worst.get('rank')}"
+    shares = (percent(number(worst, "wait_share")), percent(number(middle, "wait_share")))
+    title = f"All ranks wait for {who}: its loader is slower than that of the others"
+    return Suspicion(
+        title, more, [f"{who} waits for data {shares[0]} of the time, the median rank {shares[1]}"], loaders(f)
+    )
+
+
+def shapes(f: Facts) -> Suspicion | None:
+    count = number(f.run, "shapes")
+    if count < 4 or f.wait > 0.3:
+        return None
+    title = f"Batches have {count:.0f} different shapes, and each one is compiled or searched for anew"
+    return Suspicion(title, 0.3, [f"{count:.0f} shapes in {number(f.run, 'steps'):.0f} steps"], ["fixed-shapes"])
+
+
+def launch_bound(f: Facts) -> Suspicion | None:
+    gpu = section(f.run, "gpu")
+    busy = number(gpu, "busy")
+    if not f.has_gpu or not busy or busy > 0.7 or f.wait + f.share("copy") > 0.2:
+        return None
+    evidence = [f"a kernel runs {percent(busy)} of the time, though no data are waited for"]
+    if kernels := number(gpu, "kernels"):
+        evidence.append(f"{kernels:.0f} kernels per step, {times(f.step / kernels)} each")
+    title = "The GPU waits for Python to launch its many small kernels"
+    return Suspicion(title, 1 - busy, evidence, ["compile", "fused", "channels-last"])
+
+
+def optimizer(f: Facts) -> Suspicion | None:
+    taken = number(f.run, "optimizer_ms", "mean") or number(f.run, "optimizer_ms", "median")
+    if not f.step or taken < 0.1 * f.step:
+        return None
+    title = f"The optimizer's step takes {percent(taken / f.step)} of the time"
+    return Suspicion(title, taken / f.step, [f"{times(taken)} of a step of {times(f.step)}"], ["fused"])
+
+
+def communication(f: Facts) -> Suspicion | None:
+    taken = number(f.run, "comm_ms", "mean") or number(f.run, "comm_ms", "median")
+    if not f.step or taken < 0.15 * f.step:
+        return None
+    title = f"Exchanging gradients between the ranks takes {percent(taken / f.step)} of the time"
+    return Suspicion(title, taken / f.step, [f"{times(taken)} of a step of {times(f.step)}"], ["local-gradients"])
+
+
+def model(f: Facts) -> Suspicion | None:
+    """The largest part of a step is the model, and the loader keeps up with it."""
+    ceiling = f.rate_of(MODEL)
+    if f.wait > 0.1 or (ceiling and f.rate < 0.8 * ceiling):
+        return None
+    where = "GPU" if f.has_gpu else "CPU"
+    evidence = [f"waiting for data is {percent(f.wait)}"]
+    if ceiling:
+        evidence.append(f"{f.rate:.0f} samples/s, and {ceiling:.0f} with one batch again and again")
+    tries = ["amp-bf16", "tf32", "channels-last", "compile", "cudnn-benchmark", "fused"] if f.has_gpu else []
+    proven = ["amp-bf16", "amp-fp16", "compile", "channels-last", "tf32", "cudnn-benchmark", "fused"]
+    tries += [name for name in proven if run_of(f.m, name) and name not in tries]
+    return Suspicion(f"The model is the limit: it keeps the {where} busy", 1 - f.wait, evidence, tries)
+
+
+RULES = (
+    Rule(13, "shared-memory", shared_memory),
+    Rule(12, "worker-start", worker_start),
+    Rule(17, "slow-samples", slow_samples),
+    Rule(18, "cpu-quota", cpu_quota),
+    Rule(11, "threads", threads),
+    Rule(10, "many-workers", many_workers),
+    Rule(8, "cold", cold, 1.2),
+    Rule(7, "page-cache", page_cache),
+    Rule(4, "storage-iops", storage_rule("iops")),
+    Rule(5, "storage-bandwidth", storage_rule("bandwidth")),
+    Rule(6, "storage-latency", storage_rule("latency")),
+    Rule(3, "transform", transform),
+    Rule(9, "few-workers", few_workers),
+    Rule(20, "large-images", large_images),
+    Rule(2, "decode", decode),
+    Rule(15, "collate", collate),
+    Rule(16, "pickling", pickling),
+    Rule(21, "serial-fetch", serial_fetch),
+    Rule(23, "sync-copy", sync_copy),
+    Rule(22, "unpinned", unpinned),
+    Rule(24, "float32-copy", float32_copy),
+    Rule(28, "evaluation", stall_rule("evaluation", "Evaluation")),
+    Rule(29, "checkpoint", stall_rule("checkpoint", "Writing checkpoints")),
+    Rule(14, "gil", gil),
+    Rule(27, "host-sync", host_sync),
+    Rule(31, "shapes", shapes),
+    Rule(30, "ranks", ranks),
+    Rule(33, "communication", communication),
+    Rule(32, "optimizer", optimizer),
+    Rule(26, "launch-bound", launch_bound),
+    Rule(19, "numa", numa),
+    Rule(25, "model", model, 1.1),
+)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement with names for what the verdicts ask of it. Missing values are 0, empty or None, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+Measurement = dict[str, Any]
+Run = dict[str, Any]
+
+AS_IS, MODEL, LOADER, COLD = "as-is", "model", "loader", "loader-cold"
+PARTS = ("wait", "copy", "compute", "host")
+STEADY_STEPS = 20  # a median over fewer steps says little
+
+
+def number(thing: Any, *keys: str) -> float:
+    """A number inside nested dictionaries, 0 where it is missing.
+
+    >>> number({"step_ms": {"median": 12.5}}, "step_ms", "median"), number({}, "cpu", "all")
+    (12.5, 0.0)
+    """
+    for key in keys:
+        thing = thing.get(key) if isinstance(thing, dict) else None
+    return float(thing) if isinstance(thing, int | float) else 0.0
+
+
+def section(thing: Any, key: str) -> dict[str, Any]:
+    """A dictionary inside another one; empty where it is missing."""
+    found = thing.get(key) if isinstance(thing, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def items(thing: Any, key: str) -> list[dict[str, Any]]:
+    """The dictionaries of a list inside a dictionary."""
+    found = thing.get(key) if isinstance(thing, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def mean_ms(run: Run, part: str) -> float:
+    """Mean of a part of a step; the median where there is no mean."""
+    times = run.get(f"{part}_ms")
+    return number(times, "mean") or number(times, "median")
+
+
+def step_ms(run: Run) -> float:
+    """Time of a step: the sum of the means of its parts, or the median of the whole."""
+    return sum(mean_ms(run, part) for part in PARTS) or number(run, "step_ms", "median")
+
+
+def run_of(m: Measurement, name: str) -> Run | None:
+    """A run that worked."""
+    return next((run for run in items(m, "runs") if run.get("name") == name and run.get("status", "ok") == "ok"), None)
+
+
+def gain_of(m: Measurement, run: Run | None) -> float:
+    """How many times as fast as the script as it is; 0 if that is unknown."""
+    if run is None:
+        return 0.0
+    if run.get("gain") is not None:
+        return number(run, "gain")
+    before = run_of(m, AS_IS)
+    return number(run, "samples_per_s") / rate if before and (rate := number(before, "samples_per_s")) else 0.0
+
+
+class Facts:
+    """What the rules read. `run` is the run that they judge: as-is, or a what-if when the next limit is asked for."""
+
+    def __init__(self, m: Measurement, run: Run) -> None:
+        self.m, self.run = m, run
+        self.loader, self.machine = section(m, "loader"), section(m, "machine")
+        # Stages were measured with the user's loader: they do not describe another one.
+        self.stages = section(m, "stages") if run.get("name") == AS_IS else {}
+        self.cpus = int(number(self.machine, "cpus")) or 1
+        self.cores = min(self.cpus, number(self.machine, "quota") or self.cpus)
+        self.workers = int(number(self.loader, "workers"))
+        self.has_gpu = bool(items(self.machine, "gpus"))
+        self.step = step_ms(run)
+        self.wait = number(run, "wait_share") or self.share("wait")
+        self.rate = number(run, "samples_per_s")
+        self.duration = self.step * number(run, "steps") / 1e3
+
+    def ms(self, part: str) -> float:
+        return mean_ms(self.run, part)
+
+    def share(self, part: str) -> float:
+        """Of a step, from 0 to 1."""
+        return min(1.0, self.ms(part) / self.step) if self.step else 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether waiting for data is worth a look."""
+        return self.wait >= 0.05
+
+    def rate_of(self, name: str) -> float:
+        """Samples per second of another run, 0 if there is none."""
+        return number(run_of(self.m, name), "samples_per_s")
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Microseconds per sample in each part of the loader, measured one by one."""
+        s = self.stages
+        return {
+            "read": number(s, "cold_read_us") if self.reads_disk and s.get("cold_read_us") else number(s, "read_us"),
+            "decode": number(s, "decode_us"),
+            "transform": sum(number(t, "us") for t in items(s, "transforms")),
+            "collate": number(s, "collate_us_per_sample"),
+            "transfer": number(s, "transfer_us_per_sample"),
+        }
+
+    def is_largest(self, part: str) -> bool:
+        parts = self.parts
+        return parts[part] > 0 and parts[part] == max(parts.values())
+
+    def part_share(self, us: float) -> float:
+        """Of the loader's work per sample."""
+        return us / total if (total := sum(self.parts.values())) else 0.0
+
+    @property
+    def slow_transform(self) -> dict[str, Any] | None:
+        """The transform that takes most, if it takes a quarter of the loader's work and more than decoding."""
+        all_of_them = items(self.stages, "transforms")
+        one = max(all_of_them, key=lambda t: number(t, "us"), default=None)
+        if one is None or self.part_share(number(one, "us")) < 0.25 or number(one, "us") < self.parts["decode"]:
+            return None
+        return one
+
+    @property
+    def reads_disk(self) -> bool:
+        """Whether this run read its data from storage, not from memory."""
+        return reads_disk(self.run, section(self.m, "loader"))
+
+    @property
+    def idle_cores(self) -> float:
+        used = number(self.run, "cpu", "all")
+        return max(0.0, self.cores - used) if used else 0.0
+
+    def more_workers(self) -> int:
+        """A number of workers that may be enough: one per core, or twice as many where cores are idle with that."""
+        per_core = max(2, int(self.cores))
+        return per_core if self.workers < per_core else min(32, 2 * self.workers)
+
+    def fewer_workers(self) -> int:
+        return max(1, int(self.cores))
+
+    @property
+    def memory(self) -> float:
+        return number(self.machine, "memory")
+
+    @property
+    def data_bytes(self) -> float:
+        return number(self.loader, "bytes")
+
+
+def reads_disk(run: Run | None, loader: dict[str, Any]) -> bool:
+    """Whether at least a quarter of the bytes came from storage; without sizes, whether 4 KB per sample did."""
+    samples = number(run, "steps") * number(loader, "batch_size")
+    if not run or not samples:
+        return False
+    each = number(run, "io", "read_bytes") / samples
+    size = number(loader, "bytes") / count if (count := number(loader, "samples")) else 0.0
+    return each >= (size / 4 if size else 4096)
+
+
+def noise(runs: Iterable[Run]) -> float:
+    """Relative standard error of the medians of these runs, from their 10th and 90th percentiles."""
+    most = 0.0
+    for run in runs:
+        times, steps = section(run, "step_ms"), number(run, "steps")
+        if times.get("p90") is not None and times.get("median") and steps:
+            spread = (number(times, "p90") - number(times, "p10")) / 2.56 / number(times, "median")
+            most = max(most, 1.25 * spread / steps**0.5)
+    return most

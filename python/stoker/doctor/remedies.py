@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The what-ifs in words: what is different in such a run, and what a user changes to get the same."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Remedy(NamedTuple):
+    label: str  # completes "with ...", in a table
+    advice: str  # what to do, in the imperative
+    changes_training: bool = False  # the result of training changes, so this is never a verdict's remedy
+
+
+REMEDIES = {
+    "stoker": Remedy("Stoker's DataLoader", "replace torch's DataLoader: from stoker import DataLoader"),
+    "threads=1": Remedy("one thread per worker", "set OMP_NUM_THREADS=1, and cv2.setNumThreads(0) in the workers"),
+    "persistent": Remedy("workers kept between epochs", "pass persistent_workers=True to the DataLoader"),
+    "pin": Remedy(
+        "pinned memory and copies that do not block",
+        "pass pin_memory=True to the DataLoader and non_blocking=True to .to(device)",
+    ),
+    "device": Remedy("batches made on the GPU", 'pass device="cuda" to stoker.DataLoader'),
+    "uint8": Remedy("uint8 over the bus", "copy uint8 to the GPU, and convert and normalise there"),
+    "cache": Remedy("Stoker's cache", 'pass cache="dct" to stoker.DataLoader'),
+    "pack": Remedy("packed data", "pack the data once: stoker pack DATA packed/"),
+    "draft": Remedy("draft decoding", 'pass fidelity="draft" to stoker.DataLoader'),
+    "resize": Remedy("images stored smaller", "shrink the images once: stoker pack DATA packed/ --resize short=N"),
+    "collate": Remedy("another collate function", "stack arrays once per batch in collate_fn, without Python loops"),
+    "skip-slowest": Remedy("the slowest samples left out", "shrink or convert the files that are listed"),
+    "numa": Remedy("one NUMA node", "start it with: numactl --cpunodebind=0 --membind=0"),
+    "fetch": Remedy("a batch fetched at once", "give the dataset a __getitems__ that fetches a whole batch"),
+    "no-sync": Remedy("no reading of values from the GPU", "keep values as tensors, and call .item() every 50 steps"),
+    "no-evaluation": Remedy("no evaluation", "evaluate less often, or on fewer samples"),
+    "no-checkpoint": Remedy("no checkpoints", "save less often, or in the background"),
+    "amp-bf16": Remedy(
+        "bf16 mixed precision", "put the forward pass into torch.autocast(device_type, dtype=torch.bfloat16)"
+    ),
+    "amp-fp16": Remedy("fp16 with loss scaling", "use torch.autocast with float16, and torch.amp.GradScaler"),
+    "compile": Remedy("a compiled model", "model = torch.compile(model)"),
+    "channels-last": Remedy("channels last", "model and images: .to(memory_format=torch.channels_last)"),
+    "tf32": Remedy("TF32", 'torch.set_float32_matmul_precision("high")'),
+    "cudnn-benchmark": Remedy("cudnn.benchmark", "torch.backends.cudnn.benchmark = True"),
+    "fused": Remedy("a fused optimizer", "pass fused=True to the optimizer"),
+    "batch*2": Remedy("twice the batch size", "double the batch size, and adapt the learning rate", True),
+    "batch/2": Remedy("half the batch size", "halve the batch size, and adapt the learning rate", True),
+    "accumulate": Remedy("gradients accumulated", "step the optimizer every second batch", True),
+    "checkpointing": Remedy("activation checkpointing", "recompute activations: torch.utils.checkpoint", True),
+    "fixed-shapes": Remedy("one shape for all batches", "pad or crop every batch to one of a few shapes"),
+    "local-gradients": Remedy("gradients not exchanged", "exchange gradients less often: model.no_sync()", True),
+    "depthwise": Remedy("depthwise-separable convolutions", "use them in the model, and train again", True),
+    "half-channels": Remedy("half the channels", "use a narrower model, and train again", True),
+    "small-input": Remedy("smaller images", "use smaller images, and train again", True),
+    "int8": Remedy("int8 quantisation", "quantise the model for inference", True),
+}
+
+CEILINGS = {
+    "as-is": "as it is",
+    "model": "the model alone (one batch again and again)",
+    "loader": "the loader alone",
+    "loader-cold": "the loader alone, data not in memory",
+}
+
+
+def remedy(name: str) -> Remedy:
+    """
+    >>> remedy("workers=4").advice
+    'pass num_workers=4 to the DataLoader'
+    """
+    word, _, value = name.partition("=")
+    if name in REMEDIES:
+        return REMEDIES[name]
+    if word == "workers":
+        count = "no worker processes" if value == "0" else f"{value} worker{'s' * (value != '1')}"
+        return Remedy(count, f"pass num_workers={value} to the DataLoader")
+    if word == "without":
+        return Remedy(
+            f"{value} left out", f"make {value} cheaper: do its work once and store the result, or vectorise it"
+        )
+    return Remedy(name, name)
+
+
+def label(name: str) -> str:
+    """A run in a few words, for a table."""
+    return CEILINGS.get(name) or remedy(name).label

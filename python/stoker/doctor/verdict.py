@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a measurement to one verdict. Pure functions: nothing is read, run or printed here.
+
+A cause is a verdict only if a what-if that removes it was run and made the script faster by more than the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._types import counted
+from .alarms import alarms
+from .causes import RULES, Rule, Suspicion
+from .facts import AS_IS, LOADER, MODEL, STEADY_STEPS, Facts, Measurement, Run, gain_of, items, noise, number, run_of
+from .remedies import REMEDIES, remedy
+
+NEAR = 0.9  # causes within this ratio of the largest gain are explained equally well
+
+
+@dataclass
+class Proven:
+    rule: Rule
+    found: Suspicion
+    run: str
+    gain: float | None
+
+
+def gain_text(gain: float) -> str:
+    """
+    >>> gain_text(1.337), gain_text(2.31), gain_text(18.2)
+    ('1.34x', '2.3x', '18x')
+    """
+    return f"{gain:.2f}x" if gain < 2 else f"{gain:.2g}x" if gain < 10 else f"{gain:.0f}x"
+
+
+def _as_is(m: Measurement) -> Run | None:
+    """The baseline, also a failed one."""
+    return next((run for run in items(m, "runs") if run.get("name") == AS_IS), None)
+
+
+def suspicions(m: Measurement, run: Run) -> list[tuple[Rule, Suspicion]]:
+    """All that may be wrong with a run; of a failed run, only what explains the failure."""
+    facts = Facts(m, run)
+    rules = RULES if run.get("status", "ok") == "ok" else RULES[:1]
+    return [(rule, found) for rule in rules if (found := rule.find(facts))]
+
+
+def _proof(m: Measurement, found: Suspicion, least: float) -> tuple[str, float | None] | None:
+    """The run that gained most of those that prove a suspicion; an earlier one if it gains nearly as much."""
+    base = _as_is(m)
+    if found.proof:
+        return found.proof if found.proof[1] >= least else None
+    done = [(name, run) for name in found.tries if (run := run_of(m, name)) and run.get("same_result") is not False]
+    if base is not None and base.get("status", "ok") != "ok":
+        return (done[0][0], None) if done else None
+    needed = max(least, 1 + 3 * noise([base] if base else []))
+    gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= needed]
+    most = max((gain for _, gain in gains), default=0.0)
+    return next(((name, gain) for name, gain in gains if gain >= NEAR * most), None)
+
+
+def _proven(m: Measurement, run: Run) -> list[Proven]:
+    found = []
+    for rule, suspicion in suspicions(m, run):
+        if proof := _proof(m, suspicion, rule.least):
+            found.append(Proven(rule, suspicion, *proof))
+    return found
+
+
+def _confidence(m: Measurement, run: Run, gain: float | None) -> str:
+    """Low: few steps. Medium: a small gain, or one that exceeds what the model alone can reach."""
+    steps = min(number(run, "steps"), number(_as_is(m), "steps"))
+    if gain is None:
+        return "medium"
+    if steps < STEADY_STEPS / 2:
+        return "low"
+    ceiling, rate = number(run_of(m, MODEL), "samples_per_s"), number(_as_is(m), "samples_per_s")
+    too_much = ceiling and rate and run.get("name") in LOADER_SIDE and gain > 1.1 * ceiling / rate
+    noisy = gain - 1 < 6 * noise([run, *(r for r in [_as_is(m)] if r)])
+    return "medium" if steps < STEADY_STEPS or gain < 1.15 or too_much or noisy else "high"
+
+
+LOADER_SIDE = ("stoker", "cache", "draft", "pack", "resize", "collate", "fetch", "persistent")
+
+
+def _effect(proven: Proven) -> str:
+    """What the what-if showed, to follow the cause."""
+    if proven.gain is None:
+        return f"with {remedy(proven.run).label}, the script runs"
+    gain = gain_text(proven.gain)
+    if proven.rule.id == "cold":
+        return f"after it, training is {gain} as fast"
+    word = remedy(proven.run).label
+    if proven.run.startswith("without="):
+        return f"without it, training is {gain} as fast"
+    return f"with {word}, training is {gain} as fast"
+
+
+def _verdict(m: Measurement, proven: Proven) -> dict[str, Any]:
+    run = run_of(m, proven.run) or {}
+    advice = "change nothing, or pack the data: stoker pack DATA packed/" if proven.rule.id == "cold" else None
+    gain = proven.gain
+    return {
+        "number": proven.rule.number,
+        "id": proven.rule.id,
+        "title": f"{proven.found.title}; {_effect(proven)}.",
+        "evidence": proven.found.evidence,
+        "confidence": _confidence(m, run, gain),
+        "change": advice or run.get("change") or remedy(proven.run).advice,
+        "diff": run.get("diff"),
+        "gain": None if gain is None else round(gain, 3),
+        "run": proven.run,
+    }
+
+
+def _next(m: Measurement, first: Proven) -> dict[str, Any] | None:
+    """What limits the run that proves the verdict; a gain is given only where a what-if measured it."""
+    run = run_of(m, first.run)
+    if run is None or first.run == LOADER or not number(run, "samples_per_s"):
+        return None
+    ceiling = number(run_of(m, MODEL), "samples_per_s")
+    found = [(rule, one) for rule, one in suspicions(m, run) if rule.id != first.rule.id]
+    if ceiling and number(run, "samples_per_s") >= 0.85 * ceiling:
+        found = [(rule, one) for rule, one in found if rule.id in ("model", "launch-bound", "gil", "host-sync")]
+    if not found:
+        return None
+    rule, one = max(found, key=lambda pair: pair[1].share)
+    if one.share < 0.05:
+        return None
+    return {
+        "number": rule.number,
+        "id": rule.id,
+        "title": f"Then: {one.title}.",
+        "evidence": one.evidence,
+        "confidence": "low",
+        "change": remedy(one.tries[0]).advice if one.tries else None,
+        "diff": None,
+        "gain": None,
+        "run": None,
+    }
+
+
+def judge(m: Measurement) -> Measurement:
+    """The measurement with `verdict` (the largest cause that was proved, or None), `next` and `alarms`."""
+    base = _as_is(m)
+    result = {**m, "verdict": None, "next": None, "alarms": alarms(m)}
+    proven = _proven(m, base) if base else []
+    if proven:
+        most = max(p.gain or 1e30 for p in proven)
+        first = next(p for p in proven if (p.gain or 1e30) >= NEAR * most)
+        result["verdict"], result["next"] = _verdict(m, first), _next(m, first)
+    return result
+
+
+def wanted(m: Measurement, all: bool = False) -> list[str]:
+    """What-ifs worth running, the most promising first: the first choice of every suspicion, then the second, ...
+
+    With `all`, also every other one that the machine and the loader allow.
+    """
+    base = _as_is(m)
+    if base is None:
+        return []
+    found = sorted(suspicions(m, base), key=lambda pair: -pair[1].share)
+    depth = max((len(one.tries) for _, one in found), default=0)
+    names = [one.tries[i] for i in range(depth) for _, one in found if i < len(one.tries)]
+    if all:
+        names += _applicable(m, Facts(m, base))
+    done = {run.get("name") for run in items(m, "runs")}
+    return [name for name in dict.fromkeys(names) if name not in done]
+
+
+GPU_ONLY = ("pin", "device", "uint8", "tf32", "cudnn-benchmark", "amp-fp16", "no-sync")
+ON_SUSPICION = ("collate", "skip-slowest", "numa", "fetch", "no-evaluation", "no-checkpoint", "fixed-shapes")
+ON_RANKS = ("local-gradients",)
+
+
+def _applicable(m: Measurement, facts: Facts) -> list[str]:
+    names = [
+        name
+        for name in REMEDIES
+        if name not in ON_SUSPICION
+        and (facts.has_gpu or name not in GPU_ONLY)
+        and (items(facts.run, "ranks") or name not in ON_RANKS)
+        and not (facts.loader.get("kind") == "stoker" and name == "stoker")
+    ]
+    if facts.loader.get("kind") == "torch.DataLoader":
+        names.insert(1, f"workers={facts.more_workers()}")
+    return names
+
+
+def healthy_words(m: Measurement) -> str:
+    """Why there is no verdict, in a sentence."""
+    base = _as_is(m)
+    if base is None:
+        return "Nothing was measured."
+    if base.get("status", "ok") != "ok":
+        return f"The script {base.get('status')}: {base.get('reason') or 'no reason is known'}."
+    facts = Facts(m, base)
+    if not facts.waits:
+        largest = {"compute": "the model", "host": "Python code of the script", "copy": "copies to the device"}
+        part = max(largest, key=facts.ms)
+        limit = f"; the limit is {largest[part]}" if facts.ms(part) else ""
+        return f"Nothing to gain here: waiting for data is {100 * facts.wait:.1f} % of the time{limit}."
+    tried = [run for run in items(m, "runs") if run.get("kind") == "what-if" and run.get("status", "ok") == "ok"]
+    best = max((gain_of(m, run) for run in tried if run.get("same_result") is not False), default=0.0)
+    words = f"Waiting for data is {100 * facts.wait:.0f} % of the time, but no change was proved to help"
+    more = f": {counted(len(tried), 'what-if')} ran, and the best gives {gain_text(best)}" if best else ""
+    return f"{words}{more}."

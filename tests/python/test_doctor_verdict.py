@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor's verdicts, on recorded measurements."""
+
+import doctest
+import importlib
+import json
+
+import doctor_cases as cases
+import pytest
+from stoker.doctor import verdict
+from stoker.doctor.alarms import ALARMS
+from stoker.doctor.causes import RULES
+
+
+def test_every_verdict_and_alarm_has_a_case():
+    assert {rule.id for rule in RULES} == set(cases.CASES)
+    assert {alarm.id for alarm in ALARMS} == set(cases.ALARMS)
+    numbers = [rule.number for rule in RULES] + [alarm.number for alarm in ALARMS]
+    assert sorted(numbers) == list(range(2, 2 + len(numbers)))  # 1 is "healthy"
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_a_cause_is_found_and_proved(name):
+    m = cases.CASES[name]
+    found = verdict.judge(m)["verdict"]
+    assert found and found["id"] == name
+    assert found["evidence"] and found["change"] and found["title"].endswith(".")
+    proof = next(run for run in m["runs"] if run["name"] == found["run"])
+    assert proof["status"] == "ok"
+    assert (found["gain"] or 2) >= 1.05
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_the_what_if_of_a_cause_is_asked_for(name):
+    """Before any what-if has run, those that would prove the cause are among the first."""
+    m = cases.CASES[name]
+    proof = verdict.judge(m)["verdict"]["run"]
+    before = {**m, "runs": [run for run in m["runs"] if run["kind"] != "what-if"]}
+    if proof == "loader":  # the ceilings are the proof
+        assert verdict.judge(before)["verdict"]["id"] == name
+        return
+    assert proof in verdict.wanted(before)[:4]
+    assert verdict.judge(before)["verdict"] is None
+
+
+@pytest.mark.parametrize("name", cases.HEALTHY)
+def test_a_healthy_script_gets_no_verdict(name):
+    result = verdict.judge(cases.HEALTHY[name])
+    assert (result["verdict"], result["next"], result["alarms"]) == (None, None, [])
+    assert verdict.healthy_words(result).endswith(".")
+
+
+@pytest.mark.parametrize("name", cases.ALARMS)
+def test_alarms_need_no_what_if(name):
+    m = {**cases.measurement(cases.busy()), **cases.ALARMS[name]}
+    assert [(alarm["id"], bool(alarm["change"])) for alarm in verdict.judge(m)["alarms"]] == [(name, True)]
+
+
+def test_judging_twice_changes_nothing():
+    once = verdict.judge(cases.CASES["decode"])
+    assert verdict.judge(once) == once
+    assert json.loads(json.dumps(once)) == once
+
+
+def test_the_largest_gain_wins():
+    m = cases.measurement(
+        cases.slow(cpu=cases.IDLE), *cases.CEILINGS, cases.run("workers=2", 900), cases.STOKER, loader={"workers": 0}
+    )
+    found = verdict.judge(m)["verdict"]
+    assert (found["id"], found["run"], found["gain"]) == ("decode", "stoker", 2.5)
+
+
+def test_the_next_limit_is_named():
+    """With Stoker the script reaches what the model can do: then the model is the limit."""
+    m = cases.measurement(cases.slow(), *cases.CEILINGS, {**cases.STOKER, "samples_per_s": 1850})
+    assert verdict.judge(m)["next"]["id"] == "model"
+
+
+def test_what_has_run_is_not_wanted_again():
+    m = cases.CASES["decode"]
+    assert "stoker" not in verdict.wanted(m)
+    assert len(set(verdict.wanted(m, all=True))) == len(verdict.wanted(m, all=True)) > 8
+    assert verdict.wanted({"runs": []}) == []
+
+
+def test_a_healthy_script_on_a_cpu_wants_nothing():
+    assert verdict.wanted(cases.HEALTHY["model is the limit"]) == []
+
+
+def test_few_steps_lower_the_confidence():
+    few = cases.measurement(cases.slow(steps=6), *cases.CEILINGS, cases.STOKER)
+    assert verdict.judge(few)["verdict"]["confidence"] == "low"
+    assert verdict.judge(cases.CASES["decode"])["verdict"]["confidence"] == "high"
+
+
+@pytest.mark.parametrize("name", ["decode", "cold", "gil", "shared-memory"])
+def test_missing_values_are_no_error(name):
+    """Every value of a measurement may be missing."""
+    m = cases.CASES[name]
+
+    def without(thing, path):
+        key, *rest = path
+        changed = dict(thing) if isinstance(thing, dict) else list(thing)
+        changed[key] = without(thing[key], rest) if rest else None
+        return changed
+
+    def paths(thing):
+        children = thing.items() if isinstance(thing, dict) else enumerate(thing[:3]) if isinstance(thing, list) else ()
+        for key, value in children:
+            yield [key]
+            yield from ([key, *rest] for rest in paths(value))
+
+    for path in paths(m):
+        verdict.judge(without(m, path))
+        verdict.wanted(without(m, path), all=True)
+
+
+@pytest.mark.parametrize("name", ["alarms", "causes", "facts", "remedies", "verdict"])
+def test_examples_in_the_modules(name):
+    assert doctest.testmod(importlib.import_module(f"stoker.doctor.{name}")).failed == 0
