@@ -108,7 +108,12 @@ typedef enum stk_kind {
     STK_TENSOR, /* numbers of any type and shape */
     STK_BYTES,
     STK_TEXT,
-    STK_JSON
+    STK_JSON,
+    /* These follow the image through the ops. Rows of boxes, masks and keypoints are ragged. */
+    STK_MASK,  /* one integer for every pixel */
+    STK_MASKS, /* a mask for every box */
+    STK_BOXES, /* float32 rows of left, top, right and bottom, unless ConvertBoundingBoxFormat makes others */
+    STK_POINTS /* float32 rows of x and y, and perhaps a third number that is copied */
 } stk_kind;
 
 /* An array, as in DLPack. */

@@ -101,6 +101,18 @@ enum field_kind {
     FIELD_OPEN     /* in batches of one row only: pixels whose shape is not known before they are transformed */
 };
 
+/* How a field follows the image through the ops. */
+enum follow {
+    FOLLOW_NONE,
+    FOLLOW_MASK,   /* one integer for every pixel: an encoded image without colours, or numbers of two dimensions */
+    FOLLOW_MASKS,  /* numbers (n, h, w): one mask for each of n boxes */
+    FOLLOW_BOXES,  /* numbers (n, 4) */
+    FOLLOW_POINTS, /* numbers (n, k, 2 or 3) or (k, 2 or 3) */
+    FOLLOW_EACH    /* numbers (n, ...): one entry for each of n boxes */
+};
+
+enum box_format { BOX_XYXY, BOX_XYWH, BOX_CXCYWH };
+
 struct field {
     char name[FIELD_NAME + 8]; /* with room for ".offsets" */
     enum field_kind kind;
@@ -118,6 +130,11 @@ struct field {
     bool text;       /* the source has these numbers as text, and marks its cells so */
     bool has_fill;   /* a sample without a value gets `fill` */
     uint8_t fill[8]; /* one element; also for padding */
+    /* A field that follows the image is FIELD_RAGGED in its source, which reads it into a cell. */
+    enum follow follow;
+    enum box_format box_format; /* of the stored boxes */
+    bool relative;              /* boxes and points: stored as shares of the image's width and height */
+    stk_dtype mask_dtype;       /* of a mask in batches; 0: uint8, or int32 if the source has more than 8 bits */
 };
 
 /* What a source has read for a field, valid until the next read: bytes as stored, or numbers of a type in C order and

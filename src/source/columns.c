@@ -182,7 +182,7 @@ static void make_scalar(struct field *f, stk_dtype t)
     f->bytes = dtype_bytes(t);
 }
 
-static void make_run(struct field *f)
+void columns_make_run(struct field *f)
 {
     f->kind = FIELD_RAGGED;
     f->dtype = STK_UINT8;
@@ -191,7 +191,7 @@ static void make_run(struct field *f)
     f->bytes = 1;
 }
 
-static int make_tensor(struct field *f, stk_dtype t, int ndim, const int64_t *shape, stk_error *e)
+int columns_make_tensor(struct field *f, stk_dtype t, int ndim, const int64_t *shape, stk_error *e)
 {
     f->kind = FIELD_TENSOR;
     f->dtype = t;
@@ -227,7 +227,7 @@ static int make_image(struct source *s, struct field *f, const struct column *c,
                              "the fields %s and %s are both images; a sample has one image: read the other as :bytes",
                              s->fields[i].name, f->name);
     if (c->ndim == 3) {
-        const int rc = make_tensor(f, STK_UINT8, 3, c->shape, e);
+        const int rc = columns_make_tensor(f, STK_UINT8, 3, c->shape, e);
         f->kind = FIELD_PIXELS;
         return rc;
     }
@@ -281,6 +281,8 @@ static int form(struct source *s, struct field *f, const struct column *c, const
     f->what = kind;
     if (c->refused && kind != STK_TENSOR)
         return error_set(e, STK_EUSAGE, "open", "the column %s cannot be a field: %s", c->name, c->refused);
+    if (t->kind ? t->follow : c->follow)
+        return columns_follow(f, c, t, e);
     switch (kind) {
     case STK_IMAGE:
         return columns_hold_numbers(c) && !columns_hold_pixels(c) ? refuse_kind(f, c, "numbers", e)
@@ -293,15 +295,15 @@ static int form(struct source *s, struct field *f, const struct column *c, const
         return STK_OK;
     case STK_TENSOR:
         if (t->shaped)
-            return make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
+            return columns_make_tensor(f, t->dtype ? t->dtype : c->dtype, t->ndim, t->shape, e);
         if (columns_hold_numbers(c) || dtype_bytes(c->dtype) > 0) /* pixels are numbers too */
-            return make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
+            return columns_make_tensor(f, t->dtype ? t->dtype : c->dtype, c->ndim, c->shape, e);
         make_scalar(f, t->dtype ? t->dtype : STK_FLOAT32);
         return STK_OK;
     default:
         if (columns_hold_numbers(c) && !(c->dtype == STK_UINT8 && c->ndim == 1)) /* uint8 may be text or bytes */
             return refuse_kind(f, c, "numbers", e);
-        make_run(f);
+        columns_make_run(f);
         return STK_OK;
     }
 }

@@ -12,6 +12,9 @@
  *     x:float32(28,28)                         numbers of this type and shape: parsed from text, or copied from bytes
  *     ids:int64(*)   ids:int64(*) pad=-1       any number of values: values and offsets; or padded, with lengths
  *     caption:text ? ""                        a default for samples without the column
+ *     mask:mask   mask:mask(int32)             a mask of the image, and its type in batches
+ *     bbox:boxes(xywh)   bbox:boxes(cxcywh, relative)   boxes; relative: as shares of the image's width and height
+ *     points:keypoints(17,3)   area:each:float32        one entry for every box, of this shape
  */
 #ifndef COLUMNS_H
 #define COLUMNS_H
@@ -30,7 +33,10 @@ struct column {
     bool label;                /* the container's label */
     bool implied;              /* follows from another column; becomes a field only on request */
     bool whole;                /* all bytes of a sample, in a container without columns */
-    const char *refused;       /* why it cannot be a field unless `fields` gives a type; NULL: it can */
+    enum follow follow;        /* as in struct field; NONE: only if `fields` says so */
+    enum box_format box_format;
+    bool relative;
+    const char *refused; /* why it cannot be a field unless `fields` gives a type; NULL: it can */
 };
 
 struct columns {
@@ -62,5 +68,16 @@ void columns_field_name(char to[FIELD_NAME], const char *column);
 int columns_add_declared(struct columns *c, const char *fields, stk_error *e);
 /* Sets the fields of s as `fields` says; NULL: all columns. A field's `column` is the index of its column. */
 int columns_bind(struct source *s, const struct columns *c, const char *fields, stk_error *e);
+
+/* ------------------------------------------------------------------ between columns*.c */
+
+struct field_text;
+
+/* Makes f a field of numbers, ragged if a dimension is -1. */
+int columns_make_tensor(struct field *f, stk_dtype t, int ndim, const int64_t *shape, stk_error *e);
+/* Makes f a ragged field of bytes. */
+void columns_make_run(struct field *f);
+/* Makes f a field that follows the image. */
+int columns_follow(struct field *f, const struct column *c, const struct field_text *t, stk_error *e);
 
 #endif

@@ -63,11 +63,25 @@ static int word(struct reader *r, const char *stops, char *to, size_t room, cons
 
 static const struct {
     const char *name;
-    stk_kind kind;
+    stk_kind kind; /* in the source */
     bool words;
-} kinds[] = {{"image", STK_IMAGE, false},   {"int", STK_INT, false},     {"float", STK_FLOAT, false},
-             {"tensor", STK_TENSOR, false}, {"bytes", STK_BYTES, false}, {"text", STK_TEXT, false},
-             {"json", STK_JSON, false},     {"class", STK_INT, true}};
+    enum follow follow;
+} kinds[] = {
+    {.name = "image", .kind = STK_IMAGE},
+    {.name = "int", .kind = STK_INT},
+    {.name = "float", .kind = STK_FLOAT},
+    {.name = "tensor", .kind = STK_TENSOR},
+    {.name = "bytes", .kind = STK_BYTES},
+    {.name = "text", .kind = STK_TEXT},
+    {.name = "json", .kind = STK_JSON},
+    {.name = "class", .kind = STK_INT, .words = true},
+    {.name = "mask", .kind = STK_BYTES, .follow = FOLLOW_MASK},
+    {.name = "masks", .kind = STK_TENSOR, .follow = FOLLOW_MASKS},
+    {.name = "boxes", .kind = STK_TENSOR, .follow = FOLLOW_BOXES},
+    {.name = "keypoints", .kind = STK_TENSOR, .follow = FOLLOW_POINTS},
+};
+
+static const char *const box_formats[] = {[BOX_XYXY] = "xyxy", [BOX_XYWH] = "xywh", [BOX_CXCYWH] = "cxcywh"};
 
 static int read_shape(struct reader *r, struct field_text *out)
 {
@@ -111,9 +125,62 @@ static int unknown_kind(struct reader *r, const char *name)
         nearest_try(&like, dtype_name((stk_dtype)t), strlen(dtype_name((stk_dtype)t)));
     return error_set(r->e, STK_EUSAGE, "open",
                      "fields: unknown kind %.32s%s%.32s%s in \"%.200s\"; kinds are image, int, float, class, text, "
-                     "bytes, json, tensor, and types such as float32(3,4)",
+                     "bytes, json, tensor, mask, masks, boxes, keypoints, types such as float32(3,4), and each:TYPE",
                      name, like.found ? " (did you mean " : "", like.found ? like.found : "", like.found ? "?)" : "",
                      r->text);
+}
+
+static stk_dtype find_dtype(const char *name)
+{
+    for (int t = STK_FLOAT32; t <= STK_BOOL; t++)
+        if (strcmp(name, dtype_name((stk_dtype)t)) == 0)
+            return (stk_dtype)t;
+    return STK_DTYPE_DEFAULT;
+}
+
+/* The words in the brackets of boxes, or the type in those of a mask. */
+static int read_words(struct reader *r, struct field_text *out)
+{
+    char name[32];
+    const bool boxes = out->follow == FOLLOW_BOXES;
+    do {
+        const char *const at = r->at;
+        const int rc = word(r, " ,)", name, sizeof name, boxes ? "a box format" : "a type");
+        if (rc != STK_OK)
+            return rc;
+        bool known = boxes && strcmp(name, "relative") == 0;
+        out->relative |= known;
+        for (int i = BOX_XYXY; boxes && i <= BOX_CXCYWH; i++)
+            if (strcmp(name, box_formats[i]) == 0) {
+                out->box_format = (enum box_format)i;
+                known = true;
+            }
+        if (!boxes) {
+            out->dtype = find_dtype(name);
+            known = out->dtype == STK_UINT8 || out->dtype == STK_INT32 || out->dtype == STK_INT64;
+        }
+        r->at = known ? r->at : at;
+        if (!known)
+            return fail(r, boxes ? "xyxy, xywh, cxcywh or relative" : "uint8, int32 or int64");
+    } while (boxes && accept(r, ','));
+    return accept(r, ')') ? STK_OK : fail(r, "\")\"");
+}
+
+/* Sets what the name of a kind says. false: there is no such kind. */
+static bool set_kind(const char *name, struct field_text *out)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(name, kinds[i].name) == 0) {
+            out->kind = kinds[i].kind;
+            out->words = kinds[i].words;
+            out->follow = kinds[i].follow;
+            return true;
+        }
+    const bool each = strncmp(name, "each:", 5) == 0;
+    out->dtype = find_dtype(each ? name + 5 : name);
+    out->kind = out->dtype ? STK_TENSOR : STK_KIND_DEFAULT;
+    out->follow = each ? FOLLOW_EACH : FOLLOW_NONE;
+    return out->dtype != STK_DTYPE_DEFAULT;
 }
 
 static int read_kind(struct reader *r, struct field_text *out)
@@ -122,21 +189,11 @@ static int read_kind(struct reader *r, struct field_text *out)
     int rc = word(r, " (,?", name, sizeof name, "a kind");
     if (rc != STK_OK)
         return rc;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(name, kinds[i].name) == 0) {
-            out->kind = kinds[i].kind;
-            out->words = kinds[i].words;
-        }
-    for (int t = STK_FLOAT32; t <= STK_BOOL && out->kind == STK_KIND_DEFAULT; t++)
-        if (strcmp(name, dtype_name((stk_dtype)t)) == 0) {
-            out->kind = STK_TENSOR;
-            out->dtype = (stk_dtype)t;
-        }
-    if (out->kind == STK_KIND_DEFAULT)
+    if (!set_kind(name, out))
         return unknown_kind(r, name);
     if (accept(r, '('))
-        rc = read_shape(r, out);
-    if (rc == STK_OK && out->shaped && out->kind != STK_TENSOR)
+        rc = out->follow == FOLLOW_BOXES || out->follow == FOLLOW_MASK ? read_words(r, out) : read_shape(r, out);
+    if (rc == STK_OK && out->shaped && (out->kind != STK_TENSOR || out->follow == FOLLOW_MASKS))
         return fail(r, "no shape for this kind");
     return rc == STK_OK ? read_pad(r, out) : rc;
 }
@@ -207,13 +264,24 @@ static int write_shape(const struct field_text *t, struct buf *b)
     return rc | buf_add_str(b, ")");
 }
 
+static int write_words(const struct field_text *t, struct buf *b)
+{
+    if (t->follow == FOLLOW_MASK)
+        return t->dtype ? buf_printf(b, "(%s)", dtype_name(t->dtype)) : 0;
+    return buf_printf(b, "(%s%s)", box_formats[t->box_format], t->relative ? ", relative" : "");
+}
+
 static int write_kind(const struct field_text *t, struct buf *b)
 {
     int rc = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (t->kind == kinds[i].kind && t->words == kinds[i].words)
-            rc |= buf_printf(b, ":%s", t->dtype ? dtype_name(t->dtype) : kinds[i].name);
-    if (t->shaped)
+    if (t->follow == FOLLOW_EACH)
+        rc |= buf_printf(b, ":each:%s", dtype_name(t->dtype));
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && t->follow != FOLLOW_EACH; i++)
+        if (t->kind == kinds[i].kind && t->words == kinds[i].words && t->follow == kinds[i].follow)
+            rc |= buf_printf(b, ":%s", t->dtype && !t->follow ? dtype_name(t->dtype) : kinds[i].name);
+    if (t->follow == FOLLOW_MASK || t->follow == FOLLOW_BOXES)
+        rc |= write_words(t, b);
+    else if (t->shaped)
         rc |= write_shape(t, b);
     if (t->pads)
         rc |= t->pad[0] ? buf_printf(b, " pad=%s", t->pad) : buf_add_str(b, " pad");
@@ -236,6 +304,9 @@ static void override(struct field_text *own, const struct field_text *t)
         own->kind = t->kind;
         own->words = t->words;
         own->dtype = t->dtype;
+        own->follow = t->follow;
+        own->box_format = t->box_format;
+        own->relative = t->relative;
         own->shaped = t->shaped;
         own->ndim = t->ndim;
         memcpy(own->shape, t->shape, sizeof own->shape);
@@ -268,10 +339,28 @@ int fields_text_choose(const char *own, const char *fields, struct buf *out, stk
 
 /* ------------------------------------------------------------------ fields as text */
 
+/* The shape of one entry: that of a row without its first dimension. */
+static void set_entry(struct field_text *t, const struct field *f)
+{
+    t->ndim = f->ndim - 1;
+    t->shaped = t->ndim > 0;
+    for (int d = 1; d < f->ndim; d++)
+        t->shape[d - 1] = f->shape[d];
+}
+
 static struct field_text kind_of(const struct field *f)
 {
     struct field_text t = {.kind = f->what ? f->what : STK_TENSOR, .pads = f->pad};
-    if (t.kind == STK_TENSOR) {
+    t.follow = f->follow;
+    t.box_format = f->box_format;
+    t.relative = f->relative;
+    if (f->follow == FOLLOW_MASK) {
+        t.kind = STK_BYTES;
+        t.dtype = f->mask_dtype;
+    } else if (f->follow == FOLLOW_EACH || f->follow == FOLLOW_POINTS) {
+        t.dtype = f->dtype;
+        set_entry(&t, f);
+    } else if (!f->follow && t.kind == STK_TENSOR) {
         t.dtype = f->dtype;
         t.shaped = f->ndim > 0;
         t.ndim = f->ndim;

@@ -13,7 +13,10 @@ struct field_text {
     stk_kind kind;   /* DEFAULT: not given */
     bool words;      /* "class": an int; words become class indexes */
     stk_dtype dtype; /* 0: not given */
-    bool shaped;     /* a shape is given */
+    enum follow follow;
+    enum box_format box_format;
+    bool relative;
+    bool shaped; /* a shape is given; keypoints, each: of one entry */
     int ndim;
     int64_t shape[FIELD_DIMS]; /* -1: any length */
     bool pads;

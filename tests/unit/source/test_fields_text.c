@@ -71,6 +71,43 @@ static void types_and_shapes(void)
     CHECK_STR(t.otherwise, "");
 }
 
+static void what_follows_the_image(void)
+{
+    struct field_text t = one("m:mask");
+    CHECK_EQ(t.follow, FOLLOW_MASK);
+    CHECK_EQ(t.dtype, STK_DTYPE_DEFAULT);
+    t = one("m:mask(int32)");
+    CHECK_EQ(t.dtype, STK_INT32);
+    CHECK_EQ(one("m:masks").follow, FOLLOW_MASKS);
+    t = one("boxes=bbox:boxes");
+    CHECK_EQ(t.follow, FOLLOW_BOXES);
+    CHECK_EQ(t.box_format, BOX_XYXY);
+    t = one("bbox:boxes(cxcywh, relative) ? \"\"");
+    CHECK_EQ(t.box_format, BOX_CXCYWH);
+    CHECK(t.relative && t.has_default);
+    t = one("p:keypoints(17, 3)");
+    CHECK_EQ(t.follow, FOLLOW_POINTS);
+    CHECK(t.shaped && t.ndim == 2 && t.shape[0] == 17);
+    t = one("area:each:float32");
+    CHECK_EQ(t.follow, FOLLOW_EACH);
+    CHECK_EQ(t.dtype, STK_FLOAT32);
+    CHECK_EQ(one("area:each:float32(2)").shape[0], 2);
+}
+
+/* A chosen field keeps its kind, in a text that reads back. */
+static void what_follows_is_written(void)
+{
+    static const char own[] = "a:mask(int64), b:boxes(xywh, relative), c:keypoints(17,3), d:each:int64, e:masks";
+    struct buf all = {0}, again = {0};
+    CHECK_EQ(fields_text_choose(own, NULL, &all, &error), STK_OK);
+    CHECK_STR((const char *)all.data, "\"a\"=\"a\":mask(int64), \"b\"=\"b\":boxes(xywh, relative), "
+                                      "\"c\"=\"c\":keypoints(17,3), \"d\"=\"d\":each:int64, \"e\"=\"e\":masks");
+    CHECK_EQ(fields_text_choose((const char *)all.data, "b", &again, &error), STK_OK);
+    CHECK_STR((const char *)again.data, "\"b\"=\"b\":boxes(xywh, relative)");
+    buf_done(&all);
+    buf_done(&again);
+}
+
 static void several(void)
 {
     const char *text = "a, b=c:int,d:text", *at = text;
@@ -96,6 +133,11 @@ static void what_is_refused(void)
     fails("a:float32(1,1,1,1,1,1,1,1,1)", "fewer dimensions");
     fails("a:text(3)", "no shape");
     fails("a:int64(*) pad=", "expected a number");
+    fails("a:boxes(xyhw)", "xyxy, xywh, cxcywh or relative at \"xyhw)");
+    fails("a:boxes(xywh", "expected \")\"");
+    fails("a:mask(float32)", "uint8, int32 or int64");
+    fails("a:masks(3)", "no shape");
+    fails("a:each:text", "each:TYPE");
     fails("\"a", "closing quote");
     fails("a:int64(3) b", "expected \",\"");
     fails("a_name_of_more_than_sixty_three_bytes_which_is_what_the_fields_have_room_for=x", "at most 63 bytes");
@@ -103,5 +145,6 @@ static void what_is_refused(void)
 
 int main(int argc, char **argv)
 {
-    TESTS(T(names_and_columns), T(types_and_shapes), T(several), T(what_is_refused))
+    TESTS(T(names_and_columns), T(types_and_shapes), T(what_follows_the_image), T(what_follows_is_written), T(several),
+          T(what_is_refused))
 }
