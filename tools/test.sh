@@ -16,4 +16,4 @@ export STOKER_PYTHON
 rm -f "$log"
 meson test -C "$build" --no-rebuild --num-processes "${TEST_JOBS:-$(nproc 2>/dev/null || echo 2)}" "$@" |
   grep -vE '^(ninja:|Full log|>>> |$)|^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):'
-exec "${STOKER_PYTHON:-python3}" tools/test_report.py "$log" "$build/test-counts"
+exec "${STOKER_PYTHON:-python3}" tools/test_report.py "$log" "$build"

@@ -21,6 +21,10 @@ def main() -> int:
 
         lines: dict[str, list[str]] = {}
 
+        def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+            if report.failed:
+                self.lines[report.nodeid] = [f"FAILED {report.nodeid}"]
+
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             name = report.nodeid.removeprefix("tests/python/")
             if report.failed:
@@ -33,7 +37,8 @@ def main() -> int:
 
     report = Report()
     here = Path(__file__).parent
-    code = pytest.main(["-q", "-p", "no:cacheprovider", str(here), *sys.argv[1:]], plugins=[report])
+    # -rN: pytest's own list of failures would count each of them a second time.
+    code = pytest.main(["-q", "-rN", "-p", "no:cacheprovider", str(here), *sys.argv[1:]], plugins=[report])
     print()
     for lines in report.lines.values():
         print(*lines, sep="\n")
