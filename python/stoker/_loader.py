@@ -641,9 +641,12 @@ class Loader(Generic[B_co]):
 
     def _sent(self) -> Made | None:
         """The next batch from the worker processes."""
-        if self._stream is None:
-            self._stream = self._start()
-        batch = self._stream.take(self._engine, self._samples_at, self._count)
+        stream = self._stream
+        if stream is None:
+            stream = self._stream = self._start()
+            if self._handle is None:  # another thread has closed the loader meanwhile
+                self._end_stream()
+        batch = stream.take(self._engine, self._samples_at, self._count)
         if batch is not None and self._late:
             batch = self._form.adopted(batch)
         if batch is not None and self._device:

@@ -270,10 +270,9 @@ class WorkerBatches(Batches):
         return Samples(self._loader._rows, self._collate_fn, self._auto_collation, self._loader.on_error)
 
     def _top_up(self) -> None:
-        assert self._workers is not None
         while not self._ended and len(self._open.tasks) < self._limit:
             try:
-                task = self._next_task(self._workers.sent)
+                task = self._next_task(self._open.workers.sent)
             except StopIteration:
                 self._ended = True
                 return

@@ -602,13 +602,21 @@ def _how(code: int | None) -> str:
 
 
 class Workers:
-    """Processes and what they are doing. Closing ends them, whatever they do."""
+    """Processes and what they are doing. Closing ends them, whatever they do.
+
+    Any thread may close them. The lock is held by the one thread that sends or receives, also while it waits;
+    close() wakes it first.
+    """
 
     def __init__(
         self, count: int, samples: Samples, init: Callable[[int], None] | None, context: Any, seed: int
     ) -> None:
         self.samples, self.init, self.context, self.seed = samples, init, context, seed
+        self._lock = threading.RLock()
+        self._closing = threading.Lock()  # taken once, by the first that closes
+        self._wake = os.eventfd(0)
         self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake, selectors.EVENT_READ)
         self.processes: list[_Process] = []
         self._owner = os.getpid()
         self.count = count
@@ -636,26 +644,36 @@ class Workers:
 
     def send(self, task: Task) -> None:
         """To the worker with the least to do."""
-        self.sent = max(self.sent, task.number + 1)
-        if not self.processes:  # another thread has closed the loader
-            raise Error("the loader is closed", stage="next")
-        min(self.processes, key=lambda p: len(p.tasks)).send(task)
+        with self._lock:
+            self._check_open()
+            self.sent = max(self.sent, task.number + 1)
+            min(self.processes, key=lambda p: len(p.tasks)).send(task)
+
+    def _check_open(self) -> None:
+        if self._closing.locked():  # by another thread, or a signal handler
+            raise Error("the loader is closed", stage="read")
 
     def receive(self, timeout: float | None) -> list[Reply]:
         """Batches that are ready, and failures; waits for the first of them. An empty list: in vain."""
-        if not self.processes:
-            raise Error("the loader is closed", stage="read")
         found: list[Reply] = []
         end = None if timeout is None else time.monotonic() + timeout
         while not found:
-            left = None if end is None else max(0.0, end - time.monotonic())
-            events = self._selector.select(left)
-            if not events:
-                break
-            for key, _ in sorted(events, key=lambda event: bool(event[0].data[1])):  # what it sent before it died
-                i, dead = key.data
-                found += self._dead(i) if dead else self._ready(i)
+            with self._lock:
+                self._check_open()
+                events = self._select(None if end is None else max(0.0, end - time.monotonic()))
+                if not events:
+                    break
+                for i, dead in sorted(events, key=lambda event: event[1]):  # what it sent before it died
+                    found += self._dead(i) if dead else self._ready(i)
         return found
+
+    def _select(self, timeout: float | None) -> list[tuple[int, bool]]:
+        """Workers that sent something, and workers that died."""
+        try:
+            events = [key.data for key, _ in self._selector.select(timeout)]
+        finally:
+            self._check_open()
+        return events
 
     def _ready(self, i: int) -> list[Reply]:
         with contextlib.suppress(EOFError, ConnectionError):  # its death is an event of its own
@@ -712,10 +730,15 @@ class Workers:
     def close(self) -> None:
         if self._owner != os.getpid():
             return  # a forked child: they are the trainer's
-        self._past, processes, self.processes = self.counters(), self.processes, []
-        self._selector.close()
-        for one in processes:
-            one.close()
+        if not self._closing.acquire(blocking=False):
+            return
+        os.eventfd_write(self._wake, 1)
+        with self._lock:
+            self._past, processes, self.processes = self.counters(), self.processes, []
+            self._selector.close()
+            os.close(self._wake)
+            for one in processes:
+                one.close()
         end = time.monotonic() + GRACE_S
         for one in processes:
             one.process.join(max(0.0, end - time.monotonic()))

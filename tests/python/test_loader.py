@@ -606,8 +606,9 @@ class Endless(Slow):
         return 10**6
 
 
-def test_closed_while_waiting():
-    loader = stoker.Loader(Endless(), output="numpy")
+@pytest.mark.parametrize("processes", [None, 2])
+def test_closed_while_waiting(processes):
+    loader = stoker.Loader(Endless(), output="numpy", processes=processes)
     threading.Timer(0.2, loader.close).start()  # at some time before the end
     with pytest.raises(stoker.Error, match="closed"):
         list(loader)
