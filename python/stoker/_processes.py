@@ -79,7 +79,8 @@ def decide(asked: int | None, callers: Sequence[Caller], hook: Hook | None, part
         return Way(asked, here=hook is not None and asked == 0, why="as processes= says")
     if hook is None:
         return Way()
-    seconds, samples, names = hook.seconds, hook.samples // parts, ", ".join(caller.name for caller in callers)
+    samples, names = hook.samples // parts, ", ".join(caller.name for caller in callers)
+    seconds = hook.seconds if hook.seconds * samples < WORTH_S else hook.second_time()
     here = any(caller.seeds for caller in callers)
     if multiprocessing.current_process().daemon:
         return Way(here=here, why="this process is a daemon, which cannot start processes")

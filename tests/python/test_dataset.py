@@ -66,8 +66,7 @@ class Meeting:
         return x
 
 
-def test_functions_with_rng_run_in_threads(monkeypatch):
-    monkeypatch.setattr(stoker._processes, "WORTH_S", 1e9)  # too little for processes
+def test_functions_with_rng_run_in_threads():
     meeting = Meeting()
 
     class Meetings(Squares):

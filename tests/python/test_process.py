@@ -18,11 +18,11 @@ import stoker
 X = np.zeros((8, 4), np.float32)
 
 
-def python(code, timeout=300, **k):
+def python(code):
+    """Runs a program in which no time that was measured moves functions into other processes."""
+    code = "import stoker\nstoker._processes.WORTH_S = 1e9\n" + textwrap.dedent(code)
     env = {**os.environ, "STOKER_CACHE_DIR": "off"}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env=env, **k
-    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=env)
 
 
 def resident():
@@ -53,7 +53,6 @@ def test_a_crash_in_a_worker_leaves_a_trace(name):
     code = f"""
         import faulthandler, signal, threading
         import numpy as np, stoker
-        stoker._processes.WORTH_S = 1e9  # in threads
         faulthandler.enable()
 
         def crash_here(image, rng):
@@ -73,7 +72,6 @@ def test_a_bad_pointer_in_a_worker_leaves_a_trace():
     code = """
         import ctypes, faulthandler, threading
         import numpy as np, stoker
-        stoker._processes.WORTH_S = 1e9  # in threads
         faulthandler.enable()
 
         def read_null(image, rng):
@@ -93,7 +91,6 @@ def test_a_function_asks_its_loader_while_it_restarts():
     code = """
         import threading
         import numpy as np, stoker
-        stoker._processes.WORTH_S = 1e9  # in threads
         started, asked = threading.Event(), threading.Event()
 
         def ask(image, rng):

@@ -192,14 +192,15 @@ def test_batches_can_be_pickled(photos):
     assert type(again) is type(batch) and np.array_equal(again.image, batch.image)
 
 
-def test_as_many_as_pay_off(photos):
-    class Slow(Numbers):
-        def __getitem__(self, i):
-            time.sleep(0.02)
-            return i
-
-    with stoker.Loader(Slow(), threads=3) as loader:
-        assert 1 <= loader._way.processes <= 3 and "ms a sample" in loader.explain()
+def test_as_many_as_pay_off(photos, monkeypatch):
+    monkeypatch.setattr(stoker._processes, "WORTH_S", 0)
+    monkeypatch.setattr(stoker._processes, "EACH_S", 1e-9)
+    with stoker.Loader(Numbers(), threads=3) as loader:
+        assert loader._way.processes == 3 and "ms a sample" in loader.explain()
+    monkeypatch.setattr(stoker._processes, "EACH_S", 1e9)
+    with stoker.Loader(Numbers(), threads=3) as loader:
+        assert loader._way.processes == 1
+    monkeypatch.setattr(stoker._processes, "WORTH_S", 1e9)
     with stoker.Loader(Numbers()) as loader:
         assert loader._way.here and "too little for processes" in loader.explain()
     with stoker.Loader(photos, "CenterCrop(8)") as loader:
@@ -293,7 +294,8 @@ def test_a_cache_is_shared(photos):
             for _ in range(2):
                 list(loader)
             stats = loader.stats()
-            assert stats.cache_hits >= 12 and stats.cache_misses <= 16 and stats.samples == 36
+            # A worker may begin the second epoch before another one has ended the first, but not the third.
+            assert stats.cache_hits >= 12 and stats.cache_misses <= 24 and stats.samples == 36
         with stoker.Loader(source, ["CenterCrop(8)", noisy], 4, processes=0, output="numpy") as loader:
             assert flat(loader) == first
 
@@ -322,7 +324,7 @@ def test_processes_end_with_the_trainer(number):
     assert len(pids) == 2
     time.sleep(0.2)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert gone(pids)
     assert number != signal.SIGINT or "KeyboardInterrupt" in errors
 
