@@ -56,7 +56,7 @@ REMEDIES = {
 
 CEILINGS = {
     "as-is": "as it is",
-    "model": "the model alone (one batch again and again)",
+    "model": "the model alone, on one batch",
     "loader": "the loader alone",
     "loader-cold": "the loader alone, data not in memory",
 }

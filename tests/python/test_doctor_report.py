@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor's report in a terminal, and its patches."""
+
+import re
+import subprocess
+
+import doctor_cases as cases
+import pytest
+from stoker.doctor import edits, report, verdict
+
+EVERY = {**cases.CASES, **cases.HEALTHY}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_fits_into_80_columns_and_has_no_colours(name):
+    m = verdict.judge(EVERY[name])
+    text = report.text(m)
+    assert "\033" not in text and "\u2588" not in text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    if m["verdict"]:
+        assert text.split("\n\n")[1].replace("\n", " ").startswith(m["verdict"]["title"])
+    assert text.count("as it is") >= 1
+
+
+def test_colours_and_bars_change_nothing_else():
+    m = verdict.judge(cases.CASES["decode"])
+    bare = re.sub("\033\\[\\d+m|[\u2588\u2591]", "", report.text(m, color=True, width=120))
+    assert [line.rstrip() for line in bare.splitlines()] == report.text(m, width=120).splitlines()
+
+
+def test_the_table_is_aligned():
+    m = cases.measurement(cases.slow(), *cases.CEILINGS, cases.STOKER, cases.run("workers=4", 580))
+    lines = report.table(m).splitlines()
+    assert [re.split(r"\s{2,}", line.strip()) for line in lines] == [
+        ["samples/s", "gain", "waiting"],
+        ["as it is", "600", "66 %"],
+        ["the model alone, on one batch", "1,900"],
+        ["the loader alone", "640"],
+        ["Stoker's DataLoader", "1,500", "2.5x", "4.7 %"],
+        ["4 workers", "580", "0.97x", "0.0 %"],
+    ]
+    ends = {line.index(rate) + len(rate) for line, rate in zip(lines[1:4], ("600", "1,900", "640"), strict=True)}
+    assert len(ends) == 1
+
+
+def test_a_run_that_failed_or_differs_says_so():
+    failed = {**cases.run("draft", 1), "status": "failed", "reason": "UsageError: no " + "such thing " * 20}
+    other = {**cases.STOKER, "same_result": False}
+    nan = cases.run("amp-fp16", 900, loss=[1.0, float("nan")])
+    text = report.text(verdict.judge(cases.measurement(cases.slow(), failed, other, nan, cases.run("batch*2", 800))))
+    for words in ("failed: UsageError", "its results differ", "the loss is NaN", "changes the result of training"):
+        assert words in text
+
+
+def test_losses_are_laid_side_by_side():
+    far = cases.run("amp-fp16", 900, loss=[9.0] * 60)
+    assert "the loss after 60 steps is 9, and 1.73 as it is" in report.text(cases.measurement(cases.slow(), far))
+
+
+def test_exit_codes():
+    assert report.exit_code(verdict.judge(cases.CASES["decode"])) == 1
+    assert report.exit_code(verdict.judge(cases.HEALTHY["model is the limit"])) == 0
+    assert report.exit_code(verdict.judge({**cases.measurement(cases.busy()), **cases.ALARMS["loss-nan"]})) == 1
+    failed = cases.measurement({**cases.busy(), "status": "failed", "reason": "ZeroDivisionError"})
+    assert report.exit_code(verdict.judge(failed)) == 1
+    assert "ZeroDivisionError" in report.text(verdict.judge(failed))
+
+
+# ---------------------------------------------------------------- patches
+
+SCRIPTS = {
+    "plain": """import torch
+from torch.utils.data import DataLoader, Dataset
+
+loader = DataLoader(data, 32, shuffle=True, num_workers=0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+""",
+    "lines": """# \u00e4\u00f6\u00fc
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+)
+import torch
+
+def main():
+    print("\u00e4", DataLoader(
+        data,
+        batch_size=32,
+    ))
+    model = Net()
+    opt = torch.optim.Adam(model.parameters())
+""",
+    "attribute": """from __future__ import annotations
+import torch
+model = Net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = torch.utils.data.DataLoader(data, batch_size=8, **{})""",
+}
+LINES = {"plain": 4, "lines": 9, "attribute": 4}
+NAMES = ["workers=4", *edits.EDITS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_patches_apply(script, name, tmp_path):
+    file = tmp_path / "src" / "train.py"
+    file.parent.mkdir()
+    file.write_bytes(SCRIPTS[script].encode())
+    m = cases.measurement(cases.slow(), loader={"at": f"src/train.py:{LINES[script]}"})
+    diff = edits.diff(m, name, tmp_path)
+    assert diff, "every script here can be changed so"
+    assert file.read_bytes() == SCRIPTS[script].encode()  # never in place
+    patch = report.patch({**m, "verdict": {"title": "It is slow.", "diff": diff}})
+    for tool in (["git", "apply"], ["patch", "-p1", "-s"]):
+        file.write_bytes(SCRIPTS[script].encode())
+        try:
+            done = subprocess.run(tool, input=patch.encode(), cwd=tmp_path, capture_output=True, timeout=60)
+        except FileNotFoundError:
+            pytest.skip(f"{tool[0]} is not installed")
+        assert done.returncode == 0, done.stderr.decode() + patch
+        compile(file.read_text(), "train.py", "exec")
+        assert added(name) in re.sub(r"\\s", "", file.read_text())
+
+
+def added(name):
+    """A piece of text that the change adds."""
+    if name.startswith("workers="):
+        return "num_workers=4"
+    return {
+        "stoker": "stoker",
+        "cache": 'cache="dct"',
+        "draft": 'fidelity="draft"',
+        "device": 'device="cuda"',
+        "persistent": "persistent_workers=True",
+        "pin": "pin_memory=True",
+        "compile": "torch.compile(model)",
+        "tf32": "set_float32_matmul_precision",
+        "cudnn-benchmark": "cudnn.benchmark",
+        "fused": "fused=True",
+    }[name]
+
+
+def test_what_cannot_be_a_patch_is_none(tmp_path):
+    (tmp_path / "train.py").write_text("for x in make_loader(): pass\n")
+    m = cases.measurement(cases.slow(), loader={"at": "train.py:1"})
+    assert edits.diff(m, "stoker", tmp_path) is None
+    assert edits.diff(m, "without=blur", tmp_path) is None
+    assert edits.diff(cases.measurement(cases.slow(), loader={"at": "../gone.py:1"}), "stoker", tmp_path) is None
+    with pytest.raises(LookupError, match="by hand: make blur cheaper"):
+        report.patch(verdict.judge(cases.CASES["transform"]))
+    with pytest.raises(LookupError, match="Nothing to gain"):
+        report.patch(verdict.judge(cases.HEALTHY["model is the limit"]))
