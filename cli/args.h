@@ -45,6 +45,8 @@ struct args {
     const char *output, *quarantine;
     int columns, rows;
     int64_t index, epoch;
+    int64_t need; /* of doctor: samples/s */
+    int seconds;
     struct args_synth synth;
     struct args_pack pack;
     char *class_text; /* o.classes points into it */
@@ -110,18 +112,20 @@ struct command {
     int both;            /* the second operand is required */
     const char *summary; /* one line */
     const char *about;   /* a paragraph */
-    int may_be_bad;      /* exit status 1 for bad samples */
+    const char *ends_1;  /* what exit status 1 means; NULL: it never ends so */
     unsigned groups;
     const char *without[8];            /* options of these groups that have no effect; ended by NULL */
     const struct args_option *options; /* its own; the last has the name NULL */
     const char *const *examples;       /* command, explanation, command, explanation, ..., NULL */
     void (*defaults)(struct args *a);  /* NULL: zeros */
     int (*run)(struct args *a);
+    /* Sees the words before they are parsed. Returns an END_* if it did all the work, else -1. NULL: none. */
+    int (*instead)(int argc, char **argv);
 };
 
 extern const struct args_option args_common[];
 extern const struct command cmd_ls, cmd_bench, cmd_verify, cmd_show, cmd_checksum, cmd_synth, cmd_info, cmd_cache,
-    cmd_pack, cmd_unpack, cmd_cat, cmd_index;
+    cmd_pack, cmd_unpack, cmd_cat, cmd_index, cmd_doctor;
 
 /* Fills *a from the words after the command. Returns END_GOOD, END_USAGE after a message on stderr,
  * END_MACHINE, or -1 if help was requested. The caller calls args_done() in every case. */

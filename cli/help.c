@@ -107,11 +107,11 @@ void help_command(const struct command *c, FILE *f)
     }
     print_options(c, f, width);
     putc('\n', f);
-    char ends[160];
+    char ends[200];
     snprintf(ends, sizeof ends,
-             "Exit status: 0 on success;%s 2 for wrong usage; 3 for a system error (cannot read, out of memory); 130 "
-             "if interrupted.",
-             c->may_be_bad ? " 1 for bad samples;" : "");
+             "Exit status: 0 on success;%s%s%s 2 for wrong usage; 3 for a system error (cannot read, out of memory); "
+             "130 if interrupted.",
+             c->ends_1 ? " 1 for " : "", c->ends_1 ? c->ends_1 : "", c->ends_1 ? ";" : "");
     wrapped(f, ends, 0, 0, width);
 }
 

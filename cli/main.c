@@ -11,9 +11,9 @@
 #include "stop.h"
 
 /* In the order of the overview, the three most useful ones first. */
-static const struct command *const commands[] = {&cmd_ls,   &cmd_bench,  &cmd_show, &cmd_verify, &cmd_checksum,
-                                                 &cmd_pack, &cmd_unpack, &cmd_cat,  &cmd_index,  &cmd_synth,
-                                                 &cmd_info, &cmd_cache,  NULL};
+static const struct command *const commands[] = {&cmd_ls,       &cmd_bench, &cmd_show,   &cmd_doctor, &cmd_verify,
+                                                 &cmd_checksum, &cmd_pack,  &cmd_unpack, &cmd_cat,    &cmd_index,
+                                                 &cmd_synth,    &cmd_info,  &cmd_cache,  NULL};
 
 static const struct command *find(const char *name)
 {
@@ -59,7 +59,10 @@ static int wants_json(int argc, char **argv)
 static int run(const struct command *c, int argc, char **argv)
 {
     struct args a;
-    int end = args_parse(&a, c, argc, argv);
+    int end = c->instead ? c->instead(argc, argv) : -1;
+    if (end != -1)
+        return end;
+    end = args_parse(&a, c, argc, argv);
     if (end == -1)
         end = help(c->name);
     else if (end == END_GOOD)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../cli/args.h"
+#include "../../cli/doctor.h"
 #include "../../cli/stop.h"
 #include "../../cli/synth.h"
 #include "../../cli/value.h"
@@ -184,8 +185,82 @@ static void signals(void)
     CHECK_EQ(signalled(1), 0);   /* told to who looks */
 }
 
+/* A dataset of 1,000 samples of 100 kB that delivers 100 images/s, or 50 from cold storage. */
+static struct doctor patient(struct args *a)
+{
+    struct doctor d = {.a = a, .n = 10, .count = 1000, .bytes = 1000000, .n_runs = 3, .info.memory = 1 << 30};
+    d.runs[0] = (struct doctor_run){.rate = 100, .gain = 1, .cold = 50, .n_rates = 2, .rates = {100, 100}, .fits = 1};
+    d.runs[1] = (struct doctor_run){.rate = 200, .gain = 2, .n_rates = 2, .rates = {200, 200}, .fits = 1};
+    d.runs[2] = (struct doctor_run){.rate = 190, .gain = 1.9, .n_rates = 2, .rates = {190, 190}, .fits = 1};
+    d.runs[1].same = d.runs[2].same = d.runs[1].remedy = d.runs[2].remedy = 1;
+    d.runs[0].stats.threads = d.info.threads = 2;
+    return d;
+}
+
+static void verdicts(void)
+{
+    struct args a = {0};
+    struct doctor d = patient(&a);
+    struct doctor_verdict v = doctor_judge(&d);
+    CHECK(v.best == &d.runs[1] && v.something && !v.is_cold && v.rate == 100);
+    d.runs[2].gain = 2.2; /* hardly better, and later in the list */
+    CHECK(doctor_judge(&d).best == &d.runs[1]);
+    d.runs[1].same = 0; /* changes pixels, and is not much better */
+    v = doctor_judge(&d);
+    CHECK(v.best == &d.runs[2] && !v.bolder);
+    d.runs[1].gain = 3;
+    CHECK(doctor_judge(&d).bolder == &d.runs[1]);
+    d.runs[2].fits = 0;
+    CHECK(doctor_judge(&d).best == NULL);
+    d.runs[1].rates[1] = 90; /* one turn was slower */
+    v = doctor_judge(&d);
+    CHECK(!v.bolder && !v.something);
+    d.n_bad = 1;
+    CHECK(doctor_judge(&d).something);
+}
+
+static void needs(void)
+{
+    struct args a = {.need = 90};
+    struct doctor d = patient(&a);
+    CHECK(doctor_judge(&d).enough == &d.runs[0] && !doctor_judge(&d).something);
+    a.need = 150;
+    CHECK(doctor_judge(&d).enough == &d.runs[1] && doctor_judge(&d).something);
+    d.runs[1].same = 0; /* the one that keeps the pixels comes first */
+    CHECK(doctor_judge(&d).enough == &d.runs[2]);
+    a.need = 500;
+    CHECK(doctor_judge(&d).enough == NULL && doctor_judge(&d).something);
+}
+
+static void cold_data(void)
+{
+    struct args a = {0};
+    struct doctor d = patient(&a);
+    d.count = 100000000; /* 10 TB */
+    d.runs[2].cold = 80;
+    struct doctor_verdict v = doctor_judge(&d);
+    CHECK(v.is_cold && v.rate == 50 && strcmp(v.limit, "storage") == 0);
+    CHECK(v.best == &d.runs[2]); /* the other was not measured cold */
+    d.runs[1].o.cache = STK_CACHE_DCT;
+    CHECK(doctor_judge(&d).best == &d.runs[1]);
+}
+
+/* More threads help while other programs use the CPUs, but not the machine. */
+static void crowded(void)
+{
+    struct args a = {0};
+    struct doctor d = patient(&a);
+    d.n_runs = 2;
+    d.runs[1].o.threads = 4;
+    d.runs[0].stats.decode_s = 1;
+    d.runs[0].cpu_s = 0.9;
+    CHECK(doctor_judge(&d).best == &d.runs[1]);
+    d.runs[0].cpu_s = 0.5;
+    CHECK(doctor_judge(&d).best == NULL);
+}
+
 int main(int argc, char **argv)
 {
     TESTS(T(numbers), T(sizes), T(grids), T(guesses), T(words_fit), T(words_on_a_sheet), T(images_stay),
-          T(classes_differ), T(signals))
+          T(classes_differ), T(signals), T(verdicts), T(needs), T(cold_data), T(crowded))
 }
