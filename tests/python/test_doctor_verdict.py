@@ -115,6 +115,6 @@ def test_missing_values_are_no_error(name):
         verdict.wanted(without(m, path), all=True)
 
 
-@pytest.mark.parametrize("name", ["alarms", "causes", "edits", "facts", "remedies", "report", "verdict"])
+@pytest.mark.parametrize("name", ["alarms", "causes", "edits", "facts", "remedies", "report", "tensorboard", "verdict"])
 def test_examples_in_the_modules(name):
     assert doctest.testmod(importlib.import_module(f"stoker.doctor.{name}")).failed == 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,6 +36,19 @@ def items(thing: Any, key: str) -> list[dict[str, Any]]:
     """The dictionaries of a list inside a dictionary."""
     found = thing.get(key) if isinstance(thing, dict) else None
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def finite(thing: Any) -> Any:
+    """The same with None for NaN and infinity, which JSON cannot express.
+
+    >>> finite({"loss": [1.5, float("nan")]})
+    {'loss': [1.5, None]}
+    """
+    if isinstance(thing, dict):
+        return {str(key): finite(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [finite(value) for value in thing]
+    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
 
 
 def mean_ms(run: Run, part: str) -> float:
