@@ -7,7 +7,7 @@
 #     tools/setup.sh fuzz      the same and a clang with libFuzzer
 #     tools/setup.sh lint      the same and clang-format 14
 #     tools/setup.sh python    the same, and tries the .venv again after a failure
-#     tools/setup.sh frameworks   the same and torch, JAX, TensorFlow, trainers and type checkers, for the tests
+#     tools/setup.sh frameworks   the same and torch, JAX, TensorFlow, trainers, type checkers and Chromium, for the tests
 set -u
 cd "$(dirname "$0")/.." || exit 1
 what=${1:-}
@@ -139,6 +139,13 @@ if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $trainers ] && [ -z "${ST
     pip_install $package || say "could not get $package: its tests will be skipped"
   done
   : >$trainers
+fi
+# A browser, for the doctor's HTML report.
+browser=.venv/browser-tried
+if [ "$what" = frameworks ] && [ -f $ready ] && [ ! -f $browser ] && [ -z "${STOKER_NO_FRAMEWORKS:-}" ]; then
+  has chromium || has chromium-browser || has google-chrome || apt_install chromium ||
+    say "could not get chromium: the HTML report will not be tested in a browser"
+  : >$browser
 fi
 # Type checkers, for programs that use the package.
 checkers=.venv/checkers-tried

@@ -115,6 +115,9 @@ def test_missing_values_are_no_error(name):
         verdict.wanted(without(m, path), all=True)
 
 
-@pytest.mark.parametrize("name", ["alarms", "causes", "edits", "facts", "remedies", "report", "tensorboard", "verdict"])
+MODULES = "alarms causes edits facts html_parts remedies report tensorboard verdict".split()
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_in_the_modules(name):
     assert doctest.testmod(importlib.import_module(f"stoker.doctor.{name}")).failed == 0

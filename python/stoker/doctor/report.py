@@ -62,8 +62,7 @@ def outcome(run: Run) -> str:
     status = run.get("status", "ok")
     if status != "ok":
         return f"{status}: {run.get('reason') or 'no reason is known'}"
-    loss = [x for x in run.get("loss") or [] if isinstance(x, int | float)]
-    if any(x != x for x in loss):
+    if any(x is None or x != x for x in run.get("loss") or []):  # JSON has null for NaN
         return "the loss is NaN"
     if run.get("same_result") is False:
         return "its results differ"
@@ -158,7 +157,7 @@ def _alarm(alarm: dict[str, Any], style: Style, width: int) -> list[str]:
 
 
 def _notes(m: Measurement, width: int) -> list[str]:
-    notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := _loss_words(m, run))]
+    notes = [note for run in items(m, "runs") if run.get("kind") == "what-if" and (note := loss_words(m, run))]
     if m.get("disabled"):
         notes.append("Disabled in the what-if runs: " + "; ".join(map(str, m["disabled"])) + ".")
     overhead = section(m, "overhead")
@@ -168,7 +167,7 @@ def _notes(m: Measurement, width: int) -> list[str]:
     return [_wrapped(note, width) for note in notes]
 
 
-def _loss_words(m: Measurement, run: Run) -> str:
+def loss_words(m: Measurement, run: Run) -> str:
     """The loss of a what-if beside that of the script, where both are known and differ by more than a tenth."""
     base = next((r for r in items(m, "runs") if r.get("name") == AS_IS), {})
     both = [[x for x in r.get("loss") or [] if isinstance(x, int | float) and x == x] for r in (base, run)]
