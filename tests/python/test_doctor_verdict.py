@@ -115,7 +115,7 @@ def test_missing_values_are_no_error(name):
         verdict.wanted(without(m, path), all=True)
 
 
-MODULES = "alarms causes edits facts html_parts remedies report tensorboard verdict".split()
+MODULES = "__main__ alarms causes edits facts html_parts remedies report tensorboard verdict".split()
 
 
 @pytest.mark.parametrize("name", MODULES)

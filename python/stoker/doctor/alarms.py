@@ -75,14 +75,17 @@ def loss_nan(m: Measurement, checks: dict[str, Any]) -> tuple[str, list[str]] | 
 
 
 def growth_of(run: Run | None) -> float:
-    """Bytes per step that the memory grows by, after the start and in both halves; else 0."""
+    """Bytes per step that the memory grows by, after the start and in both halves, and beyond its noise; else 0."""
     points = [p[1] for p in (section(run, "memory").get("rss") or []) if isinstance(p, list | tuple) and len(p) == 2]
     if not run or len(points) < 8:
         return 0.0
     quarter = len(points) // 4
-    middles = [median(points[i * quarter : (i + 1) * quarter]) for i in range(1, 4)]
+    quarters = [points[i * quarter : (i + 1) * quarter] for i in range(1, 4)]
+    middles = [median(q) for q in quarters]
     steps = number(run, "steps") / 4
     each = min(middles[1] - middles[0], middles[2] - middles[1])
+    if each < 0.8 * max(max(q) - min(q) for q in quarters):  # memory that goes up and down
+        return 0.0
     return max(0.0, each / steps) if steps else 0.0
 
 

@@ -147,7 +147,9 @@ class Facts:
     @property
     def idle_cores(self) -> float:
         used = number(self.run, "cpu", "all")
-        return max(0.0, self.cores - used) if used else 0.0
+        spare = section(self.run, "cpu").get("idle")  # of the machine: other programs may use the rest
+        unused = max(0.0, self.cores - used) if used else 0.0
+        return min(unused, float(spare)) if isinstance(spare, int | float) else unused
 
     def more_workers(self) -> int:
         """A number of workers that may be enough: one per core, or twice as many where cores are idle with that."""

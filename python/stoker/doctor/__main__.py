@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m stoker.doctor: the doctor for a training script."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from . import report, runner
+from .examine import Examination, Options, progress_words
+from .facts import AS_IS, items
+
+HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
+       stoker doctor [options] -- COMMAND ...      e.g. -- torchrun --nproc-per-node 2 train.py
+       stoker doctor compare BEFORE.json AFTER.json
+       stoker doctor DATA [--need N]               a dataset; see: stoker doctor --help
+
+Runs the unchanged script for a moment, finds by experiment what it waits for, tries the remedy, and prints one
+verdict: the cause, the change, and the gain that was measured. Nothing that the script saves is kept.
+
+  1. as it is         3. the loader alone, and its parts
+  2. the model alone  4. the what-ifs that prove the cause
+
+options, before SCRIPT.py:
+  --seconds N      time for all of it, without the script's imports (60)
+  --steps N        end every run after N steps
+  --try NAMES      also run these what-ifs: all, or a list such as stoker,workers=4,amp-bf16,compile
+  --json [FILE]    print the measurements as JSON, or write them
+  --html FILE      write a report for the browser
+  --trace FILE     write a timeline for Perfetto
+  --apply          write the change as a patch file; apply it with: git apply FILE
+  --help           print this
+
+Loaders of PyTorch, TensorFlow, WebDataset, DALI and Stoker are recognised. For any other iterable:
+
+    for batch in stoker.watch(my_batches):
+
+In a notebook or a running program: with stoker.doctor(): ...
+
+exit status: 0 nothing to gain, 1 something to gain or the script failed, 2 wrong arguments, 3 a problem of the machine
+"""
+
+VALUES = ("--seconds", "--steps", "--html", "--trace", "--try")
+USAGE = 2
+
+
+class UsageError(Exception):
+    """Wrong arguments."""
+
+
+def parse(words: list[str]) -> tuple[dict[str, Any], list[str], bool]:
+    """The options, the words of the command, and whether these are a command rather than a script.
+
+    >>> parse(["--seconds", "30", "train.py", "--lr", "0.1"])
+    ({'seconds': '30'}, ['train.py', '--lr', '0.1'], False)
+    >>> parse(["--json", "--", "torchrun", "train.py"])
+    ({'json': '-'}, ['torchrun', 'train.py'], True)
+    """
+    options: dict[str, Any] = {}
+    words = list(words)
+    while words:
+        word = words[0]
+        if word == "--":
+            return options, words[1:], True
+        if not word.startswith("-"):
+            return options, words, False
+        words.pop(0)
+        name, equals, value = word.partition("=")
+        if name in VALUES:
+            if not equals:
+                if not words:
+                    raise UsageError(f"{name} needs a value")
+                value = words.pop(0)
+            options[name[2:]] = value
+        elif name == "--json":
+            if not equals and words and words[0].endswith(".json"):
+                value = words.pop(0)
+            options["json"] = value or "-"
+        elif name in ("--apply", "--help", "-h"):
+            options[name.lstrip("-")[0:5]] = True
+        else:
+            raise UsageError(f"unknown option {name}; options of the script come after its name")
+    return options, [], False
+
+
+def positive(options: dict[str, Any], name: str, kind: type) -> Any:
+    """A number of an option, or None."""
+    if name not in options:
+        return None
+    try:
+        value = kind(options[name])
+    except ValueError:
+        value = 0
+    if value <= 0:
+        raise UsageError(f"--{name} takes a number above 0, not {options[name]!r}")
+    return value
+
+
+class Progress:
+    """A line per run on stderr; on a terminal it counts the seconds."""
+
+    def __init__(self) -> None:
+        self.live = sys.stderr.isatty()
+        self.last = 0.0
+
+    def __call__(self, name: str, seconds: float, run: Any) -> None:
+        words = progress_words(name, run)
+        if run is not None:
+            print(f"{self._clear()}doctor: {words}", file=sys.stderr, flush=True)
+        elif self.live and time.monotonic() - self.last > 0.4:
+            self.last = time.monotonic()
+            print(f"{self._clear()}doctor: {words} ... {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+
+    def _clear(self) -> str:
+        return "\r\033[K" if self.live else ""
+
+
+def command_of(words: list[str], is_command: bool) -> list[str]:
+    if not words:
+        raise UsageError("no script was given")
+    if is_command:
+        if shutil.which(words[0]) is None:
+            raise UsageError(f"{words[0]}: there is no such command")
+        return words
+    if not Path(words[0]).is_file():
+        raise UsageError(f"{words[0]}: there is no such file")
+    return [sys.executable, *words]
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        if arguments[:1] == ["compare"]:
+            return compare(arguments[1:])
+        options, words, is_command = parse(arguments)
+        if options.get("help") or options.get("h") or not arguments:
+            print(HELP, end="")
+            return 0
+        command = command_of(words, is_command)
+        tries = [t for t in str(options.get("try") or "").split(",") if t] or None
+        seconds = positive(options, "seconds", float) or 60.0
+        steps = positive(options, "steps", int)
+    except UsageError as error:
+        print(f"stoker doctor: {error}; see: python -m stoker.doctor --help", file=sys.stderr)
+        return USAGE
+    runner.adopt_orphans()
+    with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as scratch:
+        given = Options(command, words, seconds, steps, tries, Path(scratch), Progress())
+        examination = Examination(given)
+        try:
+            document = examination.all()
+        except KeyboardInterrupt:
+            print("\ndoctor: interrupted; this is what is known so far", file=sys.stderr)
+            document = examination.judged()
+    write(document, options)
+    failed_words(document, examination.stderr)
+    return report.exit_code(document)
+
+
+def failed_words(document: dict[str, Any], stderr: str) -> None:
+    """The script's own traceback, if it failed."""
+    base = next((run for run in items(document, "runs") if run.get("name") == AS_IS), {})
+    if base.get("status", "ok") != "ok" and stderr.strip():
+        print("\nThe end of what the script wrote to stderr:\n", file=sys.stderr)
+        print("\n".join(stderr.rstrip().splitlines()[-40:]), file=sys.stderr)
+
+
+def write(document: dict[str, Any], options: dict[str, Any]) -> None:
+    """The report in all forms that were asked for."""
+    if options.get("json") == "-":
+        print(json.dumps(document, indent=1))
+    else:
+        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        width = min(120, max(60, shutil.get_terminal_size((80, 24)).columns)) if sys.stdout.isatty() else 80
+        print(report.text(document, color, width), end="")
+        if options.get("json"):
+            Path(options["json"]).write_text(json.dumps(document, indent=1) + "\n")
+            print(f"\nwrote {options['json']}")
+    if options.get("apply"):
+        try:
+            text = report.patch(document)
+        except LookupError as error:
+            print(f"stoker doctor: {error}", file=sys.stderr)
+        else:
+            Path("doctor.patch").write_text(text)
+            print("\nwrote doctor.patch; apply it with: git apply doctor.patch")
+
+
+def compare(words: list[str]) -> int:
+    raise UsageError("compare takes two files")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiments in their order: as it is, the model alone, the loader alone, then the what-ifs for the verdict."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import edits, machine, runner
+from .facts import AS_IS, LOADER, MODEL, Measurement, number, section
+from .remedies import label, remedy
+from .verdict import judge, wanted
+
+SHARES = {AS_IS: 0.2, MODEL: 0.09, LOADER: 0.09, "what-if": 0.13}  # of the seconds for all
+FEW_STEPS = 3  # fewer say nothing
+MOST_WHAT_IFS = 4
+
+Tell = Callable[[str, float, Any], None]  # the name of a run, its seconds so far, and its result at the end
+
+
+@dataclass
+class Options:
+    command: list[str]  # what is started
+    shown: list[str]  # what the user typed
+    seconds: float = 60.0
+    steps: int | None = None
+    tries: list[str] | None = None  # names; ["all"]; None: what the verdict needs
+    scratch: Path = field(default_factory=lambda: Path("."))
+    tell: Tell = lambda name, seconds, run: None
+
+
+class Examination:
+    """The document while it grows."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.begun = time.perf_counter()
+        self.imports = 0.0  # seconds that the script takes until its first batch
+        self.target: int | None = None
+        self.stderr = ""  # of the script as it is
+        self.document: Measurement = {
+            "schema": "stoker-doctor/1",
+            "form": "script",
+            "command": options.shown,
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "seconds": 0.0,
+            "machine": {},
+            "framework": None,
+            "loader": {},
+            "runs": [],
+            "stages": None,
+            "slowest": [],
+            "checks": {},
+            "disabled": [],
+            "overhead": {},
+        }
+
+    # ---------------------------------------------------------------- runs
+
+    def run(self, name: str, kind: str, mode: str, **plan: Any) -> dict[str, Any]:
+        """Runs the command once, and adds the result to the document."""
+        share = SHARES.get(name, SHARES["what-if"])
+        seconds = max(1.0, share * self.options.seconds)
+        limit = seconds * 2.5 + max(30.0, 2 * self.imports) if self.imports else seconds * 2.5 + runner.PATIENCE + 30
+        plan = {"name": name, "mode": mode, "seconds": seconds, "steps": self.options.steps, **plan}
+        if self.target is not None:
+            plan["target"] = self.target
+        result = runner.run(
+            self.options.command,
+            plan,
+            self.options.scratch / "run",
+            limit,
+            lambda passed: self.options.tell(name, passed, None),
+            self._environment(plan),
+        )
+        run = self._as_run(name, kind, result)
+        self.document["runs"].append(run)
+        self.document["seconds"] = time.perf_counter() - self.begun
+        self.last = result
+        self.options.tell(name, result.seconds, run)
+        return run
+
+    def _environment(self, plan: dict[str, Any]) -> dict[str, str]:
+        return {}
+
+    def _as_run(self, name: str, kind: str, result: runner.Result) -> dict[str, Any]:
+        record = result.record
+        numbers: dict[str, Any] = dict(record.get("run") or {})
+        status = "ok" if result.status == "ended" and number(numbers, "steps") >= FEW_STEPS else result.status
+        run = {"name": name, "kind": kind, "status": status, "reason": result.reason, **numbers}
+        if status == "ended":
+            run["status"], run["reason"] = "failed", few_words(numbers, result)
+        window = numbers.get("window") or [0.0, 0.0]
+        run.update(result.history.summary(window[0], window[1], record.get("pid")))
+        run.pop("window", None)
+        if "cpu" in run:
+            run["cpu"]["gil"] = number(numbers, "host_share")
+        if len(result.records) > 1:
+            run["ranks"] = [rank_of(r) for r in result.records]
+            run["samples_per_s"] = sum(number(r.get("run"), "samples_per_s") for r in result.records)
+        if kind == "what-if":
+            run["change"] = remedy(name).advice
+            run["diff"] = edits.diff(self.document, name)
+        return run
+
+    # ---------------------------------------------------------------- experiments
+
+    def as_is(self) -> bool:
+        """The script as it is; False if nothing can be measured."""
+        run = self.run(AS_IS, "baseline", "as-is")
+        record = self.last.record
+        self.stderr = self.last.stderr
+        self.target = record.get("target")
+        self.document["loader"] = record.get("loader") or {}
+        self.document["framework"] = record.get("framework")
+        self.document["overhead"] = run.pop("overhead", {})
+        self.document["disabled"] = record.get("disabled") or []
+        extra = section(record, "extra")
+        self.imports = max(1.0, self.last.seconds - number(run, "wall_s"))
+        self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
+        if extra.get("stuck"):
+            self.stderr += "\n" + str(extra["stuck"])
+        return bool(run["status"] == "ok")
+
+    def ceilings(self) -> None:
+        self.run(MODEL, "ceiling", "model")
+        self.run(LOADER, "ceiling", "loader")
+        extra = section(self.last.record, "extra")
+        self.document["stages"] = extra.get("stages")
+        self.document["slowest"] = extra.get("slowest") or []
+        for name in ("samples_ms", "stages_failed"):
+            if extra.get(name):
+                self.document[name] = extra[name]
+        for name in ("image", "bytes"):
+            if extra.get(name):
+                self.document["loader"][name] = extra[name]
+        if self.document["slowest"]:
+            path = self.document["slowest"][0].get("path")
+            self.document["machine"]["storage"] = machine.storage(path)
+
+    def what_if(self, name: str) -> dict[str, Any]:
+        return self.run(name, "what-if", "what-if", what_if=name)
+
+    def what_ifs(self) -> None:
+        """Those that the verdict needs, or those that the user asked for."""
+        asked = self.options.tries
+        if asked and asked != ["all"]:
+            for name in asked:
+                self.what_if(name)
+            return
+        for _ in range(100 if asked else MOST_WHAT_IFS):
+            names = wanted(self.document, all=bool(asked))
+            if not names or (not asked and self._is_late()):
+                return
+            self.what_if(names[0])
+            if not asked and self._is_settled():
+                return
+
+    def _is_late(self) -> bool:
+        runs = len(self.document["runs"])
+        passed = time.perf_counter() - self.begun - runs * self.imports
+        return passed + SHARES["what-if"] * self.options.seconds > self.options.seconds
+
+    def _is_settled(self) -> bool:
+        """A cause is proved, and what is left of the gain is small."""
+        found = judge(self.document)["verdict"]
+        if not found:
+            return False
+        rate = {run["name"]: number(run, "samples_per_s") for run in self.document["runs"]}
+        most = rate.get(MODEL, 0.0)
+        return bool(rate.get(found["run"], 0.0) >= 0.8 * most)
+
+    def all(self) -> Measurement:
+        """Everything. Interrupted, the document has what is known so far."""
+        if self.as_is():
+            self.ceilings()
+            self.what_ifs()
+        return self.judged()
+
+    def judged(self) -> Measurement:
+        self.document["seconds"] = round(time.perf_counter() - self.begun, 1)
+        return judge(self.document)
+
+
+def few_words(numbers: dict[str, Any], result: runner.Result) -> str:
+    """Why a run that ended by itself was too short."""
+    steps = int(number(numbers, "steps"))
+    if result.reason:
+        return f"{result.reason}; mark its loop: for batch in stoker.watch(loader)"
+    return (
+        f"it ended after {result.seconds:.0f} s and {steps} measured steps, which is too few; "
+        "give it more epochs or more data"
+    )
+
+
+def rank_of(record: dict[str, Any]) -> dict[str, Any]:
+    run = record.get("run") or {}
+    return {
+        "rank": record.get("rank"),
+        "step_ms": number(run, "step_ms", "median"),
+        "wait_share": number(run, "wait_share"),
+    }
+
+
+def progress_words(name: str, run: dict[str, Any] | None) -> str:
+    """A run in a line."""
+    if run is None:
+        return label(name)
+    if run.get("status") != "ok":
+        return f"{label(name)}: {run.get('reason') or run.get('status')}"
+    return f"{label(name)}: {number(run, 'samples_per_s'):,.0f} samples/s"

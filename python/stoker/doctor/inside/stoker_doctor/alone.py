@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader alone: iterates it as fast as it goes, then measures its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import probe
+
+
+def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
+    """Never returns: the run ends when it is time."""
+    from . import stages
+
+    limit = None
+    loop.open()
+    probe.depth += 1
+    while True:
+        iterator = make()
+        while True:
+            t0 = probe.clock()
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                loop.closed.append(t0)
+                break
+            loop.note(loop.opened or t0, probe.clock(), batch)
+            if len(loop.begin) == 1:
+                limit = probe.clock() + probe.plan["seconds"]
+            if t0 > (limit or t0) or (probe.plan.get("steps") and len(loop.begin) > probe.plan["steps"]):
+                probe.deadline = float("inf")
+                stages.measure(loop, batch)
+                probe.finish("ok")
+        loop.open()

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training loader in words and numbers: its arguments, its dataset, its transforms."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+from typing import Any
+
+from . import probe
+
+
+def loader(loop: probe.Loop) -> dict[str, Any]:
+    thing = loop.thing
+    dataset = getattr(thing, "dataset", None)
+    found: dict[str, Any] = {
+        "kind": loop.kind,
+        "at": loop.at,
+        "workers": int(getattr(thing, "num_workers", 0) or 0),
+        "batch_size": batch_size(loop),
+        "pin_memory": bool(getattr(thing, "pin_memory", False)),
+        "persistent": bool(getattr(thing, "persistent_workers", False)),
+        "prefetch": getattr(thing, "prefetch_factor", None),
+        "dataset": type(dataset).__name__ if dataset is not None else None,
+        "samples": length(dataset),
+        "transforms": [{"name": name_of(t), "at": at_of(t)} for t in transforms_of(dataset)],
+    }
+    collate = getattr(thing, "collate_fn", None)
+    if collate is not None and not probe.is_library(file_of(collate)):
+        found["collate"] = {"name": name_of(collate), "at": at_of(collate)}
+    return found
+
+
+def batch_size(loop: probe.Loop) -> int:
+    sizes = loop.sizes
+    return max(set(sizes), key=sizes.count) if sizes else int(getattr(loop.thing, "batch_size", 0) or 0)
+
+
+def length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # an iterable has none
+        return None
+
+
+def inner(dataset: Any) -> Any:
+    """The dataset inside Subset and the like."""
+    for _ in range(8):
+        below = getattr(dataset, "dataset", None)
+        if below is None:
+            parts = getattr(dataset, "datasets", None)
+            below = parts[0] if isinstance(parts, list | tuple) and parts else None
+        if below is None or transform_of(dataset) is not None:
+            return dataset
+        dataset = below
+    return dataset
+
+
+def transform_of(dataset: Any) -> Any:
+    return getattr(dataset, "transform", None) or getattr(dataset, "tfm", None)
+
+
+def transforms_of(dataset: Any) -> list[Any]:
+    """The callables of a dataset's transform, one by one."""
+    whole = transform_of(inner(dataset))
+    several = getattr(whole, "transforms", None)
+    if isinstance(several, list | tuple):
+        return list(several)
+    return [whole] if callable(whole) else []
+
+
+def name_of(thing: Any) -> str:
+    if type(thing).__name__ == "Lambda" and hasattr(thing, "lambd"):
+        return name_of(thing.lambd)
+    return str(getattr(thing, "__name__", None) or type(thing).__name__)
+
+
+def _code(thing: Any) -> Any:
+    """A function or a class that inspect knows a place for."""
+    if type(thing).__name__ == "Lambda" and hasattr(thing, "lambd"):
+        return _code(thing.lambd)
+    return thing if inspect.isfunction(thing) or inspect.isclass(thing) else type(thing)
+
+
+def file_of(thing: Any) -> str:
+    try:
+        return inspect.getsourcefile(_code(thing)) or "<unknown>"
+    except TypeError:
+        return "<unknown>"
+
+
+def at_of(thing: Any) -> str | None:
+    """Where it is defined, if that is the user's code; else where the script makes one."""
+    path = file_of(thing)
+    if probe.is_library(path):
+        return made_at(name_of(thing))
+    try:
+        return f"{probe.short(path)}:{inspect.getsourcelines(_code(thing))[1]}"
+    except (OSError, TypeError):
+        return None
+
+
+def made_at(name: str) -> str | None:
+    """The line of the user's files on which a class of this name is called."""
+    paths = dict.fromkeys(
+        path
+        for module in list(sys.modules.values())
+        if isinstance(path := getattr(module, "__file__", None), str) and not probe.is_library(path)
+    )
+    for path in list(paths)[:50]:
+        try:
+            with open(path, encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and name in (
+                getattr(node.func, "attr", None),
+                getattr(node.func, "id", None),
+            ):
+                return f"{probe.short(path)}:{node.lineno}"
+    return None
+
+
+def paths_of(dataset: Any) -> list[str]:
+    """Files that samples are read from, by index, for datasets that keep a list of them."""
+    below = inner(dataset)
+    for name in ("samples", "imgs", "paths", "files", "image_paths", "filenames"):
+        several = getattr(below, name, None)
+        if isinstance(several, list | tuple) and several:
+            first = several[0]
+            if isinstance(first, list | tuple) and first and isinstance(first[0], str):
+                return [str(one[0]) for one in several]
+            if isinstance(first, str | os.PathLike):
+                return [str(one) for one in several]
+    return []

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks on the loaders that are recognised without stoker.watch(), and on the framework's own steps."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import probe
+from .hooks import after
+
+
+def install() -> None:
+    after("torch.utils.data.dataloader", _torch_loader)
+    after("torch.optim.optimizer", _torch_optimizer)
+    after("torch.autograd", _torch_backward)
+    after("tensorflow.python.data.ops.dataset_ops", lambda m: time_iter(m.DatasetV2, "tf.data"))
+    after("webdataset.pipeline", lambda m: time_iter(m.DataPipeline, "webdataset"))
+    after("stoker._loader", lambda m: time_iter(m.Loader, "stoker"))
+    after("nvidia.dali.plugin.base_iterator", lambda m: time_next(m._DaliBaseIterator, "dali"))
+
+
+def time_iter(owner: Any, kind: str) -> None:
+    """Times the iterators that a class makes."""
+    original = owner.__iter__
+
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        return probe.opened(self, kind_of(self, kind), lambda: original(self))
+
+    owner.__iter__ = __iter__
+
+
+def time_next(owner: Any, kind: str) -> None:
+    """Times a class that is its own iterator."""
+    original = owner.__next__
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        if not probe.is_watching():
+            return original(self)
+        loop = probe.loop_of(self, kind)
+        if not loop.begin:
+            loop.open()
+        return loop.take(lambda: original(self), self)
+
+    owner.__next__ = __next__
+
+
+def kind_of(loader: Any, kind: str) -> str:
+    return "stoker" if type(loader).__module__.startswith("stoker.") else kind
+
+
+# ---------------------------------------------------------------- torch
+
+
+def _torch_loader(module: Any) -> None:
+    made = module.DataLoader.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **keywords: Any) -> None:
+        object.__setattr__(self, "_doctor_at", probe.place())
+        made(self, *args, **keywords)
+
+    module.DataLoader.__init__ = __init__
+    original = module.DataLoader.__iter__
+
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        if not probe.is_watching() or probe.is_worker():
+            return original(self)
+        at = self.__dict__.get("_doctor_at")
+        return probe.opened(self, kind_of(self, "torch.DataLoader"), lambda: original(self), at)
+
+    module.DataLoader.__iter__ = __iter__
+
+
+def _torch_optimizer(module: Any) -> None:
+    """Torch calls these around the step of every optimizer."""
+    begun = [0.0]
+
+    def before(*_: Any) -> None:
+        begun[0] = probe.clock()
+
+    def done(*_: Any) -> None:
+        probe.updates += 1
+        probe.optimizer.append((begun[0], probe.clock() - begun[0]))
+
+    module.register_optimizer_step_pre_hook(before)
+    module.register_optimizer_step_post_hook(done)
+
+
+def _torch_backward(module: Any) -> None:
+    """Keeps the loss; it is read when the run ends, so that the device is not waited for."""
+    original = module.backward
+
+    @functools.wraps(original)
+    def backward(tensors: Any, *args: Any, **keywords: Any) -> None:
+        if probe.is_watching() and len(probe.losses) < 2000 and getattr(tensors, "numel", lambda: 0)() == 1:
+            probe.losses.append((probe.updates, tensors.detach()))
+        original(tensors, *args, **keywords)
+
+    module.backward = backward

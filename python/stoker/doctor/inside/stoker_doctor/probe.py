@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times every next() of every loader, and ends the run when enough was seen.
+
+A step lasts from one next() of the training loader to the following one:
+
+    next()          the script's own code           next()
+    |--- wait ---|--- copy, compute, host ---|      |--- wait ---| ...
+
+Which loader is the training loader is decided at the end: the one whose batches were followed by most updates.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+clock = time.perf_counter
+MAIN = threading.main_thread().ident
+HERE = os.path.dirname(os.path.abspath(__file__))
+SMALL_STEPS = 2  # the first steps compile, allocate and start workers
+
+plan: dict[str, Any] = {}
+loops: list[Loop] = []
+depth = 0  # of nested next(); only the outermost one is what the script waits for
+pid = 0  # of the process that measures: a forked worker does not
+updates = 0  # optimizer steps so far
+deadline = float("inf")
+started = 0.0
+stalls: list[tuple[str, str | None, float, float]] = []  # what, where, begin, end
+disabled: dict[str, None] = {}  # in order, each once
+copies: list[tuple[float, float]] = []  # begin and duration of copies to a device
+losses: list[tuple[int, Any]] = []  # the update that the loss belongs to, and the loss
+optimizer: list[tuple[float, float]] = []
+extra: dict[str, Any] = {}  # sections of the record that other modules fill
+at_finish: list[Callable[[], None]] = []
+_finishing = threading.Lock()
+
+
+class Loop:
+    """Everything known about one loader, in the order in which the script first iterated them."""
+
+    def __init__(self, thing: Any, kind: str, at: str | None) -> None:
+        self.thing, self.kind, self.at = thing, kind, at
+        self.number = len(loops)
+        self.begin: list[float] = []  # of next(); one more than `end` after StopIteration
+        self.end: list[float] = []
+        self.sizes: list[int] = []
+        self.updates: list[int] = []
+        self.epochs: list[int] = []  # the index of the first step of each epoch
+        self.closed: list[float] = []  # when the next() that ended an epoch began
+        self.at_loop: str | None = None
+        self.batch: Any = None  # the batch that is repeated, when the model runs alone
+        self.opened = 0.0
+        self.shapes: set[Any] = set()
+        self.in_graph = False  # batches are taken inside a compiled step, so that waiting cannot be timed
+
+    @property
+    def is_target(self) -> bool:
+        """Whether this is the training loader; known from the run as it is."""
+        return bool(self.number == plan.get("target"))
+
+    def open(self) -> None:
+        self.opened = clock()
+        if self.at_loop is None:
+            self.at_loop = place()
+
+    def take(self, make: Callable[[], Any], iterator: Any = None) -> Any:
+        """One next(): times it, and ends the run when it is time."""
+        global depth
+        t0 = clock()
+        if t0 > deadline:
+            finish("ok")
+        depth += 1
+        try:
+            batch = self._repeated(make, iterator) if plan.get("mode") == "model" and self.is_target else make()
+        except StopIteration:
+            self.closed.append(t0)
+            self.opened = 0.0
+            raise
+        finally:
+            depth -= 1
+        self.note(self.opened or t0, clock(), batch)
+        return batch
+
+    def note(self, t0: float, t1: float, batch: Any) -> None:
+        if self.opened:
+            self.epochs.append(len(self.begin))
+            self.opened = 0.0
+        self.begin.append(t0)
+        self.end.append(t1)
+        self.sizes.append(size_of(batch))
+        self.updates.append(updates)
+        if len(self.begin) < 400:
+            self.shapes.add(shape_of(batch))
+        if len(self.begin) == SMALL_STEPS + 1:
+            _set_deadline(t1)
+        if plan.get("steps") and len(self.begin) > plan["steps"] + SMALL_STEPS:
+            _set_deadline(t1, now=True)
+
+    def _repeated(self, make: Callable[[], Any], iterator: Any) -> Any:
+        if self.batch is None:
+            self.batch = make()
+            stop = getattr(iterator, "_shutdown_workers", None)
+            if stop:
+                stop()
+        elif self.epochs and len(self.begin) - self.epochs[-1] >= length_of(self.thing) and not self.opened:
+            raise StopIteration
+        return fresh(self.batch)
+
+
+def fresh(batch: Any) -> Any:
+    """The same tensors in a new container: scripts take values out of a dictionary."""
+    return type(batch)(batch) if type(batch) in (dict, list) else batch
+
+
+def length_of(thing: Any) -> float:
+    try:
+        return len(thing) or float("inf")
+    except Exception:  # not every loader has a length
+        return float("inf")
+
+
+def _set_deadline(t: float, now: bool = False) -> None:
+    global deadline, started
+    started = started or t
+    if now:
+        deadline = min(deadline, t)
+    elif deadline == float("inf") and plan.get("seconds"):
+        deadline = t + plan["seconds"]
+
+
+def first_array(batch: Any) -> Any:
+    """The first value with a shape, however deep."""
+    if hasattr(batch, "shape"):
+        return batch
+    values = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, list | tuple) else ()
+    try:
+        for value in values:
+            found = first_array(value)
+            if found is not None:
+                return found
+    except TypeError:
+        return None
+    return None
+
+
+def size_of(batch: Any) -> int:
+    array = first_array(batch)
+    if array is not None:
+        return int(array.shape[0]) if len(array.shape) else 1
+    return len(batch) if isinstance(batch, list) else 1
+
+
+def shape_of(batch: Any) -> Any:
+    array = first_array(batch)
+    return None if array is None else tuple(array.shape)
+
+
+# ---------------------------------------------------------------- places in the source
+
+
+def is_library(path: str) -> bool:
+    return "site-packages" in path or "dist-packages" in path or path.startswith(("<", HERE)) or path.startswith(STD)
+
+
+STD = os.path.dirname(os.__file__) + os.sep
+
+
+def place(skip: int = 2) -> str | None:
+    """file:line of the innermost frame that is neither a library's nor this package's."""
+    frame = sys._getframe(skip)
+    found: Any = frame
+    while found is not None:
+        if not is_library(found.f_code.co_filename):
+            return f"{short(found.f_code.co_filename)}:{found.f_lineno}"
+        found = found.f_back
+    return None
+
+
+def short(path: str) -> str:
+    """Relative to the folder the script was started in, where it is inside it."""
+    root = str(plan.get("folder") or os.getcwd())
+    full = os.path.abspath(path)
+    return os.path.relpath(full, root) if full.startswith(root + os.sep) else full
+
+
+# ---------------------------------------------------------------- loaders
+
+
+def is_watching() -> bool:
+    """Only the outermost next() of the main thread of the process that trains."""
+    return depth == 0 and threading.get_ident() == MAIN and os.getpid() == pid
+
+
+def is_worker() -> bool:
+    """Whether this process is a worker of a DataLoader."""
+    module = sys.modules.get("torch.utils.data._utils.worker")
+    return getattr(module, "_worker_info", None) is not None
+
+
+def loop_of(thing: Any, kind: str, at: str | None = None) -> Loop:
+    """The loop of a loader; a new one if it was not seen before."""
+    for loop in loops:
+        if loop.thing is thing:
+            return loop
+    loop = Loop(thing, kind, at or place(3))
+    loops.append(loop)
+    return loop
+
+
+class Watched:
+    """An iterator that is timed, for those whose class cannot be changed."""
+
+    def __init__(self, iterator: Any, loop: Loop) -> None:
+        self._iterator, self._loop = iterator, loop
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if not is_watching():
+            return next(self._iterator)
+        return self._loop.take(self._iterator.__next__, self._iterator)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._iterator, name)
+
+
+class WatchedLoader:
+    """stoker.watch(iterable) under the doctor."""
+
+    def __init__(self, iterable: Any, at: str | None) -> None:
+        self._iterable, self._at = iterable, at
+
+    def __iter__(self) -> Iterator[Any]:
+        return opened(self._iterable, "iterable", self._iterable.__iter__, self._at)  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return len(self._iterable)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._iterable, name)
+
+
+def watched(iterable: Any) -> Any:
+    """What stoker.watch() returns under the doctor."""
+    at = place()
+    if hasattr(iterable, "__next__"):
+        loop = loop_of(iterable, "iterable", at)
+        loop.open()
+        return Watched(iterable, loop)
+    return WatchedLoader(iterable, at)
+
+
+def opened(thing: Any, kind: str, make: Callable[[], Any], at: str | None = None) -> Any:
+    """The iterator that a loader makes for an epoch, timed."""
+    global depth
+    if not is_watching() or is_worker():
+        return make()
+    loop = loop_of(thing, kind, at)
+    if loop.is_target and plan.get("mode") == "loader":
+        from . import alone
+
+        alone.run(loop, make)
+    loop.open()
+    depth += 1
+    try:
+        iterator = Again(loop) if loop.batch is not None else make()
+    finally:
+        depth -= 1
+    return timed(iterator, loop)
+
+
+class Again:
+    """An epoch of the same batch."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        raise StopIteration  # Loop._repeated answers before this is asked
+
+
+def timed(iterator: Any, loop: Loop) -> Any:
+    """Adds the clock to the iterator's class, so that the iterator stays what it is; wraps it where that fails."""
+    owner = next((c for c in type(iterator).__mro__ if "__next__" in c.__dict__), None)
+    try:
+        iterator._doctor_loop = loop
+        if owner is None:
+            return Watched(iterator, loop)
+        original = owner.__dict__["__next__"]
+        if not hasattr(original, "_doctor_original"):
+
+            def __next__(self: Any) -> Any:
+                found = getattr(self, "_doctor_loop", None)
+                if found is None or not is_watching():
+                    return original(self)
+                return found.take(lambda: original(self), self)
+
+            __next__._doctor_original = original  # type: ignore[attr-defined]
+            owner.__next__ = __next__  # type: ignore[attr-defined]
+        return iterator
+    except (AttributeError, TypeError):  # a generator, or a class in C
+        return Watched(iterator, loop)
+
+
+# ---------------------------------------------------------------- begin and end
+
+
+def begin(given: dict[str, Any]) -> None:
+    global pid
+    plan.update(given)
+    pid = os.getpid()
+    atexit.register(_at_exit)
+    os.register_at_fork(after_in_child=_forked)
+    from . import sampler
+
+    sampler.begin()
+
+
+def _forked() -> None:
+    """A child that was forked measures nothing, and its exit must not write a record."""
+    global deadline
+    deadline = float("inf")
+
+
+def _at_exit() -> None:
+    if os.getpid() == pid and loops:
+        _write("ended")
+
+
+def finish(status: str) -> None:
+    """Writes the record and ends this process, its children first."""
+    _write(status)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _end_children()
+    os._exit(0)
+
+
+def _write(status: str) -> None:
+    if not _finishing.acquire(blocking=False):
+        return
+    from . import record
+
+    end = clock()
+    for function in at_finish:
+        function()
+    document = record.make(status, end)
+    path = os.path.join(plan["out"], f"{pid}.json")
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(document, file, default=str)
+    os.replace(path + ".part", path)
+
+
+def _end_children() -> None:
+    """Workers end at once, instead of finding out seconds later that their parent is gone."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        return
+    for child in children:
+        try:
+            os.kill(child, signal.SIGKILL)
+        except OSError:
+            pass

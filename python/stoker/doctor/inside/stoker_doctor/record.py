@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of a run: numbers of the training loop, in the form of the doctor's document."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import Any
+
+from . import probe, sampler
+
+LONGEST = 200  # steps in the timeline
+KEPT_LOSSES = 2000
+
+
+def make(status: str, end: float) -> dict[str, Any]:
+    loop = training_loop()
+    record: dict[str, Any] = {
+        "status": status,
+        "pid": probe.pid,
+        "rank": int(os.environ.get("RANK", 0)),
+        "python": sys.executable,
+        "framework": framework(),
+        "target": loop.number if loop else None,
+        "disabled": list(probe.disabled),
+        "window": [probe.started, min(end, probe.deadline)],
+        "extra": {**probe.extra, "versions": versions()},
+    }
+    if loop:
+        from . import describe
+
+        record["loader"] = describe.loader(loop)
+        record["run"] = numbers(loop, end)
+    return record
+
+
+def framework() -> str | None:
+    return next((name for name in ("torch", "tensorflow", "jax") if name in sys.modules), None)
+
+
+def versions() -> dict[str, str]:
+    names = ("torch", "tensorflow", "keras", "jax", "lightning", "accelerate", "transformers", "stoker")
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
+    return {name: str(version) for name, version in found.items() if version}
+
+
+def training_loop() -> probe.Loop | None:
+    """The target of the plan, else the loop whose batches were followed by most updates, else the longest."""
+    target = probe.plan.get("target")
+    if target is not None and target < len(probe.loops):
+        loop: probe.Loop = probe.loops[target]
+        return loop
+
+    def weight(loop: probe.Loop) -> tuple[int, float]:
+        if not loop.begin:
+            return 0, 0.0
+        after = [*loop.updates[1:], probe.updates]
+        followed = sum(b > a for a, b in zip(loop.updates, after, strict=True))
+        return followed, loop.end[-1] - loop.begin[0]
+
+    return max(probe.loops, key=weight, default=None)
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Median, mean and percentiles."""
+    if not values:
+        return {"median": 0.0, "mean": 0.0, "p10": 0.0, "p90": 0.0}
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    return {"median": at(0.5), "mean": sum(values) / len(values), "p10": at(0.1), "p90": at(0.9)}
+
+
+def evaluations(loop: probe.Loop) -> list[tuple[str, str | None, float, float]]:
+    """Epochs of other loaders: what, where, begin, end."""
+    found = []
+    for other in probe.loops:
+        if other is loop or not other.begin:
+            continue
+        edges = [*other.epochs, len(other.begin)]
+        for first, last in zip(edges, edges[1:], strict=False):
+            if last > first:
+                after = [t for t in other.closed if t >= other.end[last - 1]]
+                found.append(("evaluation", other.at_loop, other.begin[first], min(after, default=other.end[last - 1])))
+    return found
+
+
+def overlap(begin: float, end: float, spans: list[tuple[float, float]]) -> float:
+    return sum(max(0.0, min(end, b) - max(begin, a)) for a, b in spans)
+
+
+def numbers(loop: probe.Loop, end: float) -> dict[str, Any]:
+    steps = finished_steps(loop)
+    skip = min(max(probe.SMALL_STEPS, len(steps) // 10), 20, max(0, len(steps) - 1))
+    kept = steps[skip:]
+    since = kept[0]["begin"] if kept else end
+    stalls = [s for s in [*evaluations(loop), *probe.stalls] if s[3] > since]
+    away = [(s[2], s[3]) for s in stalls]
+    for step in kept:
+        step["wait"] = step["wait"] - overlap(step["begin"], step["got"], away)
+        step["all"] = step["end"] - step["begin"] - overlap(step["begin"], step["end"], away)
+        step["copy"] = sum(d for t, d in probe.copies if step["got"] <= t < step["end"]) if probe.copies else 0.0
+    split_rest(kept)
+    device_times(loop, kept, skip)
+    times = {part: [1e3 * max(0.0, s[part]) for s in kept] for part in ("all", "wait", "copy", "compute", "host")}
+    total = sum(times["all"]) / 1e3
+    samples = sum(s["size"] for s in kept)
+    result: dict[str, Any] = {
+        "steps": len(kept),
+        "seconds": total,
+        "samples": samples,
+        "samples_per_s": samples / total if total else 0.0,
+        "step_ms": spread(times["all"]),
+        "wait_share": sum(times["wait"]) / sum(times["all"]) if total else 0.0,
+        "first_batch_s": loop.end[0] - loop.begin[0] if loop.end else None,
+        "epochs": epochs(loop, since, skip),
+        "timeline": [timeline(s, since) for s in kept[:LONGEST]],
+        "loss": loss(skip, loop),
+        "shapes": len(loop.shapes),
+        "stalls": [{"what": w, "at": at, "s": b - a} for w, at, a, b in stalls],
+        "syncs": probe.extra.pop("syncs", []),
+        "hot": hot(kept),
+        "in_graph": loop.in_graph,
+        "window": [since, kept[-1]["end"] if kept else end],
+        "wall_s": (kept[-1]["end"] - since) if kept else 0.0,
+        "overhead": overhead(kept),
+        "host_share": sampler.counts["host"] / max(1, sum(sampler.counts.values())),
+    }
+    for part in ("wait", "copy", "compute", "host"):
+        result[f"{part}_ms"] = spread(times[part])
+    if probe.optimizer:
+        since_t = [1e3 * d for t, d in probe.optimizer if t >= since]
+        result["optimizer_ms"] = spread(since_t)
+    return result
+
+
+def finished_steps(loop: probe.Loop) -> list[dict[str, Any]]:
+    """Steps that have an end: the next() that follows, or the one that ended the epoch."""
+    found = []
+    firsts = set(loop.epochs)
+    closed = sorted(loop.closed)
+    for i, (t0, t1) in enumerate(zip(loop.begin, loop.end, strict=False)):
+        if i + 1 < len(loop.begin) and i + 1 not in firsts:
+            end = loop.begin[i + 1]
+        else:
+            end = next((t for t in closed if t >= t1), 0.0)
+            if not end and i + 1 < len(loop.begin):
+                end = loop.begin[i + 1]  # the epoch was left early
+        if end:
+            found.append({"begin": t0, "got": t1, "end": end, "wait": t1 - t0, "size": loop.sizes[i], "index": i})
+    return found
+
+
+def split_rest(steps: list[dict[str, Any]]) -> None:
+    """Divides what is neither waiting nor copying into compute and host, as the samples saw it."""
+    compute, host = sampler.counts["compute"], sampler.counts["host"]
+    share = compute / (compute + host) if compute + host else 1.0
+    for step in steps:
+        rest = max(0.0, step["all"] - step["wait"] - step["copy"])
+        step["compute"], step["host"] = rest * share, rest * (1 - share)
+
+
+def device_times(loop: probe.Loop, steps: list[dict[str, Any]], skip: int) -> None:
+    """Where there is a device, its own clock says how long it waited."""
+    module = sys.modules.get("stoker_doctor.device")
+    if module:
+        module.correct(loop, steps)
+
+
+def timeline(step: dict[str, Any], since: float) -> dict[str, float]:
+    parts = {part: 1e3 * max(0.0, step[part]) for part in ("wait", "copy", "compute", "host")}
+    return {"t": step["begin"] - since, **parts}
+
+
+def epochs(loop: probe.Loop, since: float, skip: int) -> list[dict[str, Any]]:
+    edges = [*loop.epochs, len(loop.begin)]
+    return [
+        {
+            "start_s": loop.begin[a] - since,
+            "first_wait_s": loop.end[a] - loop.begin[a],
+            "steps": b - a,
+        }
+        for a, b in zip(edges, edges[1:], strict=False)
+        if a < len(loop.end)
+    ]
+
+
+def loss(skip: int, loop: probe.Loop) -> list[float]:
+    """The losses of the script, one per update, from the first one on."""
+    values = []
+    for _, value in probe.losses[:KEPT_LOSSES]:
+        try:
+            values.append(float(value))
+        except Exception:  # not a number after all
+            return []
+    return [x if math.isfinite(x) else float("nan") for x in values]
+
+
+def hot(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Functions of the script that take a twentieth of the time or more."""
+    total = sum(sampler.counts.values())
+    mean = 1e3 * sum(s["all"] for s in steps) / max(1, len(steps))
+    return [
+        {"name": name, "at": at, "ms": mean * n / total}
+        for (name, at), n in sampler.hot.most_common(5)
+        if n >= max(3, 0.05 * total)
+    ]
+
+
+def overhead(steps: list[dict[str, Any]]) -> dict[str, float]:
+    """What the doctor itself takes of a step: its thread's CPU time, and the cost of a timed next()."""
+    if not steps:
+        return {"us_per_step": 0.0, "share": 0.0}
+    total = sum(s["all"] for s in steps)
+    per_step = sampler.taken / max(1, sampler.seen) / sampler.EVERY * total / len(steps) + cost_of_next()
+    return {"us_per_step": 1e6 * per_step, "share": per_step * len(steps) / total}
+
+
+def cost_of_next() -> float:
+    """Seconds that a timed next() takes longer than a plain one, by the same code on an empty loop."""
+    n = 2000
+    loop = probe.Loop(None, "iterable", None)
+    batch = [0]
+    t0 = probe.clock()
+    for _ in range(n):
+        if probe.is_watching():
+            loop.sizes.append(probe.size_of(batch))
+            loop.begin.append(probe.clock())
+            loop.end.append(probe.clock())
+            loop.updates.append(0)
+    return (probe.clock() - t0) / n

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that looks at where the main thread is, some times per second.
+
+The samples tell computing from Python code of the script without touching either. They also end a run whose script
+asks for no further batch, and show where it hangs.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from typing import Any
+
+from . import probe
+
+EVERY = 0.05  # seconds
+FRAMEWORKS = tuple(
+    f"{s}{name}/"
+    for s in ("site-packages/", "dist-packages/")
+    for name in ("torch", "tensorflow", "keras", "jax", "jaxlib", "flax", "optax", "torchvision/models", "timm")
+)
+COMPUTE = ("/torch/nn/modules/module.py", "/torch/autograd/", "/torch/optim/", "/torch/_dynamo/", "/torch/_ops.py")
+INPUT = ("/torch/utils/data/", "/tensorflow/python/data/", "/torchvision/datasets/", "/torchvision/transforms/")
+
+counts: Counter[str] = Counter()  # of samples per kind: wait, compute, host
+hot: Counter[tuple[str, str]] = Counter()  # Python functions of the script: name and place
+taken = 0.0  # CPU seconds of this thread
+seen = 0
+
+
+def begin() -> None:
+    threading.Thread(target=_run, name="stoker-doctor", daemon=True).start()
+
+
+def _run() -> None:
+    global taken, seen
+    last, at_last = -1, probe.clock()
+    while True:
+        time.sleep(EVERY)
+        now = probe.clock()
+        if now > probe.deadline + 2 * probe.plan.get("grace", 5.0) and probe.depth == 0:
+            probe.finish("ok")  # the script does something else after its last batch
+        total = sum(len(loop.begin) for loop in probe.loops)
+        if total != last:
+            last, at_last = total, now
+        elif now - at_last > probe.plan.get("patience", 120.0):
+            probe.extra["stuck"] = stack()
+            probe.finish("hangs")
+        if probe.started and now < probe.deadline:
+            before = time.thread_time()
+            _look()
+            seen += 1
+            taken += time.thread_time() - before
+
+
+def _look() -> None:
+    if probe.depth:
+        counts["wait"] += 1
+        return
+    frame: Any = sys._current_frames().get(probe.MAIN or 0)
+    if frame is None:
+        return
+    kind, name = classify(frame)
+    counts[kind] += 1
+    if name:
+        hot[name] += 1
+
+
+def classify(frame: Any) -> tuple[str, tuple[str, str] | None]:
+    """compute or host, and for host the innermost function of the script that is not its loop."""
+    path = frame.f_code.co_filename
+    user: Any = None
+    inner, steps = frame, 0
+    in_framework = any(name in path for name in FRAMEWORKS) and not any(name in path for name in INPUT)
+    while inner is not None and steps < 100:
+        path = inner.f_code.co_filename
+        if any(name in path for name in COMPUTE):
+            return "compute", None
+        if user is None and not probe.is_library(path):
+            user = inner
+        inner, steps = inner.f_back, steps + 1
+    if in_framework:
+        return "compute", None
+    if user is None or user.f_code.co_name == "<module>":
+        return "host", None
+    code = user.f_code
+    return "host", (code.co_name, f"{probe.short(code.co_filename)}:{code.co_firstlineno}")
+
+
+def stack() -> str:
+    """Where the main thread is."""
+    frame = sys._current_frames().get(probe.MAIN or 0)
+    return "".join(traceback.format_stack(frame)) if frame else ""

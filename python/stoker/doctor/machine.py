@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine, and what a tree of processes takes of it: everything that /proc, /sys and NVML report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+NETWORK = ("nfs", "cifs", "smb", "fuse", "lustre", "ceph", "gpfs", "9p", "glusterfs", "beegfs", "afs")
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def cgroup_folder() -> Path:
+    """The cgroup (version 2) of this process."""
+    own = next((line[3:] for line in _text("/proc/self/cgroup").splitlines() if line.startswith("0::")), "/")
+    found = Path("/sys/fs/cgroup") / own.lstrip("/")
+    return found if (found / "cpu.stat").exists() else Path("/sys/fs/cgroup")
+
+
+def quota() -> float | None:
+    """CPUs that the container may use, if that is limited."""
+    words = _text(cgroup_folder() / "cpu.max").split()
+    if len(words) == 2 and words[0].isdigit():
+        return int(words[0]) / int(words[1])
+    limit, period = (_text(f"/sys/fs/cgroup/cpu/cpu.cfs_{word}_us") for word in ("quota", "period"))
+    return int(limit) / int(period) if limit.isdigit() and period.isdigit() else None
+
+
+def throttled() -> float:
+    """Seconds for which the quota stopped the container so far."""
+    for line in _text(cgroup_folder() / "cpu.stat").splitlines():
+        if line.startswith("throttled_usec"):
+            return int(line.split()[1]) / 1e6
+    return 0.0
+
+
+def memory() -> int:
+    """Bytes that the container may use."""
+    limit = _text(cgroup_folder() / "memory.max") or _text("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    whole = os.sysconf("SC_PHYS_PAGES") * PAGE
+    return min(whole, int(limit)) if limit.isdigit() else whole
+
+
+def storage(path: str | None) -> dict[str, Any]:
+    """What kind of storage a file is on."""
+    try:
+        device = os.stat(path or ".").st_dev
+    except OSError:
+        return {"kind": None}
+    kind, best = None, -1
+    real = os.path.realpath(path or ".")
+    for line in _text("/proc/mounts").splitlines():
+        words = line.split()
+        if len(words) > 2 and (real + "/").startswith(words[1].rstrip("/") + "/") and len(words[1]) > best:
+            best, kind = len(words[1]), words[2]
+    if kind and kind.startswith(NETWORK):
+        return {"kind": "network", "filesystem": kind}
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    for folder in (block, block / ".."):
+        spins = _text(folder / "queue/rotational")
+        if spins:
+            name = folder.resolve().name
+            word = "disk" if spins == "1" else "nvme" if name.startswith("nvme") else "ssd"
+            return {"kind": word, "filesystem": kind}
+    return {"kind": "memory" if kind == "tmpfs" else None, "filesystem": kind}
+
+
+def describe(gpus: list[dict[str, Any]], versions: dict[str, str], data: str | None) -> dict[str, Any]:
+    shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    return {
+        "cpus": len(os.sched_getaffinity(0)),
+        "quota": quota(),
+        "memory": memory(),
+        "numa": len([name for name in os.listdir("/sys/devices/system/node") if name[4:].isdigit()])
+        if os.path.isdir("/sys/devices/system/node")
+        else 1,
+        "gpus": gpus,
+        "shm": {"total": shm.f_blocks * shm.f_frsize, "free": shm.f_bavail * shm.f_frsize} if shm else None,
+        "storage": storage(data),
+        "versions": {"python": platform.python_version(), **versions},
+    }
+
+
+# ---------------------------------------------------------------- processes
+
+
+def idle() -> float:
+    """Seconds for which the CPUs of the machine were idle so far, all together."""
+    words = _text("/proc/stat").partition("\n")[0].split()
+    return (int(words[4]) + int(words[5])) / TICKS if len(words) > 5 else 0.0
+
+
+class Sample(NamedTuple):
+    """A process at one moment."""
+
+    pid: int
+    cpu: float  # seconds
+    rss: int
+    threads: int
+    faults: int  # major
+    read_bytes: int  # from storage
+    read_calls: int
+    blocked: float  # seconds of waiting for storage
+
+
+def children(root: int) -> list[int]:
+    """A process and all that it started, in no order."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            words = _stat(int(name))
+            if words:
+                parents.setdefault(int(words[1]), []).append(int(name))
+    found, left = [root], [root]
+    while left:
+        more = parents.get(left.pop(), [])
+        found += more
+        left += more
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name: state, parent, ..."""
+    text = _text(f"/proc/{pid}/stat")
+    return text[text.rfind(")") + 2 :].split() if text else []
+
+
+def sample(pid: int) -> Sample | None:
+    words = _stat(pid)
+    if len(words) < 40 or words[0] == "Z":
+        return None
+    io = dict(line.split(": ") for line in _text(f"/proc/{pid}/io").splitlines())
+    return Sample(
+        pid,
+        (int(words[11]) + int(words[12])) / TICKS,
+        int(words[21]) * PAGE,
+        int(words[17]),
+        int(words[9]),
+        int(io.get("read_bytes", 0)),
+        int(io.get("syscr", 0)),
+        int(words[39]) / TICKS,
+    )
+
+
+class History:
+    """Samples of a tree of processes over time, on the clock that the probe uses too."""
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self.moments: list[tuple[float, dict[int, Sample], float]] = []
+        self.idle: list[tuple[float, float]] = []
+
+    def look(self) -> None:
+        found = {s.pid: s for pid in children(self.root) if (s := sample(pid))}
+        self.moments.append((time.perf_counter(), found, throttled()))
+        self.idle.append((time.perf_counter(), idle()))
+
+    def within(self, begin: float, end: float) -> list[tuple[float, dict[int, Sample], float]]:
+        """The moments of a window, and the last one before it."""
+        before = [m for m in self.moments if m[0] <= begin][-1:]
+        return before + [m for m in self.moments if begin < m[0] <= end + 0.6]
+
+    def summary(self, begin: float, end: float, trainer: int | None) -> dict[str, Any]:
+        """The sections cpu, io and memory of a run."""
+        moments = self.within(begin, end)
+        if len(moments) < 2:
+            return {}
+        seconds = moments[-1][0] - moments[0][0]
+        main = _grown((m[1] for m in moments), "cpu", lambda pid: pid == trainer)
+        whole = _grown((m[1] for m in moments), "cpu", lambda pid: True)
+        last = moments[-1][1]
+        spare = [i for t, i in self.idle if moments[0][0] <= t <= moments[-1][0] + 0.1]
+        reads = {
+            name: _grown((m[1] for m in moments), name, lambda pid: True)
+            for name in ("read_bytes", "read_calls", "faults", "blocked")
+        }
+        rss = [[round(t - moments[0][0], 3), sum(s.rss for s in found.values())] for t, found, _ in moments]
+        return {
+            "cpu": {
+                "main": main / seconds,
+                "workers": (whole - main) / seconds,
+                "all": whole / seconds,
+                "idle": (spare[-1] - spare[0]) / seconds if len(spare) > 1 else None,
+                "throttled_s": moments[-1][2] - moments[0][2],
+                "threads": sum(s.threads for s in last.values()),
+                "processes": len(last),
+                "timeline": [
+                    [round(b[0] - moments[0][0], 3), round(_between(a, b), 3)]
+                    for a, b in zip(moments, moments[1:], strict=False)
+                ],
+            },
+            "io": {
+                "read_bytes": reads["read_bytes"],
+                "read_calls": reads["read_calls"],
+                "major_faults": reads["faults"],
+                "blocked_s": reads["blocked"],
+            },
+            "memory": {"rss": rss, "growth": (rss[-1][1] - rss[0][1]) / seconds},
+        }
+
+
+def _between(a: tuple[float, dict[int, Sample], float], b: tuple[float, dict[int, Sample], float]) -> float:
+    """CPUs in use between two moments."""
+    used = sum(s.cpu - (a[1][pid].cpu if pid in a[1] else 0.0) for pid, s in b[1].items())
+    return used / (b[0] - a[0]) if b[0] > a[0] else 0.0
+
+
+def _grown(moments: Iterable[dict[int, Sample]], name: str, chosen: Any) -> float:
+    """How much a counter of the chosen processes has grown, also of those that came or went in between."""
+    first: dict[int, float] = {}
+    last: dict[int, float] = {}
+    for i, found in enumerate(moments):
+        for pid, one in found.items():
+            if chosen(pid):
+                value = float(getattr(one, name))
+                first.setdefault(pid, value if i == 0 else 0.0)
+                last[pid] = value
+    return sum(last[pid] - first[pid] for pid in last)

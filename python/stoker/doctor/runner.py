@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of the user's command: a fresh process with the probe inside, a time limit, and nothing left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .machine import History, children
+
+INSIDE = str(Path(__file__).parent / "inside")
+PATIENCE = 120.0  # seconds without a batch that count as hanging
+EVERY = 0.5  # seconds between looks at /proc
+SUBREAPER = 36  # of prctl: orphans of the script become children of this process
+
+
+def adopt_orphans() -> None:
+    """So that a process the script leaves behind can be found and ended."""
+    try:
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    except (OSError, AttributeError):  # not Linux
+        pass
+
+
+@dataclass
+class Result:
+    status: str  # ok, ended, failed, hangs
+    reason: str | None
+    records: list[dict[str, Any]]  # one per process that trains, rank 0 first
+    history: History
+    seconds: float
+    stderr: str
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return self.records[0] if self.records else {}
+
+
+def environment(plan: Path, more: dict[str, str]) -> dict[str, str]:
+    paths = [INSIDE, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, **more, "PYTHONPATH": os.pathsep.join(paths), "STOKER_DOCTOR_PLAN": str(plan)}
+
+
+def run(
+    command: list[str],
+    plan: dict[str, Any],
+    folder: Path,
+    limit: float,
+    tell: Callable[[float], None] = lambda seconds: None,
+    more: dict[str, str] | None = None,
+) -> Result:
+    """Runs the command with a plan. `limit` is for all of it, imports included."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    out = folder / "out"
+    out.mkdir(parents=True)
+    plan = {"patience": PATIENCE, "folder": os.getcwd(), **plan, "out": str(out), "scratch": str(folder / "files")}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    begun = time.perf_counter()
+    with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=environment(folder / "plan.json", more or {}),
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Result("failed", f"{command[0]}: {error.strerror}", [], History(0), 0.0, "")
+        history = History(process.pid)
+        try:
+            timed_out = _wait(process, history, out, begun, limit, tell)
+        finally:
+            end_all(process.pid)
+            process.wait()
+    text = (folder / "stderr").read_bytes().decode(errors="replace")
+    seconds = time.perf_counter() - begun
+    return _result(process, out, history, seconds, text, timed_out, limit)
+
+
+def _wait(process: subprocess.Popen[bytes], history: History, out: Path, begun: float, limit: float, tell: Any) -> bool:
+    """Until the process ends; True if it had to be ended."""
+    looked, first_record = 0.0, 0.0
+    while process.poll() is None:
+        now = time.perf_counter()
+        if now - looked >= EVERY:
+            history.look()
+            looked = now
+            tell(now - begun)
+            if not first_record and any(out.glob("*.json")):
+                first_record = now
+        if now - begun > limit:
+            return True
+        if first_record and now - first_record > 12:  # other ranks, or a launcher that waits for them
+            return False
+        time.sleep(0.05)
+    return False
+
+
+def end_all(root: int) -> None:
+    """Ends a process, its group, and whatever it started."""
+    for _ in range(3):
+        try:
+            os.killpg(root, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        left = [pid for pid in children(os.getpid()) if pid != os.getpid() and _is_of(pid, root)]
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        _reap(root)
+        if not left:
+            return
+        time.sleep(0.05)
+
+
+def _is_of(pid: int, root: int) -> bool:
+    """Whether a process was started by this run: it has the plan in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return b"STOKER_DOCTOR_PLAN=" in file.read()
+    except OSError:
+        return False
+
+
+def _reap(root: int) -> None:
+    """Takes the exit codes of orphans; that of the script itself is left to subprocess."""
+    for pid in children(os.getpid())[1:]:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                words = file.read().rpartition(")")[2].split()
+            if words[0] == "Z" and int(words[1]) == os.getpid() and pid != root:
+                os.waitpid(pid, os.WNOHANG)
+        except (OSError, ValueError, IndexError):
+            continue
+
+
+def last_line(text: str) -> str:
+    """The error of a traceback, or whatever was said last."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line[0].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
+    return (errors or lines or ["no message"])[-1][:300]
+
+
+def _result(
+    process: subprocess.Popen[bytes],
+    out: Path,
+    history: History,
+    seconds: float,
+    stderr: str,
+    timed_out: bool,
+    limit: float,
+) -> Result:
+    records = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
+    records.sort(key=lambda r: (r.get("rank", 0), -(r.get("run") or {}).get("steps", 0)))
+    code = process.returncode
+    status, reason = "ok", None
+    if records:
+        status = str(records[0].get("status"))
+        if status == "ended" and code not in (0, None) and not timed_out:
+            status, reason = "failed", last_line(stderr)
+        elif status == "hangs":
+            reason = f"no batch was asked for within {PATIENCE:.0f} s"
+        elif not (records[0].get("run") or {}).get("steps"):
+            status, reason = "ended", None
+    elif timed_out:
+        status, reason = "failed", f"it took no batch from a loader within {limit:.0f} s"
+    elif code:
+        name = f"signal {signal.Signals(-code).name}" if code < 0 else last_line(stderr)
+        status, reason = "failed", f"killed by {name}" if code < 0 else name
+    else:
+        status, reason = "ended", "it ended without taking a batch from a loader that is known"
+    return Result(status, reason, records, history, seconds, stderr)

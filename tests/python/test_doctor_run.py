@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the doctor on real scripts. No time is asserted."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stoker.doctor.examine import Examination, Options
+
+PLAIN = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+
+
+def slow(x):
+    for _ in range(20):
+        x = x.sort()[0]
+    return x
+
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return slow(torch.randn(2000, generator=torch.Generator().manual_seed(i))), i % 4
+
+
+loader = DataLoader(Numbers(), batch_size=8, shuffle=True)
+model = torch.nn.Linear(2000, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+epochs = int(sys.argv[1])
+for epoch in range(epochs):
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
+
+
+def line_of(words):
+    """file:line of the first line that begins with these words."""
+    return f"train.py:{[line.startswith(words) for line in PLAIN.splitlines()].index(True) + 1}"
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Writes a script; returns a function that makes an examination of it."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(source, *arguments, **more):
+        (tmp_path / "train.py").write_text(source)
+        words = ["train.py", *map(str, arguments)]
+        return Examination(Options([sys.executable, *words], words, scratch=tmp_path / "scratch", **more))
+
+    return make
+
+
+def doctor(*words, **more):
+    command = [sys.executable, "-m", "stoker.doctor", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, **more)
+
+
+def test_from_the_start_to_a_report(tmp_path):
+    """As it is, the model, the loader and a what-if, in fresh processes."""
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(PLAIN)
+    done = doctor("--seconds", 10, "--try", "stoker", "--json", "found.json", "train.py", 1000, cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    runs = {run["name"]: run for run in found["runs"]}
+    assert {name: run["status"] for name, run in runs.items()} == dict.fromkeys(
+        ("as-is", "model", "loader", "stoker"), "ok"
+    )
+    assert found["loader"]["kind"] == "torch.DataLoader" and found["loader"]["at"] == line_of("loader =")
+    assert found["loader"]["batch_size"] == 8 and found["loader"]["samples"] == 64
+    assert {"name": "slow", "at": line_of("def slow")}.items() <= found["stages"]["transforms"][0].items()
+    assert runs["as-is"]["loss"][0] == pytest.approx(runs["stoker"]["loss"][0])
+    assert "as it is" in done.stdout and "Stoker's DataLoader" in done.stdout
+    assert [name for name in os.listdir(tmp_path) if name not in ("train.py", "found.json")] == []
+
+
+def test_the_script_computes_the_same(script, tmp_path):
+    pytest.importorskip("torch")
+    one = script(PLAIN, 2)
+    alone = subprocess.run([sys.executable, "train.py", "2"], capture_output=True, text=True, timeout=300)
+    assert one.as_is()
+    printed = (Path("scratch") / "run" / "stdout").read_text()
+    assert printed == alone.stdout and len(printed.splitlines()) == 16
+    losses = one.document["runs"][0]["loss"]
+    assert losses == pytest.approx([float(line) for line in printed.splitlines()])
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
+        ("print('nothing')\n", "ended without taking a batch"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", "killed by signal SIGKILL"),
+    ],
+)
+def test_a_script_that_cannot_be_measured(script, source, words):
+    one = script(source)
+    assert not one.as_is()
+    run = one.judged()["runs"][0]
+    assert run["status"] == "failed" and words in run["reason"]
+
+
+def test_arguments():
+    for words, said in (
+        ((), "usage: stoker doctor"),
+        (("--help",), "usage: stoker doctor"),
+        (("gone.py",), "there is no such file"),
+        (("--secnds", "3", "x.py"), "unknown option --secnds"),
+        (("--seconds", "-1", __file__), "a number above 0"),
+        (("--", "no-such-command"), "there is no such command"),
+    ):
+        done = doctor(*words)
+        assert said in done.stdout + done.stderr
+        assert done.returncode == (0 if "usage" in said else 2)
