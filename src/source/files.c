@@ -190,11 +190,13 @@ static void save(struct files *f)
     f->unsaved = false;
 }
 
-static void measure(struct files *f)
+static void measure(const struct source *s, struct files *f)
 {
     struct index_sum sum;
     index_measure(&f->index, f->dir, f->threads, &sum);
     f->fingerprint = sum.fingerprint;
+    if (f->extra.fingerprint)
+        f->fingerprint = hash_mix(f->fingerprint, f->extra.fingerprint(f->extra.state, s));
     f->tally.bytes = sum.bytes;
     f->tally.missing = sum.missing;
     f->tally.unreadable += sum.unreadable;
@@ -208,7 +210,7 @@ static const struct files *measured(const struct source *s)
     struct files *f = s->state;
     pthread_mutex_lock(&f->lock);
     if (!f->measured)
-        measure(f);
+        measure(s, f);
     pthread_mutex_unlock(&f->lock);
     return f;
 }

@@ -42,6 +42,8 @@ struct files_extra {
     void (*done)(void *state);
     void *state;
     bool file; /* needs the bytes of the file */
+    /* Of what is read besides the file; part of the source's fingerprint. NULL: none. */
+    uint64_t (*fingerprint)(const void *state, const struct source *s);
 };
 /* The source takes the state and calls done() when it closes. */
 void files_add_extra(struct source *s, const struct files_extra *b);

@@ -63,6 +63,7 @@ static const struct container containers[] = {
      .magic = "PK\3\4",
      .magic_bytes = 4,
      .open = source_zip_open},
+    {.prefix = "coco:", .what = "COCO annotations", .is = source_coco_is, .open = source_coco_open},
     {.prefix = "raw:", .what = "raw binary files", .open = source_raw_open},
     {.prefix = "tokens:", .what = "token files", .open = source_tokens_open},
     {.prefix = "text:", .what = "lines of text", .compressible = true, .open = source_text_open},
@@ -190,7 +191,7 @@ static const struct {
 static const struct {
     const char *suffix, *what;
 } foreign_suffixes[] = {
-    {".json", "JSON documents that are not one object per line (.jsonl)"},
+    {".json", "JSON documents that are neither COCO annotations nor one object per line (.jsonl)"},
     {".beton", "FFCV's files"},
     {".mds", "MosaicML's shards"},
     {".mdb", "LMDB databases"},
@@ -232,7 +233,7 @@ static const char *prefix_hint(const char *path)
 {
     const size_t word = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (word > 1 && path[word] == ':')
-        return "; the prefixes are folder: files: list: tar: zip: tfrecord: hdf5: npy: npz: raw: tokens: text:";
+        return "; the prefixes are folder: files: list: tar: zip: tfrecord: hdf5: npy: npz: coco: raw: tokens: text:";
     return "";
 }
 
@@ -303,6 +304,8 @@ static int recognise_file(struct recognised *r, stk_error *e)
     const bool compressed = stream_form_of(first, (size_t)got) != STREAM_PLAIN;
     const size_t n = compressed ? stream_first(r->path, first, sizeof first) : (size_t)got;
     const struct container *c = container_by_suffix(r->path);
+    if (!c && ends_with(r->path, ".json") && source_coco_is(first, n))
+        c = by_prefix("coco:");
     const char *what = c ? NULL : foreign(r->path, first, n);
     if (what)
         return not_read(what, e);

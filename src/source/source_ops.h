@@ -94,6 +94,9 @@ int source_tar_open(struct source *s, const struct source_options *o, const stru
 bool source_tfrecord_is(const uint8_t *p, size_t n); /* whether a file starts with a TFRecord */
 int source_tfrecord_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                          stk_error *e);
+bool source_coco_is(const uint8_t *p, size_t n); /* whether a file starts like annotations in COCO's format */
+int source_coco_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                     stk_error *e);
 int source_zip_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                     stk_error *e);
 int source_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
