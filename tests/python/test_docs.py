@@ -178,3 +178,18 @@ def test_example(framework, photos, monkeypatch, capsys):
     monkeypatch.setitem(names["train"].__globals__, "BATCH", 2)
     losses = names["train"](photos)
     assert losses[-1] < losses[0] and "for data" in capsys.readouterr().out
+
+
+def test_lighter_models(photos, tmp_path):
+    """In short: what each way has to have in common, not what it gains."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    names = runpy.run_path(str(ROOT / "examples/lighter_models.py"))
+    names["compare"].__globals__.update(BATCH=2, SIDE=16, WIDTHS=(8, 16, 32))
+    rows = {row.name.split(" (")[0]: row for row in names["compare"](photos, 1)}
+    large = rows.pop("as it is")
+    assert rows.pop("mixed precision").size == large.size  # the weights stay float32
+    assert all(row.size < large.size for row in rows.values())
+    assert all(0 <= row.accuracy <= 1 for row in rows.values())
+    assert len(names["table"]([large, *rows.values()]).splitlines()) == 2 + 6
+    half, wide = names["pruned"](names["network"]((8, 16, 32))), torch.zeros(1, 3, 16, 16)
+    assert half(wide).shape == (1, names["CLASSES"])

@@ -48,10 +48,10 @@ def test_the_parts_of_a_step_follow_one_another(tmp_path):
 
 
 def test_memory_and_cpu_are_counters():
-    cpu = {**cases.IDLE, "over_time": [[0.0, 0.9, 1.0], [0.5, 1.0, 0.8]]}
+    cpu = {**cases.IDLE, "timeline": [[0.0, 1.9], [0.5, 1.8]]}
     counters = [e for e in trace.events(cases.measurement(cases.slow(cpu=cpu))) if e["ph"] == "C"]
     assert {e["name"] for e in counters} == {"memory, MB", "CPUs in use"}
-    assert [e["args"] for e in counters if e["name"] == "CPUs in use"][0] == {"main": 0.9, "workers": 1.0}
+    assert [e["args"] for e in counters if e["name"] == "CPUs in use"][0] == {"cpus": 1.9}
 
 
 # ---------------------------------------------------------------- TensorBoard

@@ -25,7 +25,7 @@ def browser(tmp_path_factory):
 
 def full(photos=None):
     """A measurement in which everything is there, and all names are hostile."""
-    cpu = {**cases.IDLE, "over_time": [[i / 2, 0.5, 1.2 + 0.1 * (i % 3)] for i in range(40)]}
+    cpu = {**cases.IDLE, "timeline": [[i / 2, 1.7 + 0.1 * (i % 3)] for i in range(40)]}
     photo = next((str(p) for p in sorted(Path(photos).rglob("*")) if p.is_file()), None) if photos else None
     m = cases.measurement(
         cases.slow(cpu=cpu, loss=[2.0 - 0.01 * i for i in range(60)]),

@@ -279,7 +279,7 @@ def _histogram(each: dict[str, Any]) -> Html:
         return Html()
     y, tail = nice_ticks(most), number(each, "p99")
     shapes = []
-    for i, (start, count) in enumerate(row[:2] for row in bins):
+    for i, (start, count) in enumerate(bins):
         if count:
             height = max(12.0, 1000 * count / y[-1])  # a single sample stays visible
             width = 1000 / len(bins)
@@ -348,26 +348,16 @@ def _curve_words(name: str, curve: Sequence[Sequence[float]], text: Any) -> str:
 
 def _machine(m: Measurement) -> Html:
     run = run_of(m, AS_IS)
-    memory = [(row[0], row[1]) for row in points(section(run, "memory").get("rss"))]
-    cpu = points(section(run, "cpu").get("over_time"), 3)
+    curves = (
+        ("Memory", "Memory of the script and its workers", "compute", points(section(run, "memory").get("rss")), size),
+        ("CPU", "CPUs in use", "wait", points(section(run, "cpu").get("timeline")), lambda value: f"{value:.2g}"),
+    )
     parts: list[object] = []
-    if len(memory) > 1:
-        words = _curve_words("Memory of the script and its workers", memory, size)
-        parts += [
-            tag("h3", "Memory"),
-            tag("p", f"{words}.", class_="soft"),
-            lines([("compute", memory)], size, " s", words),
-        ]
-    if len(cpu) > 1:
-        both = [(row[0], row[1] + row[2]) for row in cpu]
-        main = [(row[0], row[1]) for row in cpu]
-        words = _curve_words("CPUs in use", both, lambda value: f"{value:.2g}")
-        parts += [
-            tag("h3", "CPU"),
-            tag("p", f"{words}.", class_="soft"),
-            lines([("wait", both), ("compute", main)], lambda value: f"{value:g}", " s", words),
-            legend([("compute", "training process"), ("wait", "and its workers")]),
-        ]
+    for title, name, kind, curve, text in curves:
+        if len(curve) > 1:
+            words = _curve_words(name, curve, text)
+            picture = lines([(kind, curve)], text, " s", words)
+            parts += [tag("h3", title), tag("p", f"{words}.", class_="soft"), picture]
     return _section("machine", "Memory and CPU over time", *parts) if parts else Html()
 
 

@@ -90,11 +90,10 @@ def scalars(m: Measurement, run: Run) -> Iterator[Scalar]:
     for step, value in enumerate(loss if isinstance(loss, list) else []):
         if isinstance(value, int | float):
             yield "loss", step, 0.0, float(value)
-    for step, (seconds, rss) in enumerate(row[:2] for row in points(section(run, "memory").get("rss"))):
+    for step, (seconds, rss) in enumerate(points(section(run, "memory").get("rss"))):
         yield "machine/memory_mb", step, seconds, rss / 1e6
-    for step, (seconds, main, workers) in enumerate(row[:3] for row in points(section(run, "cpu").get("over_time"), 3)):
-        yield "machine/cpus_main", step, seconds, main
-        yield "machine/cpus_workers", step, seconds, workers
+    for step, (seconds, cpus) in enumerate(points(section(run, "cpu").get("timeline"))):
+        yield "machine/cpus", step, seconds, cpus
     yield "run/samples_per_s", 0, 0.0, number(run, "samples_per_s")
     yield "run/wait_share", 0, 0.0, number(run, "wait_share")
     if gain := gain_of(m, run):

@@ -16,13 +16,13 @@ ROWS = {"wait": "waiting for data", "copy": "copy to the device", "compute": "co
 STEPS, STALLS = 0, 9  # rows above and below the parts
 
 
-def points(thing: Any, width: int = 2) -> list[list[float]]:
-    """Rows of numbers with at least `width` columns, such as [[seconds, bytes], ...]; others are left out."""
+def points(thing: Any) -> list[tuple[float, float]]:
+    """Pairs of numbers, such as [[seconds, bytes], ...]; everything else is left out."""
     rows = thing if isinstance(thing, list) else []
     return [
-        [float(x) for x in row]
+        (float(row[0]), float(row[1]))
         for row in rows
-        if isinstance(row, list | tuple) and len(row) >= width and all(isinstance(x, int | float) for x in row)
+        if isinstance(row, list | tuple) and len(row) == 2 and all(isinstance(x, int | float) for x in row)
     ]
 
 
@@ -81,8 +81,8 @@ def _run(pid: int, run: Run) -> Iterator[Event]:
             yield _slice(pid, STALLS, str(stall.get("what")), number(stall, "t"), 1e3 * number(stall, "s"))
     for seconds, rss in points(section(run, "memory").get("rss")):
         yield _counter(pid, "memory, MB", seconds, memory=round(rss / 1e6, 3))
-    for seconds, main, workers in (row[:3] for row in points(section(run, "cpu").get("over_time"), 3)):
-        yield _counter(pid, "CPUs in use", seconds, main=main, workers=workers)
+    for seconds, cpus in points(section(run, "cpu").get("timeline")):
+        yield _counter(pid, "CPUs in use", seconds, cpus=cpus)
 
 
 def events(m: Measurement) -> list[Event]:
