@@ -49,6 +49,12 @@ static size_t chunks_of(const struct jpeg_frame *f)
     return (size_t)chunks_x(f) * (size_t)f->mcus_y;
 }
 
+/* The chunks that `need` takes, if they are cut from its first MCU on. */
+static size_t chunks_in(const struct jpeg_need *n)
+{
+    return (size_t)((n->x1 - n->x0 + DCT_CHUNK - 1) / DCT_CHUNK) * (size_t)(n->y1 - n->y0);
+}
+
 /* The places of the blocks of MCU m. */
 static void find_place(const struct jpeg_frame *f, const struct jpeg_blocks *in, struct dct_place *out, int m)
 {
@@ -133,8 +139,12 @@ static bool write_head(struct writer *w, const struct head *h)
     head[24] = (uint8_t)f->sampling;
     head[25] = (uint8_t)f->n_components;
     head[26] = (uint8_t)h->orientation;
-    if (buf_add(w->out, head, sizeof head))
-        return false;
+    return buf_add(w->out, head, sizeof head) == 0;
+}
+
+static bool write_tables(struct writer *w)
+{
+    const struct jpeg_frame *f = w->f;
     for (int i = 0; i < f->n_components; i++) {
         uint8_t table[TABLE];
         for (size_t k = 0; k < JPEG_BLOCK; k++)
@@ -145,16 +155,16 @@ static bool write_head(struct writer *w, const struct head *h)
     return true;
 }
 
-static bool write_chunks(struct writer *w, const struct jpeg_giver *from)
+static bool write_chunks(struct writer *w, const struct jpeg_giver *from, const struct jpeg_need *need)
 {
     const struct jpeg_frame *f = w->f;
     size_t index = w->out->len;
-    if (buf_reserve(w->out, size_add(index, size_mul(chunks_of(f) + 1, 4))))
+    if (buf_reserve(w->out, size_add(index, size_mul(chunks_in(need) + 1, 4))))
         return false;
-    w->out->len += (chunks_of(f) + 1) * 4;
-    for (int32_t y = 0; y < f->mcus_y; y++)
-        for (int32_t x = 0; x < f->mcus_x; x += DCT_CHUNK, index += 4) {
-            const int32_t left = f->mcus_x - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
+    w->out->len += (chunks_in(need) + 1) * 4;
+    for (int32_t y = need->y0; y < need->y1; y++)
+        for (int32_t x = need->x0; x < need->x1; x += DCT_CHUNK, index += 4) {
+            const int32_t left = need->x1 - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
             if (from->sparse)
                 memset(w->coef, 0, sizeof w->coef);
             set_le32(w->out->data + index, w->out->len - w->start);
@@ -168,24 +178,33 @@ static bool write_chunks(struct writer *w, const struct jpeg_giver *from)
 static bool write_all(struct writer *w, const struct head *h, const struct jpeg_giver *from)
 {
     static const uint8_t slack[DCT_SLACK];
-    if (!write_head(w, h) || !write_chunks(w, from) || buf_add(w->out, slack, sizeof slack) ||
+    const struct jpeg_need all = {.x1 = w->f->mcus_x, .y1 = w->f->mcus_y};
+    if (!write_head(w, h) || !write_tables(w) || !write_chunks(w, from, &all) || buf_add(w->out, slack, sizeof slack) ||
         w->out->len - w->start > UINT32_MAX)
         return false;
     set_le32(w->out->data + w->start + 16, w->out->len - w->start);
     return true;
 }
 
-bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
-                     dct_encode_fn *encode)
+static struct writer *writer_new(struct buf *out, const struct jpeg_frame *f, dct_encode_fn *encode)
 {
     struct writer *w = malloc(sizeof *w);
     if (!w)
-        return false;
+        return NULL;
     w->f = f;
     w->encode = encode;
     w->out = out;
     w->start = out->len;
     writer_places(w);
+    return w;
+}
+
+bool dct_image_write(struct buf *out, const struct jpeg_frame *f, const struct head *h, const struct jpeg_giver *from,
+                     dct_encode_fn *encode)
+{
+    struct writer *w = writer_new(out, f, encode);
+    if (!w)
+        return false;
     const bool good = write_all(w, h, from);
     if (!good)
         out->len = w->start;
@@ -315,6 +334,78 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
             return false;
         done += k;
     }
+    return true;
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static void part_describe(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *n)
+{
+    p->used = 0;
+    p->w = f->w;
+    p->h = f->h;
+    p->components = f->n_components;
+    p->halves_columns = jpeg_frame_halves_columns(f);
+    p->halves_rows = jpeg_frame_halves_rows(f);
+    p->x = n->x0;
+    p->y = n->y0;
+    p->across = n->x1 - n->x0;
+    p->down = n->y1 - n->y0;
+}
+
+bool dct_part_write(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *need,
+                    const struct jpeg_giver *from, dct_encode_fn *encode)
+{
+    struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
+    struct writer *w = writer_new(&out, f, encode);
+    part_describe(p, f, need);
+    if (w && write_tables(w) && write_chunks(w, from, need))
+        p->used = out.len;
+    free(w);
+    return p->used > 0;
+}
+
+/* Copies n chunks of a row, and adds their ends to the index. */
+static bool copy_chunks(const struct dct_image *image, const struct jpeg_need *need, int32_t y, struct buf *out,
+                        uint8_t **index)
+{
+    const size_t first = (size_t)y * (size_t)chunks_x(&image->frame) + (size_t)(need->x0 / DCT_CHUNK);
+    const uint8_t *entry = image->index + 4 * first;
+    const size_t begin = le32(entry), most = image->n - DCT_SLACK, base = out->len;
+    size_t at = begin;
+    for (int32_t x = need->x0; x < need->x1; x += DCT_CHUNK, entry += 4, *index += 4) {
+        const int32_t left = need->x1 - x, n = left < DCT_CHUNK ? left : DCT_CHUNK;
+        const size_t end = le32(entry + 4);
+        struct dct_in in;
+        if (end > most || at > end || end - at < LENGTHS ||
+            !open_streams(&in, image->bytes + at, image->bytes + end, (size_t)(n * image->blocks)))
+            return false;
+        set_le32(*index, base + end - begin);
+        at = end;
+    }
+    return buf_add(out, image->bytes + begin, at - begin) == 0;
+}
+
+bool dct_part_copy(struct dct_part *p, const struct dct_image *image, const struct jpeg_need *need)
+{
+    const struct jpeg_frame *f = &image->frame;
+    struct jpeg_need whole = *need; /* chunks */
+    whole.x0 = need->x0 / DCT_CHUNK * DCT_CHUNK;
+    whole.x1 = (need->x1 + DCT_CHUNK - 1) / DCT_CHUNK * DCT_CHUNK;
+    whole.x1 = whole.x1 < f->mcus_x ? whole.x1 : f->mcus_x;
+    part_describe(p, f, &whole);
+    struct buf out = {.data = p->to, .cap = p->room, .max = p->room};
+    const size_t index = (chunks_in(&whole) + 1) * 4;
+    if (buf_add(&out, image->bytes + HEAD, (size_t)f->n_components * TABLE) || buf_reserve(&out, out.len + index))
+        return false;
+    uint8_t *entry = out.data + out.len;
+    out.len += index;
+    set_le32(entry, out.len);
+    entry += 4;
+    for (int32_t y = whole.y0; y < whole.y1; y++)
+        if (!copy_chunks(image, &whole, y, &out, &entry))
+            return false;
+    p->used = out.len;
     return true;
 }
 

@@ -458,6 +458,25 @@ int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const str
     return rc == STK_OK && h->orientation != 1 ? turn_upright(h, a, out, e) : rc;
 }
 
+bool decode_part(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                 bool dct, struct dct_part *out)
+{
+    const struct codec *c = dct_codec();
+    const bool file = h->dct && !dct;
+    out->used = 0;
+    if (!c || h->format != STK_JPEG || h->orientation != 1 || w->shrink > 1 || !possible(c, h, w)) {
+        decoder_drop_checkpoints(d);
+        return false;
+    }
+    struct image_job job = job_of(file ? bytes + DCT_FILE_HEAD : bytes, file ? n - DCT_FILE_HEAD : n, h, w, NULL);
+    job.part = out;
+    if (dct || file)
+        decoder_drop_checkpoints(d);
+    else
+        take_checkpoints(d, &job);
+    return c->part(d->states[STK_JPEG], &job, dct || file);
+}
+
 /* ------------------------------------------------------------------ encoding */
 
 int encode_pixels(const struct image *im, const stk_encode_options *o, void **out, size_t *n, stk_error *e)

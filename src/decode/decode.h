@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/sample.h"
+#include "decode/dct_part.h"
 
 struct decode_limits {
     int64_t max_pixels; /* 0: no limit */
@@ -53,6 +54,12 @@ int decode_dct_head(const uint8_t *dct, size_t n, const struct decode_limits *li
 /* As decode_pixels. Takes decode_scratch, and nothing from the heap. */
 int decode_dct_pixels(struct decoder *d, const uint8_t *dct, size_t n, const struct head *h, const struct want *w,
                       struct arena *a, struct image *out, stk_error *e);
+
+/* The coefficients that a crop takes, of a JPEG or (dct) of a DCT image. Returns false if they do not fit, or if
+ * decode_pixels must make the pixels: another format, several scans, damaged, not upright, unusual. Uses checkpoints
+ * and makes new ones as decode_pixels does. Takes no arena. */
+bool decode_part(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, const struct want *w,
+                 bool dct, struct dct_part *out);
 
 /* The same as a file of its own, with a checksum, which decode_head and decode_pixels accept as an image. */
 bool decode_to_dct_file(struct decoder *d, const uint8_t *bytes, size_t n, const struct head *h, struct buf *out);

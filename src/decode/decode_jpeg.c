@@ -110,6 +110,19 @@ static int dct_pixels(void *state, const struct image_job *job, struct image *ou
     return STK_OK;
 }
 
+static bool jpeg_part(void *state, const struct image_job *job, bool dct)
+{
+    struct state *s = state;
+    struct dct_image d;
+    s->own = false;
+    s->checkpoints.len = 0;
+    if (dct)
+        return dct_image_open(&d, job->bytes, job->n) && d.frame.w == job->head->w && d.frame.h == job->head->h &&
+               jpeg_baseline_dct_part(&d, job);
+    s->own = job->head->bits == 8 && !is_lossless(job->head) && jpeg_baseline_pixels(s->baseline, job, NULL);
+    return s->own;
+}
+
 /* ------------------------------------------------------------------ checkpoints of several scans
  *
  * A file of several scans has no bit at which a crop starts. Its checkpoints are its DCT image, after a checksum that
@@ -214,6 +227,7 @@ const struct codec codec_jpeg = {
     .from_dct = jpeg_turbo_from_dct,
     .dct_head = dct_head,
     .dct_pixels = dct_pixels,
+    .part = jpeg_part,
     .rewrite = jpeg_rewrite,
     .checkpoints = new_checkpoints,
     .checkpoint_head = jpeg_checkpoints_head,

@@ -86,9 +86,17 @@ static bool give(void *user, int32_t y, int32_t x, int32_t n, const struct jpeg_
     return true;
 }
 
+/* Pixels, or the coefficients that a device makes them from. */
+static bool make(const struct jpeg_baseline *b, const struct jpeg_frame *f, const struct jpeg_need *need,
+                 const struct jpeg_giver *from, const struct image_job *job, struct image *out)
+{
+    return job->part ? dct_part_write(job->part, f, need, from, b->kernels.dct_encode)
+                     : jpeg_strip_run(f, &job->crop, &b->kernels, from, job->arena, out);
+}
+
 static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job, struct image *out)
 {
-    const size_t used = job->arena->used;
+    const size_t used = job->part ? 0 : job->arena->used;
     struct jpeg_frame small = *f;
     if (job->shrink > 1)
         jpeg_frame_shrink(&small, job->shrink);
@@ -98,10 +106,10 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     struct jpeg_walk w;
     const struct jpeg_giver from = {.give = give, .user = &w, .sparse = true};
     if (jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, job->checkpoints_wanted ? &b->checkpoints : NULL) &&
-        jpeg_strip_run(&small, &job->crop, &b->kernels, &from, job->arena, out) &&
-        jpeg_walk_finish(&w, need.end, job->whole))
+        make(b, &small, &need, &from, job, out) && jpeg_walk_finish(&w, need.end, job->whole))
         return true;
-    job->arena->used = used;
+    if (!job->part)
+        job->arena->used = used;
     return false;
 }
 
@@ -119,7 +127,7 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
         jpeg_checkpoints_reset(&b->checkpoints, f);
     int32_t known = b->checkpoints.n;
     bool ok = decode(b, f, job, out);
-    if (!ok && known > 0 && !job->ranges) {
+    if (!ok && known > 0 && !job->ranges && !job->part) {
         jpeg_checkpoints_reset(&b->checkpoints, f);
         known = 0;
         ok = decode(b, f, job, out);
@@ -165,6 +173,12 @@ bool jpeg_baseline_to_dct(struct jpeg_baseline *b, const struct image_job *job, 
         return true;
     out->len = len;
     return false;
+}
+
+bool jpeg_baseline_dct_part(const struct dct_image *p, const struct image_job *job)
+{
+    const struct jpeg_need need = jpeg_frame_need(&p->frame, &job->crop, false);
+    return dct_part_copy(job->part, p, &need);
 }
 
 bool jpeg_baseline_from_dct(struct jpeg_baseline *b, const struct dct_image *p, const struct image_job *job,

@@ -170,6 +170,23 @@ int plan_run(const struct plan *p, const struct job *j, const struct image *in, 
              stk_error *e);
 
 /*
+ * For a device that does what a job says. One pass of a resize: for output i, an int32 at first + 4 * i, the index of
+ * its first input, and `taps` weights of RESAMPLE_BITS at weights + 4 * taps * i. Weights beyond the input are 0.
+ */
+struct plan_pass {
+    uint32_t first, weights; /* offsets in bytes */
+    int32_t taps;            /* 0: there is no such pass */
+};
+struct plan_passes {
+    struct plan_pass x, y;
+    bool across_first; /* if there are both */
+    size_t used;       /* bytes */
+};
+/* Writes the tables of a job that does nothing but crop, resize and mirror. `to` is aligned to 8. If there is a pass
+ * across, it also mirrors (flip_x). Returns false for other jobs, or if they do not fit. */
+bool plan_passes(const struct job *j, uint8_t *to, size_t room, struct plan_passes *out);
+
+/*
  * The head: the ops before the first one that draws. They make the same image in every epoch, so it can be cached.
  * plan_run of the head's job makes that image (job.w x job.h x job.channels bytes). plan_run of the rest's job on that
  * image makes the same row, bit for bit, as plan_draw's job on the original.

@@ -50,12 +50,22 @@ static bool across_first(const struct step *s)
     return !(lost_h > 0 && lost_h > 2 * lost_w);
 }
 
+static bool needs_across(const struct step *s)
+{
+    return s->in_w != s->w || s->box.w > 0.0;
+}
+
+static bool needs_down(const struct step *s)
+{
+    return s->in_h != s->h || s->box.h > 0.0;
+}
+
 void resize_lay(struct room *r, struct stage *st)
 {
     const struct step *s = st->s;
     const struct axis x = axis_x(s), y = axis_y(s);
-    st->resize.across = s->in_w != s->w || s->box.w > 0.0;
-    st->resize.down = s->in_h != s->h || s->box.h > 0.0;
+    st->resize.across = needs_across(s);
+    st->resize.down = needs_down(s);
     st->resize.across_first = x.plain || across_first(s); /* torch: always */
     if (st->resize.across)
         take_taps(r, &st->resize.x, &x, (struct reach){s->need.x, s->need.w});
@@ -120,4 +130,42 @@ void resize_lines(const struct kernels *k, struct stage *st, int32_t y, int32_t 
         down_lines(k, st, y, n, between->px, between->stride, &st->in);
         across_lines(k, st, dst, stride, between->px, between->stride, n);
     }
+}
+
+/* ------------------------------------------------------------------ tables for a device */
+
+/* Writes one table at to + out->first. `weights`, which is scratch, comes last. */
+static bool write_pass(struct plan_pass *p, const struct axis *a, struct reach out, struct reach in, bool reverse,
+                       uint8_t *to, size_t room, size_t *used)
+{
+    const size_t n = ((size_t)out.n + TAPS_ROUND - 1) / TAPS_ROUND * TAPS_ROUND, at = *used;
+    struct taps t = {.groups = resample_groups(a, out)};
+    const size_t taps = 4 * (size_t)t.groups, firsts = n * sizeof *t.first, weights = n * taps * sizeof *t.c;
+    if (at > room || room - at < firsts + weights + taps * sizeof(double))
+        return false;
+    t.first = (int32_t *)(void *)(to + at);
+    t.c = (int32_t *)(void *)(to + at + firsts);
+    resample_fill(&t, a, out, in, reverse, (double *)(void *)(to + at + firsts + weights));
+    *p = (struct plan_pass){.first = (uint32_t)at, .weights = (uint32_t)(at + firsts), .taps = (int32_t)taps};
+    *used = at + firsts + weights;
+    return true;
+}
+
+bool plan_passes(const struct job *j, uint8_t *to, size_t room, struct plan_passes *out)
+{
+    const struct step *s = &j->steps[0];
+    *out = (struct plan_passes){0};
+    if (j->n_erases > 0 || j->plain || j->in != 3 || j->channels != 3 || j->n_steps > 1)
+        return false;
+    if (j->n_steps == 0)
+        return j->want.crop.w == j->w && j->want.crop.h == j->h;
+    if (s->kind != STEP_RESIZE || s->need.w != j->w || s->need.h != j->h || s->from.w != j->want.crop.w ||
+        s->from.h != j->want.crop.h)
+        return false;
+    const struct axis x = axis_x(s), y = axis_y(s);
+    out->across_first = x.plain || across_first(s);
+    return (!needs_across(s) || write_pass(&out->x, &x, (struct reach){s->need.x, s->need.w},
+                                           (struct reach){s->from.x, s->from.w}, j->flip_x, to, room, &out->used)) &&
+           (!needs_down(s) || write_pass(&out->y, &y, (struct reach){s->need.y, s->need.h},
+                                         (struct reach){s->from.y, s->from.h}, false, to, room, &out->used));
 }
