@@ -250,6 +250,8 @@ static void print_device(const struct bench *b)
            out_bytes(s->copied_bytes).s, out_seconds(s->copy_s).s,
            out_bytes(s->copy_s > 0 ? (int64_t)((double)s->copied_bytes / s->copy_s) : 0).s, out_seconds(s->kernel_s).s,
            out_bytes(s->device_bytes).s);
+    if (s->device_samples > 0)
+        printf("           it finished %s images\n", out_count(s->device_samples).s);
 }
 
 static void print_text(const struct bench *b)
@@ -363,6 +365,7 @@ static void print_json(const struct bench *b)
     json_int(&j, "copied_bytes", s->copied_bytes);
     json_real(&j, "copy_s", s->copy_s);
     json_real(&j, "kernel_s", s->kernel_s);
+    json_int(&j, "samples", s->device_samples);
     json_close(&j, '}');
     json_mixed(&j, b->loader);
     json_int(&j, "peak_rss_bytes", peak_rss());

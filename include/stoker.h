@@ -164,6 +164,14 @@ typedef enum stk_cache {
     STK_CACHE_PIXELS, /* pixels before the first random op */
     STK_CACHE_AUTO    /* whatever saves time; stk_explain reports the choice */
 } stk_cache;
+/* What a GPU does of the work on JPEGs. What it cannot do, such as progressive images and other formats, runs on the
+ * CPU, in the same batches. */
+typedef enum stk_device_work {
+    STK_DEVICE_WORK_DEFAULT = 0, /* auto */
+    STK_DEVICE_WORK_AUTO,        /* whatever keeps the caller from waiting; stk_explain reports the choice */
+    STK_DEVICE_WORK_NONE,        /* decoding and ops run on the CPU; types and layouts are made there */
+    STK_DEVICE_WORK_IDCT         /* everything after the Huffman codes, if the ops only crop, resize and mirror */
+} stk_device_work;
 
 typedef struct stk_options {
     /* Source. Set one of source, sources, arrays, the three kinds of hooks (see "callbacks") and opened. */
@@ -247,6 +255,7 @@ typedef struct stk_options {
     /* Where batches are: "cuda" or "cuda:N" for the memory of a GPU; "cpu" or NULL: host memory. Text, bytes and JSON,
      * and the fields that number the rows, stay in host memory. Excludes `allocator`. */
     const char *device;
+    stk_device_work device_work; /* default: auto; without a GPU it must be that or none */
 } stk_options;
 
 /* ------------------------------------------------------------------ loader */
@@ -372,6 +381,7 @@ typedef struct stk_stats {
      * copies, and of kernels, which may wait for the caller's own; the time that streams waited for batches. */
     int64_t device_bytes, copied_bytes;
     double copy_s, kernel_s, stream_waited_s;
+    int64_t device_samples; /* whose pixels the device made */
 } stk_stats;
 
 STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);

@@ -47,6 +47,7 @@ static const struct {
     {"idle", INT, AT(idle)},
     {"cache_shared", INT, AT(cache_shared)},
     {"device", TEXT, AT(device)},
+    {"device_work", INT, AT(device_work)},
 };
 
 /* Converts str or os.PathLike to bytes that live as long as the options. */

@@ -179,6 +179,8 @@ static int take(struct stk_loader *l, struct stk_batch **out, int ms, bool *left
     if (rc != STK_OK)
         return rc;
     rc = loader_finish(l, b, rows, bads, e);
+    if (l->device.pitch)
+        loader_parcel_pace(l);
     *left_out = rc == STK_AGAIN;
     if (rc == STK_OK)
         *out = l->device.cuda ? loader_device_take(b) : b;

@@ -105,6 +105,10 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
         rc = read_head(l, w, m, e);
     if (rc == STK_OK)
         rc = draw(l, w, m, e);
+    if (rc == STK_OK && l->device.pitch && loader_parcel_make(l, w, m, row)) { /* the device does the rest */
+        lap(&w->count.decode_ns, clock);
+        return loader_cache_keep(l, w, m, e);
+    }
     if (rc == STK_OK)
         rc = decode(l, w, m, e);
     clock = lap(m->image.form == DESK_PIXELS ? &w->count.read_ns : &w->count.decode_ns, clock);
@@ -311,6 +315,8 @@ int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b,
                     struct pick p, stk_error *e)
 {
     const struct draw d = loader_draw(l, b->epoch, p);
+    if (l->device.pitch)
+        loader_parcel_begin(l, b, row);
     int rc = source_fills_rows(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);
     if (rc == STK_OK && l->op.run)
         rc = op_on_row(l, w, &d, b, row, position, e);

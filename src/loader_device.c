@@ -17,7 +17,9 @@
 /* Smaller fields, such as labels, are also kept in host memory, so that reading them does not wait for the device. */
 enum { SMALL = 64 << 10 };
 
-enum { DEVICE_BYTES = 1 << 30 }; /* of the device's memory, for batches ahead; more only if two batches need more */
+/* Of the device's memory, for batches ahead; more only if two batches need more. Less if the device finishes rows,
+ * which takes memory as well. */
+enum { DEVICE_BYTES = 1 << 30, DEVICE_BYTES_LESS = 768 << 20 };
 
 /* ------------------------------------------------------------------ open and close */
 
@@ -92,7 +94,7 @@ static void image_field(const stk_options *o, struct field *f)
     const int64_t shape[2][3] = {{h, w, channels}, {channels, h, w}};
     memcpy(f->shape, shape[o->layout == STK_NCHW], sizeof shape[0]);
     f->dtype = o->dtype;
-    f->bytes *= dtype_bytes(o->dtype);
+    f->bytes = (size_t)(h * w * channels) * dtype_bytes(o->dtype);
 }
 
 int loader_device_fields(struct stk_loader *l, const struct field *fields, int n, stk_error *e)
@@ -119,17 +121,22 @@ int loader_device_fields(struct stk_loader *l, const struct field *fields, int n
                                        .channels = (int)image->shape[2],
                                        .planar = l->options.layout == STK_NCHW};
     d->plain = !levels.tables && (levels.channels == 1 || !levels.planar);
-    const int rc = cuda_send_init(&d->send, d->cuda, d->plain ? NULL : &levels, e);
-    if (rc != STK_OK || d->plain || image->kind == FIELD_OPEN)
+    int rc = cuda_send_init(&d->send, d->cuda, d->plain ? NULL : &levels, e);
+    if (rc == STK_OK && d->pitch)
+        rc = loader_parcel_open(l, e);
+    if (rc != STK_OK || (d->plain && !d->pitch) || image->kind == FIELD_OPEN)
         return rc;
-    return cuda_send_reserve(&d->send, image->bytes * (size_t)l->options.batch_size, e);
+    const size_t rows = (size_t)l->options.batch_size,
+                 made = (size_t)(image->shape[0] * image->shape[1] * image->shape[2]);
+    return cuda_send_reserve(&d->send, image->bytes * rows, d->pitch && !d->plain ? made * rows : 0, e);
 }
 
 /* ------------------------------------------------------------------ memory */
 
 int64_t loader_device_depth(const struct stk_loader *l, int64_t depth)
 {
-    const int64_t bytes = (int64_t)l->device.batch_bytes, fit = bytes > 0 ? DEVICE_BYTES / bytes - 2 : depth;
+    const int64_t bytes = (int64_t)l->device.batch_bytes, all = l->device.pitch ? DEVICE_BYTES_LESS : DEVICE_BYTES;
+    const int64_t fit = bytes > 0 ? all / bytes - 2 : depth;
     return depth < fit ? depth : fit > 1 ? fit : 1;
 }
 
@@ -212,7 +219,9 @@ static bool add_item(const struct stk_loader *l, struct stk_batch *twin, const s
         twin->memory[i]->source = b->memory[i];
         stk_memory_retain(b->memory[i]);
     }
-    if (i == l->image && l->device.bytes && !l->device.plain) {
+    if (i == l->image && l->device.bytes && (!l->device.plain || l->device.pitch)) {
+        item->pitch = l->device.pitch;
+        item->bytes = item->pitch ? item->pitch * (size_t)b->rows : item->bytes;
         item->rows = (uint32_t)b->rows;
         item->pixels = (uint32_t)(b->shapes[i][1] * b->shapes[i][2]);
     }
@@ -301,6 +310,7 @@ void loader_device_stats(struct stk_loader *l, stk_stats *s)
     pthread_mutex_unlock(&d->cuda->lock);
     if (entered == STK_OK)
         cuda_leave(d->cuda, mode);
+    s->device_samples = atomic_load_explicit(&d->finished, memory_order_relaxed);
     s->device_bytes = atomic_load_explicit(&d->cuda->device_bytes, memory_order_relaxed);
     s->stream_waited_s = (double)atomic_load_explicit(&d->cuda->waited_ns, memory_order_relaxed) * 1e-9;
 }
@@ -316,4 +326,6 @@ void loader_device_explain(struct stk_loader *l, struct buf *b)
     else if (l->image >= 0 && !d->bytes)
         buf_printf(b, "           images cross the bus as %s, because an op works on finished rows\n",
                    dtype_name(l->options.dtype));
+    if (l->image >= 0)
+        loader_parcel_explain(l, b);
 }

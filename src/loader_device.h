@@ -12,7 +12,16 @@
 #include "cuda/cuda_send.h"
 
 struct stk_loader;
+struct worker;
+struct making;
 struct buf;
+
+/* What the share of the device follows, under the lock of the loader. */
+struct loader_pace {
+    int batches; /* since the last decision */
+    uint64_t since_ns, waited_ns, idle_ns;
+    int moves; /* of the share */
+};
 
 struct loader_device {
     struct cuda *cuda; /* NULL: batches are in host memory */
@@ -25,6 +34,12 @@ struct loader_device {
     size_t batch_bytes;   /* of the device's memory */
     struct field fields[FIELD_MAX];
     int n_fields;
+    /* Rows that the device finishes (loader_parcel.c). */
+    size_t pitch;             /* of rows of images in host memory; 0: the device finishes none */
+    const char *whole;        /* why it finishes none */
+    atomic_int share;         /* of the rows, in 16ths, that the device finishes if it can */
+    _Atomic int64_t finished; /* rows that were sent to be finished */
+    struct loader_pace pace;
 };
 
 /* Opens the device that the options name. Without one, it does nothing, and nothing below is called. */
@@ -32,6 +47,18 @@ int loader_device_open(struct stk_loader *l, stk_error *e);
 void loader_device_close(struct stk_loader *l);
 /* Lets a depot of batches in host memory wait for copies from it, before it hands out memory again. */
 void loader_device_follow(const struct stk_loader *l, struct depot *host);
+/* loader_parcel.c: decides whether the device may finish rows, and makes room for them in the image's field. */
+void loader_parcel_lay(struct stk_loader *l, struct field *fields);
+/* Scratch memory and kernels on the device. */
+int loader_parcel_open(struct stk_loader *l, stk_error *e);
+/* The row is on the CPU, until loader_parcel_make says otherwise. */
+void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_t row);
+/* Makes the row what the device needs to finish it. Returns false if the CPU must make its pixels. */
+bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m, int64_t row);
+/* After each batch that was delivered: moves the share, if that is left to the loader. */
+void loader_parcel_pace(struct stk_loader *l);
+void loader_parcel_explain(const struct stk_loader *l, struct buf *b);
+
 /* Describes the fields of batches there, from those of the batches in host memory. */
 int loader_device_fields(struct stk_loader *l, const struct field *fields, int n, stk_error *e);
 /* At most this many batches ahead, so that they do not take too much of the device's memory. */

@@ -145,6 +145,8 @@ static int open_batches(struct stk_loader *l, stk_error *e)
     int rc = loader_fields(l, fields, &n, e);
     if (rc != STK_OK)
         return rc;
+    if (l->device.cuda)
+        loader_parcel_lay(l, fields);
     l->batch_bytes = depot_batch_bytes(fields, n, l->options.batch_size);
     if (l->device.cuda)
         rc = loader_device_fields(l, fields, n, e);

@@ -82,6 +82,10 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "reader must be pread or uring, or 0 to let the loader choose");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
+    if ((int)o->device_work < STK_DEVICE_WORK_AUTO || (int)o->device_work > STK_DEVICE_WORK_IDCT)
+        return usage(e, "device_work must be auto, none or idct");
+    if (o->device_work > STK_DEVICE_WORK_NONE && (!o->device || strcmp(o->device, "cpu") == 0))
+        return usage(e, "device_work needs a GPU: set device as well, or leave device_work out");
     if (o->cache_size < 0)
         return usage(e, "cache_size is negative; set a size in bytes, or 0 for the default");
     if ((int)o->on_error < STK_RAISE || (int)o->on_error > STK_REPLACE)
@@ -136,6 +140,8 @@ static void fill_in(stk_options *o, const struct machine *m)
         o->layout = STK_NCHW;
     if (o->fidelity == STK_FIDELITY_DEFAULT)
         o->fidelity = STK_EXACT;
+    if (o->device_work == STK_DEVICE_WORK_DEFAULT)
+        o->device_work = STK_DEVICE_WORK_AUTO;
     if (o->cache == STK_CACHE_DEFAULT)
         o->cache = STK_CACHE_NONE;
     if (o->on_error == STK_ON_ERROR_DEFAULT)

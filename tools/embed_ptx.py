@@ -19,7 +19,8 @@ TARGET, VERSION = "75", "6.3"
 
 
 def compiled(nvcc: str, source: str, ptx: Path) -> str:
-    run = [nvcc, "-ptx", f"-arch=compute_{TARGET}", "-O3", "-allow-unsupported-compiler", "-o", str(ptx), source]
+    run = [nvcc, "-ptx", f"-arch=compute_{TARGET}", "-O3", "-allow-unsupported-compiler"]
+    run += ["-I", str(Path(source).parents[1]), "-o", str(ptx), source]
     subprocess.run(run, check=True)
     text = re.sub(r"//[^\n]*", "", ptx.read_text())
     text = re.sub(r"^\.version .*$", f".version {VERSION}", text, count=1, flags=re.M)

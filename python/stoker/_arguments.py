@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._errors import hint, usage
 from ._ops import Op
-from ._types import Cache, DType, Fidelity, Layout, OnError
+from ._types import Cache, DeviceWork, DType, Fidelity, Layout, OnError
 
 Test = Callable[[Any], bool]
 Fields = Sequence[str] | Mapping[str, str] | str
@@ -45,6 +45,7 @@ class Options(TypedDict, total=False):
     world_size: int | None
     pin_memory: bool
     device: Any
+    device_work: DeviceWork
     cache: Cache | None
     cache_dir: str | os.PathLike[str] | None
     cache_size: int | str | None

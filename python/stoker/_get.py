@@ -20,7 +20,7 @@ Numbers = int | Iterable[int] | None
 Drawn = dict[str, Any]
 LEFT_OUT = (
     *("weights", "steps_per_epoch", "mix", "drop_last", "pad_last", "shuffle", "rank", "world_size", "cache"),
-    *("device", "allocator"),
+    *("device", "device_work", "allocator"),
 )
 SCRATCH = 64 << 20  # for each thread
 MIB = 1 << 20

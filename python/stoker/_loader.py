@@ -35,7 +35,7 @@ from ._samplers import order_of_batches, order_of_samples
 from ._seeds import batch_seed, generators_kept, seed_all
 from ._setup import check_order, engine_options, open_engine
 from ._stats import Stats, stats_of
-from ._types import B_co, Output, counted, whole
+from ._types import DEVICE_WORKS, B_co, Output, choice, counted, whole
 from ._workers import Bad, Task
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ class Loader(Generic[B_co]):
                      batches; by default as many as pay off. The rows are the same for any number of processes
     progress         show a progress bar
     device           "cuda", "cuda:1", or a device of torch, JAX or CuPy: batches arrive in the memory of this GPU
+    device_work      what this GPU does of the work on JPEGs: "none", "idct" (all after the Huffman codes) or "auto"
     pin_memory       batches in torch's page-locked memory, for `.to("cuda", non_blocking=True)`
     """
 
@@ -288,6 +289,7 @@ class Loader(Generic[B_co]):
         output: str = "auto",
         pin_memory: bool = False,
         device: Any = None,
+        device_work: str = "auto",
         cache: str | None = None,
         cache_dir: str | None = None,
         cache_size: int | str | None = None,
@@ -347,7 +349,8 @@ class Loader(Generic[B_co]):
         options = engine_options(self._arguments, self._given, self._transform, self._ranks)
         if self._pinned is not None:
             options["allocator"] = self._pinned
-        return {**options, "device": self._device}
+        work = choice("device_work", self._arguments["device_work"], DEVICE_WORKS)
+        return {**options, "device": self._device, "device_work": work}
 
     def _form_of(self, handle: _stoker.Loader, fill: Fill | None) -> Form:
         a = self._arguments
@@ -665,7 +668,7 @@ class Loader(Generic[B_co]):
         ranks["batch_size"] = self._options["batch_size"]
         sampler = {"sampler": (), "batch_sampler": None, "drop_last": False} if self._sampled else {}
         form = {"output": "numpy", "collate_fn": None, "batch_fn": None} if self._late else {"output": self._output}
-        here = {"progress": False, "device": None, "pin_memory": False}  # this process moves batches
+        here = {"progress": False, "device": None, "device_work": "auto", "pin_memory": False}  # done in this process
         arguments = {**self._arguments, **ranks, **sampler, **form, **here}
         samples = EngineSamples(arguments, self._way.processes, cache=self._cache_fd)
         samples.engine = self._engine

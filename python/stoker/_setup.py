@@ -109,7 +109,7 @@ def engine_options(a: Arguments, given: Given, transform: Transform, ranks: Rank
 
 def _first_image(options: dict[str, Any]) -> tuple[str, tuple[int, ...], np.ndarray[Any, Any], int]:
     """Dtype, shape and content of the first row, and the number of samples, from a loader that prefetches nothing."""
-    left_out = ("weights", "steps_per_epoch", "mix", "device", "allocator")
+    left_out = ("weights", "steps_per_epoch", "mix", "device", "device_work", "allocator")
     idle = {k: v for k, v in options.items() if k not in left_out}
     idle.update(sampled=1, shuffle=0, threads=1, batch_size=1, cache=CACHES["none"])
     handle = _stoker.Loader(idle)

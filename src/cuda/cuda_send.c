@@ -100,8 +100,11 @@ void cuda_send_done(struct cuda_send *s)
         }
         cuda_leave(s->c, mode);
     }
+    cuda_parcels_done(&s->parcels);
     if (s->raw)
         cuda_device_free(s->c, s->raw, s->raw_bytes);
+    if (s->made)
+        cuda_device_free(s->c, s->made, s->made_bytes);
     if (s->tables)
         cuda_device_free(s->c, s->tables, s->table_bytes);
     *s = (struct cuda_send){0};
@@ -109,28 +112,45 @@ void cuda_send_done(struct cuda_send *s)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Replaces the buffer by a larger one, once nothing reads it any more. */
-static int make_room(struct cuda_send *s, size_t bytes, stk_error *e)
+/* Replaces a buffer by a larger one, once nothing reads it any more. */
+static int make_room(struct cuda_send *s, void **buffer, size_t *has, size_t bytes, stk_error *e)
 {
-    if (bytes <= s->raw_bytes)
+    if (bytes <= *has)
         return STK_OK;
     s->c->api.stream_synchronize(s->c->stream);
-    if (s->raw)
-        cuda_device_free(s->c, s->raw, s->raw_bytes);
-    s->raw = cuda_device_alloc(s->c, bytes);
-    s->raw_bytes = s->raw ? bytes : 0;
-    return s->raw ? STK_OK : cuda_failed(&s->c->api, CUDA_OUT_OF_MEMORY, "cannot send a batch", e);
+    if (*buffer)
+        cuda_device_free(s->c, *buffer, *has);
+    *buffer = cuda_device_alloc(s->c, bytes);
+    *has = *buffer ? bytes : 0;
+    return *buffer ? STK_OK : cuda_failed(&s->c->api, CUDA_OUT_OF_MEMORY, "cannot send a batch", e);
 }
 
-int cuda_send_reserve(struct cuda_send *s, size_t bytes, stk_error *e)
+static int make_rooms(struct cuda_send *s, size_t raw, size_t made, stk_error *e)
+{
+    const int rc = make_room(s, &s->raw, &s->raw_bytes, raw, e);
+    return rc == STK_OK ? make_room(s, &s->made, &s->made_bytes, made, e) : rc;
+}
+
+int cuda_send_reserve(struct cuda_send *s, size_t raw, size_t made, stk_error *e)
 {
     int mode;
     int rc = cuda_enter(s->c, &mode, e);
     if (rc != STK_OK)
         return rc;
     pthread_mutex_lock(&s->c->lock);
-    rc = make_room(s, bytes, e);
+    rc = make_rooms(s, raw, made, e);
     pthread_mutex_unlock(&s->c->lock);
+    cuda_leave(s->c, mode);
+    return rc;
+}
+
+int cuda_send_parcels(struct cuda_send *s, size_t scratch, stk_error *e)
+{
+    int mode;
+    int rc = cuda_enter(s->c, &mode, e);
+    if (rc != STK_OK)
+        return rc;
+    rc = cuda_parcels_init(&s->parcels, s->c, scratch, e);
     cuda_leave(s->c, mode);
     return rc;
 }
@@ -172,9 +192,10 @@ static struct cuda_timing *next_timing(struct cuda_send *s)
     return t;
 }
 
-static int launch(struct cuda_send *s, const struct cuda_item *item)
+/* Makes numbers from the pixels of an item, in its layout. */
+static int make_numbers(struct cuda_send *s, const struct cuda_item *item, const void *pixel_rows)
 {
-    uint64_t from = (uint64_t)(uintptr_t)s->raw, to = (uint64_t)(uintptr_t)item->to,
+    uint64_t from = (uint64_t)(uintptr_t)pixel_rows, to = (uint64_t)(uintptr_t)item->to,
              tables = (uint64_t)(uintptr_t)s->tables;
     uint32_t pixels = item->pixels, rows = item->rows;
     void *arguments[] = {&from, &to, &tables, &pixels, &rows};
@@ -182,6 +203,22 @@ static int launch(struct cuda_send *s, const struct cuda_item *item)
     const uint64_t most = (uint64_t)s->c->multiprocessors * BLOCKS_EACH;
     return s->c->api.launch(s->kernel, (unsigned)(blocks < most ? blocks : most), 1, 1, BLOCK, 1, 1, 0, s->c->stream,
                             arguments, NULL);
+}
+
+static struct cuda_rows rows_of(const struct cuda_item *item)
+{
+    return (struct cuda_rows){.at = item->from, .pitch = item->pitch, .rows = item->rows, .pixels = item->pixels};
+}
+
+/* The kernels for an item whose bytes are in s->raw. */
+static int run_kernels(struct cuda_send *s, const struct cuda_item *item)
+{
+    if (!item->pitch)
+        return make_numbers(s, item, s->raw);
+    const struct cuda_rows rows = rows_of(item);
+    void *made = s->kernel ? s->made : item->to;
+    const int rc = cuda_parcels_run(&s->parcels, &rows, s->raw, made);
+    return rc == 0 && s->kernel ? make_numbers(s, item, made) : rc;
 }
 
 static int record(const struct cuda_send *s, void *event)
@@ -206,7 +243,7 @@ static int enqueue(struct cuda_send *s, const struct cuda_item *items, int n)
         rc = record(s, t->copied);
     for (int i = 0; i < n && rc == 0; i++)
         if (items[i].pixels && items[i].bytes > 0)
-            rc = launch(s, &items[i]);
+            rc = run_kernels(s, &items[i]);
     if (rc == 0 && t)
         rc = record(s, t->ended);
     if (rc == 0 && t)
@@ -218,8 +255,12 @@ static int send_all(struct cuda_send *s, const struct cuda_item *items, int n, s
 {
     int rc = STK_OK;
     for (int i = 0; i < n && rc == STK_OK; i++) {
+        const struct cuda_rows rows = rows_of(&items[i]);
+        if (items[i].pitch)
+            cuda_parcels_place(&s->parcels, &rows);
         if (items[i].pixels)
-            rc = make_room(s, items[i].bytes, e);
+            rc =
+                make_rooms(s, items[i].bytes, items[i].pitch && s->kernel ? (size_t)rows.rows * rows.pixels * 3 : 0, e);
         if (rc == STK_OK)
             rc = cuda_fence_reuse(items[i].to_fence, e);
     }

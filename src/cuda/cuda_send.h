@@ -5,7 +5,7 @@
 #ifndef CUDA_SEND_H
 #define CUDA_SEND_H
 
-#include "cuda/cuda_memory.h"
+#include "cuda/cuda_parcels.h"
 
 enum { SEND_TIMINGS = 32 }; /* more than batches are under way */
 
@@ -19,8 +19,10 @@ struct cuda_send {
     struct cuda *c;
     void *kernel; /* NULL: everything is copied as it is */
     void *tables;
-    void *raw; /* where bytes arrive that the kernel reads */
-    size_t raw_bytes, table_bytes;
+    void *raw;  /* where bytes arrive that kernels read */
+    void *made; /* pixels that were made from parcels */
+    size_t raw_bytes, made_bytes, table_bytes;
+    struct cuda_parcels parcels;
     struct cuda_timing timings[SEND_TIMINGS];
     int next;
     /* Statistics, under the lock of the device; see cuda_send_count. The times are of timed_bytes: of copies that have
@@ -29,13 +31,15 @@ struct cuda_send {
     double copy_s, kernel_s;
 };
 
-/* One field of a batch. pixels > 0: the bytes are rows of so many pixels, for the kernel. */
+/* One field of a batch. pixels > 0: the bytes are rows of so many pixels, for the kernel. pitch > 0: they are parcels,
+ * so far apart. */
 struct cuda_item {
-    const void *from;
+    void *from;
     void *to;
     struct cuda_fence *from_fence, *to_fence;
     size_t bytes;
     uint32_t pixels, rows;
+    size_t pitch;
 };
 
 /* tables: what the bytes become, three times 256 numbers of `element` bytes. NULL: bytes stay bytes. */
@@ -48,8 +52,10 @@ struct cuda_levels {
 /* levels may be NULL: images are copied as they are. Accepts in done whatever init may leave. */
 int cuda_send_init(struct cuda_send *s, struct cuda *c, const struct cuda_levels *levels, stk_error *e);
 void cuda_send_done(struct cuda_send *s);
-/* Room for bytes that the kernel reads; sending makes more if it needs more. */
-int cuda_send_reserve(struct cuda_send *s, size_t bytes, stk_error *e);
+/* Room for bytes that kernels read, and for pixels from parcels; sending makes more if it needs more. */
+int cuda_send_reserve(struct cuda_send *s, size_t raw, size_t made, stk_error *e);
+/* Lets items have parcels, with this much scratch memory. */
+int cuda_send_parcels(struct cuda_send *s, size_t scratch, stk_error *e);
 /* Adds the batches that have arrived to the statistics. Needs the context and the lock of the device. */
 void cuda_send_count(struct cuda_send *s);
 /* Sends a batch. Any thread may call it. It does not wait: the fences do. */

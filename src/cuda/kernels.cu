@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.cu -- what runs on the device: bytes of images become what the batch contains.
+ * kernels.cu -- what runs on the device: parcels become bytes of images, and these become what the batch contains.
  *
  * Rows cross the bus as bytes, pixels interleaved. Here a byte becomes a number by the tables of transform/levels.h, so
  * that the result has the same bits as on the CPU, and pixels are put into the layout of the batch. A kernel's name
  * says the layout and the bytes of a number: planar_2 makes NCHW of float16 or bfloat16.
  *
- * The C of each kernel defines its result. A C compiler sees only that, nvcc only the kernels.
+ * The C of each kernel defines its result. A C compiler sees only that, nvcc only the kernels. Of the kernels for
+ * parcels, both compile the same text.
  */
+#include "cuda/parcel_work.h"
+
 #ifndef __CUDACC__
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -125,3 +129,48 @@ KERNEL(single_2, u16, 1, false)
 KERNEL(single_4, u32, 1, false)
 
 #endif
+
+/* ------------------------------------------------------------------ parcels
+ *
+ * Each kernel goes through the rows first to first + rows of a batch, `pitch` bytes apart, and in each row through n
+ * things to do. `made` gets rows of so many pixels. all: also for rows that are finished.
+ */
+#ifdef __CUDACC__
+#define EACH_ROW    for (u64 row = first + blockIdx.y, once = 1; once; once = 0)
+#define EACH(n)     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += gridDim.x * blockDim.x)
+#define KERNEL_OF(name) extern "C" __global__ void name
+#define MORE
+#else
+#define EACH_ROW    for (uint64_t row = first; row < (uint64_t)first + rows; row++)
+#define EACH(n)     for (uint32_t i = 0; i < (n); i++)
+#define KERNEL_OF(name) static void name
+#define MORE , uint32_t rows
+#endif
+
+/* The memory of a row. Pixels are made where coefficients were. */
+struct memory {
+    const uint8_t *body;
+    uint8_t *rgb, *samples, *to;
+};
+
+#define PARCELS(name, all, n, work)                                                                                    \
+    KERNEL_OF(name)(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,               \
+                    uint32_t pixels MORE)                                                                              \
+    {                                                                                                                  \
+        EACH_ROW                                                                                                       \
+        {                                                                                                              \
+            const uint8_t *body = raw + row * pitch;                                                                   \
+            const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);               \
+            const bool finished = h.kind == PARCEL_PIXELS;                                                             \
+            const struct memory m = {body, scratch + (finished ? 0 : h.coefficients),                                  \
+                                     scratch + (finished ? 0 : h.samples), made + row * pixels * 3};                   \
+            EACH(finished && !(all) ? 0 : (n)) work;                                                                   \
+        }                                                                                                              \
+    }
+
+PARCELS(parcels_unpack, false, parcel_chunks(&h), parcel_unpack(&h, m.body + h.part, (int16_t *)(void *)m.rgb, i))
+PARCELS(parcels_idct, false, parcel_first(&h, h.components),
+        parcel_idct(&h, m.body + h.part, (const int16_t *)(const void *)m.rgb, m.samples, i))
+PARCELS(parcels_colour, false, (uint32_t)(h.crop_w * h.crop_h), parcel_colour(&h, m.samples, m.rgb, i))
+PARCELS(parcels_between, false, parcel_between_pixels(&h), parcel_between(&h, m.body, m.rgb, m.samples, i))
+PARCELS(parcels_finish, true, pixels, parcel_finish(&h, m.body, m.rgb, m.samples, m.to, i))

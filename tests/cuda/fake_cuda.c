@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../src/cuda/kernels.cu"
+#include "cuda/kernels.cu"
 
 #define API __attribute__((visibility("default")))
 
@@ -50,6 +50,7 @@ struct op {
     void *kernel;
     const void *table;
     uint32_t pixels, rows;
+    uint32_t first, pitch; /* of parcels */
     struct block *blocks[3];
 };
 
@@ -352,18 +353,24 @@ int cuMemFreeHost(void *p)
 
 /* ------------------------------------------------------------------ streams */
 
+#define NUMBERS(X)                                                                                                     \
+    X(planar_1, uint8_t)                                                                                               \
+    X(planar_2, uint16_t)                                                                                              \
+    X(planar_4, uint32_t)                                                                                              \
+    X(interleaved_2, uint16_t) X(interleaved_4, uint32_t) X(single_2, uint16_t) X(single_4, uint32_t)
+#define FOR_PARCELS(X)                                                                                                 \
+    X(parcels_unpack, 0) X(parcels_idct, 0) X(parcels_colour, 0) X(parcels_between, 0) X(parcels_finish, 0)
+
 static void run_kernel(const struct op *op)
 {
 #define RUN(name, T)                                                                                                   \
     if (op->kernel == (void *)(uintptr_t)name)                                                                         \
         name(op->from, (T *)(void *)op->to, op->table, op->pixels, op->rows);
-    RUN(planar_1, uint8_t)
-    RUN(planar_2, uint16_t)
-    RUN(planar_4, uint32_t)
-    RUN(interleaved_2, uint16_t)
-    RUN(interleaved_4, uint32_t)
-    RUN(single_2, uint16_t)
-    RUN(single_4, uint32_t)
+#define RUN_PARCELS(name, none)                                                                                        \
+    if (op->kernel == (void *)(uintptr_t)name)                                                                         \
+        name(op->from, op->to, (uint8_t *)(uintptr_t)op->table, op->first, op->pitch, op->pixels, op->rows);
+    NUMBERS(RUN)
+    FOR_PARCELS(RUN_PARCELS)
 }
 
 /* Without lock. */
@@ -553,13 +560,6 @@ int cuEventCreate(void **event, unsigned flags)
     return 0;
 }
 
-static void wait_for(const struct event *e)
-{
-    const uint64_t count = e->recorded;
-    while (e->done < count)
-        pthread_cond_wait(&changed, &lock);
-}
-
 API int cuEventDestroy_v2(void *event);
 int cuEventDestroy_v2(void *event)
 {
@@ -583,9 +583,8 @@ API int cuEventQuery(void *event);
 int cuEventQuery(void *event)
 {
     ENTER();
-    const struct event *e = event;
     pthread_mutex_lock(&lock);
-    const int done = e->done == e->recorded;
+    const int done = ((struct event *)event)->done == ((struct event *)event)->recorded;
     pthread_mutex_unlock(&lock);
     return done ? 0 : NOT_READY;
 }
@@ -594,8 +593,10 @@ API int cuEventSynchronize(void *event);
 int cuEventSynchronize(void *event)
 {
     REQUIRE(depth > 0, "no context is current");
+    const struct event *e = event;
     pthread_mutex_lock(&lock);
-    wait_for(event);
+    for (const uint64_t count = e->recorded; e->done < count;)
+        pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return broken;
 }
@@ -642,15 +643,11 @@ API int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     ENTER();
-#define ENTRY(n)                                                                                                       \
-    {                                                                                                                  \
-#n, (void *)(uintptr_t)n                                                                                       \
-    }
+#define ENTRY(name, T) {#name, (void *)(uintptr_t)name},
     static const struct {
         const char *name;
         void *run;
-    } all[] = {ENTRY(planar_1),      ENTRY(planar_2), ENTRY(planar_4), ENTRY(interleaved_2),
-               ENTRY(interleaved_4), ENTRY(single_2), ENTRY(single_4)};
+    } all[] = {NUMBERS(ENTRY) FOR_PARCELS(ENTRY)};
     char entry[64];
     snprintf(entry, sizeof entry, ".entry %s(", name);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -659,6 +656,12 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
             return 0;
         }
     return NOT_FOUND;
+}
+
+#define OR_IS(name, none) || f == (void *)(uintptr_t)name
+static int is_for_parcels(const void *f)
+{
+    return 0 FOR_PARCELS(OR_IS);
 }
 
 API int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -683,7 +686,12 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     op.from = (const void *)(uintptr_t)at[0];
     op.to = (void *)(uintptr_t)at[1];
     op.table = (const void *)(uintptr_t)at[2];
-    memcpy(&op.pixels, arguments[3], sizeof op.pixels);
-    memcpy(&op.rows, arguments[4], sizeof op.rows);
+    uint32_t n[3] = {0};
+    for (int i = 0; i < (is_for_parcels(function) ? 3 : 2); i++)
+        memcpy(&n[i], arguments[3 + i], sizeof n[i]);
+    op.first = n[0];
+    op.pitch = n[1];
+    op.pixels = is_for_parcels(function) ? n[2] : n[0];
+    op.rows = is_for_parcels(function) ? gy : n[1];
     return add_op(stream, op);
 }

@@ -310,3 +310,62 @@ def test_jax_and_cupy_arrays_are_on_the_device(torch):
             there = batch.image.get() if name == "cupy" else np.asarray(batch.image)
             labels = batch.label.get() if name == "cupy" else np.asarray(batch.label)
             assert (there == image).all() and (labels == label).all()
+
+
+# ---------------------------------------------------------------- what the GPU does
+
+WORK = """
+import io, sys, pathlib, numpy as np
+from PIL import Image
+from stoker import _stoker
+folder = pathlib.Path(sys.argv[1])
+rng = np.random.default_rng(0)
+for i in range(20):
+    (folder / f"c{i % 3}").mkdir(exist_ok=True)
+    small = Image.fromarray(rng.integers(0, 256, (9, 11, 3), np.uint8)).resize((90 + 7 * i, 120 - 3 * i))
+    small.save(folder / f"c{i % 3}" / f"{i}.jpg", quality=60 + i, subsampling=i % 3, progressive=i == 5)
+def opened(**more):
+    options = {"source": str(folder), "ops": "RandomResizedCrop(40) | RandomHorizontalFlip", "batch_size": 6}
+    return _stoker.Loader({**options, "threads": 2, "cache_dir": "off", **more})
+host, there = opened(), opened(device="cuda", device_work=3)
+for _ in range(4):
+    for a, b in zip(host.next(), there.next()):
+        assert (np.asarray(a) == np.asarray(b)).all()
+assert there.stats()["device_samples"] >= 19
+print("equal")
+"""
+
+
+@pytest.mark.skipif(FAKE is None, reason="built without nvcc, so there is no fake driver")
+def test_the_device_finishes_jpegs(tmp_path):
+    code = WORK.replace("sys.argv[1]", repr(str(tmp_path)))
+    assert run(code, LD_LIBRARY_PATH=str(FAKE.parent)) == "equal\n"
+
+
+def test_the_work_of_a_device_is_checked():
+    with pytest.raises(stoker.UsageError, match="device_work is 'gpu'"):
+        stoker.Loader(arrays(), OPS, device_work="gpu")
+    with pytest.raises(stoker.UsageError, match="device_work needs a GPU"):
+        stoker.Loader(arrays(), OPS, device_work="idct")
+    assert stoker.Loader(arrays(), OPS, device_work="none", output="numpy").batch_size == 1
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "channels_last"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gpu_finishes_jpegs(torch, tmp_path, dtype, layout):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for i in range(30):
+        small = Image.fromarray(rng.integers(0, 256, (9, 11, 3), np.uint8)).resize((90 + 7 * i, 250 - 3 * i))
+        small.save(tmp_path / f"{i:02}.jpg", quality=60 + i, subsampling=i % 3, progressive=i == 5)
+    ops = "RandomResizedCrop(64) | RandomHorizontalFlip" + ("" if dtype == "uint8" else " | Normalize")
+    common = {"batch_size": 8, "dtype": dtype, "layout": layout, "output": "torch"}
+    host = stoker.Loader(tmp_path, ops, **common)
+    for cache in (None, "dct"):
+        host.set_epoch(0)
+        loader = stoker.Loader(tmp_path, ops, device="cuda", device_work="idct", cache=cache, **common)
+        for _ in range(2):
+            for a, b in zip(host, loader, strict=True):
+                assert torch.equal(a.image, b.image.cpu())
+        assert loader.stats().device_samples >= 58

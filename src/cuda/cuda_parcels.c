@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
+ *
+ *     unpack      a thread for each chunk of coefficients
+ *     idct        a thread for each block
+ *     colour      a thread for each pixel of the crop
+ *     between     a thread for each pixel after the first of two passes of a resize
+ *     finish      a thread for each pixel of the row
+ *
+ * All passes but the first are limited by memory, and all of them together take a small part of the time that the bus
+ * needs for the rows; so each is a kernel of its own, and none keeps anything for the next one.
+ */
+#include "cuda/cuda_parcels.h"
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cuda/parcel_work.h"
+
+_Static_assert(sizeof(struct parcel) <= PARCEL_ALIGN, "a head");
+
+enum { WAVE_ROWS = 4096, MOST_BLOCKS = 1024 }; /* of a grid, down and across */
+
+static const struct {
+    const char *name;
+    unsigned threads; /* of a block */
+} passes[PASSES] = {
+    [PASS_UNPACK] = {"parcels_unpack", 64},  [PASS_IDCT] = {"parcels_idct", 128},
+    [PASS_COLOUR] = {"parcels_colour", 256}, [PASS_BETWEEN] = {"parcels_between", 256},
+    [PASS_FINISH] = {"parcels_finish", 256},
+};
+
+int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, stk_error *e)
+{
+    *p = (struct cuda_parcels){.c = c};
+    for (int i = 0; i < PASSES; i++) {
+        const int rc = c->api.module_function(&p->kernels[i], c->module, passes[i].name);
+        if (rc != 0)
+            return cuda_failed(&c->api, rc, "cannot find a kernel", e);
+    }
+    p->scratch = cuda_device_alloc(c, scratch);
+    p->scratch_bytes = p->scratch ? scratch : 0;
+    return p->scratch ? STK_OK : cuda_failed(&c->api, CUDA_OUT_OF_MEMORY, "cannot open the loader", e);
+}
+
+void cuda_parcels_done(struct cuda_parcels *p)
+{
+    if (p->scratch)
+        cuda_device_free(p->c, p->scratch, p->scratch_bytes);
+    *p = (struct cuda_parcels){0};
+}
+
+/* ------------------------------------------------------------------ scratch memory */
+
+static size_t aligned(size_t n)
+{
+    return (n + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return aligned(a > b ? a : b);
+}
+
+/* Coefficients, then pixels in the same place. */
+static size_t coefficient_bytes(const struct parcel *p)
+{
+    return larger((size_t)parcel_first(p, p->components) * 128, (size_t)p->crop_w * (size_t)p->crop_h * 3);
+}
+
+/* Samples, then what is between the passes. */
+static size_t sample_bytes(const struct parcel *p)
+{
+    return larger((size_t)parcel_first(p, p->components) * 64, (size_t)parcel_between_pixels(p) * 3);
+}
+
+size_t cuda_parcel_scratch(const struct parcel *p)
+{
+    return coefficient_bytes(p) + sample_bytes(p);
+}
+
+static struct parcel *parcel_of(const struct cuda_rows *r, uint32_t row)
+{
+    return (struct parcel *)(void *)(r->at + (row + 1) * r->pitch - PARCEL_ALIGN);
+}
+
+/* ------------------------------------------------------------------ waves */
+
+/* How much there is to do, at most for one row. */
+struct wave {
+    uint32_t first, end;
+    uint32_t n[PASSES];
+};
+
+static void count(struct wave *w, enum cuda_pass pass, uint32_t n)
+{
+    w->n[pass] = n > w->n[pass] ? n : w->n[pass];
+}
+
+/* The rows from `first` on that fit into the scratch memory together. */
+static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_rows *r, uint32_t first, bool place)
+{
+    struct wave w = {.first = first, .end = first, .n = {[PASS_FINISH] = r->pixels}};
+    size_t used = 0;
+    for (; w.end < r->rows && w.end - first < WAVE_ROWS; w.end++) {
+        struct parcel *at = parcel_of(r, w.end);
+        if (at->kind == PARCEL_PIXELS)
+            continue;
+        const size_t bytes = cuda_parcel_scratch(at);
+        if (used + bytes > p->scratch_bytes)
+            break;
+        if (place) {
+            at->coefficients = used;
+            at->samples = used + coefficient_bytes(at);
+        }
+        used += bytes;
+        count(&w, PASS_UNPACK, parcel_chunks(at));
+        count(&w, PASS_IDCT, parcel_first(at, at->components));
+        count(&w, PASS_COLOUR, (uint32_t)(at->crop_w * at->crop_h));
+        count(&w, PASS_BETWEEN, parcel_between_pixels(at));
+    }
+    return w;
+}
+
+void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r)
+{
+    for (uint32_t row = 0; row < r->rows;)
+        row = next_wave(p, r, row, true).end;
+}
+
+static int launch(const struct cuda_parcels *p, const struct cuda_rows *r, const struct wave *w, enum cuda_pass pass,
+                  const void *raw, void *made)
+{
+    uint64_t from = (uint64_t)(uintptr_t)raw, to = (uint64_t)(uintptr_t)made, scratch = (uint64_t)(uintptr_t)p->scratch;
+    uint32_t first = w->first, pitch = (uint32_t)r->pitch, pixels = r->pixels;
+    void *arguments[] = {&from, &to, &scratch, &first, &pitch, &pixels};
+    const unsigned threads = passes[pass].threads, blocks = (w->n[pass] + threads - 1) / threads;
+    return p->c->api.launch(p->kernels[pass], blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, w->end - w->first, 1,
+                            threads, 1, 1, 0, p->c->stream, arguments, NULL);
+}
+
+int cuda_parcels_run(const struct cuda_parcels *p, const struct cuda_rows *r, const void *raw, void *made)
+{
+    int rc = 0;
+    for (uint32_t row = 0; row < r->rows && rc == 0;) {
+        const struct wave w = next_wave(p, r, row, false);
+        for (int i = 0; i < PASSES && rc == 0; i++)
+            if (w.n[i] > 0)
+                rc = launch(p, r, &w, (enum cuda_pass)i, raw, made);
+        row = w.end;
+    }
+    return rc;
+}

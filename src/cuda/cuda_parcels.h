@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_parcels.h -- rows that the device finishes: their scratch memory and their kernels.
+ *
+ * A batch is done in waves of rows that share the scratch memory, one wave after the other.
+ */
+#ifndef CUDA_PARCELS_H
+#define CUDA_PARCELS_H
+
+#include "cuda/cuda_memory.h"
+#include "cuda/parcel.h"
+
+enum cuda_pass { PASS_UNPACK, PASS_IDCT, PASS_COLOUR, PASS_BETWEEN, PASS_FINISH, PASSES };
+
+struct cuda_parcels {
+    struct cuda *c;
+    void *kernels[PASSES];
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+/* The rows of a batch: a body of pitch - PARCEL_ALIGN bytes each, then its struct parcel. */
+struct cuda_rows {
+    uint8_t *at; /* in host memory */
+    size_t pitch;
+    uint32_t rows, pixels;
+};
+
+/* Bytes of scratch memory that a parcel takes. */
+size_t cuda_parcel_scratch(const struct parcel *p);
+
+/* Needs the context. done accepts whatever init may leave. */
+int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, stk_error *e);
+void cuda_parcels_done(struct cuda_parcels *p);
+/* Writes into each parcel where its scratch memory is; before the rows are copied. */
+void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r);
+/* Enqueues the kernels that make rows of pixels at `made` from the copy at `raw`. Returns an error of the driver. */
+int cuda_parcels_run(const struct cuda_parcels *p, const struct cuda_rows *r, const void *raw, void *made);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_parcel.c -- rows that the device finishes.
+ *
+ * A worker reads the Huffman codes of a JPEG, or finds its coefficients in a cache or a pack. Instead of pixels, it
+ * puts the coefficients that the crop takes into the row, with the tables of the resize (cuda/parcel.h). The device
+ * does the rest, to the same bits. Rows that cannot go this way are finished on the CPU, in the same batch: other
+ * formats, several scans, damage, EXIF turns, ops that do more than crop, resize and mirror, and coefficients that take
+ * more room than a row has.
+ *
+ * Which rows go this way is a share of each batch, its first rows. If it is left to the loader, it starts with none,
+ * and follows who waits: the caller for batches, or the workers for the caller.
+ */
+#include "base/buf.h"
+#include "cuda/parcel_work.h"
+#include "loader.h"
+
+/* Whether device_work=auto may let the device finish rows: only once its results were compared on a real GPU. */
+enum { KERNELS_CONFIRMED = 0 };
+
+enum {
+    ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */
+    SHARES = 16,
+    STEP = 4,
+    PACE_BATCHES = 16, /* between decisions */
+};
+
+static const size_t SCRATCH_MOST = (size_t)384 << 20, SCRATCH_LEAST = (size_t)16 << 20, SCRATCH_EACH = (size_t)1 << 20;
+
+/* ------------------------------------------------------------------ open */
+
+/* NULL: the device may finish rows. */
+static const char *why_whole(const struct stk_loader *l, const struct field *image)
+{
+    const stk_device_work work = l->options.device_work;
+    if (work == STK_DEVICE_WORK_NONE)
+        return "as device_work asks";
+    if (work != STK_DEVICE_WORK_IDCT && !KERNELS_CONFIRMED)
+        return "which is what device_work=auto chooses in this version";
+    if (source_field(l->source, l->image)->kind != FIELD_ENCODED)
+        return "because images are not JPEGs";
+    if (!l->device.bytes || l->soft >= 0)
+        return "because an op works on finished rows";
+    if (l->copies > 1)
+        return "because there are several views";
+    if (image->kind == FIELD_OPEN || image->shape[2] != 3)
+        return "because images differ in size or are not RGB";
+    return NULL;
+}
+
+void loader_parcel_lay(struct stk_loader *l, struct field *fields)
+{
+    struct loader_device *d = &l->device;
+    d->whole = l->image >= 0 ? why_whole(l, &fields[l->image]) : "";
+    if (d->whole)
+        return;
+    struct field *f = &fields[l->image];
+    const size_t room = f->bytes > ROOM_LEAST ? f->bytes : ROOM_LEAST;
+    d->pitch = (room + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN + PARCEL_ALIGN;
+    f->bytes = d->pitch;
+    atomic_init(&d->share, l->options.device_work == STK_DEVICE_WORK_IDCT ? SHARES : 0);
+}
+
+int loader_parcel_open(struct stk_loader *l, stk_error *e)
+{
+    const size_t rows = (size_t)l->options.batch_size, most = SCRATCH_MOST / SCRATCH_EACH;
+    const size_t bytes = rows < most ? rows * SCRATCH_EACH : SCRATCH_MOST;
+    return cuda_send_parcels(&l->device.send, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST, e);
+}
+
+/* ------------------------------------------------------------------ one row */
+
+static struct parcel *parcel_of(const struct stk_loader *l, const struct stk_batch *b, int64_t row)
+{
+    return (struct parcel *)(void *)(batch_row(b, l->image, row + 1) - PARCEL_ALIGN);
+}
+
+void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_t row)
+{
+    parcel_of(l, b, row)->kind = PARCEL_PIXELS;
+}
+
+/* Whether the row is among those for the device, and its coefficients probably fit. Coefficients take one and a half
+ * times as much as the file, and those of a crop its share of them. */
+static bool is_wanted(const struct stk_loader *l, const struct making *m, int64_t row)
+{
+    const struct desk_image *im = &m->image;
+    const struct head *h = &im->head;
+    const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed);
+    if (row * SHARES >= share * l->options.batch_size || m->plain || m->kept_bytes > 0)
+        return false;
+    if ((im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG || h->orientation != 1)
+        return false;
+    const double part = (double)m->want.crop.w * m->want.crop.h / ((double)h->w * h->h);
+    const double bytes = (double)im->n * (im->form == DESK_DCT || h->dct ? 1.0 : 1.5);
+    return part * bytes < (double)l->device.pitch;
+}
+
+static size_t aligned(size_t n)
+{
+    return (n + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN;
+}
+
+static bool make_part(struct stk_loader *l, struct worker *w, const struct making *m, struct dct_part *part)
+{
+    const struct desk_image *im = &m->image;
+    struct want want = m->want;
+    want.ranges = im->form == DESK_FILE && w->desk.ranges.n > 0 ? &w->desk.ranges : NULL;
+    if (im->form == DESK_FILE)
+        loader_checkpoints_lend(l, w, m);
+    return decode_part(w->desk.decoder, im->bytes, im->n, &im->head, &want, im->form == DESK_DCT, part);
+}
+
+static struct parcel_pass pass_of(const struct plan_pass *p)
+{
+    return (struct parcel_pass){.first = p->first, .weights = p->weights, .taps = p->taps};
+}
+
+static struct parcel describe(const struct job *j, const struct plan_passes *passes, const struct dct_part *part)
+{
+    const struct rect *crop = &j->want.crop;
+    return (struct parcel){
+        .kind = PARCEL_COEFFICIENTS,
+        .out_w = j->w,
+        .out_h = j->h,
+        .components = part->components,
+        .halves_columns = part->halves_columns,
+        .halves_rows = part->halves_rows,
+        .across = part->across,
+        .down = part->down,
+        .left = part->x * (part->halves_columns ? 16 : 8),
+        .top = part->y * (part->halves_rows ? 16 : 8),
+        .w = part->w,
+        .h = part->h,
+        .crop_x = crop->x,
+        .crop_y = crop->y,
+        .crop_w = crop->w,
+        .crop_h = crop->h,
+        .flip_x = j->flip_x && passes->x.taps == 0,
+        .flip_y = j->flip_y,
+        .across_first = passes->across_first,
+        .x = pass_of(&passes->x),
+        .y = pass_of(&passes->y),
+    };
+}
+
+bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m, int64_t row)
+{
+    const struct job *j = w->jobs;
+    uint8_t *body = batch_row(w->to, l->image, row);
+    const size_t room = l->device.pitch - PARCEL_ALIGN;
+    struct plan_passes passes;
+    if (!is_wanted(l, m, row) || !plan_passes(j, body, room, &passes))
+        return false;
+    const size_t at = aligned(passes.used);
+    struct dct_part part = {.to = body + at, .room = room > at ? room - at : 0};
+    if (!make_part(l, w, m, &part))
+        return false;
+    struct parcel p = describe(j, &passes, &part);
+    p.part = (uint32_t)at;
+    if (cuda_parcel_scratch(&p) > l->device.send.parcels.scratch_bytes)
+        return false;
+    *parcel_of(l, w->to, row) = p;
+    atomic_fetch_add_explicit(&l->device.finished, 1, memory_order_relaxed);
+    return true;
+}
+
+/* ------------------------------------------------------------------ the share */
+
+static uint64_t idle_ns(const struct stk_loader *l)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < l->options.threads; i++)
+        sum += atomic_load_explicit(&l->workers[i].count.idle_ns, memory_order_relaxed);
+    return sum;
+}
+
+/* The new share. The device takes more if the caller waits while the workers are busy, and less if the workers are idle
+ * half of the time, because work on the device slows training down. */
+static int next_share(int share, double waited, double idle)
+{
+    if (waited > 0.02 && idle < 0.2)
+        return share + STEP < SHARES ? share + STEP : SHARES;
+    if (waited < 0.005 && idle > 0.5)
+        return share > STEP ? share - STEP : 0;
+    return share;
+}
+
+void loader_parcel_pace(struct stk_loader *l)
+{
+    struct loader_device *d = &l->device;
+    struct loader_pace *p = &d->pace;
+    if (l->options.device_work == STK_DEVICE_WORK_IDCT)
+        return;
+    pthread_mutex_lock(&l->lock);
+    if (++p->batches >= PACE_BATCHES) {
+        const uint64_t now = now_ns(), idle = idle_ns(l);
+        const double passed = (double)(now - p->since_ns) + 1;
+        const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
+        const int next = next_share(share, (double)(l->waited_ns - p->waited_ns) / passed,
+                                    (double)(idle - p->idle_ns) / passed / l->options.threads);
+        atomic_store_explicit(&d->share, p->since_ns ? next : share, memory_order_relaxed);
+        p->moves += p->since_ns && next != share;
+        *p = (struct loader_pace){.since_ns = now, .waited_ns = l->waited_ns, .idle_ns = idle, .moves = p->moves};
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void loader_parcel_explain(const struct stk_loader *l, struct buf *b)
+{
+    const struct loader_device *d = &l->device;
+    if (!d->pitch) {
+        buf_printf(b, "           JPEGs are decoded and transformed on the CPU, %s\n", d->whole);
+        return;
+    }
+    const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
+    buf_printf(b, "           the device does all after the Huffman codes for %d of %d rows, %s%s; %lld so far\n",
+               share, SHARES, l->options.device_work == STK_DEVICE_WORK_IDCT ? "as device_work asks" : "by who waits",
+               share == 0 ? ", because the workers are fast enough" : "",
+               (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_device_work.c -- rows that the device finishes: with a fake driver, which runs the kernels' text as C, or with a
+ * real one.
+ *
+ * A row must have the bits that the CPU gives it, for every op, type and layout, whether the device can finish it or
+ * not.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+
+#include "cuda/parcel_work.h"
+#include "decode/jpeg_kernel.h"
+#include "stoker.h"
+#include "test.h"
+
+enum { SAMPLES = 48, BATCH = 7, SIDE = 400 };
+
+static struct {
+    void *bytes;
+    size_t n;
+} files[SAMPLES];
+static bool ready;
+
+#define NEEDS_GPU()                                                                                                    \
+    if (!ready)                                                                                                        \
+    SKIP("there is no GPU")
+
+/* ------------------------------------------------------------------ images */
+
+/* Smooth, with edges and noise, so that blocks have few and many coefficients. */
+static uint8_t level(int s, int x, int y, int c)
+{
+    const int wave = (x * (3 + s % 5) + y * (2 + s % 3) + c * 40) / 3 % 256, edge = (x / 29 + y / 31) % 2 * 60;
+    const int noise = s % 4 == 0 ? (x * 7919 + y * 104729 + x * y * 31) % 97 : 0;
+    return (uint8_t)((wave + edge + noise) % 256);
+}
+
+/* Colour in both samplings, grey, several scans, PNG, and one that is cut off. */
+static void make_files(void)
+{
+    static uint8_t px[SIDE * SIDE * 3];
+    for (int s = 0; s < SAMPLES; s++) {
+        const int w = 40 + s * 53 % (SIDE - 40), h = 40 + s * 31 % (SIDE - 40), channels = s % 9 == 4 ? 1 : 3;
+        for (int i = 0; i < w * h * channels; i++)
+            px[i] = level(s, i / channels % w, i / channels / w, i % channels);
+        const stk_encode_options o = {.format = s % 11 == 3 ? STK_PNG : STK_JPEG,
+                                      .quality = 30 + s * 17 % 70,
+                                      .subsample = s % 3 != 0,
+                                      .progressive = s % 10 == 7};
+        stk_error e = {0};
+        CHECK_EQ(stk_encode(px, w, h, channels, (size_t)(w * channels), &o, &files[s].bytes, &files[s].n, &e), STK_OK);
+    }
+    files[20].n = files[20].n * 2 / 3;
+}
+
+static int64_t count(void *user)
+{
+    (void)user;
+    return SAMPLES;
+}
+
+static int read_file(void *user, int thread, int64_t sample, const void **bytes, size_t *n, int64_t *label,
+                     stk_error *e)
+{
+    (void)user, (void)thread, (void)e;
+    *bytes = files[sample].bytes;
+    *n = files[sample].n;
+    *label = sample;
+    return STK_OK;
+}
+
+static const stk_read_hooks hooks = {.count = count, .read = read_file};
+
+static stk_options some_options(const char *ops)
+{
+    return (stk_options){.read_hooks = &hooks,
+                         .ops = ops,
+                         .batch_size = BATCH,
+                         .threads = 3,
+                         .shuffle = 1,
+                         .on_error = STK_SKIP,
+                         .max_bad = 1,
+                         .cache_dir = "off",
+                         .memory = 512 << 20};
+}
+
+static stk_loader *open_loader(const stk_options *o)
+{
+    stk_loader *l = NULL;
+    stk_error e;
+    if (stk_open(&l, o, &e) != STK_OK) {
+        printf("cannot open: %s\n", e.text);
+        exit(1);
+    }
+    return l;
+}
+
+/* A field in host memory; free() it. */
+static uint8_t *read_field(const stk_batch *b, const char *name, size_t *n)
+{
+    static const size_t sizes[] = {4, 4, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
+    const stk_array *a = stk_field(b, name);
+    *n = sizes[a->dtype];
+    for (int i = 0; i < a->ndim; i++)
+        *n *= (size_t)a->shape[i];
+    uint8_t *to = malloc(*n + 1);
+    stk_memory *m = stk_batch_retain_field(b, name);
+    CHECK_EQ(stk_memory_read(m, to, *n, NULL), STK_OK);
+    stk_memory_release(m);
+    return to;
+}
+
+static bool same_field(const stk_batch *a, const stk_batch *b, const char *name)
+{
+    size_t n, other;
+    uint8_t *x = read_field(a, name, &n), *y = read_field(b, name, &other);
+    const bool same = n == other && memcmp(x, y, n) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* Compares all batches of some epochs. Returns how many images the device finished. */
+static int64_t compare(const stk_options *o, int epochs)
+{
+    stk_options there = *o;
+    there.device = "cuda";
+    there.device_work = STK_DEVICE_WORK_IDCT;
+    stk_loader *a = open_loader(o), *b = open_loader(&there);
+    for (int ended = 0; ended < epochs;) {
+        stk_batch *x, *y;
+        const int rc = stk_next(a, &x, NULL), other = stk_next(b, &y, NULL);
+        CHECK_EQ(rc, other);
+        if (rc == STK_OK && other == STK_OK)
+            CHECK(same_field(x, y, "image") && same_field(x, y, "label") && same_field(x, y, "index"));
+        stk_release(x);
+        stk_release(y);
+        ended += rc != STK_OK;
+        if (rc != STK_OK && rc != STK_END)
+            break;
+    }
+    stk_stats s;
+    CHECK_EQ(stk_stats_get(b, &s), STK_OK);
+    stk_close(a);
+    stk_close(b);
+    return s.device_samples;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+static const char crop[] = "RandomResizedCrop(50) | RandomHorizontalFlip";
+
+static void jpegs_are_finished_there(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options("RandomResizedCrop(50) | RandomHorizontalFlip | Normalize");
+    CHECK(compare(&o, 2) > SAMPLES);
+}
+
+static void all_forms_are_equal(void)
+{
+    NEEDS_GPU();
+    const stk_dtype types[] = {STK_FLOAT32, STK_FLOAT16, STK_BFLOAT16, STK_UINT8};
+    for (int t = 0; t < 4; t++)
+        for (stk_layout layout = STK_NCHW; layout <= STK_NHWC; layout++) {
+            stk_options o = some_options(crop);
+            o.dtype = types[t];
+            o.layout = layout;
+            CHECK(compare(&o, 1) > 0);
+        }
+}
+
+static void passes_are_in_the_same_order(void)
+{
+    NEEDS_GPU();
+    const char *const ops[] = {"Resize((31, 77))",
+                               "Resize((200, 20))",
+                               "Resize((20, 200), interpolation=bicubic)",
+                               "Resize(60) | CenterCrop(50) | RandomVerticalFlip",
+                               "Resize((90, 41), interpolation=nearest)",
+                               "Resize((90, 90), antialias=False)",
+                               "Resize((300, 300), interpolation=lanczos) | RandomHorizontalFlip(p=1)",
+                               "CenterCrop(40) | RandomHorizontalFlip | RandomVerticalFlip"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        stk_options o = some_options(ops[i]);
+        o.dtype = STK_UINT8;
+        CHECK(compare(&o, 1) > 0);
+    }
+}
+
+static void other_ops_run_on_the_cpu(void)
+{
+    NEEDS_GPU();
+    const char *const ops[] = {
+        "RandomResizedCrop(50) | ColorJitter(0.4, 0.4, 0.4)", "Grayscale(1) | RandomResizedCrop(50)",
+        "RandomResizedCrop(50) | Normalize | RandomErasing(p=1, value=random)", "RandomRotation(30) | CenterCrop(40)"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        stk_options o = some_options(ops[i]);
+        CHECK_EQ(compare(&o, 1), 0);
+    }
+    stk_options o = some_options("Resize(20) | CenterCrop(16)");
+    o.fidelity = STK_DRAFT;
+    compare(&o, 1);
+}
+
+static void coefficients_from_caches_are_equal(void)
+{
+    NEEDS_GPU();
+    const stk_cache caches[] = {STK_CACHE_BYTES, STK_CACHE_DCT, STK_CACHE_PIXELS};
+    for (int i = 0; i < 3; i++) {
+        stk_options o = some_options(crop);
+        o.cache = caches[i];
+        o.pad_last = 1;
+        CHECK(compare(&o, 3) > (i < 2 ? SAMPLES : -1));
+    }
+}
+
+static void batches_of_all_sizes_are_equal(void)
+{
+    NEEDS_GPU();
+    for (int64_t size = 1; size < 200; size = 3 * size + 1) {
+        stk_options o = some_options("RandomResizedCrop(30)");
+        o.batch_size = size;
+        compare(&o, 1);
+    }
+}
+
+/* Work is under way when the loader is closed. */
+static void closing_waits_for_the_device(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options(crop);
+    o.device = "cuda";
+    o.device_work = STK_DEVICE_WORK_IDCT;
+    for (int i = 0; i < 5; i++) {
+        stk_loader *l = open_loader(&o);
+        stk_batch *b = NULL;
+        for (int k = 0; k < i; k++) {
+            stk_release(b);
+            CHECK_EQ(stk_next(l, &b, NULL), STK_OK);
+        }
+        stk_close(l);
+        stk_release(b);
+    }
+}
+
+static void the_choice_is_explained(void)
+{
+    NEEDS_GPU();
+    const stk_device_work works[] = {STK_DEVICE_WORK_DEFAULT, STK_DEVICE_WORK_NONE, STK_DEVICE_WORK_IDCT};
+    const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks", "for 16 of 16 rows"};
+    for (int i = 0; i < 3; i++) {
+        char text[8192];
+        stk_options o = some_options(crop);
+        o.device = "cuda";
+        o.device_work = works[i];
+        stk_loader *l = open_loader(&o);
+        stk_explain(l, text, sizeof text);
+        CHECK_SAYS(text, words[i]);
+        stk_close(l);
+    }
+}
+
+static void it_needs_a_device(void)
+{
+    stk_loader *l = NULL;
+    stk_error e = {0};
+    stk_options o = some_options(crop);
+    o.device_work = STK_DEVICE_WORK_IDCT;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    CHECK_SAYS(e.text, "device_work needs a GPU");
+    o.device_work = (stk_device_work)99;
+    CHECK_EQ(stk_open(&l, &o, &e), STK_EUSAGE);
+    o.device_work = STK_DEVICE_WORK_NONE;
+    stk_close(open_loader(&o));
+}
+
+/* Numbers that no encoder writes: sums wrap and saturate in the same way. */
+static void extreme_coefficients_are_equal(void)
+{
+    static const struct parcel p = {.components = 1, .across = 1, .down = 1};
+    uint64_t state = 1;
+    for (int round = 0; round < 20000; round++) {
+        union {
+            uint64_t aligned[16];
+            int16_t v[JPEG_BLOCK];
+        } coef = {{0}};
+        union {
+            uint64_t aligned[16];
+            uint16_t v[JPEG_BLOCK];
+        } q = {{0}};
+        uint64_t there[8];
+        uint8_t here[64];
+        const int n = round % 3 == 0 ? 8 : 64;
+        for (int i = 0; i < 64; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const int bits = round % 16;
+            q.v[i] = (uint16_t)(round % 2 ? state >> 48 : 1 + (state >> 60));
+            coef.v[i] = (int16_t)(i < n ? (int16_t)(state >> 32) >> bits : 0);
+        }
+        jpeg_idct_c(here, 8, coef.v, q.v);
+        parcel_idct(&p, (const uint8_t *)q.v, coef.v, (uint8_t *)there, 0);
+        CHECK(memcmp(here, there, 64) == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    make_files();
+    stk_gpu gpu;
+    ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
+    TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(all_forms_are_equal),
+          T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu), T(coefficients_from_caches_are_equal),
+          T(batches_of_all_sizes_are_equal), T(closing_waits_for_the_device), T(the_choice_is_explained))
+}
