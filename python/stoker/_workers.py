@@ -19,6 +19,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import fcntl
 import io
 import mmap
 import multiprocessing.process
@@ -46,7 +47,7 @@ SEGMENT = 256 << 20  # bytes of address space
 ALIGN = 64
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
 LARGE = 64 << 10  # bytes of a tensor that goes into its batch at once
-GRACE_S = 0.05  # for a busy worker to end by itself
+GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
 BOARD = 4096  # bytes; a byte for each segment follows, which is 1 once the trainer no longer uses the segment
 MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
@@ -396,9 +397,12 @@ class _Worker:
 
 
 def _end_with_trainer(life: Any) -> None:
-    with contextlib.suppress(EOFError, OSError):
-        life.recv_bytes()
-    os._exit(1)
+    """From now on the kernel kills this process once the other end is closed, also if C code holds the GIL then."""
+    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    if life.poll():  # it is closed already
+        os._exit(1)
 
 
 def _set_up_torch(here: _Worker, worker: int, workers: int, seed: int) -> None:
@@ -425,7 +429,7 @@ def _work(
 ) -> None:
     """The main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends its workers
-    threading.Thread(target=_end_with_trainer, args=(life,), daemon=True).start()
+    _end_with_trainer(life)
     fd = os.memfd_create("stoker")
     os.ftruncate(fd, BOARD + MOST_SEGMENTS)
     board = memoryview(mmap.mmap(fd, BOARD + MOST_SEGMENTS))
@@ -620,7 +624,8 @@ class Workers:
         self.processes: list[_Process] = []
         self._owner = os.getpid()
         self.count = count
-        self.sent = self.deaths = 0  # tasks, and processes
+        self.sent = 0  # tasks
+        self._stillborn = 0  # processes that died before their first task
         self._past: list[dict[str, Any]] = []  # counters of processes that ended
         try:
             for i in range(count):
@@ -696,9 +701,11 @@ class Workers:
         number, n = old.at()
         old.close()
         self._past += [old.counters] if old.counters else []
-        self.deaths += 1
-        if old.board is None and self.deaths > 3 * self.count:
-            raise Error(f"worker processes do not start: the last one {how}", stage="read")
+        self._stillborn += old.counters is None and number < 0
+        if self._stillborn > 3 * self.count:
+            self.close()
+            before = " in worker_init_fn" if old.board and self.init else ""
+            raise Error(f"worker processes do not start: the last one {how}{before}", stage="read")
         self.processes[i] = self._start(i)
         for task in tasks:
             if task.number != number:
@@ -738,15 +745,15 @@ class Workers:
             self._selector.close()
             os.close(self._wake)
             for one in processes:
-                one.close()
-        end = time.monotonic() + GRACE_S
-        for one in processes:
-            one.process.join(max(0.0, end - time.monotonic()))
-        for one in processes:
+                one.pipe.close()
+        began = time.monotonic()
+        for one in sorted(processes, key=lambda p: not p.tasks):  # busy ones first
+            one.process.join(max(0.0, began + (GRACE_S if one.tasks else IDLE_GRACE_S) - time.monotonic()))
             if one.process.is_alive():
                 one.process.kill()
         for one in processes:
             one.process.join()
+            one.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

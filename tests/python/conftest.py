@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 os.environ["STOKER_CACHE_DIR"] = "off"
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in what runs in the background
 
 collect_ignore = ["test_pillow.py", "stk.py"]  # a program of its own, for the library as built
 

@@ -329,6 +329,16 @@ def test_worker_init_fn_fails():
         list(stoker.DataLoader(Numbers(), 4, num_workers=2, worker_init_fn=fail))
 
 
+def leave(worker):
+    os._exit(5)
+
+
+def test_worker_init_fn_ends_the_process():
+    words = "worker processes do not start: the last one ended with exit code 5 in worker_init_fn"
+    with pytest.raises(stoker.Error, match=words):
+        list(stoker.DataLoader(Numbers(), 4, num_workers=2, worker_init_fn=leave))
+
+
 class Endless(Numbers):
     def __len__(self):
         return 10**9
@@ -462,8 +472,8 @@ if __name__ == "__main__":
 """
 
 
-def run(then):
-    code = textwrap.dedent(SCRIPT).format(then=then)
+def run(then, wait="time.sleep(600)"):
+    code = textwrap.dedent(SCRIPT).replace("time.sleep(600)", wait).format(then=then)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return process, [int(pid) for pid in process.stdout.readline().split()]
 
@@ -489,6 +499,34 @@ def test_workers_end_with_the_trainer(number):
     _, errors = process.communicate(timeout=300)
     assert gone(pids)
     assert number != signal.SIGINT or "KeyboardInterrupt" in errors
+
+
+def test_workers_end_with_the_trainer_while_c_code_holds_the_gil():
+    process, pids = run("list(batches)", wait="__import__('re').match('(a+)+$', 'a' * 60 + 'b')")
+    process.kill()
+    process.communicate(timeout=300)
+    assert len(pids) == 2 and gone(pids)
+
+
+PRINTS = """
+import stoker
+class Prints:
+    def __len__(self): return 12
+    def __getitem__(self, i):
+        print("sample", i)
+        return i
+for _ in range(2):
+    list(stoker.DataLoader(Prints(), 2, num_workers=2))
+list(stoker.Loader(Prints(), batch_size=2, processes=2))
+"""
+
+
+def test_what_workers_print_is_not_lost():
+    """They exit as other processes do, and write their buffers then."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run([sys.executable, "-c", PRINTS], capture_output=True, text=True, timeout=300, env=environment)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sample ")]
+    assert sorted(set(lines)) == sorted(f"sample {i}" for i in range(12)) and len(lines) >= 36, done.stderr
 
 
 def test_ctrl_c_ends_within_100_ms():
