@@ -196,6 +196,12 @@ static void print_names(const char *name, const char *words, const char *names)
     putchar('\n');
 }
 
+/* Whether classes belong to the objects of a sample, which are not counted. */
+static bool of_objects(const struct listing *l)
+{
+    return strstr(l->fields, "labels:each") && l->unlabelled == l->seen;
+}
+
 static void print_head(const struct listing *l)
 {
     out_paint(stdout, PAINT_BOLD);
@@ -215,7 +221,7 @@ static void print_head(const struct listing *l)
         printf("%s", out_count(l->n_classes).s);
     else
         fputs(strstr(l->fields, "label:int") ? "none; labels are integers without names" : "none", stdout);
-    if (l->n_classes && l->unlabelled)
+    if (l->n_classes && l->unlabelled && !of_objects(l))
         printf(", %s without a class", out_some(l->unlabelled, "sample", "samples").s);
     putchar('\n');
     line("fingerprint");
@@ -316,11 +322,12 @@ static void print_classes(const struct listing *l)
         return;
     struct table t = {0};
     putchar('\n');
-    table_head(&t, ">label", "<class", ">samples", NULL);
+    table_head(&t, ">label", "<class", of_objects(l) ? NULL : ">samples", NULL);
     for (int i = 0; i < shown; i++) {
         char label[16];
+        const char *count = of_objects(l) ? NULL : out_count(l->class_counts[i]).s;
         snprintf(label, sizeof label, "%d", i);
-        table_row(&t, label, stk_source_class(l->source, i), out_count(l->class_counts[i]).s, NULL);
+        table_row(&t, label, stk_source_class(l->source, i), count, NULL);
     }
     table_print(&t, stdout);
     if (shown < n)

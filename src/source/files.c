@@ -335,6 +335,11 @@ void files_add_extra(struct source *s, const struct files_extra *b)
     ((struct files *)s->state)->extra = *b;
 }
 
+const void *files_extra_state(const struct source *s)
+{
+    return ((const struct files *)s->state)->extra.state;
+}
+
 static int read_whole(const void *state, const struct source *s, struct reading *r, int64_t i, stk_error *e)
 {
     (void)state, (void)i, (void)e;

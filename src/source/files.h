@@ -47,6 +47,7 @@ struct files_extra {
 };
 /* The source takes the state and calls done() when it closes. */
 void files_add_extra(struct source *s, const struct files_extra *b);
+const void *files_extra_state(const struct source *s);
 /* Every field with a column gets all bytes of the file. */
 void files_add_bytes(struct source *s);
 

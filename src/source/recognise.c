@@ -64,6 +64,20 @@ static const struct container containers[] = {
      .magic_bytes = 4,
      .open = source_zip_open},
     {.prefix = "coco:", .what = "COCO annotations", .is = source_coco_is, .open = source_coco_open},
+    {.prefix = "voc:", .what = "folders in VOC's format", .is_folder = source_voc_is, .open = source_voc_open},
+    {.prefix = "cityscapes:",
+     .what = "Cityscapes' folders",
+     .is_folder = source_cityscapes_is,
+     .open = source_cityscapes_open},
+    {.prefix = "pairs:",
+     .what = "folders of images and masks",
+     .is_folder = source_pairs_is,
+     .open = source_pairs_open},
+    {.prefix = "yolo:",
+     .what = "folders in YOLO's format",
+     .suffixes = {".yaml", ".yml"},
+     .is_folder = source_yolo_is,
+     .open = source_yolo_open},
     {.prefix = "raw:", .what = "raw binary files", .open = source_raw_open},
     {.prefix = "tokens:", .what = "token files", .open = source_tokens_open},
     {.prefix = "text:", .what = "lines of text", .compressible = true, .open = source_text_open},
@@ -233,7 +247,9 @@ static const char *prefix_hint(const char *path)
 {
     const size_t word = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (word > 1 && path[word] == ':')
-        return "; the prefixes are folder: files: list: tar: zip: tfrecord: hdf5: npy: npz: coco: raw: tokens: text:";
+        return "; the prefixes are folder: files: list: tar: zip: tfrecord: hdf5: npy: npz: coco: voc: yolo: pairs: "
+               "cityscapes: raw: "
+               "tokens: text:";
     return "";
 }
 
@@ -383,6 +399,20 @@ static int recognise_pattern(struct recognised *r, stk_error *e)
     return pattern_files(r->path, &r->paths, e);
 }
 
+/* A folder with annotations, or any other. */
+static int recognise_folder(struct recognised *r, stk_error *e)
+{
+    for (size_t i = 0; i < N_CONTAINERS; i++)
+        if (containers[i].is_folder && containers[i].is_folder(r->path)) {
+            uint32_t ignored;
+            r->form = SOURCE_CONTAINER;
+            r->container = &containers[i];
+            return names_add(&r->paths, r->path, strlen(r->path), &ignored) < 0 ? error_nomem(e, "open", PATH_MAX)
+                                                                                : STK_OK;
+        }
+    return STK_OK;
+}
+
 static int recognise_path(struct recognised *r, bool decided, stk_error *e)
 {
     struct stat st;
@@ -401,7 +431,7 @@ static int recognise_path(struct recognised *r, bool decided, stk_error *e)
     r->form = SOURCE_FOLDER;
     if (folder && pack_folder_is(r->path))
         return pack_folder_read(r, e);
-    return folder ? STK_OK : recognise_file(r, e);
+    return folder ? recognise_folder(r, e) : recognise_file(r, e);
 }
 
 /* Handles "tar:x?y". r->path becomes x, in memory of r. */

@@ -21,6 +21,7 @@ struct container {
     unsigned short magic_bytes, magic_at;
     bool compressible;                      /* whole files may be compressed with gzip or zstd */
     bool (*is)(const uint8_t *p, size_t n); /* detects files without a magic; may be NULL */
+    bool (*is_folder)(const char *folder);  /* detects folders; may be NULL */
     /* Gets the files in order, and the text after the ? or NULL. NULL: the engine cannot read it. */
     int (*open)(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                 stk_error *e);

@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "source/annotated.h"
 #include "source/coco_cells.h"
-#include "source/files.h"
 #include "source/query.h"
 
 static size_t skip_space(const uint8_t *p, size_t n, size_t at)
@@ -232,31 +232,26 @@ static int read_file(struct coco *c, const char *query, stk_error *e)
 
 static int make(struct source *s, const struct source_options *o, struct coco *c, const char *query, stk_error *e)
 {
-    struct files_report report = {.began_ns = now_ns(), .stable = true};
+    const uint64_t began_ns = now_ns();
     char folder[PATH_MAX];
     int rc = read_file(c, query, e);
     if (rc == STK_OK)
         rc = choose_folder(c, query, folder, e);
-    if (rc != STK_OK)
-        return rc;
-    const struct files_options options = {
-        .path = c->path, .folder = folder, .cache_dir = "off", .kind = INDEX_FILES, .list = -1, .threads = o->threads};
-    rc = files_open(s, &options, e);
-    const struct names *classes = s->classes.n > 0 ? &s->classes : &c->x.classes;
-    if (rc == STK_OK && image_paths_index(&c->x.paths, classes, files_index(s)))
-        rc = error_nomem(e, "open", (size_t)c->x.n);
-    if (rc != STK_OK)
-        return rc;
-    files_finish(s, "COCO annotations", &report);
-    image_paths_done(&c->x.paths);
-    rc = add_columns(c, e);
+    if (rc == STK_OK)
+        rc = add_columns(c, e);
     if (rc == STK_OK)
         rc = number_classes(c, s, e);
     if (rc == STK_OK)
-        rc = columns_bind(s, &c->columns, o->fields, e);
-    for (int f = 0; f < s->n_fields; f++) /* the image is read as in any folder */
-        if (s->fields[f].column == COCO_IMAGE)
-            s->fields[f].column = -1;
+        rc = annotated_open(s, o,
+                            &(struct annotated){.kind = "COCO annotations",
+                                                .path = c->path,
+                                                .folder = folder,
+                                                .paths = &c->x.paths,
+                                                .classes = &c->x.classes,
+                                                .columns = &c->columns,
+                                                .began_ns = began_ns},
+                            e);
+    image_paths_done(&c->x.paths);
     return rc;
 }
 

@@ -97,6 +97,19 @@ int source_tfrecord_open(struct source *s, const struct source_options *o, const
 bool source_coco_is(const uint8_t *p, size_t n); /* whether a file starts like annotations in COCO's format */
 int source_coco_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                      stk_error *e);
+/* Folders of images with annotations, and whether a folder is one. */
+bool source_voc_is(const char *folder);
+int source_voc_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                    stk_error *e);
+bool source_yolo_is(const char *folder);
+int source_yolo_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                     stk_error *e);
+bool source_pairs_is(const char *folder);
+int source_pairs_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
+                      stk_error *e);
+bool source_cityscapes_is(const char *folder);
+int source_cityscapes_open(struct source *s, const struct source_options *o, const struct names *paths,
+                           const char *query, stk_error *e);
 int source_zip_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
                     stk_error *e);
 int source_npy_open(struct source *s, const struct source_options *o, const struct names *paths, const char *query,
