@@ -52,6 +52,9 @@ bench-ops: benchmarks ## every op compared with torchvision and albumentations: 
 bench-cold: benchmarks ## read from cold storage, compared with fio
 	@python3 bench/cold.py $(BUILD)
 
+bench-doctor: wheel ## the doctor on scripts that are slow on purpose, and on healthy ones; ARGS="--only decode"
+	@.venv/bin/python bench/doctor/run.py $(BUILD) $(ARGS)
+
 benchmarks: ## build the benchmark programs
 	@tools/build.sh $(BUILD) all benchmarks
 
@@ -78,4 +81,4 @@ clean: ## remove everything that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-ops bench-peers benchmarks fuzz lint install clean help
+.PHONY: all setup demo wheel check test bench bench-cold bench-containers bench-doctor bench-ops bench-peers benchmarks fuzz lint install clean help

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/doctor.md has every verdict of the code, and every field of the recorded measurements."""
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 import doctor_cases as cases
 from stoker.doctor.alarms import ALARMS
 from stoker.doctor.causes import RULES
 
-PAGE = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/doctor.md").read_text()
 
 
 def test_every_verdict_is_explained_in_three_lines():
@@ -27,3 +30,16 @@ def test_every_field_is_documented():
             assert set(run) <= names
         for section in ("machine", "loader", "stages"):
             assert set(m[section] or {}) <= names
+
+
+def test_the_benchmark_has_a_script_for_every_verdict(monkeypatch):
+    """Or a reason why there is none. And there are twenty healthy scripts."""
+    monkeypatch.syspath_prepend(ROOT / "bench/doctor")
+    bench = __import__("run")
+    sys.modules.pop("run")  # tests/python/run.py has the same name
+    found = bench.cases()
+    provoked = [case.expected for case in found if case.expected]
+    assert sorted([*provoked, *bench.NOT_PROVOKED]) == sorted(rule.id for rule in [*RULES, *ALARMS])
+    assert len(found) - len(provoked) == 20
+    for case in found:
+        ast.parse(case.path.read_text())

@@ -70,6 +70,14 @@ def test_the_largest_gain_wins():
     assert (found["id"], found["run"], found["gain"]) == ("decode", "stoker", 2.5)
 
 
+def test_a_cause_whose_own_what_if_gains_nothing_is_none():
+    """Images are large, but storing them smaller does not help: Stoker helps because it decodes faster."""
+    m = cases.CASES["large-images"]
+    runs = [{**run, "samples_per_s": 604} if run["name"] == "resize" else run for run in m["runs"]]
+    found = verdict.judge({**m, "runs": runs})["verdict"]
+    assert (found["id"], found["run"]) == ("decode", "stoker")
+
+
 def test_the_next_limit_is_named():
     """With Stoker the script reaches what the model can do: then the model is the limit."""
     m = cases.measurement(cases.slow(), *cases.CEILINGS, {**cases.STOKER, "samples_per_s": 1850})

@@ -23,6 +23,7 @@ class Suspicion:
     evidence: list[str]
     tries: list[str]  # the what-ifs that prove it, the most promising first
     proof: tuple[str, float] | None = None  # a run and its gain, where the ceilings are the proof
+    test: str = ""  # a what-if that removes nothing but this cause: if it ran and gained nothing, this is not the cause
 
 
 class Rule(NamedTuple):
@@ -119,7 +120,11 @@ def slow_samples(f: Facts) -> Suspicion | None:
     named = [f"{times(number(s, 'ms'))}: {s.get('path') or s.get('index')}" for s in items(f.m, "slowest")[:5]]
     evidence = [f"a sample takes {times(middle)} (median), but one in a hundred more than {times(tail)}", *named]
     return Suspicion(
-        "A few slow samples hold up their batches", f.wait * 0.9, [waiting(f), *evidence], ["skip-slowest", *loaders(f)]
+        "A few slow samples hold up their batches",
+        f.wait * 0.9,
+        [waiting(f), *evidence],
+        ["skip-slowest", *loaders(f)],
+        test="skip-slowest",
     )
 
 
@@ -232,6 +237,7 @@ def transform(f: Facts) -> Suspicion | None:
         f.wait * share,
         [waiting(f), part_line(f, us, at(one))],
         [f"without={one.get('name')}", *loaders(f)],
+        test=f"without={one.get('name')}",
     )
 
 
@@ -254,6 +260,7 @@ def large_images(f: Facts) -> Suspicion | None:
         f.wait * f.part_share(us),
         [waiting(f), part_line(f, us, "decoding")],
         ["resize", "draft", "pack", *loaders(f)],
+        test="resize",
     )
 
 
@@ -280,6 +287,7 @@ def collate(f: Facts) -> Suspicion | None:
         f.wait * f.part_share(us),
         [waiting(f), part_line(f, us, "collating")],
         ["collate", *loaders(f)],
+        test="collate",
     )
 
 
@@ -305,6 +313,7 @@ def serial_fetch(f: Facts) -> Suspicion | None:
         f.wait * f.part_share(us),
         [waiting(f), part_line(f, us, "fetching"), "the data are in memory, so storage is not the cause"],
         ["fetch", *loaders(f)],
+        test="fetch",
     )
 
 

@@ -57,6 +57,8 @@ def _proof(m: Measurement, found: Suspicion, least: float) -> tuple[str, float |
     needed = max(least, 1 + 3 * noise([base] if base else []))
     gains = [(name, gain) for name, run in done if (gain := gain_of(m, run)) >= needed]
     most = max((gain for _, gain in gains), default=0.0)
+    if run_of(m, found.test) and found.test not in dict(gains):
+        return None
     return next(((name, gain) for name, gain in gains if gain >= NEAR * most), None)
 
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: ranks
+"""Two ranks with a sampler."""
+
+import torch
+from shared import dense, train
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+if __name__ == "__main__":
+    distributed.init_process_group("gloo")
+    data = TensorDataset(torch.rand(4096, 1024), torch.arange(4096) % 8)
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, 256, sampler=sampler)
+    model = DistributedDataParallel(dense(1024, 1024, 2))
+    train(loader, model, each_epoch=lambda epoch: sampler.set_epoch(epoch + 1))

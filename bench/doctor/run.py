@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the doctor find what is wrong, and is its gain true? Runs it on scripts that provoke one verdict each, and on
+healthy ones, three times, then makes the change and measures the script without the doctor.
+
+run.py BUILD [--only WORD] [--rounds 3] [--seconds 60] [--gain-seconds 8]
+
+Prints a table, writes BUILD/doctor/result.json, and ends with 1 if a verdict is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).parent
+NOT_PROVOKED = {
+    "storage-latency": "needs a network file system",
+    "page-cache": "needs data that are larger than the memory",
+    "cold": "needs storage that is slower than decoding",
+    "numa": "needs several NUMA nodes",
+    "sync-copy": "needs a GPU, and copies that take longer than the step",
+    "shapes": "needs a GPU: CPUs do not search for kernels",
+}
+
+
+@dataclass
+class Case:
+    name: str
+    path: Path
+    expected: str | None  # None: healthy
+    about: dict[str, str] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
+    predicted: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    real: float | None = None
+    skipped: str | None = None
+
+
+def cases() -> list[Case]:
+    found = []
+    for path in sorted(HERE.glob("slow/*.py")) + sorted(HERE.glob("healthy/*.py")):
+        about = dict(re.findall(r"^# (\w+): (.*)$", path.read_text(), re.M))
+        found.append(Case(path.stem, path, about.get("expects"), about))
+    return found
+
+
+# ---------------------------------------------------------------- data
+
+
+def synth(place: Path, samples: int, size: str, classes: int = 8) -> None:
+    if not place.exists():
+        command = Path(sysconfig.get_path("scripts")) / "stoker"
+        words = ["--samples", str(samples), "--classes", str(classes), "--size", size]
+        subprocess.run([command, "synth", place, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def make_data(data: Path) -> None:
+    """Photos of several kinds, and a large file."""
+    from PIL import Image
+
+    data.mkdir(parents=True, exist_ok=True)
+    synth(data / "photos", 600, "500")
+    synth(data / "large", 32, "4000", 4)
+    for name in ("mixed", "turned"):
+        if (data / name).exists():
+            continue
+        shutil.copytree(data / "photos", data / name)
+        large = sorted((data / "large").rglob("*.jpg"))
+        for i, path in enumerate(sorted((data / name).rglob("*.jpg"))):
+            if name == "mixed" and i % 50 == 0:
+                shutil.copy(large[i // 50 % len(large)], path)
+            elif name == "turned" and i % 5 == 0:
+                image = Image.open(path)
+                exif = image.getexif()
+                exif[0x0112] = 6
+                image.save(path, quality=90, exif=exif)
+    raw = data / "raw.bin"
+    if not raw.exists():
+        with open(raw, "wb") as file:
+            for _ in range(64):
+                file.write(os.urandom(1 << 24))
+
+
+# ---------------------------------------------------------------- running
+
+
+def cannot(case: Case) -> str | None:
+    """Why a case cannot run here."""
+    needs = case.about.get("needs", "")
+    if "gpu" in needs and subprocess.run(["nvidia-smi"], capture_output=True, check=False).returncode:
+        return "needs a GPU"
+    if "root" in needs and os.geteuid():
+        return "needs root"
+    return None
+
+
+def words_of(case: Case, script: list[str]) -> list[str]:
+    """The command after `python`, or after `stoker doctor`."""
+    if "ranks" in case.about.get("needs", ""):
+        return ["--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *script]
+    return script
+
+
+def around(case: Case, command: list[str]) -> list[str]:
+    """A mount of its own, or a CPU quota, around a command."""
+    if before := case.about.get("before"):
+        return ["unshare", "-m", "sh", "-c", f'{before} && exec "$@"', "sh", *command]
+    if quota := case.about.get("quota"):
+        group = "/sys/fs/cgroup/cpu/stoker-doctor" if os.path.isdir("/sys/fs/cgroup/cpu") else "/sys/fs/cgroup/doctor"
+        limit = int(float(quota) * 100_000)
+        one = (
+            f"echo {limit} > {group}/cpu.cfs_quota_us" if "/cpu/" in group else f"echo {limit} 100000 > {group}/cpu.max"
+        )
+        return ["sh", "-c", f'mkdir -p {group} && {one} && echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *command]
+    return command
+
+
+def folder_of(case: Case, root: Path) -> Path:
+    place = root / "work" / case.name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    shutil.copy(case.path, place / "train.py")
+    shutil.copy(HERE / "shared.py", place)
+    return place
+
+
+def examine(case: Case, place: Path, seconds: float) -> dict | None:
+    out = place / "doctor.json"
+    options = [*case.about.get("options", "").split(), "--seconds", str(seconds), "--json", str(out)]
+    command = [sys.executable, "-m", "stoker.doctor", *options, *words_of(case, ["train.py"])]
+    with open(place / "log", "w") as log:
+        subprocess.run(around(case, command), cwd=place, stdout=log, stderr=log, timeout=40 * seconds, check=False)
+    return json.loads(out.read_text()) if out.exists() else None
+
+
+def name_of(document: dict | None, case: Case) -> str:
+    """What was found: the verdict, or the alarms where one is expected or there is no verdict."""
+    if document is None:
+        return "no document"
+    alarms = [alarm["id"] for alarm in document.get("alarms") or []]
+    verdict = (document.get("verdict") or {}).get("id")
+    base = next((run for run in document["runs"] if run["name"] == "as-is"), {})
+    if verdict is None and not alarms and base.get("status") != "ok":
+        return f"failed: {base.get('reason')}"
+    if case.expected in alarms:
+        return str(case.expected)
+    return ", ".join(filter(None, [verdict, *alarms])) or "healthy"
+
+
+def rate(case: Case, place: Path, seconds: float, fixed: bool) -> float | None:
+    script = ["train.py", "--seconds", str(seconds), *(["--fixed"] if fixed else [])]
+    words = words_of(case, script)
+    command = words[1:] if words[0] == "--" else [sys.executable, *words]
+    done = subprocess.run(
+        around(case, command), cwd=place, capture_output=True, text=True, timeout=60 + 20 * seconds, check=False
+    )
+    said = [float(x) for x in re.findall(r"^samples/s ([\d.]+)$", done.stdout, re.M)]
+    return sum(said) if said else None
+
+
+def real_gain(case: Case, place: Path, document: dict, seconds: float) -> float | None:
+    """The script against the script with the change: the patch if there is one, else --fixed."""
+    changed = place.with_name(place.name + "-changed")
+    shutil.rmtree(changed, ignore_errors=True)
+    shutil.copytree(place, changed)
+    diff = (document.get("verdict") or {}).get("diff")
+    if diff:
+        subprocess.run(["patch", "-p1", "-s"], cwd=changed, input=diff, text=True, check=True)
+    elif "FIXED" not in case.path.read_text():
+        return None
+    gains = []
+    for _ in range(3):
+        before = rate(case, place, seconds, fixed=False)
+        after = rate(case, changed, seconds, fixed=not diff)
+        if before and after:
+            gains.append(after / before)
+    return median(gains) if gains else None
+
+
+def run(case: Case, root: Path, rounds: int, seconds: float, gain_seconds: float) -> None:
+    case.skipped = cannot(case)
+    document = None
+    for _ in range(0 if case.skipped else rounds):
+        place = folder_of(case, root)
+        document = examine(case, place, seconds)
+        case.found.append(name_of(document, case))
+        if document:
+            case.seconds.append(document["seconds"])
+            if gain := (document.get("verdict") or {}).get("gain"):
+                case.predicted.append(gain)
+        print(line(case), file=sys.stderr, flush=True)
+    if document and case.predicted and case.expected and gain_seconds:
+        case.real = real_gain(case, place, document, gain_seconds)
+
+
+# ---------------------------------------------------------------- the table
+
+
+def is_right(case: Case) -> bool:
+    return all(found == (case.expected or "healthy") for found in case.found)
+
+
+def error(case: Case) -> float | None:
+    return abs(median(case.predicted) / case.real - 1) if case.predicted and case.real else None
+
+
+def line(case: Case) -> str:
+    found = case.skipped and f"skipped: {case.skipped}" or ", ".join(dict.fromkeys(case.found))
+    gain = f"{median(case.predicted):.2f}x" if case.predicted and case.expected else "-"
+    real = f"{case.real:.2f}x" if case.real else "-"
+    off = f"{100 * error(case):.0f} %" if error(case) is not None else "-"
+    mark = "" if case.skipped else "ok" if is_right(case) else "WRONG"
+    return f"{case.name:20} {case.expected or 'healthy':18} {found:28} {gain:>7} {real:>7} {off:>6}  {mark}"
+
+
+def table(all_of_them: list[Case]) -> str:
+    head = f"{'script':20} {'expected':18} {'found':28} {'gain':>7} {'real':>7} {'error':>6}"
+    lines = [head, *map(line, all_of_them)]
+    lines += [f"{'-':20} {name:18} not provoked: {why}" for name, why in NOT_PROVOKED.items()]
+    ran = [case for case in all_of_them if not case.skipped]
+    slow, healthy = [c for c in ran if c.expected], [c for c in ran if not c.expected]
+    right = f"{sum(map(is_right, slow))} of {len(slow)} verdicts right each time"
+    lines += ["", f"{right}, {sum(map(is_right, healthy))} of {len(healthy)} healthy scripts without an alarm"]
+    errors = [e for case in ran if (e := error(case)) is not None]
+    if errors:
+        lines.append(f"predicted and real gain differ by {100 * median(errors):.0f} % (median of {len(errors)})")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--only", action="append", help="scripts whose name has this word; may be repeated")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--gain-seconds", type=float, default=8, help="0: do not measure the real gain")
+    given = parser.parse_args()
+    root = given.build.resolve() / "doctor"
+    make_data(root / "data")
+    os.environ["STOKER_DOCTOR_DATA"] = str(root / "data")
+    chosen = [case for case in cases() if not given.only or any(word in case.name for word in given.only)]
+    for case in chosen:
+        run(case, root, given.rounds, given.seconds, given.gain_seconds)
+    print(table(chosen))
+    (root / "result.json").write_text(json.dumps([{**asdict(c), "path": c.path.name} for c in chosen], indent=1))
+    return int(not all(case.skipped or is_right(case) for case in chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
