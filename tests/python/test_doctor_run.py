@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs of the doctor on real scripts. No time is asserted."""
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import doctor_scripts as scripts
 import pytest
+import stoker
 from stoker.doctor.examine import Examination, Options
 
 PLAIN = """
@@ -127,3 +130,36 @@ def test_arguments():
         done = doctor(*words)
         assert said in done.stdout + done.stderr
         assert done.returncode == (0 if "usage" in said else 2)
+
+
+@pytest.mark.parametrize("name", scripts.NAMES)
+def test_frameworks(script, tmp_path, name):
+    """The loop of every framework is recognised, and nothing is left behind."""
+    packages, kind, batch = scripts.NAMES[name]
+    for package in packages:
+        if not importlib.util.find_spec(package):
+            pytest.skip(f"{package} is not installed")
+    one = script(getattr(scripts, name), steps=12)
+    assert one.as_is(), one.stderr
+    run = one.document["runs"][0]
+    assert run["steps"] >= 5 and run["samples_per_s"] > 0
+    assert (one.document["loader"]["kind"], one.document["loader"]["batch_size"]) == (kind, batch)
+    assert one.document["loader"]["at"].startswith("train.py:")
+    assert sorted(os.listdir(tmp_path)) == ["scratch", "train.py"]
+    if name in ("LIGHTNING", "ACCELERATE", "HUGGING_FACE", "KERAS"):
+        assert run["loss"] and one.document["disabled"]
+
+
+def test_in_a_running_program(capsys):
+    torch = pytest.importorskip("torch")
+    loader = torch.utils.data.DataLoader(torch.arange(64.0), batch_size=4)
+    with stoker.doctor() as found:
+        for batch in loader:
+            batch.sum()
+    assert found.document["runs"][0]["steps"] == 14 and found.document["loader"]["batch_size"] == 4
+    assert "as it is" in capsys.readouterr().out
+    with stoker.doctor(quiet=True) as other:
+        for _ in stoker.watch([1, 2, 3, 4, 5]):
+            pass
+    assert other.document["loader"]["kind"] == "iterable"
+    assert list(stoker.watch([1, 2])) == [1, 2]  # outside a block it does nothing

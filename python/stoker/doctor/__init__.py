@@ -8,3 +8,19 @@ with stoker.doctor(): ...                          in a notebook or a running pr
 >>> judge({"runs": []})["verdict"] is None
 True
 """
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Callable(ModuleType):
+    """A module that is a context manager's maker too: with stoker.doctor(): ..."""
+
+    def __call__(self, **options: Any) -> Any:
+        from .here import Here
+
+        return Here(**options)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import report, runner
+from . import report, report_html, runner, tensorboard, trace
 from .examine import Examination, Options, progress_words
 from .facts import AS_IS, items
+from .remedies import REMEDIES
 
 HELP = """usage: stoker doctor [options] SCRIPT.py [arguments of the script]
        stoker doctor [options] -- COMMAND ...      e.g. -- torchrun --nproc-per-node 2 train.py
@@ -34,6 +35,7 @@ options, before SCRIPT.py:
   --json [FILE]    print the measurements as JSON, or write them
   --html FILE      write a report for the browser
   --trace FILE     write a timeline for Perfetto
+  --tensorboard DIR  write scalars for TensorBoard
   --apply          write the change as a patch file; apply it with: git apply FILE
   --help           print this
 
@@ -46,7 +48,7 @@ In a notebook or a running program: with stoker.doctor(): ...
 exit status: 0 nothing to gain, 1 something to gain or the script failed, 2 wrong arguments, 3 a problem of the machine
 """
 
-VALUES = ("--seconds", "--steps", "--html", "--trace", "--try")
+VALUES = ("--seconds", "--steps", "--html", "--trace", "--tensorboard", "--try")
 USAGE = 2
 
 
@@ -102,6 +104,17 @@ def positive(options: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
+def names_of(text: str | None) -> list[str] | None:
+    """The what-ifs of --try."""
+    names = [name for name in (text or "").split(",") if name]
+    for name in names:
+        word, _, value = name.partition("=")
+        known = name in REMEDIES or name == "all" or (word == "workers" and value.isdigit()) or word == "without"
+        if not known:
+            raise UsageError(f"--try: unknown what-if {name!r}; there are: all, workers=N, {', '.join(REMEDIES)}")
+    return names or None
+
+
 class Progress:
     """A line per run on stderr; on a terminal it counts the seconds."""
 
@@ -119,6 +132,10 @@ class Progress:
 
     def _clear(self) -> str:
         return "\r\033[K" if self.live else ""
+
+
+def warn(words: str) -> None:
+    print(f"doctor: {words}", file=sys.stderr, flush=True)
 
 
 def command_of(words: list[str], is_command: bool) -> list[str]:
@@ -142,7 +159,7 @@ def main(arguments: list[str]) -> int:
             print(HELP, end="")
             return 0
         command = command_of(words, is_command)
-        tries = [t for t in str(options.get("try") or "").split(",") if t] or None
+        tries = names_of(options.get("try"))
         seconds = positive(options, "seconds", float) or 60.0
         steps = positive(options, "steps", int)
     except UsageError as error:
@@ -150,7 +167,7 @@ def main(arguments: list[str]) -> int:
         return USAGE
     runner.adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as scratch:
-        given = Options(command, words, seconds, steps, tries, Path(scratch), Progress())
+        given = Options(command, words, seconds, steps, tries, Path(scratch), Progress(), warn)
         examination = Examination(given)
         try:
             document = examination.all()
@@ -181,6 +198,10 @@ def write(document: dict[str, Any], options: dict[str, Any]) -> None:
         if options.get("json"):
             Path(options["json"]).write_text(json.dumps(document, indent=1) + "\n")
             print(f"\nwrote {options['json']}")
+    for name, module in (("html", report_html), ("trace", trace), ("tensorboard", tensorboard)):
+        if options.get(name):
+            module.write(document, options[name])
+            print(f"wrote {options[name]}", file=sys.stderr)
     if options.get("apply"):
         try:
             text = report.patch(document)
@@ -192,7 +213,11 @@ def write(document: dict[str, Any], options: dict[str, Any]) -> None:
 
 
 def compare(words: list[str]) -> int:
-    raise UsageError("compare takes two files")
+    if len(words) != 2:
+        raise UsageError("compare takes two files: BEFORE.json AFTER.json")
+    from . import compare as module
+
+    return module.main(*words)
 
 
 if __name__ == "__main__":

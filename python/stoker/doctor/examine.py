@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ class Options:
     tries: list[str] | None = None  # names; ["all"]; None: what the verdict needs
     scratch: Path = field(default_factory=lambda: Path("."))
     tell: Tell = lambda name, seconds, run: None
+    warn: Callable[[str], None] = lambda words: None
 
 
 class Examination:
@@ -68,7 +70,7 @@ class Examination:
         limit = seconds * 2.5 + max(30.0, 2 * self.imports) if self.imports else seconds * 2.5 + runner.PATIENCE + 30
         plan = {"name": name, "mode": mode, "seconds": seconds, "steps": self.options.steps, **plan}
         if self.target is not None:
-            plan["target"] = self.target
+            plan.update(target=self.target, loader={"at": self.document["loader"].get("at")})
         result = runner.run(
             self.options.command,
             plan,
@@ -81,6 +83,7 @@ class Examination:
         self.document["runs"].append(run)
         self.document["seconds"] = time.perf_counter() - self.begun
         self.last = result
+        remove_empty(section(result.record, "extra").get("folders") or [])
         self.options.tell(name, result.seconds, run)
         return run
 
@@ -99,13 +102,45 @@ class Examination:
         run.pop("window", None)
         if "cpu" in run:
             run["cpu"]["gil"] = number(numbers, "host_share")
+        self._add_extra(run, section(record, "extra"))
         if len(result.records) > 1:
             run["ranks"] = [rank_of(r) for r in result.records]
             run["samples_per_s"] = sum(number(r.get("run"), "samples_per_s") for r in result.records)
         if kind == "what-if":
+            if run["status"] == "ok" and not section(record, "extra").get("applied"):
+                run["status"], run["reason"] = "failed", not_applied(section(record, "extra"))
             run["change"] = remedy(name).advice
             run["diff"] = edits.diff(self.document, name)
         return run
+
+    def _add_extra(self, run: dict[str, Any], extra: dict[str, Any]) -> None:
+        """What only some runs know: copies, reads and kernels of a device, and whether results are the same."""
+        for name in ("copies", "syncs", "same_result", "compared", "explain", "parameters"):
+            if name in extra:
+                run[name] = extra[name]
+        gpu = {**section(extra, "gpu"), **{f"memory_{k}": v for k, v in section(extra, "gpu_memory").items()}}
+        if gpu:
+            run["gpu"] = gpu
+            base = next((r for r in self.document["runs"] if r["name"] == AS_IS), None)
+            if run["name"] == MODEL and base and number(gpu, "kernel_ms"):
+                busy = number(gpu, "kernel_ms") / max(1e-9, number(base, "step_ms", "median"))
+                base["gpu"] = {**section(base, "gpu"), "kernels": gpu["kernels"], "busy": min(1.0, busy)}
+
+    def _fill_waiting(self) -> None:
+        """Where the host cannot time waiting, it is what a step takes longer than the model alone."""
+        base, model = (next((r for r in self.document["runs"] if r["name"] == n), None) for n in (AS_IS, MODEL))
+        if not base or not model or model["status"] != "ok":
+            return
+        hidden = base.get("in_graph")
+        if not hidden and self.document["framework"] != "jax":
+            return
+        mean = number(base, "step_ms", "mean")
+        most = max(0.0, mean - number(model, "step_ms", "mean"))
+        wait = most if hidden else min(number(base, "wait_ms", "mean"), most)
+        base["compute_ms"]["mean"] = max(
+            0.0, number(base, "compute_ms", "mean") + number(base, "wait_ms", "mean") - wait
+        )
+        base["wait_ms"]["mean"], base["wait_share"] = wait, wait / mean if mean else 0.0
 
     # ---------------------------------------------------------------- experiments
 
@@ -122,12 +157,14 @@ class Examination:
         extra = section(record, "extra")
         self.imports = max(1.0, self.last.seconds - number(run, "wall_s"))
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
+        self.document["not_disabled"] = extra.get("not_caught") or []
         if extra.get("stuck"):
             self.stderr += "\n" + str(extra["stuck"])
         return bool(run["status"] == "ok")
 
     def ceilings(self) -> None:
         self.run(MODEL, "ceiling", "model")
+        self._fill_waiting()
         self.run(LOADER, "ceiling", "loader")
         extra = section(self.last.record, "extra")
         self.document["stages"] = extra.get("stages")
@@ -143,7 +180,8 @@ class Examination:
             self.document["machine"]["storage"] = machine.storage(path)
 
     def what_if(self, name: str) -> dict[str, Any]:
-        return self.run(name, "what-if", "what-if", what_if=name)
+        slowest = [one["index"] for one in self.document["slowest"]]
+        return self.run(name, "what-if", "what-if", what_if=name, slowest=slowest)
 
     def what_ifs(self) -> None:
         """Those that the verdict needs, or those that the user asked for."""
@@ -156,7 +194,8 @@ class Examination:
             names = wanted(self.document, all=bool(asked))
             if not names or (not asked and self._is_late()):
                 return
-            self.what_if(names[0])
+            # Stoker first: it answers for most causes at once.
+            self.what_if("stoker" if "stoker" in names else names[0])
             if not asked and self._is_settled():
                 return
 
@@ -177,6 +216,8 @@ class Examination:
     def all(self) -> Measurement:
         """Everything. Interrupted, the document has what is known so far."""
         if self.as_is():
+            if self.document["not_disabled"]:
+                self.options.warn(f"cannot be disabled in later runs: {'; '.join(self.document['not_disabled'])}")
             self.ceilings()
             self.what_ifs()
         return self.judged()
@@ -184,6 +225,23 @@ class Examination:
     def judged(self) -> Measurement:
         self.document["seconds"] = round(time.perf_counter() - self.begun, 1)
         return judge(self.document)
+
+
+def not_applied(extra: dict[str, Any]) -> str:
+    """Why a what-if changed nothing."""
+    errors = extra.get("hooks") or []
+    return str(
+        extra.get("not_possible") or (errors[-1] if errors else "the script offers no place to make this change")
+    )
+
+
+def remove_empty(folders: list[str]) -> None:
+    """Folders that a run made; what it wrote went elsewhere."""
+    for folder in sorted(folders, key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass  # gone, or not empty
 
 
 def few_words(numbers: dict[str, Any], result: runner.Result) -> str:

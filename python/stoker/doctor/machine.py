@@ -196,8 +196,8 @@ class History:
                 "throttled_s": moments[-1][2] - moments[0][2],
                 "threads": sum(s.threads for s in last.values()),
                 "processes": len(last),
-                "timeline": [
-                    [round(b[0] - moments[0][0], 3), round(_between(a, b), 3)]
+                "over_time": [
+                    [round(b[0] - moments[0][0], 3), *_between(a, b, trainer)]
                     for a, b in zip(moments, moments[1:], strict=False)
                 ],
             },
@@ -211,10 +211,15 @@ class History:
         }
 
 
-def _between(a: tuple[float, dict[int, Sample], float], b: tuple[float, dict[int, Sample], float]) -> float:
-    """CPUs in use between two moments."""
-    used = sum(s.cpu - (a[1][pid].cpu if pid in a[1] else 0.0) for pid, s in b[1].items())
-    return used / (b[0] - a[0]) if b[0] > a[0] else 0.0
+Moment = tuple[float, dict[int, Sample], float]
+
+
+def _between(a: Moment, b: Moment, trainer: int | None) -> tuple[float, float]:
+    """CPUs that the trainer and the other processes used between two moments."""
+    used = {pid: s.cpu - (a[1][pid].cpu if pid in a[1] else 0.0) for pid, s in b[1].items()}
+    seconds = max(1e-3, b[0] - a[0])
+    main = used.pop(trainer or 0, 0.0)
+    return round(main / seconds, 3), round(sum(used.values()) / seconds, 3)
 
 
 def _grown(moments: Iterable[dict[int, Sample]], name: str, chosen: Any) -> float:

@@ -153,7 +153,7 @@ def last_line(text: str) -> str:
     """The error of a traceback, or whatever was said last."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[0].isalpha() and ("Error" in line.split(":")[0] or "Exception" in line)]
-    return (errors or lines or ["no message"])[-1][:300]
+    return (errors or lines or ["no message"])[-1][:300].removeprefix("stoker_doctor.what_ifs.")
 
 
 def _result(

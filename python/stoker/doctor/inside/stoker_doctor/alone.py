@@ -18,6 +18,7 @@ def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
     probe.depth += 1
     while True:
         iterator = make()
+        before = len(loop.begin)
         while True:
             t0 = probe.clock()
             try:
@@ -32,4 +33,6 @@ def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
                 probe.deadline = float("inf")
                 stages.measure(loop, batch)
                 probe.finish("ok")
+        if len(loop.begin) == before:  # a generator: it cannot begin again
+            probe.finish("ok")
         loop.open()

@@ -34,12 +34,17 @@ class _Then(Loader):
 
 def _done(name: str, module: ModuleType) -> None:
     for function in table.get(name, ()):
-        try:
-            function(module)
-        except Exception as error:  # a library of another version: the script must run all the same
-            from . import probe
+        _call(function, name, module)
 
-            probe.extra.setdefault("hooks", []).append(f"{name}: {type(error).__name__}: {error}")
+
+def _call(function: After, name: str, module: Any) -> None:
+    """A hook that fails, for a library of another version, leaves the script as it is."""
+    try:
+        function(module)
+    except Exception as error:
+        from . import probe
+
+        probe.extra.setdefault("hooks", []).append(f"{name}: {type(error).__name__}: {error}")
 
 
 class _Finder(MetaPathFinder):
@@ -69,18 +74,30 @@ def after(name: str, function: After) -> None:
     """Calls function(module) when the module has been imported, at once if it was before."""
     table.setdefault(name, []).append(function)
     if name in sys.modules:
-        try:
-            function(sys.modules[name])
-        except Exception as error:
-            from . import probe
+        _call(function, name, sys.modules[name])
 
-            probe.extra.setdefault("hooks", []).append(f"{name}: {type(error).__name__}: {error}")
+
+_installed: list[str] = []
+
+
+def install_clocks() -> None:
+    """Clocks only, once per process; they do nothing while nothing is measured."""
+    from . import device, keras_fit, loaders
+
+    if not _installed:
+        _installed.append("clocks")
+        loaders.install()
+        device.install()
+        keras_fit.install()
+        sys.meta_path.insert(0, _Finder())
 
 
 def install(plan: dict[str, Any]) -> None:
-    from . import loaders, quiet, what_ifs
+    from . import probe, quiet, what_ifs
 
-    loaders.install()
+    install_clocks()
     quiet.install(plan)
-    what_ifs.install(plan)
-    sys.meta_path.insert(0, _Finder())
+    try:
+        what_ifs.install(plan)
+    except what_ifs.NotPossible as error:
+        probe.extra["not_possible"] = str(error)

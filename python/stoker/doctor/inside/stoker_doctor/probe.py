@@ -39,6 +39,7 @@ copies: list[tuple[float, float]] = []  # begin and duration of copies to a devi
 losses: list[tuple[int, Any]] = []  # the update that the loss belongs to, and the loss
 optimizer: list[tuple[float, float]] = []
 extra: dict[str, Any] = {}  # sections of the record that other modules fill
+device: Any = None  # the module, which imports this one
 at_finish: list[Callable[[], None]] = []
 _finishing = threading.Lock()
 
@@ -59,6 +60,7 @@ class Loop:
         self.batch: Any = None  # the batch that is repeated, when the model runs alone
         self.opened = 0.0
         self.shapes: set[Any] = set()
+        self.remade = False
         self.in_graph = False  # batches are taken inside a compiled step, so that waiting cannot be timed
 
     @property
@@ -75,10 +77,13 @@ class Loop:
         """One next(): times it, and ends the run when it is time."""
         global depth
         t0 = clock()
-        if t0 > deadline:
+        if t0 > deadline and not device.profiles(self):
             finish("ok")
+        mark = device.begin()
         depth += 1
         try:
+            if plan.get("one_of_others") and not self.is_target and not self.opened:
+                raise StopIteration  # one batch of an evaluation, so that the script's averages exist
             batch = self._repeated(make, iterator) if plan.get("mode") == "model" and self.is_target else make()
         except StopIteration:
             self.closed.append(t0)
@@ -87,6 +92,7 @@ class Loop:
         finally:
             depth -= 1
         self.note(self.opened or t0, clock(), batch)
+        device.end(self, mark)
         return batch
 
     def note(self, t0: float, t1: float, batch: Any) -> None:
@@ -207,12 +213,25 @@ def is_worker() -> bool:
 
 def loop_of(thing: Any, kind: str, at: str | None = None) -> Loop:
     """The loop of a loader; a new one if it was not seen before."""
+    at = at or place(3)
     for loop in loops:
-        if loop.thing is thing:
+        if loop.thing is thing or _made_again(loop, thing, kind, at):
+            loop.thing = thing
             return loop
-    loop = Loop(thing, kind, at or place(3))
+    loop = Loop(thing, kind, at)
     loops.append(loop)
     return loop
+
+
+def _made_again(loop: Loop, thing: Any, kind: str, at: str | None) -> bool:
+    """Whether the script makes this loader anew for every epoch: at the same place, of the same size."""
+    if loop.kind != kind or loop.at != at or at is None:
+        return False
+    if kind == "iterable":
+        return True
+    once = len(loop.epochs) == 1 or loop.remade
+    loop.remade = once and len(loop.closed) == len(loop.epochs) and length_of(loop.thing) == length_of(thing)
+    return loop.remade
 
 
 class Watched:
@@ -253,9 +272,7 @@ def watched(iterable: Any) -> Any:
     """What stoker.watch() returns under the doctor."""
     at = place()
     if hasattr(iterable, "__next__"):
-        loop = loop_of(iterable, "iterable", at)
-        loop.open()
-        return Watched(iterable, loop)
+        return opened(iterable, "iterable", lambda: iterable, at)
     return WatchedLoader(iterable, at)
 
 
@@ -318,14 +335,25 @@ def timed(iterator: Any, loop: Loop) -> Any:
 
 
 def begin(given: dict[str, Any]) -> None:
-    global pid
+    global pid, device
     plan.update(given)
     pid = os.getpid()
-    atexit.register(_at_exit)
+    if given.get("out"):
+        atexit.register(_at_exit)
     os.register_at_fork(after_in_child=_forked)
+    from . import device as module
     from . import sampler
 
+    device = module
     sampler.begin()
+
+
+def reset() -> None:
+    """Forgets what was measured before, for a second block in the same program."""
+    global depth, updates, deadline, started
+    depth, updates, deadline, started = 0, 0, float("inf"), 0.0
+    for things in (plan, loops, stalls, disabled, copies, losses, optimizer, extra, at_finish):
+        things.clear()
 
 
 def _forked() -> None:
@@ -335,7 +363,7 @@ def _forked() -> None:
 
 
 def _at_exit() -> None:
-    if os.getpid() == pid and loops:
+    if os.getpid() == pid and loops and plan.get("out"):
         _write("ended")
 
 

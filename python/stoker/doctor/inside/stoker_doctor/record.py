@@ -165,9 +165,7 @@ def split_rest(steps: list[dict[str, Any]]) -> None:
 
 def device_times(loop: probe.Loop, steps: list[dict[str, Any]], skip: int) -> None:
     """Where there is a device, its own clock says how long it waited."""
-    module = sys.modules.get("stoker_doctor.device")
-    if module:
-        module.correct(loop, steps)
+    probe.device.correct(loop, steps)
 
 
 def timeline(step: dict[str, Any], since: float) -> dict[str, float]:

@@ -38,7 +38,7 @@ def begin() -> None:
 def _run() -> None:
     global taken, seen
     last, at_last = -1, probe.clock()
-    while True:
+    while probe.pid:
         time.sleep(EVERY)
         now = probe.clock()
         if now > probe.deadline + 2 * probe.plan.get("grace", 5.0) and probe.depth == 0:
@@ -46,7 +46,7 @@ def _run() -> None:
         total = sum(len(loop.begin) for loop in probe.loops)
         if total != last:
             last, at_last = total, now
-        elif now - at_last > probe.plan.get("patience", 120.0):
+        elif probe.plan.get("out") and now - at_last > probe.plan.get("patience", 120.0):
             probe.extra["stuck"] = stack()
             probe.finish("hangs")
         if probe.started and now < probe.deadline:

@@ -115,6 +115,8 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
                 break
     finally:
         patched.undo()
+    whole = sum(t for t, _ in times) / 1e3
+    times = _again(dataset, times)
     done = len(times)
     files = [paths[i] for _, i in times if i < len(paths)] if paths else opened
     read = _read_us(files)
@@ -128,7 +130,7 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
         "cold_read_us": _read_us(files[:COLD], cold=True),
     }
     known = timers["decode"] + sum(timers[key] for key, _, _ in parts)
-    stages["other_us"] = max(0.0, 1e6 * (sum(t for t, _ in times) / 1e3 - known) / done)
+    stages["other_us"] = max(0.0, 1e6 * (whole - known) / done)
     if not timers["decode"] and not files:
         stages["read_us"] = stages["other_us"]  # the dataset fetches samples in a way of its own
     stages["transforms"] += _functions(dataset, chosen[: max(4, done // 4)], {name for _, name, _ in parts})
@@ -142,6 +144,16 @@ def _measure(loop: probe.Loop, dataset: Any, n: int, batch: Any) -> None:
     _distribution(times, paths)
     _image(sizes, samples)
     _bytes(paths, n)
+
+
+def _again(dataset: Any, times: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Times the slowest samples a second time: another program may have held them up."""
+    ordered = sorted(times, reverse=True)
+    for i, (took, index) in enumerate(ordered[: max(3, len(ordered) // 20)]):
+        t0 = probe.clock()
+        dataset[index]
+        ordered[i] = (min(took, 1e3 * (probe.clock() - t0)), index)
+    return ordered
 
 
 def _one_thread() -> None:
@@ -276,7 +288,7 @@ def _transfer_us(batch: Any) -> float:
     import pickle
     from multiprocessing.reduction import ForkingPickler
 
-    import torch
+    torch: Any = sys.modules["torch"]
 
     def shared(value: Any) -> Any:
         if isinstance(value, torch.Tensor):

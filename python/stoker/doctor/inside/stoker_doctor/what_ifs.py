@@ -1,34 +1,279 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The what-ifs, as changes to the libraries that the script uses."""
+"""The what-ifs for a loader, as changes to the libraries that the script uses. models.py has those for the model."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from . import probe
 from .hooks import after
 
+DATA_LOADER = "torch.utils.data.dataloader"
+THROUGH_STOKER: dict[str, dict[str, Any]] = {
+    "stoker": {},
+    "cache": {"cache": "dct"},
+    "draft": {"fidelity": "draft"},
+    "device": {"device": "cuda"},
+}
+
+
+class NotPossible(RuntimeError):
+    """A what-if that does not fit this script."""
+
 
 def install(plan: dict[str, Any]) -> None:
-    name, _, value = str(plan.get("what_if") or "").partition("=")
-    if name == "stoker":
-        after("torch.utils.data.dataloader", _stoker)
+    whole = str(plan.get("what_if") or "")
+    name, _, value = whole.partition("=")
+    if not name:
+        return
+    if name in THROUGH_STOKER:
+        after(DATA_LOADER, functools.partial(_through_stoker, own=THROUGH_STOKER[name]))
+    elif name in ARGUMENTS:
+        after(DATA_LOADER, functools.partial(_arguments, change=functools.partial(ARGUMENTS[name], value=value)))
+        if name == "pin":
+            after("torch._tensor", _non_blocking)
+    elif name == "without":
+        after(DATA_LOADER, functools.partial(_before_iteration, change=lambda loader: leave_out(loader, value)))
+    elif name == "skip-slowest":
+        after("torch.utils.data._utils.fetch", functools.partial(_skip, slow=set(plan.get("slowest") or [])))
+    elif name == "no-evaluation":
+        probe.plan["one_of_others"] = probe.extra["applied"] = True
+    elif name == "threads":
+        after(DATA_LOADER, functools.partial(_arguments, change=_few_threads))
+    elif name in ("no-checkpoint", "numa"):  # done in every what-if, or outside this process
+        probe.extra["applied"] = True
+    else:
+        from . import models
+
+        models.install(whole)
 
 
-def _stoker(module: Any) -> None:
+def is_target(loader: Any) -> bool:
+    """Whether this is the loader that the run as it is found; without its place, any loader is."""
+    at = (probe.plan.get("loader") or {}).get("at")
+    return at is None or loader.__dict__.get("_doctor_at") == at
+
+
+# ---------------------------------------------------------------- Stoker
+
+
+def _through_stoker(module: Any, own: dict[str, Any]) -> None:
     """Every loader of torch's iterates through Stoker's DataLoader."""
     original = module.DataLoader.__iter__
 
     def __iter__(self: Any) -> Any:
-        if type(self).__module__.startswith("stoker.") or not probe.is_watching():
+        if type(self).__module__.startswith("stoker.") or not probe.is_watching() or probe.is_worker():
             return original(self)
         other = self.__dict__.get("_doctor_stoker")
         if other is None:
-            import stoker
-
-            other = stoker.DataLoader.from_torch(self)
-            object.__setattr__(self, "_doctor_stoker", other)
-            object.__setattr__(other, "_doctor_at", self.__dict__.get("_doctor_at"))
+            probe.depth += 1  # what is compared is no step
+            try:
+                other = _converted(self, own if is_target(self) else {})
+            finally:
+                probe.depth -= 1
         return iter(other)
 
     module.DataLoader.__iter__ = __iter__
+
+
+def _converted(loader: Any, own: dict[str, Any]) -> Any:
+    other = import_module("stoker").DataLoader.from_torch(loader, **own)
+    object.__setattr__(loader, "_doctor_stoker", other)
+    object.__setattr__(other, "_doctor_at", loader.__dict__.get("_doctor_at"))
+    if is_target(loader) and "explain" not in probe.extra:
+        probe.extra["applied"] = True
+        _compare(loader)
+        probe.extra["explain"] = str(other.explain())
+    return other
+
+
+def _compare(loader: Any) -> None:
+    """Whether Stoker makes the same samples of this dataset; fields that are random cannot be compared."""
+    try:
+        module = import_module("stoker._compare")
+        with import_module("stoker._seeds").generators_kept():
+            pixels, labels, count = module._parity(loader.dataset, module._keep)
+    except Exception as error:  # the speed is worth knowing all the same
+        probe.extra["compared"] = f"{type(error).__name__}: {error}"
+        return
+    probe.extra["compared"] = {"pixels": pixels, "labels": labels, "samples": count}
+    probe.extra["same_result"] = not labels and (pixels is None or pixels < 0.2)
+
+
+# ---------------------------------------------------------------- arguments of torch's DataLoader
+
+
+def _arguments(module: Any, change: Callable[[dict[str, Any]], None]) -> None:
+    """Changes the arguments of the training loader when it is made."""
+    original = module.DataLoader.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **keywords: Any) -> None:
+        at = (probe.plan.get("loader") or {}).get("at")
+        if at is None or probe.place() == at:
+            bound = signature.bind(self, *args, **keywords)
+            bound.arguments.pop("self")
+            given = {**bound.arguments, **bound.arguments.pop("kwargs", {})}
+            change(given)
+            probe.extra["applied"] = True
+            original(self, **given)
+        else:
+            original(self, *args, **keywords)
+
+    module.DataLoader.__init__ = __init__
+
+
+def _workers(given: dict[str, Any], value: str) -> None:
+    given["num_workers"] = int(value)
+    if not int(value):
+        given.pop("prefetch_factor", None)
+        given.pop("persistent_workers", None)
+
+
+def _persistent(given: dict[str, Any], value: str) -> None:
+    if not given.get("num_workers"):
+        raise NotPossible("the loader has no workers")
+    given["persistent_workers"] = True
+
+
+def _pin(given: dict[str, Any], value: str) -> None:
+    given["pin_memory"] = True
+
+
+def _double(given: dict[str, Any], value: str) -> None:
+    _resize_batch(given, 2.0)
+
+
+def _half(given: dict[str, Any], value: str) -> None:
+    _resize_batch(given, 0.5)
+
+
+def _resize_batch(given: dict[str, Any], factor: float) -> None:
+    if given.get("batch_sampler") is not None:
+        sampler = given["batch_sampler"]
+        if not hasattr(sampler, "batch_size"):
+            raise NotPossible("the loader has a batch sampler of its own")
+        sampler.batch_size = max(1, int(sampler.batch_size * factor))
+        return
+    given["batch_size"] = max(1, int((given.get("batch_size") or 1) * factor))
+
+
+def _collate(given: dict[str, Any], value: str) -> None:
+    given["collate_fn"] = None
+
+
+def _few_threads(given: dict[str, Any]) -> None:
+    """One thread per worker, for every library with a pool of its own."""
+    given["worker_init_fn"] = _OneThread(given.get("worker_init_fn"))
+
+
+class _OneThread:
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, number: int) -> None:
+        os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")})
+        cv2 = sys.modules.get("cv2")
+        if cv2:
+            cv2.setNumThreads(0)
+        pools = sys.modules.get("threadpoolctl")
+        if pools:
+            pools.threadpool_limits(1)
+        if self.function:
+            self.function(number)
+
+
+ARGUMENTS: dict[str, Callable[..., None]] = {
+    "workers": _workers,
+    "persistent": _persistent,
+    "pin": _pin,
+    "batch*2": _double,
+    "batch/2": _half,
+    "collate": _collate,
+}
+
+
+def _non_blocking(module: Any) -> None:
+    """Copies of tensors to a device do not block."""
+    for name in ("to", "cuda"):
+        original = getattr(module.Tensor, name)
+
+        def call(self: Any, *args: Any, _original: Any = original, **keywords: Any) -> Any:
+            if not self.is_cuda and self.is_pinned():
+                keywords.setdefault("non_blocking", True)
+            return _original(self, *args, **keywords)
+
+        setattr(module.Tensor, name, call)
+
+
+# ---------------------------------------------------------------- the dataset
+
+
+def _before_iteration(module: Any, change: Callable[[Any], None]) -> None:
+    """Changes the dataset of the training loader before its workers start."""
+    original = module.DataLoader.__iter__
+
+    def __iter__(self: Any) -> Any:
+        if probe.is_watching() and not self.__dict__.get("_doctor_changed") and is_target(self):
+            object.__setattr__(self, "_doctor_changed", True)
+            change(self)
+            probe.extra["applied"] = True
+        return original(self)
+
+    module.DataLoader.__iter__ = __iter__
+
+
+def unchanged(*values: Any, **keywords: Any) -> Any:
+    """What a function that is left out returns: what it was given first."""
+    return values[0] if values else None
+
+
+def leave_out(loader: Any, name: str) -> None:
+    """Replaces a transform, or a function of the user, by one that does nothing."""
+    from . import describe
+
+    below = describe.inner(getattr(loader, "dataset", None))
+    whole = describe.transform_of(below)
+    several = getattr(whole, "transforms", None)
+    found = False
+    if isinstance(several, list | tuple):
+        kept = [unchanged if describe.name_of(one) == name else one for one in several]
+        found = unchanged in kept
+        whole.transforms = type(several)(kept)
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        function = getattr(module, "__dict__", {}).get(name)
+        if isinstance(path, str) and not probe.is_library(path) and inspect.isfunction(function):
+            setattr(module, name, unchanged)
+            found = True
+    method = getattr(type(below), name, None)
+    if inspect.isfunction(method):
+        setattr(type(below), name, lambda self, *values, **keywords: unchanged(*values))
+        found = True
+    if not found:
+        raise NotPossible(f"{name} was not found again")
+
+
+def _skip(module: Any, slow: set[int]) -> None:
+    """The next sample instead of a slow one."""
+    probe.extra["applied"] = True
+    original = module._MapDatasetFetcher.fetch
+
+    def fetch(self: Any, index: Any) -> Any:
+        n = len(self.dataset)
+
+        def other(i: Any) -> Any:
+            while i in slow:
+                i = (i + 1) % n
+            return i
+
+        return original(self, [other(i) for i in index] if isinstance(index, list) else other(index))
+
+    module._MapDatasetFetcher.fetch = fetch

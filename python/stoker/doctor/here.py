@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""with stoker.doctor(): what can be measured in a program that runs already, without starting it again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from importlib import import_module
+from typing import Any
+
+from . import machine, report, runner
+from .facts import AS_IS, Measurement, section
+from .verdict import judge, suspicions
+
+
+class Here:
+    """Times the loops inside the block, and prints what they wait for when it ends.
+
+    `document` has the measurements then. A cause is suspected only: to prove it, run the script with `stoker doctor`.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.document: Measurement = {}
+
+    def __enter__(self) -> Here:
+        if runner.INSIDE not in sys.path:
+            sys.path.append(runner.INSIDE)
+        self._probe: Any = import_module("stoker_doctor.probe")
+        if self._probe.pid:
+            raise RuntimeError("a block of stoker.doctor() is running already")
+        hooks = import_module("stoker_doctor.hooks")
+        self._probe.reset()
+        self._probe.begin({"mode": "here", "folder": os.getcwd()})
+        hooks.install_clocks()
+        self._history = machine.History(os.getpid())
+        self._history.look()
+        self._begun = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._history.look()
+        record = import_module("stoker_doctor.record").make("ok", time.perf_counter())
+        self._probe.pid = 0
+        numbers = record.get("run") or {}
+        run = {"name": AS_IS, "kind": "baseline", "status": "ok", "reason": None, **numbers}
+        if not numbers.get("steps"):
+            run["status"], run["reason"] = "failed", "no loader that is known was iterated; see stoker.watch()"
+        run.update(self._history.summary(self._begun, time.perf_counter(), os.getpid()))
+        extra = section(record, "extra")
+        self.document = judge(
+            {
+                "schema": "stoker-doctor/1",
+                "form": "here",
+                "command": sys.argv,
+                "seconds": time.perf_counter() - self._begun,
+                "machine": machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None),
+                "framework": record.get("framework"),
+                "loader": record.get("loader") or {},
+                "runs": [run],
+                "overhead": run.pop("overhead", {}),
+            }
+        )
+        if not self.quiet:
+            print(self.text(), end="")
+
+    def text(self) -> str:
+        """The report, and what is suspected."""
+        lines = [report.text(self.document)]
+        run = self.document["runs"][0]
+        found = suspicions(self.document, run) if run["status"] == "ok" else []
+        if found:
+            _, one = max(found, key=lambda pair: pair[1].share)
+            lines.append(f"Suspected, not proved: {one.title}. To prove it: stoker doctor train.py\n")
+        return "\n".join(lines)
