@@ -112,7 +112,7 @@ typedef enum stk_kind {
     /* These follow the image through the ops. Rows of boxes, masks and keypoints are ragged. */
     STK_MASK,  /* one integer for every pixel */
     STK_MASKS, /* a mask for every box */
-    STK_BOXES, /* float32 rows of left, top, right and bottom, unless ConvertBoundingBoxFormat makes others */
+    STK_BOXES, /* float32 rows of 4 numbers, in the format of the column, or as ConvertBoundingBoxFormat says */
     STK_POINTS /* float32 rows of x and y, and perhaps a third number that is copied */
 } stk_kind;
 

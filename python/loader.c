@@ -348,8 +348,9 @@ static PyObject *row_shape(const stk_array *a)
 }
 
 static const char *const kinds[] = {
-    [STK_IMAGE] = "image", [STK_INT] = "int",   [STK_FLOAT] = "float", [STK_TENSOR] = "tensor",
-    [STK_BYTES] = "bytes", [STK_TEXT] = "text", [STK_JSON] = "json"};
+    [STK_IMAGE] = "image", [STK_INT] = "int",     [STK_FLOAT] = "float",     [STK_TENSOR] = "tensor",
+    [STK_BYTES] = "bytes", [STK_TEXT] = "text",   [STK_JSON] = "json",       [STK_MASK] = "mask",
+    [STK_MASKS] = "masks", [STK_BOXES] = "boxes", [STK_POINTS] = "keypoints"};
 
 /* The suffixes of the arrays that describe the rows of a ragged field. */
 static PyObject *beside(const stk_batch *b, const char *name)

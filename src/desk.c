@@ -37,6 +37,7 @@ static void drop(struct desk *d)
 {
     reading_done(&d->reading);
     buf_done(&d->spare);
+    buf_done(&d->held);
     arena_done(&d->arena);
 }
 
@@ -50,13 +51,12 @@ void desk_done(struct desk *d)
 size_t desk_held(const struct desk *d)
 {
     const struct reading *r = &d->reading;
-    return r->file.cap + r->derived.cap + r->spare[0].cap + r->spare[1].cap + d->spare.cap + d->arena.cap;
+    return r->file.cap + r->derived.cap + r->spare[0].cap + r->spare[1].cap + d->spare.cap + d->held.cap + d->arena.cap;
 }
 
-uint8_t *desk_blank(struct desk *d, size_t n)
+static uint8_t *blank(struct desk *d, struct buf *f, size_t n)
 {
     enum { SLACK = IMAGE_SLACK };
-    struct buf *f = &d->reading.file;
     if (d->budget && desk_held(d) > d->budget->share)
         drop(d);
     if (n > SIZE_MAX / 2 || charge(d, n + SLACK, NULL) != STK_OK || buf_reserve(f, n + SLACK))
@@ -66,12 +66,22 @@ uint8_t *desk_blank(struct desk *d, size_t n)
     return f->data;
 }
 
+uint8_t *desk_blank(struct desk *d, size_t n)
+{
+    return blank(d, &d->reading.file, n);
+}
+
+uint8_t *desk_hold(struct desk *d, size_t n)
+{
+    return blank(d, &d->held, n);
+}
+
 /* The bytes of the file, charged whether the desk or the thread that reads ahead has read it, and of data derived from
  * it. */
 static size_t file_bytes(const struct desk *d)
 {
     const struct reading *r = &d->reading;
-    return size_add(d->lent && r->file.len == 0 ? r->n_bytes : r->file.len, r->derived.len);
+    return size_add(d->lent && r->file.len == 0 ? r->n_bytes : r->file.len, size_add(r->derived.len, d->held.len));
 }
 
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign)
@@ -112,14 +122,15 @@ static int borrow(struct desk *d, const struct source *s, int64_t i, const struc
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e)
 {
     struct ahead_file f;
-    if (d->budget && desk_held(d) > d->budget->share)
+    if (d->budget && d->held.len == 0 && desk_held(d) > d->budget->share)
         drop(d);
     d->reading.derived.len = 0; /* may be another source's, if several are joined */
     d->lent = ahead_take(d->ahead, d->serial, i, &f);
-    int rc = charge(d, source_read_bytes(s, i), e);
+    int rc = charge(d, size_add(source_read_bytes(s, i), d->held.len), e);
     if (rc == STK_OK)
         rc = d->lent ? borrow(d, s, i, &f, e) : read_now(d, s, i, e);
     d->all_read = rc == STK_OK;
+    d->rest_only = false;
     return rc;
 }
 
@@ -128,6 +139,7 @@ int desk_read_rest(struct desk *d, const struct source *s, int64_t i, stk_error 
     d->reading.rest = true;
     const int rc = desk_read(d, s, i, e);
     d->reading.rest = false;
+    d->rest_only = rc == STK_OK;
     return rc;
 }
 
@@ -310,9 +322,9 @@ void desk_clear(struct desk *d)
 {
     ahead_done(d->ahead, d->serial);
     d->serial = -1;
-    d->lent = d->all_read = d->refused = false;
+    d->lent = d->all_read = d->rest_only = d->refused = false;
     d->ranges.n = 0;
-    d->spare.len = 0;
+    d->spare.len = d->held.len = 0;
     if (!d->in_turn)
         return;
     drop(d);

@@ -26,6 +26,7 @@ struct desk {
     struct reading reading;
     struct decoder *decoder;
     struct buf spare; /* for coefficients or checkpoints of the file */
+    struct buf held;  /* the image from a cache on disk, if the other fields are read before it is made */
     struct arena arena;
     struct budget *budget; /* shared by all desks; NULL: no limit */
     bool in_turn;
@@ -34,6 +35,7 @@ struct desk {
     int64_t serial;       /* of the current row; -1: unknown */
     bool lent;            /* the bytes belong to ahead */
     bool all_read;        /* all fields of the sample were read */
+    bool rest_only;       /* but not the image */
     struct ranges ranges; /* the ranges of the file that were read; none: all of it */
     size_t read;          /* bytes that were read */
 };
@@ -61,6 +63,8 @@ void desk_done(struct desk *d); /* accepts a zeroed or half-built desk */
 
 /* Room for n bytes in place of a file's, followed by zeros. NULL: the budget or the system refuses it. */
 uint8_t *desk_blank(struct desk *d, size_t n);
+/* The same beside the file. */
+uint8_t *desk_hold(struct desk *d, size_t n);
 /* An empty buffer for up to `most` bytes, while a codec allocates `foreign` bytes. NULL: refused. */
 struct buf *desk_spare(struct desk *d, size_t most, size_t foreign);
 int desk_read(struct desk *d, const struct source *s, int64_t i, stk_error *e);

@@ -203,7 +203,7 @@ int stk_loader_pass(stk_loader *l, stk_error *e)
 
 /* ------------------------------------------------------------------ what was drawn */
 
-/* The size of an image before the ops; 0 x 0 without one. */
+/* The size of an image before the ops; 0 x 0 without one. Takes its boxes, by which an op may draw. */
 static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, int32_t *wide, int32_t *high,
                       stk_error *e)
 {
@@ -212,7 +212,7 @@ static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, in
         return STK_OK;
     const struct decode_limits limits = options_limits(&l->options);
     int rc = STK_OK;
-    if (source_field_at(l->source, sample, l->image)->kind == FIELD_ENCODED)
+    if (source_field_at(l->source, sample, l->image)->kind == FIELD_ENCODED || l->follow.n > 0)
         rc = desk_read(&w->desk, l->source, sample, e);
     struct desk_image im = desk_image(&w->desk, l->source, sample, l->image);
     if (rc == STK_OK)
@@ -221,6 +221,8 @@ static int image_size(struct stk_loader *l, struct worker *w, int64_t sample, in
         *wide = head_width(&im.head);
         *high = head_height(&im.head);
     }
+    if (rc == STK_OK && l->follow.n > 0)
+        rc = loader_follow_begin(l, w, sample, *wide, *high, e);
     desk_clear(&w->desk);
     return rc;
 }
@@ -261,7 +263,8 @@ int stk_loader_drawn(stk_loader *l, const int64_t *sample, const int64_t *positi
     struct pick p;
     rc = find(l, w, epoch, sample, position, &p, e);
     if (rc == STK_OK) {
-        const struct draw d = loader_draw(l, epoch, p);
+        struct draw d = loader_draw(l, epoch, p);
+        d.boxes = l->follow.n > 0 && l->follow.boxes >= 0 ? &w->follow.boxes : NULL;
         struct text_out text = {.buf = buf, .n = n};
         struct json j = {.text = &text, .layout = JSON_ONE_LINE};
         rc = describe(l, w, &d, &j, e);

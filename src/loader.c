@@ -39,7 +39,7 @@ static int read_image(struct stk_loader *l, struct worker *w, struct making *m, 
     int rc = STK_OK;
     if (m->image.form == DESK_PIXELS)
         return rc;
-    if (!w->desk.all_read) { /* a short cut may have read it and failed */
+    if (!w->desk.all_read || w->desk.rest_only) { /* a short cut may have read it and failed */
         rc = desk_read(&w->desk, l->source, m->sample, e);
         if (rc == STK_OK)
             count_read(w, w->desk.read);
@@ -55,6 +55,27 @@ static int read_head(struct stk_loader *l, struct worker *w, struct making *m, s
     if (rc == STK_OK)
         loader_cache_to_dct(l, w, m);
     return rc;
+}
+
+/* Reads the other fields, if the image came from a cache or there is none. */
+static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
+{
+    if (!l->reads || w->desk.all_read || !source_reads_fields_at(l->source, sample))
+        return STK_OK;
+    const int rc = desk_read_rest(&w->desk, l->source, sample, e);
+    if (rc == STK_OK)
+        count_read(w, w->desk.read);
+    return rc;
+}
+
+/* What follows the image is known before the ops are drawn. */
+static int begin_follow(struct stk_loader *l, struct worker *w, struct making *m, stk_error *e)
+{
+    const struct desk_image *im = &m->image;
+    const int rc = read_rest(l, w, m->sample, e);
+    if (rc != STK_OK)
+        return rc;
+    return loader_follow_begin(l, w, m->sample, head_width(&im->head), head_height(&im->head), e);
 }
 
 /* All random choices. Then it is known which part of the image is needed. */
@@ -103,6 +124,8 @@ static int make_image(struct stk_loader *l, struct worker *w, struct making *m, 
     clock = lap(&w->count.read_ns, clock);
     if (rc == STK_OK)
         rc = read_head(l, w, m, e);
+    if (rc == STK_OK && l->follow.n > 0)
+        rc = begin_follow(l, w, m, e);
     if (rc == STK_OK)
         rc = draw(l, w, m, e);
     if (rc == STK_OK && l->device.pitch && loader_parcel_make(l, w, m, row)) { /* the device does the rest */
@@ -201,17 +224,6 @@ static int copy_field(struct stk_loader *l, struct worker *w, int64_t sample, in
     return rc;
 }
 
-/* Reads the other fields, if the image came from a cache or there is none. */
-static int read_rest(struct stk_loader *l, struct worker *w, int64_t sample, stk_error *e)
-{
-    if (!l->reads || w->desk.all_read || !source_reads_fields_at(l->source, sample))
-        return STK_OK;
-    const int rc = desk_read_rest(&w->desk, l->source, sample, e);
-    if (rc == STK_OK)
-        count_read(w, w->desk.read);
-    return rc;
-}
-
 static int make_ragged(struct stk_batch *b, int f, int64_t row, const struct cell *c, stk_error *e)
 {
     struct ragged_row *to = batch_open_ragged(b, f, row);
@@ -282,8 +294,10 @@ static int make_fields(struct stk_loader *l, struct worker *w, const struct draw
     }
     if (rc == STK_OK)
         rc = read_rest(l, w, (int64_t)d->sample, e);
+    if (rc == STK_OK && l->follow.n > 0)
+        rc = loader_follow_make(l, w, d, b, row, e);
     for (int f = 0; f < source_n_fields(l->source) && rc == STK_OK; f++)
-        if (f != l->image)
+        if (f != l->image && (l->follow.n == 0 || source_field(l->source, f)->follow == FOLLOW_NONE))
             rc = make_field(l, w, (int64_t)d->sample, b, f, row, e);
     if (rc == STK_OK && l->cache.entries)
         loader_rows_keep(l, w, (int64_t)d->sample, b, row);
@@ -314,7 +328,8 @@ struct draw loader_draw(const struct stk_loader *l, int64_t epoch, struct pick p
 int loader_make_row(struct stk_loader *l, struct worker *w, struct stk_batch *b, int64_t row, int64_t position,
                     struct pick p, stk_error *e)
 {
-    const struct draw d = loader_draw(l, b->epoch, p);
+    struct draw d = loader_draw(l, b->epoch, p);
+    d.boxes = l->follow.n > 0 && l->follow.boxes >= 0 ? &w->follow.boxes : NULL;
     if (l->device.pitch)
         loader_parcel_begin(l, b, row);
     int rc = source_fills_rows(l->source) ? fill_row(l, w, &d, b, row, position, e) : make_fields(l, w, &d, b, row, e);

@@ -16,6 +16,7 @@
 #include "desk.h"
 #include "loader_cache.h"
 #include "loader_device.h"
+#include "loader_follow.h"
 #include "loader_views.h"
 #include "order/order.h"
 #include "transform/plan.h"
@@ -33,8 +34,9 @@ struct worker {
     struct walk walk;
     struct pick picks[PICKS]; /* of the rows of the ticket's batch up to `picked`, each at its row modulo PICKS */
     int64_t picked;
-    struct stk_batch *to;    /* where the current row goes */
-    uint8_t *made;           /* the image that the caller's op turns into the row; NULL: the op works in place */
+    struct stk_batch *to; /* where the current row goes */
+    uint8_t *made;        /* the image that the caller's op turns into the row; NULL: the op works in place */
+    struct following follow;
     struct job *jobs;        /* one per view and copy; NULL: no images */
     uint8_t *spare;          /* for ops that combine the rows of a batch; NULL: there are none */
     int64_t run;             /* rows per ticket, so that one takes about 50 µs */
@@ -61,7 +63,8 @@ struct stk_loader {
     struct plan *plan;      /* of the first view; NULL: no images */
     struct view views[VIEWS_MAX];
     int n_views, copies; /* copies: of all views together */
-    bool ops_unused;     /* ops were given, but `fields` leaves the images out */
+    struct loader_follow follow;
+    bool ops_unused; /* ops were given, but `fields` leaves the images out */
     struct order order;
     uint64_t subset_hash; /* of subset and take; 0: neither */
     struct depot *depot;  /* in host memory */

@@ -179,7 +179,7 @@ bool loader_cache_fetch(struct stk_loader *l, struct worker *w, int64_t sample, 
             w->desk.reading.file.len = 0;
             return true;
         }
-        uint8_t *to = desk_blank(&w->desk, e.n);
+        uint8_t *to = l->follow.n > 0 ? desk_hold(&w->desk, e.n) : desk_blank(&w->desk, e.n);
         if (!to)
             return false;
         *bytes = to;

@@ -38,8 +38,11 @@ bool loader_cache_find(struct stk_loader *l, struct worker *w, struct making *m)
         w->from_cache = true;
         return true;
     }
-    if (what == STK_CACHE_PIXELS && !cache_pixels_image(im->bytes, im->n, plan_head_channels(l->plan), &im->pixels))
+    int32_t whole[2] = {0};
+    if (what == STK_CACHE_PIXELS &&
+        !cache_pixels_image(im->bytes, im->n, plan_head_channels(l->plan), &im->pixels, whole))
         return false;
+    im->head = (struct head){.w = whole[0], .h = whole[1], .orientation = 1};
     im->form = what == STK_CACHE_PIXELS ? DESK_READY : DESK_DCT;
     return m->shortened = true;
 }
@@ -92,9 +95,10 @@ static int keep_pixels(struct stk_loader *l, struct worker *w, struct making *m,
     uint8_t *entry = m->image.warnings ? NULL : arena_alloc(a, m->kept_bytes);
     if (!entry)
         return STK_EDATA;
-    uint8_t *px = cache_pixels_begin(entry, head->w, head->h, head->channels);
+    int32_t whole[2] = {head_width(&m->image.head), head_height(&m->image.head)};
+    uint8_t *px = cache_pixels_begin(entry, head->w, head->h, head->channels, whole);
     const int rc = plan_run(l->plan, head, &m->image.pixels, a, px, e);
-    if (rc != STK_OK || !cache_pixels_image(entry, m->kept_bytes, plan_head_channels(l->plan), &kept))
+    if (rc != STK_OK || !cache_pixels_image(entry, m->kept_bytes, plan_head_channels(l->plan), &kept, whole))
         return STK_EDATA;
     cache_put(l->cache.entries, m->sample, loader_cache_read_identity(l, w, m->sample), entry, m->kept_bytes);
     m->image.pixels = image_crop(&kept, m->want.crop);

@@ -167,6 +167,8 @@ int loader_fields(struct stk_loader *l, struct field *fields, int *n, stk_error 
     }
     l->soft = -1;
     int rc = l->image >= 0 ? lay_image(l, fields, n, e) : lay_none(l, e);
+    if (rc == STK_OK)
+        rc = loader_follow_open(l, fields, source_n_fields(l->source), e);
     if (rc == STK_OK && l->plan && plan_soft_classes(l->plan) > 0)
         rc = lay_soft_label(l, fields, *n, e);
     if (rc != STK_OK)

@@ -205,6 +205,8 @@ static int open_workers(struct stk_loader *l, stk_error *e)
         w->jobs = l->copies > 0 ? calloc((size_t)l->copies, sizeof *w->jobs) : NULL;
         if (l->copies > 0 && !w->jobs)
             return error_nomem(e, "open", (size_t)l->copies * sizeof *w->jobs);
+        if (following_init(&w->follow, l, e) != STK_OK)
+            return STK_ENOMEM;
         w->spare = l->spare_bytes ? pages_new(l->spare_bytes) : NULL;
         if (l->spare_bytes && !w->spare)
             return error_nomem(e, "open", l->spare_bytes);
@@ -383,6 +385,7 @@ void loader_close(struct stk_loader *l)
     loader_device_close(l);
     for (int i = 0; l->workers && i <= l->options.threads; i++) {
         free(l->workers[i].jobs);
+        following_done(&l->workers[i].follow);
         pages_free(l->workers[i].made, l->made_bytes);
         pages_free(l->workers[i].spare, l->spare_bytes);
         desk_done(&l->workers[i].desk);

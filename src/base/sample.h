@@ -62,6 +62,7 @@ struct want {
     int shrink;     /* 2, 4 or 8: decode at 1/shrink of the size, sides rounded up; crop refers to the smaller image */
     bool whole;     /* decode to the end of the file even if the crop ends above it: for verify */
     bool reference; /* decode with the format's library only: tests compare our own decoders with it */
+    bool indices;   /* of a PNG with one channel: stored numbers, not colours, in 1 byte, or in 2 if it has 16 bits */
     const struct ranges *ranges; /* of the file that were read; bytes between them are undefined. NULL: all of it */
 };
 

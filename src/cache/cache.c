@@ -229,6 +229,7 @@ void cache_why_not(struct cache *c, char *buf, size_t n)
 /* In this machine's byte order. */
 struct shape {
     uint32_t w, h, channels, zero;
+    int32_t whole[2], none[2];
 };
 
 size_t cache_pixels_bytes(int32_t w, int32_t h, int32_t channels)
@@ -236,21 +237,22 @@ size_t cache_pixels_bytes(int32_t w, int32_t h, int32_t channels)
     return size_add(size_mul(size_mul((size_t)w, (size_t)h), (size_t)channels), sizeof(struct shape));
 }
 
-uint8_t *cache_pixels_begin(uint8_t *entry, int32_t w, int32_t h, int32_t channels)
+uint8_t *cache_pixels_begin(uint8_t *entry, int32_t w, int32_t h, int32_t channels, const int32_t whole[2])
 {
-    const struct shape s = {(uint32_t)w, (uint32_t)h, (uint32_t)channels, 0};
+    const struct shape s = {(uint32_t)w, (uint32_t)h, (uint32_t)channels, 0, {whole[0], whole[1]}, {0}};
     memcpy(entry, &s, sizeof s);
     return entry + sizeof s;
 }
 
-bool cache_pixels_image(const uint8_t *entry, size_t n, int channels, struct image *out)
+bool cache_pixels_image(const uint8_t *entry, size_t n, int channels, struct image *out, int32_t whole[2])
 {
     struct shape s;
     if (n < sizeof s)
         return false;
     memcpy(&s, entry, sizeof s);
-    if (s.w < 1 || s.h < 1 || s.w > INT32_MAX / 4 || s.h > INT32_MAX || (int)s.channels != channels ||
-        size_mul(size_mul(s.w, s.channels), s.h) != n - sizeof s)
+    memcpy(whole, s.whole, sizeof s.whole);
+    if (s.w < 1 || s.whole[0] < 1 || s.whole[1] < 1 || s.h < 1 || s.w > INT32_MAX / 4 || s.h > INT32_MAX ||
+        (int)s.channels != channels || size_mul(size_mul(s.w, s.channels), s.h) != n - sizeof s)
         return false;
     *out = (struct image){.px = (uint8_t *)(uintptr_t)entry + sizeof s,
                           .stride = (size_t)s.w * s.channels,

@@ -110,9 +110,10 @@ stk_cache cache_choose(const struct cache_facts *f, int64_t room, char *words, s
 
 /* Bytes of an entry; SIZE_MAX: too many. */
 size_t cache_pixels_bytes(int32_t w, int32_t h, int32_t channels);
-/* Writes the shape, and returns where the pixels go. */
-uint8_t *cache_pixels_begin(uint8_t *entry, int32_t w, int32_t h, int32_t channels);
-/* An entry as an image, which must not be written to. false: it is not a valid entry with this many channels. */
-bool cache_pixels_image(const uint8_t *entry, size_t n, int channels, struct image *out);
+/* Writes the shape, and the size of the image before the ops, and returns where the pixels go. */
+uint8_t *cache_pixels_begin(uint8_t *entry, int32_t w, int32_t h, int32_t channels, const int32_t whole[2]);
+/* An entry as an image, which must not be written to, and the size before the ops. false: it is not a valid entry with
+ * this many channels. */
+bool cache_pixels_image(const uint8_t *entry, size_t n, int channels, struct image *out, int32_t whole[2]);
 
 #endif

@@ -26,6 +26,7 @@ struct image_job {
     int shrink;       /* 2, 4 or 8: decode at 1/shrink of the size; crop refers to the smaller image */
     bool whole;       /* check the whole file, including what comes after the crop */
     bool reference;   /* use only the format's library */
+    bool indices;     /* as in struct want; rows stay as wide as with 3 channels */
     /* The checkpoints of an earlier decode of this file, or NULL; and whether new ones are wanted. */
     const uint8_t *checkpoints;
     size_t checkpoint_bytes;

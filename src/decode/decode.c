@@ -265,6 +265,7 @@ static struct image_job job_of(const uint8_t *bytes, size_t n, const struct head
                               .shrink = w->shrink,
                               .whole = to_end(h, w, &crop),
                               .reference = w->reference,
+                              .indices = w->indices,
                               .ranges = w->ranges,
                               .arena = a};
 }

@@ -371,7 +371,12 @@ static int pixels(struct png_fast *f, bool fast, const struct image_job *job, st
     struct target t = {.px = arena_alloc(job->arena, rgb_bytes(crop->w, crop->h))};
     if (!t.px)
         return codec_no_arena(e);
-    png_rows_init(&t.how, &c, png_fast_kernels(f));
+    if (job->indices && c.samples != 1)
+        return error_set(e, STK_EBUG, stage, "a mask has one channel, not %d", c.samples);
+    if (job->indices)
+        png_rows_init_indices(&t.how, &c);
+    else
+        png_rows_init(&t.how, &c, png_fast_kernels(f));
     *out = (struct image){.px = t.px, .stride = (size_t)crop->w * 3, .w = crop->w, .h = crop->h, .channels = 3};
     if (fast && png_fast_pixels(f, job, &c, &t.how, t.px))
         return check_tail(job, &c, e);

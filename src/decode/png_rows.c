@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png_rows.c -- the fifteen kinds of PNG pixels, converted in three ways:
+ * png_rows.c -- the fifteen kinds of PNG pixels, converted in three ways, or kept as numbers for masks:
  *
  *     grey or index of up to 8 bits    a table of 256 colours
  *     grey+alpha, RGB, RGBA            the first sample, or the first three; the high byte of 16 bits
@@ -29,6 +29,24 @@ void png_rows_init(struct png_rows *s, const struct png_chunks *c, const struct 
     const int max = (1 << c->bits) - 1;
     for (int v = 0; v <= max; v++)
         memset(s->table[v], v * 255 / max, 3);
+}
+
+void png_rows_init_indices(struct png_rows *s, const struct png_chunks *c)
+{
+    *s = (struct png_rows){.bits = c->bits, .indices = true};
+}
+
+static void as_stored(const struct png_rows *s, const uint8_t *row, size_t x, uint8_t *out, size_t n)
+{
+    const size_t bits = (size_t)s->bits, mask = ((size_t)1 << bits) - 1;
+    if (bits == 8)
+        memcpy(out, row + x, n);
+    for (size_t i = x; i < x + n && bits < 8; i++)
+        *out++ = (uint8_t)((size_t)row[i * bits / 8] >> (8 - bits - i * bits % 8) & mask);
+    for (size_t i = x; i < x + n && bits > 8; i++, out += 2) {
+        const uint16_t v = (uint16_t)be16(row + i * 2);
+        memcpy(out, &v, sizeof v);
+    }
 }
 
 static void from_table(const struct png_rows *s, const uint8_t *row, size_t x, uint8_t *out, size_t n)
@@ -67,7 +85,9 @@ static void from_samples(const uint8_t *p, size_t step, size_t sample, uint8_t *
 void png_rows_expand(const struct png_rows *s, const uint8_t *row, const struct rect *crop, uint8_t *out)
 {
     const size_t x = (size_t)crop->x, n = (size_t)crop->w;
-    if (s->bits == 8)
+    if (s->indices)
+        as_stored(s, row, x, out, n);
+    else if (s->bits == 8)
         from_bytes(s, row + x, out, n);
     else if (s->bits)
         from_table(s, row, x, out, n);

@@ -74,16 +74,29 @@ void drawing_fill(const struct op *o, uint8_t fill[3])
         fill[i] = a && a->n > 0 ? (uint8_t)a->v[a->n == 3 ? i : 0] : 0;
 }
 
-void drawing_crop(struct drawing *g, const struct op *o, struct rect c)
+uint8_t drawing_mask_fill(const struct op *o)
+{
+    const struct arg *a = op_arg(o, &arg_fill);
+    return a && a->n == 1 ? (uint8_t)a->v[0] : 0;
+}
+
+struct step *drawing_mark(struct drawing *g, enum step_kind kind)
+{
+    return drawing_step(g, kind, g->w, g->h, g->channels);
+}
+
+struct step *drawing_crop(struct drawing *g, const struct op *o, struct rect c)
 {
     const struct arg *mode = op_arg(o, &arg_pad_mode);
     if (c.x == 0 && c.y == 0 && c.w == g->w && c.h == g->h)
-        return;
+        return drawing_mark(g, STEP_CLAMP_BOXES);
     struct step *s = drawing_step(g, STEP_CROP, c.w, c.h, g->channels);
     s->x = c.x;
     s->y = c.y;
     s->pad_mode = mode ? (int8_t)mode->v[0] : PAD_CONSTANT;
     drawing_fill(o, s->fill);
+    s->mask_fill = drawing_mask_fill(o);
+    return s;
 }
 
 void drawing_resize(struct drawing *g, const struct op *o, int32_t w, int32_t h)

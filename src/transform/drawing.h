@@ -36,12 +36,17 @@ void drawing_shuffle(struct rng *r, int32_t *order, int n);
 
 /* Adds a step that makes an image of w x h with channels; the image at this point becomes its result. */
 struct step *drawing_step(struct drawing *g, enum step_kind kind, int32_t w, int32_t h, int channels);
-/* Adds a crop, which pads where it is outside of the image, with the op's fill and padding_mode. */
-void drawing_crop(struct drawing *g, const struct op *o, struct rect c);
+/* Adds a step that leaves the image alone. */
+struct step *drawing_mark(struct drawing *g, enum step_kind kind);
+/* Adds a crop, which pads where it is outside of the image, with the op's fill and padding_mode. Returns its
+ * step, or one that only clamps boxes, if the crop is the whole image. */
+struct step *drawing_crop(struct drawing *g, const struct op *o, struct rect c);
 /* Adds a resize with the op's interpolation and antialias. */
 void drawing_resize(struct drawing *g, const struct op *o, int32_t w, int32_t h);
 /* The op's fill, for every channel; black if it has none. */
 void drawing_fill(const struct op *o, uint8_t fill[3]);
+/* The fill of masks: a fill of one number, or 0, since three numbers are a colour. */
+uint8_t drawing_mask_fill(const struct op *o);
 
 /* Notes what was drawn. */
 void drawing_note_int(struct drawing *g, const char *name, int64_t v);

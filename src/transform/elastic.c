@@ -209,8 +209,8 @@ static int32_t pixel_of(double at, int32_t n)
 void elastic_point(const struct elastic *e, double *x, double *y)
 {
     const int32_t px = pixel_of(*x, e->w), py = pixel_of(*y, e->h);
-    *x -= shift_at(e, 0, px, py);
-    *y -= shift_at(e, 1, px, py);
+    *x = px - shift_at(e, 0, px, py);
+    *y = py - shift_at(e, 1, px, py);
 }
 
 /* ------------------------------------------------------------------ sampling */
@@ -305,5 +305,19 @@ void elastic_line(const struct kernels *k, const struct elastic *e, const struct
         const int taps = taps_of(&across, px, e->filter);
         taps_of(&down, py, e->filter);
         mix_pixel(e, in, from, &across, &down, taps, dst);
+    }
+}
+
+void elastic_indices(const struct kernels *k, const struct elastic *e, int32_t y, void *room, int32_t *x_of,
+                     int32_t *y_of)
+{
+    struct elastic_room *at = room;
+    make_field(k, e, at, y);
+    for (int32_t i = 0; i < e->w; i++) {
+        const float px = nearbyintf((float)i + at->field[0].shift[i]);
+        const float py = nearbyintf((float)y + at->field[1].shift[i]);
+        const bool inside = px >= 0.0f && py >= 0.0f && px < (float)e->w && py < (float)e->h;
+        x_of[i] = inside ? (int32_t)px : -1;
+        y_of[i] = inside ? (int32_t)py : -1;
     }
 }

@@ -18,7 +18,7 @@ enum { DEPTH = 4 }; /* of ops in arguments of ops */
 
 static const struct spec *const families[] = {ops_crop,   ops_scale,  ops_warp,  ops_filter, ops_iou_crop,
                                               ops_color,  ops_choice, ops_erase, ops_policy, ops_timm,
-                                              ops_augmix, ops_type,   ops_blend};
+                                              ops_augmix, ops_type,   ops_blend, ops_boxes};
 enum { FAMILIES = sizeof families / sizeof families[0], NAMES = 128 };
 
 const char *op_name(const struct op *o)

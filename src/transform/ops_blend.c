@@ -112,10 +112,16 @@ static int check_timm(struct flow *f, const struct op *o)
 }
 
 const struct spec ops_blend[] = {
-    {"MixUp", OP_BATCH, {{"alpha", &arg_alpha, "1"}, {"num_classes", &arg_classes, "None"}}, .check = check_mixup},
-    {"CutMix", OP_BATCH, {{"alpha", &arg_alpha, "1"}, {"num_classes", &arg_classes, "None"}}, .check = check_cutmix},
+    {"MixUp",
+     OP_BATCH | OP_ALONE,
+     {{"alpha", &arg_alpha, "1"}, {"num_classes", &arg_classes, "None"}},
+     .check = check_mixup},
+    {"CutMix",
+     OP_BATCH | OP_ALONE,
+     {{"alpha", &arg_alpha, "1"}, {"num_classes", &arg_classes, "None"}},
+     .check = check_cutmix},
     {"Mixup",
-     OP_BATCH,
+     OP_BATCH | OP_ALONE,
      {{"mixup_alpha", &arg_alpha, "1"},
       {"cutmix_alpha", &arg_alpha, "0"},
       {"cutmix_minmax", &arg_minmax, "None"},

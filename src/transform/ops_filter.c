@@ -87,7 +87,9 @@ static int draw_elastic(struct drawing *g, const struct op *o)
     if (elastic_reach(&e) >= g->w || elastic_reach(&e) >= g->h)
         return drawing_refuse(g, o, "but each side must be longer than 4 times sigma, because of reflection");
     drawing_note_int(g, "seed", (int64_t)e.seed);
-    drawing_step(g, STEP_ELASTIC, g->w, g->h, g->channels)->elastic = e;
+    struct step *s = drawing_step(g, STEP_ELASTIC, g->w, g->h, g->channels);
+    s->elastic = e;
+    s->mask_fill = how.mask_fill;
     return STK_OK;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "transform/drawing.h"
-#include "transform/step_point.h"
+#include "transform/follow.h"
 
 enum { IOU_MIN_SCALE, IOU_MAX_SCALE, IOU_MIN_RATIO, IOU_MAX_RATIO, IOU_OPTIONS, IOU_TRIALS };
 
@@ -35,10 +35,7 @@ static bool box_now(const struct drawing *g, int i, double box[4])
 {
     for (int k = 0; k < 4; k++)
         box[k] = (double)g->draw->boxes->at[i][k];
-    for (int k = 0; k < g->job->n_steps; k++)
-        if (!step_box(&g->job->steps[k], box))
-            return false;
-    return true;
+    return follow_box(g->job, box);
 }
 
 static double overlap(const double box[4], struct rect c)
@@ -91,7 +88,7 @@ static int draw_iou_crop(struct drawing *g, const struct op *o)
                 continue;
             drawing_note_bool(g, "applied", true);
             drawing_note_crop(g, c);
-            drawing_crop(g, o, c);
+            drawing_crop(g, o, c)->drops = true;
             return STK_OK;
         }
     }
@@ -100,7 +97,7 @@ static int draw_iou_crop(struct drawing *g, const struct op *o)
 
 const struct spec ops_iou_crop[] = {
     {"RandomIoUCrop",
-     OP_MOVES | OP_RANDOM,
+     OP_MOVES | OP_RANDOM | OP_BOXES,
      {{"min_scale", &arg_share, "0.3"},
       {"max_scale", &arg_share, "1"},
       {"min_aspect_ratio", &arg_aspect, "0.5"},

@@ -68,6 +68,7 @@ static void translate(struct drawing *g, struct ops_warp how, int32_t x, int32_t
     s->y = -y;
     s->pad_mode = PAD_CONSTANT;
     memcpy(s->fill, how.fill, sizeof s->fill);
+    s->mask_fill = how.mask_fill;
 }
 
 static void shear(struct drawing *g, struct ops_warp how, enum augment a, double m)

@@ -84,6 +84,9 @@ enum op_flags {
     OP_RANDOM = 4, /* its effect depends on a draw */
     OP_BY_P = 8,   /* its effect depends on a draw unless its argument p is 0 or 1 */
     OP_BATCH = 16, /* combines the rows of a finished batch; see blend.h */
+    OP_BOXES = 32,
+    OP_POINTS = 64, /* these work on boxes or points, and leave the image alone unless OP_RANDOM is set */
+    OP_ALONE = 128, /* masks, boxes and points cannot follow it */
 };
 
 struct spec {
@@ -97,7 +100,7 @@ struct spec {
 };
 
 extern const struct spec ops_crop[], ops_type[], ops_color[], ops_choice[], ops_warp[], ops_scale[], ops_filter[],
-    ops_iou_crop[], ops_blend[], ops_erase[], ops_policy[], ops_timm[], ops_augmix[];
+    ops_iou_crop[], ops_boxes[], ops_blend[], ops_erase[], ops_policy[], ops_timm[], ops_augmix[];
 
 /* Whether the effect of an op depends on a draw. */
 bool op_draws(const struct op *o);

@@ -63,36 +63,41 @@ struct ops_warp ops_warp_of(const struct op *o)
 {
     struct ops_warp how = {.filter = (enum filter)op_arg(o, &arg_warp_filter)->v[0]};
     drawing_fill(o, how.fill);
+    how.mask_fill = drawing_mask_fill(o);
     return how;
 }
 
-static void add(struct drawing *g, struct warp *w, const uint8_t fill[3])
+static void add(struct drawing *g, struct warp *w, const struct ops_warp *how)
 {
     for (int i = 0; i < 3; i++)
-        w->fill[i] = fill[i];
+        w->fill[i] = how->fill[i];
     warp_choose(w);
-    drawing_step(g, STEP_WARP, w->w, w->h, g->channels)->warp = *w;
+    struct step *s = drawing_step(g, STEP_WARP, w->w, w->h, g->channels);
+    s->warp = *w;
+    s->mask_fill = how->mask_fill;
 }
 
 void ops_warp_rotate(struct drawing *g, struct ops_warp how, double degrees, bool expand, const double *center)
 {
     struct warp w;
     if (warp_rotate(&w, g->w, g->h, how.filter, degrees, expand, center))
-        add(g, &w, how.fill);
+        add(g, &w, &how);
+    else
+        drawing_mark(g, STEP_CLAMP_BOXES);
 }
 
 void ops_warp_affine(struct drawing *g, struct ops_warp how, const struct warp_turn *t)
 {
     struct warp w;
     warp_affine(&w, g->w, g->h, how.filter, t);
-    add(g, &w, how.fill);
+    add(g, &w, &how);
 }
 
 void ops_warp_matrix(struct drawing *g, struct ops_warp how, const double m[6])
 {
     struct warp w;
     warp_matrix(&w, g->w, g->h, how.filter, m);
-    add(g, &w, how.fill);
+    add(g, &w, &how);
 }
 
 /* ------------------------------------------------------------------ RandomRotation */
@@ -175,7 +180,7 @@ static int draw_perspective(struct drawing *g, const struct op *o)
     if (!warp_perspective(&w, g->w, g->h, how.filter, (const int32_t(*)[2])to))
         return drawing_refuse(g, o, "whose corners do not define a perspective; it needs at least 2 x 2");
     drawing_note_numbers(g, "coefficients", w.a, 8);
-    add(g, &w, how.fill);
+    add(g, &w, &how);
     return STK_OK;
 }
 

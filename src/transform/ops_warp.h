@@ -14,7 +14,7 @@ extern const struct arg_type arg_warp_filter;
 /* How pixels are sampled. */
 struct ops_warp {
     enum filter filter;
-    uint8_t fill[3];
+    uint8_t fill[3], mask_fill;
 };
 struct ops_warp ops_warp_of(const struct op *o);
 

@@ -14,7 +14,7 @@
 #include "transform/ops_spec.h"
 #include "transform/plan_inner.h"
 
-enum { HEAD_VERSION = 1 }; /* of the bits that ops make; increment it when they change */
+enum { HEAD_VERSION = 2 }; /* of the bits that ops make; increment it when they change */
 
 /* Smaller rows are better left in the CPU's caches. */
 enum { STREAM_BYTES = 256 << 10 };
@@ -146,6 +146,12 @@ void plan_shape(const struct plan *p, int64_t shape[3])
     put_shape(p, p->ops.w, p->ops.h, shape);
 }
 
+void plan_size(const struct plan *p, int64_t *w, int64_t *h)
+{
+    *w = p->ops.w;
+    *h = p->ops.h;
+}
+
 int plan_crops(const struct plan *p)
 {
     return p->ops.crops ? p->ops.crops : 1;
@@ -205,7 +211,7 @@ uint64_t plan_head_text(const struct plan *p, char *buf, size_t n)
     char text[OPS_TEXT] = "";
     struct text_out to = {.buf = text, .n = sizeof text};
     for (const struct op *o = p->ops.op; o < p->ops.op + p->head; o += o->span)
-        if (!(o->spec->flags & (OP_TYPES | OP_BATCH))) {
+        if (!(o->spec->flags & (OP_TYPES | OP_BATCH | OP_BOXES | OP_POINTS))) {
             text_put(&to, "%s", to.used ? " | " : "");
             op_write(&to, o);
         }

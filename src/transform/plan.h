@@ -58,6 +58,11 @@ enum step_kind {
     STEP_MIX,     /* between grey and colour */
     STEP_HUE,     /* turns the hue */
     STEP_PERMUTE, /* of channels */
+
+    STEP_CLAMP_BOXES, /* these leave the image alone, and are only in the job of plan_follow */
+    STEP_CLAMP_POINTS,
+    STEP_SANITIZE_BOXES,
+    STEP_SANITIZE_POINTS,
     STEP_KINDS
 };
 
@@ -91,6 +96,8 @@ struct step {
     int8_t pad_mode;     /* crop: enum pad_mode */
     int8_t table;        /* table: enum step_table */
     uint8_t fill[3];     /* crop */
+    uint8_t mask_fill;   /* crop, warp, elastic: of masks */
+    bool drops;          /* crop: boxes whose middle is outside become 0 */
     uint8_t order[3];    /* permute: the channel of the input for each of the output */
     union {
         struct warp warp;
@@ -111,6 +118,9 @@ struct step {
             float mean, sigma;
             bool wrap; /* instead of ending at 0 and 255 */
         } noise;
+        struct {
+            double size, area;
+        } least;       /* sanitize boxes */
         double amount; /* table, mix, sharpen, box: the factor, sigma, count of bits or threshold; hue: what is added to
                           it */
         struct {
@@ -147,6 +157,7 @@ void plan_free(struct plan *p); /* accepts NULL */
 
 /* Shape of a row: C,H,W or H,W,C by layout. H, W and the bytes are 0 if rows differ (open). */
 void plan_shape(const struct plan *p, int64_t shape[3]);
+void plan_size(const struct plan *p, int64_t *w, int64_t *h); /* 0: rows differ */
 size_t plan_row_bytes(const struct plan *p);
 bool plan_is_open(const struct plan *p);
 /* Images per image: draw.crop is below it. */
@@ -162,6 +173,14 @@ const char *plan_text(const struct plan *p);
 int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
 /* Writes what plan_draw draws: the array "ops", with an object for each op. */
 int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct json *j, stk_error *e);
+/* The steps of plan_draw that concern what belongs to the image (follow.h), each on the whole image. */
+int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e);
+/* The name of an op that needs boxes, that needs points, or that nothing can follow; NULL: none. */
+const char *plan_needs_boxes(const struct plan *p);
+const char *plan_needs_points(const struct plan *p);
+const char *plan_not_followed(const struct plan *p);
+bool plan_draws_by_boxes(const struct plan *p);                             /* RandomIoUCrop */
+enum box_format plan_box_format(const struct plan *p, enum box_format own); /* after the ops */
 /* If fidelity is draft and the image (w x h) is resized to less, changes the job so that the decoder returns it
  * smaller. `most` is the largest shrink that the decoder supports. */
 void plan_draft(const struct plan *p, struct job *j, int32_t w, int32_t h, int most);

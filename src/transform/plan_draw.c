@@ -52,10 +52,45 @@ static int draw_ops(const struct plan *p, const struct draw *d, int first, int e
     return STK_OK;
 }
 
+/* Keeps the steps for which `test` is `value`. */
+static void keep(struct job *j, bool (*test)(const struct step *s), bool value)
+{
+    int n = 0;
+    for (int i = 0; i < j->n_steps; i++) {
+        if (test(&j->steps[i]) != value)
+            continue;
+        if (n != i)
+            j->steps[n] = j->steps[i];
+        n++;
+    }
+    j->n_steps = n;
+}
+
+static bool leaves_pixels(const struct step *s)
+{
+    return s->kind >= STEP_CLAMP_BOXES;
+}
+
+static bool concerns_followers(const struct step *s)
+{
+    return leaves_pixels(s) || s->kind == STEP_CROP || s->kind == STEP_RESIZE || s->kind == STEP_FLIP_X ||
+           s->kind == STEP_FLIP_Y || s->kind == STEP_WARP || s->kind == STEP_ELASTIC || s->kind == STEP_FORK;
+}
+
+/* Draws all ops. Steps that leave the image alone are not part of its job. */
+static int draw_all(const struct plan *p, const struct draw *d, int32_t w, int32_t h, bool follow, struct job *out,
+                    struct json *notes, stk_error *e)
+{
+    const int rc = draw_ops(p, d, 0, p->ops.n, (struct image){.w = w, .h = h, .channels = 3}, out, notes, e);
+    if (rc == STK_OK)
+        keep(out, follow ? concerns_followers : leaves_pixels, follow);
+    return rc;
+}
+
 int plan_steps(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, struct json *notes,
                stk_error *e)
 {
-    return draw_ops(p, d, 0, p->ops.n, (struct image){.w = w, .h = h, .channels = 3}, out, notes, e);
+    return draw_all(p, d, w, h, false, out, notes, e);
 }
 
 int plan_drawn(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct json *j, stk_error *e)
@@ -144,12 +179,27 @@ int plan_draw(const struct plan *p, const struct draw *d, int32_t w, int32_t h, 
     return rc;
 }
 
+int plan_follow(const struct plan *p, const struct draw *d, int32_t w, int32_t h, struct job *out, stk_error *e)
+{
+    const int rc = draw_all(p, d, w, h, true, out, NULL, e);
+    if (rc != STK_OK)
+        return rc;
+    for (int i = 0; i < out->n_steps; i++)
+        if (out->steps[i].kind == STEP_FORK)
+            return error_set(
+                e, STK_EUSAGE, "transform",
+                "masks, boxes and keypoints cannot follow ops that mix images, as AugMix does; use others");
+    return STK_OK;
+}
+
 int plan_draw_head(const struct plan *p, int32_t w, int32_t h, struct job *out, stk_error *e)
 {
     static const struct draw none; /* no op of the head uses it */
     const int rc = draw_ops(p, &none, 0, p->head, (struct image){.w = w, .h = h, .channels = 3}, out, NULL, e);
-    if (rc == STK_OK)
+    if (rc == STK_OK) {
+        keep(out, leaves_pixels, false);
         trim(out);
+    }
     out->plain = true;
     return rc;
 }
@@ -158,7 +208,9 @@ int plan_draw_rest(const struct plan *p, const struct draw *d, int32_t w, int32_
 {
     const struct image in = {.w = w, .h = h, .channels = plan_head_channels(p)};
     const int rc = draw_ops(p, d, p->head, p->ops.n, in, out, NULL, e);
-    if (rc == STK_OK)
+    if (rc == STK_OK) {
+        keep(out, leaves_pixels, false);
         trim(out);
+    }
     return rc;
 }

@@ -30,6 +30,7 @@ enum warp_way {
 struct warp {
     double a[8];
     bool perspective;
+    bool expanded;      /* the output contains the whole turned input */
     enum filter filter; /* nearest, bilinear or bicubic */
     enum warp_way way;
     int32_t in_w, in_h, w, h; /* of the whole input and output */

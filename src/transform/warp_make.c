@@ -56,6 +56,7 @@ static void widen(struct warp *w)
             high[k] = fmax(high[k], at);
         }
     }
+    w->expanded = true;
     w->w = (int32_t)(ceil(high[0]) - floor(low[0]));
     w->h = (int32_t)(ceil(high[1]) - floor(low[1]));
     const double x = -(w->w - w->in_w) / 2.0, y = -(w->h - w->in_h) / 2.0;

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_follow_mask.c -- masks: encoded images or numbers, of the size of the image, through the steps of its ops.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "loader.h"
+#include "source/field.h"
+#include "transform/follow.h"
+
+static const char stage[] = "transform";
+
+static int check_mask_size(const struct making_row *m, int64_t wide, int64_t high, stk_error *e)
+{
+    const struct following *f = &m->w->follow;
+    if (wide == f->w && high == f->h)
+        return STK_OK;
+    const bool turned = wide == f->h && high == f->w && !m->l->options.no_exif;
+    return error_set(e, STK_EDATA, stage, "%s has %lld x %lld pixels, but the image has %d x %d%s", m->of->name,
+                     (long long)wide, (long long)high, (int)f->w, (int)f->h,
+                     turned ? "; a mask belongs to the upright image, unless exif is off" : "");
+}
+
+/* Decodes a mask into the arena, with room for `more` bytes. */
+static int decode_mask(const struct making_row *m, const struct cell *c, struct mask *out, stk_error *e)
+{
+    struct following *f = &m->w->follow;
+    struct desk *d = &m->w->desk;
+    struct decode_limits limits = options_limits(&m->l->options);
+    struct desk_image im = {.bytes = c->bytes, .n = c->n};
+    limits.no_exif = true;
+    int rc = decode_head(c->bytes, c->n, &limits, &im.head, e);
+    if (rc != STK_OK)
+        return rc;
+    if (im.head.format != STK_PNG || im.head.channels != 1)
+        return error_set(e, STK_EDATA, stage,
+                         "%s is a %s image with %d channels; a mask is a PNG with one channel: grey or a palette",
+                         m->of->name, format_name(im.head.format), im.head.channels);
+    rc = check_mask_size(m, im.head.w, im.head.h, e);
+    if (rc != STK_OK)
+        return rc;
+    const bool deep = im.head.bits > 8;
+    const size_t pixels = size_mul((size_t)im.head.w, (size_t)im.head.h);
+    const size_t steps = follow_masks_scratch(m->l->plan, f->job, f->w, f->h, deep ? 4 : 1);
+    const size_t more = steps ? size_add(steps, deep ? arena_cost(size_mul(pixels, 4)) : 0) : SIZE_MAX;
+    struct want want = desk_whole(&im.head);
+    want.indices = true;
+    rc = desk_decode(d, &im, &want, more, e);
+    if (rc != STK_OK)
+        return rc;
+    *out = (struct mask){
+        .px = im.pixels.px, .stride = im.pixels.stride, .w = im.head.w, .h = im.head.h, .element = deep ? 4 : 1};
+    if (!deep)
+        return STK_OK;
+    int32_t *wide = arena_alloc(&d->arena, size_mul(pixels, 4));
+    if (!wide)
+        return error_set(e, STK_EBUG, stage, "the arena has no room for a mask");
+    for (int32_t y = 0; y < out->h; y++)
+        for (int32_t x = 0; x < out->w; x++) {
+            uint16_t v;
+            memcpy(&v, im.pixels.px + (size_t)y * im.pixels.stride + 2 * (size_t)x, sizeof v);
+            wide[(size_t)y * (size_t)out->w + (size_t)x] = v;
+        }
+    out->px = wide;
+    out->stride = (size_t)out->w * 4;
+    return STK_OK;
+}
+
+/* Numbers as masks: `raw`, or the cell itself. n: how many, if the field has three dimensions. */
+static int mask_of_numbers(const struct making_row *m, const struct cell *c, int ndim, struct mask *out, int64_t *n,
+                           stk_error *e)
+{
+    struct following *f = &m->w->follow;
+    struct field as = *m->of;
+    const bool small = ndim == 3 || c->dtype == STK_UINT8 || c->dtype == STK_BOOL;
+    const int64_t *shape = c->shape;
+    int rc = STK_OK;
+    as.dtype = small ? STK_UINT8 : STK_INT32;
+    *out = (struct mask){.px = c->bytes, .element = small ? 1 : 4};
+    if (!c->bytes || c->dtype != STK_UINT8 || c->ndim != ndim || shape[0] < 0) {
+        rc = field_ragged_row(&as, c, &f->raw, e);
+        out->px = f->raw.data;
+        shape = f->raw.shape;
+    }
+    if (rc != STK_OK)
+        return rc;
+    *n = ndim == 3 ? shape[0] : 1;
+    out->h = (int32_t)shape[ndim - 2];
+    out->w = (int32_t)shape[ndim - 1];
+    out->stride = (size_t)out->w * out->element;
+    rc = *n > 0 ? check_mask_size(m, shape[ndim - 1], shape[ndim - 2], e) : STK_OK;
+    const size_t steps = follow_masks_scratch(m->l->plan, f->job, f->w, f->h, out->element);
+    if (rc == STK_OK)
+        rc = desk_reserve(&m->w->desk, steps ? steps : SIZE_MAX, following_held(f), e);
+    return rc;
+}
+
+static int bad_value(const struct making_row *m, int32_t v, stk_error *e)
+{
+    return error_set(e, STK_EDATA, stage, "%s has the value %d, which uint8 cannot hold; use %s:mask(int32)",
+                     m->of->name, (int)v, m->of->name);
+}
+
+int following_mask(const struct making_row *m, stk_error *e)
+{
+    struct following *f = &m->w->follow;
+    const struct field *to = &m->b->depot->fields[m->f];
+    const struct cell *c = following_cell(m);
+    struct mask in;
+    int64_t one;
+    int32_t value = 0;
+    if (!c->bytes)
+        return error_set(e, STK_EDATA, stage, "the sample has no %s", m->of->name);
+    int rc = m->of->what == STK_BYTES ? decode_mask(m, c, &in, e) : mask_of_numbers(m, c, 2, &in, &one, e);
+    if (rc != STK_OK)
+        return rc;
+    struct follow_masks *steps = follow_masks_begin(m->l->plan, f->job, f->w, f->h, in.element, &m->w->desk.arena);
+    if (!steps)
+        return error_set(e, STK_EBUG, stage, "the arena has no room for the steps of a mask");
+    const int64_t shape[2] = {f->job->h, f->job->w};
+    uint8_t *row = NULL;
+    if (to->kind == FIELD_OPEN)
+        rc = batch_open_row(m->b, m->f, shape, (size_t)(shape[0] * shape[1]) * dtype_bytes(to->dtype), &row, e);
+    else
+        row = batch_row(m->b, m->f, m->row);
+    if (rc == STK_OK && !follow_mask(steps, &in, to->dtype, row, &value))
+        rc = bad_value(m, value, e);
+    return rc;
+}
+
+int following_masks(const struct making_row *m, struct ragged_row *to, stk_error *e)
+{
+    struct following *f = &m->w->follow;
+    struct mask in;
+    int64_t n = 0, kept = 0;
+    int32_t value = 0;
+    const size_t plane = size_mul((size_t)f->job->w, (size_t)f->job->h);
+    int rc = mask_of_numbers(m, following_cell(m), 3, &in, &n, e);
+    if (rc == STK_OK)
+        rc = following_check_count(m, n, e);
+    for (int64_t i = 0; i < n && rc == STK_OK; i++)
+        kept += m->l->follow.boxes < 0 || f->keep[i];
+    const size_t bytes = size_mul(plane, (size_t)kept);
+    if (rc == STK_OK && (bytes == SIZE_MAX || ragged_row_reserve(to, bytes)))
+        rc = error_nomem(e, stage, bytes);
+    if (rc != STK_OK)
+        return rc;
+    struct follow_masks *steps = follow_masks_begin(m->l->plan, f->job, f->w, f->h, 1, &m->w->desk.arena);
+    if (!steps)
+        return error_set(e, STK_EBUG, stage, "the arena has no room for the steps of masks");
+    uint8_t *at = to->data;
+    for (int64_t i = 0; i < n; i++, in.px = (const uint8_t *)in.px + (size_t)in.h * in.stride) {
+        if (m->l->follow.boxes >= 0 && !f->keep[i])
+            continue;
+        follow_mask(steps, &in, STK_UINT8, at, &value);
+        at += plane;
+    }
+    to->n = bytes;
+    to->shape[0] = kept;
+    to->shape[1] = f->job->h;
+    to->shape[2] = f->job->w;
+    return STK_OK;
+}
