@@ -5,12 +5,12 @@ PREFIX ?= /usr/local
 BUILD ?= build
 FUZZ_SECONDS ?= 60
 
-# Real photos and bad files for tests and benchmarks (photos/, corpus/); what needs them is skipped without.
+# Real photos and bad files (photos/, corpus/). Tests that need them are skipped if they are missing.
 STOKER_TEST_DATA ?= $(abspath $(wildcard ../shared/data))
 ifneq ($(STOKER_TEST_DATA),)
 export STOKER_TEST_DATA
 endif
-# The tools and the Python that setup.sh may have put into .venv come first.
+# Tools and Python in .venv, where setup.sh may have installed them, take precedence.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 all: ## build the library and the command into build/; V=1 shows the compiler's lines

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench.sh -- the stages, the whole path, the index, codecs and the package (docs/performance.md), measured here and now.
+# bench.sh -- measures the stages, the whole path, the index, the codecs and the package, as in docs/performance.md.
 #
-#     tools/bench.sh [BUILD [PHOTOS]]     photos: $STOKER_TEST_DATA/photos, else 1,000 made ones
+#     tools/bench.sh [BUILD [PHOTOS]]     default for PHOTOS: $STOKER_TEST_DATA/photos, else 1,000 synthetic photos
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh -- all that a script can check: formatting, layering, symbols, banned functions, words.
+# check.sh -- everything that a script can check: formatting, layering, symbols, banned functions, words.
 #
-#     tools/check.sh [BUILD]     prints `file:line: what`; ends with 1 when anything is wrong
+#     tools/check.sh [BUILD]     prints `file:line: what is wrong`; exits with 1 if anything is
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
@@ -13,7 +13,7 @@ wrong=0
 note() { printf 'not checked: %s\n' "$*"; }
 files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ ! -f "$f" ] || echo "$f"; done; }
 
-# ---------------------------------------------------------------- formatting: another version formats otherwise
+# ---------------------------------------------------------------- formatting: other versions format differently
 format=
 for f in clang-format-14 clang-format; do
   case $($f --version 2>/dev/null) in *" 14."*) format=$f && break ;; esac
@@ -22,7 +22,7 @@ if [ -n "$format" ]; then
   files '*.c' '*.h' | xargs "$format" --dry-run --Werror 2>&1 | grep ' error: ' |
     sed 's/:\([0-9]*\):[0-9]*: error:.*/:\1: not formatted (clang-format 14)/' | sort -u | grep . && wrong=1
 else
-  note "formatting, for want of clang-format 14 (tools/setup.sh lint)"
+  note "formatting, because clang-format 14 is missing (tools/setup.sh lint)"
 fi
 
 # ---------------------------------------------------------------- sources
@@ -41,7 +41,7 @@ fi
 if command -v mypy >/dev/null; then
   mypy --no-error-summary python/stoker || wrong=1
 else
-  note "types of the Python package, for want of mypy (tools/setup.sh lint)"
+  note "types of the Python package, because mypy is missing (tools/setup.sh lint)"
 fi
 
 # ---------------------------------------------------------------- the library as built
@@ -63,7 +63,7 @@ if [ -f "$library" ]; then
       print object ": " $2 " bytes in " $1 "; the library has no mutable globals"; bad = 1 }
     END { exit bad }' || wrong=1
 else
-  note "exported symbols, for want of $library (make)"
+  note "exported symbols, because $library is missing (make)"
 fi
 
 [ $wrong != 0 ] || echo "checks passed"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script can see in the sources: layering, foreign headers, banned functions, lengths, words.
+"""Checks the sources: layering, foreign headers, banned functions, lengths, words.
 
-    check_source.py FILE...        prints `file:line: what`, ends with 1 when there is anything
+    check_source.py FILE...        prints `file:line: what is wrong`; exits with 1 if anything is
 """
 
 import re
@@ -14,6 +14,7 @@ CLI_BASE = ("base/json.h", "base/nearest.h")  # parts of the engine that the com
 FUNCTION_LINES, FILE_LINES, SRC_LINES = 100, 700, 500  # longer is an error; SRC_LINES: of a file in src/
 API_LINES = 1000  # of stoker.h, which is the whole public API
 FUNCTION_MUCH, FILE_MUCH = 60, 450  # longer is a warning
+COLUMNS, PARAGRAPH = 120, 6  # of documents: the width of a line, and the lines of a paragraph of docs/design.md
 
 # Headers of C, POSIX, Linux and the compiler; every other <header> belongs to a foreign library.
 SYSTEM = set(
@@ -133,14 +134,29 @@ def check_named(path: Path, n: int, line: str) -> None:
             say(path, n, f"there is no {name}")
 
 
+def check_document(path: Path, text: str) -> None:
+    """Lines and paragraphs are short. Tables and code are as wide as they must be."""
+    code, paragraph = False, 0
+    for n, line in enumerate(text.split("\n"), 1):
+        check_named(path, n, line)
+        code ^= line.lstrip().startswith("```")
+        if code or line.lstrip().startswith(("|", "```")):
+            paragraph = 0
+            continue
+        if len(line) > COLUMNS:
+            say(path, n, f"{len(line)} columns; {COLUMNS} at most")
+        begins = line.startswith(("-", "#")) or line[:1].isdigit()
+        paragraph = 0 if not line else 1 if begins else paragraph + 1
+        if paragraph == PARAGRAPH + 1 and path.name == "design.md":
+            say(path, n, f"a paragraph of more than {PARAGRAPH} lines")
+
+
 def check_text(path: Path, text: str) -> None:
     for n, line in enumerate(text.split("\n"), 1):
         if line != line.rstrip():
             say(path, n, "white space at the end of the line")
         if "\t" in line and path.name != "Makefile":
             say(path, n, "a tab")
-        if path.suffix == ".md":
-            check_named(path, n, line)
         if path.name != "check_source.py" and (m := WORDS.search(line)):
             say(path, n, f"not for this place: {m[0]!r}")
     if text and not text.endswith("\n"):
@@ -159,6 +175,8 @@ def main() -> int:
             continue
         text = raw.decode(errors="replace")
         check_text(path, text)
+        if path.suffix == ".md":
+            check_document(path, text)
         if path.suffix in (".c", ".h"):
             check_c(path, text, users)
     for library, paths in users.items():

@@ -5,14 +5,14 @@
 #
 #     tools/fuzz.sh [SECONDS [TARGET...]]    60 seconds, all targets
 #
-# What is found stays in build-fuzz/found/; a crash is put there as well and ends with 1.
+# New inputs are kept in build-fuzz/found/, crashes, too. A crash ends with 1.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 [ $# = 0 ] || shift
 build=build-fuzz
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-clang=$(tools/find_clang.sh) || { echo "no clang with libFuzzer here: tools/setup.sh fuzz gets one" >&2; exit 1; }
+clang=$(tools/find_clang.sh) || { echo "no clang with libFuzzer is installed; run: tools/setup.sh fuzz" >&2; exit 1; }
 
 [ -f $build/build.ninja ] ||
   CC=$clang meson setup $build -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false >/dev/null || exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# test.sh -- runs the tests of a build folder; failures are shown, and the last line counts.
+# test.sh -- runs the tests of a build folder. Prints the failures; the last line has the counts.
 #
 #     tools/test.sh build                    all suites
 #     tools/test.sh build-tsan --suite unit  arguments go to `meson test`
