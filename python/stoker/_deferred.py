@@ -16,7 +16,7 @@ from __future__ import annotations
 import builtins
 import dis
 import os
-import pathlib
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -81,7 +81,8 @@ def _may_load(value: Any) -> bool:
     if isinstance(value, types.ModuleType):
         return value.__name__ in _MODULES
     named = getattr(value, "__name__", "")
-    return type(value) in _DATA or value is pathlib.Path or (named in _CALLED and value is getattr(builtins, named, 0))
+    path = getattr(sys.modules.get("pathlib"), "Path", 0)
+    return type(value) in _DATA or value is path or (named in _CALLED and value is getattr(builtins, named, 0))
 
 
 def _attribute_is_pure(owner: Any, name: str) -> bool:

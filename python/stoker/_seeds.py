@@ -18,7 +18,6 @@ MASK = 2**64 - 1
 DEPTH = 5  # of objects that own_generators looks at
 CALLED = ("__getitem__", "__getitems__", "__call__", "__iter__")
 _random: Any = random
-_numpy: Any = np.random
 
 
 def mixed(seed: int, n: int) -> int:
@@ -71,13 +70,14 @@ def seed_all(n: int, generators: Sequence[Any] = ()) -> None:
 def generators_kept() -> Iterator[None]:
     """Restores the process-wide generators afterwards."""
     torch: Any = sys.modules.get("torch")
-    before = random.getstate(), _numpy.get_bit_generator(), torch.get_rng_state() if torch else None
-    _numpy.set_bit_generator(np.random.MT19937(0))
+    numpy: Any = np.random  # NumPy imports it on the first use, which takes long
+    before = random.getstate(), numpy.get_bit_generator(), torch.get_rng_state() if torch else None
+    numpy.set_bit_generator(np.random.MT19937(0))
     try:
         yield
     finally:
         random.setstate(before[0])
-        _numpy.set_bit_generator(before[1])
+        numpy.set_bit_generator(before[1])
         if torch:
             torch.set_rng_state(before[2])
 
