@@ -25,6 +25,7 @@ from ._arguments import Fields, Ops, Options, known_keywords
 from ._batch import Batch, Form, Raw
 from ._errors import ELSEWHERE, DataError, Error, bad_limit, make, usage
 from ._fields import from_features, texts, view_names, wanted_of
+from ._handles import handle_in
 from ._input import source_of, transform_of
 from ._iterate import Batches, Forever, with_progress
 from ._mix import mixed, mixture
@@ -395,6 +396,8 @@ class Loader(Generic[B_co]):
             if self._device and self._output != "torch":
                 asked = 0  # only tensors can be moved from another process
             self._way = decide(asked, self._callers(), fill or op, self._ranks.world_size, cores)
+            if self._way.processes > 1 and (handle := handle_in(self._arguments["source"])):
+                self._way = Way(1, why=f"{handle} is an open handle, which several processes cannot share")
         options["idle"] = int(self._way.here or self._way.processes > 0)
         cached = self._arguments["cache"] not in (None, "none") and not self._arguments["cache_dir"]
         if self._way.processes and cached and not self._cache_fd:

@@ -23,7 +23,7 @@ from ._errors import Error
 from ._handles import handle_in
 from ._rows import Caller, Hook
 from ._types import memory_bytes
-from ._workers import Bad, InOrder, Samples, Task, Workers
+from ._workers import Bad, InOrder, Samples, Task, Workers, start_workers
 
 WORTH_S = 0.05  # Python work of an epoch that is worth a process
 EACH_S = 0.2  # and each further one
@@ -173,10 +173,10 @@ class Stream:
     """The batches of a Loader, made by worker processes."""
 
     def __init__(self, samples: EngineSamples, count: int) -> None:
-        processes = 1 if handle_in(samples.dataset) else count
-        self.workers = Workers(processes, samples, None, multiprocessing.get_context(), 0)
+        context = multiprocessing.get_context()
+        self.workers = start_workers(count, samples, None, context, 0, bool(handle_in(samples.dataset)))
         self._open = InOrder(self.workers)
-        self._limit = AHEAD * processes
+        self._limit = AHEAD * count
         self._waited = 0.0
         self._batches = self._samples = 0
 

@@ -22,7 +22,7 @@ from ._output import framework
 from ._processes import EngineSamples
 from ._samplers import order_of_batches
 from ._seeds import generators_kept, mixed
-from ._workers import Failure, InOrder, Samples, Task, Workers
+from ._workers import Failure, InOrder, Samples, Task, Workers, start_workers
 
 torch = framework("torch")
 data = framework("torch.utils.data")
@@ -260,7 +260,8 @@ class WorkerBatches(Batches):
         if self._workers is None:
             context = loader.multiprocessing_context or framework("torch.multiprocessing")
             count = 1 if loader._handle_in_dataset else loader.num_workers
-            self._workers = Workers(count, self._samples(), loader.worker_init_fn, context, self._base_seed)
+            arguments = self._samples(), loader.worker_init_fn, context, self._base_seed
+            self._workers = start_workers(count, *arguments, bool(loader._handle_in_dataset))
             self._limit = max(1, loader.prefetch_factor * loader.num_workers)
         self._open = InOrder(self._workers, loader.in_order, self._timeout)
         self._ended = False

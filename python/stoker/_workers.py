@@ -2,7 +2,7 @@
 """Processes that make batches with the user's Python code, for DataLoader and Loader.
 
 A worker puts a batch straight into memory that it shares with the trainer, and sends a description of it. The trainer
-sees that memory as arrays and tensors, without a copy. Once they are gone, the worker uses the memory again.
+sees that memory as arrays and tensors, and copies small ones. Once they are gone, the worker uses the memory again.
 
     trainer                                  worker
     task: number, indices                ->  samples -> collate_fn -> segments
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import ctypes
 import fcntl
 import io
 import mmap
+import multiprocessing
 import multiprocessing.process
 import os
 import pickle
@@ -42,17 +42,14 @@ from ._deferred import has_getitems
 from ._errors import DataError, Error
 from ._output import framework
 from ._seeds import mixed, own_generators, seed_all
+from ._segments import LARGE, Memory, Pickler, Placed, Segments, Unpickler, form
 
-SEGMENT = 256 << 20  # bytes of address space
-ALIGN = 64
 INLINE = 32 << 10  # a longer description travels in a segment, so that a pipe never fills up
-LARGE = 64 << 10  # bytes of a tensor that goes into its batch at once
 GRACE_S, IDLE_GRACE_S = 0.05, 5.0  # for a busy worker to end by itself, and for one that only has to exit
 BOARD = 4096  # bytes; a byte for each segment follows, which is 1 once the trainer no longer uses the segment
 MOST_SEGMENTS = 1 << 16  # the kernel's limit for the mappings of a process
 
 Bad = tuple[Any, str, str, str] | None  # a sample, its path, the stage and why it is bad; None: known already
-Place = tuple[int, int]  # segment and offset
 
 
 class Task(NamedTuple):
@@ -162,142 +159,6 @@ class Samples:
 # ---------------------------------------------------------------- the worker's side
 
 
-class Segments:
-    """Memory that the worker fills and the trainer reads."""
-
-    def __init__(self, returned: memoryview) -> None:
-        """returned: a byte for each segment, 1: the trainer no longer uses it."""
-        self.returned = returned
-        self.maps: list[mmap.mmap] = []
-        self.views: dict[int, weakref.ref[Any]] = {}
-        self.free: list[int] = []
-        self.empty: list[int] = []  # free, and without memory
-        self.used: list[int] = []  # by the batch under way
-        self.fresh: list[int] = []  # descriptors that the trainer does not have yet
-        self.offset = 0
-
-    def begin(self) -> None:
-        """Begins a batch. Of the free segments, one keeps its memory."""
-        self._take_back()
-        self.used = []
-        for segment in [s for s in self.free if not self._held(s)][:-1]:
-            self.free.remove(segment)
-            self.maps[segment].madvise(mmap.MADV_REMOVE)
-            self.empty.append(segment)
-
-    def drop(self) -> None:
-        """The batch under way is not sent."""
-        self.free += self.used
-        self.used = []
-
-    def _held(self, segment: int) -> bool:
-        """Whether the user's code kept an array or tensor in a segment."""
-        return segment in self.views and self.views[segment]() is not None
-
-    def _take_back(self) -> None:
-        segment = -1
-        flags = bytes(self.returned[: len(self.maps)])
-        while (segment := flags.find(1, segment + 1)) >= 0:
-            self.returned[segment] = 0
-            self.free.append(segment)
-
-    def _another(self, n: int) -> int:
-        self._take_back()
-        for free in (self.free, self.empty):
-            for i in range(len(free) - 1, -1, -1):
-                if len(self.maps[free[i]]) >= n and not self._held(free[i]):
-                    return free.pop(i)
-        fd = os.memfd_create("stoker")
-        size = max(n, SEGMENT)
-        os.ftruncate(fd, size)
-        self.maps.append(mmap.mmap(fd, size))
-        self.fresh.append(fd)
-        return len(self.maps) - 1
-
-    def place(self, n: int) -> Place:
-        if not self.used or self.offset + n > len(self.maps[self.used[-1]]):
-            self.used.append(self._another(n))
-            self.offset = 0
-        at = self.offset
-        self.offset += -(-n // ALIGN) * ALIGN
-        return self.used[-1], at
-
-    def _view(self, segment: int) -> Any:
-        """The memory of a segment. It lives as long as arrays and tensors in it, which the user's code may keep."""
-        view = self.views[segment]() if segment in self.views else None
-        if view is None:
-            view = (ctypes.c_char * len(self.maps[segment])).from_buffer(self.maps[segment])
-            self.views[segment] = weakref.ref(view)
-        return view
-
-    def array(self, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, Place]:
-        count = int(np.prod(shape))
-        segment, at = self.place(count * dtype.itemsize)
-        return np.frombuffer(self._view(segment), dtype, count, at).reshape(shape), (segment, at)
-
-    def tensor(self, dtype: Any, shape: Any, strides: Any = None) -> tuple[Any, Place]:
-        count = shape.numel()
-        segment, at = self.place(count * dtype.itemsize)
-        flat = framework("torch").frombuffer(self._view(segment), dtype=dtype, count=count, offset=at)
-        return flat.view(shape) if strides is None else flat.as_strided(shape, strides), (segment, at)
-
-
-# Values of a batch that are in a segment, by their id, with what is sent for them and their form then. A value is held
-# here, so that its id is not used again.
-Placed = dict[int, tuple[Any, Any, Any]]
-
-
-def _form(value: Any) -> Any:
-    """Changes if code in place gives a tensor another shape, such as unsqueeze_()."""
-    if type(value) is np.ndarray:
-        return value.shape, value.strides
-    return value.data_ptr(), value.shape, value.stride(), value.dtype, value.requires_grad
-
-
-class _Pickler(pickle.Pickler):
-    """Arrays and tensors go into segments; their places are pickled."""
-
-    def __init__(self, file: io.BytesIO, segments: Segments, placed: Placed) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.segments, self.placed = segments, placed
-        torch = sys.modules.get("torch")
-        self.tensor = torch.Tensor if torch else None
-
-    def persistent_id(self, value: Any) -> Any:
-        kind = type(value)
-        if kind is not self.tensor and kind is not np.ndarray:
-            return None
-        known = self.placed.get(id(value))
-        if known is None or known[2] != _form(value):
-            name = self._tensor(value) if kind is self.tensor else self._array(value)
-            if name is None:
-                return None
-            known = self.placed[id(value)] = value, name, _form(value)
-        return known[1]
-
-    def _array(self, value: Any) -> Any:
-        if value.dtype.hasobject or value.size == 0:
-            return None
-        order = sorted(range(value.ndim), key=lambda d: -value.strides[d])
-        dense = value.transpose(order)  # such as NHWC seen as NCHW
-        if not dense.flags.c_contiguous:
-            dense, order = value, list(range(value.ndim))
-        to, place = self.segments.array(value.dtype, dense.shape)
-        to[...] = dense
-        return "array", place, value.dtype, dense.shape, np.argsort(order).tolist()
-
-    def _tensor(self, value: Any) -> Any:
-        torch = framework("torch")
-        plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_quantized
-        if not plain or value.requires_grad or value.is_conj() or value.is_neg() or value.numel() == 0:
-            return None
-        last = value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
-        strides = value.stride() if last and not value.is_contiguous() else None
-        to, place = self.segments.tensor(value.dtype, value.shape, strides)
-        to.copy_(value)
-        return "tensor", place, value.dtype, tuple(value.shape), strides
-
-
 class _Worker:
     """What runs in a worker process."""
 
@@ -358,12 +219,12 @@ class _Worker:
         out, place = known or self.segments.tensor(first.dtype, shape)
         if known is None:
             torch.stack(batch, 0, out=out)
-        self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None), _form(out)
+        self.placed[id(out)] = out, ("tensor", place, first.dtype, tuple(shape), None), form(out)
         return out
 
     def reply(self, number: int, value: Any, bads: list[Bad], counters: Any = None) -> None:
         file = io.BytesIO()
-        _Pickler(file, self.segments, self.placed).dump(value)
+        Pickler(file, self.segments, self.placed).dump(value)
         text: Any = file.getbuffer()
         place = None
         if len(text) > INLINE:
@@ -476,21 +337,6 @@ def _close_ends() -> None:
 os.register_at_fork(after_in_child=_close_ends)
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, text: Any, views: dict[int, Any]) -> None:
-        super().__init__(io.BytesIO(text))
-        self.views, self.torch = views, sys.modules.get("torch")
-
-    def persistent_load(self, name: Any) -> Any:
-        kind, (segment, at), dtype, shape, strides = name
-        count = int(np.prod(shape))
-        if kind == "array":
-            return np.frombuffer(self.views[segment], dtype, count, at).reshape(shape).transpose(strides)
-        torch: Any = self.torch
-        flat = torch.frombuffer(self.views[segment], dtype=dtype, count=count, offset=at)
-        return flat.view(shape) if strides is None else flat.as_strided(shape, strides)
-
-
 class _Process:
     """One worker as the trainer sees it."""
 
@@ -507,7 +353,7 @@ class _Process:
             theirs.close()
             their_life.close()
         self.tasks: collections.OrderedDict[int, Task] = collections.OrderedDict()
-        self.maps: list[mmap.mmap] = []
+        self.maps: list[Memory] = []
         self.board: memoryview | None = None
         self.returned: Any = None  # segments, for the worker
         self.counters: Any = None  # of its last batch
@@ -521,30 +367,29 @@ class _Process:
         """The task under way, and its row; (-1, 0) without one."""
         return (self.board[1] - 1, self.board[0]) if self.board else (-1, 0)
 
-    def _map(self) -> mmap.mmap:
+    def _map(self, kind: Callable[[int, int], Any]) -> Any:
         fd = reduction.recv_handle(self.pipe)
         try:
-            return mmap.mmap(fd, os.fstat(fd).st_size)
+            return kind(fd, os.fstat(fd).st_size)
         finally:
             os.close(fd)
 
     def receive(self) -> Reply | None:
         """The next batch; None: it was the worker's first message."""
         if self.board is None:
-            board = memoryview(self._map())
+            board = memoryview(self._map(mmap.mmap))
             self.board, self.returned = board[:BOARD].cast("q"), board[BOARD:]
             return None
         number, text, bads, used, fresh, counters = self.pipe.recv()
-        self.maps += [self._map() for _ in range(fresh)]
+        self.maps += [self._map(Memory) for _ in range(fresh)]
         views = {}
         for segment in used:
-            # Not a memoryview: NumPy would keep another one of its own, and this one would be gone at once.
-            views[segment] = (ctypes.c_char * len(self.maps[segment])).from_buffer(self.maps[segment])
+            views[segment] = self.maps[segment].view()
             weakref.finalize(views[segment], self.returned.__setitem__, segment, 1).atexit = False
         if not isinstance(text, bytes):
             (segment, at), n = text
             text = memoryview(views[segment])[at : at + n]
-        value = _Unpickler(text, views).load()
+        value = Unpickler(text, views).load()
         self.tasks.pop(number)
         self.counters = counters
         return Reply(number, value, bads)
@@ -758,6 +603,18 @@ class Workers:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+def start_workers(
+    count: int, samples: Samples, init: Callable[[int], None] | None, context: Any, seed: int, handle: bool
+) -> Workers:
+    """handle: the dataset has an open file or database, which may not be picklable; a forked process inherits it."""
+    try:
+        return Workers(count, samples, init, context, seed)
+    except (TypeError, pickle.PicklingError):
+        if not handle:
+            raise
+    return Workers(count, samples, init, multiprocessing.get_context("fork"), seed)
 
 
 class InOrder:

@@ -154,3 +154,15 @@ def test_a_handle_gives_correct_rows(kind, workers, tmp_path):
     for _ in range(2):
         assert [i for batch in loader for i in batch.tolist()] == list(range(ROWS))
     assert ("1 process" in loader.explain() and "open handle" in loader.explain()) == bool(workers)
+
+
+@pytest.mark.parametrize("context", ["forkserver", "spawn"])
+def test_a_handle_that_cannot_be_pickled_is_inherited(context, tmp_path):
+    loader = stoker.DataLoader(Several(tmp_path), 2, num_workers=2, multiprocessing_context=context)
+    assert [i for batch in loader for i in batch.tolist()] == list(range(ROWS))
+
+
+def test_a_handle_in_a_loader(tmp_path):
+    with stoker.Loader(Several(tmp_path), batch_size=2, processes=3, output="numpy") as loader:
+        assert [int(i) for batch in loader for i in batch.image] == list(range(ROWS))
+        assert "in 1 process: Several.files['rows'][0] is an open handle" in loader.explain()

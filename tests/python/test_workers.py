@@ -20,7 +20,8 @@ import stoker
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from stoker._workers import GRACE_S, Segments  # noqa: E402
+from stoker._segments import Segments  # noqa: E402
+from stoker._workers import GRACE_S  # noqa: E402
 from torch.utils import data  # noqa: E402
 
 Pair = collections.namedtuple("Pair", "image name")
@@ -215,10 +216,58 @@ def test_memory_is_given_back():
         segments.array(np.dtype(np.uint8), (100,))[0][:] = 7
     returned[:3] = b"\1\1\1"  # the trainer has released all of them
     segments.begin()
-    assert [m[0] for m in segments.maps] == [0, 0, 7] and bytes(returned) == bytes(8)
+    assert [m.view()[0] for m in segments.maps] == [b"\0", b"\0", b"\7"] and bytes(returned) == bytes(8)
     assert segments.place(100) == (2, 0)
     for fd in segments.fresh:
         os.close(fd)
+
+
+class Parts(Numbers):
+    """An image, a mask and a label."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        image = torch.full((4, 1 << 16), float(i))
+        return image, image[0].byte(), i
+
+
+def shared_bytes():
+    """Memory of segments that this process has mapped."""
+    total, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        inside = "memfd:stoker" in line if "-" in line.split()[0] else inside
+        total += int(line.split()[1]) << 10 if inside and line.startswith("Pss:") else 0
+    return total
+
+
+@pytest.mark.parametrize(("part", "most"), [(2, 1 << 20), (1, 8 << 20)])
+def test_a_kept_part_does_not_keep_the_batch(part, most):
+    """All labels are less than 1 MiB, all masks 2.5 MiB, all images 40 MiB."""
+    before, kept = shared_bytes(), []
+    for batch in stoker.DataLoader(Parts(), 4, num_workers=2):
+        kept.append(batch[part])
+    del batch
+    assert shared_bytes() - before < most
+    assert [int(x) for value in kept for x in value.reshape(4, -1)[:, 0]] == list(range(40))
+
+
+def test_many_kept_batches_need_no_descriptors():
+    opened, kept = files(), []
+    for batch in stoker.DataLoader(Parts(), 1, num_workers=1):
+        kept.append(batch)
+        assert files() < opened + 20
+    assert len(kept) == 40
+
+
+def test_a_tensor_that_is_in_a_batch_twice():
+    def collate(samples):
+        small, large = torch.ones(3), torch.ones(1 << 16)
+        return small, small, {"a": large, "b": large}
+
+    one, two, more = next(iter(stoker.DataLoader(Numbers(), 2, num_workers=1, collate_fn=collate)))
+    assert one is two and more["a"] is more["b"]
 
 
 class Large(Numbers):

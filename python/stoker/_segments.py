@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that a worker process fills and the trainer reads: arrays and tensors of a batch, without a copy.
+
+A large tensor has a segment of its own, so that a program that keeps the masks of a batch does not keep its images.
+Small ones, such as labels, share a segment with others, and the trainer copies them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import mmap
+import os
+import pickle
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ._errors import Error
+from ._output import framework
+
+SEGMENT = 256 << 20  # bytes of address space
+ALIGN = 64
+LARGE = 64 << 10  # bytes of an array or tensor that is not copied
+
+Place = tuple[int, int]  # segment and offset
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Memory:
+    """A mapped file. Python's mmap would keep a descriptor open for each, of which a process has few."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
+        if address == ctypes.c_void_p(-1).value:
+            why = os.strerror(ctypes.get_errno())
+            raise Error(f"cannot map the memory of a batch: {why}; a program that keeps many batches must copy them")
+        self.address, self.size = address, size
+        weakref.finalize(self, _libc.munmap, address, size).atexit = False
+
+    def view(self) -> Any:
+        """A buffer that keeps the memory mapped. Not a memoryview: NumPy would keep another one of its own."""
+        view: Any = (ctypes.c_char * self.size).from_address(self.address)
+        view.memory = self
+        return view
+
+    def empty(self) -> None:
+        """Gives the memory back; it reads as zeros."""
+        _libc.madvise(self.address, self.size, mmap.MADV_REMOVE)
+
+
+class Segments:
+    """The worker's side."""
+
+    def __init__(self, returned: memoryview) -> None:
+        """returned: a byte for each segment, 1: the trainer no longer uses it."""
+        self.returned = returned
+        self.maps: list[Memory] = []
+        self.filled: list[int] = []  # bytes that hold memory, for each segment
+        self.views: dict[int, weakref.ref[Any]] = {}
+        self.free: list[int] = []
+        self.used: list[int] = []  # by the batch under way
+        self.fresh: list[int] = []  # descriptors that the trainer does not have yet
+        self.offset = 0
+
+    def begin(self) -> None:
+        """Begins a batch. As many free segments keep their memory as the last batch used."""
+        self._take_back()
+        spare = [s for s in self.free if self.filled[s] and not self._held(s)]
+        for segment in spare[: -max(1, len(self.used))]:
+            self.maps[segment].empty()
+            self.filled[segment] = 0
+        self.used = []
+
+    def drop(self) -> None:
+        """The batch under way is not sent."""
+        self.free += self.used
+        self.used = []
+
+    def _held(self, segment: int) -> bool:
+        """Whether the user's code kept an array or tensor in a segment."""
+        return segment in self.views and self.views[segment]() is not None
+
+    def _take_back(self) -> None:
+        segment = -1
+        flags = bytes(self.returned[: len(self.maps)])
+        while (segment := flags.find(1, segment + 1)) >= 0:
+            self.returned[segment] = 0
+            self.free.append(segment)
+
+    def _another(self, n: int) -> int:
+        """A free segment, if possible one that holds as much memory as is needed."""
+        self._take_back()
+        fits = [s for s in self.free if self.maps[s].size >= n and not self._held(s)]
+        if fits:
+            segment = min(fits, key=lambda s: abs(self.filled[s] - n))
+            self.free.remove(segment)
+            return segment
+        if len(self.maps) == len(self.returned):
+            raise Error("the program keeps too many batches of a worker process; it must copy what it keeps")
+        fd = os.memfd_create("stoker")
+        size = max(n, SEGMENT)
+        os.ftruncate(fd, size)
+        self.maps.append(Memory(fd, size))
+        self.filled.append(0)
+        self.fresh.append(fd)
+        return len(self.maps) - 1
+
+    def place(self, n: int) -> Place:
+        if not self.used or n >= LARGE or self.offset + n > self.maps[self.used[-1]].size:
+            self.used.append(self._another(n))
+            self.offset = 0
+        segment, at = self.used[-1], self.offset
+        self.offset += -(-n // ALIGN) * ALIGN
+        self.filled[segment] = max(self.filled[segment], self.offset)
+        return segment, at
+
+    def _view(self, segment: int) -> Any:
+        """The memory of a segment. It lives as long as arrays and tensors in it, which the user's code may keep."""
+        view = self.views[segment]() if segment in self.views else None
+        if view is None:
+            view = self.maps[segment].view()
+            self.views[segment] = weakref.ref(view)
+        return view
+
+    def array(self, dtype: Any, shape: tuple[int, ...]) -> tuple[Any, Place]:
+        count = int(np.prod(shape))
+        segment, at = self.place(count * dtype.itemsize)
+        return np.frombuffer(self._view(segment), dtype, count, at).reshape(shape), (segment, at)
+
+    def tensor(self, dtype: Any, shape: Any, strides: Any = None) -> tuple[Any, Place]:
+        count = shape.numel()
+        segment, at = self.place(count * dtype.itemsize)
+        flat = framework("torch").frombuffer(self._view(segment), dtype=dtype, count=count, offset=at)
+        return flat.view(shape) if strides is None else flat.as_strided(shape, strides), (segment, at)
+
+
+# Values of a batch that are in a segment, by their id, with what is sent for them and their form then. A value is held
+# here, so that its id is not used again.
+Placed = dict[int, tuple[Any, Any, Any]]
+
+
+def form(value: Any) -> Any:
+    """Changes if code in place gives a tensor another shape, such as unsqueeze_()."""
+    if type(value) is np.ndarray:
+        return value.shape, value.strides
+    return value.data_ptr(), value.shape, value.stride(), value.dtype, value.requires_grad
+
+
+class Pickler(pickle.Pickler):
+    """Arrays and tensors go into segments; their places are pickled."""
+
+    def __init__(self, file: io.BytesIO, segments: Segments, placed: Placed) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.segments, self.placed = segments, placed
+        torch = sys.modules.get("torch")
+        self.tensor = torch.Tensor if torch else None
+
+    def persistent_id(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is not self.tensor and kind is not np.ndarray:
+            return None
+        known = self.placed.get(id(value))
+        if known is None or known[2] != form(value):
+            name = self._tensor(value) if kind is self.tensor else self._array(value)
+            if name is None:
+                return None
+            known = self.placed[id(value)] = value, name, form(value)
+        return known[1]
+
+    def _array(self, value: Any) -> Any:
+        if value.dtype.hasobject or value.size == 0:
+            return None
+        order = sorted(range(value.ndim), key=lambda d: -value.strides[d])
+        dense = value.transpose(order)  # such as NHWC seen as NCHW
+        if not dense.flags.c_contiguous:
+            dense, order = value, list(range(value.ndim))
+        to, place = self.segments.array(value.dtype, dense.shape)
+        to[...] = dense
+        return "array", place, value.dtype, dense.shape, tuple(np.argsort(order).tolist())
+
+    def _tensor(self, value: Any) -> Any:
+        torch = framework("torch")
+        plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_quantized
+        if not plain or value.requires_grad or value.is_conj() or value.is_neg() or value.numel() == 0:
+            return None
+        last = value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
+        strides = value.stride() if last and not value.is_contiguous() else None
+        to, place = self.segments.tensor(value.dtype, value.shape, strides)
+        to.copy_(value)
+        return "tensor", place, value.dtype, tuple(value.shape), strides
+
+
+class Unpickler(pickle.Unpickler):
+    """The trainer's side: views are buffers of the segments that a batch uses."""
+
+    def __init__(self, text: Any, views: dict[int, Any]) -> None:
+        super().__init__(io.BytesIO(text))
+        self.views, self.torch = views, sys.modules.get("torch")
+        self.made: dict[Place, Any] = {}  # a batch may contain a tensor twice
+
+    def persistent_load(self, name: Any) -> Any:
+        place = name[1]
+        if place not in self.made:
+            self.made[place] = self._array(*name[1:]) if name[0] == "array" else self._tensor(*name[1:])
+        return self.made[place]
+
+    def _array(self, place: Place, dtype: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        count = int(np.prod(shape))
+        flat = np.frombuffer(self.views[place[0]], dtype, count, place[1])
+        return (flat.copy() if flat.nbytes < LARGE else flat).reshape(shape).transpose(axes)
+
+    def _tensor(self, place: Place, dtype: Any, shape: tuple[int, ...], strides: Any) -> Any:
+        torch: Any = self.torch
+        count = int(np.prod(shape))
+        flat = torch.frombuffer(self.views[place[0]], dtype=dtype, count=count, offset=place[1])
+        flat = flat.clone() if count * dtype.itemsize < LARGE else flat
+        return flat.view(shape) if strides is None else flat.as_strided(shape, strides)
