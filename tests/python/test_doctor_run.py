@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import doctor_scripts as scripts
 import pytest
 import stoker
+from stoker.doctor import runner
 from stoker.doctor.examine import Examination, Options
 
 PLAIN = """
@@ -23,7 +25,7 @@ torch.set_num_threads(1)
 
 
 def slow(x):
-    for _ in range(20):
+    for _ in range(5):
         x = x.sort()[0]
     return x
 
@@ -163,3 +165,81 @@ def test_in_a_running_program(capsys):
             pass
     assert other.document["loader"]["kind"] == "iterable"
     assert list(stoker.watch([1, 2])) == [1, 2]  # outside a block it does nothing
+
+
+ENDLESS = """
+import subprocess, sys, time
+import stoker
+
+if "--leave" in sys.argv:  # a process that outlives its parent
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+
+
+def batches():
+    while True:
+        time.sleep(0.002)
+        yield [1, 2, 3]
+
+
+for batch in stoker.watch(batches()):
+    pass
+"""
+
+
+def processes_with(words):
+    """Command lines of running processes that contain these words."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if words in line and int(pid) != os.getpid():
+            found.append(line)
+    return found
+
+
+def test_nothing_is_left_running(script):
+    one = script(ENDLESS.replace("600", "601.25"), "--leave", steps=20)
+    assert one.as_is(), one.stderr
+    assert processes_with("time.sleep(601.25)") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_prints_what_is_known(tmp_path, number):
+    (tmp_path / "train.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "stoker.doctor", "--json", "found.json", "--steps", "200", "train.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert "as it is" in process.stderr.readline()  # the first run has ended
+        process.send_signal(number)
+        out, error = process.communicate(timeout=200)
+    assert "interrupted" in error and "as it is" in out
+    assert json.loads((tmp_path / "found.json").read_text())["runs"][0]["status"] == "ok"
+
+
+def test_a_script_that_hangs(script, monkeypatch):
+    monkeypatch.setattr(runner, "PATIENCE", 2.0)
+    one = script("import time\n\n\ndef stuck_here():\n    time.sleep(500)\n\n\nstuck_here()\n")
+    assert not one.as_is()
+    assert "no batch was asked for" in one.document["runs"][0]["reason"]
+    assert "stuck_here" in one.stderr
+
+
+def test_a_loss_that_is_nan(script):
+    pytest.importorskip("torch")
+    source = PLAIN.replace("loss = ", "loss = (1.0 if epoch == 0 else float('nan')) * ")
+    one = script(source, 2)
+    assert one.as_is(), one.stderr
+    assert one.document["checks"]["loss_nan_step"] == 8
+    assert "loss-nan" in [alarm["id"] for alarm in one.judged()["alarms"]]
+
+
+def test_ranks(script, tmp_path):
+    """torchrun: a record per rank, and ranks that read the same samples are noticed."""
+    pytest.importorskip("torch")
+    one = script(PLAIN, 3)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    one.options.command = [*launcher, "train.py", "3"]
+    assert one.as_is(), one.stderr
+    assert [rank["rank"] for rank in one.document["runs"][0]["ranks"]] == [0, 1]
+    assert one.document["checks"]["rank_duplicates"] == 0.5

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -166,6 +167,7 @@ def main(arguments: list[str]) -> int:
         print(f"stoker doctor: {error}; see: python -m stoker.doctor --help", file=sys.stderr)
         return USAGE
     runner.adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what is known is printed
     with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as scratch:
         given = Options(command, words, seconds, steps, tries, Path(scratch), Progress(), warn)
         examination = Examination(given)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import edits, machine, runner
-from .facts import AS_IS, LOADER, MODEL, Measurement, number, section
+from .facts import AS_IS, COLD, LOADER, MODEL, Measurement, number, reads_disk, section
 from .remedies import label, remedy
 from .verdict import judge, wanted
 
@@ -72,12 +72,11 @@ class Examination:
         if self.target is not None:
             plan.update(target=self.target, loader={"at": self.document["loader"].get("at")})
         result = runner.run(
-            self.options.command,
+            self._command(name),
             plan,
             self.options.scratch / "run",
             limit,
             lambda passed: self.options.tell(name, passed, None),
-            self._environment(plan),
         )
         run = self._as_run(name, kind, result)
         self.document["runs"].append(run)
@@ -87,8 +86,9 @@ class Examination:
         self.options.tell(name, result.seconds, run)
         return run
 
-    def _environment(self, plan: dict[str, Any]) -> dict[str, str]:
-        return {}
+    def _command(self, name: str) -> list[str]:
+        prefix = ["numactl", "--cpunodebind=0", "--membind=0"] if name == "numa" else []
+        return [*prefix, *self.options.command]
 
     def _as_run(self, name: str, kind: str, result: runner.Result) -> dict[str, Any]:
         record = result.record
@@ -154,6 +154,7 @@ class Examination:
         self.document["framework"] = record.get("framework")
         self.document["overhead"] = run.pop("overhead", {})
         self.document["disabled"] = record.get("disabled") or []
+        self.document["checks"] = record.get("checks") or {}
         extra = section(record, "extra")
         self.imports = max(1.0, self.last.seconds - number(run, "wall_s"))
         self.document["machine"] = machine.describe(extra.get("gpus") or [], extra.get("versions") or {}, None)
@@ -172,16 +173,21 @@ class Examination:
         for name in ("samples_ms", "stages_failed"):
             if extra.get(name):
                 self.document[name] = extra[name]
+        if extra.get("exif_ignored") is not None:
+            self.document["checks"]["exif_ignored"] = extra["exif_ignored"]
         for name in ("image", "bytes"):
             if extra.get(name):
                 self.document["loader"][name] = extra[name]
+        if reads_disk(self.document["runs"][0], self.document["loader"]) or self.options.tries == ["all"]:
+            self.run(COLD, "ceiling", "loader", cold=True)
         if self.document["slowest"]:
             path = self.document["slowest"][0].get("path")
             self.document["machine"]["storage"] = machine.storage(path)
 
     def what_if(self, name: str) -> dict[str, Any]:
         slowest = [one["index"] for one in self.document["slowest"]]
-        return self.run(name, "what-if", "what-if", what_if=name, slowest=slowest)
+        image = self.document["loader"].get("image")
+        return self.run(name, "what-if", "what-if", what_if=name, slowest=slowest, image=image)
 
     def what_ifs(self) -> None:
         """Those that the verdict needs, or those that the user asked for."""

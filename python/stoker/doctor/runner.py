@@ -46,9 +46,9 @@ class Result:
         return self.records[0] if self.records else {}
 
 
-def environment(plan: Path, more: dict[str, str]) -> dict[str, str]:
+def environment(plan: Path) -> dict[str, str]:
     paths = [INSIDE, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, **more, "PYTHONPATH": os.pathsep.join(paths), "STOKER_DOCTOR_PLAN": str(plan)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "STOKER_DOCTOR_PLAN": str(plan)}
 
 
 def run(
@@ -57,7 +57,6 @@ def run(
     folder: Path,
     limit: float,
     tell: Callable[[float], None] = lambda seconds: None,
-    more: dict[str, str] | None = None,
 ) -> Result:
     """Runs the command with a plan. `limit` is for all of it, imports included."""
     if folder.exists():
@@ -74,7 +73,7 @@ def run(
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                env=environment(folder / "plan.json", more or {}),
+                env=environment(folder / "plan.json"),
                 start_new_session=True,
             )
         except OSError as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,11 @@ from . import probe
 
 def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
     """Never returns: the run ends when it is time."""
-    from . import stages
+    from . import describe, stages
 
     limit = None
+    if probe.plan.get("cold"):
+        evict(describe.paths_of(getattr(loop.thing, "dataset", None)))
     loop.open()
     probe.depth += 1
     while True:
@@ -31,8 +34,20 @@ def run(loop: probe.Loop, make: Callable[[], Any]) -> None:
                 limit = probe.clock() + probe.plan["seconds"]
             if t0 > (limit or t0) or (probe.plan.get("steps") and len(loop.begin) > probe.plan["steps"]):
                 probe.deadline = float("inf")
-                stages.measure(loop, batch)
+                if not probe.plan.get("cold"):
+                    stages.measure(loop, batch)
                 probe.finish("ok")
         if len(loop.begin) == before:  # a generator: it cannot begin again
             probe.finish("ok")
         loop.open()
+
+
+def evict(files: list[str]) -> None:
+    """Takes the files out of the page cache."""
+    for path in files:
+        try:
+            fd = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)

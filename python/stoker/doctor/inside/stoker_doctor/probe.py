@@ -24,6 +24,7 @@ from typing import Any
 clock = time.perf_counter
 MAIN = threading.main_thread().ident
 HERE = os.path.dirname(os.path.abspath(__file__))
+ENOUGH = 12  # steps
 SMALL_STEPS = 2  # the first steps compile, allocate and start workers
 
 plan: dict[str, Any] = {}
@@ -60,6 +61,8 @@ class Loop:
         self.batch: Any = None  # the batch that is repeated, when the model runs alone
         self.opened = 0.0
         self.shapes: set[Any] = set()
+        self.labels: list[Any] = []  # of the first batches, as they came
+        self.sampler_epochs: list[int | None] = []
         self.remade = False
         self.in_graph = False  # batches are taken inside a compiled step, so that waiting cannot be timed
 
@@ -70,6 +73,7 @@ class Loop:
 
     def open(self) -> None:
         self.opened = clock()
+        self.sampler_epochs.append(getattr(getattr(self.thing, "sampler", None), "epoch", None))
         if self.at_loop is None:
             self.at_loop = place()
 
@@ -77,7 +81,7 @@ class Loop:
         """One next(): times it, and ends the run when it is time."""
         global depth
         t0 = clock()
-        if t0 > deadline and not device.profiles(self):
+        if t0 > deadline and self._has_enough(t0) and not device.profiles(self):
             finish("ok")
         mark = device.begin()
         depth += 1
@@ -95,6 +99,11 @@ class Loop:
         device.end(self, mark)
         return batch
 
+    def _has_enough(self, t: float) -> bool:
+        """Long steps get some more time."""
+        longest = started + 2 * float(plan.get("seconds") or 0)
+        return len(self.begin) >= ENOUGH or bool(plan.get("steps")) or t > longest
+
     def note(self, t0: float, t1: float, batch: Any) -> None:
         if self.opened:
             self.epochs.append(len(self.begin))
@@ -105,6 +114,7 @@ class Loop:
         self.updates.append(updates)
         if len(self.begin) < 400:
             self.shapes.add(shape_of(batch))
+            self.labels.append(labels_of(batch))  # kept for checks.py
         if len(self.begin) == SMALL_STEPS + 1:
             _set_deadline(t1)
         if plan.get("steps") and len(self.begin) > plan["steps"] + SMALL_STEPS:
@@ -162,6 +172,14 @@ def size_of(batch: Any) -> int:
     if array is not None:
         return int(array.shape[0]) if len(array.shape) else 1
     return len(batch) if isinstance(batch, list) else 1
+
+
+def labels_of(batch: Any) -> Any:
+    """The last value of a batch if it has one number per sample. A copy: a batch of a worker keeps a file open."""
+    last = batch[-1] if isinstance(batch, list | tuple) and len(batch) == 2 else None
+    if last is None or len(getattr(last, "shape", ())) != 1:
+        return None
+    return last.clone() if hasattr(last, "clone") else last.copy() if hasattr(last, "copy") else last
 
 
 def shape_of(batch: Any) -> Any:

@@ -28,10 +28,11 @@ def make(status: str, end: float) -> dict[str, Any]:
         "extra": {**probe.extra, "versions": versions()},
     }
     if loop:
-        from . import describe
+        from . import checks, describe
 
         record["loader"] = describe.loader(loop)
         record["run"] = numbers(loop, end)
+        record["checks"] = checks.make(loop, record["run"]["loss"])
     return record
 
 

@@ -23,6 +23,14 @@ THROUGH_STOKER: dict[str, dict[str, Any]] = {
 }
 
 
+ELSEWHERE = {  # what a script cannot be given from outside
+    "pack": "measured on the data: stoker doctor DATA",
+    "uint8": "the script converts to float32 itself",
+    "fetch": "the dataset has to offer __getitems__",
+    "fixed-shapes": "the script decides on the shapes",
+}
+
+
 class NotPossible(RuntimeError):
     """A what-if that does not fit this script."""
 
@@ -40,6 +48,10 @@ def install(plan: dict[str, Any]) -> None:
             after("torch._tensor", _non_blocking)
     elif name == "without":
         after(DATA_LOADER, functools.partial(_before_iteration, change=lambda loader: leave_out(loader, value)))
+    elif name == "resize":
+        after(DATA_LOADER, functools.partial(_before_iteration, change=_store_smaller))
+    elif name in ELSEWHERE:
+        raise NotPossible(ELSEWHERE[name])
     elif name == "skip-slowest":
         after("torch.utils.data._utils.fetch", functools.partial(_skip, slow=set(plan.get("slowest") or [])))
     elif name == "no-evaluation":
@@ -259,6 +271,33 @@ def leave_out(loader: Any, name: str) -> None:
         found = True
     if not found:
         raise NotPossible(f"{name} was not found again")
+
+
+STORED = 64  # images
+
+
+def _store_smaller(loader: Any) -> None:
+    """Stores some images as large as they are needed, and reads only these; labels stay."""
+    from . import describe
+
+    below = describe.inner(loader.dataset)
+    samples = getattr(below, "samples", None)
+    needed = (probe.plan.get("image") or {}).get("needed_width")
+    if not needed or not isinstance(samples, list) or not describe.paths_of(below):
+        raise NotPossible("the dataset has no list of image files")
+    images = import_module("PIL.Image")
+    copies = []
+    folder = os.path.join(probe.plan["scratch"], "smaller")
+    os.makedirs(folder, exist_ok=True)
+    for i, path in enumerate(describe.paths_of(below)[:: max(1, len(samples) // STORED)][:STORED]):
+        with images.open(path) as image:
+            short = int(1.15 * needed)
+            image.draft("RGB", (short, short))
+            scale = short / min(image.size)
+            size = [max(1, round(n * min(1.0, scale))) for n in image.size]
+            copies.append(os.path.join(folder, f"{i}.jpg"))
+            image.convert("RGB").resize(size).save(copies[-1], quality=90)
+    below.samples = [(copies[i % len(copies)], *one[1:]) for i, one in enumerate(samples)]
 
 
 def _skip(module: Any, slow: set[int]) -> None:
