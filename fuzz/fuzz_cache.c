@@ -10,7 +10,7 @@
 #include "cache/segment.h"
 #include "fuzz.h"
 
-static void each(void *user, const struct record *r)
+static void each(void *user, const struct segment_record *r)
 {
     if (!segment_record_good(r) || r->n == 0 || r->n > INT32_MAX || r->at > INT64_MAX / 2)
         abort();
@@ -26,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (s.index < 0 || file_write_at(s.index, data, size, 0) != 0)
         return 0;
     segment_news(&s, each, &n);
-    if (n > size / sizeof(struct record) || s.seen > (int64_t)size)
+    if (n > size / sizeof(struct segment_record) || s.seen > (int64_t)size)
         abort();
     segment_news(&s, each, &n); /* nothing is seen twice */
-    if (n > size / sizeof(struct record))
+    if (n > size / sizeof(struct segment_record))
         abort();
     segment_close(&s);
     return 0;

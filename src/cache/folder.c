@@ -140,7 +140,7 @@ static void add_file(stk_cached *c, const char *file, const struct stat *st)
 {
     c->bytes += (int64_t)st->st_size;
     if (is_index(file)) {
-        c->entries += (int64_t)st->st_size / (int64_t)sizeof(struct record);
+        c->entries += (int64_t)st->st_size / (int64_t)sizeof(struct segment_record);
         c->used = (int64_t)st->st_mtim.tv_sec > c->used ? (int64_t)st->st_mtim.tv_sec : c->used;
     }
 }

@@ -31,20 +31,20 @@ uint64_t segment_sum(uint64_t key, const void *bytes, size_t n)
     return hash_bytes(bytes, n, key);
 }
 
-static uint64_t check_of(const struct record *r)
+static uint64_t check_of(const struct segment_record *r)
 {
-    return hash_bytes(r, offsetof(struct record, check), MAGIC);
+    return hash_bytes(r, offsetof(struct segment_record, check), MAGIC);
 }
 
-struct record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n)
+struct segment_record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n)
 {
-    struct record r = {.magic = MAGIC, .kind = kind, .key = key, .at = (uint64_t)at, .n = n};
+    struct segment_record r = {.magic = MAGIC, .kind = kind, .key = key, .at = (uint64_t)at, .n = n};
     r.sum = segment_sum(key, bytes, n);
     r.check = check_of(&r);
     return r;
 }
 
-bool segment_record_good(const struct record *r)
+bool segment_record_good(const struct segment_record *r)
 {
     return r->magic == MAGIC && r->check == check_of(r) && r->at <= INT64_MAX / 2 && r->n > 0 && r->n <= INT32_MAX;
 }
@@ -116,7 +116,8 @@ static int take(struct segment *s)
         return errno;
     if (index.st_nlink == 0 || data.st_nlink == 0)
         return ESTALE;
-    s->index_end = (int64_t)index.st_size / (int64_t)sizeof(struct record) * (int64_t)sizeof(struct record);
+    s->index_end =
+        (int64_t)index.st_size / (int64_t)sizeof(struct segment_record) * (int64_t)sizeof(struct segment_record);
     s->data_end = (int64_t)data.st_size;
     s->ours = true;
     return 0;
@@ -171,9 +172,9 @@ int segment_make(struct segment *s, int dir, const char *prefix)
 
 enum { AT_ONCE = 256 };
 
-void segment_news(struct segment *s, void (*each)(void *user, const struct record *r), void *user)
+void segment_news(struct segment *s, void (*each)(void *user, const struct segment_record *r), void *user)
 {
-    struct record some[AT_ONCE];
+    struct segment_record some[AT_ONCE];
     struct stat st;
     if (fstat(s->index, &st) != 0)
         return;

@@ -17,7 +17,7 @@
 
 enum { SEGMENT_NAME = 96 };
 
-struct record {
+struct segment_record {
     uint32_t magic, kind;
     uint64_t key, at, n;
     uint64_t sum;   /* of the bytes, seeded with the key */
@@ -43,10 +43,10 @@ void segment_close(struct segment *s); /* may be called after segment_none, and 
 void segment_none(struct segment *s);
 
 /* Calls each(user, record) for the valid records that were added since the last call. */
-void segment_news(struct segment *s, void (*each)(void *user, const struct record *r), void *user);
+void segment_news(struct segment *s, void (*each)(void *user, const struct segment_record *r), void *user);
 
-struct record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n);
+struct segment_record segment_record(uint32_t kind, uint64_t key, int64_t at, const void *bytes, size_t n);
 uint64_t segment_sum(uint64_t key, const void *bytes, size_t n);
-bool segment_record_good(const struct record *r);
+bool segment_record_good(const struct segment_record *r);
 
 #endif

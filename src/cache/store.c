@@ -93,7 +93,7 @@ static int64_t look_up(const struct store *s, uint64_t key)
 
 /* Returns the index of the new spot; -1: no room. During open a better spot replaces an older one with the same key:
  * otherwise entries that grew from run to run would use up the room. */
-static int64_t add_spot(struct store *s, const struct record *r, int segment)
+static int64_t add_spot(struct store *s, const struct segment_record *r, int segment)
 {
     const struct spot new = {
         .key = r->key, .at = r->at, .sum = r->sum, .n = (uint32_t)r->n, .segment = (uint32_t)segment};
@@ -123,7 +123,7 @@ struct reading {
     int segment;
 };
 
-static void take_record(void *user, const struct record *r)
+static void take_record(void *user, const struct segment_record *r)
 {
     const struct reading *g = user;
     if (r->kind == g->s->kind)
@@ -363,7 +363,7 @@ static int choose_own(struct store *s)
 
 static bool fits(struct store *s, size_t n)
 {
-    const int64_t need = (int64_t)(n + sizeof(struct record));
+    const int64_t need = (int64_t)(n + sizeof(struct segment_record));
     if (s->read_only || n == 0 || n > INT32_MAX)
         return false;
     const bool yes = s->n_spots < s->max_spots && need <= s->limit - s->held &&
@@ -400,7 +400,7 @@ static int64_t claim(struct store *s, size_t n)
         struct segment *own = &s->segments[s->own];
         at = own->data_end;
         own->data_end += (int64_t)n;
-        s->held += (int64_t)(n + sizeof(struct record));
+        s->held += (int64_t)(n + sizeof(struct segment_record));
     }
     pthread_mutex_unlock(&s->lock);
     return at;
@@ -411,7 +411,7 @@ static int64_t write_entry(struct store *s, uint64_t key, int64_t at, const void
 {
     struct segment *own = &s->segments[s->own]; /* once chosen, it does not change */
     int why = file_write_at(own->data, bytes, n, at);
-    const struct record r = segment_record(s->kind, key, at, bytes, n);
+    const struct segment_record r = segment_record(s->kind, key, at, bytes, n);
     int64_t spot = -1;
     pthread_mutex_lock(&s->lock);
     if (why == 0 && !s->read_only)

@@ -2,7 +2,7 @@
 /*
  * stream.c -- decompresses a file in pieces of 1 MiB and keeps the last ones.
  *
- *     compressed:    | member ............ | member ....... |     points: offsets where members (frames) start
+ *     compressed:    | member ............ | member ....... |     members: where members (frames) start
  *                              ^ the decompressor, at the end of a piece
  *     decompressed:  | 0 | 1 | 2 | 3 | 4 | 5 |                    pieces: those of all streams are in one cache
  *
@@ -19,7 +19,7 @@
 #include "format/stream_inner.h"
 
 enum {
-    POINTS_MAX = 4096 /* at least STREAM_PIECE bytes apart */
+    MEMBERS_MAX = 4096 /* at least STREAM_PIECE bytes apart */
 };
 
 /* ------------------------------------------------------------------ streams */
@@ -65,40 +65,40 @@ void stream_free(struct stream *s)
     stream_close_decompressor(s);
     pieces_forget(s->cache->pieces, s); /* a later stream may get the same address */
     pthread_mutex_destroy(&s->lock);
-    free(s->points);
+    free(s->members);
     free(s);
 }
 
 /* ------------------------------------------------------------------ where members start */
 
-/* The last point at or before raw. */
-static struct point point_before(const struct stream *s, int64_t raw)
+/* The last member that starts at or before raw. */
+static struct stream_member member_before(const struct stream *s, int64_t raw)
 {
-    struct point p = {0};
-    for (int i = 0; i < s->n_points && s->points[i].raw <= raw; i++)
-        p = s->points[i];
+    struct stream_member p = {0};
+    for (int i = 0; i < s->n_members && s->members[i].raw <= raw; i++)
+        p = s->members[i];
     return p;
 }
 
-/* Remembers that a member starts here. Without memory the point is left out. */
-static void add_point(struct stream *s)
+/* Remembers that a member starts here. Without memory it is left out. */
+static void add_member(struct stream *s)
 {
-    const struct point p = {s->compressed - (int64_t)(s->input_n - s->input_at), s->raw};
-    if (s->n_points == POINTS_MAX || p.raw < (s->n_points ? s->points[s->n_points - 1].raw : 0) + STREAM_PIECE)
+    const struct stream_member p = {s->compressed - (int64_t)(s->input_n - s->input_at), s->raw};
+    if (s->n_members == MEMBERS_MAX || p.raw < (s->n_members ? s->members[s->n_members - 1].raw : 0) + STREAM_PIECE)
         return;
-    if ((s->n_points & (s->n_points - 1)) == 0) {
-        struct point *more = realloc(s->points, (s->n_points ? 2 * (size_t)s->n_points : 1) * sizeof *more);
+    if ((s->n_members & (s->n_members - 1)) == 0) {
+        struct stream_member *more = realloc(s->members, (s->n_members ? 2 * (size_t)s->n_members : 1) * sizeof *more);
         if (!more)
             return;
-        s->points = more;
+        s->members = more;
     }
-    s->points[s->n_points++] = p;
+    s->members[s->n_members++] = p;
 }
 
 /* Moves the decompressor to an offset at or before raw. */
 static int begin(struct stream *s, int64_t raw, stk_error *e)
 {
-    const struct point p = point_before(s, raw);
+    const struct stream_member p = member_before(s, raw);
     if (is_open(s) && s->raw <= raw && s->raw >= p.raw)
         return STK_OK;
     if (is_open(s)) {
@@ -224,7 +224,7 @@ static int decompress(struct stream *s, int fd, uint8_t *room, size_t n_room, st
             return STK_OK;
         }
         if (s->between) {
-            add_point(s);
+            add_member(s);
             decompress_again(&s->decompressor);
         }
     }

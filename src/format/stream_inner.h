@@ -3,7 +3,7 @@
  * stream_inner.h -- the parts of a stream, for stream.c and stream_cache.c.
  *
  * Invariants:
- *   (1) a stream's lock protects its decompressor, points and end. The cache's lock protects the list of streams that
+ *   (1) a stream's lock protects its decompressor, members and end. The cache's lock protects the list of streams that
  *       have a decompressor.
  *   (2) a thread may take the cache's lock while it has a stream's. It only tries the lock of another stream.
  *   (3) a piece is pinned only while it is copied or filled.
@@ -35,7 +35,7 @@ struct stream_cache {
     int waiting;
 };
 
-struct point {
+struct stream_member {
     int64_t compressed, raw;
 };
 
@@ -55,9 +55,9 @@ struct stream {
     bool between;       /* at the start of a member */
     int64_t end;        /* decompressed size up to the end or to damage; -1: not known */
     char broken[160];
-    bool refused;         /* it needs too much memory */
-    struct point *points; /* ascending; the beginning is not among them */
-    int n_points;
+    bool refused;                  /* it needs too much memory */
+    struct stream_member *members; /* ascending; the beginning is not among them */
+    int n_members;
 };
 
 /* Waits for room among the open decompressors, then opens this stream's. */

@@ -292,7 +292,7 @@ static void tables_keep_to_their_limit(void)
     char why[200];
     cache_why_not(c, why, sizeof why);
     CHECK(strstr(why, "it is full"));
-    CHECK(stats_of(c).disk_bytes < (int64_t)((SAMPLES * 3 / 2 + 1024) * (n + sizeof(struct record))));
+    CHECK(stats_of(c).disk_bytes < (int64_t)((SAMPLES * 3 / 2 + 1024) * (n + sizeof(struct segment_record))));
     cache_close(c);
     temp_end();
 }
@@ -370,7 +370,7 @@ static void make_few(struct damaged *d)
     path_of_part(".data", d->path[1], sizeof d->path[1]);
     for (int i = 0; i < 2; i++)
         d->n[i] = slurp(d->path[i], d->bytes[i], sizeof d->bytes[i]);
-    CHECK_EQ(d->n[0], FEW * sizeof(struct record));
+    CHECK_EQ(d->n[0], FEW * sizeof(struct segment_record));
     CHECK(d->n[1] > FEW * LENGTH);
 }
 
