@@ -28,10 +28,9 @@
  *   - Samples depend only on (seed, epoch, position). Threads, ranks, caches and batch size do not change them.
  *   - In a forked child, every call on an inherited loader fails: with STK_EFORK, or with -1, 0, NULL or an empty text
  *     if the function returns no code. Closing the loader does nothing. The child may open its own loader.
- *   - Later versions may add members at the end of the structs that _sized functions take, and of those that hooks
- *     receive from the library. Other structs stay as they are. A _sized function takes the size of the struct that the
- *     caller was compiled with. Do not call it: call the inline function, which passes that size. Members that the
- *     library does not know must be zero.
+ *   - Later versions may add members at the end of structs that _sized functions take or hooks receive, not of others.
+ *     A _sized function takes the size that the caller was compiled with: call the inline function, which passes it.
+ *     Members that the library does not know must be zero.
  */
 #ifndef STOKER_H
 #define STOKER_H

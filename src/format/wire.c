@@ -13,6 +13,10 @@ static const uint64_t tops = UINT64_C(0x8080808080808080); /* set if the varint 
 /* The size of a varint; 0: it does not end within n bytes. */
 static size_t varint(const uint8_t *p, size_t n, uint64_t *out)
 {
+    if (n > 0 && p[0] < 128) { /* most of them */
+        *out = p[0];
+        return 1;
+    }
     uint64_t v = 0;
     for (size_t i = 0; i < n && i < VARINT_MAX; i++) {
         v |= (uint64_t)(p[i] & 127) << (7 * i);

@@ -50,6 +50,13 @@ bool example_is_text(const uint8_t *p, size_t n, bool whole)
     return text_is(p, whole ? n : whole_characters(p, n));
 }
 
+static void glance_at(struct example_glance *out, const uint8_t *p, size_t n)
+{
+    out->strings += n > 0;
+    out->images += image_file_magic(p, n);
+    out->texts = out->texts && text_is(p, n);
+}
+
 void example_glance(const struct feature *f, struct example_glance *out)
 {
     struct feature_walk w;
@@ -62,12 +69,13 @@ void example_glance(const struct feature *f, struct example_glance *out)
                                    .texts = true};
     if (f->kind != FEATURE_BYTES)
         return;
-    feature_begin(&w, f);
-    while (feature_next(&w, &run) > 0) {
-        out->strings += run.n > 0;
-        out->images += image_file_magic(run.p, run.n);
-        out->texts = out->texts && text_is(run.p, run.n);
+    if (f->whole && f->count == 1) {
+        glance_at(out, f->whole, f->bytes);
+        return;
     }
+    feature_begin(&w, f);
+    while (feature_next(&w, &run) > 0)
+        glance_at(out, run.p, run.n);
 }
 
 /* ------------------------------------------------------------------ the survey */

@@ -24,9 +24,11 @@ enum { STEP = 64 << 10, LENGTH_UNKNOWN_MOST = 1 << 30 };
 /* Starts a record without a name. In a pack, where records have names, it is named by its offset. */
 static int begin_unnamed(struct record_scan *sc, bool named, int64_t at)
 {
+    if (!named)
+        return record_begin(sc, NULL, 0);
     char place[32];
     const int n = snprintf(place, sizeof place, "@%lld", (long long)at);
-    return named ? record_begin(sc, place, (size_t)n) : record_begin(sc, NULL, 0);
+    return record_begin(sc, place, (size_t)n);
 }
 
 static int bad(struct record_scan *sc, bool named, int64_t at, const char *reason)
