@@ -251,7 +251,8 @@ static void print_device(const struct bench *b)
            out_bytes(s->copy_s > 0 ? (int64_t)((double)s->copied_bytes / s->copy_s) : 0).s, out_seconds(s->kernel_s).s,
            out_bytes(s->device_bytes).s);
     if (s->device_samples > 0)
-        printf("           it finished %s images\n", out_count(s->device_samples).s);
+        printf("           it finished %s images, and decoded the Huffman codes of %s\n",
+               out_count(s->device_samples).s, out_count(s->device_decoded).s);
 }
 
 static void print_text(const struct bench *b)
@@ -366,6 +367,7 @@ static void print_json(const struct bench *b)
     json_real(&j, "copy_s", s->copy_s);
     json_real(&j, "kernel_s", s->kernel_s);
     json_int(&j, "samples", s->device_samples);
+    json_int(&j, "decoded", s->device_decoded);
     json_close(&j, '}');
     json_mixed(&j, b->loader);
     json_int(&j, "peak_rss_bytes", peak_rss());

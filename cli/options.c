@@ -9,8 +9,11 @@ static const struct args_word dtypes[] = {
 static const struct args_word layouts[] = {{"NCHW", STK_NCHW}, {"NHWC", STK_NHWC}, {0}};
 static const struct args_word fidelities[] = {{"exact", STK_EXACT}, {"draft", STK_DRAFT}, {0}};
 static const struct args_word policies[] = {{"raise", STK_RAISE}, {"skip", STK_SKIP}, {"replace", STK_REPLACE}, {0}};
-static const struct args_word works[] = {
-    {"auto", STK_DEVICE_WORK_AUTO}, {"none", STK_DEVICE_WORK_NONE}, {"idct", STK_DEVICE_WORK_IDCT}, {0}};
+static const struct args_word works[] = {{"auto", STK_DEVICE_WORK_AUTO},
+                                         {"none", STK_DEVICE_WORK_NONE},
+                                         {"idct", STK_DEVICE_WORK_IDCT},
+                                         {"decode", STK_DEVICE_WORK_DECODE},
+                                         {0}};
 static const struct args_word caches[] = {{"none", STK_CACHE_NONE}, {"bytes", STK_CACHE_BYTES},
                                           {"dct", STK_CACHE_DCT},   {"pixels", STK_CACHE_PIXELS},
                                           {"auto", STK_CACHE_AUTO}, {0}};
@@ -52,7 +55,7 @@ const struct args_option args_common[] = {
     {"device", 0, ARGS_TEXT, FOR_LOADER, AT(o.device), 0, 0, NULL, "DEV",
      "deliver batches in the memory of this GPU: cuda, or cuda:N", "cpu"},
     {"device-work", 0, ARGS_WORD, FOR_LOADER, AT(o.device_work), 0, 0, works, "WHAT",
-     "what this GPU does of the work on JPEGs: none, idct (all after the Huffman codes) or auto", "auto"},
+     "what this GPU does of the work on JPEGs: none, idct (all after the Huffman codes), decode or auto", "auto"},
     {"rank", 0, ARGS_INT, FOR_LOADER, AT(o.rank), 0, INT32_MAX, NULL, "R", "the rank of this process, from 0", "0"},
     {"world-size", 0, ARGS_INT, FOR_LOADER, AT(o.world_size), 1, INT32_MAX, NULL, "W", "the number of ranks", "1"},
 

@@ -170,7 +170,8 @@ typedef enum stk_device_work {
     STK_DEVICE_WORK_DEFAULT = 0, /* auto */
     STK_DEVICE_WORK_AUTO,        /* whatever keeps the caller from waiting; stk_explain reports the choice */
     STK_DEVICE_WORK_NONE,        /* decoding and ops run on the CPU; types and layouts are made there */
-    STK_DEVICE_WORK_IDCT         /* everything after the Huffman codes, if the ops only crop, resize and mirror */
+    STK_DEVICE_WORK_IDCT,        /* everything after the Huffman codes, if the ops only crop, resize and mirror */
+    STK_DEVICE_WORK_DECODE       /* Huffman codes as well, once the checkpoints of a file are known */
 } stk_device_work;
 
 typedef struct stk_options {
@@ -382,6 +383,7 @@ typedef struct stk_stats {
     int64_t device_bytes, copied_bytes;
     double copy_s, kernel_s, stream_waited_s;
     int64_t device_samples; /* whose pixels the device made */
+    int64_t device_decoded; /* of these, whose Huffman codes it decoded */
 } stk_stats;
 
 STK_API int stk_stats_get_sized(stk_loader *l, stk_stats *s, size_t size);

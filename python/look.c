@@ -86,7 +86,7 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
     if (!sources)
         return NULL;
     return Py_BuildValue(
-        "{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsLsLsLsdsdsdsLsN}", "seconds", s.seconds, "waited_s", s.waited_s,
+        "{sdsdsLsLsLsLsdsdsdsdsdsisLsLsLsLsssLsLsLsLsLsLsLsdsdsdsLsLsN}", "seconds", s.seconds, "waited_s", s.waited_s,
         "batches", (long long)s.batches, "samples", (long long)s.samples, "bad", (long long)s.bad, "read_bytes",
         (long long)s.read_bytes, "read_s", s.read_s, "decode_s", s.decode_s, "transform_s", s.transform_s, "op_s",
         s.op_s, "idle_s", s.idle_s, "threads", s.threads, "memory_bytes", (long long)s.memory_bytes, "memory_limit",
@@ -95,7 +95,7 @@ PyObject *loader_stats(PyObject *self, PyObject *none)
         "cache_disk_bytes", (long long)s.cache_disk_bytes, "cache_hits", (long long)s.cache_hits, "cache_misses",
         (long long)s.cache_misses, "device_bytes", (long long)s.device_bytes, "copied_bytes", (long long)s.copied_bytes,
         "copy_s", s.copy_s, "kernel_s", s.kernel_s, "stream_waited_s", s.stream_waited_s, "device_samples",
-        (long long)s.device_samples, "sources", sources);
+        (long long)s.device_samples, "device_decoded", (long long)s.device_decoded, "sources", sources);
 }
 
 static PyObject *text_about(PyObject *self, size_t (*of)(stk_loader *l, char *buf, size_t n))

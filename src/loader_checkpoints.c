@@ -52,7 +52,8 @@ static bool crops(const struct stk_loader *l)
 size_t loader_checkpoints_open(struct stk_loader *l, size_t memory)
 {
     char folder[PATH_MAX] = "";
-    if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED || !crops(l))
+    if (!l->plan || source_field(l->source, l->image)->kind != FIELD_ENCODED ||
+        (!crops(l) && l->options.device_work != STK_DEVICE_WORK_DECODE)) /* the device needs them for all images */
         return 0;
     const int64_t data = data_bytes(l), share = l->options.memory / 16;
     const int64_t limit = data > 0 ? data / 100 * PERCENT + (1 << 20) : share;

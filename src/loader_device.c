@@ -263,8 +263,9 @@ static struct stk_batch *take_twin(struct stk_loader *l, const struct stk_batch 
 
 int loader_device_send(struct stk_loader *l, struct stk_batch *b, stk_error *e)
 {
-    if (b->twin)
-        return STK_OK;
+    const int checked = cuda_parcels_check(&l->device.send.parcels, e);
+    if (b->twin || checked != STK_OK)
+        return checked;
     struct stk_batch *twin = take_twin(l, b);
     if (!twin)
         return no_memory(l, 1, e);
@@ -311,6 +312,7 @@ void loader_device_stats(struct stk_loader *l, stk_stats *s)
     if (entered == STK_OK)
         cuda_leave(d->cuda, mode);
     s->device_samples = atomic_load_explicit(&d->finished, memory_order_relaxed);
+    s->device_decoded = atomic_load_explicit(&d->decoded, memory_order_relaxed);
     s->device_bytes = atomic_load_explicit(&d->cuda->device_bytes, memory_order_relaxed);
     s->stream_waited_s = (double)atomic_load_explicit(&d->cuda->waited_ns, memory_order_relaxed) * 1e-9;
 }

@@ -39,6 +39,7 @@ struct loader_device {
     const char *whole;        /* why it finishes none */
     atomic_int share;         /* of the rows, in 16ths, that the device finishes if it can */
     _Atomic int64_t finished; /* rows that were sent to be finished */
+    _Atomic int64_t decoded;  /* of them, with Huffman codes */
     struct loader_pace pace;
 };
 

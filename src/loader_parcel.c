@@ -8,11 +8,14 @@
  * formats, several scans, damage, EXIF turns, ops that do more than crop, resize and mirror, and coefficients that take
  * more room than a row has.
  *
- * Which rows go this way is a share of each batch, its first rows. If it is left to the loader, it starts with none,
- * and follows who waits: the caller for batches, or the workers for the caller.
+ * Once the checkpoints of a file are known, the device can also decode its Huffman codes: then the coded bytes of the
+ * crop are copied.
+ *
+ * Which rows go this way is a share of each batch, its first rows; above SHARES, the rest is the share of those whose
+ * Huffman codes are decoded there. If it is left to the loader, it starts with none, and follows who waits: the caller
+ * for batches, or the workers for the caller.
  */
 #include "base/buf.h"
-#include "cuda/parcel_work.h"
 #include "loader.h"
 
 /* Whether device_work=auto may let the device finish rows: only once its results were compared on a real GPU. */
@@ -21,6 +24,7 @@ enum { KERNELS_CONFIRMED = 0 };
 enum {
     ROOM_LEAST = 192 << 10, /* bytes of a row's body: the coefficients of most photos of half a megapixel */
     SHARES = 16,
+    DECODE = 2 * SHARES, /* the share at which the device also decodes the Huffman codes of all rows, if it can */
     STEP = 4,
     PACE_BATCHES = 16, /* between decisions */
 };
@@ -35,7 +39,7 @@ static const char *why_whole(const struct stk_loader *l, const struct field *ima
     const stk_device_work work = l->options.device_work;
     if (work == STK_DEVICE_WORK_NONE)
         return "as device_work asks";
-    if (work != STK_DEVICE_WORK_IDCT && !KERNELS_CONFIRMED)
+    if (work == STK_DEVICE_WORK_AUTO && !KERNELS_CONFIRMED)
         return "which is what device_work=auto chooses in this version";
     if (source_field(l->source, l->image)->kind != FIELD_ENCODED)
         return "because images are not JPEGs";
@@ -58,14 +62,16 @@ void loader_parcel_lay(struct stk_loader *l, struct field *fields)
     const size_t room = f->bytes > ROOM_LEAST ? f->bytes : ROOM_LEAST;
     d->pitch = (room + PARCEL_ALIGN - 1) / PARCEL_ALIGN * PARCEL_ALIGN + PARCEL_ALIGN;
     f->bytes = d->pitch;
-    atomic_init(&d->share, l->options.device_work == STK_DEVICE_WORK_IDCT ? SHARES : 0);
+    const stk_device_work work = l->options.device_work;
+    atomic_init(&d->share, work == STK_DEVICE_WORK_DECODE ? DECODE : work == STK_DEVICE_WORK_IDCT ? SHARES : 0);
 }
 
 int loader_parcel_open(struct stk_loader *l, stk_error *e)
 {
     const size_t rows = (size_t)l->options.batch_size, most = SCRATCH_MOST / SCRATCH_EACH;
     const size_t bytes = rows < most ? rows * SCRATCH_EACH : SCRATCH_MOST;
-    return cuda_send_parcels(&l->device.send, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST, e);
+    return cuda_send_parcels(&l->device.send, bytes > SCRATCH_LEAST ? bytes : SCRATCH_LEAST,
+                             l->options.device_work != STK_DEVICE_WORK_IDCT, e);
 }
 
 /* ------------------------------------------------------------------ one row */
@@ -80,14 +86,20 @@ void loader_parcel_begin(const struct stk_loader *l, struct stk_batch *b, int64_
     parcel_of(l, b, row)->kind = PARCEL_PIXELS;
 }
 
+/* Whether a row is among the first of its batch: the share of the device beyond `from`. */
+static bool is_among(const struct stk_loader *l, int64_t row, int from)
+{
+    const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed) - from;
+    return row * SHARES < share * l->options.batch_size;
+}
+
 /* Whether the row is among those for the device, and its coefficients probably fit. Coefficients take one and a half
  * times as much as the file, and those of a crop its share of them. */
 static bool is_wanted(const struct stk_loader *l, const struct making *m, int64_t row)
 {
     const struct desk_image *im = &m->image;
     const struct head *h = &im->head;
-    const int share = atomic_load_explicit(&l->device.share, memory_order_relaxed);
-    if (row * SHARES >= share * l->options.batch_size || m->plain || m->kept_bytes > 0)
+    if (!is_among(l, row, 0) || m->plain || m->kept_bytes > 0)
         return false;
     if ((im->form != DESK_FILE && im->form != DESK_DCT) || h->format != STK_JPEG || h->orientation != 1)
         return false;
@@ -120,7 +132,8 @@ static struct parcel describe(const struct job *j, const struct plan_passes *pas
 {
     const struct rect *crop = &j->want.crop;
     return (struct parcel){
-        .kind = PARCEL_COEFFICIENTS,
+        .kind = part->coded ? PARCEL_CODED : PARCEL_COEFFICIENTS,
+        .every = part->every,
         .out_w = j->w,
         .out_h = j->h,
         .components = part->components,
@@ -153,7 +166,7 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
     if (!is_wanted(l, m, row) || !plan_passes(j, body, room, &passes))
         return false;
     const size_t at = aligned(passes.used);
-    struct dct_part part = {.to = body + at, .room = room > at ? room - at : 0};
+    struct dct_part part = {.to = body + at, .room = room > at ? room - at : 0, .codes = is_among(l, row, SHARES)};
     if (!make_part(l, w, m, &part))
         return false;
     struct parcel p = describe(j, &passes, &part);
@@ -162,6 +175,7 @@ bool loader_parcel_make(struct stk_loader *l, struct worker *w, struct making *m
         return false;
     *parcel_of(l, w->to, row) = p;
     atomic_fetch_add_explicit(&l->device.finished, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->device.decoded, part.coded, memory_order_relaxed);
     return true;
 }
 
@@ -180,7 +194,7 @@ static uint64_t idle_ns(const struct stk_loader *l)
 static int next_share(int share, double waited, double idle)
 {
     if (waited > 0.02 && idle < 0.2)
-        return share + STEP < SHARES ? share + STEP : SHARES;
+        return share + STEP < DECODE ? share + STEP : DECODE;
     if (waited < 0.005 && idle > 0.5)
         return share > STEP ? share - STEP : 0;
     return share;
@@ -190,7 +204,7 @@ void loader_parcel_pace(struct stk_loader *l)
 {
     struct loader_device *d = &l->device;
     struct loader_pace *p = &d->pace;
-    if (l->options.device_work == STK_DEVICE_WORK_IDCT)
+    if (l->options.device_work != STK_DEVICE_WORK_AUTO)
         return;
     pthread_mutex_lock(&l->lock);
     if (++p->batches >= PACE_BATCHES) {
@@ -213,9 +227,12 @@ void loader_parcel_explain(const struct stk_loader *l, struct buf *b)
         buf_printf(b, "           JPEGs are decoded and transformed on the CPU, %s\n", d->whole);
         return;
     }
-    const int share = atomic_load_explicit(&d->share, memory_order_relaxed);
-    buf_printf(b, "           the device does all after the Huffman codes for %d of %d rows, %s%s; %lld so far\n",
-               share, SHARES, l->options.device_work == STK_DEVICE_WORK_IDCT ? "as device_work asks" : "by who waits",
+    const int share = atomic_load_explicit(&d->share, memory_order_relaxed), all = share < SHARES ? share : SHARES;
+    buf_printf(b,
+               "           the device does all after the Huffman codes for %d of %d rows, and these for %d, %s%s; %lld "
+               "images so far\n",
+               all, SHARES, share - all,
+               l->options.device_work != STK_DEVICE_WORK_AUTO ? "as device_work asks" : "by who waits",
                share == 0 ? ", because the workers are fast enough" : "",
                (long long)atomic_load_explicit(&d->finished, memory_order_relaxed));
 }

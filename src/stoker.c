@@ -82,8 +82,8 @@ static int check_form(const stk_options *o, stk_error *e)
         return usage(e, "reader must be pread or uring, or 0 to let the loader choose");
     if ((int)o->cache < STK_CACHE_NONE || (int)o->cache > STK_CACHE_AUTO)
         return usage(e, "cache must be none, bytes, dct, pixels or auto");
-    if ((int)o->device_work < STK_DEVICE_WORK_AUTO || (int)o->device_work > STK_DEVICE_WORK_IDCT)
-        return usage(e, "device_work must be auto, none or idct");
+    if ((int)o->device_work < STK_DEVICE_WORK_AUTO || (int)o->device_work > STK_DEVICE_WORK_DECODE)
+        return usage(e, "device_work must be auto, none, idct or decode");
     if (o->device_work > STK_DEVICE_WORK_NONE && (!o->device || strcmp(o->device, "cpu") == 0))
         return usage(e, "device_work needs a GPU: set device as well, or leave device_work out");
     if (o->cache_size < 0)

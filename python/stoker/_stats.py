@@ -57,6 +57,7 @@ class Stats:
     kernel_s: float = 0.0  #: of the kernels that make type and layout
     stream_waited_s: float = 0.0  #: how long streams of the GPU waited for batches
     device_samples: int = 0  #: images that the GPU finished
+    device_decoded: int = 0  #: of these, those whose Huffman codes it decoded
     sources: tuple[Mixed, ...] = ()  #: the sources of a mixture, in order
     python: str = ""  #: your own functions and datasets, and where they are
     processes: int = 0  #: that run them

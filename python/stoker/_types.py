@@ -23,7 +23,7 @@ Layout = Literal["NCHW", "NHWC", "channels_last"]
 Fidelity = Literal["exact", "draft"]
 OnError = Literal["raise", "skip", "replace"]
 Cache = Literal["none", "bytes", "dct", "pixels", "auto"]
-DeviceWork = Literal["auto", "none", "idct"]
+DeviceWork = Literal["auto", "none", "idct", "decode"]
 
 
 class _Sized(Protocol):
@@ -49,7 +49,7 @@ LAYOUTS = {"NCHW": 1, "NHWC": 2, "channels_last": 2}
 FIDELITIES = {"exact": 1, "draft": 2}
 ON_ERROR = {"raise": 1, "skip": 2, "replace": 3}
 CACHES = {"none": 1, "bytes": 2, "dct": 3, "pixels": 4, "auto": 5}
-DEVICE_WORKS = {"auto": 1, "none": 2, "idct": 3}
+DEVICE_WORKS = {"auto": 1, "none": 2, "idct": 3, "decode": 4}
 
 
 def choice(name: str, value: Any, choices: dict[str, int]) -> int:

@@ -2,6 +2,7 @@
 /*
  * cuda_parcels.c -- divides the rows of a batch into waves, and enqueues the kernels of each.
  *
+ *     huffman     a thread for each segment of codes
  *     unpack      a thread for each chunk of coefficients
  *     idct        a thread for each block
  *     colour      a thread for each pixel of the crop
@@ -13,10 +14,8 @@
  */
 #include "cuda/cuda_parcels.h"
 
-#include <stdbool.h>
-
 #include "base/error.h"
-#include "cuda/parcel_work.h"
+#include "cuda/parcel_huffman.h"
 
 _Static_assert(sizeof(struct parcel) <= PARCEL_ALIGN, "a head");
 
@@ -26,12 +25,37 @@ static const struct {
     const char *name;
     unsigned threads; /* of a block */
 } passes[PASSES] = {
-    [PASS_UNPACK] = {"parcels_unpack", 64},  [PASS_IDCT] = {"parcels_idct", 128},
-    [PASS_COLOUR] = {"parcels_colour", 256}, [PASS_BETWEEN] = {"parcels_between", 256},
-    [PASS_FINISH] = {"parcels_finish", 256},
+    [PASS_HUFFMAN] = {"parcels_huffman", 128}, [PASS_UNPACK] = {"parcels_unpack", 64},
+    [PASS_IDCT] = {"parcels_idct", 128},       [PASS_COLOUR] = {"parcels_colour", 256},
+    [PASS_BETWEEN] = {"parcels_between", 256}, [PASS_FINISH] = {"parcels_finish", 256},
 };
 
-int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, stk_error *e)
+/* What is needed to learn of damage. */
+static int watch(struct cuda_parcels *p)
+{
+    struct cuda *c = p->c;
+    p->damaged = cuda_host_alloc(c, PARCEL_ALIGN);
+    if (!p->damaged)
+        return CUDA_OUT_OF_MEMORY;
+    atomic_init(p->damaged, 0);
+    const int rc =
+        c->api.copy_in((uint64_t)(uintptr_t)p->scratch, (const void *)p->damaged, sizeof *p->damaged, c->stream);
+    return rc == 0 ? c->api.stream_synchronize(c->stream) : rc;
+}
+
+int cuda_parcels_check(const struct cuda_parcels *p, stk_error *e)
+{
+    const uint32_t row = p->damaged ? atomic_load_explicit(p->damaged, memory_order_relaxed) : 0;
+    return row == 0
+               ? STK_OK
+               : error_set(e, STK_EDATA, "device",
+                           "row %u of an earlier batch has wrong pixels: its file was damaged after its checkpoints "
+                           "were made; find it with `stoker verify`, or use device_work=idct, which notices it in "
+                           "time",
+                           row - 1);
+}
+
+int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, bool codes, stk_error *e)
 {
     *p = (struct cuda_parcels){.c = c};
     for (int i = 0; i < PASSES; i++) {
@@ -41,13 +65,16 @@ int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, st
     }
     p->scratch = cuda_device_alloc(c, scratch);
     p->scratch_bytes = p->scratch ? scratch : 0;
-    return p->scratch ? STK_OK : cuda_failed(&c->api, CUDA_OUT_OF_MEMORY, "cannot open the loader", e);
+    const int rc = !p->scratch ? CUDA_OUT_OF_MEMORY : codes ? watch(p) : 0;
+    return rc == 0 ? STK_OK : cuda_failed(&c->api, rc, "cannot open the loader", e);
 }
 
 void cuda_parcels_done(struct cuda_parcels *p)
 {
     if (p->scratch)
         cuda_device_free(p->c, p->scratch, p->scratch_bytes);
+    if (p->damaged)
+        cuda_host_free(p->c, (void *)p->damaged, PARCEL_ALIGN);
     *p = (struct cuda_parcels){0};
 }
 
@@ -77,7 +104,7 @@ static size_t sample_bytes(const struct parcel *p)
 
 size_t cuda_parcel_scratch(const struct parcel *p)
 {
-    return coefficient_bytes(p) + sample_bytes(p);
+    return PARCEL_ALIGN + coefficient_bytes(p) + sample_bytes(p);
 }
 
 static struct parcel *parcel_of(const struct cuda_rows *r, uint32_t row)
@@ -102,12 +129,12 @@ static void count(struct wave *w, enum cuda_pass pass, uint32_t n)
 static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_rows *r, uint32_t first, bool place)
 {
     struct wave w = {.first = first, .end = first, .n = {[PASS_FINISH] = r->pixels}};
-    size_t used = 0;
+    size_t used = PARCEL_ALIGN;
     for (; w.end < r->rows && w.end - first < WAVE_ROWS; w.end++) {
         struct parcel *at = parcel_of(r, w.end);
         if (at->kind == PARCEL_PIXELS)
             continue;
-        const size_t bytes = cuda_parcel_scratch(at);
+        const size_t bytes = cuda_parcel_scratch(at) - PARCEL_ALIGN;
         if (used + bytes > p->scratch_bytes)
             break;
         if (place) {
@@ -115,7 +142,10 @@ static struct wave next_wave(const struct cuda_parcels *p, const struct cuda_row
             at->samples = used + coefficient_bytes(at);
         }
         used += bytes;
-        count(&w, PASS_UNPACK, parcel_chunks(at));
+        if (at->kind == PARCEL_CODED)
+            count(&w, PASS_HUFFMAN, parcel_segments(at));
+        else
+            count(&w, PASS_UNPACK, parcel_chunks(at));
         count(&w, PASS_IDCT, parcel_first(at, at->components));
         count(&w, PASS_COLOUR, (uint32_t)(at->crop_w * at->crop_h));
         count(&w, PASS_BETWEEN, parcel_between_pixels(at));
@@ -150,5 +180,7 @@ int cuda_parcels_run(const struct cuda_parcels *p, const struct cuda_rows *r, co
                 rc = launch(p, r, &w, (enum cuda_pass)i, raw, made);
         row = w.end;
     }
+    if (rc == 0 && p->damaged)
+        rc = p->c->api.copy_out((void *)p->damaged, (uint64_t)(uintptr_t)p->scratch, sizeof *p->damaged, p->c->stream);
     return rc;
 }

@@ -7,16 +7,19 @@
 #ifndef CUDA_PARCELS_H
 #define CUDA_PARCELS_H
 
+#include <stdbool.h>
+
 #include "cuda/cuda_memory.h"
 #include "cuda/parcel.h"
 
-enum cuda_pass { PASS_UNPACK, PASS_IDCT, PASS_COLOUR, PASS_BETWEEN, PASS_FINISH, PASSES };
+enum cuda_pass { PASS_HUFFMAN, PASS_UNPACK, PASS_IDCT, PASS_COLOUR, PASS_BETWEEN, PASS_FINISH, PASSES };
 
 struct cuda_parcels {
     struct cuda *c;
     void *kernels[PASSES];
-    void *scratch;
+    void *scratch; /* its first PARCEL_ALIGN bytes say which row was damaged */
     size_t scratch_bytes;
+    _Atomic uint32_t *damaged; /* a copy in page-locked memory, of the last batch; NULL: codes are not decoded there */
 };
 
 /* The rows of a batch: a body of pitch - PARCEL_ALIGN bytes each, then its struct parcel. */
@@ -29,8 +32,11 @@ struct cuda_rows {
 /* Bytes of scratch memory that a parcel takes. */
 size_t cuda_parcel_scratch(const struct parcel *p);
 
-/* Needs the context. done accepts whatever init may leave. */
-int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, stk_error *e);
+/* Whether a row of a batch that was sent earlier turned out to be damaged. */
+int cuda_parcels_check(const struct cuda_parcels *p, stk_error *e);
+
+/* codes: Huffman codes may be decoded there. Needs the context. done accepts whatever init may leave. */
+int cuda_parcels_init(struct cuda_parcels *p, struct cuda *c, size_t scratch, bool codes, stk_error *e);
 void cuda_parcels_done(struct cuda_parcels *p);
 /* Writes into each parcel where its scratch memory is; before the rows are copied. */
 void cuda_parcels_place(const struct cuda_parcels *p, const struct cuda_rows *r);

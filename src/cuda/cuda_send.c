@@ -144,13 +144,13 @@ int cuda_send_reserve(struct cuda_send *s, size_t raw, size_t made, stk_error *e
     return rc;
 }
 
-int cuda_send_parcels(struct cuda_send *s, size_t scratch, stk_error *e)
+int cuda_send_parcels(struct cuda_send *s, size_t scratch, bool codes, stk_error *e)
 {
     int mode;
     int rc = cuda_enter(s->c, &mode, e);
     if (rc != STK_OK)
         return rc;
-    rc = cuda_parcels_init(&s->parcels, s->c, scratch, e);
+    rc = cuda_parcels_init(&s->parcels, s->c, scratch, codes, e);
     cuda_leave(s->c, mode);
     return rc;
 }

@@ -9,7 +9,7 @@
  * The C of each kernel defines its result. A C compiler sees only that, nvcc only the kernels. Of the kernels for
  * parcels, both compile the same text.
  */
-#include "cuda/parcel_work.h"
+#include "cuda/parcel_huffman.h"
 
 #ifndef __CUDACC__
 
@@ -168,7 +168,50 @@ struct memory {
         }                                                                                                              \
     }
 
-PARCELS(parcels_unpack, false, parcel_chunks(&h), parcel_unpack(&h, m.body + h.part, (int16_t *)(void *)m.rgb, i))
+/* The first word of the scratch memory counts rows, from 1: one whose codes are damaged. The tables are made by all
+ * threads of a block, in memory near them. */
+enum { TABLES = 6 * PARCEL_LOOKS };
+
+#ifdef __CUDACC__
+extern "C" __global__ void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first,
+                                           uint32_t pitch, uint32_t pixels)
+{
+    __shared__ uint16_t look[TABLES];
+    const u64 row = first + blockIdx.y;
+    const uint8_t *body = raw + row * pitch;
+    const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);
+    if (h.kind != PARCEL_CODED || blockIdx.x * blockDim.x >= parcel_segments(&h))
+        return;
+    for (u32 i = threadIdx.x; i < 2 * h.components * PARCEL_LOOKS; i += blockDim.x)
+        look[i] = parcel_look(&h, body + h.part, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
+    __syncthreads();
+    EACH(parcel_segments(&h))
+        if (!parcel_huffman(&h, body + h.part, look, (int16_t *)(void *)(scratch + h.coefficients), i))
+            *(volatile uint32_t *)(void *)scratch = (uint32_t)row + 1;
+}
+#else
+static void parcels_huffman(const uint8_t *raw, uint8_t *made, uint8_t *scratch, uint32_t first, uint32_t pitch,
+                            uint32_t pixels, uint32_t rows)
+{
+    uint16_t look[TABLES];
+    (void)made, (void)pixels;
+    EACH_ROW
+    {
+        const uint8_t *body = raw + row * pitch;
+        const struct parcel h = *(const struct parcel *)(const void *)(body + pitch - PARCEL_ALIGN);
+        if (h.kind != PARCEL_CODED)
+            continue;
+        for (uint32_t i = 0; i < 2 * (uint32_t)h.components * PARCEL_LOOKS; i++)
+            look[i] = parcel_look(&h, body + h.part, i / PARCEL_LOOKS, i % PARCEL_LOOKS);
+        EACH(parcel_segments(&h))
+            if (!parcel_huffman(&h, body + h.part, look, (int16_t *)(void *)(scratch + h.coefficients), i))
+                *(uint32_t *)(void *)scratch = (uint32_t)row + 1;
+    }
+}
+#endif
+
+PARCELS(parcels_unpack, false, h.kind == PARCEL_COEFFICIENTS ? parcel_chunks(&h) : 0, 
+        parcel_unpack(&h, m.body + h.part, (int16_t *)(void *)m.rgb, i))
 PARCELS(parcels_idct, false, parcel_first(&h, h.components),
         parcel_idct(&h, m.body + h.part, (const int16_t *)(const void *)m.rgb, m.samples, i))
 PARCELS(parcels_colour, false, (uint32_t)(h.crop_w * h.crop_h), parcel_colour(&h, m.samples, m.rgb, i))

@@ -3,8 +3,9 @@
  * parcel.h -- a row of a batch that the device finishes, as it crosses the bus.
  *
  * In a batch whose images the device may finish, each row has the same room: a body, and after it a struct parcel. The
- * body has the finished pixels, or what the device makes them from: coefficients (decode/dct_part.h) and the tables of
- * the resize (transform/plan.h). Offsets are from the start of the body. Both the host and nvcc read this file.
+ * body has the finished pixels, or what the device makes them from: coefficients (decode/dct_part.h) or codes
+ * (decode/jpeg_segments.h), and the tables of the resize (transform/plan.h). Offsets are from the start of the body.
+ * Both the host and nvcc read this file.
  */
 #ifndef PARCEL_H
 #define PARCEL_H
@@ -14,6 +15,7 @@
 enum {
     PARCEL_PIXELS,       /* the body is the row */
     PARCEL_COEFFICIENTS, /* the device does everything after the Huffman codes */
+    PARCEL_CODED,        /* and these as well */
 };
 
 enum { PARCEL_ALIGN = 128, PARCEL_CHUNK = 8 }; /* of bodies, heads and scratch memory; MCUs of a chunk */
@@ -35,7 +37,8 @@ struct parcel {
     int32_t crop_x, crop_y, crop_w, crop_h; /* in the whole image */
     int32_t flip_x, flip_y, across_first;   /* flip_x: if no pass across does it */
     struct parcel_pass x, y;
-    uint32_t part; /* where the coefficients are */
+    uint32_t part; /* where the coefficients are, or the codes */
+    int32_t every; /* MCUs in a segment of codes */
     /* Where its scratch memory is, from the start of the device's. The host fills them in when it sends the batch.
      * Coefficients are overwritten by pixels, and samples by what is between the two passes. */
     uint64_t coefficients, samples;

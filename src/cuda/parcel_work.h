@@ -20,11 +20,13 @@
 #include "cuda/parcel.h"
 
 #ifdef __CUDACC__
-#define ON_DEVICE static __device__ __forceinline__
-#define UNROLL    _Pragma("unroll")
+#define ON_DEVICE    static __device__ __forceinline__
+#define UNROLL       _Pragma("unroll")
+#define PARCEL_TABLE static __device__ const
 #else
 #define ON_DEVICE static inline
 #define UNROLL
+#define PARCEL_TABLE static const
 #endif
 
 /* ------------------------------------------------------------------ sizes */

@@ -342,6 +342,8 @@ bool dct_walk_give(void *walk, int32_t y, int32_t x, int32_t n, const struct jpe
 static void part_describe(struct dct_part *p, const struct jpeg_frame *f, const struct jpeg_need *n)
 {
     p->used = 0;
+    p->coded = false;
+    p->every = 0;
     p->w = f->w;
     p->h = f->h;
     p->components = f->n_components;

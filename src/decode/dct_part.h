@@ -17,12 +17,15 @@ struct dct_part {
     /* Set by the caller: where it goes. */
     uint8_t *to;
     size_t room;
+    bool codes; /* coded bytes are wanted, if the checkpoints of the file are known (jpeg_segments.h) */
     /* Set by the decoder. */
     size_t used;  /* bytes; 0: it did not fit */
     int32_t w, h; /* of the whole image */
     int components;
     bool halves_columns, halves_rows; /* of chroma */
     int32_t x, y, across, down;       /* the first MCU; how many there are */
+    bool coded;                       /* it has coded bytes */
+    int32_t every;                    /* MCUs in a segment of them */
 };
 
 #endif

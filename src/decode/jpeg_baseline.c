@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "decode/jpeg_segments.h"
 #include "decode/jpeg_strip.h"
 #include "decode/jpeg_walk.h"
 
@@ -113,6 +114,17 @@ static bool decode(struct jpeg_baseline *b, const struct jpeg_frame *f, const st
     return false;
 }
 
+/* Copies the coded bytes of the crop, if known checkpoints delimit them. */
+static bool copy_codes(struct jpeg_baseline *b, const struct jpeg_frame *f, const struct image_job *job)
+{
+    const struct jpeg_need need = jpeg_frame_need(f, &job->crop, job->whole);
+    struct jpeg_walk w;
+    return job->part && job->part->codes &&
+           (!job->ranges || jpeg_checkpoints_within(&b->checkpoints, f, &need, job->n, job->ranges)) &&
+           jpeg_walk_begin(&w, f, b->tables, job->bytes, job->n, NULL) && /* which checks the tables */
+           jpeg_segments_write(job->part, f, &need, &b->checkpoints, job->bytes, job->n);
+}
+
 /* The file's own orientation; 0: unknown, because it was to be ignored. */
 static int orientation_of(const struct head *h)
 {
@@ -126,6 +138,8 @@ static bool decode_with_checkpoints(struct jpeg_baseline *b, const struct jpeg_f
     if (!jpeg_checkpoints_read(&b->checkpoints, job->checkpoints, job->checkpoint_bytes, f, job->bytes, job->n))
         jpeg_checkpoints_reset(&b->checkpoints, f);
     int32_t known = b->checkpoints.n;
+    if (copy_codes(b, f, job))
+        return true;
     bool ok = decode(b, f, job, out);
     if (!ok && known > 0 && !job->ranges && !job->part) {
         jpeg_checkpoints_reset(&b->checkpoints, f);

@@ -21,6 +21,8 @@ static struct {
     size_t n;
 } files[SAMPLES];
 static bool ready;
+static int64_t decoded; /* images whose Huffman codes the device decoded, in all comparisons */
+static bool rotten;     /* some bytes have changed since the checkpoints were made */
 
 #define NEEDS_GPU()                                                                                                    \
     if (!ready)                                                                                                        \
@@ -64,9 +66,16 @@ static int read_file(void *user, int thread, int64_t sample, const void **bytes,
                      stk_error *e)
 {
     (void)user, (void)thread, (void)e;
+    static _Thread_local uint8_t changed[1 << 20];
     *bytes = files[sample].bytes;
     *n = files[sample].n;
     *label = sample;
+    if (rotten && *n < sizeof changed) {
+        memcpy(changed, *bytes, *n);
+        for (size_t i = *n - *n / 5; i < *n - *n / 5 + 8; i++)
+            changed[i] = (uint8_t)(changed[i] ^ (changed[i] == 255 || changed[i - 1] == 255 ? 0 : 0x2c));
+        *bytes = changed;
+    }
     return STK_OK;
 }
 
@@ -122,18 +131,18 @@ static bool same_field(const stk_batch *a, const stk_batch *b, const char *name)
 }
 
 /* Compares all batches of some epochs. Returns how many images the device finished. */
-static int64_t compare(const stk_options *o, int epochs)
+static int64_t compare_work(const stk_options *o, int epochs, stk_device_work work)
 {
     stk_options there = *o;
     there.device = "cuda";
-    there.device_work = STK_DEVICE_WORK_IDCT;
+    there.device_work = work;
     stk_loader *a = open_loader(o), *b = open_loader(&there);
     for (int ended = 0; ended < epochs;) {
         stk_batch *x, *y;
         const int rc = stk_next(a, &x, NULL), other = stk_next(b, &y, NULL);
         CHECK_EQ(rc, other);
         if (rc == STK_OK && other == STK_OK)
-            CHECK(same_field(x, y, "image") && same_field(x, y, "label") && same_field(x, y, "index"));
+            CHECK(same_field(x, y, "image") && same_field(x, y, "index") && same_field(x, y, "valid"));
         stk_release(x);
         stk_release(y);
         ended += rc != STK_OK;
@@ -142,9 +151,18 @@ static int64_t compare(const stk_options *o, int epochs)
     }
     stk_stats s;
     CHECK_EQ(stk_stats_get(b, &s), STK_OK);
+    CHECK(s.device_decoded <= (work == STK_DEVICE_WORK_DECODE ? s.device_samples : 0));
+    decoded += s.device_decoded;
     stk_close(a);
     stk_close(b);
     return s.device_samples;
+}
+
+static int64_t compare(const stk_options *o, int epochs)
+{
+    const int64_t n = compare_work(o, epochs, STK_DEVICE_WORK_IDCT);
+    CHECK_EQ(compare_work(o, epochs, STK_DEVICE_WORK_DECODE) > 0, n > 0);
+    return n;
 }
 
 /* ------------------------------------------------------------------ cases */
@@ -155,7 +173,8 @@ static void jpegs_are_finished_there(void)
 {
     NEEDS_GPU();
     stk_options o = some_options("RandomResizedCrop(50) | RandomHorizontalFlip | Normalize");
-    CHECK(compare(&o, 2) > SAMPLES);
+    CHECK(compare(&o, 3) > 2 * SAMPLES);
+    CHECK(decoded > SAMPLES / 2);
 }
 
 static void all_forms_are_equal(void)
@@ -226,6 +245,28 @@ static void batches_of_all_sizes_are_equal(void)
     }
 }
 
+static void single_rows_are_equal(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options(crop);
+    stk_loader *host = open_loader(&o);
+    o.device = "cuda";
+    o.device_work = STK_DEVICE_WORK_DECODE;
+    stk_loader *l = open_loader(&o);
+    const int64_t samples[] = {7, 3, 9, 1, 0, 2, 4, 5, 6, 8, 10, 11}; /* more than a batch has */
+    for (int64_t n = 1; n <= 12; n += 11)
+        for (int epoch = 0; epoch < 4; epoch++) {
+            stk_batch *a, *b;
+            CHECK_EQ(stk_loader_get(host, samples, NULL, n, epoch, &a, NULL), STK_OK);
+            CHECK_EQ(stk_loader_get(l, samples, NULL, n, epoch, &b, NULL), STK_OK);
+            CHECK(same_field(a, b, "image") && same_field(a, b, "label"));
+            stk_release(a);
+            stk_release(b);
+        }
+    stk_close(l);
+    stk_close(host);
+}
+
 /* Work is under way when the loader is closed. */
 static void closing_waits_for_the_device(void)
 {
@@ -248,9 +289,11 @@ static void closing_waits_for_the_device(void)
 static void the_choice_is_explained(void)
 {
     NEEDS_GPU();
-    const stk_device_work works[] = {STK_DEVICE_WORK_DEFAULT, STK_DEVICE_WORK_NONE, STK_DEVICE_WORK_IDCT};
-    const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks", "for 16 of 16 rows"};
-    for (int i = 0; i < 3; i++) {
+    const stk_device_work works[] = {STK_DEVICE_WORK_DEFAULT, STK_DEVICE_WORK_NONE, STK_DEVICE_WORK_IDCT,
+                                     STK_DEVICE_WORK_DECODE};
+    const char *const words[] = {"device_work=auto", "on the CPU, as device_work asks",
+                                 "for 16 of 16 rows, and these for 0", "for 16 of 16 rows, and these for 16"};
+    for (int i = 0; i < 4; i++) {
         char text[8192];
         stk_options o = some_options(crop);
         o.device = "cuda";
@@ -260,6 +303,31 @@ static void the_choice_is_explained(void)
         CHECK_SAYS(text, words[i]);
         stk_close(l);
     }
+}
+
+/* What the device finds out is reported with a later batch. */
+static void damage_is_noticed(void)
+{
+    NEEDS_GPU();
+    stk_options o = some_options(crop);
+    o.on_error = STK_RAISE;
+    o.take = 2;
+    o.batch_size = 2;
+    o.device = "cuda";
+    o.device_work = STK_DEVICE_WORK_DECODE;
+    stk_loader *l = open_loader(&o);
+    int rc = STK_OK;
+    stk_error e = {0};
+    for (int i = 0; i < 2000 && (rc == STK_OK || rc == STK_END); i++) {
+        stk_batch *b = NULL;
+        rotten = i >= 20;
+        rc = stk_next(l, &b, &e);
+        stk_release(b);
+    }
+    rotten = false;
+    CHECK_EQ(rc, STK_EDATA);
+    CHECK_SAYS(e.text, "its file was damaged after its checkpoints were made");
+    stk_close(l);
 }
 
 static void it_needs_a_device(void)
@@ -312,5 +380,6 @@ int main(int argc, char **argv)
     ready = stk_gpu_get(0, &gpu, NULL) == STK_OK;
     TESTS(T(extreme_coefficients_are_equal), T(it_needs_a_device), T(jpegs_are_finished_there), T(all_forms_are_equal),
           T(passes_are_in_the_same_order), T(other_ops_run_on_the_cpu), T(coefficients_from_caches_are_equal),
-          T(batches_of_all_sizes_are_equal), T(closing_waits_for_the_device), T(the_choice_is_explained))
+          T(batches_of_all_sizes_are_equal), T(single_rows_are_equal), T(closing_waits_for_the_device),
+          T(damage_is_noticed), T(the_choice_is_explained))
 }
