@@ -47,6 +47,8 @@ static const char *why_whole(const struct stk_loader *l, const struct field *ima
         return "because an op works on finished rows";
     if (l->copies > 1)
         return "because there are several views";
+    if (l->follow.n > 0)
+        return "because masks or boxes follow the images";
     if (image->kind == FIELD_OPEN || image->shape[2] != 3)
         return "because images differ in size or are not RGB";
     return NULL;
