@@ -52,7 +52,7 @@ def make_photos(
     return root
 
 
-def pictures(root: Path) -> Iterator[Any]:
+def pillow_images(root: Path) -> Iterator[Any]:
     """The images of a folder as Pillow reads them."""
     from PIL import Image
 

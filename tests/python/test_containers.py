@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import stoker
-from conftest import make_photos, pictures
+from conftest import make_photos, pillow_images
 
 OPS = "RandomCrop(16) | RandomHorizontalFlip"
 PHOTOS = 30  # of each of two classes
@@ -36,7 +36,7 @@ def command(*words: object) -> str:
 
 
 def decoded(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    return np.stack([np.asarray(p) for p in pictures(folder)]), np.asarray(stoker.Source(folder).labels)
+    return np.stack([np.asarray(p) for p in pillow_images(folder)]), np.asarray(stoker.Source(folder).labels)
 
 
 def write_npy(folder: Path, out: Path) -> str:
@@ -258,7 +258,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def jpegs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The images as JPEG: the cache of coefficients is of these alone."""
     out = tmp_path_factory.mktemp("jpegs")
-    for path, image in zip(files_of(folder), pictures(folder), strict=True):
+    for path, image in zip(files_of(folder), pillow_images(folder), strict=True):
         file = out / path.relative_to(folder).with_suffix(".jpg")
         file.parent.mkdir(exist_ok=True)
         image.save(file, quality=95)

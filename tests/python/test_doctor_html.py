@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's HTML report, in a real browser. STOKER_SCREENSHOTS=FOLDER keeps pictures of it."""
+"""The doctor's HTML report, in a real browser. STOKER_SCREENSHOTS=FOLDER keeps images of it."""
 
 import html.parser
 import json

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -36,7 +36,7 @@ def test_the_same_numbers_give_the_same_floats(noise, ops):
     loader = stoker.Loader(noise, CROP + ops, batch_size=8, output="torch")
     for epoch in range(3):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             assert within_one_unit(replay(image, drawn, **REPLAYED[ops]), row), drawn
 
 
@@ -52,7 +52,7 @@ def test_types_and_layouts(noise, dtype, layout):
 def test_bytes(noise):
     ops = "CenterCrop(30) | RandomErasing(1, value=(7, 8, 9))"
     seen = stoker.Loader(noise, ops, batch_size=8, output="torch", dtype="uint8").get(range(8))
-    for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+    for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
         want = v1.functional.pil_to_tensor(v1.functional.center_crop(image, 30))
         (one,) = drawn["ops"][1]["regions"]
         want[:, one["i"] : one["i"] + one["h"], one["j"] : one["j"] + one["w"]] = torch.tensor([7, 8, 9])[:, None, None]
@@ -93,8 +93,8 @@ N = 5000
 
 
 def regions(ops, height, width):
-    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
-    with stoker.Loader({"image": picture}, ops, output="numpy", sampler=[0]) as loader:
+    blank = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
+    with stoker.Loader({"image": blank}, ops, output="numpy", sampler=[0]) as loader:
         return [row["ops"][-1]["regions"] for row in loader.drawn(range(N), epoch=0)]
 
 

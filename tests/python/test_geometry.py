@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -66,7 +66,7 @@ def compared(folder, ops, keywords, bound, epochs):
     loader = stoker.Loader(folder, "CenterCrop((40, 52)) | " + ops, dtype="uint8", batch_size=8, output="torch")
     for epoch in range(epochs):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(folder), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(folder), seen.image, seen.drawn, strict=True):
             theirs = replay(image, drawn, **keywords)
             assert theirs.shape == row.shape
             assert (theirs.int() - row.int()).abs().max() <= bound, drawn
@@ -88,7 +88,7 @@ def test_other_filters_along_a_field(noise, mode):
     ops = f"CenterCrop(40) | ElasticTransform(60, 2, {mode})"
     loader = stoker.Loader(noise, ops, dtype="uint8", batch_size=8, output="torch")
     seen = loader.get(range(8))
-    for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+    for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
         theirs = replay(image, drawn, alpha=60.0, sigma=2.0, interpolation=mode)
         far = (theirs.int() - row.int()).abs() > 1
         far &= (row != 0) & (row != 255)
@@ -128,7 +128,7 @@ def test_photos(tmp_path):
         "RandomAffine(20, scale=(0.8, 1.2), interpolation=bicubic)": {"interpolation": "bicubic"},
     }.items():
         loader = stoker.Loader(tmp_path, ops, dtype="uint8", output="torch", exif=False)
-        for i, image in enumerate(pictures(tmp_path)):
+        for i, image in enumerate(pillow_images(tmp_path)):
             seen = loader.get([i])
             assert torch.equal(replay(image, seen.drawn[0], **words), seen.image[0])
 
@@ -190,7 +190,7 @@ def test_arguments_that_are_refused(noise, ops, words):
 def test_five_and_ten_crops(noise, ops, theirs, layout):
     text = f"Resize(40) | {ops} | RandomHorizontalFlip(1)"
     loader = stoker.Loader(noise, text, batch_size=3, dtype="uint8", output="torch", layout=layout)
-    images = [v1.Compose([v1.Resize(40), theirs])(image) for image in pictures(noise)]
+    images = [v1.Compose([v1.Resize(40), theirs])(image) for image in pillow_images(noise)]
     for k, batch in enumerate(loader):
         for i, row in enumerate(batch.image):
             wanted = torch.stack([v1.functional.pil_to_tensor(v1.functional.hflip(c)) for c in images[3 * k + i]])
@@ -218,8 +218,8 @@ N = 8000
 
 
 def drawn_here(ops, height=300, width=400):
-    picture = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
-    with stoker.Loader({"image": picture}, ops + " | CenterCrop(9)", output="numpy", sampler=[0]) as loader:
+    blank = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (N, height, width, 3))
+    with stoker.Loader({"image": blank}, ops + " | CenterCrop(9)", output="numpy", sampler=[0]) as loader:
         return [row["ops"][0] for row in loader.drawn(range(N), epoch=0)]
 
 

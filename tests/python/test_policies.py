@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -34,7 +34,7 @@ def test_the_same_numbers_give_the_same_bytes(noise, ops):
     loader = stoker.Loader(noise, text, dtype="uint8", batch_size=8, output="torch")
     for epoch in range(6):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             assert torch.equal(replay(image, drawn, **REPLAYED[ops]), row), drawn
 
 
@@ -63,7 +63,7 @@ def test_mixtures(noise, ops):
     loader = stoker.Loader(noise, "CenterCrop((40, 31)) | " + ops, dtype="uint8", batch_size=8, output="torch")
     for epoch in range(6):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             before = {**drawn, "ops": drawn["ops"][:-1]}
             image = Image.fromarray(replay(image, before, channels=3).permute(1, 2, 0).numpy())
             want = mixture(image, drawn["ops"][-1], **MIXED[ops])
@@ -76,7 +76,7 @@ def test_mixtures_are_near_those_of_tensors(noise):
     mix, apart_by = v2.AugMix(), []
     for epoch in range(6):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             op = drawn["ops"][-1]
             one = v1.functional.pil_to_tensor(v1.functional.center_crop(image, 64))
             total = np.float32(op["weight"]) * one

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -36,7 +36,7 @@ def test_the_same_numbers_give_the_same_bytes(noise, ops):
     loader = stoker.Loader(noise, ops, dtype="uint8", batch_size=8, output="torch")
     for epoch in range(12):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             assert torch.equal(replay(image, drawn, **REPLAYED[ops]), row), drawn
 
 
@@ -53,7 +53,7 @@ def test_the_same_numbers_give_the_same_floats(noise, normalize):
     loader = stoker.Loader(noise, ops, batch_size=8, output="torch")
     for epoch in range(8):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             assert within_one_unit(replay(image, drawn, **NORMALIZE[normalize]), row)
 
 

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -47,7 +47,7 @@ def test_evaluation(noise, name):
     loader = stoker.Loader(noise, transform, batch_size=8)
     assert is_native(loader)
     ours = next(iter(loader)).image
-    assert within_one_unit(ours, torch.stack([transform(p) for p in pictures(noise)]))
+    assert within_one_unit(ours, torch.stack([transform(p) for p in pillow_images(noise)]))
     folder = datasets.ImageFolder(noise, transform)
     (images, labels), *_ = stoker.DataLoader(folder, batch_size=8)
     assert torch.equal(images, ours) and labels.tolist() == folder.targets
@@ -60,7 +60,7 @@ def test_basic_training(noise, interpolation):
     assert is_native(loader)
     for epoch in range(6):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             names = [op["op"] for op in drawn["ops"]]
             assert names[:3] == ["RandomResizedCrop", "RandomHorizontalFlip", "RandomVerticalFlip"]
             assert within_one_unit(replay(image, drawn, interpolation=interpolation), row)
@@ -86,7 +86,7 @@ def test_jitter_and_erasing(noise):
     assert is_native(loader)
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     seen = loader.get(range(8))
-    for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+    for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
         names = [op["op"] for op in drawn["ops"]]
         assert names[2:] == ["ColorJitter", "ToTensor", "Normalize", "RandomErasing"]
         assert within_one_unit(replay(image, drawn, mean=mean, std=std), row)

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures
+from conftest import import_torchvision, pillow_images
 
 import_torchvision()
 
@@ -56,7 +56,7 @@ def test_the_same_numbers_give_the_same_bytes(noise, policy):
     loader = stoker.Loader(noise, ops, dtype="uint8", batch_size=8, output="torch")
     for epoch in range(8):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             cropped = FUNCTIONS["RandomResizedCrop"](image, drawn["ops"][0])
             want = replay(cropped, drawn["ops"][1]["ops"], (9, 8, 7))
             assert np.array_equal(np.asarray(want), row.permute(1, 2, 0).numpy()), drawn
@@ -67,7 +67,7 @@ def test_mixtures(noise, policy):
     loader = stoker.Loader(noise, f'CenterCrop((41, 30)) | TimmAugment("{policy}")', dtype="uint8", batch_size=8)
     for epoch in range(6):
         seen = loader.get(range(8), epoch=epoch)
-        for image, row, drawn in zip(pictures(noise), seen.image, seen.drawn, strict=True):
+        for image, row, drawn in zip(pillow_images(noise), seen.image, seen.drawn, strict=True):
             image, op = FUNCTIONS["CenterCrop"](image, drawn["ops"][0]), drawn["ops"][1]
             mixed = np.zeros_like(image, dtype=np.float32)
             for weight, chain in zip(op["weights"], op["chains"], strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
-from conftest import import_torchvision, pictures, write_png
+from conftest import import_torchvision, pillow_images, write_png
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torchvision = import_torchvision()
@@ -22,7 +22,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 def both(root, transform, **k):
     ours = next(iter(stoker.Loader(root, transform, batch_size=8, output="torch", **k))).image
-    return ours, torch.stack([transform(p) for p in pictures(root)])
+    return ours, torch.stack([transform(p) for p in pillow_images(root)])
 
 
 U8 = [v1.PILToTensor()]
@@ -137,7 +137,7 @@ def test_random_ops_keep_their_arguments(noise):
 def test_random_crops_are_crops(noise):
     transform = v1.Compose([v1.RandomCrop(16, padding=2), v1.PILToTensor()])
     ours = next(iter(stoker.Loader(noise, transform, batch_size=8, output="torch"))).image
-    for image, crop in zip(pictures(noise), ours, strict=True):
+    for image, crop in zip(pillow_images(noise), ours, strict=True):
         padded = v1.functional.pil_to_tensor(v1.functional.pad(image, [2]))
         windows = padded.unfold(1, 16, 1).unfold(2, 16, 1).permute(1, 2, 0, 3, 4).flatten(0, 1)
         assert (windows == crop).flatten(1).all(1).any()
