@@ -9,5 +9,5 @@ from torchvision import datasets, transforms
 ops = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor()])
 
 if __name__ == "__main__":
-    loader = DataLoader(datasets.ImageFolder(LARGE, ops), 8, shuffle=True, num_workers=2, persistent_workers=True)
+    loader = DataLoader(datasets.ImageFolder(LARGE, ops), 4, shuffle=True, num_workers=2, persistent_workers=True)
     train(loader, network())
