@@ -2,7 +2,7 @@
 """Does the doctor find what is wrong, and is its gain true? Runs it on scripts that provoke one verdict each, and on
 healthy ones, three times, then makes the change and measures the script without the doctor.
 
-run.py BUILD [--only WORD] [--rounds 3] [--seconds 60] [--gain-seconds 8]
+run.py BUILD [--only WORD] [--rounds 3] [--seconds 60] [--gain-seconds 8] [--jobs 1]
 
 Prints a table, writes BUILD/doctor/result.json, and ends with 1 if a verdict is wrong.
 """
@@ -17,8 +17,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from statistics import median
 
 HERE = Path(__file__).parent
@@ -43,6 +45,7 @@ class Case:
     seconds: list[float] = field(default_factory=list)
     real: float | None = None
     skipped: str | None = None
+    cpus: str = ""  # two that the case has for itself, for taskset; empty: all
 
 
 def cases() -> list[Case]:
@@ -111,7 +114,9 @@ def words_of(case: Case, script: list[str]) -> list[str]:
 
 
 def around(case: Case, command: list[str]) -> list[str]:
-    """A mount of its own, or a CPU quota, around a command."""
+    """Two CPUs, a mount of its own, or a CPU quota, around a command."""
+    if case.cpus:
+        command = ["taskset", "-c", case.cpus, *command]
     if before := case.about.get("before"):
         return ["unshare", "-m", "sh", "-c", f'{before} && exec "$@"', "sh", *command]
     if quota := case.about.get("quota"):
@@ -243,13 +248,25 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--gain-seconds", type=float, default=8, help="0: do not measure the real gain")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at once, with two CPUs each")
     given = parser.parse_args()
     root = given.build.resolve() / "doctor"
     make_data(root / "data")
     os.environ["STOKER_DOCTOR_DATA"] = str(root / "data")
     chosen = [case for case in cases() if not given.only or any(word in case.name for word in given.only)]
-    for case in chosen:
-        run(case, root, given.rounds, given.seconds, given.gain_seconds)
+    pairs: SimpleQueue[str] = SimpleQueue()
+    for i in range(given.jobs):
+        pairs.put(f"{2 * i},{2 * i + 1}" if given.jobs > 1 else "")
+
+    def one(case: Case) -> None:
+        case.cpus = pairs.get()
+        try:
+            run(case, root, given.rounds, given.seconds, given.gain_seconds)
+        finally:
+            pairs.put(case.cpus)
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(one, chosen))
     print(table(chosen))
     (root / "result.json").write_text(json.dumps([{**asdict(c), "path": c.path.name} for c in chosen], indent=1))
     return int(not all(case.skipped or is_right(case) for case in chosen))

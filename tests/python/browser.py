@@ -100,8 +100,10 @@ class Browser:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Tab": 9}[key])
 
-    def screenshot(self, path: Path) -> None:
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+    def screenshot(self, path: Path, area: tuple[float, ...] | None = None, scale: float = 1) -> None:
+        """A picture of the page, or of an area of it: left, top, width, height."""
+        clip = {"clip": {**dict(zip(("x", "y", "width", "height"), area, strict=True)), "scale": scale}} if area else {}
+        data = self.call("Page.captureScreenshot", captureBeyondViewport=True, **clip)["data"]
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self) -> list[str]:

@@ -296,6 +296,9 @@ HEALTHY: dict[str, dict] = {
     "model is the limit": measurement(busy(), OK_MODEL, FAST_LOADER, checks=CLEAN),
     "nothing but as-is": measurement(busy()),
     "a what-if within the noise": measurement(busy(), OK_MODEL, FAST_LOADER, run("stoker", 1030)),
+    "as many threads as two workers have": measurement(
+        slow(cpu={**IDLE, "all": 2.0, "threads": 10}), *CEILINGS, run("threads=1", 1300), stages=None
+    ),
     "a noisy script": measurement(
         busy(steps=12, step_ms={"median": 32, "p10": 18, "p90": 70}), OK_MODEL, FAST_LOADER, run("amp-bf16", 1150)
     ),

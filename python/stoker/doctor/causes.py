@@ -147,7 +147,8 @@ def cpu_quota(f: Facts) -> Suspicion | None:
 
 def threads(f: Facts) -> Suspicion | None:
     count = number(f.run, "cpu", "threads")
-    if count < 2 * f.cores + 2 or f.idle_cores > 0.25 * f.cores:
+    own = 3 * (f.workers + 1)  # that every process has without any pool
+    if count < 2 * f.cores + own or f.idle_cores > 0.25 * f.cores:
         return None
     title = f"{count:.0f} threads compete for {f.cores:.3g} CPUs"
     evidence = [f"{f.workers} workers, each with a pool of threads (OpenMP, MKL, OpenCV or torch)"]
