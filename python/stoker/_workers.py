@@ -549,8 +549,10 @@ class Workers:
         self._stillborn += old.counters is None and number < 0
         if self._stillborn > 3 * self.count:
             self.close()
-            before = " in worker_init_fn" if old.board and self.init else ""
-            raise Error(f"worker processes do not start: the last one {how}{before}", stage="read")
+            where = " in worker_init_fn" if old.board and self.init else ""
+            method = self.context.get_start_method()
+            hint = "" if method == "fork" else f"; with {method}, classes of a notebook must be in a module"
+            raise Error(f"worker processes do not start: the last one {how}{where}{hint}", stage="read")
         self.processes[i] = self._start(i)
         for task in tasks:
             if task.number != number:
