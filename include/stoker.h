@@ -220,7 +220,9 @@ typedef struct stk_options {
     int64_t steps_per_epoch; /* batches in an epoch, made of repeated passes over the samples; 0: one pass */
     const double *weights;   /* one per sample: the sample at each position of an epoch is drawn by weight */
     int64_t n_weights;
-    int sampled; /* stk_loader_set_order gives the order; the loader neither shuffles it nor splits it by rank */
+    /* stk_loader_set_order gives the order; the loader neither shuffles it nor splits it by rank. The random draws of a
+     * row depend on its position and on rank and world_size. */
+    int sampled;
     /* One weight for each of `sources`: every position takes a sample from one of them, by weight. Each source repeats
      * its samples in passes of its own, which continue across epochs. An epoch has as many positions as all sources
      * have samples, unless steps_per_epoch is set. `subset` must list samples in the order of `sources`. */

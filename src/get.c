@@ -46,7 +46,7 @@ static int find(struct stk_loader *l, struct worker *w, int64_t epoch, const int
         return error_set(e, STK_EUSAGE, "get", "give the samples to get: %s",
                          position ? "a position alone is not enough if the caller gives the order"
                                   : "neither samples nor positions are given");
-    *out = (struct pick){.repeat = position && l->order.sampled ? *position : 0};
+    *out = (struct pick){.repeat = position && l->order.sampled ? order_repeat(&l->order, *position) : 0};
     if (position && !l->order.sampled)
         *out = order_at(&l->order, &w->walk, epoch, *position);
     if (sample)

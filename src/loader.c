@@ -368,7 +368,7 @@ static struct pick pick_of(const struct stk_loader *l, struct worker *w, const s
     if (!t->samples)
         return order_at(&l->order, &w->walk, t->epoch, position);
     const int64_t i = t->samples[(position - t->first) % t->rows];
-    return (struct pick){.index = order_sample(&l->order, i), .repeat = position};
+    return (struct pick){.index = order_sample(&l->order, i), .repeat = order_repeat(&l->order, position)};
 }
 
 /* The next good sample of the order takes the row. The search ends after more bad samples than max_bad allows. */

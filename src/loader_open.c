@@ -300,7 +300,8 @@ static int open_mix(struct stk_loader *l, stk_error *e)
     return rc;
 }
 
-/* An order that the caller gives is not divided among ranks: for the order, such a loader is rank 0 of 1. */
+/* An order that the caller gives is not divided among ranks: for the order, such a loader is rank 0 of 1. Its draws
+ * depend on the rank: samplers may give one sample to several ranks, so that each augments it differently. */
 static int open_order(struct stk_loader *l, stk_error *e)
 {
     const stk_options *o = &l->options;
@@ -323,6 +324,8 @@ static int open_order(struct stk_loader *l, stk_error *e)
         .pad_last = o->pad_last != 0,
         .passes = o->steps_per_epoch > 0,
         .sampled = sampled,
+        .mine = sampled ? o->rank : 0,
+        .all = sampled ? o->world_size : 1,
         .resumed_epoch = -1,
     };
     const struct blocks *blocks = source_blocks(l->source);

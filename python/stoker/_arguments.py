@@ -18,7 +18,8 @@ from ._types import Cache, DeviceWork, DType, Fidelity, Layout, OnError
 
 Test = Callable[[Any], bool]
 Fields = Sequence[str] | Mapping[str, str] | str
-Ops = str | Op | Callable[..., Any] | Sequence[str | Op | Callable[..., Any]] | None
+_Pipeline = str | Op | Callable[..., Any] | Sequence[str | Op | Callable[..., Any]]
+Ops = _Pipeline | Mapping[str, _Pipeline] | None
 Init = TypeVar("Init", bound=Callable[..., None])
 
 

@@ -12,7 +12,7 @@ import copy
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,8 +80,9 @@ def as_form(pixels: np.ndarray[Any, Any], form: str) -> Any:
 class Rest:
     """What follows the first transform that Stoker has no op for: functions in Python, and ops between them."""
 
-    def __init__(self, parts: list[Any], form: str) -> None:
-        self.parts, self.form = parts, form
+    def __init__(self, parts: list[Any], form: str, why: Sequence[str] = ()) -> None:
+        """why: the functions, each with the reason why it is no op."""
+        self.parts, self.form, self.why = parts, form, list(dict.fromkeys(why))
         self.functions = [part for part in parts if not isinstance(part, Native)]
         self.__name__ = ", ".join(name_of(f) for f in self.functions)
 
@@ -157,19 +158,41 @@ def _is_timm(transform: Any) -> bool:
 # ---------------------------------------------------------------- step by step
 
 
+TENSOR = "torch computes it on tensors with other roundings; before ToImage or ToTensor it would run in C"
+FLOAT = "its input has floats; before ToTensor or ToDtype it would run in C"
+LATER = "it follows a step that ends the ops: RandomErasing, or Normalize"
+FILTER = "no op has this interpolation with the same result"
+FILL = "no op has this fill"
+SAME = "the transforms inside it change the type or the channels"
+OTHERS = {
+    "FiveCrop": "it returns several images; the op FiveCrop returns one array with a further dimension",
+    "TenCrop": "it returns several images; the op TenCrop returns one array with a further dimension",
+    "Lambda": "a function of your own",
+    "LinearTransformation": "no op multiplies by a matrix",
+    "ToPILImage": "ops have no Pillow images",
+    "UniformTemporalSubsample": "no op takes videos",
+}
+
+
 class _Stop(Exception):
-    """Stoker has no op with the same result."""
+    """Stoker has no op with the same result; says why."""
 
 
-def _check(good: bool) -> None:
+def _check(good: bool, why: str = "no op has these arguments") -> None:
     if not good:
-        raise _Stop
+        raise _Stop(why)
 
 
 def _ints(value: Any) -> list[int]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     _check(bool(values) and all(isinstance(v, int) and not isinstance(v, bool) for v in values))
     return values
+
+
+def _word(interpolation: Any) -> Any:
+    """The name of an InterpolationMode, which may also be Pillow's number."""
+    numbers = dict(enumerate(("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")))
+    return str(numbers.get(interpolation, getattr(interpolation, "value", interpolation)))
 
 
 def _one_or_more(values: list[int]) -> int | list[int]:
@@ -187,23 +210,34 @@ class _Walk:
         self.exact = exact
         self.steps: list[Any] = []
 
-    def step(self, step: Any) -> bool:
-        """Whether the step becomes ops; if not, nothing has changed."""
+    def step(self, step: Any) -> str:
+        """Adds the ops of a step. If there are none, changes nothing, and returns why."""
         name = type(step).__name__
-        if not is_known(step) or name not in STEPS or self.before == FLOATS:  # the engine begins with bytes
-            return False
+        if not is_known(step):
+            return "a function of your own"
+        if name not in STEPS:
+            return OTHERS.get(name, "no op has this name")
+        if self.before == FLOATS:  # the engine begins with bytes
+            return FLOAT
         before = copy.copy(self.__dict__) | {"to": copy.copy(self.to)}
         before["to"].ops = list(self.to.ops)
         try:
             STEPS[name](self, step)
-        except (_Stop, AttributeError, TypeError, LookupError):
+        except (_Stop, AttributeError, TypeError, LookupError) as error:
             self.__dict__.update(before)
-            return False
+            return str(error) if isinstance(error, _Stop) else "no op has these arguments"
         self.steps.append(step)
-        return True
+        return ""
+
+    def _pillow(self) -> None:
+        _check(self.form == PIL, TENSOR if self.form == BYTES else FLOAT)
+
+    def _whole(self) -> None:
+        """The values must be bytes."""
+        _check(self.form != FLOATS, FLOAT)
 
     def _add(self, op: _ops.Op, sizes: bool = False) -> None:
-        _check(not self.erased or type(op).__name__ in ("Normalize", "ToDtype", "ToTensor"))
+        _check(not self.erased or type(op).__name__ in ("Normalize", "ToDtype", "ToTensor"), LATER)
         self.to.ops.insert(
             len(self.to.ops) - self.normalized, op
         )  # ops that only move pixels may come before Normalize
@@ -211,19 +245,20 @@ class _Walk:
 
     def _filter(self, t: Any) -> dict[str, Any]:
         """Interpolation and antialias. Pillow always smooths; torch then rounds uint8 differently, by 1."""
-        word = getattr(t.interpolation, "value", t.interpolation)
+        word = _word(t.interpolation)
         if self.form == PIL:
             word = "nearest" if word == "nearest-exact" else word
-            _check(word in FILTERS)
+            _check(word in FILTERS, FILTER)
             return {"interpolation": word}
-        _check(self.form == BYTES and not self.exact)
-        _check(word == "bilinear" or (word == "bicubic" and not t.antialias))
+        _check(self.form == BYTES, FLOAT)
+        _check(not self.exact, TENSOR)
+        _check(word == "bilinear" or (word == "bicubic" and not t.antialias), TENSOR)
         return {"interpolation": word, "antialias": bool(t.antialias)}
 
     def _fill(self, t: Any) -> Any:
         fill = _one_or_more(_ints(0 if t.fill is None else t.fill))
-        _check(self.form != FLOATS or (fill == 0 and t.padding_mode == "constant" and not self.normalized))
-        _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
+        _check(self.form != FLOATS or (fill == 0 and t.padding_mode == "constant" and not self.normalized), FLOAT)
+        _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey), FILL)
         return fill
 
     def resize(self, t: Any) -> None:
@@ -232,7 +267,7 @@ class _Walk:
         self._add(_ops.Resize(size, max_size=max_size, **self._filter(t)), not isinstance(size, int))
 
     def center_crop(self, t: Any) -> None:
-        _check(not self.normalized)  # where it pads, it pads with 0
+        _check(not self.normalized, FLOAT)  # where it pads, it pads with 0
         self._add(_ops.CenterCrop(_one_or_more(_ints(t.size))), sizes=True)
 
     def random_crop(self, t: Any) -> None:
@@ -241,7 +276,7 @@ class _Walk:
             padding = _ints(t.padding)
             if _is_v2(t) and len(padding) == 4:  # stored as left, right, top, bottom
                 padding = [padding[i] for i in (0, 2, 1, 3)]
-        _check(_is_v2(t) or not (padding and t.pad_if_needed))  # v1 then pads twice
+        _check(_is_v2(t) or not (padding and t.pad_if_needed), "transforms v1 pads twice; v2 pads once, as the op does")
         fill = self._fill(t) if padding or t.pad_if_needed else 0
         self._add(
             _ops.RandomCrop(
@@ -268,53 +303,53 @@ class _Walk:
         self._add(_ops.RandomVerticalFlip(float(t.p)))
 
     def grayscale(self, t: Any) -> None:
-        _check(self.form == PIL)  # tensors are rounded differently
+        self._pillow()
         self._add(_ops.Grayscale(t.num_output_channels))
         self.grey = t.num_output_channels == 1
 
     def rgb(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RGB())
         self.grey = False
 
     def color_jitter(self, t: Any) -> None:
-        _check(self.form == PIL)  # torch computes with other roundings, and the hue of floats
+        self._pillow()
         self._add(_ops_color.ColorJitter(t.brightness, t.contrast, t.saturation, t.hue))
 
     def photometric_distort(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self._add(_ops_color.RandomPhotometricDistort(t.brightness, t.contrast, t.saturation, t.hue, t.p))
 
     def permute(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RandomChannelPermutation())
 
     def random_gray(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self._add(_ops_color.RandomGrayscale(t.p))
 
     def sharpness(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self._add(_ops_color.RandomAdjustSharpness(t.sharpness_factor, t.p))
 
     def autocontrast(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self._add(_ops_color.RandomAutocontrast(t.p))
 
     def equalize(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RandomEqualize(t.p))
 
     def posterize(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RandomPosterize(t.bits, t.p))
 
     def solarize(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RandomSolarize(t.threshold, t.p))
 
     def invert(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_color.RandomInvert(t.p))
 
     def erasing(self, t: Any) -> None:
@@ -329,21 +364,23 @@ class _Walk:
             if isinstance(value, (list, tuple)):
                 value = value[0] if len(value) == 1 else value
             op = _ops_recipe.RandomErasing(t.p, t.scale, t.ratio, value)
-        _check(self.form == FLOATS or (self.form == BYTES and value == 0))  # bytes would be scaled later
+        _check(self.form == FLOATS or (self.form == BYTES and value == 0), "its value would be scaled with the bytes")
         self.to.ops.append(op)
         self.erased = True
 
     def _policy(self, t: Any) -> dict[str, Any]:
         """Interpolation and fill of a policy, whose augmentations are Pillow's."""
-        word = getattr(t.interpolation, "value", t.interpolation)
-        _check(self.form == PIL and word in ("nearest", "nearest-exact", "bilinear", "bicubic"))
+        word = _word(t.interpolation)
+        self._pillow()
+        _check(word in ("nearest", "nearest-exact", "bilinear", "bicubic"), FILTER)
         fill = _one_or_more([int(v) for v in _ints([0] if t.fill is None else t.fill)])
         _check(isinstance(fill, int) or (len(fill) == 3 and not self.grey))
         return {"interpolation": word, "fill": fill}
 
     def timm_augment(self, t: Any) -> None:
         """A policy of timm, whose string is found from its augmentations."""
-        _check(self.form == PIL and not self.grey)
+        self._pillow()
+        _check(not self.grey, "timm's augmentations need three channels")
         self._add(_ops_recipe.TimmAugment(**_convert_timm.policy(t)))
 
     def auto_augment(self, t: Any) -> None:
@@ -368,14 +405,15 @@ class _Walk:
 
     def _map(self, t: Any) -> dict[str, Any]:
         """Interpolation and fill of a map. Pillow has three filters; torch samples tensors differently."""
-        word = getattr(t.interpolation, "value", t.interpolation)
+        word = _word(t.interpolation)
         word = "nearest" if word == "nearest-exact" else word
-        _check(self.form == PIL and word in ("nearest", "bilinear", "bicubic"))
+        self._pillow()
+        _check(word in ("nearest", "bilinear", "bicubic"), FILTER)
         return {"interpolation": word, "fill": self._color(t)}
 
     def _color(self, t: Any) -> Any:
         fill = t.fill if isinstance(t.fill, (list, tuple)) else [0 if t.fill is None else t.fill]
-        _check(len(fill) in (1, 1 if self.grey else 3))
+        _check(len(fill) in (1, 1 if self.grey else 3), FILL)
         whole = [int(v) for v in fill]  # as torchvision does
         return whole[0] if len(whole) == 1 else whole
 
@@ -392,24 +430,25 @@ class _Walk:
         self._add(_ops_geometry.RandomPerspective(t.distortion_scale, t.p, **self._map(t)))
 
     def elastic(self, t: Any) -> None:
-        word = getattr(t.interpolation, "value", t.interpolation)
-        _check(self.form != FLOATS and word in ("nearest", "bilinear", "bicubic"))
+        word = _word(t.interpolation)
+        self._whole()
+        _check(word in ("nearest", "bilinear", "bicubic"), FILTER)
         self._add(_ops_geometry.ElasticTransform(t.alpha, t.sigma, word, self._color(t)))
 
     def blur(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_geometry.GaussianBlur(t.kernel_size, tuple(t.sigma)))
 
     def noise(self, t: Any) -> None:
-        _check(self.form == BYTES)  # torchvision refuses Pillow images
+        _check(self.form == BYTES, "torchvision's GaussianNoise takes tensors only; on uint8 it would run in C")
         self._add(_ops_geometry.GaussianNoise(t.mean, t.sigma, bool(t.clip)))
 
     def jpeg(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_geometry.JPEG(t.quality))
 
     def zoom_out(self, t: Any) -> None:
-        _check(self.form != FLOATS)
+        self._whole()
         self._add(_ops_geometry.RandomZoomOut(self._color(t), t.side_range, t.p))
         self.to.sized &= t.p == 0
 
@@ -430,12 +469,14 @@ class _Walk:
         """The ops of transforms inside another one. They must all have ops, and leave the form of the image."""
         inner = _Walk(self.form, self.exact)
         inner.grey = self.grey
-        _check(not self.erased and not self.normalized)
+        _check(not self.erased and not self.normalized, LATER)
         for one in transforms:
             for step in flat(one):
-                _check(is_known(step) and type(step).__name__ in STEPS)
+                name = type(step).__name__
+                _check(is_known(step), f"{name_of(step)} inside it is a function of your own")
+                _check(name in STEPS, f"{name} inside it: {OTHERS.get(name, 'no op has this name')}")
                 STEPS[type(step).__name__](inner, step)
-        _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False) and not inner.erased)
+        _check((inner.form, inner.grey, inner.normalized) == (self.form, self.grey, False) and not inner.erased, SAME)
         return inner.to.ops
 
     def _alternatives(self, transforms: Any) -> list[_ops.Op]:
@@ -453,11 +494,11 @@ class _Walk:
         self._add(_ops_color.RandomOrder(self._alternatives(t.transforms)))
 
     def to_bytes(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self.form, self.to.dtype = BYTES, "uint8"
 
     def to_floats(self, t: Any) -> None:
-        _check(self.form == PIL)
+        self._pillow()
         self._add(_ops.ToTensor())
         self.form, self.to.dtype = FLOATS, "float32"
 
@@ -485,7 +526,7 @@ class _Walk:
     def normalize(self, t: Any) -> None:
         mean, std = [float(v) for v in t.mean], [float(v) for v in t.std]
         channels = 1 if self.grey else 3
-        _check(self.form == FLOATS and not self.normalized and 0 not in std)
+        _check(self.form == FLOATS and not self.normalized and 0 not in std, "it must follow ToTensor or ToDtype, once")
         _check(len(mean) in (1, channels) and len(std) in (1, channels))
         self._add(_ops.Normalize(mean, std))
         self.normalized = True
@@ -495,7 +536,7 @@ class _Walk:
 
     def preset(self, t: Any) -> None:
         """The preset that `Weights.transforms()` returns for classification."""
-        word = getattr(t.interpolation, "value", t.interpolation)
+        word = _word(t.interpolation)
         _check(self.form == PIL and word in FILTERS)
         self._add(_ops.Resize(_one_or_more(_ints(t.resize_size)), interpolation=word))
         self._add(_ops.CenterCrop(_one_or_more(_ints(t.crop_size))), sizes=True)
@@ -587,17 +628,19 @@ def transform(thing: Any) -> Converted | None:
         return None
     first = walk = _Walk()
     parts: list[Any] = []  # after the first walk
+    why: list[str] = []
     for step in flat(thing):
-        if walk.step(step):
+        if not (reason := walk.step(step)):
             continue
         if walk is not first and walk.steps:
             parts.append(Native(walk.to, walk.steps, walk.before, walk.form))
         parts.append(step)
+        why.append(f"{name_of(step)}: {reason}")
         walk = _Walk(walk.form, exact=True)
     if walk is not first and walk.steps:
         parts.append(Native(walk.to, walk.steps, walk.before, walk.form))
     if parts:
-        first.to.rest = Rest(parts, first.form)
+        first.to.rest = Rest(parts, first.form, why)
         first.to.dtype = first.to.dtype or "uint8"
     first.to.steps, first.to.form = first.steps, first.form
     return first.to

@@ -110,6 +110,7 @@ def _python(loader: Any) -> str:
 def function_lines(function: Any, rule: str) -> str:
     """A function on images, and the ops that follow it."""
     text = line("python", f"{name_of(function)}{place_of(function)} on each image: {rule}")
+    text += "".join(line("", f"no op for {why}") for why in getattr(function, "why", ()))
     ops = getattr(function, "text", "")
     return text + (line("", f"followed by {ops}, in C") if ops else "")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import types
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _convert, _convert_set
+from . import _convert, _convert_albumentations, _convert_set
 from ._arguments import check_text
 from ._arrow import Table, check_split, form_of, is_plain
 from ._errors import usage
@@ -73,8 +74,9 @@ def _add(to: Transform, item: Any) -> None:
 class Albumentations:
     """A transform of albumentations as a function of an image."""
 
-    def __init__(self, transform: Any) -> None:
-        self.transform, self.__name__ = transform, f"albumentations.{type(transform).__name__}"
+    def __init__(self, transform: Any, why: Sequence[str] = ()) -> None:
+        self.transform, self.why = transform, list(why)
+        self.__name__ = f"albumentations.{type(transform).__name__}"
 
     def __call__(self, image: Any) -> Any:
         if image.shape[-1] > 4:
@@ -83,9 +85,27 @@ class Albumentations:
         return self.transform(image=np.asarray(image))["image"]
 
 
+def _add_pipeline(to: Transform, item: Any) -> None:
+    """A pipeline of albumentations, whose first steps become ops if nothing precedes them."""
+    walk, left, why = _convert_albumentations.transform(item)
+    if to.text or to.functions or left[:1] == [item] or (left and not walk.to.ops):
+        to.functions.append(Caller(Albumentations(item, [why] if why and not to.text else ())))
+        return
+    if left and not walk.to.sized:
+        raise usage(f"images differ in size before {why.partition(':')[0]}, which runs in Python; put a crop before it")
+    to.dtype, to.rows = walk.to.dtype or "uint8", not walk.planes
+    for op in walk.to.ops:
+        _add(to, op)
+    if left:
+        rest = copy.copy(item)
+        rest.transforms = left
+        to.partly, to.dtype = True, "uint8"
+        to.functions.append(Caller(Albumentations(rest, [why])))
+
+
 def _add_object(to: Transform, item: Any) -> None:
-    if type(item).__module__.split(".")[0] == "albumentations":
-        item = Albumentations(item)
+    if _convert_albumentations.is_pipeline(item):
+        return _add_pipeline(to, item)
     converted = _convert.transform(item)
     if converted is not None:
         _add_converted(to, item, converted)
@@ -117,13 +137,31 @@ def _add_converted(to: Transform, item: Any, converted: _convert.Converted) -> N
         to.functions.append(Caller(rest))
 
 
+def _views(pipelines: Mapping[str, Any]) -> Transform:
+    """The pipelines of several views, by name."""
+    parts = {name: transform_of(one) for name, one in pipelines.items()}
+    for name, part in parts.items():
+        if part.functions:
+            reasons = getattr(part.functions[0].function, "why", None) or [part.functions[0].name]
+            raise usage(f"the view {name} needs Python, but several views run in C only; no op for {reasons[0]}")
+    dtypes = {part.dtype for part in parts.values() if part.dtype}
+    if len(dtypes) > 1:
+        raise usage(f"the views have different types, {' and '.join(sorted(dtypes))}; give all of them one type")
+    text = " ; ".join(f"{name}: {part.text or 'Identity'}" for name, part in parts.items())
+    return Transform(text, foreign=any(p.foreign for p in parts.values()), dtype=next(iter(dtypes), None))
+
+
 def transform_of(transform: Any) -> Transform:
-    """Splits a transform into ops for the engine and functions.
+    """Splits a transform into ops for the engine and functions. A dict has the pipelines of several views.
 
     >>> import stoker
     >>> transform_of([stoker.Resize(8), "CenterCrop(8)"]).text
     'Resize(8) | CenterCrop(8)'
+    >>> transform_of({"a": "CenterCrop(8)", "b*2": stoker.RandomCrop(8)}).text
+    'a: CenterCrop(8) ; b*2: RandomCrop(8)'
     """
+    if isinstance(transform, Mapping):
+        return _views(transform)
     to = Transform()
     if transform is None:
         return to

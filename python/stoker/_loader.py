@@ -101,7 +101,8 @@ class Loader(Generic[B_co]):
 
     source           a folder, a list file (.csv, .tsv, .jsonl, .txt), a container (tar, TFRecord, HDF5, npy, zip),
                      Parquet or Arrow files, a Source, arrays or tensors, an Arrow table, a dataset, or an iterable
-    transform        ops as a string or objects, your own functions, torchvision transforms, or a list of these
+    transform        ops as a string or objects, your own functions, torchvision transforms, or a list of these;
+                     or a dict of these, for several views of an image
     fields           what a batch contains: names ("image", "label", "path"), a dict of new name to column[:kind],
                      {"pixels": "jpg", "y": "cls:int"}, or a string "ids:int64(*) pad=-1"; by default all fields
     features         the same as a dict of tf.io.FixedLenFeature and VarLenFeature, for TFRecord
@@ -340,7 +341,8 @@ class Loader(Generic[B_co]):
 
     def _find_ranks(self) -> _ranks.Ranks:
         if self._sampled:
-            return _ranks.Ranks(0, 1, "the sampler decides")
+            a, sampler = self._arguments, self.sampler if self.batch_sampler is None else self.batch_sampler
+            return _ranks.of_sampler(sampler, a["rank"], a["world_size"])
         return _ranks.find(self._arguments["rank"], self._arguments["world_size"])
 
     @property

@@ -41,6 +41,19 @@ def _from_torch() -> Ranks | None:
     return None
 
 
+def of_sampler(sampler: Any, rank: Any = None, world_size: Any = None) -> Ranks:
+    """The ranks for which a sampler, or the one in a batch sampler, chooses samples: the arguments, or its attributes.
+
+    >>> of_sampler([3, 1, 2])
+    Ranks(rank=0, world_size=1, why='the sampler decides')
+    """
+    if not isinstance(rank, int):
+        inner = getattr(sampler, "sampler", sampler)
+        rank, world_size = getattr(inner, "rank", None), getattr(inner, "num_replicas", None)
+    known = isinstance(rank, int) and isinstance(world_size, int) and 0 <= rank < world_size
+    return Ranks(rank if known else 0, world_size if known else 1, "the sampler decides")
+
+
 def find(rank: int | str | None, world_size: int | None, env: Mapping[str, str] | None = None) -> Ranks:
     """The arguments, else torch.distributed, else torchrun's variables, else 0 of 1.
 

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
+from . import _ranks
 from ._arguments import known_keywords
 from ._convert import Converted
 from ._convert_set import ConvertedSet, drop_in, signature, tensors, why_not
@@ -403,6 +404,7 @@ class DataLoader(_TorchLoader[T_co]):
     def _engine_arguments(self) -> dict[str, Any]:
         collate, change = self._finish()
         beside = self._beside is not None
+        ranks = _ranks.of_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
         return {
             "source": self._found[0] if beside and self._found else self.dataset,
             "fields": ("image", "index") if beside else None,
@@ -412,8 +414,8 @@ class DataLoader(_TorchLoader[T_co]):
             "processes": 0,
             "collate_fn": collate,
             "batch_fn": change,
-            "rank": 0,
-            "world_size": 1,
+            "rank": ranks.rank,
+            "world_size": ranks.world_size,
             "output": "torch",
             "pin_memory": self.pin_memory and framework("torch").cuda.is_available(),
             **{name: getattr(self, name) for name in OWN if name != "seed"},

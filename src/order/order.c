@@ -153,11 +153,17 @@ uint64_t order_mixed(const struct order *o, struct walk *w, int64_t epoch, int64
     return mix_before(&o->mix, &w->mix, o->seed, o->shuffle, place_in_walk(o, epoch, position), s);
 }
 
+int64_t order_repeat(const struct order *o, int64_t position)
+{
+    return position * (o->all > 1 ? o->all : 1) + o->mine;
+}
+
 static struct pick pick_at(const struct order *o, struct walk *w, int64_t epoch, int64_t position)
 {
     const int64_t n = order_length(o, epoch), i = position < n ? position : n > 0 ? position % n : 0;
     if (o->sampled)
-        return (struct pick){.index = n > 0 ? order_given(o, epoch)->samples[i] : 0, .repeat = position};
+        return (struct pick){.index = n > 0 ? order_given(o, epoch)->samples[i] : 0,
+                             .repeat = order_repeat(o, position)};
     if (o->mix.n > 0)
         return (struct pick){.index = mix_at(&o->mix, &w->mix, o->seed, o->shuffle, place_in_walk(o, epoch, i)),
                              .repeat = i};

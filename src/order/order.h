@@ -34,6 +34,7 @@ struct order {
     bool shuffle, drop_last, pad_last;
     bool passes;        /* epochs are consecutive pieces of one walk that passes over the samples again and again */
     bool sampled;       /* the caller gives the order of every epoch; n is unused */
+    int64_t mine, all;  /* with sampled: the rank, and how many there are, which repeats of a sample count */
     struct alias alias; /* alias.n > 0: every position is drawn by weight */
     struct mix mix;     /* mix.n > 0: sources are mixed, and epochs are consecutive pieces of one walk */
     struct blocks near; /* near.n > 0: shuffling stays within windows over shuffled blocks */
@@ -54,6 +55,8 @@ struct span {
 
 int64_t order_length(const struct order *o, int64_t epoch);  /* positions; -1: not given yet */
 int64_t order_batches(const struct order *o, int64_t epoch); /* -1: not given yet */
+/* Which repeat of its sample a position of a given order is: another one on every rank. */
+int64_t order_repeat(const struct order *o, int64_t position);
 struct span order_span(const struct order *o, int64_t epoch, int64_t batch);
 /* The global position after this many batches of an epoch. States record it. */
 int64_t order_position(const struct order *o, int64_t epoch, int64_t batches);

@@ -72,3 +72,72 @@ def test_a_single_transform_and_another_shape(photos):
 def test_the_other_layout_is_refused(photos):
     with pytest.raises(stoker.Error, match="layout='NHWC'"):
         loader_of(photos, A.Compose(PIPELINE), layout="NCHW")
+
+
+# ---------------------------------------------------------------- pipelines that become ops
+
+SAME = {  # at most one level apart, for every photo
+    "Resize((31, 40), antialias=False)": A.Resize(31, 40),
+    "Resize((9, 5), interpolation=nearest)": A.Resize(9, 5, interpolation=6),
+    "CenterCrop((20, 20))": A.Compose([A.Resize(24, 32), A.CenterCrop(20, 20)]),
+    "Pad((1, 2, 3, 4), fill=7)": A.Compose([A.Resize(24, 32), A.Pad((1, 2, 3, 4), fill=7)]),
+    "Pad(3, padding_mode=reflect)": A.Compose([A.Resize(24, 32), A.Pad(3, border_mode=4)]),
+    "RandomHorizontalFlip(p=1.0)": A.HorizontalFlip(p=1),
+    "RandomVerticalFlip(p=1.0)": A.VerticalFlip(p=1),
+    "RandomGrayscale(p=1.0)": A.ToGray(p=1),
+    "RandomInvert(p=1.0)": A.InvertImg(p=1),
+    "RandomPosterize(3, p=1.0)": A.Posterize(3, p=1),
+    "RandomSolarize(128, p=1.0)": A.Solarize((0.5, 0.5), p=1),
+    "GaussianBlur(5, sigma=(1.5, 1.5))": A.GaussianBlur((5, 5), (1.5, 1.5), p=1),
+    "ColorJitter(brightness=(1.3, 1.3)": A.ColorJitter((1.3, 1.3), (1, 1), (1, 1), (0, 0), p=1),
+    "contrast=(0.7, 0.7)": A.ColorJitter((1, 1), (0.7, 0.7), (1, 1), (0, 0), p=1),
+    "saturation=(1.5, 1.5)": A.ColorJitter((1, 1), (1, 1), (1.5, 1.5), (0, 0), p=1),
+}
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(4).integers(0, 256, (6, 24, 32, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_pixels_are_the_same_within_one_level(images, text):
+    loader = stoker.Loader({"image": images}, SAME[text], batch_size=6, output="numpy")
+    assert text in str(loader) and "on each image" not in loader.explain()
+    for image, row in zip(images, next(iter(loader)).image, strict=True):
+        assert np.abs(SAME[text](image=image)["image"].astype(int) - row).max() <= 1
+
+
+def test_a_whole_recipe_becomes_ops(photos):
+    from albumentations.pytorch import ToTensorV2
+
+    steps = [A.RandomResizedCrop((16, 16)), A.HorizontalFlip(), A.ColorJitter(hue=(0, 0)), A.Normalize(), ToTensorV2()]
+    loader = stoker.Loader(photos, A.Compose(steps), batch_size=4, output="torch")
+    assert "on each image" not in loader.explain() and "RandomApply([ColorJitter" in str(loader)
+    batch = next(iter(loader)).image
+    assert batch.shape == (4, 3, 16, 16) and batch.dtype == torch.float32
+    again = stoker.Loader(photos, A.Compose(steps[:3]), batch_size=4, output="torch")
+    assert next(iter(again)).image.shape == (4, 16, 16, 3) and next(iter(again)).image.dtype == torch.uint8
+
+
+def test_choices_keep_their_chances(images):
+    one_of = A.OneOf([A.InvertImg(p=0.9), A.ToGray(p=0.3)])
+    text = str(stoker.Loader({"image": images}, one_of))
+    assert "RandomApply([RandomChoice([RandomInvert(p=1.0), RandomGrayscale(p=1.0)], p=(0.75, 0.25))])" in text
+
+
+def test_the_rest_runs_in_python_and_says_why(images):
+    drop = A.Compose([A.HorizontalFlip(p=1), A.CoarseDropout(p=1), A.Normalize()])
+    sized = A.Compose([A.Resize(20, 20), *drop.transforms])
+    loader = stoker.Loader({"image": images}, sized, batch_size=6, output="numpy")
+    words = f"{loader}\n{loader.explain()}"
+    assert "Resize((20, 20), antialias=False) | RandomHorizontalFlip(p=1.0)" in words
+    assert "no op for CoarseDropout: no op has the same result" in words
+    assert next(iter(loader)).image.dtype == np.float32
+    for step, why in {
+        A.ColorJitter(p=1): "180 hues",
+        A.CenterCrop(9, 9): "the size before it is not fixed",
+        A.Resize(9, 9, interpolation=2): "INTER_LINEAR",
+        A.Posterize((2, 5)): "no op draws this argument",
+    }.items():
+        assert why in stoker.Loader({"image": images}, step, layout="NHWC", dtype="uint8", output="numpy").explain()

@@ -172,6 +172,12 @@ static void given_orders(void)
     CHECK_EQ(order_span(&o, 1, 0).rows, 1);
     CHECK_EQ(order_span(&o, 1, 1).rows, 4);
     CHECK_EQ(order_span(&o, 1, 2).first, 5);
+    CHECK_EQ(order_repeat(&o, 4), 4);
+    o.mine = 1; /* of three ranks */
+    o.all = 3;
+    CHECK_EQ(order_repeat(&o, 4), 13);
+    CHECK_EQ(order_at(&o, &w, 1, 4).repeat, 13);
+    o.mine = o.all = 0;
     CHECK_EQ(order_span(&o, 1, 2).rows, 1);
     CHECK_EQ(order_position(&o, 1, 2), 5);
     CHECK_EQ(order_position(&o, 1, 3), 6);
