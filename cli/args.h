@@ -45,7 +45,8 @@ struct args {
     const char *output, *quarantine;
     int columns, rows;
     int64_t index, epoch;
-    int64_t need; /* of doctor: samples/s */
+    int draws, each; /* of show */
+    int64_t need;    /* of doctor: samples/s */
     int seconds;
     struct args_synth synth;
     struct args_pack pack;

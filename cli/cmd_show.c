@@ -26,8 +26,7 @@ int show_no_memory(stk_error *e, const char *what)
 
 /* ------------------------------------------------------------------ pixels to look at */
 
-/* The length up to the next bar outside brackets. */
-static size_t op_length(const char *op)
+size_t show_op_length(const char *op)
 {
     int depth = 0;
     size_t i = 0;
@@ -36,9 +35,9 @@ static size_t op_length(const char *op)
     return i;
 }
 
-static int makes_floats(const char *op)
+int show_makes_floats(const char *op)
 {
-    static const char *const names[] = {"Normalize", "ToTensor", "ToDtype"};
+    static const char *const names[] = {"Normalize", "ToTensor", "ToDtype", "MixUp", "CutMix", "Mixup"};
     op += strspn(op, SPACE);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const size_t n = strlen(names[i]);
@@ -49,14 +48,15 @@ static int makes_floats(const char *op)
 }
 
 /* Blanks out ops that produce floats, which cannot be shown. Such ops change values, never positions, so the pixels
- * are those that the op would have received. Blanks keep the columns in error messages as typed. */
+ * are those that the op would have received. MixUp and CutMix need floats or soft labels. Blanks keep the columns in
+ * error messages as typed. */
 static void blank_floats(char *ops)
 {
     char *bar = NULL; /* the last one that stays */
     for (char *op = ops, *next; *op; op = next) {
-        char *end = op + op_length(op);
+        char *end = op + show_op_length(op);
         next = end + (*end == '|');
-        if (!makes_floats(op)) {
+        if (!show_makes_floats(op)) {
             bar = end;
             continue;
         }
@@ -102,6 +102,8 @@ int show_next(stk_loader *l, struct show_view *v, stk_error *e)
     if (rc != STK_OK)
         return rc;
     const stk_array *x = stk_field(v->batch, "image"), *y = stk_field(v->batch, "label");
+    for (int f = 0; !x; f++) /* the first of several views */
+        x = stk_field_at(v->batch, f)->kind == STK_IMAGE ? stk_field_at(v->batch, f) : NULL;
     const stk_array *i = stk_field(v->batch, "index");
     const int64_t *shape = x->shape + x->ndim - 3;
     v->first = (struct sheet_image){x->data, .h = (int)shape[0], .w = (int)shape[1], .channels = (int)shape[2]};
@@ -254,7 +256,11 @@ static int run(struct args *a)
         return END_USAGE;
     }
     if (args_given(a, "index"))
-        return show_one(a);
+        return a->draws || a->each ? show_draws(a) : show_one(a);
+    if (a->draws || a->each) {
+        out_say("show", "--draws and --each show one sample; say which: --index 17");
+        return END_USAGE;
+    }
     stk_error e = {.sample = -1};
     stk_loader *l = NULL;
     const int rc = show_grid(a, &l, &e);
@@ -281,6 +287,10 @@ static const struct args_option options[] = {
      "show one sample: as it is stored, and as training sees it in several epochs", NULL},
     {"epoch", 0, ARGS_INT64, 0, AT(epoch), 0, INT32_MAX, NULL, "N", "which epoch; with --index, the first of several",
      "0"},
+    {"draws", 0, ARGS_INT, 0, AT(draws), 1, SHOW_MAX_DRAWS, NULL, "N",
+     "with --index: show the sample under N draws, op by op, with what was drawn", NULL},
+    {"each", 0, ARGS_ON, 0, AT(each), 0, 0, NULL, NULL, "with --draws: show each op alone, not one after the other",
+     NULL},
     {0},
 };
 
@@ -291,6 +301,8 @@ static const char *const examples[] = {
     "show the first 40 images of the source, as validation sees them",
     "stoker show train/ -o one.png --index 17 --epoch 3",
     "show sample 17 as it is stored, and as training sees it in epoch 3 and the next five",
+    "stoker show train/ -o ops.png --index 17 --draws 8 --ops \"RandomRotation(30) | ColorJitter(0.5, 0.5)\"",
+    "show sample 17 under eight draws, after each of the ops, with the numbers that were drawn",
     NULL,
 };
 

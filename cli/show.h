@@ -17,6 +17,8 @@ struct show_view {
     const int64_t *labels, *samples; /* labels: NULL if there are none */
 };
 
+enum { SHOW_MAX_DRAWS = 16 };
+
 /* Opens a loader with the options of the command, but uint8, NHWC and without ops that produce floats. */
 int show_open(const struct args *a, stk_options o, stk_loader **l, stk_error *e);
 int show_next(stk_loader *l, struct show_view *v, stk_error *e);
@@ -26,7 +28,18 @@ void show_name(const stk_loader *l, const struct show_view *v, int64_t row, char
 int show_write(const struct args *a, const struct sheet *s, size_t *bytes, stk_error *e);
 int show_no_memory(stk_error *e, const char *what);
 
+/* The length of the first op of a pipeline, up to the next bar outside brackets. */
+size_t show_op_length(const char *ops);
+/* Whether the first op produces floats, or combines rows, so that its result cannot be shown. */
+int show_makes_floats(const char *ops);
+/* The options that load the sample of --index alone. */
+stk_options show_only(const struct args *a);
+int show_check_index(const struct args *a, stk_error *e);
+
 /* show_one.c: one sample, as it is stored and as training sees it. Returns an END_*. */
 int show_one(struct args *a);
+
+/* show_draws.c: one sample under several draws, op by op. Returns an END_*. */
+int show_draws(struct args *a);
 
 #endif

@@ -36,10 +36,10 @@ static int keep_finding(void *user, const stk_finding *f)
     return 1;
 }
 
-static stk_options only_this(const struct one *o)
+stk_options show_only(const struct args *a)
 {
-    stk_options p = o->a->o;
-    p.subset = &o->a->index;
+    stk_options p = a->o;
+    p.subset = &a->index;
     p.n_subset = 1;
     p.take = 0;
     p.batch_size = 1;
@@ -94,7 +94,7 @@ static int measure(struct one *o, const stk_options *p, stk_error *e)
 
 static int load_original(struct one *o, stk_error *e)
 {
-    stk_options p = only_this(o);
+    stk_options p = show_only(o->a);
     int rc = measure(o, &p, e);
     if (rc != STK_OK)
         return rc;
@@ -115,7 +115,7 @@ static int load_original(struct one *o, stk_error *e)
 /* ------------------------------------------------------------------ the draws */
 
 /* Checks the index here, because the library's error would mention a subset, which the user did not type. */
-static int check_index(const struct args *a, stk_error *e)
+int show_check_index(const struct args *a, stk_error *e)
 {
     stk_source *s;
     const int rc = args_open_source(a, &s, e);
@@ -133,7 +133,7 @@ static int check_index(const struct args *a, stk_error *e)
 
 static int load_draws(struct one *o, stk_error *e)
 {
-    int rc = show_open(o->a, only_this(o), &o->loader, e);
+    int rc = show_open(o->a, show_only(o->a), &o->loader, e);
     while (rc == STK_OK && o->n_draws < DRAWS) {
         struct show_view *v = &o->draws[o->n_draws];
         rc = show_next(o->loader, v, e);
@@ -228,7 +228,7 @@ int show_one(struct args *a)
     if (!o)
         return out_fail("show", show_no_memory(&e, "the sheet"), &e);
     o->a = a;
-    int rc = check_index(a, &e);
+    int rc = show_check_index(a, &e);
     if (rc == STK_OK)
         rc = load_draws(o, &e);
     if (rc == STK_OK)

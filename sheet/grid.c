@@ -5,12 +5,13 @@
 #include "grid.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "font.h"
 
 const struct sheet_colour grid_paper = {250, 250, 248};
 static const struct sheet_colour ink = {32, 34, 38}, soft = {104, 108, 116};
-static const float title_cap = 16, under_cap = 10, caption_cap = 10;
+static const float title_cap = 16, under_cap = 10, caption_cap = 10, note_cap = 8;
 
 void grid_head(struct sheet *s, const char *title, const char *under)
 {
@@ -27,6 +28,28 @@ void grid_caption(struct sheet *s, int x, int y, int width, const char *text)
     char cut[256];
     font_fit(text, caption_cap, (float)width, cut, sizeof cut);
     font_draw(s, (float)x + 1, (float)y + 17, cut, caption_cap, 1.3f, ink);
+}
+
+/* The width of the first n bytes as a note, which are copied to the line. */
+static float width_of(const char *text, size_t n, char *line)
+{
+    memcpy(line, text, n);
+    line[n] = 0;
+    return font_width(line, note_cap);
+}
+
+void grid_note(struct sheet *s, int x, int y, int width, const char *text)
+{
+    char line[256];
+    size_t n = strlen(text);
+    while (n > 0 && (n >= sizeof line || width_of(text, n, line) > (float)width)) {
+        for (n--; n > 0 && text[n - 1] != ' '; n--)
+            ;
+    }
+    width_of(text, n, line);
+    font_draw(s, (float)x + 1, (float)y + 15, line, note_cap, 1.1f, soft);
+    font_fit(text + n, note_cap, (float)width, line, sizeof line);
+    font_draw(s, (float)x + 1, (float)y + 15 + GRID_NOTE_LINE, line, note_cap, 1.1f, soft);
 }
 
 void grid_fit(int w, int h, int *to_w, int *to_h)

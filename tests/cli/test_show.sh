@@ -54,6 +54,16 @@ says err 'rank has no effect' "an option without effect"
 ends 0 "one sample" "$stoker" show photos -o one.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample" 'd["sample"] == 17 and d["path"].startswith("photos/")'
 json out "what was drawn for it" 'len(d["drawn"]) == 6 and d["drawn"][0]["ops"][0]["size"] == [48, 48]'
+ends 0 "op by op" "$stoker" show photos -o ops.png --ops "$ops | ColorJitter(0.5) | Normalize" --index 17 --draws 4 --json
+json out "an op without floats has a row" '[o["op"] for o in d["ops"]] == ["RandomResizedCrop(48)", "RandomHorizontalFlip", "ColorJitter(0.5)"]'
+json out "what was drawn is said" 'all(len(o["drawn"]) == 4 for o in d["ops"]) and all("flipped" in w for w in d["ops"][1]["drawn"])'
+ends 0 "each op" "$stoker" show photos -o each.png --ops "$ops" --index 17 --draws 3 --each
+says out '^each\.png: sample 17, 2 ops, 3 draws' "each op"
+ends 2 "draws of no sample" "$stoker" show photos -o x.png --draws 3
+says err 'say which: --index 17' "draws of no sample"
+ends 2 "draws of views" "$stoker" show photos -o x.png --index 1 --draws 2 --ops 'a: CenterCrop(8) ; b: CenterCrop(9)'
+says err 'draws shows one pipeline' "draws of views"
+ends 0 "the first of several views" "$stoker" show photos -o views.png --ops 'a: CenterCrop(32) ; b*2: CenterCrop(16)'
 tar --sort=name -cf photos.tar photos
 ends 0 "one sample of a shard" "$stoker" show photos.tar -o tar.png --ops "$ops" --index 17 --epoch 3 --json
 json out "one sample of a shard" 'd["sample"] == 17 and d["path"].startswith("photos.tar/")'
